@@ -1,0 +1,60 @@
+#include "analysis/metrics/load.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+double total_load(std::span<const std::int64_t> loads) {
+  return static_cast<double>(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}));
+}
+
+}  // namespace
+
+std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities) {
+  if (probabilities.cols() == 0) throw UserError("probs", "no columns; there must be at least one expert");
+  std::vector<int> assignment(static_cast<std::size_t>(probabilities.rows()));
+  for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
+    const double* routing = &probabilities.coeffRef(row, 0);
+    assignment[static_cast<std::size_t>(row)] =
+        static_cast<int>(std::max_element(routing, routing + probabilities.cols()) - routing);
+  }
+  return assignment;
+}
+
+std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts) {
+  std::vector<std::int64_t> loads(static_cast<std::size_t>(experts), 0);
+  for (const int expert : assignment) {
+    if (expert < 0 || expert >= experts)
+      throw UserError("assignment", fmt::format("expert {} where 0 to {} are allowed", expert, experts - 1));
+    ++loads[static_cast<std::size_t>(expert)];
+  }
+  return loads;
+}
+
+std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads) {
+  const double total = total_load(loads);
+  if (total == 0) return std::nullopt;
+  const double mean = total / static_cast<double>(loads.size());
+  return (static_cast<double>(*std::max_element(loads.begin(), loads.end())) - mean) / mean;
+}
+
+std::optional<double> expert_load_std_percent(std::span<const std::int64_t> loads) {
+  const double total = total_load(loads);
+  if (total == 0) return std::nullopt;
+  const double mean = 100.0 / static_cast<double>(loads.size());
+  double squares = 0;
+  for (const std::int64_t load : loads) {
+    const double deviation = 100.0 * static_cast<double>(load) / total - mean;
+    squares += deviation * deviation;
+  }
+  return std::sqrt(squares / static_cast<double>(loads.size()));
+}
+
+}  // namespace moelab

@@ -1,0 +1,29 @@
+#pragma once
+
+/// How evenly rows are spread over experts.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// The expert of largest probability for each row of r(x) (n, E), the lowest index among equals; (n).
+/// Throws UserError when there are no experts.
+std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities);
+
+/// n_e: how many entries of `assignment` name expert e, (E). Throws UserError for an entry outside 0 … E − 1.
+std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts);
+
+/// (max_e n_e − mean_e n_e) / mean_e n_e: 0 when balanced, E − 1 when one expert takes all. None without
+/// rows.
+std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads);
+
+/// The standard deviation over experts (ddof 0) of the percentage of assignments, 100·n_e/Σn (Nielsen et al.
+/// 2025). None without rows.
+std::optional<double> expert_load_std_percent(std::span<const std::int64_t> loads);
+
+}  // namespace moelab

@@ -1,0 +1,103 @@
+#include "analysis/metrics/sparsity.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+double entropy(std::span<const double> distribution) {
+  double sum = 0;
+  for (const double probability : distribution)
+    if (probability > 0) sum -= probability * std::log(probability);
+  return sum;
+}
+
+ClusterRouting::ClusterRouting(Eigen::Index experts) : experts_(experts) {}
+
+ClusterRouting::ClusterRouting(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> labels)
+    : ClusterRouting(probabilities.cols()) {
+  add(probabilities, labels);
+}
+
+ClusterRouting::Cluster& ClusterRouting::cluster_of(int label) {
+  const auto [place, is_new] = index_of_label_.try_emplace(label, clusters_.size());
+  if (is_new) {
+    const std::vector<std::int64_t> no_counts(static_cast<std::size_t>(experts_), 0);
+    clusters_.push_back({0, Vector::Zero(experts_), no_counts});
+  }
+  return clusters_[place->second];
+}
+
+void ClusterRouting::add(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> labels) {
+  if (probabilities.cols() != experts_ || experts_ == 0)
+    throw UserError("probs",
+                    fmt::format("{} columns, but there are {} experts", probabilities.cols(), experts_));
+  if (static_cast<std::size_t>(probabilities.rows()) != labels.size())
+    throw UserError("labels", fmt::format("{} labels for {} rows of routing probabilities", labels.size(),
+                                          probabilities.rows()));
+  for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
+    Cluster& cluster = cluster_of(labels[static_cast<std::size_t>(row)]);
+    const double* routing = &probabilities.coeffRef(row, 0);
+    cluster.probability_sum += Eigen::Map<const Vector>(routing, experts_);
+    ++cluster.top1_counts[static_cast<std::size_t>(std::max_element(routing, routing + experts_) - routing)];
+    ++cluster.rows;
+  }
+  rows_ += probabilities.rows();
+}
+
+void ClusterRouting::require_rows() const {
+  if (rows_ == 0) throw UserError("probs", "empty; metrics of clusters need at least one row");
+}
+
+Matrix ClusterRouting::mean_routing() const {
+  Matrix mean(clusters(), experts_);
+  for (Eigen::Index c = 0; c < clusters(); ++c) {
+    const Cluster& cluster = clusters_[static_cast<std::size_t>(c)];
+    mean.row(c) = cluster.probability_sum.transpose() / static_cast<double>(cluster.rows);
+  }
+  return mean;
+}
+
+Vector ClusterRouting::cluster_entropies() const {
+  require_rows();
+  const Matrix mean = mean_routing();
+  Vector entropies(clusters());
+  for (Eigen::Index c = 0; c < clusters(); ++c)
+    entropies(c) = entropy({&mean.coeffRef(c, 0), static_cast<std::size_t>(experts_)});
+  return entropies;
+}
+
+double ClusterRouting::cluster_entropy() const {
+  return cluster_entropies().mean();
+}
+
+double ClusterRouting::effective_experts() const {
+  return cluster_entropies().array().exp().mean();
+}
+
+double ClusterRouting::top1_cluster_purity() const {
+  require_rows();
+  std::int64_t majority_rows = 0;
+  for (std::size_t expert = 0; expert < static_cast<std::size_t>(experts_); ++expert) {
+    std::int64_t largest = 0;
+    for (const Cluster& cluster : clusters_) largest = std::max(largest, cluster.top1_counts[expert]);
+    majority_rows += largest;
+  }
+  return static_cast<double>(majority_rows) / static_cast<double>(rows_);
+}
+
+double ClusterRouting::top1_cluster_concentration() const {
+  require_rows();
+  double sum = 0;
+  for (const Cluster& cluster : clusters_) {
+    const std::int64_t largest = *std::max_element(cluster.top1_counts.begin(), cluster.top1_counts.end());
+    sum += static_cast<double>(largest) / static_cast<double>(cluster.rows);
+  }
+  return sum / static_cast<double>(clusters_.size());
+}
+
+}  // namespace moelab

@@ -1,0 +1,24 @@
+#pragma once
+
+/// Task losses as they are reported, Dikkala et al. 2023 ("1 being trivial, 0 perfect").
+
+#include <optional>
+
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// Mean squared error over rows and outputs: (1/(n·o)) Σ_ij (f_ij − y_ij)², both arrays (n, o).
+/// The optimised loss sums over outputs instead, so it is o times this.
+/// Throws UserError when the shapes differ or there are no entries.
+double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets);
+
+/// The loss of the best constant prediction: (1/(n·o)) Σ_ij (y_ij − ȳ_j)², ȳ_j the mean of output j.
+/// Exactly 0 when every output is constant. Throws UserError when there are no entries.
+double label_variance(const Eigen::Ref<const Matrix>& targets);
+
+/// Loss ÷ label variance of the same array, (n, o) both; none where the labels do not vary.
+std::optional<double> normalised_mean_squared_error(const Eigen::Ref<const Matrix>& outputs,
+                                                    const Eigen::Ref<const Matrix>& targets);
+
+}  // namespace moelab

@@ -1,0 +1,237 @@
+#include "analysis/stats/claims.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "analysis/stats/claim_sides.h"
+
+namespace moelab {
+namespace {
+
+/// Fewer pairs than this give intervals too wide to mean anything (the contract's rule).
+constexpr int kMinimumPairs = 3;
+constexpr double kLevel = 0.95;
+
+/// The paired values of a claim at one of its points, factors not applied.
+struct Pairs {
+  std::vector<double> left, right;
+  std::string problem;  ///< why a pair is incomplete; empty when all are complete
+};
+
+const ResultRow* find_row(const ResultTable& table, const std::string& arm, const SweepPoint& point,
+                          int seed) {
+  for (const ResultRow& row : table.rows)
+    if (row.arm == arm && row.seed == seed && row.point == point) return &row;
+  return nullptr;
+}
+
+const MetricValues* metrics_at(const ResultRow& row, const Json& step) {
+  if (step.is_null() || step == "end") return &row.metrics;
+  if (step == "start") return row.trace.empty() ? nullptr : &row.trace.front().metrics;
+  for (const TraceEntry& entry : row.trace)
+    if (step == entry.step) return &entry.metrics;
+  return nullptr;
+}
+
+/// The side's value at one seed; none with the reason in `problem`.
+std::optional<double> side_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
+                                 int seed, std::string& problem) {
+  if (side.value) return side.value;
+  const std::string who = fmt::format("{} seed {}", side.arm, seed);
+  const ResultRow* row = find_row(table, side.arm, point, seed);
+  if (!row || row->state != "done") {
+    problem = fmt::format("{} is {}", who, row ? row->state : "missing");
+    return std::nullopt;
+  }
+  const MetricValues* metrics = metrics_at(*row, side.step);
+  const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
+  if (!metrics || place == metrics->end() || !std::isfinite(place->second)) {
+    problem = fmt::format("{} has no {}{}", who, side.metric, metrics ? "" : " at that step");
+    return std::nullopt;
+  }
+  return place->second;
+}
+
+Pairs collect_pairs(const Claim& claim, const ResultTable& table, const SweepPoint& left_point,
+                    const SweepPoint& right_point) {
+  std::set<int> seeds;
+  for (const ResultRow& row : table.rows)
+    if (row.arm == claim.left.arm || row.arm == claim.right.arm) seeds.insert(row.seed);
+  Pairs pairs;
+  for (const int seed : seeds) {
+    const std::optional<double> left = side_value(claim.left, table, left_point, seed, pairs.problem);
+    const std::optional<double> right = side_value(claim.right, table, right_point, seed, pairs.problem);
+    if (!left || !right) continue;
+    pairs.left.push_back(*left);
+    pairs.right.push_back(*right);
+  }
+  return pairs;
+}
+
+/// δ over the pairs: of logarithms, or raw.
+std::vector<double> differences(const Claim& claim, const Pairs& pairs, bool logarithmic) {
+  std::vector<double> left = pairs.left, right = pairs.right;
+  for (double& value : left) value *= claim.left.factor;
+  for (double& value : right) value *= claim.right.factor;
+  if (logarithmic)
+    for (std::vector<double>* side : {&left, &right})
+      for (double& value : *side) value = std::log(value);
+  return paired_differences(left, right);
+}
+
+/// The open range of δ in which the claim holds.
+Interval claimed_range(const Claim& claim, const ClaimPoint& point) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (claim.op == '<') return {-infinity, 0};
+  if (claim.op == '>') return {0, infinity};
+  if (point.logarithmic)
+    return {claim.tolerance < 1 ? std::log1p(-claim.tolerance) : -infinity, std::log1p(claim.tolerance)};
+  const double scale = claim.tolerance * std::abs(claim.right.factor * point.right->mean);
+  return {-scale, scale};
+}
+
+void judge(const Claim& claim, const std::vector<double>& delta, std::size_t points, ClaimPoint& point) {
+  const Interval range = claimed_range(claim, point);
+  const Interval interval = *point.difference->interval;
+  const Interval wide = *mean_estimate(delta, 1 - (1 - kLevel) / static_cast<double>(points)).interval;
+  if (wide.high < range.low || wide.low > range.high)
+    point.verdict = Verdict::refuted;
+  else if (interval.low > range.low && interval.high < range.high)
+    point.verdict = Verdict::reproduced;
+}
+
+ClaimPoint evaluate_point(const Claim& claim, std::size_t index, const Pairs& pairs, bool logarithmic) {
+  ClaimPoint point;
+  point.left_at = claim.points[index].first;
+  point.right_at = claim.points[index].second;
+  point.logarithmic = logarithmic;
+  point.pairs = static_cast<int>(pairs.left.size());
+  point.note = pairs.problem;
+  if (point.pairs == 0) {
+    if (point.note.empty()) point.note = "no cells";
+    return point;
+  }
+  const std::vector<double> delta = differences(claim, pairs, logarithmic);
+  point.left = mean_estimate(pairs.left);
+  point.right = mean_estimate(pairs.right);
+  point.difference = mean_estimate(delta, kLevel);
+  if (point.pairs < kMinimumPairs)
+    point.note += fmt::format("{}{} of the {} pairs that a verdict needs", point.note.empty() ? "" : "; ",
+                              point.pairs, kMinimumPairs);
+  else if (pairs.problem.empty())
+    judge(claim, delta, claim.points.size(), point);
+  return point;
+}
+
+bool all_positive(const Claim& claim, const std::vector<Pairs>& points) {
+  const auto positive = [](double value) { return value > 0; };
+  return claim.left.factor > 0 && claim.right.factor > 0 &&
+         std::all_of(points.begin(), points.end(), [&](const Pairs& pairs) {
+           return std::all_of(pairs.left.begin(), pairs.left.end(), positive) &&
+                  std::all_of(pairs.right.begin(), pairs.right.end(), positive);
+         });
+}
+
+ClaimResult evaluate_claim(const Json& json, const ResultTable& table,
+                           const std::function<bool(const std::string&)>& is_positive,
+                           const std::string& path) {
+  const Claim claim = read_claim(json, table, path);
+  ClaimResult result;
+  result.id = json.at("id").get<std::string>();
+  result.text = json.value("text", claim.text);
+  result.source = json.value("source", "");
+  result.reported = json.value("reported", Json());
+
+  std::vector<Pairs> pairs;
+  for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, table, left, right));
+  const bool declared = (claim.left.value || is_positive(claim.left.metric)) &&
+                        (claim.right.value || is_positive(claim.right.metric));
+  const bool logarithmic = declared && all_positive(claim, pairs);
+
+  bool refuted = false, reproduced = !claim.points.empty();
+  for (std::size_t i = 0; i < claim.points.size(); ++i) {
+    ClaimPoint point = evaluate_point(claim, i, pairs[i], logarithmic);
+    if (declared && !logarithmic)
+      point.note += fmt::format("{}raw differences: a value is not above 0", point.note.empty() ? "" : "; ");
+    refuted |= point.verdict == Verdict::refuted;
+    reproduced &= point.verdict == Verdict::reproduced;
+    result.points.push_back(std::move(point));
+  }
+  if (refuted)
+    result.verdict = Verdict::refuted;
+  else if (reproduced)
+    result.verdict = Verdict::reproduced;
+  return result;
+}
+
+Json interval_json(const std::optional<MeanEstimate>& estimate) {
+  if (!estimate || !estimate->interval) return nullptr;
+  return Json::array({estimate->interval->low, estimate->interval->high});
+}
+
+Json mean_json(const std::optional<MeanEstimate>& estimate) {
+  return estimate ? Json(estimate->mean) : Json();
+}
+
+Json point_json(const SweepPoint& point) {
+  Json json = Json::object();
+  for (const auto& [path, value] : point) json[path] = value;
+  return json;
+}
+
+}  // namespace
+
+std::string to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::reproduced:
+      return "reproduced";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::inconclusive:
+      break;
+  }
+  return "inconclusive";
+}
+
+std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
+                                         const std::function<bool(const std::string&)>& is_positive) {
+  std::vector<ClaimResult> results;
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    results.push_back(evaluate_claim(claims[i], table, is_positive, join_path("claims", i)));
+  return results;
+}
+
+Json to_json(const ClaimResult& result) {
+  Json points = Json::array();
+  for (const ClaimPoint& point : result.points) {
+    SweepPoint shared;
+    for (const auto& coordinate : point.left_at)
+      if (std::find(point.right_at.begin(), point.right_at.end(), coordinate) != point.right_at.end())
+        shared.push_back(coordinate);
+    Json json = {{"at", point_json(shared)}};
+    if (point.left_at != point.right_at) {
+      json["left_at"] = point_json(point.left_at);
+      json["right_at"] = point_json(point.right_at);
+    }
+    json["left"] = mean_json(point.left);
+    json["left_interval"] = interval_json(point.left);
+    json["right"] = mean_json(point.right);
+    json["right_interval"] = interval_json(point.right);
+    json["estimate"] = mean_json(point.difference);
+    json["interval"] = interval_json(point.difference);
+    json["scale"] = point.logarithmic ? "log ratio" : "difference";
+    json["pairs"] = point.pairs;
+    json["verdict"] = to_string(point.verdict);
+    json["note"] = point.note;
+    points.push_back(std::move(json));
+  }
+  return {{"id", result.id},         {"verdict", to_string(result.verdict)},
+          {"source", result.source}, {"reported", result.reported},
+          {"text", result.text},     {"points", std::move(points)}};
+}
+
+}  // namespace moelab

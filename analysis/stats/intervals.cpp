@@ -1,0 +1,41 @@
+#include "analysis/stats/intervals.h"
+
+#include <fmt/core.h>
+
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+MeanEstimate mean_estimate(std::span<const double> values, double level) {
+  if (values.empty()) throw UserError("values", "empty; a mean needs at least one value");
+  MeanEstimate estimate;
+  estimate.count = static_cast<int>(values.size());
+  const double count = static_cast<double>(values.size());
+  // Measured from the first value, equal values give exactly zero spread.
+  const double origin = values.front();
+  double shift = 0;
+  for (const double value : values) shift += (value - origin) / count;
+  estimate.mean = origin + shift;
+  if (values.size() < 2) return estimate;
+  double squares = 0;
+  for (const double value : values) squares += (value - origin - shift) * (value - origin - shift);
+  const boost::math::students_t_distribution<double> student(count - 1);
+  const double quantile = boost::math::quantile(boost::math::complement(student, (1 - level) / 2));
+  const double half_width = quantile * std::sqrt(squares / (count - 1) / count);
+  estimate.interval = Interval{estimate.mean - half_width, estimate.mean + half_width};
+  return estimate;
+}
+
+std::vector<double> paired_differences(std::span<const double> left, std::span<const double> right) {
+  if (left.size() != right.size())
+    throw UserError("values",
+                    fmt::format("{} values on the left, {} on the right", left.size(), right.size()));
+  std::vector<double> differences(left.size());
+  for (std::size_t i = 0; i < left.size(); ++i) differences[i] = left[i] - right[i];
+  return differences;
+}
+
+}  // namespace moelab

@@ -1,0 +1,29 @@
+#pragma once
+
+/// Means over seeds with Student-t intervals.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace moelab {
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+struct MeanEstimate {
+  double mean = 0;
+  int count = 0;
+  std::optional<Interval> interval;  ///< none for a single value
+};
+
+/// The mean m of n ≥ 1 values with the interval m ± t_{n−1}((1 + level)/2) · s/√n, s the sample standard
+/// deviation (ddof 1), exact for normal values. Throws UserError without values.
+MeanEstimate mean_estimate(std::span<const double> values, double level = 0.95);
+
+/// left_i − right_i. Throws UserError when the lengths differ.
+std::vector<double> paired_differences(std::span<const double> left, std::span<const double> right);
+
+}  // namespace moelab

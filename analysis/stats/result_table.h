@@ -1,0 +1,41 @@
+#pragma once
+
+/// The tidy table of results: one row per cell. Claims and figures are pure functions of it.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/json.h"
+
+namespace moelab {
+
+/// Metrics by name; absent where a metric does not apply.
+using MetricValues = std::map<std::string, double>;
+
+/// The metrics of one cell at one recorded step.
+struct TraceEntry {
+  std::int64_t step = 0;
+  MetricValues metrics;
+};
+
+struct ResultRow {
+  std::string cell;                                 ///< content hash
+  std::string arm;                                  ///< name of the arm
+  int seed = 0;                                     ///< seed index
+  std::vector<std::pair<std::string, Json>> point;  ///< swept path → value, in sweep order
+  std::string state;                                ///< done, diverged, failed or missing
+  MetricValues metrics;                             ///< at the last step
+  std::vector<TraceEntry> trace;                    ///< at every recorded step, the last included
+};
+
+struct ResultTable {
+  std::vector<std::string> arms;         ///< in the scenario's order
+  std::vector<std::string> sweep_paths;  ///< in the scenario's order
+  std::vector<ResultRow> rows;           ///< arm-major, then sweep point, then seed
+};
+
+}  // namespace moelab

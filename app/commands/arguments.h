@@ -1,0 +1,28 @@
+#pragma once
+
+/// What the verbs take from the command line.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace moelab {
+
+struct Arguments {
+  std::filesystem::path file;         ///< a scenario
+  std::filesystem::path directory;    ///< a run directory
+  std::string profile;                ///< empty for the full run
+  std::vector<std::string> settings;  ///< "path=value"
+  std::filesystem::path out;          ///< empty for the verb's default
+  int threads = 0;                    ///< 0: one per processor
+  bool json = false;
+  bool trace = false;
+  std::string axis;              ///< of `list`
+  std::string cell = "first";    ///< of `sample`
+  std::vector<std::string> all;  ///< the command line as given
+};
+
+/// The number of threads asked for, or that of the processors.
+int thread_count(const Arguments& arguments);
+
+}  // namespace moelab

@@ -1,0 +1,85 @@
+#include "app/commands/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "analysis/stats/claim_sides.h"
+#include "app/run/durable_file.h"
+#include "app/run/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+bool is_positive(const std::string& name) {
+  const MetricGroup::Metric* metric = find_metric(name);
+  return metric != nullptr && metric->positive;
+}
+
+std::string mean_text(const std::optional<MeanEstimate>& side) {
+  if (!side) return "no value";
+  if (!side->interval) return fmt::format("{:.4g}", side->mean);
+  return fmt::format("{:.4g} ± {:.2g}", side->mean, (side->interval->high - side->interval->low) / 2);
+}
+
+/// "ratio 0.41 [0.35, 0.48]" or "difference −0.2 [−0.3, −0.1]".
+std::string difference_text(const ClaimPoint& point) {
+  if (!point.difference) return "";
+  const auto shown = [&](double value) { return point.logarithmic ? std::exp(value) : value; };
+  std::string text =
+      fmt::format("; {} {:.3g}", point.logarithmic ? "ratio" : "difference", shown(point.difference->mean));
+  if (const std::optional<Interval>& interval = point.difference->interval)
+    text += fmt::format(" [{:.3g}, {:.3g}]", shown(interval->low), shown(interval->high));
+  return text;
+}
+
+std::string where_text(const ClaimPoint& point) {
+  const std::string left = point_text(point.left_at), right = point_text(point.right_at);
+  if (left == right) return left.empty() ? "" : left + ": ";
+  return fmt::format("{} against {}: ", left, right);
+}
+
+}  // namespace
+
+std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {
+  std::vector<ClaimResult> claims = evaluate_claims(results.plan.at("claims"), results.table, is_positive);
+  Json json = Json::array();
+  for (const ClaimResult& claim : claims) json.push_back(to_json(claim));
+  replace_file(directory / "claims.json", json.dump(1) + "\n");
+  return claims;
+}
+
+std::string claims_text(const std::vector<ClaimResult>& claims) {
+  if (claims.empty()) return "no claims\n";
+  std::string text;
+  for (const ClaimResult& claim : claims) {
+    text += fmt::format("{}: {}\n  {}", claim.id, to_string(claim.verdict), claim.text);
+    if (!claim.source.empty()) text += fmt::format(" ({})", claim.source);
+    if (!claim.reported.is_null())
+      text += fmt::format("\n  reported: {}", claim.reported.is_string() ? claim.reported.get<std::string>()
+                                                                         : claim.reported.dump());
+    text += "\n";
+    for (const ClaimPoint& point : claim.points)
+      text += fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", where_text(point), mean_text(point.left),
+                          mean_text(point.right), difference_text(point), point.pairs,
+                          to_string(point.verdict), point.note.empty() ? "" : " (" + point.note + ")");
+  }
+  return text;
+}
+
+int run_claims_command(const std::filesystem::path& directory, bool json) {
+  const std::vector<ClaimResult> claims = judge_claims(load_results(directory), directory);
+  if (json) {
+    Json list = Json::array();
+    for (const ClaimResult& claim : claims) list.push_back(to_json(claim));
+    std::cout << list.dump(2) << '\n';
+  } else {
+    std::cout << claims_text(claims);
+  }
+  const auto refuted = [](const ClaimResult& claim) { return claim.verdict == Verdict::refuted; };
+  return std::any_of(claims.begin(), claims.end(), refuted) ? 1 : 0;
+}
+
+}  // namespace moelab

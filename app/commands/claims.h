@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "analysis/stats/claims.h"
+#include "app/run/results.h"
+
+namespace moelab {
+
+/// Judges the plan's claims and writes them as claims.json into `directory`. Metrics that the table of metric
+/// groups declares positive are compared by their logarithms. Throws EnvironmentError when the file cannot be
+/// written.
+std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory);
+
+/// The claims for people: verdict and sentence, then at each point both sides (mean ± half of the 95 %
+/// interval), the difference or ratio with its interval, and the number that the paper reports.
+std::string claims_text(const std::vector<ClaimResult>& claims);
+
+/// `moelab claims DIR`: judges and prints, as text or as a JSON list. Returns 1 when a claim is refuted, else
+/// 0.
+int run_claims_command(const std::filesystem::path& directory, bool json);
+
+}  // namespace moelab

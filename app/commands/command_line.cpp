@@ -1,0 +1,232 @@
+#include "app/commands/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <new>
+
+#include "app/commands/claims.h"
+#include "app/commands/plot.h"
+#include "app/commands/verbs.h"
+#include "app/run/provenance.h"
+#include "sim/base/error.h"
+#include "sim/base/json.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kUserErrorStatus = 2;
+constexpr int kEnvironmentErrorStatus = 3;
+constexpr int kMaximumThreads = 1024;
+
+/// The program's verbs with what each does when chosen.
+struct Program {
+  CLI::App app{"A laboratory for the theory of routing in Mixture-of-Experts models", "moelab"};
+  Arguments arguments;
+  std::map<const CLI::App*, std::function<int()>> actions;
+};
+
+CLI::App* add_verb(Program& program, const std::string& name, const std::string& help,
+                   const std::string& example, std::function<int()> action) {
+  CLI::App* verb = program.app.add_subcommand(name, help);
+  verb->footer("Example: moelab " + example);
+  program.actions[verb] = std::move(action);
+  return verb;
+}
+
+void add_scenario(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("FILE", arguments.file, "scenario file (JSON)")->required();
+  verb->add_option("--profile", arguments.profile, "named set of overrides in the scenario, such as quick");
+  // One value per --set: otherwise the option would swallow FILE.
+  verb->add_option("--set", arguments.settings, "path=value: override one field (repeatable)")
+      ->allow_extra_args(false);
+}
+
+void add_directory(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("DIR", arguments.directory, "run directory")->required();
+}
+
+void add_threads(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("--threads", arguments.threads, "cells run at a time (default: one per processor)")
+      ->check(CLI::Range(1, kMaximumThreads));
+}
+
+void add_json(CLI::App* verb, Arguments& arguments) {
+  verb->add_flag("--json", arguments.json, "answer (and report errors) in JSON on stdout");
+}
+
+void add_running_verbs(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* run = add_verb(
+      program, "run", "Run a scenario's missing cells, judge its claims, draw its figures",
+      "run scenarios/dikkala2023/fig2a.json --profile quick", [&] { return run_run_command(arguments); });
+  add_scenario(run, arguments);
+  run->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_threads(run, arguments);
+  add_json(run, arguments);
+
+  CLI::App* plan = add_verb(program, "plan", "Say what run would do, and write nothing",
+                            "plan scenarios/dikkala2023/fig2a.json --set seeds.count=3",
+                            [&] { return run_plan_command(arguments); });
+  add_scenario(plan, arguments);
+  plan->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_threads(plan, arguments);
+  add_json(plan, arguments);
+
+  CLI::App* validate = add_verb(program, "validate", "Check a scenario, every cell of it",
+                                "validate my_scenario.json", [&] { return run_validate_command(arguments); });
+  add_scenario(validate, arguments);
+  add_json(validate, arguments);
+
+  CLI::App* sample =
+      add_verb(program, "sample", "Write the training and test data that a cell draws, as .npy files",
+               "sample scenarios/dikkala2023/fig2a.json --out runs/data",
+               [&] { return run_sample_command(arguments); });
+  add_scenario(sample, arguments);
+  sample->add_option("--out", arguments.out, "folder for the arrays (default: runs/<name>-sample)");
+  sample->add_option("--cell", arguments.cell, "cell id, or first (default)");
+  add_json(sample, arguments);
+}
+
+void add_reading_verbs(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* status = add_verb(program, "status", "Count the cells by arm and state",
+                              "status runs/fig2a-quick", [&] { return run_status_command(arguments); });
+  add_directory(status, arguments);
+  add_json(status, arguments);
+
+  CLI::App* claims = add_verb(program, "claims", "Judge the scenario's claims; status 1 when one is refuted",
+                              "claims runs/fig2a-quick",
+                              [&] { return run_claims_command(arguments.directory, arguments.json); });
+  add_directory(claims, arguments);
+  add_json(claims, arguments);
+
+  CLI::App* exporting = add_verb(program, "export", "Print the results as CSV, one row per cell",
+                                 "export runs/fig2a-quick --trace --out trace.csv",
+                                 [&] { return run_export_command(arguments); });
+  add_directory(exporting, arguments);
+  exporting->add_flag("--trace", arguments.trace, "one row per cell and recorded step");
+  exporting->add_option("--out", arguments.out, "file to write instead of stdout");
+  add_json(exporting, arguments);
+
+  CLI::App* plot = add_verb(program, "plot", "Draw the scenario's figures again", "plot runs/fig2a-quick",
+                            [&] { return run_plot_command(arguments.directory); });
+  add_directory(plot, arguments);
+
+  CLI::App* list = add_verb(program, "list", "List generators, routers, experts, metrics … with their fields",
+                            "list routers", [&] { return run_list_command(arguments); });
+  list->add_option(
+      "AXIS", arguments.axis,
+      "generators, targets, routers, experts, gatings, losses, optimizers, schedules or metrics");
+  add_json(list, arguments);
+
+  add_verb(program, "schema", "Print the JSON Schema of scenario files", "schema > moelab.schema.json",
+           [] { return run_schema_command(); });
+}
+
+void build(Program& program) {
+  program.app.set_version_flag("--version",
+                               fmt::format("moelab {} (commit {})", program_version(), program_commit()));
+  program.app.footer(
+      "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed or a claim\n"
+      "is refuted; 2 bad input; 3 disk, permissions or a missing program; 130 interrupted, resumable.");
+  add_running_verbs(program);
+  add_reading_verbs(program);
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+/// The options that `app` takes, as they are written.
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// Names the verb or option that was not understood before CLI11's own message would be less exact.
+void check_names(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::vector<std::string> verbs = verb_names(app);
+  if (words.empty())
+    throw UserError("", fmt::format("a verb is missing; allowed: {}", fmt::join(verbs, ", ")));
+  const bool starts_with_verb = !words[0].starts_with("-");
+  if (starts_with_verb && std::find(verbs.begin(), verbs.end(), words[0]) == verbs.end()) {
+    throw UserError(words[0], unknown_name("verb", words[0], verbs));
+  }
+  const CLI::App& chosen = starts_with_verb ? *app.get_subcommand(words[0]) : app;
+  const std::vector<std::string> options = option_names(chosen);
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    const std::string name = word.substr(0, word.find('='));
+    if (!name.starts_with("--") || std::find(options.begin(), options.end(), name) != options.end()) continue;
+    throw UserError(name, unknown_name("option", name, options));
+  }
+}
+
+/// `words` is the command line, the program's name first.
+int dispatch(Program& program, const std::vector<std::string>& words) {
+  build(program);
+  program.arguments.all = words;
+  const std::vector<std::string> given(words.empty() ? words.end() : words.begin() + 1, words.end());
+  check_names(program.app, given);
+  try {
+    program.app.parse(
+        std::vector<std::string>(given.rbegin(), given.rend()));  // CLI11 takes words last first
+  } catch (const CLI::Success& request) {                         // --help or --version
+    return program.app.exit(request);
+  } catch (const CLI::ParseError& error) {
+    const std::string& verb = given.front();
+    throw UserError("moelab " + verb, fmt::format("{}; see moelab {}--help", error.what(),
+                                                  verb.starts_with("-") ? "" : verb + " "));
+  }
+  const std::vector<CLI::App*> chosen = program.app.get_subcommands();
+  if (chosen.empty()) throw UserError("", "a verb is missing; see moelab --help");
+  const int status = program.actions.at(chosen.front())();
+  if (!std::cout.flush()) throw EnvironmentError("standard output cannot be written");
+  return status;
+}
+
+void report(bool json, const std::string& path, const std::string& message) {
+  if (json) {
+    const Json answer = {{"error", {{"path", path}, {"message", message}}}};
+    std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
+  } else {
+    std::cerr << "moelab: error: " << path << (path.empty() ? "" : ": ") << message << std::endl;
+  }
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+  try {
+    Program program;
+    return dispatch(program, words);
+  } catch (const UserError& error) {
+    report(json, error.path(), error.message());
+    return kUserErrorStatus;
+  } catch (const std::bad_alloc&) {
+    report(json, "", "out of memory");
+  } catch (const EnvironmentError& error) {
+    report(json, "", error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    report(json, "", error.what());
+  } catch (const std::exception& error) {
+    report(json, "", fmt::format("this is a defect of the program: {}", error.what()));
+  }
+  return kEnvironmentErrorStatus;
+}
+
+}  // namespace moelab

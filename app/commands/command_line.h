@@ -1,0 +1,12 @@
+#pragma once
+
+/// The command line: from arguments to an exit status.
+
+namespace moelab {
+
+/// Parses the arguments, runs the verb and turns every exception into a message and a status: 0 done; 1 done,
+/// but a cell failed or (`claims`) a claim is refuted; 2 bad input; 3 the environment failed; 130
+/// interrupted.
+int run_command_line(int argc, const char* const* argv);
+
+}  // namespace moelab

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "app/commands/shape_text.h"
+#include "app/commands/verbs.h"
+#include "app/run/metric_groups.h"
+#include "app/run/summary.h"
+#include "sim/base/error.h"
+#include "sim/data/problem.h"
+#include "sim/loss/loss.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/gating.h"
+#include "sim/model/router/router.h"
+#include "sim/model/schema.h"
+#include "sim/train/optimizer.h"
+
+namespace moelab {
+namespace {
+
+/// One axis of the scenario language: where its kinds are written, and which there are.
+struct Axis {
+  std::string name;
+  std::string path;
+  std::vector<Kind> kinds;
+};
+
+const Field& field_of(const std::vector<Field>& fields, const std::string& name) {
+  return *std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
+}
+
+/// The kinds of target of all generators, each once.
+std::vector<Kind> target_kinds() {
+  std::vector<Kind> targets;
+  for (const Kind& generator : data_shape().kinds) {
+    for (const Field& field : generator.fields) {
+      if (field.name != "target") continue;
+      for (const Kind& kind : field.shape.kinds) {
+        const bool known = std::any_of(targets.begin(), targets.end(),
+                                       [&](const Kind& other) { return other.name == kind.name; });
+        if (!known) targets.push_back(kind);
+      }
+    }
+  }
+  return targets;
+}
+
+std::vector<Kind> loss_kinds() {
+  std::vector<Kind> losses;
+  for (const std::string& name : task_loss_names()) {
+    losses.push_back({name, field_of(loss_shape().fields, "task").help, {}});
+  }
+  return losses;
+}
+
+std::vector<Axis> axes() {
+  return {{"generators", "data.generator", data_shape().kinds},
+          {"targets", "data.target.kind", target_kinds()},
+          {"routers", "model.router.kind", router_kinds()},
+          {"experts", "model.expert.kind", expert_kinds()},
+          {"gatings", "model.gating.train, model.gating.eval", gating_kinds()},
+          {"losses", "loss.task", loss_kinds()},
+          {"optimizers", "train.optimizer.kind", optimizer_kinds()},
+          {"schedules", "train.schedule.kind", schedule_kinds()},
+          {"metrics", "metrics", metric_kinds()}};
+}
+
+std::string default_text(const Field& field) {
+  if (!field.default_value) return "required";
+  return field.default_value->is_null() ? "optional" : "default " + field.default_value->dump();
+}
+
+/// The metrics of the group `name`; none for the kinds of other axes.
+std::vector<MetricGroup::Metric> metrics_of(const std::string& axis, const std::string& name) {
+  if (axis != "metrics") return {};
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.kind.name == name) return group.metrics;
+  }
+  return {};
+}
+
+Json axis_json(const Axis& axis) {
+  Json kinds = Json::array();
+  for (const Kind& kind : axis.kinds) {
+    Json fields = Json::array();
+    for (const Field& field : kind.fields) {
+      Json json = {{"name", field.name}, {"value", shape_text(field.shape)}, {"help", field.help}};
+      json["required"] = !field.default_value.has_value();
+      if (field.default_value && !field.default_value->is_null()) json["default"] = *field.default_value;
+      fields.push_back(std::move(json));
+    }
+    Json json = {{"name", kind.name}, {"help", kind.help}, {"fields", std::move(fields)}};
+    for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
+      json["metrics"].push_back(
+          {{"name", metric.name}, {"help", metric.help}, {"positive", metric.positive}});
+    }
+    kinds.push_back(std::move(json));
+  }
+  return {{"path", axis.path}, {"kinds", std::move(kinds)}};
+}
+
+/// Rows without the indent that aligned columns cannot know.
+std::string indented(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<std::string>> shifted = rows;
+  for (std::vector<std::string>& row : shifted) row[0].insert(0, "    ");
+  return aligned_columns(shifted);
+}
+
+std::string axis_text(const Axis& axis) {
+  std::string text = fmt::format("{} ({})\n", axis.name, axis.path);
+  for (const Kind& kind : axis.kinds) {
+    text += fmt::format("  {}: {}\n", kind.name, kind.help);
+    std::vector<std::vector<std::string>> rows;
+    for (const Field& field : kind.fields) {
+      rows.push_back({field.name, shape_text(field.shape), default_text(field), field.help});
+    }
+    text += indented(rows);
+    rows.clear();
+    for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
+      rows.push_back({metric.name, metric.help});
+    }
+    text += indented(rows);
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_list_command(const Arguments& arguments) {
+  std::vector<std::string> names;
+  std::vector<Axis> chosen;
+  for (Axis& axis : axes()) {
+    names.push_back(axis.name);
+    if (arguments.axis.empty() || arguments.axis == axis.name) chosen.push_back(std::move(axis));
+  }
+  if (chosen.empty()) throw UserError("AXIS", unknown_name("axis", arguments.axis, names));
+  Json answer = Json::object();
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (arguments.json) {
+      answer[chosen[i].name] = axis_json(chosen[i]);
+    } else {
+      std::cout << (i > 0 ? "\n" : "") << axis_text(chosen[i]);
+    }
+  }
+  if (arguments.json) std::cout << answer.dump(2) << '\n';
+  return 0;
+}
+
+}  // namespace moelab

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "app/commands/verbs.h"
+#include "app/run/progress.h"
+#include "app/run/session.h"
+#include "app/run/summary.h"
+
+namespace moelab {
+namespace {
+
+/// The swept values of each path, in order of their first cell.
+Json swept_values(const Scenario& scenario) {
+  Json values = Json::object();
+  for (const std::string& path : scenario.sweep_paths) values[path] = Json::array();
+  for (const Cell& cell : scenario.cells) {
+    for (const auto& [path, value] : cell.point) {
+      Json& list = values[path];
+      if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+int run_plan_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  const std::filesystem::path directory =
+      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
+  check_run_directory(directory, scenario.name);
+  const Records records = read_records(directory);
+
+  std::set<int> seeds;
+  std::set<std::string> points;
+  int recorded = 0;
+  double seconds = 0;
+  for (const Cell& cell : scenario.cells) {
+    seeds.insert(cell.seed);
+    points.insert(point_json(cell.point).dump());
+    if (const auto record = records.find(cell.id); record != records.end()) {
+      ++recorded;
+      seconds += record->second.seconds;
+    }
+  }
+  const std::size_t missing = missing_cells(scenario, records).size();
+  const int threads = thread_count(arguments);
+  Json answer = {{"name", scenario.name},
+                 {"profile", scenario.profile},
+                 {"directory", directory.string()},
+                 {"arms", scenario.arms},
+                 {"sweep", swept_values(scenario)},
+                 {"points", points.size()},
+                 {"seeds", seeds.size()},
+                 {"cells", scenario.cells.size()},
+                 {"recorded", recorded},
+                 {"to_run", missing},
+                 {"threads", threads},
+                 {"seconds_estimate", nullptr}};
+  if (recorded > 0) answer["seconds_estimate"] = seconds / recorded * static_cast<double>(missing) / threads;
+  if (arguments.json) {
+    std::cout << answer.dump(2) << '\n';
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"scenario", scenario.name + (scenario.profile.empty() ? "" : " (profile " + scenario.profile + ")")},
+      {"arms", fmt::format("{}: {}", scenario.arms.size(), fmt::join(scenario.arms, ", "))}};
+  for (const auto& [path, values] : answer.at("sweep").items())
+    rows.push_back({"sweep", path + " in " + values.dump()});
+  rows.push_back({"sweep points", std::to_string(points.size())});
+  rows.push_back({"seeds", std::to_string(seeds.size())});
+  rows.push_back(
+      {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
+  rows.push_back({"folder", directory.string()});
+  rows.push_back({"time left", recorded == 0
+                                   ? "unknown until a cell is recorded"
+                                   : fmt::format("about {} on {} threads, from {} recorded cells",
+                                                 clock_text(answer.at("seconds_estimate").get<double>()),
+                                                 threads, recorded)});
+  std::cout << aligned_columns(rows);
+  return 0;
+}
+
+}  // namespace moelab

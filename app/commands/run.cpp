@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <thread>
+
+#include "app/commands/claims.h"
+#include "app/commands/verbs.h"
+#include "app/run/figures.h"
+#include "app/run/interrupt.h"
+#include "app/run/session.h"
+#include "app/run/summary.h"
+
+namespace moelab {
+namespace {
+
+Json answer_json(const RunResults& results, const std::filesystem::path& directory, int failed,
+                 const std::vector<ClaimResult>& claims, const std::vector<std::filesystem::path>& figures) {
+  Json answer = {{"directory", directory.string()},
+                 {"cells", results.table.rows.size()},
+                 {"failed", failed},
+                 {"summary", summary_json(results.table, main_metric(results))},
+                 {"claims", Json::array()},
+                 {"figures", Json::array()}};
+  for (const ClaimResult& claim : claims) answer["claims"].push_back(to_json(claim));
+  for (const std::filesystem::path& figure : figures) answer["figures"].push_back(figure.string());
+  return answer;
+}
+
+}  // namespace
+
+int thread_count(const Arguments& arguments) {
+  if (arguments.threads > 0) return arguments.threads;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+int run_run_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  const std::filesystem::path directory =
+      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
+  const SessionOutcome outcome =
+      run_session(scenario, {directory, thread_count(arguments), arguments.all}, run_cell);
+  if (outcome.interrupted) {
+    if (arguments.json) {
+      const Json answer = {{"error", {{"path", ""}, {"message", "interrupted; the same command resumes"}}}};
+      std::cout << answer.dump(2) << '\n';
+    }
+    return kInterruptedStatus;
+  }
+
+  const RunResults results = load_results(directory);
+  const std::vector<ClaimResult> claims = judge_claims(results, directory);
+  // Figures come last: without gnuplot everything else is kept and shown.
+  if (!arguments.json) {
+    std::cout << fmt::format("{}\n{}\nresults in {}\n", summary_text(results.table, main_metric(results)),
+                             claims_text(claims), directory.string())
+              << std::flush;
+  }
+  const std::vector<std::filesystem::path> figures = draw_figures(results, directory);
+  if (arguments.json) {
+    std::cout << answer_json(results, directory, outcome.failed, claims, figures).dump(2) << '\n';
+  } else {
+    for (const std::filesystem::path& figure : figures) std::cout << figure.string() << '\n';
+  }
+  return outcome.failed > 0 ? 1 : 0;
+}
+
+}  // namespace moelab

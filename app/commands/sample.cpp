@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "app/commands/verbs.h"
+#include "app/run/durable_file.h"
+#include "app/run/summary.h"
+#include "app/scenario/scenario.h"
+#include "sim/base/error.h"
+#include "sim/base/npy.h"
+#include "sim/data/problem.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Cell& chosen_cell(const Scenario& scenario, const std::string& id) {
+  if (id == "first") return scenario.cells.front();
+  std::vector<std::string> ids = {"first"};
+  for (const Cell& cell : scenario.cells) {
+    if (cell.id == id) return cell;
+    ids.push_back(cell.id);
+  }
+  const std::string nearest = nearest_name(id, ids);
+  throw UserError("--cell", fmt::format("no cell '{}'{}; `moelab export` lists the cells of a run", id,
+                                        nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
+/// Refuses to mix the arrays with files of another kind or scenario.
+void check_sample_directory(const fs::path& directory, const std::string& scenario_name) {
+  if (!fs::exists(directory)) return;
+  if (!fs::is_directory(directory)) throw UserError("--out", "'" + directory.string() + "' is not a folder");
+  const fs::path note = directory / "sample.json";
+  if (!fs::exists(note)) {
+    if (fs::is_empty(directory)) return;
+    throw UserError("--out",
+                    "'" + directory.string() + "' holds other files; choose another folder or an empty one");
+  }
+  const Json json = read_json_file(note);
+  if (!json.is_object() || json.value("name", Json()) != Json(scenario_name)) {
+    throw UserError("--out", "'" + directory.string() + "' holds a sample of another scenario");
+  }
+}
+
+/// Writes one array and notes its shape.
+template <class Value>
+void write_array(const fs::path& directory, const std::string& name, const std::vector<std::int64_t>& shape,
+                 const Value* values, std::size_t count, Json& arrays) {
+  replace_file(directory / (name + ".npy"), npy_bytes(shape, std::span<const Value>(values, count)));
+  arrays[name] = shape;
+}
+
+void write_dataset(const fs::path& directory, const std::string& prefix, const Dataset& data, Json& arrays) {
+  const auto write_matrix = [&](const std::string& name, const Matrix& matrix) {
+    write_array(directory, name, {matrix.rows(), matrix.cols()}, matrix.data(),
+                static_cast<std::size_t>(matrix.size()), arrays);
+  };
+  write_matrix(prefix + "_inputs", data.x);
+  write_matrix(prefix + "_targets", data.y);
+  const std::vector<std::int64_t> labels(data.cluster.begin(), data.cluster.end());
+  write_array(directory, prefix + "_labels", {static_cast<std::int64_t>(labels.size())}, labels.data(),
+              labels.size(), arrays);
+}
+
+}  // namespace
+
+int run_sample_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  const Cell& cell = chosen_cell(scenario, arguments.cell);
+  const fs::path directory =
+      arguments.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : arguments.out;
+  check_sample_directory(directory, scenario.name);
+
+  const Json& seed = cell.config.at("seed");
+  const Seeds seeds = {seed.at("root").get<std::uint64_t>(), seed.at("index").get<std::uint64_t>()};
+  const Json& data = cell.config.at("data");
+  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+  Json arrays = Json::object();
+  const auto draw = [&](const std::string& prefix, Purpose purpose) {
+    const std::string count = prefix + "_samples";
+    if (!data.contains(count)) return;
+    Engine engine = seeds.stream(purpose);
+    write_dataset(directory, prefix, problem->draw(engine, data.at(count).get<int>()), arrays);
+  };
+  draw("train", Purpose::train_data);
+  draw("test", Purpose::test_data);
+
+  const Json answer = {
+      {"name", scenario.name}, {"directory", directory.string()}, {"cell", cell.id}, {"arm", cell.arm},
+      {"seed", cell.seed},     {"point", point_json(cell.point)}, {"arrays", arrays}};
+  replace_file(directory / "sample.json", answer.dump(1) + "\n");
+  if (arguments.json) {
+    std::cout << answer.dump(2) << '\n';
+    return 0;
+  }
+  for (const auto& [name, shape] : arrays.items()) {
+    std::cout << fmt::format("{} {}\n", (directory / (name + ".npy")).string(), shape.dump());
+  }
+  return 0;
+}
+
+}  // namespace moelab

@@ -1,0 +1,62 @@
+#include "app/commands/shape_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace moelab {
+namespace {
+
+/// Bounds as large as this only keep a count exact; nobody needs to read them.
+constexpr double kReadableBound = 1e15;
+
+std::string number_text(const std::string& noun, const Shape& shape) {
+  const bool has_minimum = std::isfinite(shape.minimum);
+  const bool has_maximum = std::isfinite(shape.maximum) && shape.maximum < kReadableBound;
+  if (has_minimum && has_maximum) {
+    return fmt::format("{} in {}{}, {}]", noun, shape.exclusive_minimum ? "(" : "[", shape.minimum,
+                       shape.maximum);
+  }
+  if (has_minimum) return fmt::format("{} {} {}", noun, shape.exclusive_minimum ? ">" : "≥", shape.minimum);
+  if (has_maximum) return fmt::format("{} ≤ {}", noun, shape.maximum);
+  return noun;
+}
+
+template <class Items, class Name>
+std::string joined(const Items& items, const std::string& separator, Name name) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(name(item));
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) {
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return "true | false";
+    case Shape::Type::count:
+      return number_text("whole number", shape);
+    case Shape::Type::real:
+      return number_text("number", shape);
+    case Shape::Type::text:
+      return "text";
+    case Shape::Type::choice:
+      return joined(shape.choices, " | ", [](const std::string& name) { return name; });
+    case Shape::Type::list:
+      return fmt::format("list of {}", shape_text(*shape.element));
+    case Shape::Type::map:
+      return fmt::format("object of {}", shape_text(*shape.element));
+    case Shape::Type::object:
+      return fmt::format("{{{}}}", joined(shape.fields, ", ", [](const Field& field) { return field.name; }));
+    case Shape::Type::variant:
+      return joined(shape.kinds, " | ", [](const Kind& kind) { return kind.name; });
+    case Shape::Type::either:
+      return joined(shape.alternatives, " or ", shape_text);
+    case Shape::Type::any:
+      return "any value";
+  }
+  return "any value";
+}
+
+}  // namespace moelab

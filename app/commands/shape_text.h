@@ -1,0 +1,14 @@
+#pragma once
+
+/// What a field may be, in a few words.
+
+#include <string>
+
+#include "sim/base/schema.h"
+
+namespace moelab {
+
+/// "whole number ≥ 1", "number in [0, 1]", "soft | top1 | topk", "list of number > 0", …
+std::string shape_text(const Shape& shape);
+
+}  // namespace moelab

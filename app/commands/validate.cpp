@@ -1,0 +1,26 @@
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "app/commands/verbs.h"
+#include "app/scenario/scenario.h"
+
+namespace moelab {
+
+int run_validate_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  if (arguments.json) {
+    const Json answer = {{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}};
+    std::cout << answer.dump(2) << '\n';
+  } else {
+    std::cout << fmt::format("valid: {} cells\n", scenario.cells.size());
+  }
+  return 0;
+}
+
+int run_schema_command() {
+  std::cout << json_schema(scenario_shape()).dump(2) << '\n';
+  return 0;
+}
+
+}  // namespace moelab

@@ -1,0 +1,27 @@
+#pragma once
+
+/// The verbs of the program, one source file each. They answer on stdout, warn on stderr, return the exit
+/// status (0 done, 1 a cell failed, 130 interrupted) and throw UserError (2) or EnvironmentError (3).
+
+#include "app/commands/arguments.h"
+
+namespace moelab {
+
+/// Runs the missing cells, then judges the claims and draws the figures.
+int run_run_command(const Arguments& arguments);
+/// Says what `run` would do. Writes nothing.
+int run_plan_command(const Arguments& arguments);
+/// Checks a scenario.
+int run_validate_command(const Arguments& arguments);
+/// Prints the JSON Schema of scenario files.
+int run_schema_command();
+/// Lists the parts that scenarios are made of, with their fields.
+int run_list_command(const Arguments& arguments);
+/// Prints the table of results as CSV.
+int run_export_command(const Arguments& arguments);
+/// Counts the cells of a run directory by state.
+int run_status_command(const Arguments& arguments);
+/// Writes the data that a cell draws.
+int run_sample_command(const Arguments& arguments);
+
+}  // namespace moelab

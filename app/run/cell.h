@@ -1,0 +1,42 @@
+#pragma once
+
+/// Runs one cell: problem → data → training → metrics.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/stats/result_table.h"
+#include "app/scenario/scenario.h"
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// An array to be written as cells/<id>/<name>.npy.
+struct SavedArray {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::vector<double> values;         ///< row-major; used when `labels` is empty
+  std::vector<std::int64_t> labels;   ///< integer arrays
+};
+
+/// What a cell leaves behind. Two runs of one cell give equal results to the last bit.
+struct CellResult {
+  enum class State { done, diverged, failed, interrupted };
+  State state = State::done;
+  std::string message;            ///< why it diverged or failed
+  MetricValues metrics;           ///< at the last step
+  std::vector<TraceEntry> trace;  ///< at step 0, at every recorded step and at the last one
+  std::vector<SavedArray> arrays;
+};
+
+/// Called now and then from the running cell with the share done in [0, 1]; returns true to abandon it.
+using CellProgress = std::function<bool(double)>;
+
+/// Runs the cell on the calling thread. A UserError (a c-separation that cannot be reached, say) becomes the
+/// state `failed`; divergence becomes `diverged`; an abandoned cell is `interrupted`.
+CellResult run_cell(const Cell& cell, const CellProgress& progress);
+
+}  // namespace moelab

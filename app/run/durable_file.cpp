@@ -1,0 +1,106 @@
+#include "app/run/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr std::string_view kTemporarySuffix = ".tmp";
+
+[[noreturn]] void fail(const std::filesystem::path& file, std::string_view action) {
+  throw EnvironmentError(fmt::format("{}: cannot {}: {}", file.string(), action, std::strerror(errno)));
+}
+
+void write_all(int descriptor, std::string_view content, const std::filesystem::path& file) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(descriptor, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail(file, "write");
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void flush(int descriptor, const std::filesystem::path& file) {
+  if (::fsync(descriptor) != 0) fail(file, "flush to disk");
+}
+
+void flush_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail(folder, "open");
+  const int status = ::fsync(descriptor);
+  // Some network file systems cannot flush a folder; the rename is then as durable as they make it.
+  const bool refused = status != 0 && errno != EINVAL;
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  if (refused) fail(folder, "flush to disk");
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw EnvironmentError(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+}
+
+}  // namespace
+
+void replace_file(const std::filesystem::path& file, std::string_view content) {
+  const std::filesystem::path folder = folder_of(file);
+  make_folder(folder);
+  const std::filesystem::path temporary =
+      folder / fmt::format(".{}.{}{}", file.filename().string(), ::getpid(), kTemporarySuffix);
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail(temporary, "make the file");
+  try {
+    try {
+      write_all(descriptor, content, file);
+      flush(descriptor, file);
+    } catch (...) {
+      ::close(descriptor);
+      throw;
+    }
+    if (::close(descriptor) != 0) fail(file, "close");
+    if (::rename(temporary.c_str(), file.c_str()) != 0) fail(file, "rename the finished file");
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  flush_folder(folder);
+}
+
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(".") && name.ends_with(kTemporarySuffix);
+}
+
+AppendedFile::AppendedFile(const std::filesystem::path& file) : file_(file), descriptor_(-1) {
+  make_folder(folder_of(file));
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(file, "make the file");
+  flush_folder(folder_of(file));
+}
+
+AppendedFile::~AppendedFile() {
+  ::close(descriptor_);
+}
+
+void AppendedFile::append(std::string_view line) {
+  write_all(descriptor_, std::string(line) + '\n', file_);
+  flush(descriptor_, file_);
+}
+
+}  // namespace moelab

@@ -1,0 +1,35 @@
+#pragma once
+
+/// Files that survive a crash: either the old content or the new one, never a part.
+
+#include <filesystem>
+#include <string_view>
+
+namespace moelab {
+
+/// Writes `content` under a temporary name beside `file`, flushes it to disk, renames it and flushes the
+/// folder. Makes missing folders. Throws EnvironmentError (and leaves no temporary file) when the disk
+/// refuses.
+void replace_file(const std::filesystem::path& file, std::string_view content);
+
+/// Whether `name` is a temporary file of replace_file, left by a process that was killed.
+bool is_temporary_name(std::string_view name);
+
+/// A file that only grows, one line at a time.
+class AppendedFile {
+ public:
+  /// Makes the file, which must not exist yet, and its folder.
+  explicit AppendedFile(const std::filesystem::path& file);
+  ~AppendedFile();
+  AppendedFile(const AppendedFile&) = delete;
+  AppendedFile& operator=(const AppendedFile&) = delete;
+  /// Appends `line` and a newline, on disk when it returns. Throws EnvironmentError; a part of the line may
+  /// then be in the file, so nothing may be appended after a failure.
+  void append(std::string_view line);
+
+ private:
+  std::filesystem::path file_;
+  int descriptor_;
+};
+
+}  // namespace moelab

@@ -1,0 +1,28 @@
+#pragma once
+
+/// The tidy table that figures, scripts and people read.
+
+#include <string>
+#include <vector>
+
+#include "app/run/results.h"
+
+namespace moelab {
+
+/// Columns and rows; a null stands for an empty field.
+struct ExportTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Json>> rows;
+};
+
+/// One row per planned cell, or with `trace` one per cell and recorded step. Columns: cell, arm, seed, the
+/// swept paths, state, (step,) then the metrics that occur: first in the order of `metric_order`, the others
+/// after them by name. Depends on the recorded numbers alone, not on when or by how many threads they were
+/// made.
+ExportTable export_table(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
+
+/// CSV by RFC 4180 with "\n" line ends; doubles in the shortest form that reads back to the same bits,
+/// non-finite ones as nan, inf and -inf.
+std::string csv_text(const ExportTable& table);
+
+}  // namespace moelab

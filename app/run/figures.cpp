@@ -1,0 +1,218 @@
+#include "app/run/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analysis/stats/bands.h"
+#include "plots/labels.h"
+
+namespace moelab {
+namespace {
+
+constexpr const char* kReferenceMetric = "bayes_nmse";
+
+std::string value_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+const Json* coordinate(const ResultRow& row, const std::string& path) {
+  for (const auto& [name, value] : row.point)
+    if (name == path) return &value;
+  return nullptr;
+}
+
+/// The rows of one arm at one value of the series path (null where arms are the series).
+struct Group {
+  std::string arm;
+  Json value;
+  std::vector<const ResultRow*> rows;
+};
+
+std::vector<Group> group_rows(const Json& description, const ResultTable& table) {
+  const std::string series = description.value("series", "arm");
+  const Json where = description.value("where", Json::object());
+  const std::vector<std::string> arms =
+      description.contains("arms") ? description.at("arms").get<std::vector<std::string>>() : table.arms;
+  std::vector<Group> groups;
+  for (const std::string& arm : arms)
+    for (const ResultRow& row : table.rows) {
+      const bool inside = std::all_of(where.items().begin(), where.items().end(), [&](const auto& wanted) {
+        const Json* value = coordinate(row, wanted.key());
+        return value && *value == wanted.value();
+      });
+      if (row.arm != arm || !inside) continue;
+      const Json* found = series == "arm" ? nullptr : coordinate(row, series);
+      const Json value = found ? *found : Json();
+      auto group = std::find_if(groups.begin(), groups.end(),
+                                [&](const Group& known) { return known.arm == arm && known.value == value; });
+      if (group == groups.end()) group = groups.insert(groups.end(), Group{arm, value, {}});
+      group->rows.push_back(&row);
+    }
+  return groups;
+}
+
+/// The places of the x axis: numbers, or names when a swept value is not a number.
+class Horizontal {
+ public:
+  Horizontal(const std::string& path, const std::vector<Group>& groups) : path_(path) {
+    std::vector<Json> values;
+    for (const Group& group : groups)
+      for (const ResultRow* row : group.rows)
+        if (const Json* value = coordinate(*row, path); value && !known(values, *value))
+          values.push_back(*value);
+    if (std::all_of(values.begin(), values.end(), [](const Json& value) { return value.is_number(); }))
+      return;
+    for (const Json& value : values) categories_.push_back(value_text(value));
+  }
+
+  const std::vector<std::string>& categories() const { return categories_; }
+
+  /// (x, metrics) of a row: one pair for a swept path, one for every recorded step.
+  std::vector<std::pair<double, const MetricValues*>> places(const ResultRow& row) const {
+    std::vector<std::pair<double, const MetricValues*>> found;
+    if (path_ == "step") {
+      for (const TraceEntry& entry : row.trace)
+        found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
+    } else if (const Json* value = coordinate(row, path_)) {
+      const auto category = std::find(categories_.begin(), categories_.end(), value_text(*value));
+      found.emplace_back(
+          categories_.empty() ? value->get<double>() : static_cast<double>(category - categories_.begin()),
+          &row.metrics);
+    }
+    return found;
+  }
+
+ private:
+  static bool known(const std::vector<Json>& values, const Json& value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  }
+  std::string path_;
+  std::vector<std::string> categories_;
+};
+
+/// The line of one group and metric; no points when the metric does not apply to the group's cells.
+std::vector<FigurePoint> line(const Group& group, const Horizontal& horizontal, const std::string& metric,
+                              bool logarithmic) {
+  std::size_t seeds = 0;
+  for (const ResultRow* row : group.rows) seeds = std::max(seeds, static_cast<std::size_t>(row->seed) + 1);
+  std::map<double, std::vector<std::optional<double>>> values;
+  bool any_done = false, any_value = false;
+  for (const ResultRow* row : group.rows)
+    for (const auto& [x, metrics] : horizontal.places(*row)) {
+      std::vector<std::optional<double>>& at_x = values.try_emplace(x, seeds).first->second;
+      if (row->state != "done") continue;
+      any_done = true;
+      const auto value = metrics->find(metric);
+      if (value == metrics->end()) continue;
+      any_value = true;
+      at_x[static_cast<std::size_t>(row->seed)] = value->second;
+    }
+  std::vector<FigurePoint> points;
+  if (any_done && !any_value) return points;
+  for (auto& [x, at_x] : values) {
+    BandPoint band = band_point(x, std::move(at_x), logarithmic);
+    points.push_back({x, band.mean, band.low, band.high, std::move(band.seeds)});
+  }
+  return points;
+}
+
+std::string series_name(const Group& group, const std::string& path, const std::string& metric, bool name_arm,
+                        bool name_metric) {
+  std::vector<std::string> parts;
+  if (name_arm) parts.push_back(group.arm);
+  if (!group.value.is_null())
+    parts.push_back(fmt::format("{} = {}", legend_label(path), value_text(group.value)));
+  if (name_metric) parts.push_back(legend_label(metric));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string caption(const Json& description, const RunResults& results, const std::vector<Group>& groups) {
+  std::set<int> seeds;
+  std::map<std::string, int> left_out;
+  for (const Group& group : groups)
+    for (const ResultRow* row : group.rows) {
+      seeds.insert(row->seed);
+      if (row->state != "done") ++left_out[row->state];
+    }
+  std::string text;
+  const std::string title = results.plan.value("title", "");
+  if (description.contains("title") && description.at("title") != title && !title.empty())
+    text += title + ". ";
+  if (const std::string source = results.plan.value("source", ""); !source.empty()) text += source + ". ";
+  text += seeds.size() > 1 ? fmt::format("Mean of {} seeds, 95 % Student-t band{}.", seeds.size(),
+                                         seeds.size() < 10 ? "; thin lines: single seeds" : "")
+                           : "One seed: no interval.";
+  std::vector<std::string> counts;
+  for (const auto& [state, count] : left_out) counts.push_back(fmt::format("{} {}", count, state));
+  if (!counts.empty()) text += fmt::format(" Cells left out: {}.", fmt::join(counts, ", "));
+  return text;
+}
+
+}  // namespace
+
+Figure build_figure(const Json& description, const RunResults& results) {
+  const std::string x = description.at("x").get<std::string>();
+  const std::string path = description.value("series", "arm");
+  const Json& y = description.at("y");
+  const std::vector<std::string> metrics =
+      y.is_array() ? y.get<std::vector<std::string>>() : std::vector<std::string>{y.get<std::string>()};
+  const std::vector<Group> groups = group_rows(description, results.table);
+  const Horizontal horizontal(x, groups);
+
+  Figure figure;
+  figure.id = description.at("id").get<std::string>();
+  figure.title = description.value("title", results.plan.value("title", ""));
+  figure.x_log = horizontal.categories().empty() && description.value("x_scale", "linear") == "log";
+  figure.y_log = description.value("y_scale", "linear") == "log";
+  figure.x_label = description.value("x_label", axis_label(x));
+  figure.x_categories = horizontal.categories();
+
+  const auto is_reference = [&](const std::string& metric) {
+    return metrics.size() > 1 && metric == kReferenceMetric;
+  };
+  std::vector<std::string> measured;
+  std::copy_if(metrics.begin(), metrics.end(), std::back_inserter(measured), std::not_fn(is_reference));
+  if (measured.empty()) measured = {kReferenceMetric};
+  figure.y_label = description.value("y_label", axis_label(measured.front()));
+  std::set<std::string> arms;
+  for (const Group& group : groups) arms.insert(group.arm);
+  const bool name_metric = measured.size() > 1;
+  const bool name_arm = arms.size() > 1 || (path == "arm" && !name_metric);
+  for (const Group& group : groups)
+    for (const std::string& metric : measured) {
+      std::vector<FigurePoint> points = line(group, horizontal, metric, figure.y_log);
+      if (!points.empty())
+        figure.series.push_back(
+            {series_name(group, path, metric, name_arm, name_metric), std::move(points), false});
+    }
+  // Of each value of the series path, the first arm that knows the floor draws it.
+  std::vector<Json> drawn;
+  for (const Group& group : groups) {
+    if (measured.size() == metrics.size() ||
+        std::find(drawn.begin(), drawn.end(), group.value) != drawn.end())
+      continue;
+    std::vector<FigurePoint> points = line(group, horizontal, kReferenceMetric, figure.y_log);
+    const auto has_mean = [](const FigurePoint& point) { return point.mean.has_value(); };
+    if (std::none_of(points.begin(), points.end(), has_mean)) continue;
+    drawn.push_back(group.value);
+    figure.series.push_back(
+        {series_name(group, path, kReferenceMetric, false, true), std::move(points), true});
+  }
+  figure.caption = caption(description, results, groups);
+  return figure;
+}
+
+std::vector<std::filesystem::path> draw_figures(const RunResults& results,
+                                                const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  for (const Json& description : results.plan.at("figures"))
+    for (std::filesystem::path& file : render(build_figure(description, results), directory / "figures"))
+      files.push_back(std::move(file));
+  return files;
+}
+
+}  // namespace moelab

@@ -1,0 +1,24 @@
+#pragma once
+
+/// From a run's results to the figures that its plan asks for.
+
+#include <filesystem>
+#include <vector>
+
+#include "app/run/results.h"
+#include "plots/figure.h"
+
+namespace moelab {
+
+/// One figure of plan["figures"]: {id, x, y, series, x_scale, y_scale, title, x_label, y_label, where, arms}.
+/// A line is an arm (or a value of the swept path `series`) times a metric of `y`: mean, 95 % band and single
+/// seeds of the cells that are done. A metric that does not apply to an arm gives no line; bayes_nmse beside
+/// other metrics, equal for all arms, is one dashed reference line. The caption names seeds, interval and
+/// cells left out.
+Figure build_figure(const Json& description, const RunResults& results);
+
+/// Renders every figure of the plan into `directory`/figures; the files written. Throws EnvironmentError.
+std::vector<std::filesystem::path> draw_figures(const RunResults& results,
+                                                const std::filesystem::path& directory);
+
+}  // namespace moelab

@@ -1,0 +1,177 @@
+#include "app/run/measurement.h"
+
+#include <algorithm>
+
+#include "analysis/metrics/load.h"
+#include "analysis/metrics/router_norms.h"
+#include "analysis/metrics/sparsity.h"
+#include "analysis/metrics/task.h"
+
+namespace moelab {
+namespace {
+
+/// Training rows that the training loss looks at: as many as a test set has by default.
+constexpr Eigen::Index kTrainRows = 10000;
+
+template <class Real>
+std::vector<Real> cast(const Eigen::Ref<const Matrix>& values) {
+  std::vector<Real> result(static_cast<std::size_t>(values.size()));
+  Eigen::Map<MatrixOf<Real>>(result.data(), values.rows(), values.cols()) = values.cast<Real>();
+  return result;
+}
+
+template <class Real>
+Matrix widen(const std::vector<Real>& values, Eigen::Index rows, Eigen::Index columns) {
+  return Eigen::Map<const MatrixOf<Real>>(values.data(), rows, columns).template cast<double>();
+}
+
+void set(MetricValues& values, const std::string& name, const std::optional<double>& value) {
+  if (value) values[name] = *value;
+}
+
+SavedArray saved(const std::string& name, const Matrix& values) {
+  return {name, {values.rows(), values.cols()}, {values.data(), values.data() + values.size()}, {}};
+}
+
+const Gating kSoft{};
+const Gating kTop1{Gating::Kind::top1};
+
+}  // namespace
+
+template <class Real>
+Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
+                               const Dataset& test)
+    : train_(train),
+      test_(test),
+      signal_basis_(problem.signal_basis()),
+      train_targets_(train.y.topRows(std::min(kTrainRows, train.y.rows()))),
+      train_inputs_(cast<Real>(train.x.topRows(train_targets_.rows()))),
+      test_inputs_(cast<Real>(test.x)) {
+  for (const Json& group : config.at("metrics")) {
+    groups_.insert(group.at("kind"));
+    if (group.at("kind") == "sparsity") {
+      for (int s = 0; s < group.at("shuffles").get<int>(); ++s) {
+        Engine engine = seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
+        shuffles_.push_back(draw_permutation(engine, problem.input_dim()));
+      }
+    }
+  }
+  for (const Json& name : config.at("save")) saved_.insert(name);
+  if (groups_.contains("task")) {
+    const std::optional<Matrix> best = problem.bayes_prediction(test.x);
+    if (best) bayes_nmse_ = normalised_mean_squared_error(*best, test.y);
+  }
+}
+
+template <class Real>
+Matrix Measurement<Real>::test_outputs(Model<Real>& model, const Gating& gating) {
+  std::vector<Real> outputs(static_cast<std::size_t>(test_.y.size()));
+  model.predict(test_inputs_.data(), static_cast<int>(test_.y.rows()), gating, outputs.data());
+  return widen(outputs, test_.y.rows(), test_.y.cols());
+}
+
+template <class Real>
+Matrix Measurement<Real>::test_probabilities(Model<Real>& model, const std::vector<Real>& inputs) {
+  const Eigen::Index rows = test_.x.rows();
+  std::vector<Real> probabilities(static_cast<std::size_t>(rows) * static_cast<std::size_t>(model.experts()));
+  model.route(inputs.data(), static_cast<int>(rows), probabilities.data());
+  return widen(probabilities, rows, model.experts());
+}
+
+template <class Real>
+void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
+  std::vector<Real> fitted(static_cast<std::size_t>(train_targets_.size()));
+  model.predict(train_inputs_.data(), static_cast<int>(train_targets_.rows()), model.train_gating(), fitted.data());
+  const Matrix train_outputs = widen(fitted, train_targets_.rows(), train_targets_.cols());
+  const Matrix soft = test_outputs(model, kSoft);
+  const Matrix top1 = test_outputs(model, kTop1);
+  values["train_loss"] = mean_squared_error(train_outputs, train_targets_);
+  values["test_loss_soft"] = mean_squared_error(soft, test_.y);
+  values["test_loss_top1"] = mean_squared_error(top1, test_.y);
+  values["test_loss_eval"] = mean_squared_error(test_outputs(model, model.eval_gating()), test_.y);
+  set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_targets_));
+  set(values, "test_nmse_soft", normalised_mean_squared_error(soft, test_.y));
+  set(values, "test_nmse_top1", normalised_mean_squared_error(top1, test_.y));
+  set(values, "bayes_nmse", bayes_nmse_);
+  values["parameter_count"] = static_cast<double>(model.parameter_count());
+}
+
+template <class Real>
+void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values) {
+  if (!model.has_router()) return;
+  if (groups_.contains("sparsity")) {
+    const ClusterRouting learned(test_probabilities(model, test_inputs_), test_.cluster);
+    values["cluster_entropy"] = learned.cluster_entropy();
+    values["effective_experts"] = learned.effective_experts();
+    values["top1_cluster_purity"] = learned.top1_cluster_purity();
+    values["top1_cluster_concentration"] = learned.top1_cluster_concentration();
+    // Permuting the columns of W by π is the same as handing the router x with coordinate π(j) at place j.
+    double entropy = 0;
+    double effective = 0;
+    std::vector<Real> permuted(test_inputs_.size());
+    const std::size_t width = static_cast<std::size_t>(model.input_dim());
+    for (const std::vector<int>& permutation : shuffles_) {
+      for (std::size_t at = 0; at < permuted.size(); at += width) {
+        for (std::size_t j = 0; j < width; ++j) {
+          permuted[at + j] = test_inputs_[at + static_cast<std::size_t>(permutation[j])];
+        }
+      }
+      const ClusterRouting shuffled(test_probabilities(model, permuted), test_.cluster);
+      entropy += shuffled.cluster_entropy();
+      effective += shuffled.effective_experts();
+    }
+    const double count = static_cast<double>(shuffles_.size());
+    values["cluster_entropy_shuffled"] = entropy / count;
+    values["effective_experts_shuffled"] = effective / count;
+  }
+  if (groups_.contains("router_norms")) {
+    for (const NamedArray<Real>& array : model.arrays()) {
+      if (array.name != "router_weight") continue;
+      const Matrix weight = widen(array.values, array.shape[0], array.shape[1]);
+      set(values, "router_norm_ratio", router_norm_ratio(weight));
+      if (signal_basis_.size() > 0) {
+        set(values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
+      }
+    }
+  }
+  if (groups_.contains("load")) {
+    // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted then.
+    const Gating& gating = model.eval_gating().kind == Gating::Kind::topk ? model.eval_gating() : kTop1;
+    const std::vector<std::int64_t> loads =
+        model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating);
+    set(values, "expert_load_max_violation", expert_load_max_violation(loads));
+    set(values, "expert_load_std_percent", expert_load_std_percent(loads));
+  }
+}
+
+template <class Real>
+MetricValues Measurement<Real>::measure(Model<Real>& model) {
+  MetricValues values;
+  if (groups_.contains("task")) measure_task(model, values);
+  measure_routing(model, values);
+  return values;
+}
+
+template <class Real>
+std::vector<SavedArray> Measurement<Real>::arrays(Model<Real>& model) {
+  std::vector<SavedArray> arrays;
+  if (saved_.contains("weights")) {
+    for (NamedArray<Real>& array : model.arrays()) {
+      arrays.push_back({array.name, array.shape, {array.values.begin(), array.values.end()}, {}});
+    }
+  }
+  if (saved_.contains("routing")) {
+    arrays.push_back(saved("test_inputs", test_.x));
+    arrays.push_back(saved("test_targets", test_.y));
+    arrays.push_back({"test_labels", {test_.x.rows()}, {}, {test_.cluster.begin(), test_.cluster.end()}});
+    arrays.push_back(saved("test_outputs_soft", test_outputs(model, kSoft)));
+    arrays.push_back(saved("test_outputs_top1", test_outputs(model, kTop1)));
+    if (model.has_router()) arrays.push_back(saved("test_probs", test_probabilities(model, test_inputs_)));
+  }
+  return arrays;
+}
+
+template class Measurement<float>;
+template class Measurement<double>;
+
+}  // namespace moelab

@@ -1,0 +1,93 @@
+#include "app/run/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+std::vector<MetricGroup> make_metric_groups() {
+  const Field shuffles = {"shuffles", Shape::count(1, 10000),
+                          "column permutations that the shuffled router averages over", 20};
+  return {
+      {{"task", "losses on training and test data, averaged over rows and outputs, and parameter counts", {}},
+       {{"train_loss", true, "mean squared error on the training set, gating as in training"},
+        {"test_loss_soft", true, "mean squared error on the test set, every expert weighted by r(x)"},
+        {"test_loss_top1", true, "mean squared error on the test set, the likeliest expert alone"},
+        {"test_loss_eval", true, "mean squared error on the test set under gating.eval"},
+        {"train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)"},
+        {"test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels"},
+        {"test_nmse_top1", true, "test_loss_top1 ÷ variance of the test labels"},
+        {"bayes_nmse", true,
+         "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor"},
+        {"parameter_count", true, "trained and frozen parameters of the whole model"}}},
+      {{"sparsity",
+        "how few experts serve a cluster, learned and with the router's columns shuffled "
+        "(Dikkala et al. 2023, 3.1)",
+        {shuffles}},
+       {{"cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats"},
+        {"cluster_entropy_shuffled", false,
+         "the same with shuffled router columns, mean over shuffles, nats"},
+        {"effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])"},
+        {"effective_experts_shuffled", true, "the same with shuffled router columns, mean over shuffles"},
+        {"top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c with likeliest expert e"},
+        {"top1_cluster_concentration", false,
+         "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)"}}},
+      {{"router_norms", "the weights M_i into expert i of a router that is linear in x", {}},
+       {{"router_norm_ratio", true, "E‖M_i‖² ÷ (E‖M_i‖)²: 1 when all are equal"},
+        {"router_signal_fraction", false,
+         "share of Σ_i ‖M_i‖² inside the subspace on which the target depends"}}},
+      {{"load", "how evenly the test rows spread over the experts", {}},
+       {{"expert_load_max_violation", false, "(max_e load_e − mean load) ÷ mean load"},
+        {"expert_load_std_percent", false,
+         "standard deviation over experts of the percentage of rows (ddof 0)"}}},
+  };
+}
+
+std::string_view without_prefix(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace
+
+const std::vector<MetricGroup>& metric_groups() {
+  static const std::vector<MetricGroup> groups = make_metric_groups();
+  return groups;
+}
+
+const std::vector<Kind>& metric_kinds() {
+  static const std::vector<Kind> kinds = [] {
+    std::vector<Kind> all;
+    for (const MetricGroup& group : metric_groups()) all.push_back(group.kind);
+    return all;
+  }();
+  return kinds;
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const MetricGroup& group : metric_groups()) {
+    for (const MetricGroup::Metric& metric : group.metrics) names.push_back(metric.name);
+  }
+  return names;
+}
+
+const MetricGroup::Metric* find_metric(std::string_view name) {
+  const std::string_view bare = without_prefix(name);
+  for (const MetricGroup& group : metric_groups()) {
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      if (metric.name == bare) return &metric;
+    }
+  }
+  return nullptr;
+}
+
+std::string group_of_metric(std::string_view name) {
+  const MetricGroup::Metric* const wanted = find_metric(name);
+  for (const MetricGroup& group : metric_groups()) {
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      if (&metric == wanted) return group.kind.name;
+    }
+  }
+  return {};
+}
+
+}  // namespace moelab

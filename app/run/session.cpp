@@ -1,0 +1,103 @@
+#include "app/run/session.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <set>
+
+#include "app/run/interrupt.h"
+#include "app/run/progress.h"
+#include "app/run/provenance.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+void report_failure(const Scenario& scenario, const std::string& id, const std::string& message) {
+  for (const Cell& cell : scenario.cells) {
+    if (cell.id != id) continue;
+    std::string place = fmt::format("arm {}", cell.arm);
+    for (const auto& [path, value] : cell.point) place += fmt::format(", {} = {}", path, value.dump());
+    std::cerr << fmt::format("moelab: cell {} ({}, seed {}) failed: {}\n", id, place, cell.seed, message);
+    return;
+  }
+}
+
+void run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
+                 const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop) {
+  StoreWriter writer(options.directory);
+  write_provenance(options.directory,
+                   {options.arguments, scenario.profile, options.threads, writer.journal_name()});
+  ProgressReporter reporter(already);
+  const CellSink sink = [&](const Cell& cell, const CellResult& result, double seconds) {
+    writer.write(cell.id, result, seconds);
+  };
+  ScheduleOptions schedule;
+  schedule.threads = options.threads;
+  schedule.stop = &stop;
+  schedule.watch = [&](const BatchProgress& progress) { reporter.show(progress); };
+  schedule.overdue = [&] {
+    reporter.finish();
+    std::cerr << "moelab: interrupted; finished cells are kept, and the same command resumes" << std::endl;
+    std::_Exit(kInterruptedStatus);
+  };
+  try {
+    run_batch(missing, runner, sink, schedule);
+  } catch (...) {
+    reporter.finish();
+    throw;
+  }
+  reporter.finish();
+}
+
+}  // namespace
+
+std::filesystem::path default_run_directory(const Scenario& scenario) {
+  return std::filesystem::path("runs") /
+         (scenario.profile.empty() ? scenario.name : scenario.name + "-" + scenario.profile);
+}
+
+std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records) {
+  std::vector<const Cell*> missing;
+  std::set<std::string> seen;
+  for (const Cell& cell : scenario.cells) {
+    if (!records.contains(cell.id) && seen.insert(cell.id).second) missing.push_back(&cell);
+  }
+  return missing;
+}
+
+SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options,
+                           const CellRunner& runner) {
+  check_run_directory(options.directory, scenario.name);
+  const Records before = read_records(options.directory);
+  const std::vector<const Cell*> missing = missing_cells(scenario, before);
+  std::set<std::string> planned;
+  for (const Cell& cell : scenario.cells) planned.insert(cell.id);
+  const int already = static_cast<int>(planned.size() - missing.size());
+
+  const InterruptGuard guard;
+  replace_file(options.directory / "plan.json",
+               plan_json(scenario).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  if (!missing.empty()) run_missing(missing, already, scenario, options, runner, guard.flag());
+
+  SessionOutcome outcome;
+  outcome.interrupted = guard.flag();
+  const Records records = read_records(options.directory);
+  int recorded = 0;
+  for (const std::string& id : planned) {
+    const auto record = records.find(id);
+    if (record == records.end()) continue;
+    ++recorded;
+    if (record->second.state != "failed") continue;
+    ++outcome.failed;
+    report_failure(scenario, id, record->second.message);
+  }
+  if (outcome.interrupted) {
+    std::cerr << fmt::format("moelab: interrupted with {} of {} cells recorded; the same command resumes\n",
+                             recorded, planned.size());
+  }
+  return outcome;
+}
+
+}  // namespace moelab

@@ -1,0 +1,36 @@
+#pragma once
+
+/// One start of `moelab run`: finds what is missing, runs it, keeps it.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/run/scheduler.h"
+#include "app/run/store.h"
+
+namespace moelab {
+
+/// runs/<name>, with -<profile> appended.
+std::filesystem::path default_run_directory(const Scenario& scenario);
+
+/// The planned cells without a record, each content once (two arms may share a cell).
+std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records);
+
+struct SessionOptions {
+  std::filesystem::path directory;
+  int threads = 1;
+  std::vector<std::string> arguments;  ///< for the provenance
+};
+
+struct SessionOutcome {
+  bool interrupted = false;
+  int failed = 0;  ///< planned cells whose state is failed, of this session or an earlier one
+};
+
+/// Checks the directory and its journals, writes plan.json (and provenance.json when cells are missing), then
+/// runs the missing cells with `runner` and records them. Throws UserError before anything is written,
+/// EnvironmentError when the disk refuses.
+SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options, const CellRunner& runner);
+
+}  // namespace moelab

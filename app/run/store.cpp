@@ -1,0 +1,141 @@
+#include "app/run/store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+
+#include "app/run/provenance.h"
+#include "sim/base/error.h"
+#include "sim/base/npy.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_text(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
+  if (!stream.is_open() || stream.bad()) throw EnvironmentError(file.string() + ": cannot be read");
+  return text.str();
+}
+
+std::vector<fs::path> journal_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  const fs::path folder = directory / "journal";
+  if (!fs::is_directory(folder)) return files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// Unique among the processes of all machines: host, process and the time in microseconds.
+std::string new_journal_name() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return fmt::format("{}-{}-{}.jsonl", host_name(), ::getpid(),
+                     std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+}  // namespace
+
+Records read_records(const fs::path& directory) {
+  Records records;
+  std::map<std::string, std::string> places;
+  for (const fs::path& file : journal_files(directory)) {
+    const std::string text = read_text(file);
+    std::size_t start = 0;
+    for (std::size_t line = 1;; ++line) {
+      const std::size_t end = text.find('\n', start);
+      if (end == std::string::npos) break;
+      const std::string place = fmt::format("{}:{}", file.string(), line);
+      Record record;
+      try {
+        record = parse_record_line(std::string_view(text).substr(start, end - start));
+      } catch (const std::exception& error) {
+        throw UserError(place, fmt::format("damaged record: {}; remove the line to have its cell run again",
+                                           error.what()));
+      }
+      start = end + 1;
+      const std::string id = record.cell;
+      const auto [known, is_new] = records.try_emplace(id, std::move(record));
+      if (is_new) {
+        places[id] = place;
+      } else if (!same_numbers(known->second, record)) {
+        throw UserError(place, fmt::format("cell {} has other numbers here than in {}", id, places[id]));
+      }
+    }
+  }
+  return records;
+}
+
+Json plan_json(const Scenario& scenario) {
+  Json cells = Json::array();
+  for (const Cell& cell : scenario.cells) {
+    Json point = Json::object();
+    for (const auto& [path, value] : cell.point) point[path] = value;
+    cells.push_back({{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", std::move(point)}});
+  }
+  return {{"name", scenario.name},       {"title", scenario.title},       {"source", scenario.source},
+          {"profile", scenario.profile}, {"scenario", scenario.document}, {"claims", scenario.claims},
+          {"figures", scenario.figures}, {"arms", scenario.arms},         {"sweep", scenario.sweep_paths},
+          {"cells", std::move(cells)}};
+}
+
+Json read_plan(const fs::path& directory) {
+  const fs::path file = directory / "plan.json";
+  if (!fs::exists(file)) throw UserError(directory.string(), "no plan.json here: not a run directory");
+  // Not read_json_file: the plan of a large sweep may exceed what a scenario file may hold.
+  const Json plan = Json::parse(read_text(file), nullptr, false);
+  if (!plan.is_object()) throw UserError(file.string(), "damaged: not a JSON object");
+  return plan;
+}
+
+void check_run_directory(const fs::path& directory, const std::string& scenario_name) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (status.type() == fs::file_type::not_found) return;
+  if (!fs::is_directory(status)) {
+    throw UserError("--out", fmt::format("'{}' is not a folder", directory.string()));
+  }
+  if (fs::exists(directory / "plan.json")) {
+    const std::string name = read_plan(directory).value("name", Json()).dump();
+    if (name != Json(scenario_name).dump()) {
+      throw UserError("--out",
+                      fmt::format("'{}' belongs to the scenario {}, not to \"{}\"; choose another folder",
+                                  directory.string(), name, scenario_name));
+    }
+    return;
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    if (is_temporary_name(entry.path().filename().string())) continue;
+    throw UserError("--out",
+                    fmt::format("'{}' holds files ('{}') but no plan.json: it is no run directory; choose "
+                                "another folder or an empty one",
+                                directory.string(), entry.path().filename().string()));
+  }
+}
+
+StoreWriter::StoreWriter(const fs::path& directory)
+    : directory_(directory),
+      journal_name_(new_journal_name()),
+      journal_(directory / "journal" / journal_name_) {}
+
+void StoreWriter::write(const std::string& cell_id, const CellResult& result, double seconds) {
+  for (const SavedArray& array : result.arrays) {
+    const bool is_integer = !array.labels.empty();
+    replace_file(directory_ / "cells" / cell_id / (array.name + ".npy"),
+                 is_integer ? npy_bytes(array.shape, std::span<const std::int64_t>(array.labels))
+                            : npy_bytes(array.shape, std::span<const double>(array.values)));
+  }
+  journal_.append(record_line(
+      {cell_id, state_name(result.state), result.message, result.metrics, result.trace, seconds, utc_now()}));
+}
+
+}  // namespace moelab

@@ -1,0 +1,54 @@
+#pragma once
+
+/// The run directory: plan.json, provenance.json, journal/*.jsonl, cells/<id>/*.npy.
+///
+/// Every process appends to its own journal, one line per finished cell, after the cell's arrays are on disk.
+/// So a crash loses at most the cells that were running, several processes may fill one directory, and
+/// directories may be merged by copying their journals together.
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/run/durable_file.h"
+#include "app/run/record.h"
+#include "app/scenario/scenario.h"
+
+namespace moelab {
+
+/// Records by cell id. Cells that are no longer planned are among them.
+using Records = std::map<std::string, Record>;
+
+/// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
+/// killed process leaves, is dropped. Throws UserError naming file and line for a damaged line, and naming
+/// both places when two records of a cell differ in their numbers.
+Records read_records(const std::filesystem::path& directory);
+
+/// plan.json of a scenario: {"name", "title", "source", "profile", "scenario", "claims", "figures", "arms",
+/// "sweep", "cells": [{"id", "arm", "seed", "point"}]}.
+Json plan_json(const Scenario& scenario);
+
+/// plan.json as written. Throws UserError when it is missing or not an object.
+Json read_plan(const std::filesystem::path& directory);
+
+/// Throws UserError when `directory` cannot take the scenario's results: it is a file, holds something else,
+/// or belongs to a scenario of another name. Writes nothing.
+void check_run_directory(const std::filesystem::path& directory, const std::string& scenario_name);
+
+/// The one writer of a process.
+class StoreWriter {
+ public:
+  /// Opens a journal of its own. Throws EnvironmentError.
+  explicit StoreWriter(const std::filesystem::path& directory);
+  const std::string& journal_name() const { return journal_name_; }
+  /// Writes the cell's arrays, then its record, and flushes both to disk. Throws EnvironmentError.
+  void write(const std::string& cell_id, const CellResult& result, double seconds);
+
+ private:
+  std::filesystem::path directory_;
+  std::string journal_name_;
+  AppendedFile journal_;
+};
+
+}  // namespace moelab

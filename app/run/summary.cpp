@@ -1,0 +1,128 @@
+#include "app/run/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace moelab {
+namespace {
+
+constexpr const char* kDefaultMetric = "test_nmse_top1";
+
+std::size_t character_count(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string entry_text(const SummaryEntry& entry) {
+  if (!entry.estimate) return "-";
+  std::string text = fmt::format("{:.4g}", entry.estimate->mean);
+  if (entry.estimate->interval) {
+    text += fmt::format(" ± {:.2g}", (entry.estimate->interval->high - entry.estimate->interval->low) / 2);
+  }
+  if (entry.estimate->count < entry.planned)
+    text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);
+  return text;
+}
+
+std::string value_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
+}
+
+}  // namespace
+
+Json point_json(const std::vector<std::pair<std::string, Json>>& point) {
+  Json json = Json::object();
+  for (const auto& [path, value] : point) json[path] = value;
+  return json;
+}
+
+std::string main_metric(const RunResults& results) {
+  const Json& figures = results.plan.at("figures");
+  if (!figures.is_array() || figures.empty() || !figures.front().contains("y")) return kDefaultMetric;
+  const Json& y = figures.front().at("y");
+  if (y.is_string()) return y.get<std::string>();
+  return y.is_array() && !y.empty() && y.front().is_string() ? y.front().get<std::string>() : kDefaultMetric;
+}
+
+std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {
+  std::vector<SummaryEntry> entries;
+  std::vector<std::vector<double>> values;
+  for (const ResultRow& row : table.rows) {
+    const auto known = std::find_if(entries.begin(), entries.end(), [&](const SummaryEntry& entry) {
+      return entry.arm == row.arm && entry.point == row.point;
+    });
+    const std::size_t index = static_cast<std::size_t>(known - entries.begin());
+    if (known == entries.end()) {
+      entries.push_back({row.arm, row.point, 0, std::nullopt});
+      values.emplace_back();
+    }
+    ++entries[index].planned;
+    const auto value = row.metrics.find(metric);
+    if (row.state == "done" && value != row.metrics.end() && std::isfinite(value->second)) {
+      values[index].push_back(value->second);
+    }
+  }
+  for (std::size_t index = 0; index < entries.size(); ++index) {
+    if (!values[index].empty()) entries[index].estimate = mean_estimate(values[index]);
+  }
+  return entries;
+}
+
+std::string aligned_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const std::vector<std::string>& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], character_count(row[i]));
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size()) text.append(widths[i] - character_count(row[i]) + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string summary_text(const ResultTable& table, const std::string& metric) {
+  const std::vector<SummaryEntry> entries = summarize(table, metric);
+  std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
+  rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
+  std::vector<std::vector<std::pair<std::string, Json>>> points;
+  for (const SummaryEntry& entry : entries) {
+    if (std::find(points.begin(), points.end(), entry.point) == points.end()) points.push_back(entry.point);
+  }
+  for (const auto& point : points) {
+    std::vector<std::string> row;
+    for (const auto& coordinate : point) row.push_back(value_text(coordinate.second));
+    for (const std::string& arm : table.arms) {
+      const auto entry = std::find_if(entries.begin(), entries.end(), [&](const SummaryEntry& candidate) {
+        return candidate.arm == arm && candidate.point == point;
+      });
+      row.push_back(entry == entries.end() ? "-" : entry_text(*entry));
+    }
+    rows.push_back(std::move(row));
+  }
+  return fmt::format("{} (mean over seeds ± half of the 95 % interval)\n{}", metric, aligned_columns(rows));
+}
+
+Json summary_json(const ResultTable& table, const std::string& metric) {
+  Json entries = Json::array();
+  for (const SummaryEntry& entry : summarize(table, metric)) {
+    Json json = {{"arm", entry.arm}, {"point", point_json(entry.point)}, {"cells", entry.planned}};
+    json["count"] = entry.estimate ? entry.estimate->count : 0;
+    json["mean"] = entry.estimate ? Json(entry.estimate->mean) : Json();
+    json["interval"] = Json();
+    if (entry.estimate && entry.estimate->interval) {
+      json["interval"] = {entry.estimate->interval->low, entry.estimate->interval->high};
+    }
+    entries.push_back(std::move(json));
+  }
+  return {{"metric", metric}, {"entries", std::move(entries)}};
+}
+
+}  // namespace moelab

@@ -1,0 +1,39 @@
+#pragma once
+
+/// The main metric of a run at a glance: arms × sweep points.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/stats/intervals.h"
+#include "app/run/results.h"
+
+namespace moelab {
+
+struct SummaryEntry {
+  std::string arm;
+  std::vector<std::pair<std::string, Json>> point;
+  int planned = 0;                       ///< cells of the arm at this point
+  std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
+};
+
+/// The first figure's y, or test_nmse_top1 when there is no figure.
+std::string main_metric(const RunResults& results);
+
+/// One entry per arm and sweep point, in the order of the plan.
+std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
+
+/// A table with a row per sweep point and a column per arm, "mean ± half of the 95 % interval"; entries that
+/// lack cells say how many they hold.
+std::string summary_text(const ResultTable& table, const std::string& metric);
+
+Json summary_json(const ResultTable& table, const std::string& metric);
+
+/// Left-aligned columns, two spaces apart. Widths count characters, not bytes.
+std::string aligned_columns(const std::vector<std::vector<std::string>>& rows);
+
+/// {"path": value, …} of sweep coordinates.
+Json point_json(const std::vector<std::pair<std::string, Json>>& point);
+
+}  // namespace moelab

@@ -1,0 +1,200 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/stats/claim_sides.h"
+#include "app/run/metric_groups.h"
+#include "app/scenario/cross_checks.h"
+#include "sim/base/error.h"
+#include "sim/train/trainer.h"
+
+namespace moelab {
+namespace {
+
+using Point = std::vector<std::pair<std::string, Json>>;
+
+/// What claims and figures may refer to.
+class References {
+ public:
+  explicit References(const Scenario& scenario) {
+    table_.arms = scenario.arms;
+    table_.sweep_paths = scenario.sweep_paths;
+    for (const Cell& cell : scenario.cells) {
+      if (cell.seed != 0) continue;
+      configs_[cell.arm].push_back(&cell.config);
+      if (cell.arm == scenario.arms.front())
+        table_.rows.push_back({"", cell.arm, 0, cell.point, "missing", {}, {}});
+      for (const Json& group : cell.config.at("metrics")) groups_[cell.arm].insert(group.at("kind"));
+    }
+  }
+
+  /// A table without results: the arms, and one row for each sweep point.
+  const ResultTable& table() const { return table_; }
+
+  void check_arm(const std::string& arm, const std::string& path) const {
+    if (!configs_.contains(arm)) throw UserError(path, unknown_name("arm", arm, table_.arms));
+  }
+
+  void check_swept(const std::string& name, const std::string& other, const std::string& path) const {
+    std::vector<std::string> allowed = table_.sweep_paths;
+    if (!other.empty()) allowed.push_back(other);
+    if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) return;
+    throw UserError(path, unknown_name("swept path", name, allowed));
+  }
+
+  void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const {
+    const std::vector<std::string> known = metric_names();
+    if (std::find(known.begin(), known.end(), metric) == known.end()) {
+      throw UserError(path, unknown_name("metric", metric, known));
+    }
+    const std::string group = group_of_metric(metric);
+    if (groups_.contains(arm) && groups_.at(arm).contains(group)) return;
+    throw UserError(
+        path, fmt::format("'{}' belongs to the group '{}', which \"metrics\" leaves out", metric, group));
+  }
+
+  /// A step that the run of every cell of the arm records.
+  void check_step(const std::string& arm, const Json& step, const std::string& path) const {
+    if (!step.is_number()) return;
+    for (const Json* config : configs_.at(arm)) {
+      const Json& train = config->at("train");
+      const std::int64_t wanted = step, last = total_steps(train, config->at("data").at("train_samples"));
+      const std::int64_t every = record_interval(train, last);
+      if (wanted > last)
+        throw UserError(path, fmt::format("got {}, needs a step of the run, at most {}", wanted, last));
+      if (wanted != last && wanted % every != 0) {
+        throw UserError(
+            path, fmt::format("got {}, needs a recorded step: a multiple of {}, or the last", wanted, every));
+      }
+    }
+  }
+
+  /// The sweep points with these coordinates. Throws when there is none.
+  std::vector<const Point*> points_at(const Json& where, const std::string& path) const {
+    std::vector<const Point*> points;
+    for (const ResultRow& row : table_.rows) {
+      const bool matches = std::all_of(row.point.begin(), row.point.end(), [&](const auto& coordinate) {
+        return !where.contains(coordinate.first) ||
+               canonical_text(where.at(coordinate.first)) == canonical_text(coordinate.second);
+      });
+      if (matches) points.push_back(&row.point);
+    }
+    if (points.empty())
+      throw UserError(path, "got " + abbreviated(where) + ", which is no point of the sweep");
+    return points;
+  }
+
+ private:
+  ResultTable table_;
+  std::map<std::string, std::vector<const Json*>> configs_;
+  std::map<std::string, std::set<std::string>> groups_;
+};
+
+void check_side(const References& references, const Json& side, const std::string& path) {
+  if (side.contains("value")) {
+    for (const char* key : {"arm", "metric", "where", "step"}) {
+      if (side.contains(key))
+        throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
+    }
+    return;
+  }
+  for (const char* key : {"arm", "metric"}) {
+    if (!side.contains(key))
+      throw UserError(join_path(path, key), "missing; a side needs arm and metric, or value");
+  }
+  references.check_arm(side.at("arm"), join_path(path, "arm"));
+  references.check_metric(side.at("arm"), side.at("metric"), join_path(path, "metric"));
+  if (side.contains("step")) references.check_step(side.at("arm"), side.at("step"), join_path(path, "step"));
+}
+
+void check_trend(const References& references, const Json& claim, const std::string& path) {
+  references.check_arm(claim.at("arm"), join_path(path, "arm"));
+  references.check_metric(claim.at("arm"), claim.at("metric"), join_path(path, "metric"));
+  const std::string along = claim.at("along");
+  references.check_swept(along, "step", join_path(path, "along"));
+  if (along == "step") return;
+  std::set<std::string> values;
+  for (const ResultRow& row : references.table().rows) {
+    for (const auto& [name, value] : row.point) {
+      if (name == along) values.insert(canonical_text(value));
+    }
+  }
+  if (values.size() < 2) throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
+}
+
+void check_figure(const References& references, const Json& figure, const std::string& path) {
+  const std::string x = figure.at("x"), series = figure.at("series");
+  references.check_swept(x, "step", join_path(path, "x"));
+  references.check_swept(series, "arm", join_path(path, "series"));
+  if (x == series) throw UserError(join_path(path, "series"), "is the x axis already");
+
+  std::vector<std::string> arms = references.table().arms;
+  if (figure.contains("arms")) arms = figure.at("arms").get<std::vector<std::string>>();
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    references.check_arm(arms[i], join_path(join_path(path, "arms"), i));
+  }
+  const std::string y_path = join_path(path, "y");
+  const bool is_list = figure.at("y").is_array();
+  const Json metrics = is_list ? figure.at("y") : Json::array({figure.at("y")});
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    for (const std::string& arm : arms) {
+      references.check_metric(arm, metrics[i], is_list ? join_path(y_path, i) : y_path);
+    }
+  }
+
+  const std::string where_path = join_path(path, "where");
+  const Json where = figure.value("where", Json::object());
+  for (const auto& [name, value] : where.items())
+    references.check_swept(name, "", join_path(where_path, name));
+  std::set<std::string> drawn;
+  for (const Point* point : references.points_at(where, where_path)) {
+    Json coordinates = Json::object();
+    for (const auto& [name, value] : *point) {
+      if (name == x || name == series) coordinates[name] = value;
+    }
+    if (drawn.insert(canonical_text(coordinates)).second) continue;
+    throw UserError(where_path,
+                    "leaves several sweep points for one point of the figure; needs a value for every "
+                    "swept path that is neither x nor series");
+  }
+}
+
+void check_ids(const Json& parts, const std::string& path) {
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string id = parts[i].at("id"), here = join_path(join_path(path, i), "id");
+    check_name(id, here);
+    if (!ids.insert(id).second) throw UserError(here, "got '" + id + "' a second time, needs distinct ids");
+  }
+}
+
+}  // namespace
+
+void check_claims(const Scenario& scenario) {
+  check_ids(scenario.claims, "claims");
+  const References references(scenario);
+  for (std::size_t i = 0; i < scenario.claims.size(); ++i) {
+    const Json& claim = scenario.claims[i];
+    const std::string path = join_path("claims", i);
+    if (claim.contains("along")) {
+      check_trend(references, claim, path);
+    } else {
+      check_side(references, claim.at("left"), join_path(path, "left"));
+      check_side(references, claim.at("right"), join_path(path, "right"));
+    }
+    // What will judge the claim finds its sweep points, and so refuses those that do not exist.
+    read_claim(claim, references.table(), path);
+  }
+}
+
+void check_figures(const Scenario& scenario) {
+  check_ids(scenario.figures, "figures");
+  const References references(scenario);
+  for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
+    check_figure(references, scenario.figures[i], join_path("figures", i));
+  }
+}
+
+}  // namespace moelab

@@ -1,0 +1,25 @@
+#pragma once
+
+/// Checks that look at more than one field, after every field has been checked by its shape.
+
+#include <string>
+
+#include "app/scenario/scenario.h"
+
+namespace moelab {
+
+/// A name that becomes a file or folder: letters, digits, . _ -, at most 100 of them, not led by a dot or
+/// dash.
+void check_name(const std::string& name, const std::string& path);
+
+/// One resolved configuration: K ≤ experts, steps or epochs, weights for each cluster, dense with match,
+/// nothing listed twice. Throws UserError at the path in the configuration.
+void check_config(const Json& config);
+
+/// The claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
+void check_claims(const Scenario& scenario);
+
+/// The figures: x, series and `where` are swept and single out one value per seed; metrics and arms exist.
+void check_figures(const Scenario& scenario);
+
+}  // namespace moelab

@@ -1,0 +1,234 @@
+#include "app/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/uuid/name_generator.hpp>
+#include <boost/uuid/uuid.hpp>
+#include <optional>
+#include <span>
+
+#include "app/scenario/cross_checks.h"
+#include "app/scenario/overrides.h"
+#include "app/scenario/scenario_shape.h"
+#include "app/scenario/sweep.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Part of every cell's id: raised when a change of the program changes results, so that old ones are not
+/// reused.
+constexpr int kNumericsVersion = 1;
+
+constexpr double kMaxCells = 1e6;
+
+std::string cell_id(const Json& config) {
+  const boost::uuids::name_generator_sha1 generator(boost::uuids::ns::oid());
+  const boost::uuids::uuid hash = generator(fmt::format("{}\n{}", kNumericsVersion, canonical_text(config)));
+  std::string id;
+  for (std::size_t byte = 0; byte < 8; ++byte) id += fmt::format("{:02x}", hash.data[byte]);
+  return id;
+}
+
+std::vector<Override> profile_overrides(const Json& document, const std::string& profile) {
+  if (profile.empty()) return {};
+  std::vector<std::string> names;
+  if (document.is_object() && document.contains("profiles") && document.at("profiles").is_object()) {
+    for (const auto& [name, overrides] : document.at("profiles").items()) names.push_back(name);
+    if (document.at("profiles").contains(profile)) {
+      const Json& overrides = document.at("profiles").at(profile);
+      const std::string place = "profiles." + profile;
+      if (!overrides.is_object())
+        throw UserError(place, "got " + abbreviated(overrides) + ", needs an object");
+      return read_overrides(overrides, place);
+    }
+  }
+  throw UserError("--profile", unknown_name("profile", profile, names));
+}
+
+/// The first key of an override's path is a field of `shape`.
+void check_roots(std::span<const Override> overrides, const Shape& shape) {
+  std::vector<std::string> roots;
+  for (const Field& field : shape.fields) {
+    if (field.name != "profiles") roots.push_back(field.name);
+  }
+  for (const Override& change : overrides) {
+    const std::string root = change.path.substr(0, change.path.find('.'));
+    if (std::find(roots.begin(), roots.end(), root) == roots.end()) {
+      throw UserError(change.place, unknown_name("field", root, roots));
+    }
+  }
+}
+
+struct Arm {
+  std::string name;
+  std::vector<Override> overrides;
+};
+
+std::vector<Arm> read_arms(const Json& document) {
+  if (!document.contains("arms")) return {{"base", {}}};
+  if (document.at("arms").empty())
+    throw UserError("arms", "got {}, needs at least one arm, or no \"arms\" at all");
+  std::vector<Arm> arms;
+  for (const auto& [name, overrides] : document.at("arms").items()) {
+    if (name.empty() || name.find_first_of("\n\r\t") != std::string::npos) {
+      throw UserError("arms", "got the name " + Json(name).dump() + ", needs a non-empty name on one line");
+    }
+    arms.push_back({name, read_overrides(overrides, join_path("arms", name))});
+    check_roots(arms.back().overrides, config_shape());
+  }
+  return arms;
+}
+
+std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms) {
+  if (!document.contains("sweep")) return {};
+  if (document.at("sweep").empty())
+    throw UserError("sweep", "got {}, needs at least one path, or no \"sweep\" at all");
+  const std::vector<SweepAxis> axes = read_sweep(document.at("sweep"));
+  for (const SweepAxis& axis : axes) {
+    check_roots(axis.steps.front(), config_shape());
+    for (const std::string& path : axis.paths) {
+      for (const Arm& arm : arms) {
+        for (const Override& change : arm.overrides) {
+          if (!is_within(change.path, path)) continue;
+          throw UserError(change.place, "is without effect: the sweep over '" + path + "' replaces it");
+        }
+      }
+    }
+  }
+  return axes;
+}
+
+struct Resolved {
+  Json config;
+  std::optional<UserError> error;
+};
+
+/// The base configuration after these overrides, resolved and checked. `document` gets them unresolved.
+Resolved resolve_config(const Json& base, std::span<const Override> overrides, Json& document) {
+  document = base;
+  try {
+    apply_overrides(config_shape(), overrides, document);
+    Json config = resolve(config_shape(), document, "");
+    check_config(config);
+    return {std::move(config), std::nullopt};
+  } catch (const UserError& error) {
+    return {{}, error};
+  }
+}
+
+/// The error at the override that brings it about: the one that wrote the value, or else the first that,
+/// applied after those before it, makes the same error.
+UserError explained(const UserError& error, const Json& base, std::span<const Override> overrides,
+                    const Json& document) {
+  const UserError moved = at_override(error, config_shape(), overrides, document);
+  if (moved.path() != error.path()) return moved;
+  for (std::size_t count = 0; count <= overrides.size(); ++count) {
+    Json unused;
+    const std::optional<UserError> found = resolve_config(base, overrides.first(count), unused).error;
+    if (!found || found->path() != error.path() || found->message() != error.message()) continue;
+    if (count == 0) break;
+    const Override& cause = overrides[count - 1];
+    return {cause.place + cause.element, "makes " + error.path() + " wrong: " + error.message()};
+  }
+  return error;
+}
+
+void add_cells(const Arm& arm, std::span<const Override> point, Json config, const Json& seeds,
+               Scenario& scenario) {
+  Cell cell;
+  cell.arm = arm.name;
+  for (const Override& change : point) cell.point.emplace_back(change.path, change.value);
+  cell.config = std::move(config);
+  const int count = seeds.at("count");
+  for (cell.seed = 0; cell.seed < count; ++cell.seed) {
+    cell.config["seed"] = Json::object({{"root", seeds.at("root")}, {"index", cell.seed}});
+    cell.id = cell_id(cell.config);
+    scenario.cells.push_back(cell);
+  }
+}
+
+void expand_cells(const Json& document, const Json& resolved, Scenario& scenario) {
+  const std::vector<Arm> arms = read_arms(resolved);
+  const std::vector<SweepAxis> axes = read_axes(resolved, arms);
+  const Json& seeds = resolved.at("seeds");
+  const std::size_t points = count_points(axes, static_cast<std::size_t>(kMaxCells));
+  const double settings = static_cast<double>(arms.size()) * static_cast<double>(points);
+  const double count = settings * seeds.at("count").get<double>();
+  if (count > kMaxCells) {
+    throw UserError(settings > kMaxCells ? "sweep" : "seeds.count",
+                    fmt::format("asks for {:.0f} cells or more (arms × points × seeds), needs at most {:.0f}",
+                                count, kMaxCells));
+  }
+  for (const Arm& arm : arms) scenario.arms.push_back(arm.name);
+  for (const SweepAxis& axis : axes) {
+    scenario.sweep_paths.insert(scenario.sweep_paths.end(), axis.paths.begin(), axis.paths.end());
+  }
+  Json base = Json::object();
+  for (const Field& field : config_shape().fields) {
+    if (document.contains(field.name)) base[field.name] = document.at(field.name);
+  }
+  scenario.cells.reserve(static_cast<std::size_t>(count));
+  for (const Arm& arm : arms) {
+    for (std::size_t i = 0; i < points; ++i) {
+      const std::vector<Override> point = sweep_point(axes, i);
+      std::vector<Override> overrides = arm.overrides;
+      overrides.insert(overrides.end(), point.begin(), point.end());
+      Json changed;
+      Resolved config = resolve_config(base, overrides, changed);
+      if (config.error) throw explained(*config.error, base, overrides, changed);
+      add_cells(arm, point, std::move(config.config), seeds, scenario);
+    }
+  }
+}
+
+void expand(const Json& document, Scenario& scenario) {
+  const Json resolved = resolve(scenario_shape(), document, "");
+  scenario.name = resolved.at("name");
+  check_name(scenario.name, "name");
+  scenario.title = resolved.value("title", "");
+  scenario.source = resolved.value("source", "");
+  for (const auto& [name, overrides] : resolved.at("profiles").items()) {
+    const std::string place = join_path("profiles", name);
+    check_name(name, place);
+    check_roots(read_overrides(overrides, place), scenario_shape());
+  }
+  expand_cells(document, resolved, scenario);
+  scenario.claims = resolved.at("claims");
+  scenario.figures = resolved.at("figures");
+  check_claims(scenario);
+  check_figures(scenario);
+}
+
+}  // namespace
+
+Scenario load_scenario(const std::filesystem::path& file, const std::string& profile,
+                       const std::vector<std::string>& settings) {
+  return expand_scenario(read_json_file(file), profile, settings);
+}
+
+Scenario expand_scenario(const Json& document, const std::string& profile,
+                         const std::vector<std::string>& settings) {
+  if (!document.is_object())
+    throw UserError("", "got " + abbreviated(document) + ", needs a scenario: an object");
+  std::vector<Override> overrides = profile_overrides(document, profile);
+  const std::vector<Override> given = read_settings(settings);
+  check_roots(overrides, scenario_shape());
+  check_roots(given, scenario_shape());
+
+  Scenario scenario;
+  scenario.profile = profile;
+  scenario.document = document;
+  apply_overrides(scenario_shape(), overrides, scenario.document);
+  apply_overrides(scenario_shape(), given, scenario.document);
+  overrides.insert(overrides.end(), given.begin(), given.end());
+  try {
+    expand(scenario.document, scenario);
+  } catch (const UserError& error) {
+    throw at_override(error, scenario_shape(), overrides, scenario.document);
+  }
+  return scenario;
+}
+
+}  // namespace moelab

@@ -1,0 +1,50 @@
+#pragma once
+
+/// A scenario file, checked whole and expanded to the cells (arm × sweep point × seed) that it asks for.
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/json.h"
+#include "sim/base/schema.h"
+
+namespace moelab {
+
+/// One training run. `config` holds every field that affects numbers, defaults filled in:
+/// {"data", "model", "loss", "train", "metrics", "save", "seed": {"root", "index"}}.
+struct Cell {
+  std::string id;  ///< hash of the canonical text of `config` and the numerics version
+  std::string arm;
+  int seed = 0;                                     ///< seed index, 0 … seeds.count − 1
+  std::vector<std::pair<std::string, Json>> point;  ///< swept path → value
+  Json config;
+};
+
+struct Scenario {
+  std::string name;
+  std::string title;
+  std::string source;
+  std::string profile;  ///< empty for the full run
+  Json document;        ///< the file after profile and --set, before arms and sweep; written to plan.json
+  std::vector<std::string> arms;
+  std::vector<std::string> sweep_paths;
+  std::vector<Cell> cells;  ///< arm-major, then sweep point, then seed
+  Json claims;              ///< array, checked: arms, sweep points and operators exist
+  Json figures;             ///< array, checked and with defaults
+};
+
+/// The shape of a whole scenario file (the contract in the reference documentation).
+const Shape& scenario_shape();
+
+/// Reads, checks and expands a scenario. `settings` are "path=value" texts of --set, the value being JSON or,
+/// failing that, a string. Throws UserError; nothing is written.
+Scenario load_scenario(const std::filesystem::path& file, const std::string& profile,
+                       const std::vector<std::string>& settings);
+
+/// The same from a parsed document; `source` names it in errors.
+Scenario expand_scenario(const Json& document, const std::string& profile,
+                         const std::vector<std::string>& settings);
+
+}  // namespace moelab

@@ -1,0 +1,146 @@
+#include "app/scenario/scenario_shape.h"
+
+#include "app/run/metric_groups.h"
+#include "app/scenario/scenario.h"
+#include "sim/data/problem.h"
+#include "sim/model/schema.h"
+
+namespace moelab {
+namespace {
+
+Json all_metric_groups() {
+  Json names = Json::array();
+  for (const Kind& kind : metric_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+Shape overrides_shape() {
+  return Shape::map(Shape::any());
+}
+
+Shape side_shape() {
+  return Shape::object({
+      {"arm", Shape::text(), "name of an arm (give arm and metric, or value)", kOptional},
+      {"metric", Shape::text(), "name of a metric", kOptional},
+      {"value", Shape::real(), "a number instead of an arm's metric", kOptional},
+      {"factor", Shape::positive_real(), "multiplies the side", 1},
+      {"where", overrides_shape(), "sweep coordinates of this side: {path: value}", kOptional},
+      {"step", Shape::either({Shape::count(0), Shape::choice({"start", "end"})}),
+       "a recorded step (default: the last)", kOptional},
+  });
+}
+
+/// Fields that every claim has, after those of its own kind.
+std::vector<Field> claim_fields(std::vector<Field> own) {
+  own.insert(own.begin(), {"id", Shape::text(), "name of the claim: letters, digits, . _ -"});
+  own.push_back({"source", Shape::text(), "where the paper says so", kOptional});
+  own.push_back(
+      {"reported", Shape::any(), "the paper's number, shown beside ours; never a pass mark", kOptional});
+  own.push_back({"text", Shape::text(), "the claim as a sentence", kOptional});
+  return own;
+}
+
+Kind comparison(const std::string& op, const std::string& help, bool has_tolerance) {
+  std::vector<Field> fields = {
+      {"left", side_shape(), "left side"},
+      {"right", side_shape(), "right side"},
+      {"at", Shape::either({Shape::choice({"each", "last"}), Shape::list(Shape::any(), 1)}),
+       "sweep points: each, the last, or a list of {path: value} (of values where one path is swept)",
+       "each"},
+  };
+  if (has_tolerance) fields.push_back({"tolerance", Shape::positive_real(), "relative tolerance"});
+  return {op, help, claim_fields(std::move(fields))};
+}
+
+Kind trend(const std::string& op, const std::string& help) {
+  return {
+      op, help,
+      claim_fields({{"arm", Shape::text(), "name of an arm"},
+                    {"metric", Shape::text(), "name of a metric"},
+                    {"along", Shape::text(), "a swept path, or step: its last value against its first"}})};
+}
+
+Shape claim_shape() {
+  return Shape::variant({comparison("<", "left is below right, over paired seeds", false),
+                         comparison(">", "left is above right, over paired seeds", false),
+                         comparison("~", "left equals right within a relative tolerance", true),
+                         trend("decreases", "the metric falls along a swept path"),
+                         trend("increases", "the metric rises along a swept path")},
+                        "op");
+}
+
+Shape figure_shape() {
+  const Shape scale = Shape::choice({"linear", "log"});
+  return Shape::object({
+      {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
+      {"x", Shape::text(), "a swept path, or step"},
+      {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}), "a metric or several"},
+      {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
+      {"x_scale", scale, "scale of the x axis", "linear"},
+      {"y_scale", scale, "scale of the y axis", "linear"},
+      {"title", Shape::text(), "title", kOptional},
+      {"x_label", Shape::text(), "label of the x axis", kOptional},
+      {"y_label", Shape::text(), "label of the y axis", kOptional},
+      {"where", overrides_shape(), "values of the other swept paths: {path: value}", kOptional},
+      {"arms", Shape::list(Shape::text(), 1), "arms to show (default: all)", kOptional},
+  });
+}
+
+std::vector<Field> config_fields() {
+  return {
+      {"data", data_shape(), "where samples come from"},
+      {"model", model_shape(), "what is trained"},
+      {"loss", loss_shape(), "what is minimised", Json::object()},
+      {"train", train_shape(), "how it is minimised"},
+      {"metrics", Shape::list(Shape::variant(metric_kinds())), "groups of metrics to measure (default: all)",
+       all_metric_groups()},
+      {"save", Shape::list(Shape::choice({"weights", "routing"})), "arrays to keep of every cell",
+       Json::array()},
+  };
+}
+
+Shape make_scenario_shape() {
+  std::vector<Field> fields = {
+      {"$schema", Shape::text(), "for editors; ignored", kOptional},
+      {"name", Shape::text(), "names the run folder: letters, digits, . _ -"},
+      {"title", Shape::text(), "one line", kOptional},
+      {"source", Shape::text(), "the paper and its figure or section", kOptional},
+      {"notes", Shape::either({Shape::text(), Shape::list(Shape::text())}),
+       "free text: how the hyper-parameters were chosen", kOptional},
+  };
+  for (Field& field : config_fields()) fields.push_back(std::move(field));
+  const std::vector<Field> experiment = {
+      {"arms", Shape::map(overrides_shape()), "name → overrides {path: value} (default: one arm, base)",
+       kOptional},
+      {"sweep",
+       Shape::map(Shape::either({Shape::list(Shape::any(), 1), Shape::map(Shape::list(Shape::any(), 1))})),
+       "path → [values] or {\"log2range\": [low, high]}, or \"zip\" → {path: [values], …}; several entries "
+       "make a "
+       "grid, the first varying slowest",
+       kOptional},
+      {"seeds",
+       Shape::object({{"root", Shape::count(0), "root of all random streams", 1},
+                      {"count", Shape::count(1), "repetitions of every arm and sweep point", 5}}),
+       "repetitions", Json::object()},
+      {"claims", Shape::list(claim_shape()), "what the results are held against", Json::array()},
+      {"figures", Shape::list(figure_shape()), "what is drawn", Json::array()},
+      {"profiles", Shape::map(overrides_shape()), "name → overrides {path: value} chosen with --profile",
+       Json::object()},
+  };
+  fields.insert(fields.end(), experiment.begin(), experiment.end());
+  return Shape::object(std::move(fields));
+}
+
+}  // namespace
+
+const Shape& config_shape() {
+  static const Shape shape = Shape::object(config_fields());
+  return shape;
+}
+
+const Shape& scenario_shape() {
+  static const Shape shape = make_scenario_shape();
+  return shape;
+}
+
+}  // namespace moelab

@@ -1,0 +1,117 @@
+#include "app/scenario/sweep.h"
+
+#include <cmath>
+#include <set>
+
+#include "sim/base/schema.h"
+
+namespace moelab {
+namespace {
+
+/// [low, 2 low, 4 low, …, high].
+Json log2_range(const Json& bounds, const std::string& place) {
+  const std::string needs = "needs [low, high], whole numbers with high = low · 2^k";
+  if (bounds.size() != 2)
+    throw UserError(place, "got " + std::to_string(bounds.size()) + " values, " + needs);
+  const Shape bound = Shape::count(1);
+  const std::int64_t low = resolve(bound, bounds[0], join_path(place, 0));
+  const std::int64_t high = resolve(bound, bounds[1], join_path(place, 1));
+  Json values = Json::array();
+  std::int64_t value = low;
+  for (; value < high; value *= 2) values.push_back(value);  // high ≤ 2^53: doubling it does not overflow
+  values.push_back(value);
+  if (value != high) throw UserError(place, "got " + abbreviated(bounds) + ", " + needs);
+  return values;
+}
+
+void check_distinct(const SweepAxis& axis, const std::string& place) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < axis.steps.size(); ++i) {
+    Json values = Json::array();
+    for (const Override& change : axis.steps[i]) values.push_back(change.value);
+    if (seen.insert(canonical_text(values)).second) continue;
+    throw UserError(join_path(place, i),
+                    "got " + abbreviated(values[0]) + " a second time, needs distinct values");
+  }
+}
+
+SweepAxis read_zip(const Json& lists, const std::string& place) {
+  if (!lists.is_object() || lists.empty()) {
+    throw UserError(place, "got " + abbreviated(lists) + ", needs an object {path: [values], …}");
+  }
+  SweepAxis axis;
+  const std::size_t length = lists.front().size();
+  axis.steps.resize(length);
+  for (const auto& [path, values] : lists.items()) {
+    const std::string here = join_path(place, path);
+    if (values.size() != length) {
+      throw UserError(here, "got " + std::to_string(values.size()) + " values, needs " +
+                                std::to_string(length) + " as the first list of the zip has");
+    }
+    axis.paths.push_back(path);
+    for (std::size_t i = 0; i < length; ++i)
+      axis.steps[i].push_back({path, values[i], here, join_path("", i)});
+  }
+  check_distinct(axis, join_path(place, axis.paths.front()));
+  return axis;
+}
+
+SweepAxis read_axis(const std::string& path, const Json& given, const std::string& place) {
+  SweepAxis axis{{path}, {}};
+  Json values = given;
+  if (given.is_object()) {
+    for (const auto& [key, bounds] : given.items()) {
+      if (key != "log2range")
+        throw UserError(join_path(place, key), unknown_name("range", key, {"log2range"}));
+    }
+    if (given.empty())
+      throw UserError(place, "got {}, needs a list of values or {\"log2range\": [low, high]}");
+    values = log2_range(given.at("log2range"), join_path(place, "log2range"));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    axis.steps.push_back({{path, values[i], place, given.is_array() ? join_path("", i) : ""}});
+  }
+  check_distinct(axis, place);
+  return axis;
+}
+
+}  // namespace
+
+std::vector<SweepAxis> read_sweep(const Json& sweep) {
+  std::vector<SweepAxis> axes;
+  std::vector<std::string> paths;
+  for (const auto& [key, value] : sweep.items()) {
+    const std::string place = join_path("sweep", key);
+    axes.push_back(key == "zip" ? read_zip(value, place) : read_axis(key, value, place));
+    for (const std::string& path : axes.back().paths) {
+      for (const std::string& earlier : paths) {
+        if (is_within(earlier, path))
+          throw UserError(place, "'" + path + "' replaces '" + earlier + "', swept, too");
+      }
+      paths.push_back(path);
+    }
+  }
+  return axes;
+}
+
+std::size_t count_points(const std::vector<SweepAxis>& axes, std::size_t limit) {
+  std::size_t points = 1;
+  for (const SweepAxis& axis : axes) {
+    if (points > limit) break;
+    points *= axis.steps.size();
+  }
+  return points;
+}
+
+std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_t index) {
+  std::vector<const std::vector<Override>*> chosen(axes.size());
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    chosen[i] = &axes[i].steps[index % axes[i].steps.size()];
+    index /= axes[i].steps.size();
+  }
+  std::vector<Override> point;
+  for (const std::vector<Override>* step : chosen) point.insert(point.end(), step->begin(), step->end());
+  return point;
+}
+
+}  // namespace moelab

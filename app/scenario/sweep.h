@@ -1,0 +1,29 @@
+#pragma once
+
+/// The sweep: from {path: values} to the points of the grid.
+
+#include <string>
+#include <vector>
+
+#include "app/scenario/overrides.h"
+#include "sim/base/json.h"
+
+namespace moelab {
+
+/// Coordinates that vary together: one path, or the paths of a "zip". Step i sets steps[i].
+struct SweepAxis {
+  std::vector<std::string> paths;
+  std::vector<std::vector<Override>> steps;
+};
+
+/// The axes of a resolved "sweep" in the order of the file. Throws UserError for values that repeat, ranges
+/// that are not powers of two apart, lists of unequal length, and a path swept twice.
+std::vector<SweepAxis> read_sweep(const Json& sweep);
+
+/// The number of grid points; stops counting beyond `limit`.
+std::size_t count_points(const std::vector<SweepAxis>& axes, std::size_t limit);
+
+/// The overrides of grid point `index`; the first axis varies slowest.
+std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_t index);
+
+}  // namespace moelab

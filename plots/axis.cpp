@@ -1,0 +1,111 @@
+#include "plots/axis.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace moelab {
+namespace {
+
+/// Room between the outermost data and the frame, as a share of the axis.
+constexpr double kMargin = 0.05;
+
+double forward(double value, bool logarithmic) {
+  return logarithmic ? std::log10(value) : value;
+}
+double backward(double value, bool logarithmic) {
+  return logarithmic ? std::pow(10, value) : value;
+}
+
+std::string power_of_ten(int exponent) {
+  static const std::vector<std::string> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  std::string text = exponent < 0 ? "10⁻" : "10";
+  for (const char digit : std::to_string(std::abs(exponent)))
+    text += digits[static_cast<std::size_t>(digit - '0')];
+  return text;
+}
+
+Axis range_of(const std::vector<double>& values, bool logarithmic) {
+  Axis axis;
+  axis.logarithmic = logarithmic;
+  std::vector<double> shown;
+  for (const double value : values)
+    if (std::isfinite(value) && (!logarithmic || value > 0)) shown.push_back(forward(value, logarithmic));
+  if (shown.empty()) shown = {0, 1};
+  auto [low, high] = std::minmax(
+      {*std::min_element(shown.begin(), shown.end()), *std::max_element(shown.begin(), shown.end())});
+  // A single value still needs an interval around it.
+  const double least = logarithmic ? 0.3 : std::max(1e-12, 0.1 * std::abs(high));
+  const double extra = std::max(kMargin * (high - low), (least - (high - low)) / 2);
+  axis.low = backward(low - extra, logarithmic);
+  axis.high = backward(high + extra, logarithmic);
+  return axis;
+}
+
+/// Decades, or 1-2-5 steps where there are few of them; unlabelled ticks in between.
+void add_log_ticks(Axis& axis) {
+  const double low = std::log10(axis.low), high = std::log10(axis.high);
+  const int labelled_every = static_cast<int>(std::ceil((high - low) / 7));
+  for (int exponent = static_cast<int>(std::floor(low)); exponent <= static_cast<int>(std::ceil(high));
+       ++exponent)
+    for (int digit = 1; digit <= 9; ++digit) {
+      const double place = digit * std::pow(10, exponent);
+      if (place < axis.low || place > axis.high) continue;
+      const bool labelled = high - low < 0.7 ? digit <= 6 || digit == 8
+                            : high - low < 2 ? digit == 1 || digit == 2 || digit == 5
+                                             : digit == 1 && exponent % labelled_every == 0;
+      if (labelled || high - low < 5) axis.ticks.emplace_back(place, labelled ? tick_label(place, true) : "");
+    }
+}
+
+/// Multiples of 1, 2 or 5 times a power of ten, four to eight of them.
+void add_linear_ticks(Axis& axis) {
+  const double range = axis.high - axis.low;
+  const double power = std::pow(10, std::floor(std::log10(range / 4)));
+  double step = power;
+  for (const double digit : {2.0, 5.0})
+    if (range / (digit * power) >= 4) step = digit * power;
+  for (double count = std::ceil(axis.low / step); count * step <= axis.high; ++count)
+    axis.ticks.emplace_back(count * step, tick_label(count * step + 0.0, false));  // + 0: not −0
+}
+
+}  // namespace
+
+std::string tick_label(double value, bool logarithmic) {
+  const double exponent = logarithmic && value > 0 ? std::log10(value) : 0;
+  const double nearest = std::round(exponent);
+  if (std::abs(exponent) >= 4 && std::abs(exponent - nearest) < 1e-9)
+    return power_of_ten(static_cast<int>(nearest));
+  if (value != 0 && (std::abs(value) >= 1e7 || std::abs(value) < 1e-4)) return fmt::format("{:.3g}", value);
+  return fmt::format("{:.7g}", value);
+}
+
+Axis fit_axis(const std::vector<double>& values, bool logarithmic) {
+  Axis axis = range_of(values, logarithmic);
+  if (logarithmic)
+    add_log_ticks(axis);
+  else
+    add_linear_ticks(axis);
+  return axis;
+}
+
+Axis fit_axis_at(std::vector<double> places, bool logarithmic, double width_in_characters) {
+  Axis axis = range_of(places, logarithmic);
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  const double low = forward(axis.low, logarithmic), high = forward(axis.high, logarithmic);
+  double free_from = -width_in_characters;
+  for (const double place : places) {
+    if (logarithmic && place <= 0) continue;
+    const std::string label = tick_label(place, logarithmic);
+    const double middle = (forward(place, logarithmic) - low) / (high - low) * width_in_characters;
+    const double half = 0.5 * static_cast<double>(label.size()) + 0.5;
+    const bool fits = middle - half >= free_from;
+    axis.ticks.emplace_back(place, fits ? label : "");
+    if (fits) free_from = middle + half;
+  }
+  return axis;
+}
+
+}  // namespace moelab

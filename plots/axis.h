@@ -1,0 +1,27 @@
+#pragma once
+
+/// Ranges and tick marks of one axis.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace moelab {
+
+struct Axis {
+  bool logarithmic = false;
+  double low = 0, high = 1;
+  std::vector<std::pair<double, std::string>> ticks;  ///< place and label; empty for a minor tick
+};
+
+/// The label of a tick: "0.05", "2560"; on a logarithmic axis far powers of ten are "10⁻⁵".
+std::string tick_label(double value, bool logarithmic);
+
+/// An axis that shows all `values` (those above 0 on a logarithmic one) with a small margin.
+Axis fit_axis(const std::vector<double>& values, bool logarithmic);
+
+/// An axis with ticks at the given places, which are the values of a sweep; labels that would collide within
+/// `width_in_characters` are left out.
+Axis fit_axis_at(std::vector<double> places, bool logarithmic, double width_in_characters);
+
+}  // namespace moelab

@@ -1,0 +1,298 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "plots/axis.h"
+#include "plots/figure.h"
+
+namespace moelab {
+namespace {
+
+// Lengths in points (1/72 inch). One column of a two-column page is 3.3 inches wide.
+constexpr double kWidth = 3.3 * 72;
+constexpr double kPanelHeight = 132;
+constexpr double kTickRoom = 7, kRightMargin = 10, kTopMargin = 6;
+constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
+constexpr double kTitleLine = 11.5, kLegendLine = 10.5, kCaptionLine = 8.5, kLabelLine = 9.5;
+/// Below the panel: the middle of the x label, and the top of the legend.
+constexpr double kXLabelDepth = 18, kAxisRoom = 26, kLegendGap = 5;
+/// Mean width of a letter of the sans-serif font, as a share of its size.
+constexpr double kLetterWidth = 0.56;
+/// Thin lines of single seeds are legible below this count (the contract's rule).
+constexpr std::size_t kSeedLinesBelow = 10;
+constexpr std::size_t kMarkersPerSeries = 12;
+
+/// Okabe and Ito's palette, told apart by every common kind of colour vision; its yellow is too faint on
+/// white.
+constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "CC79A7",
+                                                 "E69F00", "56B4E9", "000000"};
+/// gnuplot's circle, square, triangles, diamond, pentagon, filled then open.
+constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
+constexpr std::array<const char*, 6> kDashes = {"1", "(12,4)", "(4,3)", "(12,3,3,3)", "(20,4)", "(2,2)"};
+constexpr const char* kReferenceColour = "555555";
+
+/// A single-quoted gnuplot string; terminals run without markup, so only the quote itself is special.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char letter : text) {
+    if (letter == '\'') result += '\'';
+    result += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+  }
+  return result + "'";
+}
+
+std::size_t letters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+}
+
+std::vector<std::string> wrapped(const std::string& text, double font_size, double width) {
+  const auto limit = static_cast<std::size_t>(width / (kLetterWidth * font_size));
+  std::vector<std::string> lines;
+  std::string line;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = std::min(text.find_first_of(" \n", start), text.size());
+    const std::string word = text.substr(start, end - start);
+    if (!line.empty() && letters(line) + 1 + letters(word) > limit) {
+      lines.push_back(line);
+      line.clear();
+    }
+    if (!word.empty()) line += (line.empty() ? "" : " ") + word;
+    start = end + 1;
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
+std::optional<double> seed_value(const FigurePoint& point, std::size_t seed) {
+  return seed < point.seeds.size() ? point.seeds[seed] : std::nullopt;
+}
+
+std::size_t seed_count(const FigureSeries& series) {
+  std::size_t count = 0;
+  for (const FigurePoint& point : series.points) count = std::max(count, point.seeds.size());
+  return count;
+}
+
+bool has_seed_lines(const FigureSeries& series) {
+  return !series.reference && seed_count(series) > 1 && seed_count(series) < kSeedLinesBelow;
+}
+
+/// `characters`: how many letters of a tick label fit along the axis.
+Axis x_axis(const Figure& figure, double characters) {
+  std::vector<double> places;
+  std::size_t most_points = 0;
+  for (const FigureSeries& series : figure.series) {
+    for (const FigurePoint& point : series.points) places.push_back(point.x);
+    most_points = std::max(most_points, series.points.size());
+  }
+  if (!figure.x_categories.empty()) {
+    Axis axis;
+    axis.low = -0.5;
+    axis.high = static_cast<double>(figure.x_categories.size()) - 0.5;
+    for (std::size_t i = 0; i < figure.x_categories.size(); ++i)
+      axis.ticks.emplace_back(static_cast<double>(i), figure.x_categories[i]);
+    return axis;
+  }
+  return most_points <= 10 ? fit_axis_at(places, figure.x_log, characters) : fit_axis(places, figure.x_log);
+}
+
+Axis y_axis(const Figure& figure) {
+  std::vector<double> values;
+  for (const FigureSeries& series : figure.series)
+    for (const FigurePoint& point : series.points) {
+      if (point.mean) values.push_back(*point.mean);
+      if (series.reference) continue;
+      for (const std::optional<double>& value : {point.low, point.high})
+        if (value) values.push_back(*value);
+      if (has_seed_lines(series))
+        for (const std::optional<double>& value : point.seeds)
+          if (value) values.push_back(*value);
+    }
+  return fit_axis(values, figure.y_log);
+}
+
+/// Lengths from the left and bottom edges: caption, legend, axis labels, panel, title.
+struct Layout {
+  Axis x, y;
+  std::vector<std::string> title, caption, y_label;
+  std::size_t legend_columns = 1;
+  double left_margin = 0, height = 0, panel_bottom = 0, panel_top = 0, legend_middle = 0, caption_top = 0;
+
+  explicit Layout(const Figure& figure)
+      : y(y_axis(figure)),
+        title(wrapped(figure.title, kFontSize + 1, kWidth - 10)),
+        caption(wrapped(figure.caption, kSmallFontSize, kWidth - 10)),
+        y_label(wrapped(figure.y_label, kFontSize, 1.2 * kPanelHeight)) {
+    std::size_t widest_tick = 1;
+    for (const auto& [place, label] : y.ticks) widest_tick = std::max(widest_tick, letters(label));
+    left_margin = 2 + kLabelLine * static_cast<double>(y_label.size()) + kTickRoom +
+                  0.62 * kTickFontSize * static_cast<double>(widest_tick);
+    x = x_axis(figure, (kWidth - left_margin - kRightMargin) / (kLetterWidth * kTickFontSize));
+
+    std::size_t longest = 1;
+    for (const FigureSeries& series : figure.series) longest = std::max(longest, letters(series.name));
+    const double entry_width = 32 + kLetterWidth * kFontSize * static_cast<double>(longest);
+    legend_columns = std::clamp<std::size_t>(static_cast<std::size_t>(kWidth / entry_width), 1, 4);
+    const std::size_t entries = figure.series.size();
+    const std::size_t rows = (entries + legend_columns - 1) / legend_columns;
+    // Two rows of two read better than a row of three and one of one.
+    if (rows > 0) legend_columns = (entries + rows - 1) / rows;
+    caption_top = 4 + kCaptionLine * static_cast<double>(caption.size());
+    const double legend_height = kLegendLine * static_cast<double>(rows);
+    legend_middle = caption_top + kLegendGap + legend_height / 2;
+    panel_bottom = caption_top + kLegendGap + legend_height + kAxisRoom;
+    panel_top = panel_bottom + kPanelHeight;
+    height = panel_top + kTopMargin + kTitleLine * static_cast<double>(title.size());
+  }
+};
+
+/// [first, last] rows of the CSV between which every point has a value that the axes can show.
+using Run = std::pair<std::size_t, std::size_t>;
+
+template <class Value>
+std::vector<Run> runs(const Figure& figure, const FigureSeries& series, std::size_t first_row, Value value) {
+  std::vector<Run> found;
+  bool open = false;
+  for (std::size_t i = 0; i < series.points.size(); ++i) {
+    const std::optional<double> y = value(series.points[i]);
+    const bool shown =
+        y && std::isfinite(*y) && !(figure.y_log && *y <= 0) && !(figure.x_log && series.points[i].x <= 0);
+    if (shown && open) found.back().second = first_row + i;
+    if (shown && !open) found.emplace_back(first_row + i, first_row + i);
+    open = shown;
+  }
+  return found;
+}
+
+struct Style {
+  std::string colour;
+  int marker;
+  std::string dash;
+};
+
+Style style_of(std::size_t index) {
+  return {kColours[index % kColours.size()], kMarkers[index % kMarkers.size()],
+          kDashes[index % kDashes.size()]};
+}
+
+/// The clauses of `plot`, bands below thin lines below means.
+std::vector<std::string> plot_clauses(const Figure& figure) {
+  std::vector<std::string> bands, thin, means;
+  std::size_t first_row = 1, styled = 0;  // row 0 is the header
+  for (const FigureSeries& series : figure.series) {
+    const Style style = style_of(series.reference ? 0 : styled++);
+    const auto clause = [&](const Run& run, const std::string& how) {
+      return fmt::format("data every ::{}::{} using {}", run.first, run.second, how);
+    };
+    if (!series.reference)
+      for (const Run& run :
+           runs(figure, series, first_row, [](const FigurePoint& p) { return p.high ? p.low : p.high; }))
+        bands.push_back(clause(
+            run, run.first == run.second
+                     ? fmt::format("2:3:4:5 with yerrorbars pt 0 lw 0.8 lc rgb '#{}' notitle", style.colour)
+                     : fmt::format("2:4:5 with filledcurves fc rgb '#{}' fs transparent solid 0.18 "
+                                   "noborder notitle",
+                                   style.colour)));
+    if (has_seed_lines(series))
+      for (std::size_t seed = 0; seed < seed_count(series); ++seed)
+        for (const Run& run :
+             runs(figure, series, first_row, [&](const FigurePoint& p) { return seed_value(p, seed); }))
+          if (run.first != run.second)
+            thin.push_back(clause(
+                run, fmt::format("2:{} with lines lw 0.4 lc rgb '#90{}' notitle", 6 + seed, style.colour)));
+    std::string look = fmt::format("with lines lw 1 dt (8,5) lc rgb '#{}'", kReferenceColour);
+    if (!series.reference) {
+      const std::size_t interval = (series.points.size() + kMarkersPerSeries - 1) / kMarkersPerSeries;
+      look = fmt::format("with linespoints lw 1.3 dt {} pt {} ps 0.42 pi {} lc rgb '#{}'", style.dash,
+                         style.marker, std::max<std::size_t>(interval, 1), style.colour);
+    }
+    for (const Run& run : runs(figure, series, first_row, [](const FigurePoint& p) { return p.mean; }))
+      means.push_back(clause(run, fmt::format("2:3 {} notitle", look)));
+    // The legend names a series even where nothing of it can be drawn.
+    means.push_back(fmt::format("keyentry {} title {}", look, quoted(series.name)));
+    first_row += series.points.size();
+  }
+  // Without any value gnuplot still needs something to plot.
+  if (means.size() == figure.series.size()) bands.emplace_back("NaN notitle");
+  bands.insert(bands.end(), thin.begin(), thin.end());
+  bands.insert(bands.end(), means.begin(), means.end());
+  return bands;
+}
+
+std::string axis_lines(char name, const Axis& axis) {
+  std::string text = axis.logarithmic ? fmt::format("set logscale {}\n", name) : "";
+  text += fmt::format("set {0}range [{1:.8g}:{2:.8g}]\nset {0}tics (", name, axis.low, axis.high);
+  for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
+    const auto& [place, label] = axis.ticks[i];
+    // The last number is the level: 1 for a minor tick.
+    text += fmt::format("{}{} {:.8g} {}", i ? ", " : "", quoted(label), place, label.empty() ? 1 : 0);
+  }
+  return text + fmt::format(") font ',{}'\n", kTickFontSize);
+}
+
+std::string centred_lines(const std::vector<std::string>& lines, double top, double step, double height,
+                          const std::string& font) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    text += fmt::format("set label {} at screen 0.5, screen {:.5f} center font {}\n", quoted(lines[i]),
+                        (top - step * (static_cast<double>(i) + 0.5)) / height, quoted(font));
+  return text;
+}
+
+}  // namespace
+
+std::string figure_script(const Figure& figure) {
+  const Layout layout(figure);
+  const auto height = [&](double points) { return points / layout.height; };
+  std::string text = fmt::format("# {}\n# Run `gnuplot {}.gp` in this folder.\nreset\nset encoding utf8\n",
+                                 quoted(figure.title), figure.id);
+  text += fmt::format("data = {}\nset datafile separator comma\n", quoted(figure.id + ".csv"));
+  text += "set border 3 lw 0.6 lc rgb '#333333'\nset tics nomirror out scale 0.6\n";
+  text += "set grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
+  text += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n",
+                      layout.left_margin / kWidth, 1 - kRightMargin / kWidth);
+  text += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\n",
+                      height(layout.panel_bottom), height(layout.panel_top));
+  text += fmt::format(
+      "set xtics offset 0,0.4\nset ytics offset 0.4,0\nset label {} at screen {:.5f}, screen {:.5f} center\n",
+      quoted(figure.x_label), (layout.left_margin + kWidth - kRightMargin) / 2 / kWidth,
+      height(layout.panel_bottom - kXLabelDepth));
+  for (std::size_t i = 0; i < layout.y_label.size(); ++i)
+    text += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n",
+                        quoted(layout.y_label[i]), (2 + kLabelLine * (static_cast<double>(i) + 0.5)) / kWidth,
+                        height((layout.panel_bottom + layout.panel_top) / 2));
+  text += axis_lines('x', layout.x) + axis_lines('y', layout.y);
+  text += fmt::format(
+      "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols {} "
+      "samplen 2.6 spacing 0.95 width 0 noautotitle\n",
+      height(layout.legend_middle), layout.legend_columns);
+  text += centred_lines(layout.title, layout.height - 2, kTitleLine, layout.height,
+                        fmt::format(",{}", kFontSize + 1));
+  text += centred_lines(layout.caption, layout.caption_top, kCaptionLine, layout.height,
+                        fmt::format(",{}", kSmallFontSize));
+  std::string plot = "plot ";
+  const std::vector<std::string> clauses = plot_clauses(figure);
+  for (std::size_t i = 0; i < clauses.size(); ++i) plot += (i ? ", \\\n     " : "") + clauses[i];
+  // Each terminal's unit is its own: pixels of 1/96 inch, inches, pixels of 1/300 inch.
+  text += fmt::format(
+      "\nset terminal svg noenhanced size {:.0f},{:.0f} font 'DejaVu Sans,Helvetica,{:.2f}' "
+      "background rgb 'white'\n",
+      kWidth * 96 / 72, layout.height * 96 / 72, kFontSize * 96 / 72);
+  text += fmt::format("set output {}\n{}\n", quoted(figure.id + ".svg"), plot);
+  text +=
+      fmt::format("\nset terminal pdfcairo noenhanced size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 1\n",
+                  kWidth / 72, layout.height / 72, kFontSize);
+  text += fmt::format("set output {}\nreplot\n", quoted(figure.id + ".pdf"));
+  text += fmt::format(
+      "\nset terminal pngcairo noenhanced size {:.0f},{:.0f} font 'Sans,{}' fontscale {:.4f} "
+      "linewidth 3 pointscale 3 background rgb 'white'\n",
+      kWidth * 300 / 72, layout.height * 300 / 72, kFontSize, 300.0 / 96);
+  text += fmt::format("set output {}\nreplot\nset output\n", quoted(figure.id + ".png"));
+  return text;
+}
+
+}  // namespace moelab

@@ -1,0 +1,41 @@
+#pragma once
+
+/// Errors of the two kinds a caller can act on. Both are caught once, in app/main.cpp.
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace moelab {
+
+/// Bad input (exit status 2): where it stands, what was given, what is allowed.
+/// `path` is a JSON path ("data.target.kind"), "file:line:column", or a command-line option.
+class UserError : public std::runtime_error {
+ public:
+  UserError(std::string path, std::string message)
+      : std::runtime_error(path.empty() ? message : path + ": " + message),
+        path_(std::move(path)),
+        message_(std::move(message)) {}
+  const std::string& path() const { return path_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string path_;
+  std::string message_;
+};
+
+/// The environment failed: disk, permissions, a missing program (exit status 3).
+class EnvironmentError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The allowed name with the smallest Damerau-Levenshtein distance to `given`;
+/// empty when none is within half of the given name's length.
+std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed);
+
+/// "unknown router 'linaer'; did you mean 'linear'? Allowed: linear, mlp".
+std::string unknown_name(std::string_view what, std::string_view given, const std::vector<std::string>& allowed);
+
+}  // namespace moelab

@@ -1,0 +1,36 @@
+#pragma once
+
+/// JSON documents read with the care that a scenario file needs.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace moelab {
+
+/// Keys keep the order of the file: arms and sweeps are drawn in the order in which they are written.
+using Json = nlohmann::ordered_json;
+
+/// Limits beyond which a document is refused before it costs memory or stack.
+constexpr std::size_t kMaxJsonBytes = 16u << 20;
+constexpr int kMaxJsonDepth = 64;
+
+/// Parses one JSON document. Throws UserError with path "source:line:column" on malformed text, a
+/// duplicate key, nesting deeper than kMaxJsonDepth, a number out of the range of double, or an empty text.
+Json parse_json(std::string_view text, const std::string& source);
+
+/// Reads and parses a file; also refuses one that is missing, a folder, or larger than kMaxJsonBytes.
+Json read_json_file(const std::filesystem::path& file);
+
+/// The canonical text of a value: keys sorted, no spaces, numbers of equal value written equally (1 and 1.0).
+std::string canonical_text(const Json& value);
+
+/// The value as it stands in messages: JSON text, cut after some 60 characters.
+std::string abbreviated(const Json& value);
+
+/// "a.b.c" from a parent path and a key; an array element is "a[2]".
+std::string join_path(const std::string& parent, const std::string& key);
+std::string join_path(const std::string& parent, std::size_t index);
+
+}  // namespace moelab

@@ -1,0 +1,223 @@
+// Kernels over rows and flat arrays, compiled once per vector level (no include guard of the usual kind).
+
+#if defined(MOELAB_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MOELAB_KERNELS_INL_H_
+#undef MOELAB_KERNELS_INL_H_
+#else
+#define MOELAB_KERNELS_INL_H_
+#endif
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstddef>
+
+#include "sim/base/kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace moelab::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// 16 lanes at any vector width: a fixed number of vectors, so that the order of sums does not depend on the width.
+template <class T>
+struct Lanes16 {
+  static constexpr hn::ScalableTag<T> d{};
+  static constexpr int kWidth = static_cast<int>(hn::MaxLanes(d));
+  static constexpr int kVectors = kWidth >= kPadding ? 1 : kPadding / kWidth;
+  // A vector wider than 16 lanes does not exist on the levels that are compiled.
+  static_assert(kWidth * kVectors == kPadding);
+  using V = hn::Vec<decltype(d)>;
+};
+
+/// Adds 16 lanes in the tree (i, i+8), (i, i+4), (i, i+2), (i, i+1).
+template <class T>
+HWY_INLINE T add_lanes(const T* lanes) {
+  T sum[8];
+  for (int i = 0; i < 8; ++i) sum[i] = lanes[i] + lanes[i + 8];
+  for (int i = 0; i < 4; ++i) sum[i] += sum[i + 4];
+  for (int i = 0; i < 2; ++i) sum[i] += sum[i + 2];
+  return sum[0] + sum[1];
+}
+
+template <class T>
+HWY_INLINE T dot_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int count) {
+  using L = Lanes16<T>;
+  typename L::V sums[L::kVectors];
+  for (auto& sum : sums) sum = hn::Zero(L::d);
+  for (int j = 0; j < count; j += kPadding) {
+    for (int v = 0; v < L::kVectors; ++v) {
+      const int at = j + v * L::kWidth;
+      sums[v] = hn::MulAdd(hn::LoadU(L::d, x + at), hn::LoadU(L::d, y + at), sums[v]);
+    }
+  }
+  HWY_ALIGN T lanes[kPadding];
+  for (int v = 0; v < L::kVectors; ++v) hn::Store(sums[v], L::d, lanes + v * L::kWidth);
+  return add_lanes(lanes);
+}
+
+template <class T>
+void softmax_rows_of(const T* scores, T* probabilities, int rows, int columns, int stride) {
+  using L = Lanes16<T>;
+  const int full = columns / kPadding * kPadding;
+  for (int row = 0; row < rows; ++row) {
+    const T* in = scores + static_cast<std::ptrdiff_t>(row) * stride;
+    T* out = probabilities + static_cast<std::ptrdiff_t>(row) * stride;
+    // The last, partial group of 16 is copied so that its padding cannot win the maximum.
+    HWY_ALIGN T tail[kPadding];
+    for (int j = 0; j < kPadding; ++j) tail[j] = full + j < columns ? in[full + j] : in[0];
+    typename L::V largest = hn::LoadU(L::d, tail);
+    for (int v = 1; v < L::kVectors; ++v) largest = hn::Max(largest, hn::LoadU(L::d, tail + v * L::kWidth));
+    for (int j = 0; j < full; j += L::kWidth) largest = hn::Max(largest, hn::LoadU(L::d, in + j));
+    const typename L::V peak = hn::MaxOfLanes(L::d, largest);
+
+    typename L::V sums[L::kVectors];
+    for (auto& sum : sums) sum = hn::Zero(L::d);
+    for (int j = 0; j < full; j += kPadding) {
+      for (int v = 0; v < L::kVectors; ++v) {
+        const int at = j + v * L::kWidth;
+        const typename L::V value = hn::Exp(L::d, hn::Sub(hn::LoadU(L::d, in + at), peak));
+        hn::StoreU(value, L::d, out + at);
+        sums[v] = hn::Add(sums[v], value);
+      }
+    }
+    HWY_ALIGN T lanes[kPadding];
+    if (full < columns) {
+      for (int v = 0; v < L::kVectors; ++v) {
+        const int at = v * L::kWidth;
+        hn::Store(hn::Exp(L::d, hn::Sub(hn::Load(L::d, tail + at), peak)), L::d, tail + at);
+      }
+      for (int j = columns - full; j < kPadding; ++j) tail[j] = T(0);
+      for (int v = 0; v < L::kVectors; ++v) {
+        const int at = v * L::kWidth;
+        const typename L::V value = hn::Load(L::d, tail + at);
+        hn::StoreU(value, L::d, out + full + at);
+        sums[v] = hn::Add(sums[v], value);
+      }
+    }
+    for (int v = 0; v < L::kVectors; ++v) hn::Store(sums[v], L::d, lanes + v * L::kWidth);
+    const typename L::V inverse = hn::Set(L::d, T(1) / add_lanes(lanes));
+    const int end = padded(columns);
+    for (int j = 0; j < end; j += L::kWidth) {
+      hn::StoreU(hn::Mul(hn::LoadU(L::d, out + j), inverse), L::d, out + j);
+    }
+  }
+}
+
+template <class T>
+void softmax_backward_rows_of(const T* probabilities, const T* gradient, T* score_gradient, int rows, int columns,
+                              int stride) {
+  using L = Lanes16<T>;
+  const int end = padded(columns);
+  for (int row = 0; row < rows; ++row) {
+    const std::ptrdiff_t start = static_cast<std::ptrdiff_t>(row) * stride;
+    const T* r = probabilities + start;
+    const T* g = gradient + start;
+    T* out = score_gradient + start;
+    const typename L::V mean = hn::Set(L::d, dot_lanes(r, g, end));
+    for (int j = 0; j < end; j += L::kWidth) {
+      hn::StoreU(hn::Mul(hn::LoadU(L::d, r + j), hn::Sub(hn::LoadU(L::d, g + j), mean)), L::d, out + j);
+    }
+  }
+}
+
+template <class T>
+void sum_rows_of(const T* a, int rows, int columns, std::ptrdiff_t stride, T* sums) {
+  using L = Lanes16<T>;
+  const int end = padded(columns);
+  for (int j = 0; j < end; j += L::kWidth) {
+    typename L::V sum = hn::Zero(L::d);
+    for (int row = 0; row < rows; ++row) sum = hn::Add(sum, hn::LoadU(L::d, a + row * stride + j));
+    hn::StoreU(sum, L::d, sums + j);
+  }
+}
+
+template <class T>
+void add_scaled_of(T scale, const T* x, T* y, int count) {
+  using L = Lanes16<T>;
+  const typename L::V factor = hn::Set(L::d, scale);
+  for (int j = 0; j < count; j += L::kWidth) {
+    hn::StoreU(hn::MulAdd(factor, hn::LoadU(L::d, x + j), hn::LoadU(L::d, y + j)), L::d, y + j);
+  }
+}
+
+template <class T>
+void scale_into_of(T scale, const T* x, T* y, int count) {
+  using L = Lanes16<T>;
+  const typename L::V factor = hn::Set(L::d, scale);
+  for (int j = 0; j < count; j += L::kWidth) {
+    hn::StoreU(hn::Mul(factor, hn::LoadU(L::d, x + j)), L::d, y + j);
+  }
+}
+
+template <class T>
+void sgd_step_of(const SgdStep<T>& step, const T* HWY_RESTRICT gradient, T* HWY_RESTRICT velocity,
+                 T* HWY_RESTRICT parameters, std::size_t count) {
+  using L = Lanes16<T>;
+  const typename L::V momentum = hn::Set(L::d, step.momentum);
+  const typename L::V decay = hn::Set(L::d, step.weight_decay);
+  const typename L::V rate = hn::Set(L::d, -step.learning_rate);
+  for (std::size_t j = 0; j < count; j += L::kWidth) {
+    const typename L::V w = hn::LoadU(L::d, parameters + j);
+    const typename L::V g = hn::MulAdd(decay, w, hn::LoadU(L::d, gradient + j));
+    const typename L::V v = hn::MulAdd(momentum, hn::LoadU(L::d, velocity + j), g);
+    hn::StoreU(v, L::d, velocity + j);
+    hn::StoreU(hn::MulAdd(rate, v, w), L::d, parameters + j);
+  }
+}
+
+template <class T>
+void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HWY_RESTRICT first,
+                  T* HWY_RESTRICT second, T* HWY_RESTRICT parameters, std::size_t count) {
+  using L = Lanes16<T>;
+  using V = typename L::V;
+  const V beta1 = hn::Set(L::d, step.beta1), rest1 = hn::Set(L::d, T(1) - step.beta1);
+  const V beta2 = hn::Set(L::d, step.beta2), rest2 = hn::Set(L::d, T(1) - step.beta2);
+  const V epsilon = hn::Set(L::d, step.epsilon), size = hn::Set(L::d, -step.step_size);
+  const V second_scale = hn::Set(L::d, step.second_moment_scale);
+  const V coupled = hn::Set(L::d, step.decoupled ? T(0) : step.weight_decay);
+  const V shrink = hn::Set(L::d, step.decoupled ? T(1) - step.learning_rate * step.weight_decay : T(1));
+  for (std::size_t j = 0; j < count; j += L::kWidth) {
+    V w = hn::LoadU(L::d, parameters + j);
+    const V g = hn::MulAdd(coupled, w, hn::LoadU(L::d, gradient + j));
+    w = hn::Mul(w, shrink);
+    const V m = hn::MulAdd(beta1, hn::LoadU(L::d, first + j), hn::Mul(rest1, g));
+    const V v = hn::MulAdd(beta2, hn::LoadU(L::d, second + j), hn::Mul(rest2, hn::Mul(g, g)));
+    hn::StoreU(m, L::d, first + j);
+    hn::StoreU(v, L::d, second + j);
+    const V denominator = hn::MulAdd(hn::Sqrt(v), second_scale, epsilon);
+    hn::StoreU(hn::MulAdd(size, hn::Div(m, denominator), w), L::d, parameters + j);
+  }
+}
+
+// One plain function per number type: what the dispatch tables hold.
+#define MOELAB_FOR_REAL(T, name)                                                                                  \
+  void softmax_rows_##name(const T* scores, T* probabilities, int rows, int columns, int stride) {               \
+    softmax_rows_of<T>(scores, probabilities, rows, columns, stride);                                             \
+  }                                                                                                               \
+  void softmax_backward_rows_##name(const T* probabilities, const T* gradient, T* score_gradient, int rows,      \
+                                    int columns, int stride) {                                                    \
+    softmax_backward_rows_of<T>(probabilities, gradient, score_gradient, rows, columns, stride);                  \
+  }                                                                                                               \
+  void sum_rows_##name(const T* a, int rows, int columns, std::ptrdiff_t stride, T* sums) {                      \
+    sum_rows_of<T>(a, rows, columns, stride, sums);                                                               \
+  }                                                                                                               \
+  void add_scaled_##name(T scale, const T* x, T* y, int count) { add_scaled_of<T>(scale, x, y, count); }         \
+  T dot_##name(const T* x, const T* y, int count) { return dot_lanes<T>(x, y, count); }                          \
+  void scale_into_##name(T scale, const T* x, T* y, int count) { scale_into_of<T>(scale, x, y, count); }         \
+  void sgd_step_##name(const SgdStep<T>& step, const T* gradient, T* velocity, T* parameters,                    \
+                       std::size_t count) {                                                                       \
+    sgd_step_of<T>(step, gradient, velocity, parameters, count);                                                  \
+  }                                                                                                               \
+  void adam_step_##name(const AdamStep<T>& step, const T* gradient, T* first, T* second, T* parameters,          \
+                        std::size_t count) {                                                                      \
+    adam_step_of<T>(step, gradient, first, second, parameters, count);                                            \
+  }
+MOELAB_FOR_REAL(float, float)
+MOELAB_FOR_REAL(double, double)
+#undef MOELAB_FOR_REAL
+
+}  // namespace moelab::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,134 @@
+#include "sim/base/kernels/kernels.h"
+
+// Three levels are enough: the baseline (SSE), AVX2 with FMA, and AVX-512.
+#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sim/base/kernels/kernels.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+// Re-included once per level.
+#include "sim/base/kernels/kernels-inl.h"
+#include "sim/base/kernels/product-inl.h"
+
+#if HWY_ONCE
+#include <cstdlib>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace moelab::kernels {
+namespace {
+
+#define MOELAB_EXPORT(name)     \
+  HWY_EXPORT(name##_float);     \
+  HWY_EXPORT(name##_double)
+MOELAB_EXPORT(multiply);
+MOELAB_EXPORT(softmax_rows);
+MOELAB_EXPORT(softmax_backward_rows);
+MOELAB_EXPORT(sum_rows);
+MOELAB_EXPORT(add_scaled);
+MOELAB_EXPORT(dot);
+MOELAB_EXPORT(scale_into);
+MOELAB_EXPORT(sgd_step);
+MOELAB_EXPORT(adam_step);
+#undef MOELAB_EXPORT
+
+struct Level {
+  const char* name;
+  std::int64_t disabled;
+};
+const Level kLevels[] = {
+    {"sse", HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL}, {"avx2", HWY_AVX3 | HWY_AVX3_DL}, {"avx512", 0}};
+
+/// MOELAB_VECTOR_LEVEL, read before the first kernel runs.
+[[maybe_unused]] const bool kLimitedByEnvironment = [] {
+  const char* name = std::getenv("MOELAB_VECTOR_LEVEL");
+  for (const Level& level : kLevels) {
+    if (name && level.name == std::string(name)) hwy::DisableTargets(level.disabled);
+  }
+  return name != nullptr;
+}();
+
+}  // namespace
+
+std::string vector_level_name() {
+  const std::int64_t supported = hwy::SupportedTargets();
+  // Highway's query resets the choice to all that the processor has, limits forgotten: choose again.
+  hwy::GetChosenTarget().Update(supported);
+  if (supported & HWY_AVX3) return "avx512";
+  return supported & HWY_AVX2 ? "avx2" : "sse";
+}
+
+void limit_vector_level(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Level& level : kLevels) {
+    if (name == level.name) return hwy::DisableTargets(level.disabled);
+    names.push_back(level.name);
+  }
+  throw UserError("vector level", unknown_name("vector level", name, names));
+}
+
+void multiply(const Product<float>& product) { HWY_DYNAMIC_DISPATCH(multiply_float)(product); }
+void multiply(const Product<double>& product) { HWY_DYNAMIC_DISPATCH(multiply_double)(product); }
+
+void softmax_rows(const float* scores, float* probabilities, int rows, int columns, int stride) {
+  HWY_DYNAMIC_DISPATCH(softmax_rows_float)(scores, probabilities, rows, columns, stride);
+}
+void softmax_rows(const double* scores, double* probabilities, int rows, int columns, int stride) {
+  HWY_DYNAMIC_DISPATCH(softmax_rows_double)(scores, probabilities, rows, columns, stride);
+}
+
+void softmax_backward_rows(const float* probabilities, const float* gradient, float* score_gradient, int rows,
+                           int columns, int stride) {
+  HWY_DYNAMIC_DISPATCH(softmax_backward_rows_float)
+  (probabilities, gradient, score_gradient, rows, columns, stride);
+}
+void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient, int rows,
+                           int columns, int stride) {
+  HWY_DYNAMIC_DISPATCH(softmax_backward_rows_double)
+  (probabilities, gradient, score_gradient, rows, columns, stride);
+}
+
+void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums) {
+  HWY_DYNAMIC_DISPATCH(sum_rows_float)(a, rows, columns, stride, sums);
+}
+void sum_rows(const double* a, int rows, int columns, std::ptrdiff_t stride, double* sums) {
+  HWY_DYNAMIC_DISPATCH(sum_rows_double)(a, rows, columns, stride, sums);
+}
+
+void add_scaled(float scale, const float* x, float* y, int count) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_float)(scale, x, y, count);
+}
+void add_scaled(double scale, const double* x, double* y, int count) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_double)(scale, x, y, count);
+}
+
+float dot(const float* x, const float* y, int count) { return HWY_DYNAMIC_DISPATCH(dot_float)(x, y, count); }
+double dot(const double* x, const double* y, int count) { return HWY_DYNAMIC_DISPATCH(dot_double)(x, y, count); }
+
+void scale_into(float scale, const float* x, float* y, int count) {
+  HWY_DYNAMIC_DISPATCH(scale_into_float)(scale, x, y, count);
+}
+void scale_into(double scale, const double* x, double* y, int count) {
+  HWY_DYNAMIC_DISPATCH(scale_into_double)(scale, x, y, count);
+}
+
+void sgd_step(const SgdStep<float>& step, const float* gradient, float* velocity, float* parameters,
+              std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(sgd_step_float)(step, gradient, velocity, parameters, count);
+}
+void sgd_step(const SgdStep<double>& step, const double* gradient, double* velocity, double* parameters,
+              std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(sgd_step_double)(step, gradient, velocity, parameters, count);
+}
+
+void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second, float* parameters,
+               std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(adam_step_float)(step, gradient, first, second, parameters, count);
+}
+void adam_step(const AdamStep<double>& step, const double* gradient, double* first, double* second,
+               double* parameters, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(adam_step_double)(step, gradient, first, second, parameters, count);
+}
+
+}  // namespace moelab::kernels
+#endif  // HWY_ONCE

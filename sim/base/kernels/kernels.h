@@ -1,0 +1,105 @@
+#pragma once
+
+/// The inner loops of training, compiled for several vector widths and chosen at run time.
+///
+/// Every output has one accumulator, summed in a fixed order with fused multiply-add; sums over a row run in 16
+/// lanes that are added in a fixed tree. So AVX2 and AVX-512 give the same bits; SSE, which cannot fuse, differs
+/// in the last places.
+///
+/// Rows of matrices that are written or read as vectors are padded to a multiple of kPadding entries. Padding
+/// holds zeros where it enters a sum and is never read as a result.
+
+#include <cstddef>
+#include <string>
+
+namespace moelab::kernels {
+
+constexpr int kPadding = 16;
+constexpr int padded(int columns) { return (columns + kPadding - 1) / kPadding * kPadding; }
+
+/// "sse", "avx2" or "avx512": what this processor runs.
+std::string vector_level_name();
+
+/// Allows only levels up to `name` from now on (for tests; also MOELAB_VECTOR_LEVEL). Throws UserError when unknown.
+void limit_vector_level(const std::string& name);
+
+/// What a product starts from and what is done to it at the end.
+enum class Start { zero, accumulate, bias };
+enum class Finish { none, relu, relu_mask };
+
+/// C (m, n) = start + A (m, k) B (k, n), then finish.
+/// A[i, p] = a[i · a_row + p · a_column], so a transposed A costs nothing.
+/// B is row-major with row stride `b_row`; with `b_transposed`, B[p, j] = b[j · b_row + p].
+/// Row strides of C (and of B when not transposed) are at least padded(n).
+/// bias (padded(n)) is added to every row; relu_mask zeroes entries where mask[i · c_row + j] ≤ 0.
+template <class Real>
+struct Product {
+  int m = 0, n = 0, k = 0;
+  const Real* a = nullptr;
+  std::ptrdiff_t a_row = 0, a_column = 1;
+  const Real* b = nullptr;
+  std::ptrdiff_t b_row = 0;
+  bool b_transposed = false;
+  Real* c = nullptr;
+  std::ptrdiff_t c_row = 0;
+  Start start = Start::zero;
+  const Real* bias = nullptr;
+  Finish finish = Finish::none;
+  const Real* mask = nullptr;
+};
+void multiply(const Product<float>& product);
+void multiply(const Product<double>& product);
+
+/// probabilities[i] = softmax(scores[i]) over `columns`, stable for any finite scores. Both (rows, stride);
+/// padding of `probabilities` becomes zero. In place is allowed.
+void softmax_rows(const float* scores, float* probabilities, int rows, int columns, int stride);
+void softmax_rows(const double* scores, double* probabilities, int rows, int columns, int stride);
+
+/// score_gradient[i] = r_i ∘ (g_i − Σ_e r_ie g_ie): the softmax's transposed Jacobian. In place is allowed.
+void softmax_backward_rows(const float* probabilities, const float* gradient, float* score_gradient, int rows,
+                           int columns, int stride);
+void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient, int rows,
+                           int columns, int stride);
+
+/// sums[j] = Σ_i a[i, j] for j < padded(columns), rows in order.
+void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums);
+void sum_rows(const double* a, int rows, int columns, std::ptrdiff_t stride, double* sums);
+
+/// y ← y + scale · x over `count` entries, a multiple of kPadding.
+void add_scaled(float scale, const float* x, float* y, int count);
+void add_scaled(double scale, const double* x, double* y, int count);
+
+/// Σ_j x_j y_j over `count` entries, a multiple of kPadding.
+float dot(const float* x, const float* y, int count);
+double dot(const double* x, const double* y, int count);
+
+/// y ← scale · x over `count` entries, a multiple of kPadding.
+void scale_into(float scale, const float* x, float* y, int count);
+void scale_into(double scale, const double* x, double* y, int count);
+
+/// Stochastic gradient descent with momentum, v ← μ v + g + λ w, w ← w − η v (PyTorch's SGD without dampening).
+template <class Real>
+struct SgdStep {
+  Real learning_rate = 0, momentum = 0, weight_decay = 0;
+};
+void sgd_step(const SgdStep<float>& step, const float* gradient, float* velocity, float* parameters,
+              std::size_t count);
+void sgd_step(const SgdStep<double>& step, const double* gradient, double* velocity, double* parameters,
+              std::size_t count);
+
+/// Adam (Kingma, Ba 2015), or AdamW (Loshchilov, Hutter 2019) when the decay is decoupled:
+/// g ← g + λ w (coupled) or w ← w − η λ w (decoupled); m ← β1 m + (1−β1) g; v ← β2 v + (1−β2) g²;
+/// w ← w − step_size · m / (√v / √(1−β2^t) + ε), with step_size = η / (1−β1^t).
+template <class Real>
+struct AdamStep {
+  Real learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
+  bool decoupled = false;
+  Real step_size = 0;             ///< η / (1 − β1^t)
+  Real second_moment_scale = 0;   ///< 1 / √(1 − β2^t)
+};
+void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second, float* parameters,
+               std::size_t count);
+void adam_step(const AdamStep<double>& step, const double* gradient, double* first, double* second,
+               double* parameters, std::size_t count);
+
+}  // namespace moelab::kernels

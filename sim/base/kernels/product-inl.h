@@ -1,0 +1,173 @@
+// The matrix product, compiled once per vector level.
+//
+// A block of kRows × kVectors accumulators stays in registers while p runs from 0 to k, so every output is one
+// chain of multiply-adds in the order of p, whatever the width: the blocking cannot be seen in the bits.
+
+#if defined(MOELAB_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef MOELAB_PRODUCT_INL_H_
+#undef MOELAB_PRODUCT_INL_H_
+#else
+#define MOELAB_PRODUCT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <vector>
+
+#include "sim/base/kernels/kernels-inl.h"
+#include "sim/base/kernels/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace moelab::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Rows of a block: 8 × 3 accumulators fill the 32 registers of AVX-512, 4 × 3 the 16 of AVX2 and SSE.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kBlockRows = 8;
+#else
+constexpr int kBlockRows = 4;
+#endif
+constexpr int kBlockVectors = 3;
+
+/// One block of C: rows [row, row + kRows), columns [column, column + kVectors · width).
+template <class T, int kRows, int kVectors>
+HWY_INLINE void block(const Product<T>& product, const T* HWY_RESTRICT b, std::ptrdiff_t b_row, int row,
+                      int column) {
+  using L = Lanes16<T>;
+  using V = typename L::V;
+  V sums[kRows][kVectors];
+  T* c = product.c + row * product.c_row + column;
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) {
+      const int at = v * L::kWidth;
+      if (product.start == Start::zero) {
+        sums[i][v] = hn::Zero(L::d);
+      } else if (product.start == Start::bias) {
+        sums[i][v] = hn::LoadU(L::d, product.bias + column + at);
+      } else {
+        sums[i][v] = hn::LoadU(L::d, c + i * product.c_row + at);
+      }
+    }
+  }
+  const T* HWY_RESTRICT a = product.a + row * product.a_row;
+  const std::ptrdiff_t a_row = product.a_row, a_column = product.a_column;
+  for (int p = 0; p < product.k; ++p) {
+    V b_vectors[kVectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) b_vectors[v] = hn::LoadU(L::d, b + v * L::kWidth);
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+      const V a_value = hn::Set(L::d, a[i * a_row]);
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = hn::MulAdd(a_value, b_vectors[v], sums[i][v]);
+    }
+    a += a_column;
+    b += b_row;
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) {
+      const std::ptrdiff_t at = i * product.c_row + v * L::kWidth;
+      if (product.finish == Finish::relu) {
+        sums[i][v] = hn::Max(sums[i][v], hn::Zero(L::d));
+      } else if (product.finish == Finish::relu_mask) {
+        const V mask = hn::LoadU(L::d, product.mask + row * product.c_row + column + at);
+        sums[i][v] = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(L::d)), sums[i][v]);
+      }
+      hn::StoreU(sums[i][v], L::d, c + at);
+    }
+  }
+}
+
+/// All rows of one panel of columns, in the largest blocks that fit.
+template <class T, int kVectors>
+void panel(const Product<T>& product, const T* b, std::ptrdiff_t b_row, int column) {
+  int row = 0;
+  for (; row + kBlockRows <= product.m; row += kBlockRows) {
+    block<T, kBlockRows, kVectors>(product, b, b_row, row, column);
+  }
+  if (kBlockRows > 4 && product.m - row >= 4) {
+    block<T, 4, kVectors>(product, b, b_row, row, column);
+    row += 4;
+  }
+  if (product.m - row >= 2) {
+    block<T, 2, kVectors>(product, b, b_row, row, column);
+    row += 2;
+  }
+  if (product.m - row == 1) block<T, 1, kVectors>(product, b, b_row, row, column);
+}
+
+/// Copies B^T into a panel (k, columns): panel[p, j] = b[(column + j) · b_row + p], zero for columns beyond n.
+template <class T>
+void pack_transposed(const Product<T>& product, int column, int columns, T* HWY_RESTRICT panel_values) {
+  const int valid = HWY_MIN(columns, product.n - column);
+  const T* source = product.b + column * product.b_row;
+  constexpr int kTile = 4;  // a 4 × 4 tile is transposed in registers
+  int p = 0;
+  for (; p + kTile <= product.k; p += kTile) {
+    T* target = panel_values + static_cast<std::ptrdiff_t>(p) * columns;
+    int j = 0;
+    for (; j + kTile <= valid; j += kTile) {
+      T tile[kTile][kTile];
+      for (int i = 0; i < kTile; ++i) {
+        for (int q = 0; q < kTile; ++q) tile[q][i] = source[(j + i) * product.b_row + p + q];
+      }
+      for (int q = 0; q < kTile; ++q) {
+        for (int i = 0; i < kTile; ++i) target[q * columns + j + i] = tile[q][i];
+      }
+    }
+    for (; j < columns; ++j) {
+      for (int q = 0; q < kTile; ++q) target[q * columns + j] = j < valid ? source[j * product.b_row + p + q] : T(0);
+    }
+  }
+  for (; p < product.k; ++p) {
+    T* target = panel_values + static_cast<std::ptrdiff_t>(p) * columns;
+    for (int j = 0; j < columns; ++j) target[j] = j < valid ? source[j * product.b_row + p] : T(0);
+  }
+}
+
+template <class T>
+void multiply_of(const Product<T>& product) {
+  using L = Lanes16<T>;
+  static thread_local std::vector<T> packed;  // grows to the largest panel once, then no step allocates
+  int vectors = padded(product.n) / L::kWidth;
+  int column = 0;
+  while (vectors > 0) {
+    // Four vectors as 2 + 2: a lone vector would leave the multiply-add units waiting for its sums.
+    const int width = vectors == 4 ? 2 : HWY_MIN(vectors, kBlockVectors);
+    const T* b = product.b + column;
+    std::ptrdiff_t b_row = product.b_row;
+    if (product.b_transposed) {
+      const int columns = width * L::kWidth;
+      const std::size_t needed = static_cast<std::size_t>(product.k) * static_cast<std::size_t>(columns);
+      if (packed.size() < needed) packed.resize(needed);
+      pack_transposed(product, column, columns, packed.data());
+      b = packed.data();
+      b_row = columns;
+    }
+    switch (width) {
+      case 3:
+        panel<T, 3>(product, b, b_row, column);
+        break;
+      case 2:
+        panel<T, 2>(product, b, b_row, column);
+        break;
+      default:
+        panel<T, 1>(product, b, b_row, column);
+        break;
+    }
+    column += width * L::kWidth;
+    vectors -= width;
+  }
+}
+
+void multiply_float(const Product<float>& product) { multiply_of<float>(product); }
+void multiply_double(const Product<double>& product) { multiply_of<double>(product); }
+
+}  // namespace moelab::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

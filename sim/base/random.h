@@ -1,0 +1,59 @@
+#pragma once
+
+/// Random streams. Each purpose of a cell has its own stream, keyed by (root seed, seed index, purpose,
+/// counter), so that adding a cell, an arm or an expert changes no other draw and comparisons are paired.
+
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/normal_distribution.hpp>
+#include <boost/random/uniform_01.hpp>
+#include <boost/random/uniform_int_distribution.hpp>
+#include <cstdint>
+#include <vector>
+
+namespace moelab {
+
+using Engine = boost::random::mt19937_64;
+
+/// The numbers are part of the key: never renumber, only add.
+enum class Purpose : std::uint64_t {
+  problem = 1,
+  train_data = 2,
+  test_data = 3,
+  router_init = 4,
+  expert_init = 5,
+  batch_order = 6,
+  router_noise = 7,
+  shuffles = 8,
+  evaluation = 9,
+};
+
+/// The streams of one (root seed, seed index).
+struct Seeds {
+  std::uint64_t root = 1;
+  std::uint64_t index = 0;
+
+  /// An engine seeded with a 64-bit mix (SplitMix64 finaliser, chained) of root, index, purpose, counter.
+  Engine stream(Purpose purpose, std::uint64_t counter = 0) const;
+};
+
+/// One draw of N(0, 1).
+inline double draw_normal(Engine& engine) { return boost::random::normal_distribution<double>()(engine); }
+
+/// One draw of U[0, 1).
+inline double draw_uniform(Engine& engine) { return boost::random::uniform_01<double>()(engine); }
+
+/// One draw of U{0, …, count − 1}.
+inline int draw_index(Engine& engine, int count) {
+  return boost::random::uniform_int_distribution<int>(0, count - 1)(engine);
+}
+
+/// Fills `values` with N(0, scale²).
+void fill_normal(Engine& engine, double scale, double* values, std::size_t count);
+
+/// A uniformly random permutation of 0 … count − 1 (Fisher-Yates from the last place down).
+std::vector<int> draw_permutation(Engine& engine, int count);
+
+/// Shuffles in place with the same algorithm.
+void shuffle(Engine& engine, std::vector<int>& values);
+
+}  // namespace moelab

@@ -1,0 +1,218 @@
+#include "sim/data/gaussian_mixture.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/QR>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Draws of one mean before a required separation is given up.
+constexpr int kSeparationTries = 10000;
+
+/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2 };
+
+class GaussianMixture final : public Problem {
+ public:
+  GaussianMixture(const Json& data, const Seeds& seeds)
+      : dim_(data.at("dim")),
+        spurious_dims_(data.at("spurious_dims")),
+        output_dim_(data.at("target").at("dim")),
+        noise_std_(data.at("noise_std")),
+        linear_(data.at("target").at("kind") == "linear") {
+    draw_means(data, seeds);
+    draw_targets(seeds);
+    set_weights(data);
+    if (data.at("rotate").get<bool>()) draw_rotation(seeds);
+  }
+
+  int input_dim() const override { return dim_ + spurious_dims_; }
+  int output_dim() const override { return output_dim_; }
+  int clusters() const override { return static_cast<int>(means_.rows()); }
+
+  Dataset draw(Engine& engine, int samples) const override {
+    Dataset data;
+    data.x.resize(samples, input_dim());
+    data.y.resize(samples, output_dim_);
+    data.cluster.resize(static_cast<std::size_t>(samples));
+    boost::random::normal_distribution<double> normal;
+    for (int i = 0; i < samples; ++i) {
+      const int c = draw_component(engine);
+      data.cluster[static_cast<std::size_t>(i)] = c;
+      for (int j = 0; j < dim_; ++j) data.x(i, j) = noise_std_ * normal(engine);
+      for (int j = dim_; j < input_dim(); ++j) data.x(i, j) = normal(engine);
+      // The first `dim` entries hold x − μ_c here.
+      if (linear_) {
+        data.y.row(i).noalias() = data.x.row(i).head(dim_) * slopes(c).transpose();
+      } else {
+        data.y.row(i) = values_.row(c);
+      }
+      data.x.row(i).head(dim_) += means_.row(c);
+    }
+    if (rotation_.size() > 0) data.x = data.x * rotation_.transpose();
+    return data;
+  }
+
+  Matrix signal_basis() const override {
+    if (rotation_.size() > 0) return rotation_.leftCols(dim_);
+    return Matrix::Identity(input_dim(), dim_);
+  }
+
+  std::optional<Matrix> bayes_prediction(const Matrix& x) const override {
+    const Matrix signal = x * signal_basis();
+    Matrix prediction = Matrix::Zero(x.rows(), output_dim_);
+    Vector log_posterior(clusters());
+    for (Eigen::Index i = 0; i < x.rows(); ++i) {
+      for (int c = 0; c < clusters(); ++c) {
+        const double squared = (signal.row(i) - means_.row(c)).squaredNorm();
+        log_posterior[c] = noise_std_ > 0 ? log_weights_[c] - squared / (2 * noise_std_ * noise_std_) : -squared;
+      }
+      // Without noise the nearest mean has all the mass.
+      if (noise_std_ == 0) {
+        Eigen::Index nearest = 0;
+        log_posterior.maxCoeff(&nearest);
+        log_posterior.setConstant(-std::numeric_limits<double>::infinity());
+        log_posterior[nearest] = 0;
+      }
+      const double peak = log_posterior.maxCoeff();
+      const Vector mass = (log_posterior.array() - peak).exp();
+      const double total = mass.sum();
+      for (int c = 0; c < clusters(); ++c) {
+        if (mass[c] == 0) continue;
+        if (linear_) {
+          prediction.row(i) += mass[c] / total * (signal.row(i) - means_.row(c)) * slopes(c).transpose();
+        } else {
+          prediction.row(i) += mass[c] / total * values_.row(c);
+        }
+      }
+    }
+    return prediction;
+  }
+
+ private:
+  /// W_c (o, dim) of the linear target.
+  Eigen::Map<const Matrix> slopes(int c) const {
+    return {values_.data() + static_cast<std::ptrdiff_t>(c) * output_dim_ * dim_, output_dim_, dim_};
+  }
+
+  int draw_component(Engine& engine) const {
+    const double u = draw_uniform(engine);
+    const auto place = std::upper_bound(cumulative_.begin(), cumulative_.end(), u);
+    return std::min(static_cast<int>(place - cumulative_.begin()), clusters() - 1);
+  }
+
+  void draw_means(const Json& data, const Seeds& seeds) {
+    const int clusters = data.at("clusters");
+    const double mean_std = data.at("mean_std");
+    const double separation = data.value("separation", 0.0);
+    const double distance = separation * noise_std_ * std::sqrt(static_cast<double>(dim_));
+    Engine engine = seeds.stream(Purpose::problem, kMeans);
+    means_.resize(clusters, dim_);
+    for (int c = 0; c < clusters; ++c) {
+      int tries = 0;
+      bool apart = false;
+      while (!apart) {
+        if (++tries > kSeparationTries) {
+          throw UserError("data.separation",
+                          fmt::format("got {}: no place for mean {} of {} at least {:.4g} from the others in {} draws "
+                                      "of N(0, {}² I) in {} dimensions; lower it or raise mean_std",
+                                      separation, c + 1, clusters, distance, kSeparationTries, mean_std, dim_));
+        }
+        for (int j = 0; j < dim_; ++j) means_(c, j) = mean_std * draw_normal(engine);
+        apart = distance == 0;
+        if (!apart) {
+          apart = true;
+          for (int other = 0; other < c && apart; ++other) {
+            apart = (means_.row(c) - means_.row(other)).norm() >= distance;
+          }
+        }
+      }
+    }
+  }
+
+  void draw_targets(const Seeds& seeds) {
+    Engine engine = seeds.stream(Purpose::problem, kTargets);
+    values_.resize(clusters(), linear_ ? output_dim_ * dim_ : output_dim_);
+    const double scale = linear_ ? 1.0 / std::sqrt(static_cast<double>(dim_)) : 1.0;
+    fill_normal(engine, scale, values_.data(), static_cast<std::size_t>(values_.size()));
+  }
+
+  void set_weights(const Json& data) {
+    std::vector<double> weights(static_cast<std::size_t>(clusters()), 1.0);
+    if (data.contains("weights")) weights = data.at("weights").get<std::vector<double>>();
+    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+    double sum = 0;
+    log_weights_.resize(clusters());
+    for (int c = 0; c < clusters(); ++c) {
+      const double share = weights[static_cast<std::size_t>(c)] / total;
+      log_weights_[c] = std::log(share);
+      sum += share;
+      cumulative_.push_back(sum);
+    }
+  }
+
+  /// A uniformly random orthogonal matrix: Q of a Gaussian matrix, columns signed by the diagonal of R.
+  void draw_rotation(const Seeds& seeds) {
+    Engine engine = seeds.stream(Purpose::problem, kRotation);
+    const int d = input_dim();
+    Matrix gaussian(d, d);
+    fill_normal(engine, 1.0, gaussian.data(), static_cast<std::size_t>(gaussian.size()));
+    const Eigen::HouseholderQR<Matrix> qr(gaussian);
+    rotation_ = qr.householderQ();
+    for (int j = 0; j < d; ++j) {
+      if (qr.matrixQR()(j, j) < 0) rotation_.col(j) *= -1;
+    }
+  }
+
+  int dim_;
+  int spurious_dims_;
+  int output_dim_;
+  double noise_std_;
+  bool linear_;
+  Matrix means_;       // (k, dim)
+  Matrix values_;      // (k, o), or (k, o · dim) for the linear target
+  Vector log_weights_;
+  std::vector<double> cumulative_;
+  Matrix rotation_;    // (d, d), empty for the identity
+};
+
+}  // namespace
+
+const Kind& gaussian_mixture_kind() {
+  static const Kind kind = {
+      "gaussian_mixture",
+      "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
+      {
+          {"clusters", Shape::count(1, 1e6), "number of components k"},
+          {"dim", Shape::count(1, 1e6), "dimensions of the mixture (the signal), spurious ones not counted"},
+          {"spurious_dims", Shape::count(0, 1e6), "further coordinates, N(0, 1) for every component", 0},
+          {"rotate", Shape::boolean(), "rotate the inputs at random, so that the signal is not axis-aligned", false},
+          {"mean_std", Shape::positive_real(), "means are N(0, mean_std² I)", 1.5},
+          {"separation", Shape::positive_real(),
+           "required c: all means at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
+          {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
+          {"weights", Shape::list(Shape::positive_real(), 1), "mixture weights, scaled to sum 1 (default uniform)",
+           kOptional},
+          {"target",
+           Shape::variant({{"constant",
+                            "y = v_c with v_c ~ N(0, I)",
+                            {{"dim", Shape::count(1, 1e4), "outputs o", 10}}},
+                           {"linear",
+                            "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)",
+                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
+           "what the component says of y"},
+      }};
+  return kind;
+}
+
+std::unique_ptr<Problem> draw_gaussian_mixture(const Json& data, const Seeds& seeds) {
+  return std::make_unique<GaussianMixture>(data, seeds);
+}
+
+}  // namespace moelab

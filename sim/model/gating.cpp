@@ -1,0 +1,143 @@
+#include "sim/model/gating.h"
+
+#include <algorithm>
+
+#include "sim/base/kernels/kernels.h"
+
+namespace moelab {
+namespace {
+
+/// Lists the pairs with a positive gate by expert.
+template <class Real>
+void list_pairs(Routing<Real>& routing) {
+  const std::size_t experts = static_cast<std::size_t>(routing.experts);
+  routing.offsets.assign(experts + 1, 0);
+  for (int row = 0; row < routing.rows; ++row) {
+    const Real* gates = routing.gates + static_cast<std::ptrdiff_t>(row) * routing.stride;
+    for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += gates[e] > 0 ? 1 : 0;
+  }
+  for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += routing.offsets[e];
+  const std::size_t pairs = static_cast<std::size_t>(routing.offsets[experts]);
+  if (routing.pair_rows.size() < pairs) routing.pair_rows.resize(pairs);
+  // `offsets[e]` walks to the start of expert e + 1 and is moved back afterwards.
+  for (int row = 0; row < routing.rows; ++row) {
+    const Real* gates = routing.gates + static_cast<std::ptrdiff_t>(row) * routing.stride;
+    for (std::size_t e = 0; e < experts; ++e) {
+      if (gates[e] > 0) routing.pair_rows[static_cast<std::size_t>(routing.offsets[e]++)] = row;
+    }
+  }
+  for (std::size_t e = experts; e > 0; --e) routing.offsets[e] = routing.offsets[e - 1];
+  routing.offsets[0] = 0;
+  routing.every_pair = pairs == experts * static_cast<std::size_t>(routing.rows);
+}
+
+/// Marks the k largest scores of a row with their gates.
+template <class Real>
+void select_largest(const Gating& gating, int k, const Real* scores, const Real* probabilities, int experts,
+                    Real* gates) {
+  // k passes: k is small, and no scratch is needed. Chosen experts are told by a gate that is not zero.
+  Real total = 0;
+  for (int chosen = 0; chosen < k; ++chosen) {
+    int best = -1;
+    for (int e = 0; e < experts; ++e) {
+      if (gates[e] == 0 && (best < 0 || scores[e] > scores[best])) best = e;
+    }
+    gates[best] = 1;
+    total += probabilities[best];
+  }
+  if (gating.kind == Gating::Kind::top1) return;
+  for (int e = 0; e < experts; ++e) {
+    if (gates[e] != 0) gates[e] = gating.renormalize ? probabilities[e] / total : probabilities[e];
+  }
+}
+
+}  // namespace
+
+std::vector<Kind> gating_kinds() {
+  return {
+      {"soft",
+       "gate_e = r_e = softmax(γ)_e: every expert, weighted",
+       {{"skip_below", Shape::fraction(),
+         "leave out pairs with r_e(x) below this (default 1e-8 with sgd, 0 with adam and adamw)", kOptional}}},
+      {"top1", "gate 1 for the largest score; gives the router no gradient", {}},
+      {"topk",
+       "gates r_e of the K largest scores, renormalised to sum 1 unless told",
+       {{"k", Shape::count(1, 65536), "experts per row K"},
+        {"renormalize", Shape::boolean(), "divide the K gates by their sum (default: true for K > 1)", kOptional}}},
+  };
+}
+
+Gating read_gating(const Json& spec, double default_skip_below) {
+  Gating gating;
+  const std::string kind = spec.at("kind");
+  if (kind == "soft") {
+    gating.kind = Gating::Kind::soft;
+    gating.skip_below = spec.value("skip_below", default_skip_below);
+  } else if (kind == "top1") {
+    gating.kind = Gating::Kind::top1;
+  } else {
+    gating.kind = Gating::Kind::topk;
+    gating.k = spec.at("k");
+    gating.renormalize = spec.value("renormalize", gating.k > 1);
+  }
+  return gating;
+}
+
+template <class Real>
+void gate(const Gating& gating, const Real* scores, int rows, int experts, GatingState<Real>& state) {
+  Routing<Real>& routing = state.routing;
+  routing.rows = rows;
+  routing.experts = experts;
+  routing.stride = kernels::padded(experts);
+  const std::size_t entries = static_cast<std::size_t>(rows) * static_cast<std::size_t>(routing.stride);
+  reserve_entries(state.probabilities, entries);
+  kernels::softmax_rows(scores, state.probabilities.data(), rows, experts, routing.stride);
+  if (gating.kind == Gating::Kind::soft && gating.skip_below == 0.0) {
+    routing.gates = state.probabilities.data();
+    routing.every_pair = true;
+    return;
+  }
+  reserve_entries(state.gates, entries);
+  routing.gates = state.gates.data();
+  if (gating.kind == Gating::Kind::soft) {
+    const Real threshold = static_cast<Real>(gating.skip_below);
+    for (std::size_t i = 0; i < entries; ++i) {
+      state.gates[i] = state.probabilities[i] >= threshold ? state.probabilities[i] : Real(0);
+    }
+  } else {
+    std::fill(state.gates.begin(), state.gates.begin() + static_cast<std::ptrdiff_t>(entries), Real(0));
+    const int k = gating.kind == Gating::Kind::top1 ? 1 : std::min(gating.k, experts);
+    for (int row = 0; row < rows; ++row) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * routing.stride;
+      select_largest(gating, k, scores + at, state.probabilities.data() + at, experts, state.gates.data() + at);
+    }
+  }
+  list_pairs(routing);
+}
+
+template <class Real>
+void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
+                   Real* score_gradient) {
+  const Routing<Real>& routing = state.routing;
+  const std::size_t entries = static_cast<std::size_t>(routing.rows) * static_cast<std::size_t>(routing.stride);
+  if (gating.kind == Gating::Kind::top1) {
+    std::fill(score_gradient, score_gradient + entries, Real(0));
+    return;
+  }
+  const bool restricted = gating.kind == Gating::Kind::topk && gating.renormalize;
+  if (!routing.every_pair) {
+    for (std::size_t i = 0; i < entries; ++i) {
+      if (routing.gates[i] == 0) gate_gradient[i] = 0;
+    }
+  }
+  // Renormalised top-k gates are the softmax over the chosen experts alone.
+  kernels::softmax_backward_rows(restricted ? routing.gates : state.probabilities.data(), gate_gradient,
+                                 score_gradient, routing.rows, routing.experts, routing.stride);
+}
+
+template void gate<float>(const Gating&, const float*, int, int, GatingState<float>&);
+template void gate<double>(const Gating&, const double*, int, int, GatingState<double>&);
+template void gate_backward<float>(const Gating&, const GatingState<float>&, float*, float*);
+template void gate_backward<double>(const Gating&, const GatingState<double>&, double*, double*);
+
+}  // namespace moelab

@@ -1,0 +1,90 @@
+#pragma once
+
+/// A model: router, gating and experts of a mixture, or one dense network.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/base/aligned.h"
+#include "sim/loss/loss.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/gating.h"
+#include "sim/model/router/router.h"
+
+namespace moelab {
+
+/// A range of the flat parameter buffer that shares a learning rate and a weight decay.
+struct ParameterGroup {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool trainable = true;
+};
+
+template <class Real>
+class Model {
+ public:
+  /// From a resolved `model` object. `default_skip_below` is for a soft training gating that does not set it.
+  Model(const Json& spec, int input_dim, int output_dim, double default_skip_below);
+
+  void initialize(const Seeds& seeds);
+
+  int input_dim() const { return input_dim_; }
+  int output_dim() const { return output_dim_; }
+  int experts() const { return experts_; }  ///< 1 for dense models
+  bool has_router() const { return router_ != nullptr; }
+  /// Free parameters, padding excluded.
+  std::size_t parameter_count() const;
+  std::size_t router_parameter_count() const { return router_ ? router_->parameter_count() : 0; }
+  std::size_t parameters_per_expert() const { return experts_bank_->parameters_per_expert(); }
+  const Gating& train_gating() const { return train_gating_; }
+  const Gating& eval_gating() const { return eval_gating_; }
+
+  /// One flat buffer: [router | experts].
+  AlignedVector<Real>& parameters() { return parameters_; }
+  const AlignedVector<Real>& gradient() const { return gradient_; }
+  ParameterGroup router_group() const { return {0, router_size_, router_trainable_}; }
+  ParameterGroup expert_group() const { return {router_size_, parameters_.size(), true}; }
+
+  /// L of a batch x (n, d), y (n, o) under the training gating, and its gradient in `gradient()`. The router's part is
+  /// not computed where it is frozen. Allocates only while batches grow.
+  double loss_and_gradient(const Real* x, const Real* y, int rows, const TaskLoss<Real>& loss);
+
+  /// outputs (n, o) under `gating`, for any number of rows (done in blocks).
+  void predict(const Real* x, int rows, const Gating& gating, Real* outputs);
+
+  /// r = softmax(γ(x)) (n, E). Only for models with a router.
+  void route(const Real* x, int rows, Real* probabilities);
+
+  /// Rows that each expert computes under `gating`, (E).
+  std::vector<std::int64_t> expert_loads(const Real* x, int rows, const Gating& gating);
+
+  /// The router's and the experts' arrays, padding removed.
+  std::vector<NamedArray<Real>> arrays() const;
+
+ private:
+  void forward(const Real* x, int rows, const Gating& gating, bool keep);
+
+  int input_dim_;
+  int output_dim_;
+  int experts_;
+  bool router_trainable_ = false;
+  Gating train_gating_;
+  Gating eval_gating_;
+  std::unique_ptr<Router<Real>> router_;
+  std::unique_ptr<ExpertBank<Real>> experts_bank_;
+  std::size_t router_size_ = 0;
+  AlignedVector<Real> parameters_;
+  AlignedVector<Real> gradient_;
+  AlignedVector<Real> scores_;
+  AlignedVector<Real> outputs_;
+  AlignedVector<Real> output_gradient_;
+  AlignedVector<Real> gate_gradient_;
+  GatingState<Real> state_;
+};
+
+/// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer than an
+/// expert, and the width whose parameter count is nearest to that of one expert or of the whole mixture.
+Json dense_network(const Json& spec, int input_dim, int output_dim);
+
+}  // namespace moelab

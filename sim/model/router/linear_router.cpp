@@ -1,0 +1,101 @@
+#include "sim/model/router/linear_router.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/kernels/kernels.h"
+
+namespace moelab {
+namespace {
+
+/// W is kept transposed, (d, padded(E)), so that scores of a row are vectors over experts.
+template <class Real>
+class LinearRouter final : public Router<Real> {
+ public:
+  LinearRouter(double init_scale, int input_dim, int experts)
+      : init_scale_(init_scale), input_dim_(input_dim), experts_(experts), stride_(kernels::padded(experts)) {}
+
+  std::size_t parameter_count() const override {
+    return static_cast<std::size_t>(input_dim_) * static_cast<std::size_t>(experts_);
+  }
+  std::size_t block_size() const override {
+    return static_cast<std::size_t>(input_dim_) * static_cast<std::size_t>(stride_);
+  }
+
+  void initialize(const Seeds& seeds, Real* parameters) const override {
+    std::fill(parameters, parameters + block_size(), Real(0));
+    const double deviation = init_scale_ / std::sqrt(static_cast<double>(input_dim_));
+    for (int e = 0; e < experts_; ++e) {
+      Engine engine = seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
+      for (int j = 0; j < input_dim_; ++j) {
+        parameters[static_cast<std::ptrdiff_t>(j) * stride_ + e] = static_cast<Real>(deviation * draw_normal(engine));
+      }
+    }
+  }
+
+  void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
+    kernels::Product<Real> product;
+    product.m = context.rows;
+    product.n = experts_;
+    product.k = input_dim_;
+    product.a = context.x;
+    product.a_row = input_dim_;
+    product.b = parameters;
+    product.b_row = stride_;
+    product.c = scores;
+    product.c_row = stride_;
+    kernels::multiply(product);
+  }
+
+  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, const Real* score_gradient,
+                Real* gradient) override {
+    kernels::Product<Real> product;
+    product.m = input_dim_;
+    product.n = experts_;
+    product.k = context.rows;
+    product.a = context.x;
+    product.a_row = 1;
+    product.a_column = input_dim_;
+    product.b = score_gradient;
+    product.b_row = stride_;
+    product.c = gradient;
+    product.c_row = stride_;
+    kernels::multiply(product);
+  }
+
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    NamedArray<Real> weight{"router_weight", {experts_, input_dim_}, {}};
+    weight.values.reserve(parameter_count());
+    for (int e = 0; e < experts_; ++e) {
+      for (int j = 0; j < input_dim_; ++j) {
+        weight.values.push_back(parameters[static_cast<std::ptrdiff_t>(j) * stride_ + e]);
+      }
+    }
+    return {std::move(weight)};
+  }
+
+ private:
+  double init_scale_;
+  int input_dim_;
+  int experts_;
+  int stride_;
+};
+
+}  // namespace
+
+Kind linear_router_kind() {
+  return {"linear",
+          "γ_e(x) = w_e^T x, no bias (Dikkala et al. 2023)",
+          {{"trainable", Shape::boolean(), "false freezes the router at its start", true},
+           {"init_scale", Shape::real_at_least(0), "rows start N(0, init_scale² / d)", 1.0}}};
+}
+
+template <class Real>
+std::unique_ptr<Router<Real>> make_linear_router(const Json& spec, int input_dim, int experts) {
+  return std::make_unique<LinearRouter<Real>>(spec.at("init_scale").get<double>(), input_dim, experts);
+}
+
+template std::unique_ptr<Router<float>> make_linear_router(const Json&, int, int);
+template std::unique_ptr<Router<double>> make_linear_router(const Json&, int, int);
+
+}  // namespace moelab

@@ -1,0 +1,63 @@
+#include "sim/model/schema.h"
+
+#include "sim/loss/loss.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/gating.h"
+#include "sim/model/router/router.h"
+#include "sim/train/optimizer.h"
+
+namespace moelab {
+namespace {
+
+/// A number for both groups or one for each.
+Shape per_group(const Shape& number) {
+  return Shape::either({number, Shape::object({{"expert", number, "experts (and dense models)"},
+                                               {"router", number, "router"}})});
+}
+
+}  // namespace
+
+const Shape& model_shape() {
+  static const Shape shape = Shape::object({
+      {"kind", Shape::choice({"moe", "dense"}), "a mixture of experts, or one network without a router", "moe"},
+      {"match", Shape::choice({"expert", "moe"}),
+       "dense models: the parameter count to match, of one expert or of the whole mixture that the other fields "
+       "describe; the dense network has one more layer than an expert and the nearest width",
+       kOptional},
+      {"experts", Shape::count(1, 65536), "number of experts E"},
+      {"router", Shape::variant(router_kinds()), "scores γ(x) in R^E"},
+      {"expert", Shape::variant(expert_kinds()), "a bank of E equal networks"},
+      {"gating",
+       Shape::object({{"train", Shape::variant(gating_kinds()), "gates in training", "soft"},
+                      {"eval", Shape::variant(gating_kinds()), "gates of test_loss_eval", "top1"}}),
+       "how scores become gates", Json::object()},
+  });
+  return shape;
+}
+
+const Shape& loss_shape() {
+  static const Shape shape = Shape::object({
+      {"task", Shape::choice(task_loss_names()), "task loss: summed over outputs, averaged over rows", "mse"},
+  });
+  return shape;
+}
+
+const Shape& train_shape() {
+  static const Shape shape = Shape::object({
+      {"gradient", Shape::choice({"sample"}), "gradients of mini-batches of the training set", "sample"},
+      {"optimizer", Shape::variant(optimizer_kinds()), "update rule", "sgd"},
+      {"lr", per_group(Shape::real_at_least(0)), "learning rate, one or per group"},
+      {"weight_decay", per_group(Shape::real_at_least(0)),
+       "weight decay, one or per group: added to the gradient, or decoupled with adamw", 0.0},
+      {"schedule", Shape::variant(schedule_kinds()), "learning-rate schedule", "constant"},
+      {"batch_size", Shape::count(1, 1e7), "rows of a mini-batch"},
+      {"steps", Shape::count(1, 1e12), "optimizer steps (give steps or epochs)", kOptional},
+      {"epochs", Shape::count(1, 1e9), "passes over the training set (give steps or epochs)", kOptional},
+      {"record_every", Shape::count(1, 1e12), "steps between recorded metrics (default: a tenth of the run)",
+       kOptional},
+      {"precision", Shape::choice({"float", "double"}), "number type of training", "float"},
+  });
+  return shape;
+}
+
+}  // namespace moelab

@@ -1,0 +1,154 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "analysis/metrics/load.h"
+#include "analysis/metrics/router_norms.h"
+#include "analysis/metrics/sparsity.h"
+#include "analysis/metrics/task.h"
+#include "sim/base/error.h"
+
+using namespace moelab;
+
+namespace {
+
+namespace reference {
+#include "tests/analysis/metrics/reference.inc"
+}
+
+/// Sums over a few hundred numbers of order 1 in double: rounding stays far below this.
+constexpr double kRounding = 1e-10;
+/// For hand-made cases whose sums are exact but for a logarithm or a quotient.
+constexpr double kLastBits = 1e-14;
+
+MatrixView view(const std::vector<double>& values, int rows, int columns) {
+  return {values.data(), rows, columns};
+}
+
+MatrixView reference_probabilities() {
+  return view(reference::probabilities, reference::rows, reference::experts);
+}
+
+}  // namespace
+
+TEST_CASE("metrics agree with NumPy") {
+  const ClusterRouting routing(reference_probabilities(), reference::labels);
+  CHECK(std::abs(routing.cluster_entropy() - reference::cluster_entropy) < kRounding);
+  CHECK(std::abs(routing.effective_experts() - reference::effective_experts) < kRounding);
+  CHECK(std::abs(routing.top1_cluster_purity() - reference::purity) < kRounding);
+  CHECK(std::abs(routing.top1_cluster_concentration() - reference::concentration) < kRounding);
+
+  const MatrixView predictions = view(reference::predictions, reference::rows, reference::outputs);
+  const MatrixView targets = view(reference::targets, reference::rows, reference::outputs);
+  CHECK(std::abs(mean_squared_error(predictions, targets) - reference::loss) < kRounding);
+  CHECK(std::abs(label_variance(targets) - reference::variance) < kRounding);
+  CHECK(std::abs(normalised_mean_squared_error(predictions, targets).value() - reference::nmse) < kRounding);
+
+  const MatrixView weight = view(reference::weight, reference::experts, reference::width);
+  const MatrixView basis = view(reference::basis, reference::width, reference::signal);
+  CHECK(std::abs(router_norm_ratio(weight).value() - reference::norm_ratio) < kRounding);
+  CHECK(std::abs(router_signal_fraction(weight, basis).value() - reference::signal_fraction) < kRounding);
+
+  const std::vector<std::int64_t> loads =
+      expert_loads(top1_assignment(reference_probabilities()), reference::experts);
+  CHECK(std::abs(expert_load_max_violation(loads).value() - reference::max_violation) < kRounding);
+  CHECK(std::abs(expert_load_std_percent(loads).value() - reference::std_percent) < kRounding);
+}
+
+TEST_CASE("one-hot routing: two clusters on one expert each, one split evenly") {
+  const std::vector<double> probabilities = {1, 0, 0, /**/ 1, 0, 0, /**/ 0, 1, 0, /**/ 0, 0, 1, /**/ 0, 1, 0};
+  const std::vector<int> labels = {7, 7, -2, 3, 3};  // labels are names
+  const ClusterRouting routing(view(probabilities, 5, 3), labels);
+  CHECK(routing.clusters() == 3);
+  CHECK(routing.rows() == 5);
+  CHECK(std::abs(routing.cluster_entropy() - std::log(2.0) / 3) < kLastBits);
+  CHECK(std::abs(routing.effective_experts() - (1 + 1 + 2) / 3.0) < kLastBits);
+  // Expert 0 holds two rows of cluster 7; expert 1 one each of two clusters; expert 2 one: (2 + 1 + 1) / 5.
+  CHECK(std::abs(routing.top1_cluster_purity() - 4 / 5.0) < kLastBits);
+  CHECK(std::abs(routing.top1_cluster_concentration() - (1 + 1 + 0.5) / 3) < kLastBits);
+}
+
+TEST_CASE("the mean of entropies is not the entropy of the mean") {
+  // Each cluster is certain, and both together are uniform: entropy 0, not ln 2.
+  const std::vector<double> probabilities = {1, 0, 0, 1};
+  const std::vector<int> labels = {0, 1};
+  CHECK(ClusterRouting(view(probabilities, 2, 2), labels).cluster_entropy() == 0);
+  const std::vector<int> together = {0, 0};
+  CHECK(std::abs(ClusterRouting(view(probabilities, 2, 2), together).cluster_entropy() - std::log(2.0)) <
+        kLastBits);
+}
+
+TEST_CASE("collapse scores 1 in concentration and 1/k in purity") {
+  const std::vector<double> probabilities = {0.6, 0.4, 0.6, 0.4, 0.9, 0.1, 0.5, 0.5};
+  const std::vector<int> labels = {0, 1, 2, 3};
+  const ClusterRouting routing(view(probabilities, 4, 2), labels);
+  CHECK(routing.top1_cluster_concentration() == 1);
+  CHECK(routing.top1_cluster_purity() == 0.25);
+}
+
+TEST_CASE("rows added in blocks give the same bits as rows added at once") {
+  ClusterRouting blocks(reference::experts);
+  constexpr int cut = 11;
+  blocks.add(view(reference::probabilities, cut, reference::experts),
+             {reference::labels.data(), static_cast<std::size_t>(cut)});
+  blocks.add(MatrixView(reference::probabilities.data() + cut * reference::experts, reference::rows - cut,
+                        reference::experts),
+             {reference::labels.data() + cut, static_cast<std::size_t>(reference::rows - cut)});
+  const ClusterRouting whole(reference_probabilities(), reference::labels);
+  CHECK(blocks.cluster_entropy() == whole.cluster_entropy());
+  CHECK(blocks.mean_routing() == whole.mean_routing());
+}
+
+TEST_CASE("labels that do not vary have no normalised loss") {
+  const Matrix targets = Matrix::Constant(7, 2, 0.1);
+  const Matrix outputs = Matrix::Zero(7, 2);
+  CHECK(label_variance(targets) == 0);
+  CHECK_FALSE(normalised_mean_squared_error(outputs, targets).has_value());
+  CHECK(std::abs(mean_squared_error(outputs, targets) - 0.01) < kLastBits);
+}
+
+TEST_CASE("the best constant prediction has normalised loss 1") {
+  Matrix targets(4, 2);
+  targets << 1, 5, 3, 5, 1, 9, 3, 9;
+  Matrix outputs(4, 2);
+  outputs.col(0).setConstant(2);
+  outputs.col(1).setConstant(7);
+  CHECK(label_variance(targets) == 2.5);  // (1 + 4) / 2
+  CHECK(normalised_mean_squared_error(outputs, targets).value() == 1);
+}
+
+TEST_CASE("router norms: equal rows, a single row, no row") {
+  CHECK(std::abs(router_norm_ratio(Matrix::Identity(4, 4)).value() - 1) < kLastBits);
+  Matrix single = Matrix::Zero(5, 3);
+  single.row(2) << 3, 0, 4;
+  CHECK(std::abs(router_norm_ratio(single).value() - 5) < kLastBits);
+  CHECK_FALSE(router_norm_ratio(Matrix::Zero(5, 3)).has_value());
+  Matrix basis = Matrix::Zero(3, 1);
+  basis(0, 0) = 1;
+  CHECK(std::abs(router_signal_fraction(single, basis).value() - 9 / 25.0) < kLastBits);
+  CHECK_FALSE(router_signal_fraction(Matrix::Zero(5, 3), basis).has_value());
+  CHECK_THROWS_AS(router_signal_fraction(Matrix::Zero(5, 4), basis), UserError);
+}
+
+TEST_CASE("load: ties go to the lowest index, balance is 0, collapse is E − 1") {
+  const std::vector<double> probabilities = {0.4, 0.4, 0.2, 0.1, 0.45, 0.45, 0.2, 0.3, 0.5};
+  CHECK(top1_assignment(view(probabilities, 3, 3)) == std::vector<int>{0, 1, 2});
+  const std::vector<std::int64_t> balanced = {2, 2, 2, 2}, collapsed = {8, 0, 0, 0}, none = {0, 0};
+  CHECK(expert_load_max_violation(balanced).value() == 0);
+  CHECK(expert_load_std_percent(balanced).value() == 0);
+  CHECK(expert_load_max_violation(collapsed).value() == 3);
+  // Percentages 100, 0, 0, 0 around 25: √((75² + 3·25²)/4) = 25√3.
+  CHECK(std::abs(expert_load_std_percent(collapsed).value() - 25 * std::sqrt(3.0)) < 100 * kLastBits);
+  CHECK_FALSE(expert_load_max_violation(none).has_value());
+  CHECK_FALSE(expert_load_std_percent(none).has_value());
+}
+
+TEST_CASE("shapes that do not fit are refused") {
+  const std::vector<int> labels = {0, 1, 2};
+  CHECK_THROWS_AS(ClusterRouting(Matrix::Ones(2, 4), labels), UserError);
+  CHECK_THROWS_AS(ClusterRouting(3).cluster_entropy(), UserError);
+  CHECK_THROWS_AS(mean_squared_error(Matrix::Ones(2, 4), Matrix::Ones(4, 2)), UserError);
+  CHECK_THROWS_AS(label_variance(Matrix(0, 2)), UserError);
+  CHECK_THROWS_AS(expert_loads(labels, 2), UserError);
+}

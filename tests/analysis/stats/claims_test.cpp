@@ -1,0 +1,254 @@
+#include "analysis/stats/claims.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "sim/base/error.h"
+
+using namespace moelab;
+
+namespace {
+
+const std::function<bool(const std::string&)> kLossIsPositive = [](const std::string& name) {
+  return name == "loss";
+};
+
+constexpr double kRounding = 1e-12;
+
+/// Arms a, b at n = 100, 200; `value(arm, n, seed)` is the loss, and the share is the same number.
+ResultTable make_table(int seeds, const std::function<double(const std::string&, int, int)>& value) {
+  ResultTable table;
+  table.arms = {"a", "b"};
+  table.sweep_paths = {"data.n"};
+  for (const std::string& arm : table.arms)
+    for (const int n : {100, 200})
+      for (int seed = 0; seed < seeds; ++seed) {
+        const double loss = value(arm, n, seed);
+        const MetricValues last = {{"loss", loss}, {"share", loss}}, first = {{"loss", 2 * loss}};
+        table.rows.push_back({"", arm, seed, {{"data.n", n}}, "done", last, {{0, first}, {50, last}}});
+      }
+  return table;
+}
+
+/// b is twice a at every seed; seeds differ by factors, n = 200 halves.
+double doubled(const std::string& arm, int n, int seed) {
+  return (arm == "b" ? 2.0 : 1.0) * (1 + seed) * (100.0 / n) * (1 + 0.01 * ((seed * 7 + n / 100) % 3));
+}
+
+ResultTable doubled_table() {
+  return make_table(4, doubled);
+}
+
+Json claim(const std::string& text) {
+  Json json = Json::parse(text);
+  json["id"] = "c";
+  return Json::array({json});
+}
+
+ClaimResult judged(const std::string& text, const ResultTable& table) {
+  return evaluate_claims(claim(text), table, kLossIsPositive).at(0);
+}
+
+}  // namespace
+
+TEST_CASE("a paired comparison at each point, on the logarithm of a positive metric") {
+  const std::string less = R"({"left": {"arm": "a", "metric": "loss"}, "op": "<",
+                               "right": {"arm": "b", "metric": "loss"}, "at": "each", "reported": 0.5})";
+  const ClaimResult result = judged(less, doubled_table());
+  CHECK(result.verdict == Verdict::reproduced);
+  CHECK(result.reported == 0.5);
+  REQUIRE(result.points.size() == 2);
+  CHECK(result.points[0].logarithmic);
+  CHECK(result.points[0].pairs == 4);
+  // Pairing removes the spread over seeds altogether: the ratio is 1/2 at each of them.
+  CHECK(std::abs(result.points[0].difference->mean + std::log(2.0)) < kRounding);
+  CHECK(result.points[0].difference->interval->high - result.points[0].difference->interval->low < kRounding);
+  // Unpaired, the two sides overlap.
+  CHECK(result.points[0].left->interval->high > result.points[0].right->interval->low);
+
+  const std::string more = R"({"left": {"arm": "a", "metric": "loss"}, "op": ">",
+                               "right": {"arm": "b", "metric": "loss"}, "at": "last"})";
+  const ClaimResult opposite = judged(more, doubled_table());
+  CHECK(opposite.verdict == Verdict::refuted);
+  REQUIRE(opposite.points.size() == 1);
+  CHECK(opposite.points[0].left_at == SweepPoint{{"data.n", 200}});
+}
+
+TEST_CASE("a metric not declared positive is compared by differences") {
+  const ClaimResult result = judged(
+      R"({"left": {"arm": "a", "metric": "share"}, "op": "<", "right": {"arm": "b", "metric": "share"}})",
+      doubled_table());
+  CHECK_FALSE(result.points[0].logarithmic);
+  double mean = 0;
+  for (int seed = 0; seed < 4; ++seed) mean -= doubled("a", 100, seed) / 4;
+  CHECK(std::abs(result.points[0].difference->mean - mean) < kRounding);
+}
+
+TEST_CASE("factors, values, `where` and `step`") {
+  const auto verdict = [](const std::string& text) { return judged(text, doubled_table()).verdict; };
+  CHECK(verdict(R"({"left": {"arm": "a", "metric": "loss"}, "op": "<",
+                    "right": {"arm": "b", "metric": "loss", "factor": 0.6}})") == Verdict::reproduced);
+  CHECK(verdict(R"({"left": {"arm": "a", "metric": "loss"}, "op": "<",
+                    "right": {"arm": "b", "metric": "loss", "factor": 0.4}})") == Verdict::refuted);
+  CHECK(verdict(R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"value": 50}})") ==
+        Verdict::reproduced);
+  CHECK(verdict(R"({"left": {"value": 1e-3}, "op": ">", "right": {"arm": "a", "metric": "loss"}})") ==
+        Verdict::refuted);
+
+  const ClaimResult where = judged(
+      R"({"left": {"arm": "a", "metric": "loss", "where": {"data.n": 100}}, "op": ">",
+          "right": {"arm": "a", "metric": "loss", "where": {"data.n": 200}, "factor": 1.9}})",
+      doubled_table());
+  CHECK(where.verdict == Verdict::reproduced);
+  CHECK(where.points.size() == 1);  // both sides fix the only path: one comparison, not one for each point
+  const Json json = to_json(where);
+  CHECK(json["points"][0]["at"] == Json::object());
+  CHECK(json["points"][0]["left_at"]["data.n"] == 100);
+  CHECK(json["points"][0]["right_at"]["data.n"] == 200);
+
+  const ClaimResult steps = judged(
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": "~", "tolerance": 1e-6,
+          "right": {"arm": "a", "metric": "loss", "step": 0, "factor": 0.5}, "at": [200]})",
+      doubled_table());
+  CHECK(steps.verdict == Verdict::reproduced);
+  CHECK(steps.points.size() == 1);
+  CHECK(
+      verdict(R"({"left": {"arm": "a", "metric": "loss", "step": 7}, "op": "<", "right": {"value": 50}})") ==
+      Verdict::inconclusive);
+}
+
+TEST_CASE("trends compare the last swept value with the first") {
+  const auto result =
+      judged(R"({"arm": "a", "metric": "loss", "op": "decreases", "along": "data.n"})", doubled_table());
+  CHECK(result.verdict == Verdict::reproduced);
+  REQUIRE(result.points.size() == 1);
+  CHECK(result.points[0].left_at == SweepPoint{{"data.n", 200}});
+  CHECK(judged(R"({"arm": "a", "metric": "loss", "op": "increases", "along": "data.n"})", doubled_table())
+            .verdict == Verdict::refuted);
+  CHECK(judged(R"({"arm": "b", "metric": "loss", "op": "decreases", "along": "step"})", doubled_table())
+            .verdict == Verdict::reproduced);
+}
+
+TEST_CASE("a difference within noise is inconclusive, whichever way it is claimed") {
+  const double shifts[] = {-0.5, 0.45, -0.4, 0.3, -0.2};  // mean −0.07
+  const ResultTable table = make_table(
+      5, [&](const std::string& arm, int, int seed) { return arm == "a" ? std::exp(shifts[seed]) : 1.0; });
+  const ClaimResult less = judged(
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}})",
+      table);
+  CHECK(less.verdict == Verdict::inconclusive);
+  const ClaimResult more = judged(
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": ">", "right": {"arm": "b", "metric": "loss"}})",
+      table);
+  CHECK(more.verdict == Verdict::inconclusive);
+}
+
+TEST_CASE("refuting needs Bonferroni's wider interval") {
+  // Log differences −1, 0, 1 around `centre`: half-width t_2(0.975)/√3 = 2.484 at one point, and 3.582 (level
+  // 0.975) at each of two.
+  const auto table_around = [](double centre) {
+    return make_table(3, [=](const std::string& arm, int n, int seed) {
+      return arm == "a" ? std::exp((n == 100 ? centre : -9) + seed - 1) : 1.0;
+    });
+  };
+  const std::string each =
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}})";
+  const std::string first =
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}, "at": [100]})";
+  CHECK(judged(first, table_around(3)).verdict == Verdict::refuted);
+  CHECK(judged(each, table_around(3)).verdict == Verdict::inconclusive);
+  CHECK(judged(each, table_around(4)).verdict == Verdict::refuted);
+}
+
+TEST_CASE("~ needs the interval inside the tolerance") {
+  const auto table_at = [](double ratio, double noise) {
+    return make_table(4, [=](const std::string& arm, int, int seed) {
+      return arm == "a" ? 5 * ratio * std::exp(noise * (seed % 2 ? 1 : -1)) : 5.0;
+    });
+  };
+  const std::string near = R"({"left": {"arm": "a", "metric": "loss"}, "op": "~", "tolerance": 0.1,
+                               "right": {"arm": "b", "metric": "loss"}})";
+  const std::string near_share = R"({"left": {"arm": "a", "metric": "share"}, "op": "~", "tolerance": 0.1,
+                                     "right": {"arm": "b", "metric": "share"}})";
+  for (const std::string& text : {near, near_share}) {
+    CHECK(judged(text, table_at(1.05, 0.001)).verdict == Verdict::reproduced);
+    CHECK(judged(text, table_at(1.05, 0.2)).verdict == Verdict::inconclusive);  // centred inside, too wide
+    CHECK(judged(text, table_at(1.3, 0.001)).verdict == Verdict::refuted);
+    CHECK(judged(text, table_at(0.8, 0.001)).verdict == Verdict::refuted);
+  }
+}
+
+TEST_CASE("fewer than three pairs, and pairs that are not complete, are inconclusive") {
+  const std::string less =
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}, "at": "last"})";
+  CHECK(judged(less, make_table(2, doubled)).verdict == Verdict::inconclusive);
+  for (const std::string state : {"diverged", "failed", "missing"}) {
+    ResultTable table = doubled_table();
+    table.rows.back().state = state;
+    const ClaimResult result = judged(less, table);
+    CHECK(result.verdict == Verdict::inconclusive);
+    CHECK(result.points[0].pairs == 3);
+    CHECK(result.points[0].note == "b seed 3 is " + state);
+  }
+  ResultTable lacking = doubled_table();
+  lacking.rows.back().metrics.erase("loss");
+  CHECK(judged(less, lacking).verdict == Verdict::inconclusive);
+  // A broken cell elsewhere does not touch this point.
+  ResultTable elsewhere = doubled_table();
+  elsewhere.rows.front().state = "diverged";
+  CHECK(judged(less, elsewhere).verdict == Verdict::reproduced);
+}
+
+TEST_CASE("a positive metric that is 0 somewhere falls back to differences") {
+  const ResultTable table = make_table(3, [](const std::string& arm, int n, int seed) {
+    return arm == "a" ? (n == 100 && seed == 0 ? 0.0 : 0.1) : 1.0 + 0.01 * seed;
+  });
+  const ClaimResult result = judged(
+      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}})",
+      table);
+  CHECK(result.verdict == Verdict::reproduced);
+  for (const ClaimPoint& point : result.points) {
+    CHECK_FALSE(point.logarithmic);
+    CHECK(point.note == "raw differences: a value is not above 0");
+  }
+}
+
+TEST_CASE("paths swept in step move together under `where`") {
+  ResultTable table;
+  table.arms = {"a"};
+  table.sweep_paths = {"n", "steps"};
+  for (const int n : {1, 2})
+    for (int seed = 0; seed < 3; ++seed)
+      table.rows.push_back(
+          {"", "a", seed, {{"n", n}, {"steps", 10 * n}}, "done", {{"loss", 1.0 / n + 0.001 * seed}}, {}});
+  const ClaimResult result =
+      judged(R"({"arm": "a", "metric": "loss", "op": "decreases", "along": "n"})", table);
+  CHECK(result.verdict == Verdict::reproduced);
+  REQUIRE(result.points.size() == 1);
+  CHECK(result.points[0].left_at == SweepPoint{{"n", 2}, {"steps", 20}});
+}
+
+TEST_CASE("names that do not exist are refused with their path") {
+  const auto path_of = [](const std::string& text) -> std::string {
+    try {
+      judged(text, doubled_table());
+    } catch (const UserError& error) {
+      return error.path();
+    }
+    return "no error";
+  };
+  CHECK(path_of(R"({"left": {"arm": "aa", "metric": "loss"}, "op": "<", "right": {"value": 1}})") ==
+        "claims[0].left.arm");
+  CHECK(
+      path_of(R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"value": 1}, "at": [300]})") ==
+      "claims[0].at[0]");
+  CHECK(path_of(R"({"left": {"arm": "a", "metric": "loss", "where": {"data.m": 1}}, "op": "<",
+                    "right": {"value": 1}})") == "claims[0].left.where.data.m");
+  CHECK(path_of(R"({"left": {"arm": "a", "metric": "loss"}, "op": "=", "right": {"value": 1}})") ==
+        "claims[0].op");
+  CHECK(path_of(R"({"left": {"value": 1}, "op": "<", "right": {"value": 2}})") == "claims[0]");
+  CHECK(path_of(R"({"arm": "a", "metric": "loss", "op": "decreases", "along": "data"})") ==
+        "claims[0].along");
+}

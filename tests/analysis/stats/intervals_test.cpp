@@ -1,0 +1,55 @@
+#include "analysis/stats/intervals.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "analysis/stats/bands.h"
+#include "sim/base/error.h"
+
+using namespace moelab;
+
+namespace {
+
+/// Tables print quantiles of Student's t to four decimals.
+constexpr double kTableRounding = 1e-4;
+
+}  // namespace
+
+TEST_CASE("Student-t interval by hand") {
+  // 1, 2, 3: mean 2, s = 1, t_2(0.975) = 4.3027.
+  const std::vector<double> values = {1, 2, 3};
+  const MeanEstimate estimate = mean_estimate(values);
+  CHECK(estimate.mean == doctest::Approx(2));
+  CHECK(estimate.count == 3);
+  REQUIRE(estimate.interval);
+  CHECK(std::abs((estimate.interval->high - 2) * std::sqrt(3.0) - 4.3027) < kTableRounding);
+  CHECK(std::abs((2 - estimate.interval->low) * std::sqrt(3.0) - 4.3027) < kTableRounding);
+  // t_2(0.995) = 9.9248.
+  CHECK(std::abs((mean_estimate(values, 0.99).interval->high - 2) * std::sqrt(3.0) - 9.9248) <
+        kTableRounding);
+}
+
+TEST_CASE("one value has no interval, equal values an empty one, none is refused") {
+  const std::vector<double> one = {0.1}, equal = {0.1, 0.1, 0.1};
+  CHECK_FALSE(mean_estimate(one).interval.has_value());
+  CHECK(mean_estimate(equal).mean == 0.1);
+  CHECK(mean_estimate(equal).interval->low == mean_estimate(equal).interval->high);
+  CHECK_THROWS_AS(mean_estimate({}), UserError);
+  CHECK_THROWS_AS(paired_differences(one, equal), UserError);
+}
+
+TEST_CASE("bands leave out seeds without a value and stay positive on a logarithmic axis") {
+  const BandPoint linear = band_point(640, {0.1, std::nullopt, 2.0, std::nan("")}, false);
+  CHECK(linear.mean.value() == doctest::Approx(1.05));
+  CHECK(linear.low.value() < 0);
+  CHECK(linear.seeds.size() == 4);
+  CHECK_FALSE(linear.seeds[3].has_value());
+  const BandPoint logarithmic = band_point(640, {0.1, std::nullopt, 2.0}, true);
+  CHECK(logarithmic.low.value() == 0.1);
+  CHECK(logarithmic.high.value() == linear.high.value());
+  const BandPoint single = band_point(1, {0.5}, true);
+  CHECK(single.mean.value() == 0.5);
+  CHECK_FALSE(single.low.has_value());
+  CHECK_FALSE(band_point(1, {std::nullopt}, true).mean.has_value());
+}

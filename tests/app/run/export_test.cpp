@@ -1,0 +1,65 @@
+#include "app/run/export.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+namespace moelab {
+namespace {
+
+RunResults example() {
+  RunResults results;
+  results.table.arms = {"a, b", "c"};
+  results.table.sweep_paths = {"model.experts", "model.router.kind"};
+  ResultRow row;
+  row.cell = "id1";
+  row.arm = "a, b";
+  row.point = {{"model.experts", 4}, {"model.router.kind", "say \"hi\""}};
+  row.state = "done";
+  row.metrics = {{"zeta", 0.1}, {"alpha", 1.0}, {"second", 1e-20}, {"first", 2.5}};
+  row.trace = {{0, {{"first", 3.0}}}, {10, {{"first", 2.5}, {"alpha", 1.0}}}};
+  results.table.rows.push_back(row);
+  row = ResultRow();
+  row.cell = "id2";
+  row.arm = "c";
+  row.seed = 1;
+  row.point = {{"model.experts", 0.5}, {"model.router.kind", "linear"}};
+  row.state = "missing";
+  results.table.rows.push_back(row);
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("export: columns, order, quoting and empty fields") {
+  CHECK(csv_text(export_table(example(), false, {"first", "unused", "second"})) ==
+        "cell,arm,seed,model.experts,model.router.kind,state,first,second,alpha,zeta\n"
+        "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,2.5,1e-20,1,0.1\n"
+        "id2,c,1,0.5,linear,missing,,,,\n");
+}
+
+TEST_CASE("export: a trace has one row per recorded step") {
+  RunResults results = example();
+  results.table.rows[0].metrics = {{"first", 2.5}, {"alpha", 1.0}};
+  CHECK(csv_text(export_table(results, true, {"first"})) ==
+        "cell,arm,seed,model.experts,model.router.kind,state,step,first,alpha\n"
+        "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,0,3,\n"
+        "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,10,2.5,1\n");
+}
+
+TEST_CASE("export: doubles keep every bit in the fewest digits") {
+  RunResults results = example();
+  results.table.rows.pop_back();
+  results.table.rows[0].metrics = {{"a", 0.1 + 0.2}, {"b", -std::numeric_limits<double>::infinity()}};
+  const std::string text = csv_text(export_table(results, false, {}));
+  CHECK(text.find(",0.30000000000000004,-inf\n") != std::string::npos);
+}
+
+TEST_CASE("export: a field with a line break or a quote is quoted") {
+  ExportTable table;
+  table.columns = {"one\ntwo", "plain"};
+  table.rows = {{"\"", Json()}};
+  CHECK(csv_text(table) == "\"one\ntwo\",plain\n\"\"\"\",\n");
+}
+
+}  // namespace moelab

@@ -1,0 +1,25 @@
+#include "app/run/progress.h"
+
+#include <doctest/doctest.h>
+
+namespace moelab {
+
+TEST_CASE("progress: clock") {
+  CHECK(clock_text(0) == "0:00");
+  CHECK(clock_text(59.6) == "1:00");
+  CHECK(clock_text(3599) == "59:59");
+  CHECK(clock_text(7509) == "2:05:09");
+}
+
+TEST_CASE("progress: counts are of the plan, time left is from this session") {
+  // 4 earlier cells, 2 of 8 done here and half of two others: 3 of 8 in 60 s leave 5 at 20 s each.
+  const BatchProgress progress = {.total = 8, .finished = 2, .failed = 0, .diverged = 1, .partial = 1.0};
+  CHECK(progress_line(progress, 4, 60, 0.05) ==
+        "cells 6/12  58%  elapsed 1:00  left 1:40  3 cells/min  1 diverged");
+}
+
+TEST_CASE("progress: before any work no time left is made up") {
+  CHECK(progress_line({.total = 8}, 0, 1, 0) == "cells 0/8  0%  elapsed 0:01");
+}
+
+}  // namespace moelab

@@ -1,0 +1,128 @@
+#include "app/run/session.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "app/run/export.h"
+#include "app/run/results.h"
+#include "sim/base/error.h"
+#include "tests/app/run/test_scenario.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+CellResult run_quickly(const Cell& cell, const CellProgress&) {
+  return pretend_run(cell);
+}
+
+std::string exported(const fs::path& directory, bool trace = false) {
+  return csv_text(export_table(load_results(directory), trace, {"test_nmse_top1"}));
+}
+
+}  // namespace
+
+TEST_CASE("session: the export is the same for any number of threads and any order of completion") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  run_session(scenario, {folder.path() / "one", 1, {}}, run_quickly);
+  // The earlier a cell starts, the later it ends: completion is in another order than the plan.
+  std::atomic<int> started{0};
+  run_session(scenario, {folder.path() / "four", 4, {}}, [&](const Cell& cell, const CellProgress&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 - 5 * started++));
+    return pretend_run(cell);
+  });
+  CHECK(exported(folder.path() / "one") == exported(folder.path() / "four"));
+  CHECK(exported(folder.path() / "one", true) == exported(folder.path() / "four", true));
+}
+
+TEST_CASE("session: an interrupted run resumes with the missing cells alone, to the same export") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  run_session(scenario, {folder.path() / "whole", 1, {}}, run_quickly);
+
+  int count = 0;
+  const SessionOutcome first = run_session(scenario, {folder.path() / "parts", 1, {}},
+                                           [&](const Cell& cell, const CellProgress& progress) {
+                                             if (++count <= 3) return pretend_run(cell);
+                                             std::raise(SIGINT);
+                                             CHECK(progress(0.1));
+                                             CellResult result;
+                                             result.state = CellResult::State::interrupted;
+                                             return result;
+                                           });
+  CHECK(first.interrupted);
+  CHECK(read_records(folder.path() / "parts").size() == 3);
+
+  std::set<std::string> again;
+  const SessionOutcome second =
+      run_session(scenario, {folder.path() / "parts", 1, {}}, [&](const Cell& cell, const CellProgress&) {
+        again.insert(cell.id);
+        return pretend_run(cell);
+      });
+  CHECK_FALSE(second.interrupted);
+  CHECK(again.size() == 5);
+  CHECK_FALSE(again.contains(scenario.cells[0].id));
+  CHECK(exported(folder.path() / "whole") == exported(folder.path() / "parts"));
+
+  const Json provenance = read_json_file(folder.path() / "parts/provenance.json");
+  CHECK(provenance.at("earlier").size() == 1);
+}
+
+TEST_CASE("session: failed and diverged cells are results that are not run again") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  const CellRunner runner = [&](const Cell& cell, const CellProgress&) {
+    CellResult result = pretend_run(cell);
+    if (cell.id == scenario.cells[1].id) result.state = CellResult::State::failed;
+    if (cell.id == scenario.cells[2].id) result.state = CellResult::State::diverged;
+    return result;
+  };
+  CHECK(run_session(scenario, {folder.path() / "run", 2, {}}, runner).failed == 1);
+  const CellRunner never = [](const Cell&, const CellProgress&) -> CellResult {
+    throw std::logic_error("run twice");
+  };
+  CHECK(run_session(scenario, {folder.path() / "run", 2, {}}, never).failed == 1);
+  const RunResults results = load_results(folder.path() / "run");
+  CHECK(results.table.rows[1].state == "failed");
+  CHECK(results.table.rows[2].state == "diverged");
+}
+
+TEST_CASE("session: arms that share a cell share its run") {
+  const TemporaryFolder folder;
+  Scenario scenario = small_scenario();
+  scenario.cells[4].id = scenario.cells[0].id;
+  int runs = 0;
+  run_session(scenario, {folder.path() / "run", 1, {}}, [&](const Cell& cell, const CellProgress&) {
+    ++runs;
+    return pretend_run(cell);
+  });
+  CHECK(runs == 7);
+  const RunResults results = load_results(folder.path() / "run");
+  CHECK(results.table.rows[4].state == "done");
+  CHECK(results.table.rows[4].arm == "frozen");
+  CHECK(results.table.rows[4].metrics == results.table.rows[0].metrics);
+}
+
+TEST_CASE("session: a folder of another scenario is left as it is") {
+  const TemporaryFolder folder;
+  run_session(small_scenario("first"), {folder.path() / "run", 1, {}}, run_quickly);
+  const std::string before = file_text(folder.path() / "run/plan.json");
+  CHECK_THROWS_AS(run_session(small_scenario("second"), {folder.path() / "run", 1, {}}, run_quickly),
+                  UserError);
+  CHECK(file_text(folder.path() / "run/plan.json") == before);
+}
+
+TEST_CASE("session: the default folder carries the profile") {
+  Scenario scenario = small_scenario("fig");
+  CHECK(default_run_directory(scenario) == fs::path("runs/fig"));
+  scenario.profile = "quick";
+  CHECK(default_run_directory(scenario) == fs::path("runs/fig-quick"));
+}
+
+}  // namespace moelab

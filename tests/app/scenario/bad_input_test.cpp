@@ -1,0 +1,270 @@
+/// What a scenario may get wrong, and the place and reason that it is told.
+
+#include <doctest/doctest.h>
+
+#include "app/scenario/scenario.h"
+#include "sim/base/error.h"
+#include "tests/app/scenario/example.h"
+
+namespace moelab {
+namespace {
+
+void check_refused(const Json& document, const std::string& profile, const std::vector<std::string>& settings,
+                   const std::string& path, const std::string& message) {
+  try {
+    expand_scenario(document, profile, settings);
+    FAIL_CHECK("accepted");
+  } catch (const UserError& error) {
+    CHECK(error.path() == path);
+    CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
+  }
+}
+
+/// The example with one value changed.
+struct Change {
+  const char* pointer;
+  const char* value;
+  const char* path;
+  const char* message;
+};
+
+void check_changes(std::initializer_list<Change> changes) {
+  for (const Change& change : changes) {
+    CAPTURE(change.pointer);
+    CAPTURE(change.value);
+    check_refused(example_with(change.pointer, change.value), "", {}, change.path, change.message);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("wrong fields") {
+  check_changes({
+      {"/trian", "{}", "trian", "unknown key 'trian'; did you mean 'train'? Allowed: $schema, name"},
+      {"/evaluations", "{}", "evaluations", "unknown key 'evaluations'"},
+      {"/data/trian_samples", "1", "data.trian_samples", "did you mean 'train_samples'?"},
+      {"/data/generator", "\"gausian_mixture\"", "data.generator",
+       "unknown generator 'gausian_mixture'; did you mean 'gaussian_mixture'?"},
+      {"/data/clusters", "2.5", "data.clusters", "got 2.5, needs a whole number of at least 1"},
+      {"/data/clusters", "0", "data.clusters", "got 0, needs a whole number of at least 1"},
+      {"/data/clusters", "-3", "data.clusters", "got -3, needs"},
+      {"/data/clusters", "true", "data.clusters", "got true, needs"},
+      {"/data/clusters", "1e30", "data.clusters", "at most"},
+      {"/data/noise_std", "\"NaN\"", "data.noise_std", "got \"NaN\", needs a finite number"},
+      {"/data/noise_std", "-1", "data.noise_std", "got -1, needs a finite number of at least 0"},
+      {"/data/target", "[]", "data.target", "got [], needs an object whose 'kind' is one of constant"},
+      {"/data/target/kind", "\"constnat\"", "data.target.kind",
+       "unknown target 'constnat'; did you mean 'constant'?"},
+      {"/data/weights", "[1, 2]", "data.weights", "got 2 weights, needs one for each of data.clusters = 64"},
+      {"/model", "3", "model", "got 3, needs an object"},
+      {"/model/router", "\"linaer\"", "model.router", "did you mean 'linear'?"},
+      {"/model/router/trainable", "\"no\"", "model.router.trainable", "got \"no\", needs true or false"},
+      {"/model/gating/train", R"({"kind": "topk", "k": 65})", "model.gating.train.k",
+       "got 65, needs at most model.experts = 64"},
+      {"/model/gating/eval", R"({"kind": "topk"})", "model.gating.eval.k", "missing"},
+      {"/model/kind", "\"dense\"", "model.match", "missing; a dense model needs"},
+      {"/model/match", "\"moe\"", "model.match", "given, but model.kind is not 'dense'"},
+      {"/train/epochs", "3", "train.steps", "needs exactly one"},
+      {"/train/steps", "null", "train.steps", "missing; needs train.steps or train.epochs"},
+      {"/train/lr/router", "-0.1", "train.lr.router", "got -0.1, needs a finite number of at least 0"},
+      {"/metrics/1", "\"sparcity\"", "metrics[1]", "unknown kind 'sparcity'; did you mean 'sparsity'?"},
+      {"/metrics/1", R"({"kind": "sparsity", "shuffles": 0})", "metrics[1].shuffles", "got 0, needs"},
+      {"/metrics/1", "\"task\"", "metrics[1]", "a second time"},
+      {"/save", "[\"weight\"]", "save[0]", "did you mean 'weights'?"},
+      {"/seeds/count", "0", "seeds.count", "got 0, needs a whole number of at least 1"},
+      {"/seeds/count", "1000001", "seeds.count", "needs at most 1000000"},
+      {"/seeds/count", "9007199254740992", "seeds.count", "needs at most 1000000"},
+      {"/seeds/root", "-1", "seeds.root", "got -1, needs"},
+      {"/name", "\"\"", "name", "needs a non-empty text"},
+      {"/name", "\"a/b\"", "name", "got \"a/b\", needs a name"},
+      {"/name", "\"..\"", "name", "got \"..\", needs a name"},
+      {"/name", "null", "name", "got null, needs a non-empty text"},
+  });
+  Json nameless = example_scenario();
+  nameless.erase("name");
+  check_refused(nameless, "", {}, "name", "missing; needs a non-empty text");
+  check_refused(Json::array(), "", {}, "", "got [], needs a scenario");
+}
+
+TEST_CASE("wrong arms") {
+  check_changes({
+      {"/arms", "{}", "arms", "needs at least one arm"},
+      {"/arms", R"({"": {}})", "arms", "non-empty name"},
+      {"/arms/frozen", "true", "arms.frozen", "got true, needs an object"},
+      {"/arms/frozen", R"({"model.router.trainable": "yes"})", "arms.frozen.model.router.trainable",
+       "got \"yes\", needs true or false"},
+      {"/arms/frozen", R"({"model.router.trainabel": true})", "arms.frozen.model.router.trainabel",
+       "did you mean 'trainable'?"},
+      {"/arms/frozen", R"({"model.rooter.trainable": true})", "arms.frozen.model.rooter.trainable",
+       "unknown key 'rooter'; did you mean 'router'?"},
+      {"/arms/frozen", R"({"modle.router": "mlp"})", "arms.frozen.modle.router", "did you mean 'model'?"},
+      {"/arms/frozen", R"({"seeds.count": 3})", "arms.frozen.seeds.count", "unknown field 'seeds'"},
+      {"/arms/frozen", R"({"data.clusters.x": 3})", "arms.frozen.data.clusters.x", "leads into 64"},
+      {"/arms/frozen", R"({"model.router": {"kind": "linear", "init_scal": 1}})",
+       "arms.frozen.model.router.init_scal", "did you mean 'init_scale'?"},
+      {"/arms/frozen", R"({"data.generator..x": 1})", "arms.frozen.data.generator..x", "no field ''"},
+      {"/arms/frozen", R"({"data.train_samples": 1})", "arms.frozen.data.train_samples", "without effect"},
+      {"/arms/frozen", R"({"model.expert": "linear", "model.expert.depth": 2})",
+       "arms.frozen.model.expert.depth", "unknown key 'depth'"},
+      {"/arms/frozen", R"({"model.expert.kind": "linear"})", "arms.frozen.model.expert.kind",
+       "makes model.expert.depth wrong: unknown key 'depth'"},
+      {"/arms/frozen", R"({"train.steps": 5, "train.epochs": 5})", "arms.frozen.train.steps", "exactly one"},
+      {"/arms/frozen", R"({"metrics": ["taks"]})", "arms.frozen.metrics[0]", "did you mean 'task'?"},
+  });
+}
+
+TEST_CASE("wrong sweeps") {
+  check_changes({
+      {"/sweep", "{}", "sweep", "needs at least one path"},
+      {"/sweep", "[]", "sweep", "got [], needs an object"},
+      {"/sweep", R"({"data.train_sample": [1]})", "sweep.data.train_sample", "did you mean 'train_samples'?"},
+      {"/sweep", R"({"dta.train_samples": [1]})", "sweep.dta.train_samples", "did you mean 'data'?"},
+      {"/sweep", R"({"seeds.count": [1]})", "sweep.seeds.count", "unknown field 'seeds'"},
+      {"/sweep", R"({"data.train_samples": []})", "sweep.data.train_samples", "needs a list of at least 1"},
+      {"/sweep", R"({"data.train_samples": 640})", "sweep.data.train_samples", "got 640, needs a list"},
+      {"/sweep", R"({"data.train_samples": [640, -1]})", "sweep.data.train_samples[1]", "got -1, needs"},
+      {"/sweep", R"({"data.train_samples": [640, 640.0]})", "sweep.data.train_samples[1]", "a second time"},
+      {"/sweep", R"({"data.train_samples": {"log2range": [64, 100]}})", "sweep.data.train_samples.log2range",
+       "got [64,100], needs"},
+      {"/sweep", R"({"data.train_samples": {"log2range": [64, 32]}})", "sweep.data.train_samples.log2range",
+       "needs"},
+      {"/sweep", R"({"data.train_samples": {"log2range": [64]}})", "sweep.data.train_samples.log2range",
+       "got 1 values"},
+      {"/sweep", R"({"data.train_samples": {"log2range": [0, 64]}})", "sweep.data.train_samples.log2range[0]",
+       "got 0, needs"},
+      {"/sweep", R"({"data.train_samples": {"log2rnage": [1, 2]}})", "sweep.data.train_samples.log2rnage",
+       "did you mean 'log2range'?"},
+      {"/sweep", R"({"data.train_samples": {}})", "sweep.data.train_samples", "needs a list of values"},
+      {"/sweep", R"({"zip": {"data.dim": [1, 2], "data.clusters": [1]}})", "sweep.zip.data.clusters",
+       "got 1 values, needs 2"},
+      {"/sweep", R"({"zip": {"data.dim": [1, 2], "data.clusters": [1, 0]}})", "sweep.zip.data.clusters[1]",
+       "got 0, needs"},
+      {"/sweep", R"({"zip": {"data.dim": [1], "data.cluster": [1]}})", "sweep.zip.data.cluster",
+       "did you mean 'clusters'?"},
+      {"/sweep", R"({"zip": {}})", "sweep.zip", "needs an object"},
+      {"/sweep", R"({"zip": [1]})", "sweep.zip", "needs an object"},
+      {"/sweep", R"({"data.dim": [2, 3], "zip": {"data.dim": [1, 2]}})", "sweep.zip", "swept, too"},
+      {"/sweep", R"({"model.experts": [64, 1], "model.gating.eval": [{"kind": "topk", "k": 2}]})",
+       "sweep.model.gating.eval[0].k", "got 2, needs at most model.experts = 1"},
+  });
+  Json grid = example_with("/sweep", "{}");
+  for (const char* path : {"data.clusters", "data.dim", "model.experts", "train.steps"}) {
+    grid["sweep"][path] =
+        Json::object({{"log2range", {1, 1 << 16}}});  // 17 values each, and 4 below: 4 · 17⁴ points
+  }
+  grid["sweep"]["train.batch_size"] = Json::parse("[1, 2, 3, 4]");
+  check_refused(grid, "", {}, "sweep", "needs at most 1000000");
+  Json top2 = example_with("/model/gating/eval", R"({"kind": "topk", "k": 2})");
+  top2["sweep"] = Json::parse(R"({"model.experts": [64, 1]})");
+  check_refused(top2, "", {}, "sweep.model.experts[1]", "makes model.gating.eval.k wrong: got 2");
+}
+
+TEST_CASE("wrong claims") {
+  check_changes({
+      {"/claims", "{}", "claims", "got {}, needs a list"},
+      {"/claims/0/op", "\"<=\"", "claims[0].op", "unknown op '<='; did you mean '<'? Allowed: <, >, ~"},
+      {"/claims/0/op", "\"~\"", "claims[0].tolerance", "missing"},
+      {"/claims/0/tolerance", "0.1", "claims[0].tolerance", "unknown key"},
+      {"/claims/0/id", "\"a b\"", "claims[0].id", "needs a name"},
+      {"/claims/0/left", "{}", "claims[0].left.arm", "missing; a side needs arm and metric, or value"},
+      {"/claims/0/left/arm", "\"lerned\"", "claims[0].left.arm",
+       "unknown arm 'lerned'; did you mean 'learned'?"},
+      {"/claims/0/left/metric", "\"test_nmse_top\"", "claims[0].left.metric",
+       "did you mean 'test_nmse_top1'?"},
+      {"/claims/0/left/metric", "\"contaminated.test_nmse_top1\"", "claims[0].left.metric", "unknown metric"},
+      {"/claims/0/left/metric", "\"expert_load_std_percent\"", "claims[0].left.metric",
+       "belongs to the group 'load'"},
+      {"/claims/0/left/value", "1", "claims[0].left.arm", "given beside 'value'"},
+      {"/claims/0/left/factor", "0", "claims[0].left.factor", "got 0, needs a finite number above 0"},
+      {"/claims/0/left/step", "1500", "claims[0].left.step", "needs a recorded step: a multiple of 1000"},
+      {"/claims/0/left/step", "30000", "claims[0].left.step", "at most 20000"},
+      {"/claims/0/left/step", "\"strat\"", "claims[0].left.step", "did you mean 'start'?"},
+      {"/claims/0/left/where", R"({"data.train_sample": 640})", "claims[0].left.where.data.train_sample",
+       "did you mean 'data.train_samples'?"},
+      {"/claims/0/left/where", R"({"data.train_samples": 641})", "claims[0].left.where", "no sweep point"},
+      {"/claims/0/at", "\"lats\"", "claims[0].at", "did you mean 'last'?"},
+      {"/claims/0/at", "[]", "claims[0].at", "needs"},
+      {"/claims/0/at", "[641]", "claims[0].at[0]", "no sweep point"},
+      {"/claims/0/at", R"([{"data.dim": 24}])", "claims[0].at[0].data.dim", "unknown swept path"},
+      {"/claims/0",
+       R"({"id": "t", "op": "decreases", "arm": "learned", "metric": "train_loss", "along": "data.dim"})",
+       "claims[0].along", "unknown swept path 'data.dim'"},
+      {"/claims/0",
+       R"({"id": "t", "op": "decreases", "arm": "larned", "metric": "train_loss", "along": "step"})",
+       "claims[0].arm", "did you mean 'learned'?"},
+      {"/claims/1",
+       R"({"id": "learned_beats_frozen", "op": "increases", "arm": "learned", "metric": "train_loss",
+                        "along": "step"})",
+       "claims[1].id", "a second time"},
+  });
+  Json single = example_with("/sweep/data.train_samples", "[640]");
+  single["claims"] = Json::parse(
+      R"([{"id": "t", "op": "decreases", "arm": "learned", "metric": "train_loss", "along": "data.train_samples"}])");
+  check_refused(single, "", {}, "claims[0].along", "at least two swept values");
+}
+
+TEST_CASE("wrong figures") {
+  check_changes({
+      {"/figures/0/id", "\"../loss\"", "figures[0].id", "needs a name"},
+      {"/figures/0/x", "\"data.train_sample\"", "figures[0].x", "did you mean 'data.train_samples'?"},
+      {"/figures/0/x", "\"data.dim\"", "figures[0].x", "unknown swept path 'data.dim'"},
+      {"/figures/0/x", "\"step\"", "figures[0].where", "leaves several sweep points"},
+      {"/figures/0/y", "\"train_los\"", "figures[0].y", "did you mean 'train_loss'?"},
+      {"/figures/0/y", "[\"train_loss\", \"x\"]", "figures[0].y[1]", "unknown metric 'x'"},
+      {"/figures/0/series", "\"arms\"", "figures[0].series", "did you mean 'arm'?"},
+      {"/figures/0/series", "\"data.train_samples\"", "figures[0].series", "is the x axis already"},
+      {"/figures/0/x_scale", "\"lgo\"", "figures[0].x_scale", "did you mean 'log'?"},
+      {"/figures/0/arms", "[\"larned\"]", "figures[0].arms[0]", "did you mean 'learned'?"},
+      {"/figures/0/where", R"({"data.train_samples": 7})", "figures[0].where", "no point of the sweep"},
+      {"/figures/0/titel", "\"x\"", "figures[0].titel", "did you mean 'title'?"},
+  });
+}
+
+TEST_CASE("wrong profiles and settings") {
+  const Json example = example_scenario();
+  check_refused(example, "quikc", {}, "--profile", "unknown profile 'quikc'; did you mean 'quick'?");
+  check_refused(example_with("/profiles", "{}"), "quick", {}, "--profile", "allowed: none");
+  check_refused(example_with("/profiles/quick", R"({"train.step": 1})"), "quick", {},
+                "profiles.quick.train.step", "did you mean 'steps'?");
+  check_refused(example_with("/profiles/quick", R"({"tarin.steps": 1})"), "", {},
+                "profiles.quick.tarin.steps", "did you mean 'train'?");
+  check_refused(example_with("/profiles/quick", R"({"train.steps": 1.5})"), "quick", {},
+                "profiles.quick.train.steps", "got 1.5, needs");
+  check_refused(example_with("/profiles/quick", R"({"sweep.data.train_samples": [5, 0.5]})"), "quick", {},
+                "profiles.quick.sweep.data.train_samples[1]", "got 0.5, needs");
+
+  struct Row {
+    const char* setting;
+    const char* path;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"train.steps", "--set", "got 'train.steps', needs path=value"},
+      {"=3", "--set", "needs path=value"},
+      {"", "--set", "needs path=value"},
+      {"train.steps=\xff", "--set", "not UTF-8"},
+      {"train.steps=", "--set train.steps", "got \"\", needs a whole number"},
+      {"train.steps=many", "--set train.steps", "got \"many\", needs a whole number"},
+      {"train.steps=1e999", "--set train.steps", "got \"1e999\", needs a whole number"},
+      {"train.stesp=3", "--set train.stesp", "did you mean 'steps'?"},
+      {"trian.steps=3", "--set trian.steps", "did you mean 'train'?"},
+      {"profiles.quick={}", "--set profiles.quick", "unknown field 'profiles'"},
+      {"train=3", "--set train", "got 3, needs an object"},
+      {"train={\"lr\": -1}", "--set train.lr", "got -1, needs"},
+      {"data.clusters.x=1", "--set data.clusters.x", "leads into 64"},
+      {"sweep.data.train_samples=[3, 3]", "--set sweep.data.train_samples[1]", "a second time"},
+      {"sweep.data.dimm=[3]", "--set sweep.data.dimm", "did you mean 'dim'?"},
+      {"arms.frozen.model.router.trainable=maybe", "--set arms.frozen.model.router.trainable",
+       "got \"maybe\", needs"},
+      {"arms.frozen={\"model.router.trainable\": 1}", "--set arms.frozen.model.router.trainable",
+       "got 1, needs"},
+      {"arms.frozen.model.rooter=1", "--set arms.frozen.model.rooter", "did you mean 'router'?"},
+      {"claims=[{\"id\": \"x\", \"op\": \"=\"}]", "--set claims[0].op", "unknown op '='"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.setting);
+    check_refused(example, "", {row.setting}, row.path, row.message);
+  }
+}
+
+}  // namespace moelab

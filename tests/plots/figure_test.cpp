@@ -1,0 +1,160 @@
+#include "plots/figure.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "plots/axis.h"
+#include "plots/gnuplot.h"
+#include "plots/labels.h"
+#include "sim/base/error.h"
+
+using namespace moelab;
+
+namespace {
+
+/// A folder that is removed at the end of the test.
+struct Folder {
+  std::filesystem::path path;
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "moelab-figure-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+std::string content(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+FigurePoint point(double x, double mean) {
+  return {x, mean, 0.8 * mean, 1.2 * mean, {0.9 * mean, 1.1 * mean}};
+}
+
+Figure example() {
+  Figure figure;
+  figure.id = "loss";
+  figure.title = "It's a_title with ^{markup} & <tags>";
+  figure.caption = "Mean of 2 seeds.";
+  figure.x_label = "training samples";
+  figure.y_label = "test_loss";
+  figure.x_log = figure.y_log = true;
+  figure.series = {
+      {"learned, \"x\"", {point(1, 0.3), point(10, 0.1), {100, {}, {}, {}, {{}, {}}}, point(1000, 0.01)}},
+      {"floor", {point(1, 0.005), point(1000, 0.005)}, true}};
+  return figure;
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the CSV is tidy, exact, and empty where a value is missing") {
+  CHECK(figure_csv(example()) ==
+        "series,x,mean,low,high,seed_0,seed_1\n"
+        "\"learned, 'x'\",1,0.3,0.24,0.36,0.27,0.33\n"
+        "\"learned, 'x'\",10,0.1,0.08000000000000002,0.12,0.09000000000000001,0.11000000000000001\n"
+        "\"learned, 'x'\",100,,,,,\n"
+        "\"learned, 'x'\",1000,0.01,0.008,0.012,0.009000000000000001,0.011000000000000001\n"
+        "\"floor\",1,0.005,0.004,0.006,0.0045000000000000005,0.0055000000000000005\n"
+        "\"floor\",1000,0.005,0.004,0.006,0.0045000000000000005,0.0055000000000000005\n");
+}
+
+TEST_CASE("a missing point, or one that a logarithmic axis cannot show, splits the line") {
+  const std::string script = figure_script(example());
+  CHECK(script.find("every ::1::2 using 2:3 with linespoints") != std::string::npos);
+  CHECK(script.find("every ::4::4 using 2:3 with linespoints") != std::string::npos);
+  Figure zero = example();
+  zero.series[0].points[1].mean = 0;
+  CHECK(figure_script(zero).find("every ::1::1 using 2:3 with linespoints") != std::string::npos);
+  zero.y_log = false;
+  CHECK(figure_script(zero).find("every ::1::2 using 2:3 with linespoints") != std::string::npos);
+}
+
+TEST_CASE("thin lines are drawn below ten seeds, and none for a reference") {
+  CHECK(count(figure_script(example()), "with lines lw 0.4") == 2);
+  Figure ten = example();
+  for (FigurePoint& at : ten.series[0].points) at.seeds.resize(10, 0.1);
+  CHECK(count(figure_script(ten), "with lines lw 0.4") == 0);
+  CHECK(count(figure_script(ten), "with filledcurves") == 1);
+  CHECK(count(figure_script(ten), "with yerrorbars") == 1);  // the lone point after the gap
+}
+
+TEST_CASE("gnuplot draws all formats, from the script alone, to the same bytes") {
+  const Folder first, second;
+  const std::vector<std::filesystem::path> files = render(example(), first.path / "deep" / "figures");
+  REQUIRE(files.size() == 5);
+  for (const std::filesystem::path& file : files) CHECK(std::filesystem::file_size(file) > 0);
+  const std::string svg = content(files[2]);
+  CHECK(svg.find("It's a_title with ^{markup} &amp; &lt;tags>") != std::string::npos);
+  CHECK(content(files[3]).starts_with("%PDF"));
+  CHECK(content(files[4]).substr(1, 3) == "PNG");
+
+  for (const char* name : {"loss.csv", "loss.gp"})
+    std::filesystem::copy(first.path / "deep" / "figures" / name, second.path / name);
+  run_gnuplot(second.path, "loss.gp");
+  CHECK(content(second.path / "loss.svg") == svg);
+}
+
+TEST_CASE("figures without a single value, and figures over names, are drawn too") {
+  const Folder folder;
+  Figure empty = example();
+  empty.series = {{"learned", {{1, {}, {}, {}, {}}}}};
+  CHECK(render(empty, folder.path).size() == 5);
+  empty.series.clear();
+  CHECK(render(empty, folder.path).size() == 5);
+  Figure names = example();
+  names.x_log = false;
+  names.x_categories = {"linear", "mlp"};
+  names.series = {{"base", {point(0, 1), point(1, 2)}}};
+  CHECK(render(names, folder.path).size() == 5);
+  CHECK(figure_csv(names).find(",\"mlp\"\n") != std::string::npos);
+}
+
+TEST_CASE("failures of gnuplot and of the disk are environment errors") {
+  const Folder folder;
+  std::ofstream(folder.path / "bad.gp") << "no_such_command\n";
+  CHECK_THROWS_WITH_AS(run_gnuplot(folder.path, "bad.gp"), doctest::Contains("no_such_command"),
+                       EnvironmentError);
+  CHECK_THROWS_AS(run_gnuplot(folder.path / "nowhere", "bad.gp"), EnvironmentError);
+  std::ofstream(folder.path / "file") << "in the way\n";
+  CHECK_THROWS_AS(render(example(), folder.path / "file"), EnvironmentError);
+}
+
+TEST_CASE("axes: ticks at swept values, decades, round steps") {
+  const Axis swept = fit_axis_at({640, 1280, 2560}, true, 40);
+  REQUIRE(swept.ticks.size() == 3);
+  CHECK(swept.ticks[1].second == "1280");
+  CHECK(swept.low < 640);
+  CHECK(swept.high > 2560);
+  const Axis crowded = fit_axis_at({1000, 1001, 2000}, false, 20);
+  CHECK(crowded.ticks[1].second.empty());
+  CHECK(crowded.ticks[2].second == "2000");
+  const Axis decades = fit_axis({1e-6, 1}, true);
+  CHECK(tick_label(1e-6, true) == "10⁻⁶");
+  CHECK(std::count_if(decades.ticks.begin(), decades.ticks.end(),
+                      [](const auto& tick) { return !tick.second.empty(); }) == 7);
+  const Axis linear = fit_axis({0, 20000}, false);
+  CHECK(linear.ticks.front().second == "0");
+  CHECK(linear.ticks.back().second == "20000");
+  const Axis constant = fit_axis({3, 3}, false);
+  CHECK(constant.low < 3);
+  CHECK(constant.high > 3);
+}
+
+TEST_CASE("labels") {
+  CHECK(axis_label("data.train_samples") == "training samples");
+  CHECK(axis_label("contaminated.test_nmse_top1") == "test loss ÷ label variance (top-1), contaminated");
+  CHECK(axis_label("model.unheard_of") == "model.unheard_of");
+  CHECK(legend_label("effective_experts_shuffled") == "shuffled");
+}

@@ -1,0 +1,116 @@
+/// Optimizers and whole training steps against PyTorch (reference.py wrote reference.json).
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/model/schema.h"
+#include "sim/train/trainer.h"
+#include "tests/sim/model/example.h"
+
+namespace moelab {
+namespace {
+
+/// Both sides compute a few hundred rounded operations in double, in another order: 1e-12 of the value's scale (at least
+/// one) is thousands of units in the last place, and any error of a formula is far larger.
+constexpr double kTolerance = 1e-12;
+
+bool close(double value, double expected) {
+  return std::abs(value - expected) <= kTolerance * std::max(1.0, std::abs(expected));
+}
+
+const Json& reference() {
+  static const Json json = read_json_file(MOELAB_TEST_DATA "/sim/train/reference.json");
+  return json;
+}
+
+/// A nested list of numbers, flat in C order.
+void append_numbers(const Json& value, std::vector<double>& numbers) {
+  if (!value.is_array()) return numbers.push_back(value.get<double>());
+  for (const Json& element : value) append_numbers(element, numbers);
+}
+
+std::vector<double> numbers_of(const Json& value) {
+  std::vector<double> numbers;
+  append_numbers(value, numbers);
+  return numbers;
+}
+
+/// The largest number of `expected` that `values` misses, as a count.
+int misses(const std::vector<double>& values, const std::vector<double>& expected) {
+  REQUIRE(values.size() == expected.size());
+  int count = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) count += close(values[i], expected[i]) ? 0 : 1;
+  return count;
+}
+
+TEST_CASE("optimizers take PyTorch's steps") {
+  for (const Json& item : reference().at("optimizers")) {
+    CAPTURE(item.at("name").get<std::string>());
+    const Json spec = resolve(Shape::variant(optimizer_kinds()), item.at("optimizer"), "optimizer");
+    AlignedVector<double> parameters, gradient;
+    const std::vector<double> start = numbers_of(item.at("start"));
+    parameters.assign(start.begin(), start.end());
+    const std::unique_ptr<Optimizer<double>> optimizer = make_optimizer<double>(spec, parameters.size());
+    for (std::size_t step = 0; step < item.at("gradients").size(); ++step) {
+      const std::vector<double> given = numbers_of(item.at("gradients")[step]);
+      gradient.assign(given.begin(), given.end());
+      optimizer->step(item.at("lr"), item.at("weight_decay"), gradient.data(), parameters.data());
+      std::vector<double> after(parameters.begin(), parameters.end());
+      CHECK(misses(after, numbers_of(item.at("after")[step])) == 0);
+      after[7] *= 1 + 1e-10;
+      CHECK(misses(after, numbers_of(item.at("after")[step])) == 1);
+    }
+  }
+}
+
+/// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose parameters are
+/// their own places.
+std::vector<std::pair<std::string, std::vector<std::size_t>>> places_of(const Json& spec, int inputs, int outputs) {
+  Model<double> numbered(spec, inputs, outputs, 0.0);
+  for (std::size_t i = 0; i < numbered.parameters().size(); ++i) numbered.parameters()[i] = static_cast<double>(i);
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> places;
+  for (const NamedArray<double>& array : numbered.arrays()) {
+    places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
+  }
+  return places;
+}
+
+TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
+  for (const Json& item : reference().at("steps")) {
+    CAPTURE(item.at("name").get<std::string>());
+    const Json spec = resolve(model_shape(), item.at("model"), "model");
+    const Json train_spec = resolve(train_shape(), item.at("train"), "train");
+    const int rows = static_cast<int>(item.at("x").size());
+    const int inputs = static_cast<int>(item.at("x")[0].size()), outputs = static_cast<int>(item.at("y")[0].size());
+    const TrainingSet<double> data{rows, numbers_of(item.at("x")), numbers_of(item.at("y"))};
+    const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+    const auto places = places_of(spec, inputs, outputs);
+    REQUIRE(places.size() == item.at("before").size());
+
+    Model<double> model(spec, inputs, outputs, 0.0);
+    for (const auto& [name, where] : places) {
+      const std::vector<double> before = numbers_of(item.at("before").at(name));
+      REQUIRE(before.size() == where.size());
+      for (std::size_t i = 0; i < where.size(); ++i) model.parameters()[where[i]] = before[i];
+    }
+    CHECK(close(model.loss_and_gradient(data.x.data(), data.y.data(), rows, *loss), item.at("loss")));
+    const auto check = [&](const AlignedVector<double>& buffer, const char* key) {
+      for (const auto& [name, where] : places) {
+        CAPTURE(key);
+        CAPTURE(name);
+        std::vector<double> values;
+        for (const std::size_t place : where) values.push_back(buffer[place]);
+        CHECK(misses(values, numbers_of(item.at(key).at(name))) == 0);
+      }
+    };
+    check(model.gradient(), "gradients");
+    // The whole set is one batch, in random order: the step is the same up to rounding.
+    train(model, *loss, data, train_spec, {1, 0}, {[](std::int64_t) {}, [](double) { return false; }});
+    check(model.parameters(), "after");
+  }
+}
+
+}  // namespace
+}  // namespace moelab
