@@ -68,7 +68,13 @@ void hand_over(Batch& batch, const Cell& cell, const CellResult& result, double 
   const std::lock_guard lock(batch.mutex);
   share = 0;
   if (batch.broken || result.state == CellResult::State::interrupted) return;
-  batch.sink(cell, result, seconds);
+  try {
+    batch.sink(cell, result, seconds);
+  } catch (...) {
+    // Set under the lock: no thread may use the sink once it has failed.
+    batch.broken = true;
+    throw;
+  }
   ++batch.progress.finished;
   if (result.state == CellResult::State::failed) ++batch.progress.failed;
   if (result.state == CellResult::State::diverged) ++batch.progress.diverged;

@@ -19,13 +19,8 @@ RunResults example() {
   row.metrics = {{"zeta", 0.1}, {"alpha", 1.0}, {"second", 1e-20}, {"first", 2.5}};
   row.trace = {{0, {{"first", 3.0}}}, {10, {{"first", 2.5}, {"alpha", 1.0}}}};
   results.table.rows.push_back(row);
-  row = ResultRow();
-  row.cell = "id2";
-  row.arm = "c";
-  row.seed = 1;
-  row.point = {{"model.experts", 0.5}, {"model.router.kind", "linear"}};
-  row.state = "missing";
-  results.table.rows.push_back(row);
+  results.table.rows.push_back(
+      {"id2", "c", 1, {{"model.experts", 0.5}, {"model.router.kind", "linear"}}, "missing", {}, {}});
   return results;
 }
 

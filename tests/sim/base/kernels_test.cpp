@@ -20,7 +20,9 @@ namespace {
 template <class T>
 constexpr double kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
 
-std::size_t size(int value) { return static_cast<std::size_t>(value); }
+std::size_t size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 /// Restores the level that the test found.
 class LevelGuard {
@@ -63,7 +65,8 @@ bool same_bytes(const AlignedVector<T>& left, const AlignedVector<T>& right) {
 
 /// The largest |value − exact| / bound; a NaN counts as infinite.
 template <class T>
-double worst_error(const AlignedVector<T>& values, const std::vector<double>& exact, const std::vector<double>& bound) {
+double worst_error(const AlignedVector<T>& values, const std::vector<double>& exact,
+                   const std::vector<double>& bound) {
   double worst = 0;
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const double error = std::abs(static_cast<double>(values[i]) - exact[i]);
@@ -97,9 +100,15 @@ template <class T>
 class ProductCase {
  public:
   ProductCase(Engine& engine, int m, int n, int k)
-      : m_(m), n_(n), k_(k), stride_(padded(n)), a_(normal_values<T>(engine, size(m * k))),
-        b_(normal_values<T>(engine, size(k * n))), c_(normal_values<T>(engine, size(m * stride_))),
-        bias_(normal_values<T>(engine, size(stride_))), mask_(normal_values<T>(engine, size(m * stride_))) {
+      : m_(m),
+        n_(n),
+        k_(k),
+        stride_(padded(n)),
+        a_(normal_values<T>(engine, size(m * k))),
+        b_(normal_values<T>(engine, size(k * n))),
+        c_(normal_values<T>(engine, size(m * stride_))),
+        bias_(normal_values<T>(engine, size(stride_))),
+        mask_(normal_values<T>(engine, size(m * stride_))) {
     for (int i = 0; i < m; ++i) {
       mask_[size(i * stride_)] = 0;  // ≤ 0 is masked, zero included
       for (int j = n; j < stride_; ++j) c_[size(i * stride_ + j)] = 0;
@@ -121,7 +130,8 @@ class ProductCase {
     for (int i = 0; i < m; ++i) {
       for (int p = 0; p < k; ++p) {
         for (int j = 0; j < n; ++j) {
-          const double term = static_cast<double>(a_[size(i * k + p)]) * static_cast<double>(b_[size(p * n + j)]);
+          const double term =
+              static_cast<double>(a_[size(i * k + p)]) * static_cast<double>(b_[size(p * n + j)]);
           sums_[size(i * stride_ + j)] += term;
           magnitudes_[size(i * stride_ + j)] += std::abs(term);
         }
@@ -129,8 +139,8 @@ class ProductCase {
     }
   }
 
-  /// The results of all variants, one after another. The row stride of C is wider than needed; what lies between the
-  /// rows must stay.
+  /// The results of all variants, one after another. The row stride of C is wider than needed; what lies
+  /// between the rows must stay.
   AlignedVector<T> run() const {
     AlignedVector<T> results;
     const int wide = stride_ + kPadding;
@@ -169,9 +179,9 @@ class ProductCase {
     return results;
   }
 
-  /// The exact results, and (k + 2) ε Σ|terms|: the classical bound of a sum of k rounded products in any order
-  /// (Higham 2002, section 3.1), with the start as one more term. The sums here are in double, hence the factor 2
-  /// for T = double.
+  /// The exact results, and (k + 2) ε Σ|terms|: the classical bound of a sum of k rounded products in any
+  /// order (Higham 2002, section 3.1), with the start as one more term. The sums here are in double, hence
+  /// the factor 2 for T = double.
   void reference(std::vector<double>& exact, std::vector<double>& bound) const {
     for_each_variant([&](bool, bool, Start start, Finish finish) {
       for (std::size_t i = 0; i < c_.size(); ++i) {
@@ -193,7 +203,8 @@ class ProductCase {
     for (const bool a : {false, true}) {
       for (const bool b : {false, true}) {
         for (const Start start : {Start::zero, Start::accumulate, Start::bias}) {
-          for (const Finish finish : {Finish::none, Finish::relu, Finish::relu_mask}) visit(a, b, start, finish);
+          for (const Finish finish : {Finish::none, Finish::relu, Finish::relu_mask})
+            visit(a, b, start, finish);
         }
       }
     }
@@ -213,8 +224,10 @@ TEST_CASE_TEMPLATE("products agree with the double loop, at every vector level",
         const ProductCase<T> product(engine, m, n, k);
         std::vector<double> exact, bound;
         product.reference(exact, bound);
-        const std::string name = "multiply " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k);
-        check_levels<T>(name, [&] { return product.run(); }, exact, bound);
+        const std::string name =
+            "multiply " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k);
+        check_levels<T>(
+            name, [&] { return product.run(); }, exact, bound);
       }
     }
   }
@@ -230,12 +243,13 @@ TEST_CASE("the bound on products notices a wrong entry") {
   CHECK(worst_error(values, exact, bound) > 1.0);
 }
 
-/// Rows of scores with their softmax in long double. The bound: the exponential is good to a few units in the last
-/// place, its argument x − max is rounded once (a relative error |x − max| ε of the result), and the sum of up to
-/// `columns` terms and the division add the rest. Results below the smallest normal number may be flushed to zero.
+/// Rows of scores with their softmax in long double. The bound: the exponential is good to a few units in the
+/// last place, its argument x − max is rounded once (a relative error |x − max| ε of the result), and the sum
+/// of up to `columns` terms and the division add the rest. Results below the smallest normal number may be
+/// flushed to zero.
 template <class T>
-void softmax_reference(const AlignedVector<T>& scores, int rows, int columns, int stride, std::vector<double>& exact,
-                       std::vector<double>& bound) {
+void softmax_reference(const AlignedVector<T>& scores, int rows, int columns, int stride,
+                       std::vector<double>& exact, std::vector<double>& bound) {
   constexpr double kExpUlps = 8;
   exact.assign(scores.size(), 0.0);
   bound.assign(scores.size(), 0.0);
@@ -271,12 +285,14 @@ TEST_CASE_TEMPLATE("softmax is exact and stable, and its padding is zero", T, fl
       softmax_reference(scores, kRows, columns, stride, exact, bound);
       const auto run = [&](bool in_place) {
         AlignedVector<T> probabilities = in_place ? scores : AlignedVector<T>(scores.size(), T(9));
-        softmax_rows(in_place ? probabilities.data() : scores.data(), probabilities.data(), kRows, columns, stride);
+        softmax_rows(in_place ? probabilities.data() : scores.data(), probabilities.data(), kRows, columns,
+                     stride);
         return probabilities;
       };
       CAPTURE(columns);
       CAPTURE(scale);
-      check_levels<T>("softmax_rows", [&] { return run(false); }, exact, bound);
+      check_levels<T>(
+          "softmax_rows", [&] { return run(false); }, exact, bound);
       CHECK(same_bytes(run(false), run(true)));
       if (columns > 1) {
         AlignedVector<T> wrong = run(false);
@@ -295,7 +311,8 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
     AlignedVector<T> scores = normal_values<T>(engine, size(entries));
     AlignedVector<T> r(scores.size());
     softmax_rows(scores.data(), r.data(), kRows, columns, stride);
-    const AlignedVector<T> g = normal_values<T>(engine, size(entries)), w = normal_values<T>(engine, size(entries));
+    const AlignedVector<T> g = normal_values<T>(engine, size(entries)),
+                           w = normal_values<T>(engine, size(entries));
     const auto as_double = [](T value) { return static_cast<double>(value); };
     // Each result is a short expression on top of at most `entries` summed terms, each rounded once or twice.
     const double tolerance = 4 * kEpsilon<T>;
@@ -314,11 +331,14 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
         bound[at] = tolerance * columns * as_double(r[at]) * (std::abs(as_double(g[at])) + magnitude);
       }
     }
-    check_levels<T>("softmax_backward_rows", [&] {
-      AlignedVector<T> out(g.size());
-      softmax_backward_rows(r.data(), g.data(), out.data(), kRows, columns, stride);
-      return out;
-    }, exact, bound);
+    check_levels<T>(
+        "softmax_backward_rows",
+        [&] {
+          AlignedVector<T> out(g.size());
+          softmax_backward_rows(r.data(), g.data(), out.data(), kRows, columns, stride);
+          return out;
+        },
+        exact, bound);
 
     std::vector<double> sums(size(stride)), sum_bound(size(stride));
     double dot_exact = 0, dot_bound = 0;
@@ -331,11 +351,14 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
         dot_bound += tolerance * entries * std::abs(as_double(g[at]) * as_double(w[at]));
       }
     }
-    check_levels<T>("sum_rows", [&] {
-      AlignedVector<T> out(size(stride));
-      sum_rows(g.data(), kRows, columns, stride, out.data());
-      return out;
-    }, sums, sum_bound);
+    check_levels<T>(
+        "sum_rows",
+        [&] {
+          AlignedVector<T> out(size(stride));
+          sum_rows(g.data(), kRows, columns, stride, out.data());
+          return out;
+        },
+        sums, sum_bound);
     check_levels<T>("dot", [&] { return AlignedVector<T>{dot(g.data(), w.data(), entries)}; }, {dot_exact},
                     {dot_bound});
 
@@ -345,11 +368,15 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
         exact[i] = as_double(factor) * as_double(g[i]) + (adds ? as_double(w[i]) : 0.0);
         bound[i] = tolerance * (std::abs(as_double(g[i])) + std::abs(as_double(w[i])));
       }
-      check_levels<T>(adds ? "add_scaled" : "scale_into", [&] {
-        AlignedVector<T> out = w;
-        adds ? add_scaled(factor, g.data(), out.data(), entries) : scale_into(factor, g.data(), out.data(), entries);
-        return out;
-      }, exact, bound);
+      check_levels<T>(
+          adds ? "add_scaled" : "scale_into",
+          [&] {
+            AlignedVector<T> out = w;
+            adds ? add_scaled(factor, g.data(), out.data(), entries)
+                 : scale_into(factor, g.data(), out.data(), entries);
+            return out;
+          },
+          exact, bound);
     }
 
     const AlignedVector<T> first = normal_values<T>(engine, size(entries));
@@ -360,13 +387,17 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
       const double v = as_double(sgd.momentum) * as_double(first[i]) + as_double(g[i]) +
                        as_double(sgd.weight_decay) * as_double(w[i]);
       exact[i] = as_double(w[i]) - as_double(sgd.learning_rate) * v;
-      bound[i] = tolerance * (2 * std::abs(as_double(w[i])) + std::abs(as_double(first[i])) + std::abs(as_double(g[i])));
+      bound[i] = tolerance *
+                 (2 * std::abs(as_double(w[i])) + std::abs(as_double(first[i])) + std::abs(as_double(g[i])));
     }
-    check_levels<T>("sgd_step", [&] {
-      AlignedVector<T> velocity = first, out = w;
-      sgd_step(sgd, g.data(), velocity.data(), out.data(), g.size());
-      return out;
-    }, exact, bound);
+    check_levels<T>(
+        "sgd_step",
+        [&] {
+          AlignedVector<T> velocity = first, out = w;
+          sgd_step(sgd, g.data(), velocity.data(), out.data(), g.size());
+          return out;
+        },
+        exact, bound);
 
     for (const bool decoupled : {false, true}) {
       const AdamStep<T> adam{T(0.1), T(0.9), T(0.99), T(1e-8), T(0.01), decoupled, T(0.2), T(1.5)};
@@ -374,18 +405,24 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
         const double decay = as_double(adam.weight_decay), weight = as_double(w[i]);
         const double gradient = as_double(g[i]) + (decoupled ? 0.0 : decay * weight);
         const double m = as_double(adam.beta1) * as_double(first[i]) + (1 - as_double(adam.beta1)) * gradient;
-        const double v = as_double(adam.beta2) * as_double(second[i]) + (1 - as_double(adam.beta2)) * gradient * gradient;
+        const double v =
+            as_double(adam.beta2) * as_double(second[i]) + (1 - as_double(adam.beta2)) * gradient * gradient;
         const double root = std::sqrt(v) * as_double(adam.second_moment_scale) + as_double(adam.epsilon);
         const double shrunk = decoupled ? weight * (1 - as_double(adam.learning_rate) * decay) : weight;
         exact[i] = shrunk - as_double(adam.step_size) * m / root;
-        // 1 − β is rounded relative to 1, not to itself: ten times ε for β1 = 0.9, a hundred times for β2 = 0.99.
-        bound[i] = tolerance * (std::abs(weight) + 30 * (std::abs(as_double(first[i])) + std::abs(gradient)) / root);
+        // 1 − β is rounded relative to 1, not to itself: ten times ε for β1 = 0.9, a hundred times for β2 =
+        // 0.99.
+        bound[i] =
+            tolerance * (std::abs(weight) + 30 * (std::abs(as_double(first[i])) + std::abs(gradient)) / root);
       }
-      check_levels<T>(decoupled ? "adamw_step" : "adam_step", [&] {
-        AlignedVector<T> m = first, v = second, out = w;
-        adam_step(adam, g.data(), m.data(), v.data(), out.data(), g.size());
-        return out;
-      }, exact, bound);
+      check_levels<T>(
+          decoupled ? "adamw_step" : "adam_step",
+          [&] {
+            AlignedVector<T> m = first, v = second, out = w;
+            adam_step(adam, g.data(), m.data(), v.data(), out.data(), g.size());
+            return out;
+          },
+          exact, bound);
     }
   }
 }

@@ -12,7 +12,8 @@
 namespace moelab {
 namespace {
 
-/// Statistical tests run at this level on fixed seeds: a correct generator passes for all but one seed in ten thousand.
+/// Statistical tests run at this level on fixed seeds: a correct generator passes for all but one seed in ten
+/// thousand.
 constexpr double kLevel = 1e-4;
 /// Means are compared within this many standard errors (two-sided level 6e-7).
 constexpr double kStandardErrors = 5;
@@ -124,7 +125,8 @@ TEST_CASE("permutations are permutations, uniformly") {
     for (const auto& [permutation, count] : seen) counts.push_back(count);
     return counts;
   };
-  const std::vector<int> drawn = frequencies([&](std::vector<int>& values) { values = draw_permutation(engine, 4); });
+  const std::vector<int> drawn =
+      frequencies([&](std::vector<int>& values) { values = draw_permutation(engine, 4); });
   CHECK(drawn.size() == 24);
   CHECK(looks_uniform(drawn, kDraws));
   const std::vector<int> shuffled = frequencies([&](std::vector<int>& values) { shuffle(engine, values); });

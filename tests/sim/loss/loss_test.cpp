@@ -10,14 +10,16 @@
 namespace moelab {
 namespace {
 
-TEST_CASE_TEMPLATE("mse sums over outputs, averages over rows, and leaves the padding zero", T, float, double) {
+TEST_CASE_TEMPLATE("mse sums over outputs, averages over rows, and leaves the padding zero", T, float,
+                   double) {
   constexpr int kRows = 2, kOutputs = 3;
   const int stride = kernels::padded(kOutputs);
   std::vector<T> outputs(static_cast<std::size_t>(kRows * stride), T(99)), gradient(outputs.size(), T(99));
   const std::vector<T> targets = {0, 1, 2, -1, 0, 3};
   const std::vector<T> values = {1, 1, 0, -1, 2, 0};  // residuals 1 0 -2 | 0 2 -3
   for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kOutputs; ++j) outputs[static_cast<std::size_t>(i * stride + j)] = values[static_cast<std::size_t>(i * kOutputs + j)];
+    for (int j = 0; j < kOutputs; ++j)
+      outputs[static_cast<std::size_t>(i * stride + j)] = values[static_cast<std::size_t>(i * kOutputs + j)];
   }
   const std::unique_ptr<TaskLoss<T>> loss = make_task_loss<T>("mse");
   CHECK(loss->value_and_gradient(outputs.data(), targets.data(), kRows, kOutputs, gradient.data()) == 9.0);

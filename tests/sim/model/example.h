@@ -12,8 +12,8 @@
 
 namespace moelab {
 
-/// The kind with its defaults; required fields get the least value allowed, hidden layers a small width that is no
-/// multiple of the padding.
+/// The kind with its defaults; required fields get the least value allowed, hidden layers a small width that
+/// is no multiple of the padding.
 inline Json example_of(const Kind& kind) {
   constexpr int kWidth = 6;
   Json spec = {{"kind", kind.name}};
@@ -61,16 +61,20 @@ inline const Kind& kind_named(const std::vector<Kind>& kinds, const std::string&
 /// A resolved `model` object.
 inline Json example_model(const Json& router, const Json& expert, const Json& train_gating, int experts) {
   return resolve(model_shape(),
-                 {{"kind", "moe"}, {"experts", experts}, {"router", router}, {"expert", expert},
+                 {{"kind", "moe"},
+                  {"experts", experts},
+                  {"router", router},
+                  {"expert", expert},
                   {"gating", {{"train", train_gating}, {"eval", "top1"}}}},
                  "model");
 }
 
 /// The same by the names of the kinds.
-inline Json example_model(const std::string& router, const std::string& expert, const Json& train_gating, int experts) {
+inline Json model_of_kinds(const std::string& router, const std::string& expert, const Json& train_gating,
+                           int experts) {
   const std::vector<Kind> routers = router_kinds(), banks = expert_kinds();
-  return example_model(example_of(kind_named(routers, router)), example_of(kind_named(banks, expert)), train_gating,
-                       experts);
+  return example_model(example_of(kind_named(routers, router)), example_of(kind_named(banks, expert)),
+                       train_gating, experts);
 }
 
 /// x (n, d) and y (n, o), standard normal.

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 7;
 
-/// Step of the central differences: their truncation error, step² f‴/6, is then near 1e-12, and a kink (a ReLU or a
-/// selection that changes within the step) is unlikely enough for a fixed seed to avoid.
+/// Step of the central differences: their truncation error, step² f‴/6, is then near 1e-12, and a kink (a
+/// ReLU or a selection that changes within the step) is unlikely enough for a fixed seed to avoid.
 constexpr double kStep = 1e-6;
-/// Largest difference allowed, relative to the largest entry of the parameter group. Rounding of the loss leaves
-/// ε L / step ≈ 2e-10 L in a difference, L below 100 here: 1e-6 is out of its reach for gradients of order one, and
-/// far below any error of a formula.
+/// Largest difference allowed, relative to the largest entry of the parameter group. Rounding of the loss
+/// leaves ε L / step ≈ 2e-10 L in a difference, L below 100 here: 1e-6 is out of its reach for gradients of
+/// order one, and far below any error of a formula.
 constexpr double kTolerance = 1e-6;
 
 /// The largest difference over the largest entry; zero gradients must be zero.
@@ -119,7 +119,7 @@ TEST_CASE("dense models: gradients equal central differences") {
 TEST_CASE("a batch that follows a larger one leaves no trace in the gradient") {
   for (const NamedGating& gating : example_gatings()) {
     CAPTURE(gating.name);
-    const Json spec = example_model("linear", "mlp", gating.spec, kExperts);
+    const Json spec = model_of_kinds("linear", "mlp", gating.spec, kExperts);
     const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
     const ExampleBatch<double> large(1, 40, kInputs, kOutputs), small(2, 3, kInputs, kOutputs);
     Model<double> fresh(spec, kInputs, kOutputs, 0.0), used(spec, kInputs, kOutputs, 0.0);
@@ -136,8 +136,8 @@ TEST_CASE("the router's gradient is left out where it is frozen") {
     CAPTURE(kind.name);
     Json router = example_of(kind);
     router["trainable"] = false;
-    Model<double> model(example_model(router, example_of(expert_kinds().front()), "soft", kExperts), kInputs, kOutputs,
-                        0.0);
+    Model<double> model(example_model(router, example_of(expert_kinds().front()), "soft", kExperts), kInputs,
+                        kOutputs, 0.0);
     model.initialize({3, 0});
     const ExampleBatch<double> batch(17, kRows, kInputs, kOutputs);
     model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *make_task_loss<double>("mse"));

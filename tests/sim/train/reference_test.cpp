@@ -12,8 +12,8 @@
 namespace moelab {
 namespace {
 
-/// Both sides compute a few hundred rounded operations in double, in another order: 1e-12 of the value's scale (at least
-/// one) is thousands of units in the last place, and any error of a formula is far larger.
+/// Both sides compute a few hundred rounded operations in double, in another order: 1e-12 of the value's
+/// scale (at least one) is thousands of units in the last place, and any error of a formula is far larger.
 constexpr double kTolerance = 1e-12;
 
 bool close(double value, double expected) {
@@ -65,11 +65,13 @@ TEST_CASE("optimizers take PyTorch's steps") {
   }
 }
 
-/// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose parameters are
-/// their own places.
-std::vector<std::pair<std::string, std::vector<std::size_t>>> places_of(const Json& spec, int inputs, int outputs) {
+/// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose
+/// parameters are their own places.
+std::vector<std::pair<std::string, std::vector<std::size_t>>> places_of(const Json& spec, int inputs,
+                                                                        int outputs) {
   Model<double> numbered(spec, inputs, outputs, 0.0);
-  for (std::size_t i = 0; i < numbered.parameters().size(); ++i) numbered.parameters()[i] = static_cast<double>(i);
+  for (std::size_t i = 0; i < numbered.parameters().size(); ++i)
+    numbered.parameters()[i] = static_cast<double>(i);
   std::vector<std::pair<std::string, std::vector<std::size_t>>> places;
   for (const NamedArray<double>& array : numbered.arrays()) {
     places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
@@ -83,7 +85,8 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
     const Json spec = resolve(model_shape(), item.at("model"), "model");
     const Json train_spec = resolve(train_shape(), item.at("train"), "train");
     const int rows = static_cast<int>(item.at("x").size());
-    const int inputs = static_cast<int>(item.at("x")[0].size()), outputs = static_cast<int>(item.at("y")[0].size());
+    const int inputs = static_cast<int>(item.at("x")[0].size()),
+              outputs = static_cast<int>(item.at("y")[0].size());
     const TrainingSet<double> data{rows, numbers_of(item.at("x")), numbers_of(item.at("y"))};
     const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
     const auto places = places_of(spec, inputs, outputs);

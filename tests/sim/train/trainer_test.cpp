@@ -78,7 +78,7 @@ TEST_CASE("records come before the first step, at every interval and after the l
   const std::map<std::pair<int, int>, std::vector<std::int64_t>> expected = {
       {{10, 4}, {0, 4, 8, 10}}, {{8, 4}, {0, 4, 8}}, {{3, 5}, {0, 3}}, {{1, 1}, {0, 1}}};
   for (const auto& [run, steps] : expected) {
-    Model<double> model(example_model("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
+    Model<double> model(model_of_kinds("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
     model.initialize({1, 0});
     Recorder recorder;
     const TrainOutcome outcome =
@@ -94,7 +94,7 @@ TEST_CASE("each epoch visits every row once, in a new order") {
   constexpr int kSamples = 19, kBatch = 8;
   TrainingSet<double> data = example_set<double>(kSamples);
   for (int i = 0; i < kSamples; ++i) data.y[static_cast<std::size_t>(i * kOutputs)] = i;
-  Model<double> model(example_model("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
+  Model<double> model(model_of_kinds("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
   const WatchingLoss loss;
   Recorder recorder;
   train(model, loss, data, train_spec({{"epochs", 2}, {"batch_size", kBatch}}), {1, 0}, recorder.callbacks());
@@ -113,11 +113,12 @@ TEST_CASE("each epoch visits every row once, in a new order") {
 
 TEST_CASE("divergence ends the run as a recorded state") {
   for (const Json& lr : {Json(1e30), Json{{"expert", 1e30}, {"router", 0.0}}}) {
-    Model<float> model(example_model("linear", "mlp", "soft", kExperts), kInputs, kOutputs, 0.0);
+    Model<float> model(model_of_kinds("linear", "mlp", "soft", kExperts), kInputs, kOutputs, 0.0);
     model.initialize({1, 0});
     Recorder recorder;
-    const TrainOutcome outcome = train(model, *make_task_loss<float>("mse"), example_set<float>(20),
-                                       train_spec({{"steps", 200}, {"lr", lr}}), {1, 0}, recorder.callbacks());
+    const TrainOutcome outcome =
+        train(model, *make_task_loss<float>("mse"), example_set<float>(20),
+              train_spec({{"steps", 200}, {"lr", lr}}), {1, 0}, recorder.callbacks());
     CHECK(outcome.state == TrainState::diverged);
     CHECK(outcome.step < 200);
     CHECK(recorder.steps == std::vector<std::int64_t>{0});
@@ -125,15 +126,16 @@ TEST_CASE("divergence ends the run as a recorded state") {
 }
 
 TEST_CASE("progress may abandon the run") {
-  Model<double> model(example_model("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
+  Model<double> model(model_of_kinds("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
   model.initialize({1, 0});
   Recorder recorder;
   double share = -1;
-  const TrainOutcome outcome = train(model, *make_task_loss<double>("mse"), example_set<double>(20),
-                                     train_spec({{"steps", 1e12}, {"lr", 1e-6}}), {1, 0}, recorder.callbacks([&](double done) {
-                                       share = done;
-                                       return true;
-                                     }));
+  const TrainOutcome outcome =
+      train(model, *make_task_loss<double>("mse"), example_set<double>(20),
+            train_spec({{"steps", 1e12}, {"lr", 1e-6}}), {1, 0}, recorder.callbacks([&](double done) {
+              share = done;
+              return true;
+            }));
   CHECK(outcome.state == TrainState::interrupted);
   CHECK(outcome.step > 0);
   CHECK(outcome.step < 1000000000000);
@@ -147,15 +149,17 @@ std::vector<double> trained(const Json& spec, const Json& fields) {
   Model<Real> model(spec, kInputs, kOutputs, 0.0);
   model.initialize({1, 0});
   Recorder recorder;
-  train(model, *make_task_loss<Real>("mse"), example_set<Real>(50), train_spec(fields), {1, 0}, recorder.callbacks());
+  train(model, *make_task_loss<Real>("mse"), example_set<Real>(50), train_spec(fields), {1, 0},
+        recorder.callbacks());
   return {model.parameters().begin(), model.parameters().end()};
 }
 
 TEST_CASE("float and double runs agree loosely, and a run repeats to the last bit") {
-  const Json spec = example_model("linear", "mlp", "soft", kExperts), fields = {{"steps", 100}};
+  const Json spec = model_of_kinds("linear", "mlp", "soft", kExperts), fields = {{"steps", 100}};
   const std::vector<double> narrow = trained<float>(spec, fields), wide = trained<double>(spec, fields);
   REQUIRE(narrow.size() == wide.size());
-  // A hundred gentle steps multiply float's 6e-8 by far less than 1e4, and a run with other data differs by order 0.1.
+  // A hundred gentle steps multiply float's 6e-8 by far less than 1e4, and a run with other data differs by
+  // order 0.1.
   constexpr double kLoose = 1e-3;
   double worst = 0;
   for (std::size_t i = 0; i < wide.size(); ++i) worst = std::max(worst, std::abs(narrow[i] - wide[i]));
@@ -175,11 +179,12 @@ TEST_CASE("groups have their own rates, and a frozen router stays, weight decay 
       Json router = example_of(kind);
       const auto moved = [&](bool trainable, const Json& lr) {
         router["trainable"] = trainable;
-        const Json spec = example_model(router, example_of(kind_named(expert_kinds(), "linear")), "soft", kExperts);
+        const Json spec =
+            example_model(router, example_of(kind_named(expert_kinds(), "linear")), "soft", kExperts);
         Model<double> start(spec, kInputs, kOutputs, 0.0);
         start.initialize({1, 0});
-        const std::vector<double> end =
-            trained<double>(spec, {{"steps", 5}, {"lr", lr}, {"weight_decay", 0.1}, {"optimizer", optimizer}});
+        const std::vector<double> end = trained<double>(
+            spec, {{"steps", 5}, {"lr", lr}, {"weight_decay", 0.1}, {"optimizer", optimizer}});
         const auto differs = [&](const ParameterGroup& group) {
           return !std::equal(end.begin() + static_cast<std::ptrdiff_t>(group.begin),
                              end.begin() + static_cast<std::ptrdiff_t>(group.end),

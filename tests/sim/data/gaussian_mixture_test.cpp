@@ -1,0 +1,359 @@
+#include "sim/data/gaussian_mixture.h"
+
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
+/// each).
+constexpr double kStandardErrors = 5;
+/// Level of the χ² tests: a correct generator passes for all but one seed in ten thousand.
+constexpr double kLevel = 1e-4;
+/// Orthogonality, rotations and regressions of order-one numbers in some dozen dimensions.
+constexpr double kRounding = 1e-11;
+
+const Seeds kSeeds{1, 0};
+
+Json mixture(const Json& changes) {
+  Json data = {{"generator", "gaussian_mixture"},
+               {"clusters", 5},
+               {"dim", 4},
+               {"target", {{"kind", "constant"}, {"dim", 3}}},
+               {"train_samples", 10}};
+  data.update(changes);
+  return resolve(data_shape(), data, "data");
+}
+
+std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
+  return draw_problem(mixture(changes), seeds);
+}
+
+Dataset sample(const Problem& problem, int rows) {
+  Engine engine = kSeeds.stream(Purpose::train_data);
+  return problem.draw(engine, rows);
+}
+
+/// μ_c (k, dim): the same problem without noise shows its means, since the streams do not depend on σ.
+Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
+  changes["noise_std"] = 0;
+  changes["spurious_dims"] = 0;
+  changes["rotate"] = false;
+  const std::unique_ptr<Problem> still = problem_of(changes, seeds);
+  const Dataset data = sample(*still, 200 * still->clusters());
+  Matrix means(still->clusters(), still->input_dim());
+  std::set<int> seen;
+  for (std::size_t i = 0; i < data.cluster.size(); ++i) {
+    const int c = data.cluster[i];
+    if (!seen.insert(c).second) CHECK(means.row(c) == data.x.row(static_cast<Eigen::Index>(i)));
+    means.row(c) = data.x.row(static_cast<Eigen::Index>(i));
+  }
+  REQUIRE(seen.size() == static_cast<std::size_t>(still->clusters()));
+  return means;
+}
+
+Matrix rows_of(const Matrix& values, const std::vector<int>& cluster, int wanted) {
+  std::vector<int> rows;
+  for (std::size_t i = 0; i < cluster.size(); ++i) {
+    if (cluster[i] == wanted) rows.push_back(static_cast<int>(i));
+  }
+  return values(rows, Eigen::all);
+}
+
+/// The largest deviation, in standard errors, of the mean and second moments of rows of `values` from N(0,
+/// I).
+double standard_normal_deviation(const Matrix& values) {
+  const double rows = static_cast<double>(values.rows());
+  const Matrix second = values.transpose() * values / rows;
+  double worst = values.colwise().mean().cwiseAbs().maxCoeff() * std::sqrt(rows);
+  for (Eigen::Index i = 0; i < second.rows(); ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) {
+      const double error = i == j ? std::sqrt(2 / rows) : std::sqrt(1 / rows);
+      worst = std::max(worst, std::abs(second(i, j) - (i == j ? 1 : 0)) / error);
+    }
+  }
+  return worst;
+}
+
+TEST_CASE("component frequencies follow the weights") {
+  constexpr int kRows = 20000;
+  const std::vector<double> weights = {1, 2, 3, 4, 10};
+  const auto passes = [&](const std::vector<int>& cluster, const std::vector<double>& expected) {
+    std::vector<double> counts(5, 0);
+    for (const int c : cluster) counts[static_cast<std::size_t>(c)] += 1;
+    const double total = std::accumulate(expected.begin(), expected.end(), 0.0);
+    double statistic = 0;
+    for (std::size_t c = 0; c < 5; ++c) {
+      const double mean = kRows * expected[c] / total;
+      statistic += (counts[c] - mean) * (counts[c] - mean) / mean;
+    }
+    return statistic < quantile(complement(boost::math::chi_squared(4), kLevel));
+  };
+  const std::vector<double> uniform(5, 1.0);
+  const Dataset weighted = sample(*problem_of({{"weights", weights}}), kRows),
+                plain = sample(*problem_of(Json::object()), kRows);
+  CHECK(passes(weighted.cluster, weights));
+  CHECK_FALSE(passes(weighted.cluster, uniform));
+  CHECK_FALSE(passes(weighted.cluster, {1, 2, 3, 4.6, 9.4}));
+  CHECK(passes(plain.cluster, uniform));
+}
+
+TEST_CASE("each component is N(μ_c, σ² I)") {
+  constexpr double kSigma = 0.7;
+  const Json changes = {{"noise_std", kSigma}};
+  const Matrix means = means_of(changes);
+  const Dataset data = sample(*problem_of(changes), 20000);
+  for (int c = 0; c < 5; ++c) {
+    CAPTURE(c);
+    const Matrix noise = (rows_of(data.x, data.cluster, c).rowwise() - means.row(c)) / kSigma;
+    CHECK(standard_normal_deviation(noise) < kStandardErrors);
+    CHECK(standard_normal_deviation(noise * 1.1) > kStandardErrors);
+    CHECK(standard_normal_deviation((noise.array() + 0.1).matrix()) > kStandardErrors);
+  }
+}
+
+TEST_CASE("means are N(0, mean_std² I)") {
+  const Matrix means = means_of({{"clusters", 1500}, {"mean_std", 2.0}});
+  CHECK(standard_normal_deviation(means / 2.0) < kStandardErrors);
+  CHECK(standard_normal_deviation(means / 1.5) > kStandardErrors);
+}
+
+TEST_CASE("constant targets: one value per cluster, N(0, I) over clusters") {
+  const std::unique_ptr<Problem> problem = problem_of({{"clusters", 500}});
+  const Dataset data = sample(*problem, 20000);
+  Matrix values = Matrix::Constant(500, 3, NAN);
+  int mixed = 0;
+  for (std::size_t i = 0; i < data.cluster.size(); ++i) {
+    const Eigen::Index row = static_cast<Eigen::Index>(i);
+    if (std::isnan(values(data.cluster[i], 0))) values.row(data.cluster[i]) = data.y.row(row);
+    mixed += values.row(data.cluster[i]) == data.y.row(row) ? 0 : 1;
+  }
+  CHECK(mixed == 0);
+  REQUIRE(values.allFinite());
+  CHECK(standard_normal_deviation(values) < kStandardErrors);
+  CHECK(standard_normal_deviation(values * 1.2) > kStandardErrors);
+}
+
+TEST_CASE("linear targets: y is exactly W_c (x − μ_c), rows of W_c N(0, I / dim), rotated or not") {
+  for (const bool rotate : {false, true}) {
+    const Json changes = {{"clusters", 200},
+                          {"rotate", rotate},
+                          {"spurious_dims", 2},
+                          {"target", {{"kind", "linear"}, {"dim", 2}}}};
+    const std::unique_ptr<Problem> problem = problem_of(changes);
+    const Matrix means = means_of(changes);
+    const Dataset data = sample(*problem, 8000);
+    const Matrix signal = data.x * problem->signal_basis();
+    Matrix slopes(400, 4);
+    double residual = 0, mixed = 0;
+    for (int c = 0; c < 200; ++c) {
+      const Matrix centred = rows_of(signal, data.cluster, c).rowwise() - means.row(c);
+      const Matrix y = rows_of(data.y, data.cluster, c);
+      const Matrix w = centred.colPivHouseholderQr().solve(y);
+      residual = std::max(residual, (y - centred * w).cwiseAbs().maxCoeff());
+      slopes.middleRows(2 * c, 2) = w.transpose();
+      // With the next cluster's centre the regression cannot be exact.
+      const Matrix wrong = rows_of(signal, data.cluster, c).rowwise() - means.row((c + 1) % 200);
+      mixed =
+          std::max(mixed, (y - wrong * Matrix(wrong.colPivHouseholderQr().solve(y))).cwiseAbs().maxCoeff());
+    }
+    CHECK(residual < kRounding);
+    CHECK(mixed > 0.1);
+    CHECK(standard_normal_deviation(slopes * 2.0) < kStandardErrors);
+    CHECK(standard_normal_deviation(slopes) > kStandardErrors);
+  }
+}
+
+TEST_CASE("a required separation holds, and one that cannot be reached is an error of the user") {
+  const Json wide = {
+      {"clusters", 30}, {"separation", 1.4}, {"noise_std", 0.8}, {"dim", 6}, {"mean_std", 1.0}};
+  const auto closest = [](const Matrix& means) {
+    double least = INFINITY;
+    for (Eigen::Index i = 0; i < means.rows(); ++i) {
+      for (Eigen::Index j = 0; j < i; ++j) least = std::min(least, (means.row(i) - means.row(j)).norm());
+    }
+    return least;
+  };
+  // Without noise the separation asks for nothing, so the means are those of the cluster averages here.
+  const auto averages = [](const Json& changes) {
+    const std::unique_ptr<Problem> problem = problem_of(changes);
+    const Dataset data = sample(*problem, 30000);
+    Matrix means(problem->clusters(), problem->input_dim());
+    for (int c = 0; c < problem->clusters(); ++c)
+      means.row(c) = rows_of(data.x, data.cluster, c).colwise().mean();
+    return means;
+  };
+  // An average of about a thousand rows is off by σ √(dim / 1000) ≈ 0.06; two of them by 0.09, three times
+  // that at most.
+  constexpr double kAveraging = 0.27;
+  const double distance = 1.4 * 0.8 * std::sqrt(6.0);
+  CHECK(closest(averages(wide)) > distance - kAveraging);
+  Json free = wide;
+  free.erase("separation");
+  CHECK(closest(averages(free)) < distance - kAveraging);
+
+  Json impossible = wide;
+  impossible["separation"] = 50;
+  try {
+    problem_of(impossible);
+    FAIL("an impossible separation was accepted");
+  } catch (const UserError& error) {
+    CHECK(error.path() == "data.separation");
+    CHECK(error.message().find("50") != std::string::npos);
+  }
+}
+
+TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise") {
+  const std::unique_ptr<Problem> problem = problem_of({{"spurious_dims", 3}, {"noise_std", 0.5}});
+  CHECK(problem->input_dim() == 7);
+  const Dataset data = sample(*problem, 20000);
+  for (int c = 0; c < 5; ++c) {
+    const Matrix spurious = rows_of(data.x, data.cluster, c).rightCols(3);
+    CHECK(standard_normal_deviation(spurious) < kStandardErrors);
+    CHECK(standard_normal_deviation(spurious * 0.5) > kStandardErrors);
+    CHECK(standard_normal_deviation(rows_of(data.x, data.cluster, c).leftCols(3)) > kStandardErrors);
+  }
+}
+
+TEST_CASE("a rotation is orthogonal, not axis-aligned, and turns the inputs alone") {
+  const Json turned = {{"spurious_dims", 8}, {"rotate", true}}, straight = {{"spurious_dims", 8}};
+  const std::unique_ptr<Problem> problem = problem_of(turned), plain = problem_of(straight);
+  const Matrix basis = problem->signal_basis();
+  REQUIRE(basis.rows() == 12);
+  REQUIRE(basis.cols() == 4);
+  CHECK((basis.transpose() * basis - Matrix::Identity(4, 4)).cwiseAbs().maxCoeff() < kRounding);
+  CHECK(basis.cwiseAbs().maxCoeff() < 0.95);
+  CHECK(plain->signal_basis() == Matrix(Matrix::Identity(12, 4)));
+
+  const Dataset rotated = sample(*problem, 5000), flat = sample(*plain, 5000);
+  CHECK(rotated.y == flat.y);
+  CHECK(rotated.cluster == flat.cluster);
+  CHECK((rotated.x * basis - flat.x.leftCols(4)).cwiseAbs().maxCoeff() < kRounding);
+  CHECK((rotated.x.rowwise().norm() - flat.x.rowwise().norm()).cwiseAbs().maxCoeff() < kRounding);
+
+  // In coordinates of the complement the inputs are standard normal; in others they are not.
+  const Matrix full = Eigen::HouseholderQR<Matrix>(basis).householderQ();
+  CHECK(standard_normal_deviation(rotated.x * full.rightCols(8)) < kStandardErrors);
+  CHECK(standard_normal_deviation(rotated.x.rightCols(8)) > kStandardErrors);
+}
+
+TEST_CASE("rotations are uniform: entries have mean 0 and variance 1 / d") {
+  constexpr int kCount = 1000;
+  Vector corner(kCount);
+  for (int i = 0; i < kCount; ++i) {
+    corner[i] = problem_of({{"rotate", true}}, {3, static_cast<std::uint64_t>(i)})->signal_basis()(0, 0) * 2;
+  }
+  const auto mean_in_errors = [](const Vector& values) {
+    return std::abs(values.mean()) * std::sqrt(static_cast<double>(kCount));
+  };
+  CHECK(mean_in_errors(corner) < kStandardErrors);
+  // The square of an entry of a uniform unit vector in R^4, times 4, has variance 2 · 3 / 6 = 1.
+  CHECK(mean_in_errors((corner.array().square() - 1).matrix()) < kStandardErrors);
+  CHECK(mean_in_errors(-corner.cwiseAbs()) >
+        kStandardErrors);  // what a QR decomposition gives without its signs
+}
+
+TEST_CASE("the first rows of a larger sample are the smaller sample, to the last bit") {
+  for (const bool rotate : {false, true}) {
+    for (const char* target : {"constant", "linear"}) {
+      CAPTURE(rotate);
+      CAPTURE(target);
+      const std::unique_ptr<Problem> problem =
+          problem_of({{"spurious_dims", 20}, {"rotate", rotate}, {"target", {{"kind", target}, {"dim", 3}}}});
+      const Dataset large = sample(*problem, 5001);
+      for (const int rows : {1, 2, 3, 5, 17, 640, 4999}) {
+        CAPTURE(rows);
+        const Dataset small = sample(*problem, rows);
+        CHECK(small.x == large.x.topRows(rows));
+        CHECK(small.y == large.y.topRows(rows));
+        CHECK(std::equal(small.cluster.begin(), small.cluster.end(), large.cluster.begin()));
+      }
+    }
+  }
+}
+
+TEST_CASE("problems differ by seed, and their parts do not depend on one another") {
+  CHECK(means_of(Json::object()) != means_of(Json::object(), {1, 1}));
+  CHECK(means_of(Json::object()) != means_of(Json::object(), {2, 0}));
+  CHECK(means_of(Json::object()) ==
+        means_of({{"target", {{"kind", "linear"}, {"dim", 7}}}, {"weights", {1, 2, 3, 4, 5}}}));
+}
+
+TEST_CASE("the Bayes predictor is the conditional mean") {
+  constexpr int kRows = 20000;
+  const std::vector<double> weights = {1, 1, 2, 4, 8};
+  for (const char* target : {"constant", "linear"}) {
+    for (const bool rotate : {false, true}) {
+      CAPTURE(target);
+      CAPTURE(rotate);
+      const Json changes = {{"mean_std", 0.8},
+                            {"weights", weights},
+                            {"rotate", rotate},
+                            {"spurious_dims", 2},
+                            {"target", {{"kind", target}, {"dim", 3}}}};
+      Json unweighted = changes;
+      unweighted.erase("weights");
+      const std::unique_ptr<Problem> problem = problem_of(changes);
+      const Dataset data = sample(*problem, kRows);
+      const std::optional<Matrix> best = problem->bayes_prediction(data.x);
+      REQUIRE(best.has_value());
+      const auto loss = [&](const Matrix& prediction) {
+        return (prediction - data.y).rowwise().squaredNorm().eval();
+      };
+      const Vector floor = loss(*best);
+      CHECK(floor.mean() > 0.01);
+
+      // Every other predictor loses: the mean, the likeliest cluster's answer, wrong weights, a scaled
+      // prediction.
+      const Matrix uniform_weights = *problem_of(unweighted)->bayes_prediction(data.x);
+      const Matrix mean = data.y.colwise().mean().replicate(kRows, 1);
+      for (const Matrix& other : {mean, uniform_weights, Matrix(*best * 0.9), Matrix(*best * 1.1)}) {
+        CHECK(floor.mean() < loss(other).mean());
+      }
+      // The residual is orthogonal to every function of x, here the prediction itself and ‖x‖².
+      const auto orthogonal = [&](const Matrix& prediction) {
+        const Matrix residual = data.y - prediction;
+        double worst = 0;
+        for (const Vector& feature : {Vector(prediction.col(0)), Vector(data.x.rowwise().squaredNorm())}) {
+          for (int j = 0; j < 3; ++j) {
+            const Vector product = residual.col(j).cwiseProduct(feature);
+            const double deviation = std::sqrt((product.array() - product.mean()).square().mean() / kRows);
+            worst = std::max(worst, std::abs(product.mean()) / deviation);
+          }
+        }
+        return worst < kStandardErrors;
+      };
+      CHECK(orthogonal(*best));
+      CHECK_FALSE(orthogonal(uniform_weights));
+    }
+  }
+}
+
+TEST_CASE("the Bayes floor vanishes for separated clusters and without noise") {
+  for (const char* target : {"constant", "linear"}) {
+    for (const double noise : {0.0, 0.05, 1.0}) {
+      CAPTURE(target);
+      CAPTURE(noise);
+      const std::unique_ptr<Problem> problem =
+          problem_of({{"mean_std", 3.0}, {"noise_std", noise}, {"target", {{"kind", target}, {"dim", 3}}}});
+      const Dataset data = sample(*problem, 2000);
+      const double loss = (*problem->bayes_prediction(data.x) - data.y).rowwise().squaredNorm().mean();
+      if (noise < 1) {
+        CHECK(loss < 1e-12);
+      } else {
+        CHECK(loss > 1e-12);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moelab
