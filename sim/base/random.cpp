@@ -6,7 +6,8 @@
 namespace moelab {
 namespace {
 
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection whose every output bit depends on every input bit.
+/// SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection whose every output bit depends on every
+/// input bit.
 std::uint64_t mix(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -18,7 +19,8 @@ std::uint64_t mix(std::uint64_t value) {
 
 Engine Seeds::stream(Purpose purpose, std::uint64_t counter) const {
   std::uint64_t key = mix(root);
-  for (const std::uint64_t part : {index, static_cast<std::uint64_t>(purpose), counter}) key = mix(key ^ mix(part));
+  for (const std::uint64_t part : {index, static_cast<std::uint64_t>(purpose), counter})
+    key = mix(key ^ part);
   return Engine(key);
 }
 

@@ -55,7 +55,9 @@ class GaussianMixture final : public Problem {
       }
       data.x.row(i).head(dim_) += means_.row(c);
     }
-    if (rotation_.size() > 0) data.x = data.x * rotation_.transpose();
+    // Row by row: a product of the whole array may sum in an order that depends on the number of rows.
+    for (int i = 0; i < samples && rotation_.size() > 0; ++i)
+      data.x.row(i) = data.x.row(i) * rotation_.transpose();
     return data;
   }
 
@@ -71,7 +73,8 @@ class GaussianMixture final : public Problem {
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
       for (int c = 0; c < clusters(); ++c) {
         const double squared = (signal.row(i) - means_.row(c)).squaredNorm();
-        log_posterior[c] = noise_std_ > 0 ? log_weights_[c] - squared / (2 * noise_std_ * noise_std_) : -squared;
+        log_posterior[c] =
+            noise_std_ > 0 ? log_weights_[c] - squared / (2 * noise_std_ * noise_std_) : -squared;
       }
       // Without noise the nearest mean has all the mass.
       if (noise_std_ == 0) {
@@ -119,10 +122,11 @@ class GaussianMixture final : public Problem {
       bool apart = false;
       while (!apart) {
         if (++tries > kSeparationTries) {
-          throw UserError("data.separation",
-                          fmt::format("got {}: no place for mean {} of {} at least {:.4g} from the others in {} draws "
-                                      "of N(0, {}² I) in {} dimensions; lower it or raise mean_std",
-                                      separation, c + 1, clusters, distance, kSeparationTries, mean_std, dim_));
+          throw UserError(
+              "data.separation",
+              fmt::format("got {}: no place for mean {} of {} at least {:.4g} from the others in {} draws "
+                          "of N(0, {}² I) in {} dimensions; lower it or raise mean_std",
+                          separation, c + 1, clusters, distance, kSeparationTries, mean_std, dim_));
         }
         for (int j = 0; j < dim_; ++j) means_(c, j) = mean_std * draw_normal(engine);
         apart = distance == 0;
@@ -175,11 +179,11 @@ class GaussianMixture final : public Problem {
   int output_dim_;
   double noise_std_;
   bool linear_;
-  Matrix means_;       // (k, dim)
-  Matrix values_;      // (k, o), or (k, o · dim) for the linear target
+  Matrix means_;   // (k, dim)
+  Matrix values_;  // (k, o), or (k, o · dim) for the linear target
   Vector log_weights_;
   std::vector<double> cumulative_;
-  Matrix rotation_;    // (d, d), empty for the identity
+  Matrix rotation_;  // (d, d), empty for the identity
 };
 
 }  // namespace
@@ -192,20 +196,20 @@ const Kind& gaussian_mixture_kind() {
           {"clusters", Shape::count(1, 1e6), "number of components k"},
           {"dim", Shape::count(1, 1e6), "dimensions of the mixture (the signal), spurious ones not counted"},
           {"spurious_dims", Shape::count(0, 1e6), "further coordinates, N(0, 1) for every component", 0},
-          {"rotate", Shape::boolean(), "rotate the inputs at random, so that the signal is not axis-aligned", false},
+          {"rotate", Shape::boolean(), "rotate the inputs at random, so that the signal is not axis-aligned",
+           false},
           {"mean_std", Shape::positive_real(), "means are N(0, mean_std² I)", 1.5},
           {"separation", Shape::positive_real(),
            "required c: all means at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
           {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
-          {"weights", Shape::list(Shape::positive_real(), 1), "mixture weights, scaled to sum 1 (default uniform)",
-           kOptional},
+          {"weights", Shape::list(Shape::positive_real(), 1),
+           "mixture weights, scaled to sum 1 (default uniform)", kOptional},
           {"target",
-           Shape::variant({{"constant",
-                            "y = v_c with v_c ~ N(0, I)",
-                            {{"dim", Shape::count(1, 1e4), "outputs o", 10}}},
-                           {"linear",
-                            "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)",
-                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
+           Shape::variant(
+               {{"constant", "y = v_c with v_c ~ N(0, I)", {{"dim", Shape::count(1, 1e4), "outputs o", 10}}},
+                {"linear",
+                 "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)",
+                 {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
            "what the component says of y"},
       }};
   return kind;

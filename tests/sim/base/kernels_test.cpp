@@ -296,7 +296,7 @@ TEST_CASE_TEMPLATE("softmax is exact and stable, and its padding is zero", T, fl
       CHECK(same_bytes(run(false), run(true)));
       if (columns > 1) {
         AlignedVector<T> wrong = run(false);
-        wrong[size(columns - 1)] *= static_cast<T>(1.01);
+        *std::max_element(wrong.begin(), wrong.begin() + columns) *= static_cast<T>(1.01);
         CHECK(worst_error(wrong, exact, bound) > 1.0);
       }
     }

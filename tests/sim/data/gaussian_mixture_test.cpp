@@ -53,7 +53,7 @@ Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
   std::set<int> seen;
   for (std::size_t i = 0; i < data.cluster.size(); ++i) {
     const int c = data.cluster[i];
-    if (!seen.insert(c).second) CHECK(means.row(c) == data.x.row(static_cast<Eigen::Index>(i)));
+    if (!seen.insert(c).second) CHECK((means.row(c) == data.x.row(static_cast<Eigen::Index>(i))));
     means.row(c) = data.x.row(static_cast<Eigen::Index>(i));
   }
   REQUIRE(seen.size() == static_cast<std::size_t>(still->clusters()));
@@ -231,10 +231,10 @@ TEST_CASE("a rotation is orthogonal, not axis-aligned, and turns the inputs alon
   REQUIRE(basis.cols() == 4);
   CHECK((basis.transpose() * basis - Matrix::Identity(4, 4)).cwiseAbs().maxCoeff() < kRounding);
   CHECK(basis.cwiseAbs().maxCoeff() < 0.95);
-  CHECK(plain->signal_basis() == Matrix(Matrix::Identity(12, 4)));
+  CHECK((plain->signal_basis() == Matrix(Matrix::Identity(12, 4))));
 
   const Dataset rotated = sample(*problem, 5000), flat = sample(*plain, 5000);
-  CHECK(rotated.y == flat.y);
+  CHECK((rotated.y == flat.y));
   CHECK(rotated.cluster == flat.cluster);
   CHECK((rotated.x * basis - flat.x.leftCols(4)).cwiseAbs().maxCoeff() < kRounding);
   CHECK((rotated.x.rowwise().norm() - flat.x.rowwise().norm()).cwiseAbs().maxCoeff() < kRounding);
@@ -263,7 +263,7 @@ TEST_CASE("rotations are uniform: entries have mean 0 and variance 1 / d") {
 
 TEST_CASE("the first rows of a larger sample are the smaller sample, to the last bit") {
   for (const bool rotate : {false, true}) {
-    for (const char* target : {"constant", "linear"}) {
+    for (const std::string target : {"constant", "linear"}) {
       CAPTURE(rotate);
       CAPTURE(target);
       const std::unique_ptr<Problem> problem =
@@ -272,8 +272,8 @@ TEST_CASE("the first rows of a larger sample are the smaller sample, to the last
       for (const int rows : {1, 2, 3, 5, 17, 640, 4999}) {
         CAPTURE(rows);
         const Dataset small = sample(*problem, rows);
-        CHECK(small.x == large.x.topRows(rows));
-        CHECK(small.y == large.y.topRows(rows));
+        CHECK((small.x == large.x.topRows(rows)));
+        CHECK((small.y == large.y.topRows(rows)));
         CHECK(std::equal(small.cluster.begin(), small.cluster.end(), large.cluster.begin()));
       }
     }
@@ -281,8 +281,8 @@ TEST_CASE("the first rows of a larger sample are the smaller sample, to the last
 }
 
 TEST_CASE("problems differ by seed, and their parts do not depend on one another") {
-  CHECK(means_of(Json::object()) != means_of(Json::object(), {1, 1}));
-  CHECK(means_of(Json::object()) != means_of(Json::object(), {2, 0}));
+  CHECK((means_of(Json::object()) != means_of(Json::object(), {1, 1})));
+  CHECK((means_of(Json::object()) != means_of(Json::object(), {2, 0})));
   CHECK(means_of(Json::object()) ==
         means_of({{"target", {{"kind", "linear"}, {"dim", 7}}}, {"weights", {1, 2, 3, 4, 5}}}));
 }
@@ -290,7 +290,7 @@ TEST_CASE("problems differ by seed, and their parts do not depend on one another
 TEST_CASE("the Bayes predictor is the conditional mean") {
   constexpr int kRows = 20000;
   const std::vector<double> weights = {1, 1, 2, 4, 8};
-  for (const char* target : {"constant", "linear"}) {
+  for (const std::string target : {"constant", "linear"}) {
     for (const bool rotate : {false, true}) {
       CAPTURE(target);
       CAPTURE(rotate);
@@ -338,7 +338,7 @@ TEST_CASE("the Bayes predictor is the conditional mean") {
 }
 
 TEST_CASE("the Bayes floor vanishes for separated clusters and without noise") {
-  for (const char* target : {"constant", "linear"}) {
+  for (const std::string target : {"constant", "linear"}) {
     for (const double noise : {0.0, 0.05, 1.0}) {
       CAPTURE(target);
       CAPTURE(noise);
