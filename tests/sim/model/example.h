@@ -3,6 +3,7 @@
 /// Small models of every registered kind, for tests that each of them must pass.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -75,6 +76,20 @@ inline Json model_of_kinds(const std::string& router, const std::string& expert,
   const std::vector<Kind> routers = router_kinds(), banks = expert_kinds();
   return example_model(example_of(kind_named(routers, router)), example_of(kind_named(banks, expert)),
                        train_gating, experts);
+}
+
+/// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose
+/// parameters are their own places.
+using ArrayPlaces = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+inline ArrayPlaces array_places(const Json& spec, int inputs, int outputs) {
+  Model<double> numbered(spec, inputs, outputs, 0.0);
+  for (std::size_t i = 0; i < numbered.parameters().size(); ++i)
+    numbered.parameters()[i] = static_cast<double>(i);
+  ArrayPlaces places;
+  for (const NamedArray<double>& array : numbered.arrays()) {
+    places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
+  }
+  return places;
 }
 
 /// x (n, d) and y (n, o), standard normal.

@@ -37,7 +37,7 @@ std::vector<double> numbers_of(const Json& value) {
   return numbers;
 }
 
-/// The largest number of `expected` that `values` misses, as a count.
+/// How many of the expected numbers are missed.
 int misses(const std::vector<double>& values, const std::vector<double>& expected) {
   REQUIRE(values.size() == expected.size());
   int count = 0;
@@ -65,20 +65,6 @@ TEST_CASE("optimizers take PyTorch's steps") {
   }
 }
 
-/// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose
-/// parameters are their own places.
-std::vector<std::pair<std::string, std::vector<std::size_t>>> places_of(const Json& spec, int inputs,
-                                                                        int outputs) {
-  Model<double> numbered(spec, inputs, outputs, 0.0);
-  for (std::size_t i = 0; i < numbered.parameters().size(); ++i)
-    numbered.parameters()[i] = static_cast<double>(i);
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> places;
-  for (const NamedArray<double>& array : numbered.arrays()) {
-    places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
-  }
-  return places;
-}
-
 TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
   for (const Json& item : reference().at("steps")) {
     CAPTURE(item.at("name").get<std::string>());
@@ -89,7 +75,7 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
               outputs = static_cast<int>(item.at("y")[0].size());
     const TrainingSet<double> data{rows, numbers_of(item.at("x")), numbers_of(item.at("y"))};
     const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-    const auto places = places_of(spec, inputs, outputs);
+    const auto places = array_places(spec, inputs, outputs);
     REQUIRE(places.size() == item.at("before").size());
 
     Model<double> model(spec, inputs, outputs, 0.0);

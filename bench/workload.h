@@ -1,0 +1,49 @@
+#pragma once
+
+/// The training runs whose speed and memory are measured, as resolved scenario objects.
+
+#include <string>
+#include <vector>
+
+#include "sim/base/json.h"
+
+namespace moelab {
+
+/// A run: the objects `data`, `model` and `train` of a scenario.
+struct Workload {
+  std::string name;
+  Json data;
+  Json model;
+  Json train;
+  /// C: seconds until train_nmse ≤ kTargetNmse are measured instead of steps per second.
+  bool to_target = false;
+};
+
+/// Sizes that replace a workload's own; 0 keeps it.
+struct WorkloadSizes {
+  int experts = 0;
+  int dim = 0;
+  int batch = 0;
+  int samples = 0;
+};
+
+constexpr double kTargetNmse = 0.01;
+constexpr int kTargetEvery = 250;   ///< steps between evaluations of train_nmse
+constexpr int kTargetSteps = 6000;  ///< steps after which C gives up
+
+/// A fig2, constant experts; B fig3's dense phase; C and C_frozen fig3 to a training loss; D linear experts
+/// on tokens; S fig3's experts behind a router that has specialised. README.md describes them.
+std::vector<std::string> workload_names();
+
+/// Throws UserError for an unknown name or an impossible size.
+Workload make_workload(const std::string& name, const WorkloadSizes& sizes);
+
+/// Floating-point operations of the matrix products that one step with every expert on needs (a multiply-add
+/// counts 2): each layer's outputs and weight gradients, and input gradients except the first layer's.
+double step_operations(const Workload& workload);
+
+/// Bytes of parameters, gradients, optimizer state, training set and one batch's activations (layer outputs
+/// of all `pairs` active pairs, and scores, probabilities and their gradients), in float without padding.
+double needed_bytes(const Workload& workload, double pairs);
+
+}  // namespace moelab

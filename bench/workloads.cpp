@@ -1,0 +1,284 @@
+/// moelab_workloads NAME: runs one workload through the library's Model, Optimizer and train(), and prints
+/// what was measured as one line of JSON.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <numeric>
+
+#include "analysis/metrics/task.h"
+#include "bench/workload.h"
+#include "sim/base/error.h"
+#include "sim/base/kernels/kernels.h"
+#include "sim/base/npy.h"
+#include "sim/data/problem.h"
+#include "sim/train/trainer.h"
+
+namespace moelab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const Seeds kSeeds{1, 0};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The process's largest resident memory. Unlike getrusage, it does not count what the parent held before
+/// exec.
+double peak_memory_mb() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word) {
+    double kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes / 1024;
+  }
+  throw EnvironmentError("/proc/self/status has no VmHWM");
+}
+
+TrainingSet<float> draw_training_set(const Workload& workload) {
+  const std::unique_ptr<Problem> problem = draw_problem(workload.data, kSeeds);
+  Engine engine = kSeeds.stream(Purpose::train_data);
+  const Dataset data = problem->draw(engine, workload.data.at("train_samples"));
+  TrainingSet<float> set{static_cast<int>(data.x.rows()), {}, {}};
+  set.x.assign(data.x.data(), data.x.data() + data.x.size());
+  set.y.assign(data.y.data(), data.y.data() + data.y.size());
+  return set;
+}
+
+/// A workload ready to run.
+struct Run {
+  explicit Run(const Workload& workload)
+      : set(draw_training_set(workload)),
+        model(workload.model, workload.data.at("dim"), workload.data.at("target").at("dim"), 0.0) {
+    model.initialize(kSeeds);
+  }
+  /// train_nmse over the first `rows` rows, under the training gating.
+  double nmse(int rows) {
+    const int o = model.output_dim();
+    std::vector<float> outputs(static_cast<std::size_t>(rows) * static_cast<std::size_t>(o));
+    model.predict(set.x.data(), rows, model.train_gating(), outputs.data());
+    const Matrix fitted = Eigen::Map<const MatrixOf<float>>(outputs.data(), rows, o).cast<double>();
+    const Matrix targets = Eigen::Map<const MatrixOf<float>>(set.y.data(), rows, o).cast<double>();
+    return normalised_mean_squared_error(fitted, targets).value();
+  }
+
+  TrainingSet<float> set;
+  Model<float> model;
+};
+
+/// Steps per second over `seconds`, the first tenth of a second left out. The trainer reports the share of
+/// its steps that are done, from which their number follows exactly.
+void measure_rate(const Workload& workload, Run& run, double seconds, Json& result) {
+  const double total = workload.train.at("steps").get<double>();
+  Clock::time_point start;
+  double first = -1;
+  const auto progress = [&](double share) {
+    const double done = std::round(share * total);
+    if (first < 0) {
+      first = done;
+      start = Clock::now();
+      return false;
+    }
+    const double elapsed = seconds_since(start);
+    if (elapsed < seconds) return false;
+    result["steps"] = done - first;
+    result["seconds"] = elapsed;
+    result["steps_per_second"] = (done - first) / elapsed;
+    return true;
+  };
+  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
+  const TrainOutcome outcome =
+      train(run.model, *loss, run.set, workload.train, kSeeds, {[](std::int64_t) {}, progress});
+  if (outcome.state != TrainState::interrupted) throw std::runtime_error("the training diverged");
+}
+
+/// Seconds and steps until train_nmse over the whole training set is at most the target, evaluations
+/// included.
+void measure_to_target(const Workload& workload, Run& run, Json& result) {
+  Clock::time_point start;
+  bool reached = false;
+  const auto record = [&](std::int64_t step) {
+    if (reached) return;
+    const double nmse = run.nmse(run.set.rows);
+    if (step == 0) start = Clock::now();
+    result["train_nmse"] = nmse;
+    result["steps"] = step;
+    result["seconds"] = seconds_since(start);
+    reached = nmse <= kTargetNmse;
+  };
+  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
+  train(run.model, *loss, run.set, workload.train, kSeeds, {record, [&](double) { return reached; }});
+  result["reached"] = reached;
+  result["steps_per_second"] = result.at("steps").get<double>() / result.at("seconds").get<double>();
+}
+
+template <class Work>
+double microseconds_of(const Work& work) {
+  constexpr double kSeconds = 0.1;
+  work();
+  const Clock::time_point start = Clock::now();
+  int calls = 0;
+  while (seconds_since(start) < kSeconds || calls < 3) {
+    work();
+    ++calls;
+  }
+  return 1e6 * seconds_since(start) / calls;
+}
+
+/// What the router alone costs in a step: its products, forward and backward, and the softmax, both ways.
+void measure_router(const Workload& workload, const Run& run, Json& result) {
+  const int experts = workload.model.at("experts");
+  const int rows = std::min(workload.train.at("batch_size").get<int>(), run.set.rows);
+  const int stride = kernels::padded(experts);
+  const std::unique_ptr<Router<float>> router =
+      make_router<float>(workload.model.at("router"), run.model.input_dim(), experts);
+  AlignedVector<float> parameters(router->block_size()), gradient(router->block_size());
+  AlignedVector<float> scores(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
+  AlignedVector<float> probabilities(scores.size());
+  router->initialize(kSeeds, parameters.data());
+  const RouterContext<float> context{run.set.x.data(), rows};
+  const bool trainable = workload.model.at("router").at("trainable");
+  result["router_product_microseconds"] = microseconds_of([&] {
+    router->forward(context, parameters.data(), scores.data());
+    if (trainable) router->backward(context, parameters.data(), scores.data(), gradient.data());
+  });
+  result["router_softmax_microseconds"] = microseconds_of([&] {
+    kernels::softmax_rows(scores.data(), probabilities.data(), rows, experts, stride);
+    if (trainable) {
+      kernels::softmax_backward_rows(probabilities.data(), probabilities.data(), probabilities.data(), rows,
+                                     experts, stride);
+    }
+  });
+}
+
+Json measure(const Workload& workload, double seconds) {
+  Json result = {
+      {"workload", workload.name}, {"program", "moelab"}, {"vector_level", kernels::vector_level_name()}};
+  Run run(workload);
+  const int rows = std::min(workload.train.at("batch_size").get<int>(), run.set.rows);
+  result["first_batch_nmse"] = run.nmse(rows);
+  if (workload.to_target) {
+    measure_to_target(workload, run, result);
+  } else {
+    measure_rate(workload, run, seconds, result);
+  }
+  result["peak_memory_mb"] = peak_memory_mb();
+  result["trained_batch_nmse"] = run.nmse(rows);
+
+  const std::vector<std::int64_t> loads =
+      run.model.expert_loads(run.set.x.data(), rows, run.model.train_gating());
+  const double pairs = static_cast<double>(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}));
+  result["active_experts_per_row"] = pairs / rows;
+  result["active_experts_per_batch"] =
+      std::count_if(loads.begin(), loads.end(), [](std::int64_t load) { return load > 0; });
+  result["needed_memory_mb"] = needed_bytes(workload, pairs) / (1 << 20);
+  if (run.model.train_gating().skip_below == 0) {
+    const double operations = step_operations(workload);
+    result["mflop_per_step"] = operations / 1e6;
+    result["gflops"] = operations * result.at("steps_per_second").get<double>() / 1e9;
+  }
+  measure_router(workload, run, result);
+  return result;
+}
+
+/// F: draws of fig2's mixture.
+Json measure_draws(double seconds) {
+  const Workload workload = make_workload("A", {});
+  const std::unique_ptr<Problem> problem = draw_problem(workload.data, kSeeds);
+  const int samples = workload.data.at("train_samples");
+  Engine engine = kSeeds.stream(Purpose::train_data);
+  const double microseconds = [&] {
+    problem->draw(engine, samples);
+    const Clock::time_point start = Clock::now();
+    int calls = 0;
+    do {
+      problem->draw(engine, samples);
+      ++calls;
+    } while (seconds_since(start) < seconds);
+    return 1e6 * seconds_since(start) / calls;
+  }();
+  const double rate = 1e6 * samples / microseconds;
+  return {{"workload", "F"},
+          {"program", "moelab"},
+          {"samples_per_second", rate},
+          {"normals_per_second", rate * problem->input_dim()},
+          {"peak_memory_mb", peak_memory_mb()}};
+}
+
+void write_array(const std::filesystem::path& file, const std::vector<std::int64_t>& shape,
+                 const std::vector<float>& values) {
+  std::ofstream out(file, std::ios::binary);
+  out << npy_header("<f4", shape);
+  out.write(reinterpret_cast<const char*>(values.data()),
+            static_cast<std::streamsize>(values.size() * sizeof(float)));
+  if (!out.flush()) throw EnvironmentError("cannot write " + file.string());
+}
+
+/// The training set and the starting weights as .npy files and the settings as workload.json: what the peers
+/// train on.
+void save(const Workload& workload, const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  const Run run(workload);
+  write_array(folder / "x.npy", {run.set.rows, run.model.input_dim()}, run.set.x);
+  write_array(folder / "y.npy", {run.set.rows, run.model.output_dim()}, run.set.y);
+  for (const NamedArray<float>& array : run.model.arrays()) {
+    write_array(folder / (array.name + ".npy"), array.shape, array.values);
+  }
+  const Json settings = {{"workload", workload.name},
+                         {"expert", workload.model.at("expert")},
+                         {"router_trainable", workload.model.at("router").at("trainable")},
+                         {"train", workload.train},
+                         {"to_target", workload.to_target},
+                         {"target_nmse", kTargetNmse}};
+  std::ofstream out(folder / "workload.json");
+  out << settings.dump(2) << '\n';
+  if (!out.flush()) throw EnvironmentError("cannot write " + (folder / "workload.json").string());
+}
+
+int run_program(int count, char** arguments) {
+  CLI::App program("Measures one workload of moelab's training and prints one line of JSON.");
+  std::string name, folder;
+  double seconds = 2;
+  WorkloadSizes sizes;
+  program.add_option("workload", name, "A, B, C, C_frozen, D, F or S")->required();
+  program.add_option("--seconds", seconds, "length of the measurement")->check(CLI::PositiveNumber);
+  program.add_option("--experts", sizes.experts, "experts E, instead of the workload's own");
+  program.add_option("--dim", sizes.dim, "input width d");
+  program.add_option("--batch", sizes.batch, "rows of a batch");
+  program.add_option("--samples", sizes.samples, "rows of the training set");
+  program.add_option("--save", folder, "only write the data and the starting weights here, for the peers");
+  CLI11_PARSE(program, count, arguments);
+  if (name == "F") {
+    std::cout << measure_draws(seconds).dump() << '\n';
+    return 0;
+  }
+  const Workload workload = make_workload(name, sizes);
+  if (folder.empty()) {
+    std::cout << measure(workload, seconds).dump() << '\n';
+  } else {
+    save(workload, folder);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace moelab
+
+int main(int count, char** arguments) {
+  try {
+    return moelab::run_program(count, arguments);
+  } catch (const moelab::UserError& error) {
+    std::cerr << "moelab_workloads: " << error.what() << '\n';
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "moelab_workloads: " << error.what() << '\n';
+    return 3;
+  }
+}
