@@ -10,9 +10,9 @@
 namespace moelab {
 namespace {
 
-/// Pairs with a smaller gate are skipped in soft training unless the scenario says otherwise: they move the output by
-/// at most 1e-8 of an expert's, below float's resolution. Adam divides gradients by their own size, so there every
-/// pair counts.
+/// Pairs with a smaller gate are skipped in soft training unless the scenario says otherwise: they move the
+/// output by at most 1e-8 of an expert's, below float's resolution. Adam divides gradients by their own size,
+/// so there every pair counts.
 constexpr double kSkipBelow = 1e-8;
 
 template <class Real>
@@ -31,7 +31,7 @@ CellResult run_in(const Json& config, const CellProgress& progress) {
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
   Engine train_engine = seeds.stream(Purpose::train_data);
   Engine test_engine = seeds.stream(Purpose::test_data);
-  const Dataset train_data = problem->draw(train_engine, data.at("train_samples"));
+  Dataset train_data = problem->draw(train_engine, data.at("train_samples"));
   const Dataset test_data = problem->draw(test_engine, data.at("test_samples"));
 
   const double skip_below = rescales_gradients(train_spec.at("optimizer")) ? 0.0 : kSkipBelow;
@@ -39,12 +39,15 @@ CellResult run_in(const Json& config, const CellProgress& progress) {
   model.initialize(seeds);
   const std::unique_ptr<TaskLoss<Real>> loss = make_task_loss<Real>(config.at("loss").at("task"));
   Measurement<Real> measurement(config, seeds, *problem, train_data, test_data);
+  const TrainingSet<Real> training = training_set<Real>(train_data);
+  train_data = {};  // the largest array of a cell: kept in one precision only
 
   CellResult result;
-  const TrainCallbacks callbacks = {
-      [&](std::int64_t step) { result.trace.push_back({step, measurement.measure(model)}); }, progress};
-  const TrainOutcome outcome =
-      train(model, *loss, training_set<Real>(train_data), train_spec, seeds, callbacks);
+  const TrainCallbacks callbacks = {[&](std::int64_t step) {
+                                      result.trace.push_back({step, measurement.measure(model)});
+                                    },
+                                    progress};
+  const TrainOutcome outcome = train(model, *loss, training, train_spec, seeds, callbacks);
   if (outcome.state == TrainState::interrupted) {
     result.state = CellResult::State::interrupted;
     return result;

@@ -18,8 +18,8 @@ namespace moelab {
 struct SavedArray {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::vector<double> values;         ///< row-major; used when `labels` is empty
-  std::vector<std::int64_t> labels;   ///< integer arrays
+  std::vector<double> values;        ///< row-major; used when `labels` is empty
+  std::vector<std::int64_t> labels;  ///< integer arrays
 };
 
 /// What a cell leaves behind. Two runs of one cell give equal results to the last bit.

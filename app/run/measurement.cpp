@@ -39,10 +39,9 @@ const Gating kTop1{Gating::Kind::top1};
 }  // namespace
 
 template <class Real>
-Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
-                               const Dataset& test)
-    : train_(train),
-      test_(test),
+Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Problem& problem,
+                               const Dataset& train, const Dataset& test)
+    : test_(test),
       signal_basis_(problem.signal_basis()),
       train_targets_(train.y.topRows(std::min(kTrainRows, train.y.rows()))),
       train_inputs_(cast<Real>(train.x.topRows(train_targets_.rows()))),
@@ -81,7 +80,8 @@ Matrix Measurement<Real>::test_probabilities(Model<Real>& model, const std::vect
 template <class Real>
 void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
   std::vector<Real> fitted(static_cast<std::size_t>(train_targets_.size()));
-  model.predict(train_inputs_.data(), static_cast<int>(train_targets_.rows()), model.train_gating(), fitted.data());
+  model.predict(train_inputs_.data(), static_cast<int>(train_targets_.rows()), model.train_gating(),
+                fitted.data());
   const Matrix train_outputs = widen(fitted, train_targets_.rows(), train_targets_.cols());
   const Matrix soft = test_outputs(model, kSoft);
   const Matrix top1 = test_outputs(model, kTop1);
@@ -135,7 +135,8 @@ void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values
     }
   }
   if (groups_.contains("load")) {
-    // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted then.
+    // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted
+    // then.
     const Gating& gating = model.eval_gating().kind == Gating::Kind::topk ? model.eval_gating() : kTop1;
     const std::vector<std::int64_t> loads =
         model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating);

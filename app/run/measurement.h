@@ -14,12 +14,14 @@
 
 namespace moelab {
 
-/// Holds the data that metrics look at. The training loss is taken over the first min(n, 10 000) training rows.
+/// Holds the data that metrics look at. The training loss is taken over the first min(n, 10 000) training
+/// rows.
 template <class Real>
 class Measurement {
  public:
-  /// `config` is a cell's; its "metrics" name the groups. `train` and `test` must outlive the object.
-  Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train, const Dataset& test);
+  /// `config` is a cell's; its "metrics" name the groups. `test` must outlive the object.
+  Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
+              const Dataset& test);
 
   /// Every metric of the chosen groups that applies to the model.
   MetricValues measure(Model<Real>& model);
@@ -33,7 +35,6 @@ class Measurement {
   Matrix test_outputs(Model<Real>& model, const Gating& gating);
   Matrix test_probabilities(Model<Real>& model, const std::vector<Real>& inputs);
 
-  const Dataset& train_;
   const Dataset& test_;
   std::set<std::string> groups_;
   std::set<std::string> saved_;

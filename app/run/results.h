@@ -11,7 +11,7 @@ namespace moelab {
 
 /// What `plan.json` and the journals of a run directory say.
 struct RunResults {
-  Json plan;          ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", "cells": [...]}
+  Json plan;  ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", "cells": [...]}
   ResultTable table;  ///< every planned cell, `missing` where no journal holds it
 };
 

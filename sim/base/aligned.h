@@ -19,7 +19,9 @@ struct AlignedAllocator {
   T* allocate(std::size_t count) {
     return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t(kAlignment)));
   }
-  void deallocate(T* pointer, std::size_t /*count*/) { ::operator delete(pointer, std::align_val_t(kAlignment)); }
+  void deallocate(T* pointer, std::size_t /*count*/) {
+    ::operator delete(pointer, std::align_val_t(kAlignment));
+  }
   template <class U>
   bool operator==(const AlignedAllocator<U>& /*other*/) const {
     return true;

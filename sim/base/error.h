@@ -36,6 +36,7 @@ class EnvironmentError : public std::runtime_error {
 std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed);
 
 /// "unknown router 'linaer'; did you mean 'linear'? Allowed: linear, mlp".
-std::string unknown_name(std::string_view what, std::string_view given, const std::vector<std::string>& allowed);
+std::string unknown_name(std::string_view what, std::string_view given,
+                         const std::vector<std::string>& allowed);
 
 }  // namespace moelab

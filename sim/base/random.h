@@ -37,10 +37,14 @@ struct Seeds {
 };
 
 /// One draw of N(0, 1).
-inline double draw_normal(Engine& engine) { return boost::random::normal_distribution<double>()(engine); }
+inline double draw_normal(Engine& engine) {
+  return boost::random::normal_distribution<double>()(engine);
+}
 
 /// One draw of U[0, 1).
-inline double draw_uniform(Engine& engine) { return boost::random::uniform_01<double>()(engine); }
+inline double draw_uniform(Engine& engine) {
+  return boost::random::uniform_01<double>()(engine);
+}
 
 /// One draw of U{0, …, count − 1}.
 inline int draw_index(Engine& engine, int count) {

@@ -82,8 +82,8 @@ inline const Json kOptional = nullptr;
 Json resolve(const Shape& shape, const Json& given, const std::string& path);
 
 /// The shape that a dotted path ("model.router.init_scale") names below `shape`, with `value` choosing
-/// between the kinds of a variant; null when there is none. A variant's tag ("model.router.kind") has the shape
-/// of the variant, whose bare name it may be. Used to check arms, sweeps and --set.
+/// between the kinds of a variant; null when there is none. A variant's tag ("model.router.kind") has the
+/// shape of the variant, whose bare name it may be. Used to check arms, sweeps and --set.
 const Shape* find_shape(const Shape& shape, const Json& value, const std::string& dotted_path);
 
 /// The shape as JSON Schema (draft 2020-12), with help texts as descriptions.

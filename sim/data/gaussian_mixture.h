@@ -7,9 +7,10 @@
 
 namespace moelab {
 
-/// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious), R the identity or a random rotation.
-/// Means: μ_c ~ N(0, mean_std² I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all pairs.
-/// Targets: `constant` y = v_c, v_c ~ N(0, I_o);  `linear` y = W_c (x_signal − μ_c), W_c rows ~ N(0, I_dim / dim).
+/// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious), R the identity or a random
+/// rotation. Means: μ_c ~ N(0, mean_std² I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all
+/// pairs. Targets: `constant` y = v_c, v_c ~ N(0, I_o);  `linear` y = W_c (x_signal − μ_c), W_c rows ~ N(0,
+/// I_dim / dim).
 const Kind& gaussian_mixture_kind();
 
 std::unique_ptr<Problem> draw_gaussian_mixture(const Json& data, const Seeds& seeds);

@@ -1,7 +1,6 @@
+#include "sim/base/error.h"
 #include "sim/data/gaussian_mixture.h"
 #include "sim/data/problem.h"
-
-#include "sim/base/error.h"
 
 namespace moelab {
 namespace {

@@ -27,7 +27,7 @@ class Problem {
   virtual int clusters() const = 0;    ///< k
   /// n samples; the first m of them are the same for every n ≥ m.
   virtual Dataset draw(Engine& engine, int samples) const = 0;
-  /// An orthonormal basis (d, s) of the subspace on which the target depends; empty when it is all of R^d.
+  /// An orthonormal basis (d, s) of the subspace on which the target depends; empty when unknown.
   virtual Matrix signal_basis() const { return {}; }
   /// E[y | x], the predictor of least squared error, (n, o); none where it has no closed form.
   virtual std::optional<Matrix> bayes_prediction(const Matrix& /*x*/) const { return std::nullopt; }

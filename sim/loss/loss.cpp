@@ -33,7 +33,9 @@ class MeanSquaredError final : public TaskLoss<Real> {
 
 }  // namespace
 
-std::vector<std::string> task_loss_names() { return {"mse"}; }
+std::vector<std::string> task_loss_names() {
+  return {"mse"};
+}
 
 template <class Real>
 std::unique_ptr<TaskLoss<Real>> make_task_loss(const std::string& name) {

@@ -13,8 +13,8 @@ template <class Real>
 class TaskLoss {
  public:
   virtual ~TaskLoss() = default;
-  /// L = (1/n) Σ_i ℓ(f_i, y_i) for outputs f (n, padded(o)) and targets y (n, o). Writes ∂L/∂f (n, padded(o), padding
-  /// zero) and returns L.
+  /// L = (1/n) Σ_i ℓ(f_i, y_i) for outputs f (n, padded(o)) and targets y (n, o). Writes ∂L/∂f (n, padded(o),
+  /// padding zero) and returns L.
   virtual double value_and_gradient(const Real* outputs, const Real* targets, int rows, int output_dim,
                                     Real* output_gradient) const = 0;
 };

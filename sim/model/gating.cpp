@@ -58,12 +58,14 @@ std::vector<Kind> gating_kinds() {
       {"soft",
        "gate_e = r_e = softmax(γ)_e: every expert, weighted",
        {{"skip_below", Shape::fraction(),
-         "leave out pairs with r_e(x) below this (default 1e-8 with sgd, 0 with adam and adamw)", kOptional}}},
+         "leave out pairs with r_e(x) below this (default 1e-8 with sgd, 0 with adam and adamw)",
+         kOptional}}},
       {"top1", "gate 1 for the largest score; gives the router no gradient", {}},
       {"topk",
        "gates r_e of the K largest scores, renormalised to sum 1 unless told",
        {{"k", Shape::count(1, 65536), "experts per row K"},
-        {"renormalize", Shape::boolean(), "divide the K gates by their sum (default: true for K > 1)", kOptional}}},
+        {"renormalize", Shape::boolean(), "divide the K gates by their sum (default: true for K > 1)",
+         kOptional}}},
   };
 }
 
@@ -109,7 +111,8 @@ void gate(const Gating& gating, const Real* scores, int rows, int experts, Gatin
     const int k = gating.kind == Gating::Kind::top1 ? 1 : std::min(gating.k, experts);
     for (int row = 0; row < rows; ++row) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * routing.stride;
-      select_largest(gating, k, scores + at, state.probabilities.data() + at, experts, state.gates.data() + at);
+      select_largest(gating, k, scores + at, state.probabilities.data() + at, experts,
+                     state.gates.data() + at);
     }
   }
   list_pairs(routing);
@@ -119,7 +122,8 @@ template <class Real>
 void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
                    Real* score_gradient) {
   const Routing<Real>& routing = state.routing;
-  const std::size_t entries = static_cast<std::size_t>(routing.rows) * static_cast<std::size_t>(routing.stride);
+  const std::size_t entries =
+      static_cast<std::size_t>(routing.rows) * static_cast<std::size_t>(routing.stride);
   if (gating.kind == Gating::Kind::top1) {
     std::fill(score_gradient, score_gradient + entries, Real(0));
     return;

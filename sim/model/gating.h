@@ -31,14 +31,16 @@ template <class Real>
 struct Routing {
   int rows = 0;
   int experts = 0;
-  int stride = 0;                  ///< padded(E), the row stride of all (n, E) arrays here
-  const Real* gates = nullptr;     ///< (n, stride), zero for pairs that are not active
-  bool every_pair = false;         ///< all pairs are active; `offsets` and `pair_rows` are then unused
-  std::vector<int> offsets;        ///< (E + 1): expert e's pairs are [offsets[e], offsets[e + 1])
-  std::vector<int> pair_rows;      ///< the row of each pair, ascending within an expert
+  int stride = 0;               ///< padded(E), the row stride of all (n, E) arrays here
+  const Real* gates = nullptr;  ///< (n, stride), zero for pairs that are not active
+  bool every_pair = false;      ///< all pairs are active; `offsets` and `pair_rows` are then unused
+  std::vector<int> offsets;     ///< (E + 1): expert e's pairs are [offsets[e], offsets[e + 1])
+  std::vector<int> pair_rows;   ///< the row of each pair, ascending within an expert
 
   int pairs_of(int expert) const {
-    return every_pair ? rows : offsets[static_cast<std::size_t>(expert) + 1] - offsets[static_cast<std::size_t>(expert)];
+    return every_pair
+               ? rows
+               : offsets[static_cast<std::size_t>(expert) + 1] - offsets[static_cast<std::size_t>(expert)];
   }
 };
 
@@ -54,8 +56,10 @@ struct GatingState {
 template <class Real>
 void gate(const Gating& gating, const Real* scores, int rows, int experts, GatingState<Real>& state);
 
-/// ∂L/∂gates → ∂L/∂scores, both (n, padded(E)); in place is allowed. `gate_gradient` is read at active pairs only.
+/// ∂L/∂gates → ∂L/∂scores, both (n, padded(E)); in place is allowed. `gate_gradient` is read at active pairs
+/// only.
 template <class Real>
-void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient, Real* score_gradient);
+void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
+                   Real* score_gradient);
 
 }  // namespace moelab

@@ -8,7 +8,9 @@
 namespace moelab {
 namespace {
 
-std::size_t size(int value) { return static_cast<std::size_t>(value); }
+std::size_t size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 }  // namespace
 
@@ -151,12 +153,13 @@ void Mlp<Real>::append_layer(const Real* parameters, int layer, std::vector<Real
 }
 
 template <class Real>
-std::vector<NamedArray<Real>> layer_arrays(const Mlp<Real>& mlp, const Real* parameters, const std::string& prefix,
-                                           int networks) {
+std::vector<NamedArray<Real>> layer_arrays(const Mlp<Real>& mlp, const Real* parameters,
+                                           const std::string& prefix, int networks) {
   std::vector<NamedArray<Real>> arrays;
   for (int layer = 0; layer < mlp.depth(); ++layer) {
     const std::string number = std::to_string(layer + 1);
-    NamedArray<Real> weight{prefix + "weight_" + number, {mlp.layer_outputs(layer), mlp.layer_inputs(layer)}, {}};
+    NamedArray<Real> weight{
+        prefix + "weight_" + number, {mlp.layer_outputs(layer), mlp.layer_inputs(layer)}, {}};
     NamedArray<Real> bias{prefix + "bias_" + number, {mlp.layer_outputs(layer)}, {}};
     for (int network = 0; network < std::max(networks, 1); ++network) {
       mlp.append_layer(parameters + size(network) * mlp.block_size(), layer, weight.values, bias.values);
@@ -173,7 +176,9 @@ std::vector<NamedArray<Real>> layer_arrays(const Mlp<Real>& mlp, const Real* par
 
 template class Mlp<float>;
 template class Mlp<double>;
-template std::vector<NamedArray<float>> layer_arrays(const Mlp<float>&, const float*, const std::string&, int);
-template std::vector<NamedArray<double>> layer_arrays(const Mlp<double>&, const double*, const std::string&, int);
+template std::vector<NamedArray<float>> layer_arrays(const Mlp<float>&, const float*, const std::string&,
+                                                     int);
+template std::vector<NamedArray<double>> layer_arrays(const Mlp<double>&, const double*, const std::string&,
+                                                      int);
 
 }  // namespace moelab

@@ -1,7 +1,7 @@
 #pragma once
 
-/// A multi-layer perceptron with hand-written passes: the body of MLP and linear experts, of MLP routers and of
-/// dense models.
+/// A multi-layer perceptron with hand-written passes: the body of MLP and linear experts, of MLP routers and
+/// of dense models.
 
 #include <vector>
 
@@ -32,18 +32,21 @@ class Mlp {
   /// Weights N(0, 2 / in) before a ReLU and N(0, 1 / in) at the output, times `scale`; biases zero.
   void initialize(Engine& engine, double scale, Real* parameters) const;
 
-  /// x (rows, x_stride) → activations; the output is the block that `output` points into, (rows, output_stride).
+  /// x (rows, x_stride) → activations; the output is the block that `output` points into, (rows,
+  /// output_stride).
   const Real* forward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
                       Real* activations) const;
 
   /// From ∂L/∂output (rows, output_stride), padding zero, writes ∂L/∂parameters (overwritten, padding zero).
   /// `scratch` holds 2 · rows · the widest padded layer. With `input_gradient` (rows, padded(d)) also ∂L/∂x.
-  void backward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters, const Real* activations,
-                const Real* output_gradient, Real* gradient, Real* scratch, Real* input_gradient = nullptr) const;
+  void backward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
+                const Real* activations, const Real* output_gradient, Real* gradient, Real* scratch,
+                Real* input_gradient = nullptr) const;
   std::size_t scratch_size(int rows) const;
 
   /// Layer l's weights (out, in) and biases (out), padding removed, appended to `weights` and `biases`.
-  void append_layer(const Real* parameters, int layer, std::vector<Real>& weights, std::vector<Real>& biases) const;
+  void append_layer(const Real* parameters, int layer, std::vector<Real>& weights,
+                    std::vector<Real>& biases) const;
   int layer_inputs(int layer) const { return widths_[static_cast<std::size_t>(layer)]; }
   int layer_outputs(int layer) const { return widths_[static_cast<std::size_t>(layer) + 1]; }
 
@@ -58,7 +61,7 @@ class Mlp {
 /// The layers of `networks` equal networks (blocks one after another) as arrays <prefix>weight_<l> and
 /// <prefix>bias_<l>, l = 1 … depth: (out, in) and (out), or (E, out, in) and (E, out) for a bank.
 template <class Real>
-std::vector<NamedArray<Real>> layer_arrays(const Mlp<Real>& mlp, const Real* parameters, const std::string& prefix,
-                                           int networks = 0);
+std::vector<NamedArray<Real>> layer_arrays(const Mlp<Real>& mlp, const Real* parameters,
+                                           const std::string& prefix, int networks = 0);
 
 }  // namespace moelab

@@ -10,7 +10,9 @@ namespace {
 /// Rows of a block in evaluation: enough to keep the kernels busy, few enough to stay in the cache.
 constexpr int kEvaluationRows = 1024;
 
-std::size_t entries(int rows, int stride) { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride); }
+std::size_t entries(int rows, int stride) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride);
+}
 
 }  // namespace
 
@@ -19,8 +21,9 @@ Model<Real>::Model(const Json& spec, int input_dim, int output_dim, double defau
     : input_dim_(input_dim), output_dim_(output_dim) {
   const bool dense = spec.at("kind") == "dense";
   experts_ = dense ? 1 : spec.at("experts").get<int>();
-  experts_bank_ = make_expert_bank<Real>(dense ? dense_network(spec, input_dim, output_dim) : spec.at("expert"),
-                                         input_dim, output_dim, experts_);
+  experts_bank_ =
+      make_expert_bank<Real>(dense ? dense_network(spec, input_dim, output_dim) : spec.at("expert"),
+                             input_dim, output_dim, experts_);
   if (!dense) {
     router_ = make_router<Real>(spec.at("router"), input_dim, experts_);
     router_trainable_ = spec.at("router").at("trainable").get<bool>();
@@ -40,7 +43,8 @@ void Model<Real>::initialize(const Seeds& seeds) {
 
 template <class Real>
 std::size_t Model<Real>::parameter_count() const {
-  return router_parameter_count() + static_cast<std::size_t>(experts_) * experts_bank_->parameters_per_expert();
+  return router_parameter_count() +
+         static_cast<std::size_t>(experts_) * experts_bank_->parameters_per_expert();
 }
 
 template <class Real>
@@ -63,7 +67,8 @@ double Model<Real>::loss_and_gradient(const Real* x, const Real* y, int rows, co
   forward(x, rows, train_gating_, true);
   reserve_entries(output_gradient_, entries(rows, kernels::padded(output_dim_)));
   reserve_entries(gate_gradient_, entries(rows, kernels::padded(experts_)));
-  const double value = loss.value_and_gradient(outputs_.data(), y, rows, output_dim_, output_gradient_.data());
+  const double value =
+      loss.value_and_gradient(outputs_.data(), y, rows, output_dim_, output_gradient_.data());
   experts_bank_->backward(x, state_.routing, parameters_.data() + router_size_, output_gradient_.data(),
                           gradient_.data() + router_size_, gate_gradient_.data());
   if (router_ && router_trainable_) {
@@ -80,7 +85,8 @@ void Model<Real>::predict(const Real* x, int rows, const Gating& gating, Real* o
     const int block = std::min(kEvaluationRows, rows - start);
     forward(x + entries(start, input_dim_), block, gating, false);
     for (int i = 0; i < block; ++i) {
-      std::copy_n(outputs_.data() + entries(i, stride), output_dim_, outputs + entries(start + i, output_dim_));
+      std::copy_n(outputs_.data() + entries(i, stride), output_dim_,
+                  outputs + entries(start + i, output_dim_));
     }
   }
 }
@@ -94,7 +100,8 @@ void Model<Real>::route(const Real* x, int rows, Real* probabilities) {
     router_->forward({x + entries(start, input_dim_), block}, parameters_.data(), scores_.data());
     kernels::softmax_rows(scores_.data(), scores_.data(), block, experts_, stride);
     for (int i = 0; i < block; ++i) {
-      std::copy_n(scores_.data() + entries(i, stride), experts_, probabilities + entries(start + i, experts_));
+      std::copy_n(scores_.data() + entries(i, stride), experts_,
+                  probabilities + entries(start + i, experts_));
     }
   }
 }

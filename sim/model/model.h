@@ -46,8 +46,9 @@ class Model {
   ParameterGroup router_group() const { return {0, router_size_, router_trainable_}; }
   ParameterGroup expert_group() const { return {router_size_, parameters_.size(), true}; }
 
-  /// L of a batch x (n, d), y (n, o) under the training gating, and its gradient in `gradient()`. The router's part is
-  /// not computed where it is frozen. Allocates only while batches grow.
+  /// L of a batch x (n, d), y (n, o) under the training gating, and its gradient in `gradient()`. The
+  /// router's part is not computed where it is frozen. Allocates only while batches, or the active pairs of a
+  /// batch, grow beyond any before.
   double loss_and_gradient(const Real* x, const Real* y, int rows, const TaskLoss<Real>& loss);
 
   /// outputs (n, o) under `gating`, for any number of rows (done in blocks).
@@ -83,8 +84,9 @@ class Model {
   GatingState<Real> state_;
 };
 
-/// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer than an
-/// expert, and the width whose parameter count is nearest to that of one expert or of the whole mixture.
+/// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer
+/// than an expert, and the width whose parameter count is nearest to that of one expert or of the whole
+/// mixture.
 Json dense_network(const Json& spec, int input_dim, int output_dim);
 
 }  // namespace moelab

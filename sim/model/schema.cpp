@@ -19,9 +19,11 @@ Shape per_group(const Shape& number) {
 
 const Shape& model_shape() {
   static const Shape shape = Shape::object({
-      {"kind", Shape::choice({"moe", "dense"}), "a mixture of experts, or one network without a router", "moe"},
+      {"kind", Shape::choice({"moe", "dense"}), "a mixture of experts, or one network without a router",
+       "moe"},
       {"match", Shape::choice({"expert", "moe"}),
-       "dense models: the parameter count to match, of one expert or of the whole mixture that the other fields "
+       "dense models: the parameter count to match, of one expert or of the whole mixture that the other "
+       "fields "
        "describe; the dense network has one more layer than an expert and the nearest width",
        kOptional},
       {"experts", Shape::count(1, 65536), "number of experts E"},

@@ -92,12 +92,15 @@ std::vector<Kind> schedule_kinds() {
            {{"final", Shape::fraction(), "share of the rate that is left at the end", 0.0}}}};
 }
 
-bool rescales_gradients(const Json& optimizer_spec) { return optimizer_spec.at("kind") != "sgd"; }
+bool rescales_gradients(const Json& optimizer_spec) {
+  return optimizer_spec.at("kind") != "sgd";
+}
 
 double schedule_factor(const Json& spec, std::int64_t step, std::int64_t total) {
   const std::string kind = spec.at("kind");
   if (kind == "step") {
-    return std::pow(spec.at("factor").get<double>(), static_cast<double>(step / spec.at("every").get<std::int64_t>()));
+    return std::pow(spec.at("factor").get<double>(),
+                    static_cast<double>(step / spec.at("every").get<std::int64_t>()));
   }
   if (kind == "cosine") {
     const double final_share = spec.at("final");

@@ -18,15 +18,18 @@ template <class Real>
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update of the group with the given rate and weight decay. Same rules as PyTorch's SGD, Adam and AdamW.
+  /// One update of the group with the given rate and weight decay. Same rules as PyTorch's SGD, Adam and
+  /// AdamW.
   virtual void step(double learning_rate, double weight_decay, const Real* gradient, Real* parameters) = 0;
 };
 
-/// An optimizer for `count` parameters (a multiple of kernels::kPadding), from a resolved `train.optimizer` object.
+/// An optimizer for `count` parameters (a multiple of kernels::kPadding), from a resolved `train.optimizer`
+/// object.
 template <class Real>
 std::unique_ptr<Optimizer<Real>> make_optimizer(const Json& spec, std::size_t count);
 
-/// Whether skipping tiny gates is harmless by default: Adam divides gradients by their own size, so it is not.
+/// Whether skipping tiny gates is harmless by default: Adam divides gradients by their own size, so it is
+/// not.
 bool rescales_gradients(const Json& optimizer_spec);
 
 /// The factor on the learning rate at `step` of `total` (0-based):

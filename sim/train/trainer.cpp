@@ -71,7 +71,8 @@ double rate_of(const Json& value, const char* group) {
 template <class Real>
 std::vector<TrainedGroup<Real>> trained_groups(const Model<Real>& model, const Json& train) {
   std::vector<TrainedGroup<Real>> groups;
-  for (const auto& [name, range] : {std::pair{"router", model.router_group()}, {"expert", model.expert_group()}}) {
+  for (const auto& [name, range] :
+       {std::pair{"router", model.router_group()}, {"expert", model.expert_group()}}) {
     if (!range.trainable || range.begin == range.end) continue;
     groups.push_back({range, rate_of(train.at("lr"), name), rate_of(train.at("weight_decay"), name),
                       make_optimizer<Real>(train.at("optimizer"), range.end - range.begin)});
@@ -83,7 +84,8 @@ std::vector<TrainedGroup<Real>> trained_groups(const Model<Real>& model, const J
 
 std::int64_t total_steps(const Json& train, int train_samples) {
   if (train.contains("steps")) return train.at("steps").get<std::int64_t>();
-  const std::int64_t batch = std::min<std::int64_t>(train.at("batch_size").get<std::int64_t>(), train_samples);
+  const std::int64_t batch =
+      std::min<std::int64_t>(train.at("batch_size").get<std::int64_t>(), train_samples);
   return train.at("epochs").get<std::int64_t>() * ((train_samples + batch - 1) / batch);
 }
 
@@ -92,16 +94,18 @@ std::int64_t record_interval(const Json& train, std::int64_t steps) {
 }
 
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data, const Json& train,
-                   const Seeds& seeds, const TrainCallbacks& callbacks) {
+TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
+                   const Json& train, const Seeds& seeds, const TrainCallbacks& callbacks) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetweenReports{100};
   const std::int64_t steps = total_steps(train, data.rows);
   const std::int64_t interval = record_interval(train, steps);
-  Batches<Real> batches(data, model.input_dim(), model.output_dim(), train.at("batch_size").get<int>(), seeds);
+  Batches<Real> batches(data, model.input_dim(), model.output_dim(), train.at("batch_size").get<int>(),
+                        seeds);
   std::vector<TrainedGroup<Real>> groups = trained_groups(model, train);
   const auto finite = [&] {
-    return std::all_of(model.parameters().begin(), model.parameters().end(), [](Real w) { return std::isfinite(w); });
+    return std::all_of(model.parameters().begin(), model.parameters().end(),
+                       [](Real w) { return std::isfinite(w); });
   };
 
   callbacks.record(0);

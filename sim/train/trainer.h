@@ -39,11 +39,11 @@ std::int64_t total_steps(const Json& train, int train_samples);
 /// Steps between records: `record_every`, or a tenth of the run.
 std::int64_t record_interval(const Json& train, std::int64_t steps);
 
-/// Trains `model` in place by a resolved `train` object. Each epoch visits every row once in a new random order (the
-/// last batch may be smaller). Ends as `diverged` at the first batch loss that is not finite, or when a parameter is not
-/// finite at a record.
+/// Trains `model` in place by a resolved `train` object. Each epoch visits every row once in a new random
+/// order (the last batch may be smaller). Ends as `diverged` at the first batch loss that is not finite, or
+/// when a parameter is not finite at a record.
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data, const Json& train,
-                   const Seeds& seeds, const TrainCallbacks& callbacks);
+TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
+                   const Json& train, const Seeds& seeds, const TrainCallbacks& callbacks);
 
 }  // namespace moelab

@@ -19,7 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace moelab::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// 16 lanes at any vector width: a fixed number of vectors, so that the order of sums does not depend on the width.
+/// 16 lanes at any vector width: a fixed number of vectors, so that the order of sums does not depend on the
+/// width.
 template <class T>
 struct Lanes16 {
   static constexpr hn::ScalableTag<T> d{};
@@ -105,8 +106,8 @@ void softmax_rows_of(const T* scores, T* probabilities, int rows, int columns, i
 }
 
 template <class T>
-void softmax_backward_rows_of(const T* probabilities, const T* gradient, T* score_gradient, int rows, int columns,
-                              int stride) {
+void softmax_backward_rows_of(const T* probabilities, const T* gradient, T* score_gradient, int rows,
+                              int columns, int stride) {
   using L = Lanes16<T>;
   const int end = padded(columns);
   for (int row = 0; row < rows; ++row) {
@@ -191,27 +192,33 @@ void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HW
 }
 
 // One plain function per number type: what the dispatch tables hold.
-#define MOELAB_FOR_REAL(T, name)                                                                                  \
-  void softmax_rows_##name(const T* scores, T* probabilities, int rows, int columns, int stride) {               \
-    softmax_rows_of<T>(scores, probabilities, rows, columns, stride);                                             \
-  }                                                                                                               \
-  void softmax_backward_rows_##name(const T* probabilities, const T* gradient, T* score_gradient, int rows,      \
-                                    int columns, int stride) {                                                    \
-    softmax_backward_rows_of<T>(probabilities, gradient, score_gradient, rows, columns, stride);                  \
-  }                                                                                                               \
-  void sum_rows_##name(const T* a, int rows, int columns, std::ptrdiff_t stride, T* sums) {                      \
-    sum_rows_of<T>(a, rows, columns, stride, sums);                                                               \
-  }                                                                                                               \
-  void add_scaled_##name(T scale, const T* x, T* y, int count) { add_scaled_of<T>(scale, x, y, count); }         \
-  T dot_##name(const T* x, const T* y, int count) { return dot_lanes<T>(x, y, count); }                          \
-  void scale_into_##name(T scale, const T* x, T* y, int count) { scale_into_of<T>(scale, x, y, count); }         \
-  void sgd_step_##name(const SgdStep<T>& step, const T* gradient, T* velocity, T* parameters,                    \
-                       std::size_t count) {                                                                       \
-    sgd_step_of<T>(step, gradient, velocity, parameters, count);                                                  \
-  }                                                                                                               \
-  void adam_step_##name(const AdamStep<T>& step, const T* gradient, T* first, T* second, T* parameters,          \
-                        std::size_t count) {                                                                      \
-    adam_step_of<T>(step, gradient, first, second, parameters, count);                                            \
+#define MOELAB_FOR_REAL(T, name)                                                                            \
+  void softmax_rows_##name(const T* scores, T* probabilities, int rows, int columns, int stride) {          \
+    softmax_rows_of<T>(scores, probabilities, rows, columns, stride);                                       \
+  }                                                                                                         \
+  void softmax_backward_rows_##name(const T* probabilities, const T* gradient, T* score_gradient, int rows, \
+                                    int columns, int stride) {                                              \
+    softmax_backward_rows_of<T>(probabilities, gradient, score_gradient, rows, columns, stride);            \
+  }                                                                                                         \
+  void sum_rows_##name(const T* a, int rows, int columns, std::ptrdiff_t stride, T* sums) {                 \
+    sum_rows_of<T>(a, rows, columns, stride, sums);                                                         \
+  }                                                                                                         \
+  void add_scaled_##name(T scale, const T* x, T* y, int count) {                                            \
+    add_scaled_of<T>(scale, x, y, count);                                                                   \
+  }                                                                                                         \
+  T dot_##name(const T* x, const T* y, int count) {                                                         \
+    return dot_lanes<T>(x, y, count);                                                                       \
+  }                                                                                                         \
+  void scale_into_##name(T scale, const T* x, T* y, int count) {                                            \
+    scale_into_of<T>(scale, x, y, count);                                                                   \
+  }                                                                                                         \
+  void sgd_step_##name(const SgdStep<T>& step, const T* gradient, T* velocity, T* parameters,               \
+                       std::size_t count) {                                                                 \
+    sgd_step_of<T>(step, gradient, velocity, parameters, count);                                            \
+  }                                                                                                         \
+  void adam_step_##name(const AdamStep<T>& step, const T* gradient, T* first, T* second, T* parameters,     \
+                        std::size_t count) {                                                                \
+    adam_step_of<T>(step, gradient, first, second, parameters, count);                                      \
   }
 MOELAB_FOR_REAL(float, float)
 MOELAB_FOR_REAL(double, double)

@@ -18,8 +18,8 @@
 namespace moelab::kernels {
 namespace {
 
-#define MOELAB_EXPORT(name)     \
-  HWY_EXPORT(name##_float);     \
+#define MOELAB_EXPORT(name) \
+  HWY_EXPORT(name##_float); \
   HWY_EXPORT(name##_double)
 MOELAB_EXPORT(multiply);
 MOELAB_EXPORT(softmax_rows);
@@ -67,8 +67,12 @@ void limit_vector_level(const std::string& name) {
   throw UserError("vector level", unknown_name("vector level", name, names));
 }
 
-void multiply(const Product<float>& product) { HWY_DYNAMIC_DISPATCH(multiply_float)(product); }
-void multiply(const Product<double>& product) { HWY_DYNAMIC_DISPATCH(multiply_double)(product); }
+void multiply(const Product<float>& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_float)(product);
+}
+void multiply(const Product<double>& product) {
+  HWY_DYNAMIC_DISPATCH(multiply_double)(product);
+}
 
 void softmax_rows(const float* scores, float* probabilities, int rows, int columns, int stride) {
   HWY_DYNAMIC_DISPATCH(softmax_rows_float)(scores, probabilities, rows, columns, stride);
@@ -82,8 +86,8 @@ void softmax_backward_rows(const float* probabilities, const float* gradient, fl
   HWY_DYNAMIC_DISPATCH(softmax_backward_rows_float)
   (probabilities, gradient, score_gradient, rows, columns, stride);
 }
-void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient, int rows,
-                           int columns, int stride) {
+void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient,
+                           int rows, int columns, int stride) {
   HWY_DYNAMIC_DISPATCH(softmax_backward_rows_double)
   (probabilities, gradient, score_gradient, rows, columns, stride);
 }
@@ -102,8 +106,12 @@ void add_scaled(double scale, const double* x, double* y, int count) {
   HWY_DYNAMIC_DISPATCH(add_scaled_double)(scale, x, y, count);
 }
 
-float dot(const float* x, const float* y, int count) { return HWY_DYNAMIC_DISPATCH(dot_float)(x, y, count); }
-double dot(const double* x, const double* y, int count) { return HWY_DYNAMIC_DISPATCH(dot_double)(x, y, count); }
+float dot(const float* x, const float* y, int count) {
+  return HWY_DYNAMIC_DISPATCH(dot_float)(x, y, count);
+}
+double dot(const double* x, const double* y, int count) {
+  return HWY_DYNAMIC_DISPATCH(dot_double)(x, y, count);
+}
 
 void scale_into(float scale, const float* x, float* y, int count) {
   HWY_DYNAMIC_DISPATCH(scale_into_float)(scale, x, y, count);
@@ -121,8 +129,8 @@ void sgd_step(const SgdStep<double>& step, const double* gradient, double* veloc
   HWY_DYNAMIC_DISPATCH(sgd_step_double)(step, gradient, velocity, parameters, count);
 }
 
-void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second, float* parameters,
-               std::size_t count) {
+void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second,
+               float* parameters, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(adam_step_float)(step, gradient, first, second, parameters, count);
 }
 void adam_step(const AdamStep<double>& step, const double* gradient, double* first, double* second,

@@ -2,9 +2,9 @@
 
 /// The inner loops of training, compiled for several vector widths and chosen at run time.
 ///
-/// Every output has one accumulator, summed in a fixed order with fused multiply-add; sums over a row run in 16
-/// lanes that are added in a fixed tree. So AVX2 and AVX-512 give the same bits; SSE, which cannot fuse, differs
-/// in the last places.
+/// Every output has one accumulator, summed in a fixed order with fused multiply-add; sums over a row run in
+/// 16 lanes that are added in a fixed tree. So AVX2 and AVX-512 give the same bits; SSE, which cannot fuse,
+/// differs in the last places.
 ///
 /// Rows of matrices that are written or read as vectors are padded to a multiple of kPadding entries. Padding
 /// holds zeros where it enters a sum and is never read as a result.
@@ -15,12 +15,15 @@
 namespace moelab::kernels {
 
 constexpr int kPadding = 16;
-constexpr int padded(int columns) { return (columns + kPadding - 1) / kPadding * kPadding; }
+constexpr int padded(int columns) {
+  return (columns + kPadding - 1) / kPadding * kPadding;
+}
 
 /// "sse", "avx2" or "avx512": what this processor runs.
 std::string vector_level_name();
 
-/// Allows only levels up to `name` from now on (for tests; also MOELAB_VECTOR_LEVEL). Throws UserError when unknown.
+/// Allows only levels up to `name` from now on (for tests; also MOELAB_VECTOR_LEVEL). Throws UserError when
+/// unknown.
 void limit_vector_level(const std::string& name);
 
 /// What a product starts from and what is done to it at the end.
@@ -58,8 +61,8 @@ void softmax_rows(const double* scores, double* probabilities, int rows, int col
 /// score_gradient[i] = r_i ∘ (g_i − Σ_e r_ie g_ie): the softmax's transposed Jacobian. In place is allowed.
 void softmax_backward_rows(const float* probabilities, const float* gradient, float* score_gradient, int rows,
                            int columns, int stride);
-void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient, int rows,
-                           int columns, int stride);
+void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient,
+                           int rows, int columns, int stride);
 
 /// sums[j] = Σ_i a[i, j] for j < padded(columns), rows in order.
 void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums);
@@ -77,7 +80,8 @@ double dot(const double* x, const double* y, int count);
 void scale_into(float scale, const float* x, float* y, int count);
 void scale_into(double scale, const double* x, double* y, int count);
 
-/// Stochastic gradient descent with momentum, v ← μ v + g + λ w, w ← w − η v (PyTorch's SGD without dampening).
+/// Stochastic gradient descent with momentum, v ← μ v + g + λ w, w ← w − η v (PyTorch's SGD without
+/// dampening).
 template <class Real>
 struct SgdStep {
   Real learning_rate = 0, momentum = 0, weight_decay = 0;
@@ -94,11 +98,11 @@ template <class Real>
 struct AdamStep {
   Real learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   bool decoupled = false;
-  Real step_size = 0;             ///< η / (1 − β1^t)
-  Real second_moment_scale = 0;   ///< 1 / √(1 − β2^t)
+  Real step_size = 0;            ///< η / (1 − β1^t)
+  Real second_moment_scale = 0;  ///< 1 / √(1 − β2^t)
 };
-void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second, float* parameters,
-               std::size_t count);
+void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second,
+               float* parameters, std::size_t count);
 void adam_step(const AdamStep<double>& step, const double* gradient, double* first, double* second,
                double* parameters, std::size_t count);
 

@@ -1,7 +1,7 @@
 // The matrix product, compiled once per vector level.
 //
-// A block of kRows × kVectors accumulators stays in registers while p runs from 0 to k, so every output is one
-// chain of multiply-adds in the order of p, whatever the width: the blocking cannot be seen in the bits.
+// A block of kRows × kVectors accumulators stays in registers while p runs from 0 to k, so every output is
+// one chain of multiply-adds in the order of p, whatever the width: the blocking cannot be seen in the bits.
 
 #if defined(MOELAB_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MOELAB_PRODUCT_INL_H_
@@ -100,7 +100,8 @@ void panel(const Product<T>& product, const T* b, std::ptrdiff_t b_row, int colu
   if (product.m - row == 1) block<T, 1, kVectors>(product, b, b_row, row, column);
 }
 
-/// Copies B^T into a panel (k, columns): panel[p, j] = b[(column + j) · b_row + p], zero for columns beyond n.
+/// Copies B^T into a panel (k, columns): panel[p, j] = b[(column + j) · b_row + p], zero for columns beyond
+/// n.
 template <class T>
 void pack_transposed(const Product<T>& product, int column, int columns, T* HWY_RESTRICT panel_values) {
   const int valid = HWY_MIN(columns, product.n - column);
@@ -120,7 +121,8 @@ void pack_transposed(const Product<T>& product, int column, int columns, T* HWY_
       }
     }
     for (; j < columns; ++j) {
-      for (int q = 0; q < kTile; ++q) target[q * columns + j] = j < valid ? source[j * product.b_row + p + q] : T(0);
+      for (int q = 0; q < kTile; ++q)
+        target[q * columns + j] = j < valid ? source[j * product.b_row + p + q] : T(0);
     }
   }
   for (; p < product.k; ++p) {
@@ -164,8 +166,12 @@ void multiply_of(const Product<T>& product) {
   }
 }
 
-void multiply_float(const Product<float>& product) { multiply_of<float>(product); }
-void multiply_double(const Product<double>& product) { multiply_of<double>(product); }
+void multiply_float(const Product<float>& product) {
+  multiply_of<float>(product);
+}
+void multiply_double(const Product<double>& product) {
+  multiply_of<double>(product);
+}
 
 }  // namespace moelab::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

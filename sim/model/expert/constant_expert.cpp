@@ -7,13 +7,16 @@
 namespace moelab {
 namespace {
 
-/// U is (E, padded(o)), and the whole bank is one product: f = gates · U. Gates of inactive pairs are zero, so the
-/// list of active pairs is not needed; a product over all E is cheaper than gathering rows of width o.
+/// U is (E, padded(o)), and the whole bank is one product: f = gates · U. Gates of inactive pairs are zero,
+/// so the list of active pairs is not needed; a product over all E is cheaper than gathering rows of width o.
 template <class Real>
 class ConstantBank final : public ExpertBank<Real> {
  public:
   ConstantBank(double init_scale, int output_dim, int experts)
-      : init_scale_(init_scale), output_dim_(output_dim), experts_(experts), stride_(kernels::padded(output_dim)) {}
+      : init_scale_(init_scale),
+        output_dim_(output_dim),
+        experts_(experts),
+        stride_(kernels::padded(output_dim)) {}
 
   std::size_t parameters_per_expert() const override { return static_cast<std::size_t>(output_dim_); }
   std::size_t block_size() const override {

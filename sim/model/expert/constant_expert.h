@@ -8,6 +8,7 @@ namespace moelab {
 Kind constant_expert_kind();
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_constant_bank(const Json& spec, int input_dim, int output_dim, int experts);
+std::unique_ptr<ExpertBank<Real>> make_constant_bank(const Json& spec, int input_dim, int output_dim,
+                                                     int experts);
 
 }  // namespace moelab

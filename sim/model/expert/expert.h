@@ -26,8 +26,8 @@ class ExpertBank {
   /// outputs (n, padded(o)) ← f(x), for x (n, d). `keep` keeps what backward needs.
   virtual void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
                        bool keep) = 0;
-  /// From ∂L/∂f (n, padded(o), padding zero): ∂L/∂parameters (overwritten), and ∂L/∂gates (n, padded(E)) at the
-  /// active pairs. For the batch and routing of the last forward pass that kept.
+  /// From ∂L/∂f (n, padded(o), padding zero): ∂L/∂parameters (overwritten), and ∂L/∂gates (n, padded(E)) at
+  /// the active pairs. For the batch and routing of the last forward pass that kept.
   virtual void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
                         const Real* output_gradient, Real* gradient, Real* gate_gradient) = 0;
   /// Arrays for saving, experts first: expert_weight_1 (E, out, in), …
@@ -39,7 +39,8 @@ std::vector<Kind> expert_kinds();
 
 /// A bank of `experts` networks R^input_dim → R^output_dim, from a resolved `model.expert` object.
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_expert_bank(const Json& spec, int input_dim, int output_dim, int experts);
+std::unique_ptr<ExpertBank<Real>> make_expert_bank(const Json& spec, int input_dim, int output_dim,
+                                                   int experts);
 
 /// Weight matrices on the way from x to the output of one expert (a constant counts as one).
 int expert_depth(const Json& spec);

@@ -1,6 +1,7 @@
 #include "sim/base/error.h"
 #include "sim/model/expert/constant_expert.h"
 #include "sim/model/expert/expert.h"
+#include "sim/model/expert/linear_expert.h"
 #include "sim/model/expert/mlp_expert.h"
 
 namespace moelab {
@@ -16,7 +17,7 @@ struct Entry {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table = {
       {constant_expert_kind(), make_constant_bank<float>, make_constant_bank<double>},
-      {linear_expert_kind(), make_mlp_bank<float>, make_mlp_bank<double>},
+      {linear_expert_kind(), make_linear_bank<float>, make_linear_bank<double>},
       {mlp_expert_kind(), make_mlp_bank<float>, make_mlp_bank<double>},
   };
   return table;
@@ -39,7 +40,9 @@ std::vector<Kind> expert_kinds() {
   return kinds;
 }
 
-int expert_depth(const Json& spec) { return spec.value("depth", 1); }
+int expert_depth(const Json& spec) {
+  return spec.value("depth", 1);
+}
 
 template <>
 std::unique_ptr<ExpertBank<float>> make_expert_bank<float>(const Json& spec, int input_dim, int output_dim,

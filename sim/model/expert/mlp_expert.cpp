@@ -8,7 +8,9 @@
 namespace moelab {
 namespace {
 
-std::size_t size(int value) { return static_cast<std::size_t>(value); }
+std::size_t size(int value) {
+  return static_cast<std::size_t>(value);
+}
 
 std::vector<int> layer_widths(const Json& spec, int input_dim, int output_dim) {
   std::vector<int> widths(size(expert_depth(spec)) + 1, spec.value("width", 1));
@@ -17,8 +19,8 @@ std::vector<int> layer_widths(const Json& spec, int input_dim, int output_dim) {
   return widths;
 }
 
-/// Experts one after another, each on its own active rows: rows are gathered, pass the network as one block, and are
-/// added to the outputs with their gates. The cost follows the number of active pairs.
+/// Experts one after another, each on its own active rows: rows are gathered, pass the network as one block,
+/// and are added to the outputs with their gates. The cost follows the number of active pairs.
 template <class Real>
 class MlpBank final : public ExpertBank<Real> {
  public:
@@ -44,8 +46,10 @@ class MlpBank final : public ExpertBank<Real> {
                bool keep) override {
     std::fill(outputs, outputs + size(routing.rows) * size(stride_), Real(0));
     const std::size_t pairs = first_pair(routing, experts_);
-    reserve_entries(activations_, keep ? mlp_.activation_size(1) * pairs : mlp_.activation_size(routing.rows));
-    if (!routing.every_pair) reserve_entries(gathered_, size(input_dim_) * (keep ? pairs : size(routing.rows)));
+    reserve_entries(activations_,
+                    keep ? mlp_.activation_size(1) * pairs : mlp_.activation_size(routing.rows));
+    if (!routing.every_pair)
+      reserve_entries(gathered_, size(input_dim_) * (keep ? pairs : size(routing.rows)));
     for (int e = 0; e < experts_; ++e) {
       const int rows = routing.pairs_of(e);
       if (rows == 0) continue;
@@ -54,13 +58,13 @@ class MlpBank final : public ExpertBank<Real> {
       if (!routing.every_pair) {
         Real* block = gathered_.data() + start * size(input_dim_);
         for (int i = 0; i < rows; ++i) {
-          std::copy_n(x + size(row_of(routing, e, i)) * size(input_dim_), input_dim_, block + size(i * input_dim_));
+          std::copy_n(x + size(row_of(routing, e, i)) * size(input_dim_), input_dim_,
+                      block + size(i * input_dim_));
         }
         input = block;
       }
-      const Real* output =
-          mlp_.forward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(),
-                       activations_.data() + start * mlp_.activation_size(1));
+      const Real* output = mlp_.forward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(),
+                                        activations_.data() + start * mlp_.activation_size(1));
       for (int i = 0; i < rows; ++i) {
         const int row = row_of(routing, e, i);
         kernels::add_scaled(gate_of(routing, row, e), output + size(i) * size(stride_),
@@ -69,8 +73,8 @@ class MlpBank final : public ExpertBank<Real> {
     }
   }
 
-  void backward(const Real* x, const Routing<Real>& routing, const Real* parameters, const Real* output_gradient,
-                Real* gradient, Real* gate_gradient) override {
+  void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
+                const Real* output_gradient, Real* gradient, Real* gate_gradient) override {
     reserve_entries(scratch_, mlp_.scratch_size(routing.rows));
     reserve_entries(delta_, size(routing.rows) * size(stride_));
     for (int e = 0; e < experts_; ++e) {
@@ -90,11 +94,12 @@ class MlpBank final : public ExpertBank<Real> {
         const Real* upstream = output_gradient + size(row) * size(stride_);
         gate_gradient[size(row) * size(routing.stride) + size(e)] =
             kernels::dot(output + size(i) * size(stride_), upstream, stride_);
-        kernels::scale_into(gate_of(routing, row, e), upstream, delta_.data() + size(i) * size(stride_), stride_);
+        kernels::scale_into(gate_of(routing, row, e), upstream, delta_.data() + size(i) * size(stride_),
+                            stride_);
       }
       const Real* input = routing.every_pair ? x : gathered_.data() + start * size(input_dim_);
-      mlp_.backward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(), activations, delta_.data(),
-                    expert_gradient, scratch_.data());
+      mlp_.backward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(), activations,
+                    delta_.data(), expert_gradient, scratch_.data());
     }
   }
 
@@ -118,9 +123,10 @@ class MlpBank final : public ExpertBank<Real> {
   int input_dim_;
   int experts_;
   int stride_;
-  std::vector<bool> gradient_is_zero_;  // spares inactive experts the refill of a gradient that is zero already
-  AlignedVector<Real> activations_;     // of all pairs, by expert
-  AlignedVector<Real> gathered_;        // inputs of all pairs, by expert
+  std::vector<bool>
+      gradient_is_zero_;             // spares inactive experts the refill of a gradient that is zero already
+  AlignedVector<Real> activations_;  // of all pairs, by expert
+  AlignedVector<Real> gathered_;     // inputs of all pairs, by expert
   AlignedVector<Real> delta_;
   AlignedVector<Real> scratch_;
 };
@@ -132,18 +138,13 @@ Kind mlp_expert_kind() {
           "expert_e(x) = MLP_e(x), ReLU, biases (Dikkala et al. 2023, 3.1)",
           {{"depth", Shape::count(1, 64), "weight matrices", 3},
            {"width", Shape::count(1, 1e6), "hidden units per layer", 96},
-           {"init_scale", Shape::real_at_least(0), "weights start N(0, init_scale² · 2 / in), the last N(0, … 1 / in)",
-            1.0}}};
-}
-
-Kind linear_expert_kind() {
-  return {"linear",
-          "expert_e(x) = A_e x + b_e",
-          {{"init_scale", Shape::real_at_least(0), "entries of A_e start N(0, init_scale² / d)", 1.0}}};
+           {"init_scale", Shape::real_at_least(0),
+            "weights start N(0, init_scale² · 2 / in), the last N(0, … 1 / in)", 1.0}}};
 }
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_mlp_bank(const Json& spec, int input_dim, int output_dim, int experts) {
+std::unique_ptr<ExpertBank<Real>> make_mlp_bank(const Json& spec, int input_dim, int output_dim,
+                                                int experts) {
   return std::make_unique<MlpBank<Real>>(spec, input_dim, output_dim, experts);
 }
 

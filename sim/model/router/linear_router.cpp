@@ -13,7 +13,10 @@ template <class Real>
 class LinearRouter final : public Router<Real> {
  public:
   LinearRouter(double init_scale, int input_dim, int experts)
-      : init_scale_(init_scale), input_dim_(input_dim), experts_(experts), stride_(kernels::padded(experts)) {}
+      : init_scale_(init_scale),
+        input_dim_(input_dim),
+        experts_(experts),
+        stride_(kernels::padded(experts)) {}
 
   std::size_t parameter_count() const override {
     return static_cast<std::size_t>(input_dim_) * static_cast<std::size_t>(experts_);
@@ -28,7 +31,8 @@ class LinearRouter final : public Router<Real> {
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
       for (int j = 0; j < input_dim_; ++j) {
-        parameters[static_cast<std::ptrdiff_t>(j) * stride_ + e] = static_cast<Real>(deviation * draw_normal(engine));
+        parameters[static_cast<std::ptrdiff_t>(j) * stride_ + e] =
+            static_cast<Real>(deviation * draw_normal(engine));
       }
     }
   }

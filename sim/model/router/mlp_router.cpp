@@ -10,7 +10,8 @@ namespace moelab {
 namespace {
 
 std::vector<int> layer_widths(const Json& spec, int input_dim, int experts) {
-  std::vector<int> widths(static_cast<std::size_t>(spec.at("depth").get<int>()) + 1, spec.at("width").get<int>());
+  std::vector<int> widths(static_cast<std::size_t>(spec.at("depth").get<int>()) + 1,
+                          spec.at("width").get<int>());
   widths.front() = input_dim;
   widths.back() = experts;
   return widths;
@@ -40,7 +41,8 @@ class MlpRouter final : public Router<Real> {
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
       for (int j = 0; j < inputs; ++j) {
-        weight[static_cast<std::ptrdiff_t>(j) * stride + e] = static_cast<Real>(deviation * draw_normal(engine));
+        weight[static_cast<std::ptrdiff_t>(j) * stride + e] =
+            static_cast<Real>(deviation * draw_normal(engine));
       }
     }
   }
@@ -54,8 +56,8 @@ class MlpRouter final : public Router<Real> {
   void backward(const RouterContext<Real>& context, const Real* parameters, const Real* score_gradient,
                 Real* gradient) override {
     reserve_entries(scratch_, mlp_.scratch_size(context.rows));
-    mlp_.backward(context.x, input_dim_, context.rows, parameters, activations_.data(), score_gradient, gradient,
-                  scratch_.data());
+    mlp_.backward(context.x, input_dim_, context.rows, parameters, activations_.data(), score_gradient,
+                  gradient, scratch_.data());
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {

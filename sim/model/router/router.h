@@ -32,9 +32,10 @@ class Router {
   /// scores (n, padded(E)) ← γ(x).
   virtual void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) = 0;
   /// gradient ← (∂γ/∂parameters)^T score_gradient (overwritten), for the batch of the last forward pass.
-  virtual void backward(const RouterContext<Real>& context, const Real* parameters, const Real* score_gradient,
-                        Real* gradient) = 0;
-  /// Arrays for saving. One named "router_weight" (E, d) holds the rows that meet the input, where γ is linear in x.
+  virtual void backward(const RouterContext<Real>& context, const Real* parameters,
+                        const Real* score_gradient, Real* gradient) = 0;
+  /// Arrays for saving. One named "router_weight" (E, d) holds the rows that meet the input, where γ is
+  /// linear in x.
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
 };
 

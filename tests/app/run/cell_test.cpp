@@ -55,7 +55,8 @@ bool same_bits(const CellResult& left, const CellResult& right) {
     const SavedArray &a = left.arrays[i], &b = right.arrays[i];
     same = a.name == b.name && a.shape == b.shape && a.labels == b.labels &&
            a.values.size() == b.values.size() &&
-           std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(double)) == 0;
+           (a.values.empty() ||
+            std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(double)) == 0);
   }
   return same;
 }

@@ -38,18 +38,25 @@ std::vector<double> routed(Model<double>& model, const std::vector<double>& x) {
   return probabilities;
 }
 
-/// f_e(x) (n, o) of every expert, by a mixture of that expert alone: expert e's block of the parameters in a
-/// one-expert model.
-std::vector<std::vector<double>> outputs_of_experts(Model<double>& model, Json spec,
+/// f_e(x) (n, o) of every expert, by a mixture of that expert alone: expert e's parameters, found through
+/// the saved arrays, in a one-expert model.
+std::vector<std::vector<double>> outputs_of_experts(Model<double>& model, const Json& full_spec,
                                                     const std::vector<double>& x) {
+  Json spec = full_spec;
   spec["experts"] = 1;
   Model<double> single = started(spec);
-  const ParameterGroup all = model.expert_group(), one = single.expert_group();
-  REQUIRE(all.end - all.begin == kExperts * (one.end - one.begin));
+  const ArrayPlaces all = array_places(full_spec, kInputs, kOutputs),
+                    one = array_places(spec, kInputs, kOutputs);
   std::vector<std::vector<double>> outputs;
   for (std::size_t e = 0; e < kExperts; ++e) {
-    std::copy_n(model.parameters().data() + all.begin + e * (one.end - one.begin), one.end - one.begin,
-                single.parameters().data() + one.begin);
+    for (std::size_t a = 0; a < all.size(); ++a) {
+      if (!all[a].first.starts_with("expert")) continue;
+      const std::vector<std::size_t>&from = all[a].second, &to = one[a].second;
+      REQUIRE(from.size() == kExperts * to.size());
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        single.parameters()[to[i]] = model.parameters()[from[e * to.size() + i]];
+      }
+    }
     outputs.push_back(predicted(single, x, kSoft));
   }
   return outputs;
