@@ -247,12 +247,15 @@ int run_program(int count, char** arguments) {
   std::string name, folder;
   double seconds = 2;
   WorkloadSizes sizes;
-  program.add_option("workload", name, "A, B, C, C_frozen, D, F or S")->required();
+  std::vector<std::string> names = workload_names();
+  names.push_back("F");
+  program.add_option("workload", name, "what is measured")->required()->check(CLI::IsMember(names));
   program.add_option("--seconds", seconds, "length of the measurement")->check(CLI::PositiveNumber);
-  program.add_option("--experts", sizes.experts, "experts E, instead of the workload's own");
-  program.add_option("--dim", sizes.dim, "input width d");
-  program.add_option("--batch", sizes.batch, "rows of a batch");
-  program.add_option("--samples", sizes.samples, "rows of the training set");
+  program.add_option("--experts", sizes.experts, "experts E, instead of the workload's own")
+      ->check(CLI::PositiveNumber);
+  program.add_option("--dim", sizes.dim, "input width d")->check(CLI::PositiveNumber);
+  program.add_option("--batch", sizes.batch, "rows of a batch")->check(CLI::PositiveNumber);
+  program.add_option("--samples", sizes.samples, "rows of the training set")->check(CLI::PositiveNumber);
   program.add_option("--save", folder, "only write the data and the starting weights here, for the peers");
   CLI11_PARSE(program, count, arguments);
   if (name == "F") {

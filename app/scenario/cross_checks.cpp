@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "sim/data/problem.h"
 
 namespace moelab {
 namespace {
@@ -74,6 +75,18 @@ void check_config(const Json& config) {
   check_weights(config.at("data"));
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
+}
+
+void check_separation(const Scenario& scenario) {
+  std::set<std::string> drawn;
+  for (const Cell& cell : scenario.cells) {
+    Json data = cell.config.at("data");
+    if (!data.contains("separation")) continue;
+    // Sample counts do not enter the means: one draw serves the whole sweep over them.
+    data["train_samples"] = data["test_samples"] = 1;
+    if (!drawn.insert(canonical_text(data) + std::to_string(cell.seed)).second) continue;
+    draw_problem(data, {cell.config.at("seed").at("root"), cell.config.at("seed").at("index")});
+  }
 }
 
 }  // namespace moelab

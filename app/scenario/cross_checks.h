@@ -22,4 +22,8 @@ void check_claims(const Scenario& scenario);
 /// The figures: x, series and `where` are swept and single out one value per seed; metrics and arms exist.
 void check_figures(const Scenario& scenario);
 
+/// Draws the means of every cell that requires a separation. Throws UserError at "data.separation" where no
+/// place is found, before anything runs.
+void check_separation(const Scenario& scenario);
+
 }  // namespace moelab

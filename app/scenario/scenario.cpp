@@ -199,6 +199,7 @@ void expand(const Json& document, Scenario& scenario) {
   scenario.figures = resolved.at("figures");
   check_claims(scenario);
   check_figures(scenario);
+  check_separation(scenario);
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ void Model<Real>::forward(const Real* x, int rows, const Gating& gating, bool ke
     std::fill_n(scores_.begin(), entries(rows, stride), Real(0));
   }
   gate(gating, scores_.data(), rows, experts_, state_);
+  if (before_experts_) before_experts_(state_.routing);
   experts_bank_->forward(x, state_.routing, parameters_.data() + router_size_, outputs_.data(), keep);
 }
 

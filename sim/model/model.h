@@ -3,6 +3,7 @@
 /// A model: router, gating and experts of a mixture, or one dense network.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -39,6 +40,14 @@ class Model {
   std::size_t parameters_per_expert() const { return experts_bank_->parameters_per_expert(); }
   const Gating& train_gating() const { return train_gating_; }
   const Gating& eval_gating() const { return eval_gating_; }
+
+  /// Entries of one expert's block, 0 where the experts are interleaved; see ExpertBank.
+  std::size_t expert_block_size() const { return experts_bank_->expert_block_size(); }
+  /// The routing of the last batch.
+  const Routing<Real>& routing() const { return state_.routing; }
+  /// Called in every forward pass between gating and experts: the last moment to bring the parameters of the
+  /// active experts up to date, where a trainer defers updates.
+  void before_experts(std::function<void(const Routing<Real>&)> hook) { before_experts_ = std::move(hook); }
 
   /// One flat buffer: [router | experts].
   AlignedVector<Real>& parameters() { return parameters_; }
@@ -82,6 +91,7 @@ class Model {
   AlignedVector<Real> output_gradient_;
   AlignedVector<Real> gate_gradient_;
   GatingState<Real> state_;
+  std::function<void(const Routing<Real>&)> before_experts_;
 };
 
 /// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 
 #include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
@@ -15,12 +16,25 @@ class Sgd final : public Optimizer<Real> {
   Sgd(double momentum, std::size_t count) : momentum_(momentum), velocity_(count) {}
 
   void step(double learning_rate, double weight_decay, const Real* gradient, Real* parameters) override {
-    const kernels::SgdStep<Real> step{static_cast<Real>(learning_rate), static_cast<Real>(momentum_),
-                                      static_cast<Real>(weight_decay)};
-    kernels::sgd_step(step, gradient, velocity_.data(), parameters, velocity_.size());
+    step_part(learning_rate, weight_decay, gradient, parameters, 0, velocity_.size());
+  }
+  bool can_defer() const override { return true; }
+  void step_part(double learning_rate, double weight_decay, const Real* gradient, Real* parameters,
+                 std::size_t begin, std::size_t count) override {
+    kernels::sgd_step(rule(learning_rate, weight_decay), gradient + begin, velocity_.data() + begin,
+                      parameters + begin, count);
+  }
+  void idle_steps(const Real* rates, int steps, double weight_decay, Real* parameters, std::size_t begin,
+                  std::size_t count) override {
+    kernels::sgd_idle_steps(rule(0, weight_decay), rates, steps, velocity_.data() + begin, parameters + begin,
+                            count);
   }
 
  private:
+  kernels::SgdStep<Real> rule(double learning_rate, double weight_decay) const {
+    return {static_cast<Real>(learning_rate), static_cast<Real>(momentum_), static_cast<Real>(weight_decay)};
+  }
+
   double momentum_;
   AlignedVector<Real> velocity_;
 };
@@ -109,6 +123,19 @@ double schedule_factor(const Json& spec, std::int64_t step, std::int64_t total) 
   }
   return 1.0;
 }
+
+template <class Real>
+void Optimizer<Real>::step_part(double, double, const Real*, Real*, std::size_t, std::size_t) {
+  throw std::logic_error("this optimizer cannot defer");
+}
+
+template <class Real>
+void Optimizer<Real>::idle_steps(const Real*, int, double, Real*, std::size_t, std::size_t) {
+  throw std::logic_error("this optimizer cannot defer");
+}
+
+template class Optimizer<float>;
+template class Optimizer<double>;
 
 template <class Real>
 std::unique_ptr<Optimizer<Real>> make_optimizer(const Json& spec, std::size_t count) {

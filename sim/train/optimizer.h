@@ -21,6 +21,16 @@ class Optimizer {
   /// One update of the group with the given rate and weight decay. Same rules as PyTorch's SGD, Adam and
   /// AdamW.
   virtual void step(double learning_rate, double weight_decay, const Real* gradient, Real* parameters) = 0;
+
+  /// Whether a part of the group may be updated on its own, and its zero-gradient steps later and all at
+  /// once, to the same bits: then step_part and idle_steps may be called in place of step.
+  virtual bool can_defer() const { return false; }
+  /// One update of the entries [begin, begin + count) of the group; pointers are to the group's start.
+  virtual void step_part(double learning_rate, double weight_decay, const Real* gradient, Real* parameters,
+                         std::size_t begin, std::size_t count);
+  /// `steps` updates of those entries with a zero gradient, at rates[0], rates[1], …
+  virtual void idle_steps(const Real* rates, int steps, double weight_decay, Real* parameters,
+                          std::size_t begin, std::size_t count);
 };
 
 /// An optimizer for `count` parameters (a multiple of kernels::kPadding), from a resolved `train.optimizer`

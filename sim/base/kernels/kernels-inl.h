@@ -168,6 +168,40 @@ void sgd_step_of(const SgdStep<T>& step, const T* HWY_RESTRICT gradient, T* HWY_
 }
 
 template <class T>
+void sgd_idle_steps_of(const SgdStep<T>& step, const T* HWY_RESTRICT rates, int steps,
+                       T* HWY_RESTRICT velocity, T* HWY_RESTRICT parameters, std::size_t count) {
+  using L = Lanes16<T>;
+  using V = typename L::V;
+  constexpr int kGroup = kPadding / L::kWidth >= 4 ? kPadding / L::kWidth : 4;  // independent chains
+  const V momentum = hn::Set(L::d, step.momentum);
+  const V decay = hn::Set(L::d, step.weight_decay);
+  const V zero = hn::Zero(L::d);
+  for (std::size_t start = 0; start < count; start += kGroup * L::kWidth) {
+    // The last group may be short: count is a multiple of 16 entries only.
+    const int group =
+        static_cast<int>(HWY_MIN(static_cast<std::size_t>(kGroup), (count - start) / L::kWidth));
+    V v[kGroup], w[kGroup];
+    for (int i = 0; i < kGroup; ++i) {
+      const std::size_t at = start + static_cast<std::size_t>(i < group ? i : 0) * L::kWidth;
+      v[i] = hn::LoadU(L::d, velocity + at);
+      w[i] = hn::LoadU(L::d, parameters + at);
+    }
+    for (int s = 0; s < steps; ++s) {
+      const V rate = hn::Set(L::d, -rates[s]);
+      for (int i = 0; i < kGroup; ++i) {
+        v[i] = hn::MulAdd(momentum, v[i], hn::MulAdd(decay, w[i], zero));
+        w[i] = hn::MulAdd(rate, v[i], w[i]);
+      }
+    }
+    for (int i = 0; i < group; ++i) {
+      const std::size_t at = start + static_cast<std::size_t>(i) * L::kWidth;
+      hn::StoreU(v[i], L::d, velocity + at);
+      hn::StoreU(w[i], L::d, parameters + at);
+    }
+  }
+}
+
+template <class T>
 void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HWY_RESTRICT first,
                   T* HWY_RESTRICT second, T* HWY_RESTRICT parameters, std::size_t count) {
   using L = Lanes16<T>;
@@ -215,6 +249,10 @@ void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HW
   void sgd_step_##name(const SgdStep<T>& step, const T* gradient, T* velocity, T* parameters,               \
                        std::size_t count) {                                                                 \
     sgd_step_of<T>(step, gradient, velocity, parameters, count);                                            \
+  }                                                                                                         \
+  void sgd_idle_steps_##name(const SgdStep<T>& step, const T* rates, int steps, T* velocity, T* parameters, \
+                             std::size_t count) {                                                           \
+    sgd_idle_steps_of<T>(step, rates, steps, velocity, parameters, count);                                  \
   }                                                                                                         \
   void adam_step_##name(const AdamStep<T>& step, const T* gradient, T* first, T* second, T* parameters,     \
                         std::size_t count) {                                                                \

@@ -29,6 +29,7 @@ MOELAB_EXPORT(add_scaled);
 MOELAB_EXPORT(dot);
 MOELAB_EXPORT(scale_into);
 MOELAB_EXPORT(sgd_step);
+MOELAB_EXPORT(sgd_idle_steps);
 MOELAB_EXPORT(adam_step);
 #undef MOELAB_EXPORT
 
@@ -127,6 +128,15 @@ void sgd_step(const SgdStep<float>& step, const float* gradient, float* velocity
 void sgd_step(const SgdStep<double>& step, const double* gradient, double* velocity, double* parameters,
               std::size_t count) {
   HWY_DYNAMIC_DISPATCH(sgd_step_double)(step, gradient, velocity, parameters, count);
+}
+
+void sgd_idle_steps(const SgdStep<float>& step, const float* rates, int steps, float* velocity,
+                    float* parameters, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(sgd_idle_steps_float)(step, rates, steps, velocity, parameters, count);
+}
+void sgd_idle_steps(const SgdStep<double>& step, const double* rates, int steps, double* velocity,
+                    double* parameters, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(sgd_idle_steps_double)(step, rates, steps, velocity, parameters, count);
 }
 
 void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second,

@@ -91,6 +91,13 @@ void sgd_step(const SgdStep<float>& step, const float* gradient, float* velocity
 void sgd_step(const SgdStep<double>& step, const double* gradient, double* velocity, double* parameters,
               std::size_t count);
 
+/// `steps` steps of sgd_step with a zero gradient, rate `rates[i]` in the i-th: the same bits, but v and w
+/// stay in registers from the first step to the last (`step.learning_rate` is not used).
+void sgd_idle_steps(const SgdStep<float>& step, const float* rates, int steps, float* velocity,
+                    float* parameters, std::size_t count);
+void sgd_idle_steps(const SgdStep<double>& step, const double* rates, int steps, double* velocity,
+                    double* parameters, std::size_t count);
+
 /// Adam (Kingma, Ba 2015), or AdamW (Loshchilov, Hutter 2019) when the decay is decoupled:
 /// g ← g + λ w (coupled) or w ← w − η λ w (decoupled); m ← β1 m + (1−β1) g; v ← β2 v + (1−β2) g²;
 /// w ← w − step_size · m / (√v / √(1−β2^t) + ε), with step_size = η / (1−β1^t).

@@ -21,6 +21,9 @@ class ExpertBank {
   virtual std::size_t parameters_per_expert() const = 0;
   /// Entries of the bank's parameter block, padding included; a multiple of kernels::kPadding.
   virtual std::size_t block_size() const = 0;
+  /// Entries of one expert's block where experts lie one after another and one without active pairs has zero
+  /// gradient; 0 where they are interleaved.
+  virtual std::size_t expert_block_size() const { return 0; }
   /// Starting values; expert e's do not depend on E.
   virtual void initialize(const Seeds& seeds, Real* parameters) const = 0;
   /// outputs (n, padded(o)) ← f(x), for x (n, d). `keep` keeps what backward needs.

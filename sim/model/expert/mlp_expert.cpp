@@ -35,6 +35,8 @@ class MlpBank final : public ExpertBank<Real> {
   std::size_t parameters_per_expert() const override { return mlp_.parameter_count(); }
   std::size_t block_size() const override { return mlp_.block_size() * size(experts_); }
 
+  std::size_t expert_block_size() const override { return mlp_.block_size(); }
+
   void initialize(const Seeds& seeds, Real* parameters) const override {
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::expert_init, static_cast<std::uint64_t>(e));

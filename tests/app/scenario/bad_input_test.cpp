@@ -47,6 +47,7 @@ TEST_CASE("wrong fields") {
        "unknown generator 'gausian_mixture'; did you mean 'gaussian_mixture'?"},
       {"/data/clusters", "2.5", "data.clusters", "got 2.5, needs a whole number of at least 1"},
       {"/data/clusters", "0", "data.clusters", "got 0, needs a whole number of at least 1"},
+      {"/data/separation", "50", "data.separation", "got 50: no place for mean 2 of"},
       {"/data/clusters", "-3", "data.clusters", "got -3, needs"},
       {"/data/clusters", "true", "data.clusters", "got true, needs"},
       {"/data/clusters", "1e30", "data.clusters", "at most"},

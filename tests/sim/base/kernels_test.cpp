@@ -427,6 +427,29 @@ TEST_CASE_TEMPLATE("softmax backward, sums, dot, scaling and optimizer steps", T
   }
 }
 
+TEST_CASE_TEMPLATE("idle steps are steps with a zero gradient, to the last bit", T, float, double) {
+  Engine engine(7);
+  const LevelGuard guard;
+  for (const std::string& level : levels()) {
+    limit_vector_level(level);
+    for (const int entries : {16, 48, 64, 112}) {
+      const AlignedVector<T> zero(size(entries));
+      AlignedVector<T> v = normal_values<T>(engine, size(entries)),
+                       w = normal_values<T>(engine, size(entries));
+      AlignedVector<T> idle_v = v, idle_w = w;
+      const T rates[] = {T(0.1), T(0.05), T(0.2)};
+      SgdStep<T> step{T(0), T(0.9), T(0.01)};
+      sgd_idle_steps(step, rates, 3, idle_v.data(), idle_w.data(), size(entries));
+      for (const T rate : rates) {
+        step.learning_rate = rate;
+        sgd_step(step, zero.data(), v.data(), w.data(), size(entries));
+      }
+      CHECK(same_bytes(v, idle_v));
+      CHECK(same_bytes(w, idle_w));
+    }
+  }
+}
+
 TEST_CASE("vector levels are named, and an unknown one is refused with the nearest name") {
   const LevelGuard guard;
   Engine engine(5);
