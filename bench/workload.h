@@ -28,8 +28,8 @@ struct WorkloadSizes {
 };
 
 constexpr double kTargetNmse = 0.01;
-constexpr int kTargetEvery = 250;   ///< steps between evaluations of train_nmse
-constexpr int kTargetSteps = 6000;  ///< steps after which C gives up
+constexpr int kTargetEvery = 250;    ///< steps between evaluations of train_nmse
+constexpr int kTargetSteps = 10000;  ///< fig3's; after them C gives up
 
 /// A fig2, constant experts; B fig3's dense phase; C and C_frozen fig3 to a training loss; D linear experts
 /// on tokens; S fig3's experts behind a router that has specialised. README.md describes them.
