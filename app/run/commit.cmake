@@ -1,4 +1,5 @@
 # Writes the header OUTPUT with the commit that is being built; run at every build, touches the file on change only.
+cmake_minimum_required(VERSION 3.25)
 execute_process(
   COMMAND git describe --always --dirty
   WORKING_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}
