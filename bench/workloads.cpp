@@ -45,7 +45,7 @@ double peak_memory_mb() {
 TrainingSet<float> draw_training_set(const Workload& workload) {
   const std::unique_ptr<Problem> problem = draw_problem(workload.data, kSeeds);
   Engine engine = kSeeds.stream(Purpose::train_data);
-  const Dataset data = problem->draw(engine, workload.data.at("train_samples"));
+  const Dataset data = problem->draw(engine, {Purpose::train_data, 0, workload.data.at("train_samples")});
   TrainingSet<float> set{static_cast<int>(data.x.rows()), {}, {}};
   set.x.assign(data.x.data(), data.x.data() + data.x.size());
   set.y.assign(data.y.data(), data.y.data() + data.y.size());
@@ -61,7 +61,7 @@ struct Run {
   }
   /// train_nmse over the first `rows` rows, under the training gating.
   double nmse(int rows) {
-    const int o = model.output_dim();
+    const int o = model.layout().output_dim;
     std::vector<float> outputs(static_cast<std::size_t>(rows) * static_cast<std::size_t>(o));
     model.predict(set.x.data(), rows, model.train_gating(), outputs.data());
     const Matrix fitted = Eigen::Map<const MatrixOf<float>>(outputs.data(), rows, o).cast<double>();
@@ -138,7 +138,7 @@ void measure_router(const Workload& workload, const Run& run, Json& result) {
   const int rows = std::min(workload.train.at("batch_size").get<int>(), run.set.rows);
   const int stride = kernels::padded(experts);
   const std::unique_ptr<Router<float>> router =
-      make_router<float>(workload.model.at("router"), run.model.input_dim(), experts);
+      make_router<float>(workload.model.at("router"), run.model.layout(), experts);
   AlignedVector<float> parameters(router->block_size()), gradient(router->block_size());
   AlignedVector<float> scores(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
   AlignedVector<float> probabilities(scores.size());
@@ -195,11 +195,11 @@ Json measure_draws(double seconds) {
   const int samples = workload.data.at("train_samples");
   Engine engine = kSeeds.stream(Purpose::train_data);
   const double microseconds = [&] {
-    problem->draw(engine, samples);
+    problem->draw(engine, {Purpose::train_data, 0, samples});
     const Clock::time_point start = Clock::now();
     int calls = 0;
     do {
-      problem->draw(engine, samples);
+      problem->draw(engine, {Purpose::train_data, 0, samples});
       ++calls;
     } while (seconds_since(start) < seconds);
     return 1e6 * seconds_since(start) / calls;
@@ -208,7 +208,7 @@ Json measure_draws(double seconds) {
   return {{"workload", "F"},
           {"program", "moelab"},
           {"samples_per_second", rate},
-          {"normals_per_second", rate * problem->input_dim()},
+          {"normals_per_second", rate * problem->layout().input_dim},
           {"peak_memory_mb", peak_memory_mb()}};
 }
 
@@ -226,8 +226,8 @@ void write_array(const std::filesystem::path& file, const std::vector<std::int64
 void save(const Workload& workload, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const Run run(workload);
-  write_array(folder / "x.npy", {run.set.rows, run.model.input_dim()}, run.set.x);
-  write_array(folder / "y.npy", {run.set.rows, run.model.output_dim()}, run.set.y);
+  write_array(folder / "x.npy", {run.set.rows, run.model.layout().input_dim}, run.set.x);
+  write_array(folder / "y.npy", {run.set.rows, run.model.layout().output_dim}, run.set.y);
   for (const NamedArray<float>& array : run.model.arrays()) {
     write_array(folder / (array.name + ".npy"), array.shape, array.values);
   }

@@ -52,16 +52,17 @@ void write_array(const fs::path& directory, const std::string& name, const std::
   arrays[name] = shape;
 }
 
-void write_dataset(const fs::path& directory, const std::string& prefix, const Dataset& data, Json& arrays) {
-  const auto write_matrix = [&](const std::string& name, const Matrix& matrix) {
-    write_array(directory, name, {matrix.rows(), matrix.cols()}, matrix.data(),
-                static_cast<std::size_t>(matrix.size()), arrays);
+void write_dataset(const fs::path& directory, const std::string& prefix, const Layout& layout,
+                   const Dataset& data, Json& arrays) {
+  const auto write_matrix = [&](const std::string& name, const std::vector<std::int64_t>& shape,
+                                const Matrix& matrix) {
+    write_array(directory, name, shape, matrix.data(), static_cast<std::size_t>(matrix.size()), arrays);
   };
-  write_matrix(prefix + "_inputs", data.x);
-  write_matrix(prefix + "_targets", data.y);
+  write_matrix(prefix + "_inputs", layout.input_shape(data.x.rows()), data.x);
+  write_matrix(prefix + "_targets", layout.target_shape(data.x.rows()), data.y);
   const std::vector<std::int64_t> labels(data.cluster.begin(), data.cluster.end());
-  write_array(directory, prefix + "_labels", {static_cast<std::int64_t>(labels.size())}, labels.data(),
-              labels.size(), arrays);
+  write_array(directory, prefix + "_labels", layout.label_shape(data.x.rows()), labels.data(), labels.size(),
+              arrays);
 }
 
 }  // namespace
@@ -81,8 +82,8 @@ int run_sample_command(const Arguments& arguments) {
   const auto draw = [&](const std::string& prefix, Purpose purpose) {
     const std::string count = prefix + "_samples";
     if (!data.contains(count)) return;
-    Engine engine = seeds.stream(purpose);
-    write_dataset(directory, prefix, problem->draw(engine, data.at(count).get<int>()), arrays);
+    write_dataset(directory, prefix, problem->layout(),
+                  draw_set(*problem, seeds, purpose, data.at(count).get<int>()), arrays);
   };
   draw("train", Purpose::train_data);
   draw("test", Purpose::test_data);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/run/measurement.h"
 #include "sim/base/error.h"
 #include "sim/data/problem.h"
@@ -15,11 +17,22 @@ namespace {
 /// so there every pair counts.
 constexpr double kSkipBelow = 1e-8;
 
+/// Samples drawn at a time: a training set is the largest array of a cell, and is kept in one precision only.
+constexpr int kDrawnSamples = 4096;
+
 template <class Real>
-TrainingSet<Real> training_set(const Dataset& data) {
-  TrainingSet<Real> set{static_cast<int>(data.x.rows()), {}, {}};
-  set.x.assign(data.x.data(), data.x.data() + data.x.size());
-  set.y.assign(data.y.data(), data.y.data() + data.y.size());
+TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, int samples) {
+  const Layout layout = problem.layout();
+  TrainingSet<Real> set{samples, {}, {}};
+  set.x.reserve(static_cast<std::size_t>(samples) * static_cast<std::size_t>(layout.sample_dim()));
+  set.y.reserve(static_cast<std::size_t>(samples) * static_cast<std::size_t>(layout.target_dim()));
+  Engine engine = seeds.stream(Purpose::train_data);
+  for (int first = 0; first < samples; first += kDrawnSamples) {
+    const int count = std::min(kDrawnSamples, samples - first);
+    const Dataset block = problem.draw(engine, {Purpose::train_data, first, count});
+    set.x.insert(set.x.end(), block.x.data(), block.x.data() + block.x.size());
+    set.y.insert(set.y.end(), block.y.data(), block.y.data() + block.y.size());
+  }
   return set;
 }
 
@@ -29,18 +42,16 @@ CellResult run_in(const Json& config, const CellProgress& progress) {
   const Json& train_spec = config.at("train");
   const Seeds seeds{config.at("seed").at("root"), config.at("seed").at("index")};
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
-  Engine train_engine = seeds.stream(Purpose::train_data);
-  Engine test_engine = seeds.stream(Purpose::test_data);
-  Dataset train_data = problem->draw(train_engine, data.at("train_samples"));
-  const Dataset test_data = problem->draw(test_engine, data.at("test_samples"));
+  const TrainingSet<Real> training = draw_training_set<Real>(*problem, seeds, data.at("train_samples"));
+  const Dataset test_data = draw_set(*problem, seeds, Purpose::test_data, data.at("test_samples"));
 
   const double skip_below = rescales_gradients(train_spec.at("optimizer")) ? 0.0 : kSkipBelow;
-  Model<Real> model(config.at("model"), problem->input_dim(), problem->output_dim(), skip_below);
+  Model<Real> model(config.at("model"), problem->layout(), skip_below);
   model.initialize(seeds);
   const std::unique_ptr<TaskLoss<Real>> loss = make_task_loss<Real>(config.at("loss").at("task"));
+  const Dataset train_data =
+      draw_set(*problem, seeds, Purpose::train_data, std::min(kMeasuredTrainSamples, training.rows));
   Measurement<Real> measurement(config, seeds, *problem, train_data, test_data);
-  const TrainingSet<Real> training = training_set<Real>(train_data);
-  train_data = {};  // the largest array of a cell: kept in one precision only
 
   CellResult result;
   const TrainCallbacks callbacks = {[&](std::int64_t step) {

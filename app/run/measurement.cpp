@@ -1,6 +1,7 @@
 #include "app/run/measurement.h"
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/metrics/load.h"
 #include "analysis/metrics/router_norms.h"
@@ -9,9 +10,6 @@
 
 namespace moelab {
 namespace {
-
-/// Training rows that the training loss looks at: as many as a test set has by default.
-constexpr Eigen::Index kTrainRows = 10000;
 
 template <class Real>
 std::vector<Real> cast(const Eigen::Ref<const Matrix>& values) {
@@ -29,8 +27,23 @@ void set(MetricValues& values, const std::string& name, const std::optional<doub
   if (value) values[name] = *value;
 }
 
-SavedArray saved(const std::string& name, const Matrix& values) {
-  return {name, {values.rows(), values.cols()}, {values.data(), values.data() + values.size()}, {}};
+/// The place of each sample's set of labels in the order of first appearance.
+std::vector<int> labels_of_sets(const std::vector<int>& labels, std::size_t parts) {
+  std::map<std::vector<int>, int> place;
+  std::vector<int> sets;
+  for (std::size_t at = 0; at < labels.size(); at += parts) {
+    std::vector<int> set(labels.begin() + static_cast<std::ptrdiff_t>(at),
+                         labels.begin() + static_cast<std::ptrdiff_t>(at + parts));
+    std::sort(set.begin(), set.end());
+    sets.push_back(place.try_emplace(std::move(set), static_cast<int>(place.size())).first->second);
+  }
+  return sets;
+}
+
+ClusterRouting routing_by(const ClusterLabels& clusters, const Matrix& probabilities) {
+  ClusterRouting routing(probabilities.cols());
+  for (const std::vector<int>& labels : clusters.labels) routing.add(probabilities, labels);
+  return routing;
 }
 
 const Gating kSoft{};
@@ -38,20 +51,34 @@ const Gating kTop1{Gating::Kind::top1};
 
 }  // namespace
 
+std::vector<ClusterLabels> cluster_labels(const Layout& layout, const std::vector<int>& labels) {
+  if (layout.sequences || layout.labels == 1) return {{"", {labels}}};
+  const std::size_t parts = static_cast<std::size_t>(layout.labels);
+  const std::size_t rows = labels.size() / parts;
+  ClusterLabels each{"_per_atom", {}};
+  for (std::size_t part = 0; part < parts; ++part) {
+    std::vector<int>& column = each.labels.emplace_back();
+    for (std::size_t row = 0; row < rows; ++row) column.push_back(labels[row * parts + part]);
+  }
+  return {{"", {labels_of_sets(labels, parts)}}, std::move(each), {"_overall", {std::vector<int>(rows, 0)}}};
+}
+
 template <class Real>
 Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Problem& problem,
                                const Dataset& train, const Dataset& test)
-    : test_(test),
+    : layout_(problem.layout()),
+      train_(train),
+      test_(test),
+      clusters_(cluster_labels(layout_, test.cluster)),
       signal_basis_(problem.signal_basis()),
-      train_targets_(train.y.topRows(std::min(kTrainRows, train.y.rows()))),
-      train_inputs_(cast<Real>(train.x.topRows(train_targets_.rows()))),
+      train_inputs_(cast<Real>(train.x)),
       test_inputs_(cast<Real>(test.x)) {
   for (const Json& group : config.at("metrics")) {
     groups_.insert(group.at("kind"));
     if (group.at("kind") == "sparsity") {
       for (int s = 0; s < group.at("shuffles").get<int>(); ++s) {
         Engine engine = seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
-        shuffles_.push_back(draw_permutation(engine, problem.input_dim()));
+        shuffles_.push_back(draw_permutation(engine, layout_.router_dim()));
       }
     }
   }
@@ -71,25 +98,24 @@ Matrix Measurement<Real>::test_outputs(Model<Real>& model, const Gating& gating)
 
 template <class Real>
 Matrix Measurement<Real>::test_probabilities(Model<Real>& model, const std::vector<Real>& inputs) {
-  const Eigen::Index rows = test_.x.rows();
+  const Eigen::Index rows = test_.x.rows() * layout_.tokens;
   std::vector<Real> probabilities(static_cast<std::size_t>(rows) * static_cast<std::size_t>(model.experts()));
-  model.route(inputs.data(), static_cast<int>(rows), probabilities.data());
+  model.route(inputs.data(), static_cast<int>(test_.x.rows()), probabilities.data());
   return widen(probabilities, rows, model.experts());
 }
 
 template <class Real>
 void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
-  std::vector<Real> fitted(static_cast<std::size_t>(train_targets_.size()));
-  model.predict(train_inputs_.data(), static_cast<int>(train_targets_.rows()), model.train_gating(),
-                fitted.data());
-  const Matrix train_outputs = widen(fitted, train_targets_.rows(), train_targets_.cols());
+  std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
+  model.predict(train_inputs_.data(), static_cast<int>(train_.y.rows()), model.train_gating(), fitted.data());
+  const Matrix train_outputs = widen(fitted, train_.y.rows(), train_.y.cols());
   const Matrix soft = test_outputs(model, kSoft);
   const Matrix top1 = test_outputs(model, kTop1);
-  values["train_loss"] = mean_squared_error(train_outputs, train_targets_);
+  values["train_loss"] = mean_squared_error(train_outputs, train_.y);
   values["test_loss_soft"] = mean_squared_error(soft, test_.y);
   values["test_loss_top1"] = mean_squared_error(top1, test_.y);
   values["test_loss_eval"] = mean_squared_error(test_outputs(model, model.eval_gating()), test_.y);
-  set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_targets_));
+  set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_.y));
   set(values, "test_nmse_soft", normalised_mean_squared_error(soft, test_.y));
   set(values, "test_nmse_top1", normalised_mean_squared_error(top1, test_.y));
   set(values, "bayes_nmse", bayes_nmse_);
@@ -97,33 +123,41 @@ void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
 }
 
 template <class Real>
+void Measurement<Real>::measure_sparsity(Model<Real>& model, MetricValues& values) {
+  const auto add = [&](const Matrix& probabilities, const std::string& ending) {
+    for (const ClusterLabels& clusters : clusters_) {
+      const ClusterRouting routing = routing_by(clusters, probabilities);
+      values["cluster_entropy" + clusters.suffix + ending] += routing.cluster_entropy();
+      values["effective_experts" + clusters.suffix + ending] += routing.effective_experts();
+    }
+  };
+  const Matrix learned = test_probabilities(model, test_inputs_);
+  add(learned, "");
+  const ClusterRouting routing = routing_by(clusters_.front(), learned);
+  values["top1_cluster_purity"] = routing.top1_cluster_purity();
+  values["top1_cluster_concentration"] = routing.top1_cluster_concentration();
+  // Permuting the columns of W by π is the same as handing the router x with coordinate π(j) at place j.
+  std::vector<Real> permuted = test_inputs_;
+  const std::size_t width = static_cast<std::size_t>(layout_.input_dim);
+  for (const std::vector<int>& permutation : shuffles_) {
+    for (std::size_t at = 0; at < permuted.size(); at += width) {
+      for (std::size_t j = 0; j < permutation.size(); ++j) {
+        permuted[at + j] = test_inputs_[at + static_cast<std::size_t>(permutation[j])];
+      }
+    }
+    add(test_probabilities(model, permuted), "_shuffled");
+  }
+  for (const ClusterLabels& clusters : clusters_) {
+    for (const char* name : {"cluster_entropy", "effective_experts"}) {
+      values[name + clusters.suffix + "_shuffled"] /= static_cast<double>(shuffles_.size());
+    }
+  }
+}
+
+template <class Real>
 void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values) {
   if (!model.has_router()) return;
-  if (groups_.contains("sparsity")) {
-    const ClusterRouting learned(test_probabilities(model, test_inputs_), test_.cluster);
-    values["cluster_entropy"] = learned.cluster_entropy();
-    values["effective_experts"] = learned.effective_experts();
-    values["top1_cluster_purity"] = learned.top1_cluster_purity();
-    values["top1_cluster_concentration"] = learned.top1_cluster_concentration();
-    // Permuting the columns of W by π is the same as handing the router x with coordinate π(j) at place j.
-    double entropy = 0;
-    double effective = 0;
-    std::vector<Real> permuted(test_inputs_.size());
-    const std::size_t width = static_cast<std::size_t>(model.input_dim());
-    for (const std::vector<int>& permutation : shuffles_) {
-      for (std::size_t at = 0; at < permuted.size(); at += width) {
-        for (std::size_t j = 0; j < width; ++j) {
-          permuted[at + j] = test_inputs_[at + static_cast<std::size_t>(permutation[j])];
-        }
-      }
-      const ClusterRouting shuffled(test_probabilities(model, permuted), test_.cluster);
-      entropy += shuffled.cluster_entropy();
-      effective += shuffled.effective_experts();
-    }
-    const double count = static_cast<double>(shuffles_.size());
-    values["cluster_entropy_shuffled"] = entropy / count;
-    values["effective_experts_shuffled"] = effective / count;
-  }
+  if (groups_.contains("sparsity")) measure_sparsity(model, values);
   if (groups_.contains("router_norms")) {
     for (const NamedArray<Real>& array : model.arrays()) {
       if (array.name != "router_weight") continue;
@@ -162,12 +196,19 @@ std::vector<SavedArray> Measurement<Real>::arrays(Model<Real>& model) {
     }
   }
   if (saved_.contains("routing")) {
-    arrays.push_back(saved("test_inputs", test_.x));
-    arrays.push_back(saved("test_targets", test_.y));
-    arrays.push_back({"test_labels", {test_.x.rows()}, {}, {test_.cluster.begin(), test_.cluster.end()}});
-    arrays.push_back(saved("test_outputs_soft", test_outputs(model, kSoft)));
-    arrays.push_back(saved("test_outputs_top1", test_outputs(model, kTop1)));
-    if (model.has_router()) arrays.push_back(saved("test_probs", test_probabilities(model, test_inputs_)));
+    const std::int64_t n = test_.x.rows();
+    const auto save = [&](const std::string& name, std::vector<std::int64_t> shape, const Matrix& values) {
+      arrays.push_back({name, std::move(shape), {values.data(), values.data() + values.size()}, {}});
+    };
+    save("test_inputs", layout_.input_shape(n), test_.x);
+    save("test_targets", layout_.target_shape(n), test_.y);
+    arrays.push_back(
+        {"test_labels", layout_.label_shape(n), {}, {test_.cluster.begin(), test_.cluster.end()}});
+    save("test_outputs_soft", layout_.target_shape(n), test_outputs(model, kSoft));
+    save("test_outputs_top1", layout_.target_shape(n), test_outputs(model, kTop1));
+    if (model.has_router()) {
+      save("test_probs", layout_.row_shape(n, model.experts()), test_probabilities(model, test_inputs_));
+    }
   }
   return arrays;
 }

@@ -14,12 +14,27 @@
 
 namespace moelab {
 
-/// Holds the data that metrics look at. The training loss is taken over the first min(n, 10 000) training
-/// rows.
+/// The training loss is taken over the first training samples: as many as a test set has by default.
+constexpr int kMeasuredTrainSamples = 10000;
+
+/// Labels of rows that make clusters, one or several to a row: a row counts in the cluster of each.
+struct ClusterLabels {
+  std::string suffix;                    ///< of the metrics' names
+  std::vector<std::vector<int>> labels;  ///< each (rows)
+};
+
+/// How routing metrics cut a test set into clusters. A row with one label (of a token: its component) is in
+/// that label's cluster. A sample made of several parts is in the cluster of its set of parts; with
+/// `_per_atom` in the clusters of each of its parts, whatever the others are; with `_overall` in the one
+/// cluster of all.
+std::vector<ClusterLabels> cluster_labels(const Layout& layout, const std::vector<int>& labels);
+
+/// Holds the data that metrics look at.
 template <class Real>
 class Measurement {
  public:
-  /// `config` is a cell's; its "metrics" name the groups. `test` must outlive the object.
+  /// `config` is a cell's; its "metrics" name the groups. `train` holds the first kMeasuredTrainSamples of
+  /// the training set at most; both sets must outlive the object.
   Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
               const Dataset& test);
 
@@ -33,15 +48,18 @@ class Measurement {
   void measure_task(Model<Real>& model, MetricValues& values);
   void measure_routing(Model<Real>& model, MetricValues& values);
   Matrix test_outputs(Model<Real>& model, const Gating& gating);
+  void measure_sparsity(Model<Real>& model, MetricValues& values);
   Matrix test_probabilities(Model<Real>& model, const std::vector<Real>& inputs);
 
+  const Layout layout_;
+  const Dataset& train_;
   const Dataset& test_;
+  const std::vector<ClusterLabels> clusters_;
   std::set<std::string> groups_;
   std::set<std::string> saved_;
   std::vector<std::vector<int>> shuffles_;  ///< permutations of the input coordinates
   std::optional<double> bayes_nmse_;
   Matrix signal_basis_;
-  Matrix train_targets_;
   std::vector<Real> train_inputs_;
   std::vector<Real> test_inputs_;
 };

@@ -32,11 +32,11 @@ class GaussianMixture final : public Problem {
     if (data.at("rotate").get<bool>()) draw_rotation(seeds);
   }
 
-  int input_dim() const override { return dim_ + spurious_dims_; }
-  int output_dim() const override { return output_dim_; }
+  Layout layout() const override { return {.input_dim = input_dim(), .output_dim = output_dim_}; }
   int clusters() const override { return static_cast<int>(means_.rows()); }
 
-  Dataset draw(Engine& engine, int samples) const override {
+  Dataset draw(Engine& engine, const SampleRange& range) const override {
+    const int samples = range.count;
     Dataset data;
     data.x.resize(samples, input_dim());
     data.y.resize(samples, output_dim_);
@@ -99,6 +99,8 @@ class GaussianMixture final : public Problem {
   }
 
  private:
+  int input_dim() const { return dim_ + spurious_dims_; }
+
   /// W_c (o, dim) of the linear target.
   Eigen::Map<const Matrix> slopes(int c) const {
     return {values_.data() + static_cast<std::ptrdiff_t>(c) * output_dim_ * dim_, output_dim_, dim_};

@@ -42,4 +42,9 @@ std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds) {
   throw UserError("data.generator", "unknown generator '" + name + "'");
 }
 
+Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count) {
+  Engine engine = seeds.stream(purpose);
+  return problem.draw(engine, {purpose, 0, count});
+}
+
 }  // namespace moelab

@@ -9,24 +9,32 @@
 #include "sim/base/random.h"
 #include "sim/base/schema.h"
 #include "sim/base/types.h"
+#include "sim/data/layout.h"
 
 namespace moelab {
 
 struct Dataset {
-  Matrix x;                  ///< (n, d) inputs
-  Matrix y;                  ///< (n, o) targets
-  std::vector<int> cluster;  ///< (n) latent component of each row
+  Matrix x;                  ///< (n, d) inputs, or (n, s·d): the tokens of a sequence one after another
+  Matrix y;                  ///< (n, o) targets, or (n, s·o)
+  std::vector<int> cluster;  ///< (n · labels) latent components of each sample
+};
+
+/// Samples first … first + count − 1 of the set that `purpose` names (train_data, test_data, evaluation).
+struct SampleRange {
+  Purpose purpose = Purpose::train_data;
+  int first = 0;
+  int count = 0;
 };
 
 /// One drawn world: fixed parameters from which any number of samples come.
 class Problem {
  public:
   virtual ~Problem() = default;
-  virtual int input_dim() const = 0;   ///< d, spurious dimensions included
-  virtual int output_dim() const = 0;  ///< o
-  virtual int clusters() const = 0;    ///< k
-  /// n samples; the first m of them are the same for every n ≥ m.
-  virtual Dataset draw(Engine& engine, int samples) const = 0;
+  virtual Layout layout() const = 0;
+  virtual int clusters() const = 0;  ///< k
+  /// The samples of the range, from an engine that has drawn those before it: sets drawn in pieces equal sets
+  /// drawn at once, and the first m of n samples do not depend on n.
+  virtual Dataset draw(Engine& engine, const SampleRange& range) const = 0;
   /// An orthonormal basis (d, s) of the subspace on which the target depends; empty when unknown.
   virtual Matrix signal_basis() const { return {}; }
   /// E[y | x], the predictor of least squared error, (n, o); none where it has no closed form.
@@ -39,5 +47,8 @@ const Shape& data_shape();
 /// Draws the problem that a resolved `data` object describes. Throws UserError when it cannot be drawn
 /// (a c-separation that is not reached).
 std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds);
+
+/// The first `count` samples of a set.
+Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count);
 
 }  // namespace moelab

@@ -26,12 +26,15 @@ template <class Real>
 class Model {
  public:
   /// From a resolved `model` object. `default_skip_below` is for a soft training gating that does not set it.
-  Model(const Json& spec, int input_dim, int output_dim, double default_skip_below);
+  Model(const Json& spec, const Layout& layout, double default_skip_below);
+  Model(const Json& spec, int input_dim, int output_dim, double default_skip_below)
+      : Model(spec, Layout{.input_dim = input_dim, .output_dim = output_dim}, default_skip_below) {}
 
   void initialize(const Seeds& seeds);
 
-  int input_dim() const { return input_dim_; }
-  int output_dim() const { return output_dim_; }
+  /// How the model reads a sample: the data's layout, or that of one long row for a dense model that reads
+  /// whole sequences. A sample has the same entries either way.
+  const Layout& layout() const { return layout_; }
   int experts() const { return experts_; }  ///< 1 for dense models
   bool has_router() const { return router_ != nullptr; }
   /// Free parameters, padding excluded.
@@ -55,29 +58,36 @@ class Model {
   ParameterGroup router_group() const { return {0, router_size_, router_trainable_}; }
   ParameterGroup expert_group() const { return {router_size_, parameters_.size(), true}; }
 
-  /// L of a batch x (n, d), y (n, o) under the training gating, and its gradient in `gradient()`. The
+  /// L of a batch of n samples x (n, s, d), y (n, o) or (n, s, o) under the training gating, and its gradient
+  /// in `gradient()`. With one target a sample the outputs of its tokens are added: f = Σ_t f(x_t). The
   /// router's part is not computed where it is frozen. Allocates only while batches, or the active pairs of a
   /// batch, grow beyond any before.
-  double loss_and_gradient(const Real* x, const Real* y, int rows, const TaskLoss<Real>& loss);
+  double loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss);
 
-  /// outputs (n, o) under `gating`, for any number of rows (done in blocks).
-  void predict(const Real* x, int rows, const Gating& gating, Real* outputs);
+  /// outputs (n, o) or (n, s, o) under `gating`, for any number of samples (done in blocks).
+  void predict(const Real* x, int samples, const Gating& gating, Real* outputs);
 
-  /// r = softmax(γ(x)) (n, E). Only for models with a router.
-  void route(const Real* x, int rows, Real* probabilities);
+  /// r = softmax(γ(x)) (n·s, E). Only for models with a router.
+  void route(const Real* x, int samples, Real* probabilities);
 
   /// Rows that each expert computes under `gating`, (E).
-  std::vector<std::int64_t> expert_loads(const Real* x, int rows, const Gating& gating);
+  std::vector<std::int64_t> expert_loads(const Real* x, int samples, const Gating& gating);
 
   /// The router's and the experts' arrays, padding removed.
   std::vector<NamedArray<Real>> arrays() const;
 
  private:
-  void forward(const Real* x, int rows, const Gating& gating, bool keep);
+  void forward(const Real* x, int samples, const Gating& gating, bool keep);
+  /// What the experts read: x itself, or its columns after the image with the router's features.
+  const Real* expert_inputs(const Real* x, int rows);
+  void router_backward(const Real* x, int rows);
+  int samples_of_block() const;
+  /// One target a sample, and several rows of outputs that are added up for it.
+  bool adds_tokens() const { return layout_.tokens > 1 && !layout_.target_per_token; }
 
-  int input_dim_;
-  int output_dim_;
+  Layout layout_;
   int experts_;
+  int expert_dim_;  ///< columns that the experts read
   bool router_trainable_ = false;
   Gating train_gating_;
   Gating eval_gating_;
@@ -87,7 +97,12 @@ class Model {
   AlignedVector<Real> parameters_;
   AlignedVector<Real> gradient_;
   AlignedVector<Real> scores_;
-  AlignedVector<Real> outputs_;
+  AlignedVector<Real> expert_inputs_;
+  AlignedVector<Real> outputs_;  ///< (n·s, padded(o))
+  AlignedVector<Real> sums_;     ///< (n, padded(o)), outputs added over tokens
+  AlignedVector<Real> sums_gradient_;
+  AlignedVector<Real> expert_input_gradient_;
+  AlignedVector<Real> feature_gradient_;
   AlignedVector<Real> output_gradient_;
   AlignedVector<Real> gate_gradient_;
   GatingState<Real> state_;
@@ -97,6 +112,6 @@ class Model {
 /// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer
 /// than an expert, and the width whose parameter count is nearest to that of one expert or of the whole
 /// mixture.
-Json dense_network(const Json& spec, int input_dim, int output_dim);
+Json dense_network(const Json& spec, const Layout& layout);
 
 }  // namespace moelab

@@ -26,6 +26,9 @@ const Shape& model_shape() {
        "fields "
        "describe; the dense network has one more layer than an expert and the nearest width",
        kOptional},
+      {"reads", Shape::choice({"tokens", "sequence"}),
+       "dense models on sequences: one token at a time, outputs added, or the whole sequence as one row",
+       "tokens"},
       {"experts", Shape::count(1, 65536), "number of experts E"},
       {"router", Shape::variant(router_kinds()), "scores γ(x) in R^E"},
       {"expert", Shape::variant(expert_kinds()), "a bank of E equal networks"},

@@ -161,8 +161,8 @@ TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const Trainin
   constexpr std::chrono::milliseconds kBetweenReports{100};
   const std::int64_t steps = total_steps(train, data.rows);
   const std::int64_t interval = record_interval(train, steps);
-  Batches<Real> batches(data, model.input_dim(), model.output_dim(), train.at("batch_size").get<int>(),
-                        seeds);
+  Batches<Real> batches(data, model.layout().sample_dim(), model.layout().target_dim(),
+                        train.at("batch_size").get<int>(), seeds);
   std::vector<TrainedGroup<Real>> groups = trained_groups(model, train, steps);
   std::int64_t done = 0;  // updates so far, those put off included
   model.before_experts([&](const Routing<Real>& routing) {

@@ -17,7 +17,7 @@ struct TrainOutcome {
   std::int64_t step = 0;  ///< steps done
 };
 
-/// A training set in the precision of training: x (n, d), y (n, o).
+/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o).
 template <class Real>
 struct TrainingSet {
   int rows = 0;

@@ -12,8 +12,9 @@ namespace {
 template <class Real>
 class ConstantBank final : public ExpertBank<Real> {
  public:
-  ConstantBank(double init_scale, int output_dim, int experts)
+  ConstantBank(double init_scale, int input_dim, int output_dim, int experts)
       : init_scale_(init_scale),
+        input_dim_(input_dim),
         output_dim_(output_dim),
         experts_(experts),
         stride_(kernels::padded(output_dim)) {}
@@ -50,7 +51,8 @@ class ConstantBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* /*x*/, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient,
+                Real* input_gradient) override {
     kernels::Product<Real> weights;
     weights.m = experts_;
     weights.n = output_dim_;
@@ -76,6 +78,10 @@ class ConstantBank final : public ExpertBank<Real> {
     gates.c = gate_gradient;
     gates.c_row = routing.stride;
     kernels::multiply(gates);
+    if (input_gradient) {
+      std::fill_n(input_gradient, static_cast<std::ptrdiff_t>(routing.rows) * kernels::padded(input_dim_),
+                  Real(0));
+    }
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
@@ -89,6 +95,7 @@ class ConstantBank final : public ExpertBank<Real> {
 
  private:
   double init_scale_;
+  int input_dim_;
   int output_dim_;
   int experts_;
   int stride_;
@@ -103,9 +110,10 @@ Kind constant_expert_kind() {
 }
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_constant_bank(const Json& spec, int /*input_dim*/, int output_dim,
+std::unique_ptr<ExpertBank<Real>> make_constant_bank(const Json& spec, int input_dim, int output_dim,
                                                      int experts) {
-  return std::make_unique<ConstantBank<Real>>(spec.at("init_scale").get<double>(), output_dim, experts);
+  return std::make_unique<ConstantBank<Real>>(spec.at("init_scale").get<double>(), input_dim, output_dim,
+                                              experts);
 }
 
 template std::unique_ptr<ExpertBank<float>> make_constant_bank(const Json&, int, int, int);

@@ -29,10 +29,12 @@ class ExpertBank {
   /// outputs (n, padded(o)) ← f(x), for x (n, d). `keep` keeps what backward needs.
   virtual void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
                        bool keep) = 0;
-  /// From ∂L/∂f (n, padded(o), padding zero): ∂L/∂parameters (overwritten), and ∂L/∂gates (n, padded(E)) at
-  /// the active pairs. For the batch and routing of the last forward pass that kept.
+  /// From ∂L/∂f (n, padded(o), padding zero): ∂L/∂parameters (overwritten), ∂L/∂gates (n, padded(E)) at the
+  /// active pairs and, unless null, ∂L/∂x at fixed gates (n, padded(d), overwritten). For the batch and
+  /// routing of the last forward pass that kept.
   virtual void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                        const Real* output_gradient, Real* gradient, Real* gate_gradient) = 0;
+                        const Real* output_gradient, Real* gradient, Real* gate_gradient,
+                        Real* input_gradient) = 0;
   /// Arrays for saving, experts first: expert_weight_1 (E, out, in), …
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
 };

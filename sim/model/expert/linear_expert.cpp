@@ -72,8 +72,9 @@ class StackedLinearBank final : public ExpertBank<Real> {
     }
   }
 
-  void backward(const Real* x, const Routing<Real>& routing, const Real* /*parameters*/,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient) override {
+  void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
+                const Real* output_gradient, Real* gradient, Real* gate_gradient,
+                Real* input_gradient) override {
     reserve_entries(delta_, size(routing.rows) * size(columns_));
     const int stride = kernels::padded(output_dim_);
     for (int row = 0; row < routing.rows; ++row) {
@@ -103,6 +104,19 @@ class StackedLinearBank final : public ExpertBank<Real> {
     product.c_row = columns_;
     kernels::multiply(product);
     kernels::sum_rows(delta_.data(), routing.rows, columns_, columns_, gradient + place(input_dim_, 0, 0));
+    if (!input_gradient) return;
+    kernels::Product<Real> back;
+    back.m = routing.rows;
+    back.n = input_dim_;
+    back.k = columns_;
+    back.a = delta_.data();
+    back.a_row = columns_;
+    back.b = parameters;
+    back.b_row = columns_;
+    back.b_transposed = true;
+    back.c = input_gradient;
+    back.c_row = kernels::padded(input_dim_);
+    kernels::multiply(back);
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {

@@ -76,7 +76,13 @@ class MlpBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient,
+                Real* input_gradient) override {
+    const std::size_t input_stride = size(kernels::padded(input_dim_));
+    if (input_gradient) {
+      std::fill_n(input_gradient, size(routing.rows) * input_stride, Real(0));
+      reserve_entries(input_delta_, size(routing.rows) * input_stride);
+    }
     reserve_entries(scratch_, mlp_.scratch_size(routing.rows));
     reserve_entries(delta_, size(routing.rows) * size(stride_));
     for (int e = 0; e < experts_; ++e) {
@@ -101,7 +107,13 @@ class MlpBank final : public ExpertBank<Real> {
       }
       const Real* input = routing.every_pair ? x : gathered_.data() + start * size(input_dim_);
       mlp_.backward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(), activations,
-                    delta_.data(), expert_gradient, scratch_.data());
+                    delta_.data(), expert_gradient, scratch_.data(),
+                    input_gradient ? input_delta_.data() : nullptr);
+      for (int i = 0; i < rows && input_gradient; ++i) {
+        kernels::add_scaled(Real(1), input_delta_.data() + size(i) * input_stride,
+                            input_gradient + size(row_of(routing, e, i)) * input_stride,
+                            static_cast<int>(input_stride));
+      }
     }
   }
 
@@ -131,6 +143,7 @@ class MlpBank final : public ExpertBank<Real> {
   AlignedVector<Real> gathered_;     // inputs of all pairs, by expert
   AlignedVector<Real> delta_;
   AlignedVector<Real> scratch_;
+  AlignedVector<Real> input_delta_;  // ∂L/∂x of one expert's rows
 };
 
 }  // namespace

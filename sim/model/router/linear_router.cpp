@@ -43,7 +43,7 @@ class LinearRouter final : public Router<Real> {
     product.n = experts_;
     product.k = input_dim_;
     product.a = context.x;
-    product.a_row = input_dim_;
+    product.a_row = context.stride;
     product.b = parameters;
     product.b_row = stride_;
     product.c = scores;
@@ -51,20 +51,33 @@ class LinearRouter final : public Router<Real> {
     kernels::multiply(product);
   }
 
-  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, const Real* score_gradient,
-                Real* gradient) override {
+  void backward(const RouterContext<Real>& context, const Real* parameters,
+                const RouterGradients<Real>& gradients) override {
     kernels::Product<Real> product;
     product.m = input_dim_;
     product.n = experts_;
     product.k = context.rows;
     product.a = context.x;
     product.a_row = 1;
-    product.a_column = input_dim_;
-    product.b = score_gradient;
+    product.a_column = context.stride;
+    product.b = gradients.scores;
     product.b_row = stride_;
-    product.c = gradient;
+    product.c = gradients.parameters;
     product.c_row = stride_;
     kernels::multiply(product);
+    if (!gradients.inputs) return;
+    kernels::Product<Real> back;
+    back.m = context.rows;
+    back.n = input_dim_;
+    back.k = experts_;
+    back.a = gradients.scores;
+    back.a_row = stride_;
+    back.b = parameters;
+    back.b_row = stride_;
+    back.b_transposed = true;
+    back.c = gradients.inputs;
+    back.c_row = kernels::padded(input_dim_);
+    kernels::multiply(back);
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
@@ -95,11 +108,12 @@ Kind linear_router_kind() {
 }
 
 template <class Real>
-std::unique_ptr<Router<Real>> make_linear_router(const Json& spec, int input_dim, int experts) {
-  return std::make_unique<LinearRouter<Real>>(spec.at("init_scale").get<double>(), input_dim, experts);
+std::unique_ptr<Router<Real>> make_linear_router(const Json& spec, const Layout& layout, int experts) {
+  return std::make_unique<LinearRouter<Real>>(spec.at("init_scale").get<double>(), layout.router_dim(),
+                                              experts);
 }
 
-template std::unique_ptr<Router<float>> make_linear_router(const Json&, int, int);
-template std::unique_ptr<Router<double>> make_linear_router(const Json&, int, int);
+template std::unique_ptr<Router<float>> make_linear_router(const Json&, const Layout&, int);
+template std::unique_ptr<Router<double>> make_linear_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

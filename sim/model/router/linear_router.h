@@ -8,6 +8,6 @@ namespace moelab {
 Kind linear_router_kind();
 
 template <class Real>
-std::unique_ptr<Router<Real>> make_linear_router(const Json& spec, int input_dim, int experts);
+std::unique_ptr<Router<Real>> make_linear_router(const Json& spec, const Layout& layout, int experts);
 
 }  // namespace moelab

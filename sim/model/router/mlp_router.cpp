@@ -23,7 +23,6 @@ class MlpRouter final : public Router<Real> {
   MlpRouter(const Json& spec, int input_dim, int experts)
       : mlp_(layer_widths(spec, input_dim, experts)),
         init_scale_(spec.at("init_scale").get<double>()),
-        input_dim_(input_dim),
         experts_(experts) {}
 
   std::size_t parameter_count() const override { return mlp_.parameter_count(); }
@@ -49,15 +48,16 @@ class MlpRouter final : public Router<Real> {
 
   void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
     reserve_entries(activations_, mlp_.activation_size(context.rows));
-    const Real* output = mlp_.forward(context.x, input_dim_, context.rows, parameters, activations_.data());
+    const Real* output =
+        mlp_.forward(context.x, context.stride, context.rows, parameters, activations_.data());
     std::copy(output, output + static_cast<std::ptrdiff_t>(context.rows) * mlp_.output_stride(), scores);
   }
 
-  void backward(const RouterContext<Real>& context, const Real* parameters, const Real* score_gradient,
-                Real* gradient) override {
+  void backward(const RouterContext<Real>& context, const Real* parameters,
+                const RouterGradients<Real>& gradients) override {
     reserve_entries(scratch_, mlp_.scratch_size(context.rows));
-    mlp_.backward(context.x, input_dim_, context.rows, parameters, activations_.data(), score_gradient,
-                  gradient, scratch_.data());
+    mlp_.backward(context.x, context.stride, context.rows, parameters, activations_.data(), gradients.scores,
+                  gradients.parameters, scratch_.data(), gradients.inputs);
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
@@ -67,7 +67,6 @@ class MlpRouter final : public Router<Real> {
  private:
   Mlp<Real> mlp_;
   double init_scale_;
-  int input_dim_;
   int experts_;
   AlignedVector<Real> activations_;
   AlignedVector<Real> scratch_;
@@ -85,11 +84,11 @@ Kind mlp_router_kind() {
 }
 
 template <class Real>
-std::unique_ptr<Router<Real>> make_mlp_router(const Json& spec, int input_dim, int experts) {
-  return std::make_unique<MlpRouter<Real>>(spec, input_dim, experts);
+std::unique_ptr<Router<Real>> make_mlp_router(const Json& spec, const Layout& layout, int experts) {
+  return std::make_unique<MlpRouter<Real>>(spec, layout.router_dim(), experts);
 }
 
-template std::unique_ptr<Router<float>> make_mlp_router(const Json&, int, int);
-template std::unique_ptr<Router<double>> make_mlp_router(const Json&, int, int);
+template std::unique_ptr<Router<float>> make_mlp_router(const Json&, const Layout&, int);
+template std::unique_ptr<Router<double>> make_mlp_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

@@ -11,6 +11,6 @@ namespace moelab {
 Kind mlp_router_kind();
 
 template <class Real>
-std::unique_ptr<Router<Real>> make_mlp_router(const Json& spec, int input_dim, int experts);
+std::unique_ptr<Router<Real>> make_mlp_router(const Json& spec, const Layout& layout, int experts);
 
 }  // namespace moelab

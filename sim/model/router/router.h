@@ -7,15 +7,26 @@
 
 #include "sim/base/random.h"
 #include "sim/base/schema.h"
+#include "sim/data/layout.h"
 #include "sim/model/named_array.h"
 
 namespace moelab {
 
-/// What a router may look at: a batch of inputs (n, d), row-major.
+/// What a router may look at: rows (n, d), row-major; the tokens of a sequence are s rows one after another.
 template <class Real>
 struct RouterContext {
   const Real* x = nullptr;
   int rows = 0;
+  std::ptrdiff_t stride = 0;  ///< entries from a row of x to the next
+};
+
+/// What a backward pass reads and writes. Arrays that nobody asked for are null.
+template <class Real>
+struct RouterGradients {
+  const Real* scores = nullptr;    ///< ∂L/∂γ (n, padded(E)), padding zero
+  const Real* features = nullptr;  ///< ∂L/∂features (n, feature_dim); null where no expert reads them
+  Real* parameters = nullptr;      ///< ∂L/∂parameters, overwritten
+  Real* inputs = nullptr;          ///< ∂L/∂x (n, padded(d)), overwritten
 };
 
 /// Parameters live in the model's flat buffer; a router knows their layout. Called once per batch.
@@ -31,9 +42,13 @@ class Router {
   virtual void initialize(const Seeds& seeds, Real* parameters) const = 0;
   /// scores (n, padded(E)) ← γ(x).
   virtual void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) = 0;
-  /// gradient ← (∂γ/∂parameters)^T score_gradient (overwritten), for the batch of the last forward pass.
+  /// For the batch of the last forward pass: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and so on.
   virtual void backward(const RouterContext<Real>& context, const Real* parameters,
-                        const Real* score_gradient, Real* gradient) = 0;
+                        const RouterGradients<Real>& gradients) = 0;
+  /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
+  virtual int feature_dim() const { return 0; }
+  /// features (n, feature_dim) of the last forward pass.
+  virtual const Real* features() const { return nullptr; }
   /// Arrays for saving. One named "router_weight" (E, d) holds the rows that meet the input, where γ is
   /// linear in x.
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
@@ -42,8 +57,9 @@ class Router {
 /// The kinds of routers with their fields: from the one table in routers.cpp.
 std::vector<Kind> router_kinds();
 
-/// A router for inputs of width `input_dim` and `experts` scores, from a resolved `model.router` object.
+/// A router for inputs of that layout and `experts` scores, from a resolved `model.router` object. Throws
+/// UserError where the router cannot read such inputs.
 template <class Real>
-std::unique_ptr<Router<Real>> make_router(const Json& spec, int input_dim, int experts);
+std::unique_ptr<Router<Real>> make_router(const Json& spec, const Layout& layout, int experts);
 
 }  // namespace moelab

@@ -8,8 +8,8 @@ namespace {
 
 struct Entry {
   Kind kind;
-  std::unique_ptr<Router<float>> (*make_float)(const Json&, int, int);
-  std::unique_ptr<Router<double>> (*make_double)(const Json&, int, int);
+  std::unique_ptr<Router<float>> (*make_float)(const Json&, const Layout&, int);
+  std::unique_ptr<Router<double>> (*make_double)(const Json&, const Layout&, int);
 };
 
 /// The table of routers: adding one is a new file and a line here.
@@ -39,12 +39,12 @@ std::vector<Kind> router_kinds() {
 }
 
 template <>
-std::unique_ptr<Router<float>> make_router<float>(const Json& spec, int input_dim, int experts) {
-  return find(spec).make_float(spec, input_dim, experts);
+std::unique_ptr<Router<float>> make_router<float>(const Json& spec, const Layout& layout, int experts) {
+  return find(spec).make_float(spec, layout, experts);
 }
 template <>
-std::unique_ptr<Router<double>> make_router<double>(const Json& spec, int input_dim, int experts) {
-  return find(spec).make_double(spec, input_dim, experts);
+std::unique_ptr<Router<double>> make_router<double>(const Json& spec, const Layout& layout, int experts) {
+  return find(spec).make_double(spec, layout, experts);
 }
 
 }  // namespace moelab

@@ -38,8 +38,7 @@ std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kS
 }
 
 Dataset sample(const Problem& problem, int rows) {
-  Engine engine = kSeeds.stream(Purpose::train_data);
-  return problem.draw(engine, rows);
+  return draw_set(problem, kSeeds, Purpose::train_data, rows);
 }
 
 /// μ_c (k, dim): the same problem without noise shows its means, since the streams do not depend on σ.
@@ -49,7 +48,7 @@ Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
   changes["rotate"] = false;
   const std::unique_ptr<Problem> still = problem_of(changes, seeds);
   const Dataset data = sample(*still, 200 * still->clusters());
-  Matrix means(still->clusters(), still->input_dim());
+  Matrix means(still->clusters(), still->layout().input_dim);
   std::set<int> seen;
   for (std::size_t i = 0; i < data.cluster.size(); ++i) {
     const int c = data.cluster[i];
@@ -186,7 +185,7 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
   const auto averages = [](const Json& changes) {
     const std::unique_ptr<Problem> problem = problem_of(changes);
     const Dataset data = sample(*problem, 30000);
-    Matrix means(problem->clusters(), problem->input_dim());
+    Matrix means(problem->clusters(), problem->layout().input_dim);
     for (int c = 0; c < problem->clusters(); ++c)
       means.row(c) = rows_of(data.x, data.cluster, c).colwise().mean();
     return means;
@@ -213,7 +212,7 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
 
 TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise") {
   const std::unique_ptr<Problem> problem = problem_of({{"spurious_dims", 3}, {"noise_std", 0.5}});
-  CHECK(problem->input_dim() == 7);
+  CHECK(problem->layout().input_dim == 7);
   const Dataset data = sample(*problem, 20000);
   for (int c = 0; c < 5; ++c) {
     const Matrix spurious = rows_of(data.x, data.cluster, c).rightCols(3);

@@ -25,14 +25,14 @@ Model<double> started(const Json& spec, int inputs = kInputs, int outputs = kOut
 }
 
 std::vector<double> predicted(Model<double>& model, const std::vector<double>& x, const Gating& gating) {
-  const int rows = static_cast<int>(x.size()) / model.input_dim();
-  std::vector<double> outputs(static_cast<std::size_t>(rows * model.output_dim()));
+  const int rows = static_cast<int>(x.size()) / model.layout().input_dim;
+  std::vector<double> outputs(static_cast<std::size_t>(rows * model.layout().output_dim));
   model.predict(x.data(), rows, gating, outputs.data());
   return outputs;
 }
 
 std::vector<double> routed(Model<double>& model, const std::vector<double>& x) {
-  const int rows = static_cast<int>(x.size()) / model.input_dim();
+  const int rows = static_cast<int>(x.size()) / model.layout().input_dim;
   std::vector<double> probabilities(static_cast<std::size_t>(rows * model.experts()));
   model.route(x.data(), rows, probabilities.data());
   return probabilities;
@@ -277,7 +277,7 @@ TEST_CASE("a dense network has one more layer than an expert and the width of le
             std::string(match) == "moe" ? mixture.parameter_count() : mixture.parameters_per_expert();
         spec["kind"] = "dense";
         spec["match"] = match;
-        const Json network = dense_network(spec, kInputs, kOutputs);
+        const Json network = dense_network(spec, {.input_dim = kInputs, .output_dim = kOutputs});
         const int depth = network.at("depth");
         CHECK(depth == expert_depth(example_of(expert)) + 1);
         const auto miss = [&](int width) {

@@ -1,0 +1,49 @@
+#pragma once
+
+/// How the arrays of a problem are read: what a generator promises and a model builds on.
+
+#include <cstdint>
+#include <vector>
+
+namespace moelab {
+
+/// An image that leads a row: (channels, height, width), one channel after another.
+struct ImageShape {
+  int channels = 0;
+  int height = 0;
+  int width = 0;
+  int size() const { return channels * height * width; }
+};
+
+struct Layout {
+  int input_dim = 0;              ///< d, width of a row
+  int output_dim = 0;             ///< o, width of a target
+  bool sequences = false;         ///< a sample is a sequence of `tokens` rows, (s, d); otherwise one row
+  int tokens = 1;                 ///< s
+  bool target_per_token = false;  ///< y is (n, s, o); otherwise one target a sample, f = Σ_tokens f(x_i)
+  int labels = 1;                 ///< latent labels of a sample: 1, one a token (s), or one a part (r)
+  ImageShape image = {};          ///< leading columns that only the router reads; the experts read the rest
+
+  int sample_dim() const { return tokens * input_dim; }
+  int target_dim() const { return target_per_token ? tokens * output_dim : output_dim; }
+  /// Columns that the router reads.
+  int router_dim() const { return image.size() > 0 ? image.size() : input_dim; }
+
+  /// Shapes of arrays of n samples: (n, width), or (n, s, width) for sequences.
+  std::vector<std::int64_t> row_shape(std::int64_t n, std::int64_t width) const {
+    if (sequences) return {n, tokens, width};
+    return {n, width};
+  }
+  std::vector<std::int64_t> input_shape(std::int64_t n) const { return row_shape(n, input_dim); }
+  std::vector<std::int64_t> target_shape(std::int64_t n) const {
+    if (target_per_token) return row_shape(n, output_dim);
+    return {n, output_dim};
+  }
+  /// (n), or (n, labels) where a sample has several.
+  std::vector<std::int64_t> label_shape(std::int64_t n) const {
+    if (sequences || labels > 1) return {n, labels};
+    return {n};
+  }
+};
+
+}  // namespace moelab
