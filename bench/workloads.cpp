@@ -143,11 +143,12 @@ void measure_router(const Workload& workload, const Run& run, Json& result) {
   AlignedVector<float> scores(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
   AlignedVector<float> probabilities(scores.size());
   router->initialize(kSeeds, parameters.data());
-  const RouterContext<float> context{run.set.x.data(), rows};
+  const RouterContext<float> context{run.set.x.data(), rows, run.model.layout().input_dim};
   const bool trainable = workload.model.at("router").at("trainable");
   result["router_product_microseconds"] = microseconds_of([&] {
     router->forward(context, parameters.data(), scores.data());
-    if (trainable) router->backward(context, parameters.data(), scores.data(), gradient.data());
+    if (trainable)
+      router->backward(context, parameters.data(), {.scores = scores.data(), .parameters = gradient.data()});
   });
   result["router_softmax_microseconds"] = microseconds_of([&] {
     kernels::softmax_rows(scores.data(), probabilities.data(), rows, experts, stride);

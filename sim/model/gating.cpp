@@ -1,29 +1,57 @@
 #include "sim/model/gating.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
 namespace {
 
-/// Lists the pairs with a positive gate by expert.
+/// Whether one of kPadding gates, none of them negative, is positive: integer bits, which vectorise.
+template <class Real>
+bool any_positive(const Real* gates) {
+  using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+  Bits bits[kernels::kPadding];
+  std::memcpy(bits, gates, sizeof bits);
+  Bits any = 0;
+  for (const Bits value : bits) any |= value;
+  return any != 0;
+}
+
+/// Lists the pairs with a positive gate by expert. One pass over the gates, 16 at a time, then a counting
+/// sort of the pairs: with 4096 experts, of which a row has one or two, entry by entry took a quarter of a
+/// whole step.
 template <class Real>
 void list_pairs(Routing<Real>& routing) {
   const std::size_t experts = static_cast<std::size_t>(routing.experts);
   routing.offsets.assign(experts + 1, 0);
+  std::vector<int>& row_experts = routing.row_experts;
+  std::vector<int>& row_ends = routing.row_ends;
+  row_experts.clear();
+  row_ends.clear();
   for (int row = 0; row < routing.rows; ++row) {
     const Real* gates = routing.gates + static_cast<std::ptrdiff_t>(row) * routing.stride;
-    for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += gates[e] > 0 ? 1 : 0;
+    for (int start = 0; start < routing.stride; start += kernels::kPadding) {
+      if (!any_positive(gates + start)) continue;
+      for (int e = start; e < start + kernels::kPadding; ++e) {
+        if (gates[e] > 0) row_experts.push_back(e);
+      }
+    }
+    row_ends.push_back(static_cast<int>(row_experts.size()));
   }
+  const std::size_t pairs = row_experts.size();
+  for (const int e : row_experts) ++routing.offsets[static_cast<std::size_t>(e) + 1];
   for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += routing.offsets[e];
-  const std::size_t pairs = static_cast<std::size_t>(routing.offsets[experts]);
   if (routing.pair_rows.size() < pairs) routing.pair_rows.resize(pairs);
   // `offsets[e]` walks to the start of expert e + 1 and is moved back afterwards.
+  std::size_t pair = 0;
   for (int row = 0; row < routing.rows; ++row) {
-    const Real* gates = routing.gates + static_cast<std::ptrdiff_t>(row) * routing.stride;
-    for (std::size_t e = 0; e < experts; ++e) {
-      if (gates[e] > 0) routing.pair_rows[static_cast<std::size_t>(routing.offsets[e]++)] = row;
+    for (; pair < static_cast<std::size_t>(row_ends[static_cast<std::size_t>(row)]); ++pair) {
+      const std::size_t e = static_cast<std::size_t>(row_experts[pair]);
+      routing.pair_rows[static_cast<std::size_t>(routing.offsets[e]++)] = row;
     }
   }
   for (std::size_t e = experts; e > 0; --e) routing.offsets[e] = routing.offsets[e - 1];
@@ -131,7 +159,7 @@ void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* g
   const bool restricted = gating.kind == Gating::Kind::topk && gating.renormalize;
   if (!routing.every_pair) {
     for (std::size_t i = 0; i < entries; ++i) {
-      if (routing.gates[i] == 0) gate_gradient[i] = 0;
+      gate_gradient[i] = routing.gates[i] == 0 ? Real(0) : gate_gradient[i];
     }
   }
   // Renormalised top-k gates are the softmax over the chosen experts alone.

@@ -31,11 +31,13 @@ template <class Real>
 struct Routing {
   int rows = 0;
   int experts = 0;
-  int stride = 0;               ///< padded(E), the row stride of all (n, E) arrays here
-  const Real* gates = nullptr;  ///< (n, stride), zero for pairs that are not active
-  bool every_pair = false;      ///< all pairs are active; `offsets` and `pair_rows` are then unused
-  std::vector<int> offsets;     ///< (E + 1): expert e's pairs are [offsets[e], offsets[e + 1])
-  std::vector<int> pair_rows;   ///< the row of each pair, ascending within an expert
+  int stride = 0;                ///< padded(E), the row stride of all (n, E) arrays here
+  const Real* gates = nullptr;   ///< (n, stride), zero for pairs that are not active
+  bool every_pair = false;       ///< all pairs are active; `offsets` and `pair_rows` are then unused
+  std::vector<int> offsets;      ///< (E + 1): expert e's pairs are [offsets[e], offsets[e + 1])
+  std::vector<int> pair_rows;    ///< the row of each pair, ascending within an expert
+  std::vector<int> row_experts;  ///< the same pairs row by row: the expert of each,
+  std::vector<int> row_ends;     ///< and where each row's end
 
   int pairs_of(int expert) const {
     return every_pair

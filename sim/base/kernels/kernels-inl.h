@@ -31,14 +31,27 @@ struct Lanes16 {
   using V = hn::Vec<decltype(d)>;
 };
 
-/// Adds 16 lanes in the tree (i, i+8), (i, i+4), (i, i+2), (i, i+1).
+/// Adds the lanes of a vector, the upper half to the lower until one is left.
+template <class D>
+HWY_INLINE hn::TFromD<D> add_halves(D /*d*/, hn::Vec<D> v) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    return hn::GetLane(v);
+  } else {
+    const hn::Half<D> half;
+    return add_halves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+/// Adds 16 lanes in the tree (i, i+8), (i, i+4), (i, i+2), (i, i+1), at any vector width.
 template <class T>
-HWY_INLINE T add_lanes(const T* lanes) {
-  T sum[8];
-  for (int i = 0; i < 8; ++i) sum[i] = lanes[i] + lanes[i + 8];
-  for (int i = 0; i < 4; ++i) sum[i] += sum[i + 4];
-  for (int i = 0; i < 2; ++i) sum[i] += sum[i + 2];
-  return sum[0] + sum[1];
+HWY_INLINE T add_lanes(const typename Lanes16<T>::V (&sums)[Lanes16<T>::kVectors]) {
+  using L = Lanes16<T>;
+  typename L::V tree[L::kVectors];
+  for (int v = 0; v < L::kVectors; ++v) tree[v] = sums[v];
+  for (int half = L::kVectors / 2; half > 0; half /= 2) {
+    for (int v = 0; v < half; ++v) tree[v] = hn::Add(tree[v], tree[v + half]);
+  }
+  return add_halves(L::d, tree[0]);
 }
 
 template <class T>
@@ -52,56 +65,96 @@ HWY_INLINE T dot_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int cou
       sums[v] = hn::MulAdd(hn::LoadU(L::d, x + at), hn::LoadU(L::d, y + at), sums[v]);
     }
   }
-  HWY_ALIGN T lanes[kPadding];
-  for (int v = 0; v < L::kVectors; ++v) hn::Store(sums[v], L::d, lanes + v * L::kWidth);
-  return add_lanes(lanes);
+  return add_lanes<T>(sums);
+}
+
+/// Rows that are reduced side by side: the reduction of one over its lanes waits for its own steps, and a
+/// short row holds little else. 256 rows of 64 take 5.2 µs instead of 12.9.
+constexpr int kRowsAtOnce = 4;
+
+/// The last, partial group of 16 of a row; lanes beyond it repeat its first entry, which cannot win a maximum
+/// that it takes part in.
+template <class T>
+HWY_INLINE void copy_tail(const T* in, int full, int columns, T* tail) {
+  for (int j = 0; j < kPadding; ++j) tail[j] = full + j < columns ? in[full + j] : in[full];
+}
+
+/// exp(x − peak) of 16 lanes into `out`, added to `sums`.
+template <class T>
+HWY_INLINE void exponentials(const T* in, typename Lanes16<T>::V peak, T* out,
+                             typename Lanes16<T>::V (&sums)[Lanes16<T>::kVectors]) {
+  using L = Lanes16<T>;
+  for (int v = 0; v < L::kVectors; ++v) {
+    const int at = v * L::kWidth;
+    const typename L::V value = hn::Exp(L::d, hn::Sub(hn::LoadU(L::d, in + at), peak));
+    hn::StoreU(value, L::d, out + at);
+    sums[v] = hn::Add(sums[v], value);
+  }
+}
+
+template <class T, int kRows>
+HWY_INLINE void softmax_block(const T* scores, T* probabilities, int columns, std::ptrdiff_t stride) {
+  using L = Lanes16<T>;
+  using V = typename L::V;
+  const int full = columns / kPadding * kPadding;
+  const int end = padded(columns);
+  HWY_ALIGN T tails[kRows][kPadding];
+  V peaks[kRows], sums[kRows][L::kVectors];
+  for (int i = 0; i < kRows; ++i) {
+    const T* in = scores + i * stride;
+    peaks[i] = hn::Set(L::d, in[0]);
+    for (int j = 0; j < full; j += L::kWidth) peaks[i] = hn::Max(peaks[i], hn::LoadU(L::d, in + j));
+    if (full < columns) {
+      copy_tail(in, full, columns, tails[i]);
+      for (int v = 0; v < L::kVectors; ++v) {
+        peaks[i] = hn::Max(peaks[i], hn::Load(L::d, tails[i] + v * L::kWidth));
+      }
+    }
+  }
+  for (int i = 0; i < kRows; ++i) peaks[i] = hn::MaxOfLanes(L::d, peaks[i]);
+  for (int i = 0; i < kRows; ++i) {
+    for (V& sum : sums[i]) sum = hn::Zero(L::d);
+  }
+  for (int j = 0; j < full; j += kPadding) {
+    for (int i = 0; i < kRows; ++i) {
+      exponentials(scores + i * stride + j, peaks[i], probabilities + i * stride + j, sums[i]);
+    }
+  }
+  if (full < columns) {
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < L::kVectors; ++v) {
+        const int at = v * L::kWidth;
+        hn::Store(hn::Exp(L::d, hn::Sub(hn::Load(L::d, tails[i] + at), peaks[i])), L::d, tails[i] + at);
+      }
+      for (int j = columns - full; j < kPadding; ++j) tails[i][j] = T(0);
+      for (int v = 0; v < L::kVectors; ++v) {
+        const int at = v * L::kWidth;
+        const V value = hn::Load(L::d, tails[i] + at);
+        hn::StoreU(value, L::d, probabilities + i * stride + full + at);
+        sums[i][v] = hn::Add(sums[i][v], value);
+      }
+    }
+  }
+  V inverses[kRows];
+  for (int i = 0; i < kRows; ++i) inverses[i] = hn::Set(L::d, T(1) / add_lanes<T>(sums[i]));
+  for (int j = 0; j < end; j += L::kWidth) {
+    for (int i = 0; i < kRows; ++i) {
+      T* const out = probabilities + i * stride + j;
+      hn::StoreU(hn::Mul(hn::LoadU(L::d, out), inverses[i]), L::d, out);
+    }
+  }
 }
 
 template <class T>
 void softmax_rows_of(const T* scores, T* probabilities, int rows, int columns, int stride) {
-  using L = Lanes16<T>;
-  const int full = columns / kPadding * kPadding;
-  for (int row = 0; row < rows; ++row) {
-    const T* in = scores + static_cast<std::ptrdiff_t>(row) * stride;
-    T* out = probabilities + static_cast<std::ptrdiff_t>(row) * stride;
-    // The last, partial group of 16 is copied so that its padding cannot win the maximum.
-    HWY_ALIGN T tail[kPadding];
-    for (int j = 0; j < kPadding; ++j) tail[j] = full + j < columns ? in[full + j] : in[0];
-    typename L::V largest = hn::LoadU(L::d, tail);
-    for (int v = 1; v < L::kVectors; ++v) largest = hn::Max(largest, hn::LoadU(L::d, tail + v * L::kWidth));
-    for (int j = 0; j < full; j += L::kWidth) largest = hn::Max(largest, hn::LoadU(L::d, in + j));
-    const typename L::V peak = hn::MaxOfLanes(L::d, largest);
-
-    typename L::V sums[L::kVectors];
-    for (auto& sum : sums) sum = hn::Zero(L::d);
-    for (int j = 0; j < full; j += kPadding) {
-      for (int v = 0; v < L::kVectors; ++v) {
-        const int at = j + v * L::kWidth;
-        const typename L::V value = hn::Exp(L::d, hn::Sub(hn::LoadU(L::d, in + at), peak));
-        hn::StoreU(value, L::d, out + at);
-        sums[v] = hn::Add(sums[v], value);
-      }
-    }
-    HWY_ALIGN T lanes[kPadding];
-    if (full < columns) {
-      for (int v = 0; v < L::kVectors; ++v) {
-        const int at = v * L::kWidth;
-        hn::Store(hn::Exp(L::d, hn::Sub(hn::Load(L::d, tail + at), peak)), L::d, tail + at);
-      }
-      for (int j = columns - full; j < kPadding; ++j) tail[j] = T(0);
-      for (int v = 0; v < L::kVectors; ++v) {
-        const int at = v * L::kWidth;
-        const typename L::V value = hn::Load(L::d, tail + at);
-        hn::StoreU(value, L::d, out + full + at);
-        sums[v] = hn::Add(sums[v], value);
-      }
-    }
-    for (int v = 0; v < L::kVectors; ++v) hn::Store(sums[v], L::d, lanes + v * L::kWidth);
-    const typename L::V inverse = hn::Set(L::d, T(1) / add_lanes(lanes));
-    const int end = padded(columns);
-    for (int j = 0; j < end; j += L::kWidth) {
-      hn::StoreU(hn::Mul(hn::LoadU(L::d, out + j), inverse), L::d, out + j);
-    }
+  int row = 0;
+  for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * stride;
+    softmax_block<T, kRowsAtOnce>(scores + at, probabilities + at, columns, stride);
+  }
+  for (; row < rows; ++row) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * stride;
+    softmax_block<T, 1>(scores + at, probabilities + at, columns, stride);
   }
 }
 
@@ -139,6 +192,33 @@ void add_scaled_of(T scale, const T* x, T* y, int count) {
   const typename L::V factor = hn::Set(L::d, scale);
   for (int j = 0; j < count; j += L::kWidth) {
     hn::StoreU(hn::MulAdd(factor, hn::LoadU(L::d, x + j), hn::LoadU(L::d, y + j)), L::d, y + j);
+  }
+}
+
+template <class T>
+void dot_rows_of(const RowsOf<const T>& x, const RowsOf<const T>& y, int rows, int count,
+                 const RowsOf<T>& sums) {
+  T values[kRowsAtOnce];
+  int row = 0;
+  for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kRowsAtOnce; ++i) values[i] = dot_lanes(x.row(row + i), y.row(row + i), count);
+    for (int i = 0; i < kRowsAtOnce; ++i) *sums.row(row + i) = values[i];
+  }
+  for (; row < rows; ++row) *sums.row(row) = dot_lanes(x.row(row), y.row(row), count);
+}
+
+template <class T>
+void scale_rows_of(const RowsOf<const T>& scales, const RowsOf<const T>& x, int rows, int count,
+                   const RowsOf<T>& y) {
+  using L = Lanes16<T>;
+  for (int row = 0; row < rows; ++row) {
+    const typename L::V factor = hn::Set(L::d, *scales.row(row));
+    const T* from = x.row(row);
+    T* to = y.row(row);
+    for (int j = 0; j < count; j += L::kWidth) {
+      hn::StoreU(hn::Mul(factor, hn::LoadU(L::d, from + j)), L::d, to + j);
+    }
   }
 }
 
@@ -242,6 +322,14 @@ void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HW
   }                                                                                                         \
   T dot_##name(const T* x, const T* y, int count) {                                                         \
     return dot_lanes<T>(x, y, count);                                                                       \
+  }                                                                                                         \
+  void dot_rows_##name(const RowsOf<const T>& x, const RowsOf<const T>& y, int rows, int count,             \
+                       const RowsOf<T>& sums) {                                                             \
+    dot_rows_of<T>(x, y, rows, count, sums);                                                                \
+  }                                                                                                         \
+  void scale_rows_##name(const RowsOf<const T>& scales, const RowsOf<const T>& x, int rows, int count,      \
+                         const RowsOf<T>& y) {                                                              \
+    scale_rows_of<T>(scales, x, rows, count, y);                                                            \
   }                                                                                                         \
   void scale_into_##name(T scale, const T* x, T* y, int count) {                                            \
     scale_into_of<T>(scale, x, y, count);                                                                   \

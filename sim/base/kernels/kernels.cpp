@@ -27,6 +27,8 @@ MOELAB_EXPORT(softmax_backward_rows);
 MOELAB_EXPORT(sum_rows);
 MOELAB_EXPORT(add_scaled);
 MOELAB_EXPORT(dot);
+MOELAB_EXPORT(dot_rows);
+MOELAB_EXPORT(scale_rows);
 MOELAB_EXPORT(scale_into);
 MOELAB_EXPORT(sgd_step);
 MOELAB_EXPORT(sgd_idle_steps);
@@ -112,6 +114,24 @@ float dot(const float* x, const float* y, int count) {
 }
 double dot(const double* x, const double* y, int count) {
   return HWY_DYNAMIC_DISPATCH(dot_double)(x, y, count);
+}
+
+void dot_rows(const RowsOf<const float>& x, const RowsOf<const float>& y, int rows, int count,
+              const RowsOf<float>& sums) {
+  HWY_DYNAMIC_DISPATCH(dot_rows_float)(x, y, rows, count, sums);
+}
+void dot_rows(const RowsOf<const double>& x, const RowsOf<const double>& y, int rows, int count,
+              const RowsOf<double>& sums) {
+  HWY_DYNAMIC_DISPATCH(dot_rows_double)(x, y, rows, count, sums);
+}
+
+void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x, int rows, int count,
+                const RowsOf<float>& y) {
+  HWY_DYNAMIC_DISPATCH(scale_rows_float)(scales, x, rows, count, y);
+}
+void scale_rows(const RowsOf<const double>& scales, const RowsOf<const double>& x, int rows, int count,
+                const RowsOf<double>& y) {
+  HWY_DYNAMIC_DISPATCH(scale_rows_double)(scales, x, rows, count, y);
 }
 
 void scale_into(float scale, const float* x, float* y, int count) {

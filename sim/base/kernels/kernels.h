@@ -76,6 +76,26 @@ void add_scaled(double scale, const double* x, double* y, int count);
 float dot(const float* x, const float* y, int count);
 double dot(const double* x, const double* y, int count);
 
+/// Rows of an array, `stride` entries apart.
+template <class T>
+struct RowsOf {
+  T* first = nullptr;
+  std::ptrdiff_t stride = 0;
+  T* row(int i) const { return first + i * stride; }
+};
+
+/// sums[i] ← Σ_j x_ij y_ij over `count` entries of each row, a multiple of kPadding: dot() for many rows.
+void dot_rows(const RowsOf<const float>& x, const RowsOf<const float>& y, int rows, int count,
+              const RowsOf<float>& sums);
+void dot_rows(const RowsOf<const double>& x, const RowsOf<const double>& y, int rows, int count,
+              const RowsOf<double>& sums);
+
+/// y_i ← scales[i] · x_i over `count` entries of each row, a multiple of kPadding.
+void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x, int rows, int count,
+                const RowsOf<float>& y);
+void scale_rows(const RowsOf<const double>& scales, const RowsOf<const double>& x, int rows, int count,
+                const RowsOf<double>& y);
+
 /// y ← scale · x over `count` entries, a multiple of kPadding.
 void scale_into(float scale, const float* x, float* y, int count);
 void scale_into(double scale, const double* x, double* y, int count);

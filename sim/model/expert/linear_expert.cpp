@@ -64,11 +64,10 @@ class StackedLinearBank final : public ExpertBank<Real> {
     product.bias = parameters + place(input_dim_, 0, 0);
     kernels::multiply(product);
     const int stride = kernels::padded(output_dim_);
-    for (int row = 0; row < routing.rows; ++row) {
-      const Real* gates = routing.gates + size(row) * size(slab_);
-      Real* output = outputs + size(row) * size(stride);
-      for (int j = 0; j < output_dim_; ++j) output[j] = kernels::dot(gates, value(row, j), slab_);
-      std::fill(output + output_dim_, output + stride, Real(0));
+    std::fill_n(outputs, size(routing.rows) * size(stride), Real(0));
+    for (int j = 0; j < output_dim_; ++j) {
+      kernels::dot_rows({routing.gates, slab_}, {value(0, j), columns_}, routing.rows, slab_,
+                        {outputs + j, stride});
     }
   }
 
@@ -77,18 +76,17 @@ class StackedLinearBank final : public ExpertBank<Real> {
                 Real* input_gradient) override {
     reserve_entries(delta_, size(routing.rows) * size(columns_));
     const int stride = kernels::padded(output_dim_);
-    for (int row = 0; row < routing.rows; ++row) {
-      const Real* gates = routing.gates + size(row) * size(slab_);
-      const Real* upstream = output_gradient + size(row) * size(stride);
-      Real* gate_row = gate_gradient + size(row) * size(slab_);
-      for (int j = 0; j < output_dim_; ++j) {
-        kernels::scale_into(upstream[j], gates,
-                            delta_.data() + size(row) * size(columns_) + size(j) * size(slab_), slab_);
-        if (j == 0) {
-          kernels::scale_into(upstream[j], value(row, j), gate_row, slab_);
-        } else {
-          kernels::add_scaled(upstream[j], value(row, j), gate_row, slab_);
-        }
+    for (int j = 0; j < output_dim_; ++j) {
+      const kernels::RowsOf<const Real> upstream = {output_gradient + j, stride};
+      kernels::scale_rows(upstream, {routing.gates, slab_}, routing.rows, slab_,
+                          {delta_.data() + size(j) * size(slab_), columns_});
+      if (j == 0)
+        kernels::scale_rows(upstream, {value(0, 0), columns_}, routing.rows, slab_, {gate_gradient, slab_});
+    }
+    for (int row = 0; row < routing.rows && output_dim_ > 1; ++row) {
+      for (int j = 1; j < output_dim_; ++j) {
+        kernels::add_scaled(output_gradient[size(row) * size(stride) + size(j)], value(row, j),
+                            gate_gradient + size(row) * size(slab_), slab_);
       }
     }
     kernels::Product<Real> product;
