@@ -3,31 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
-#include "plots/gnuplot.h"
-#include "sim/base/error.h"
+#include "plots/page.h"
 
 namespace moelab {
 namespace {
 
-/// Double quotes become single ones: gnuplot misreads doubled quotes in a CSV field.
-std::string csv_text(std::string text) {
-  std::replace(text.begin(), text.end(), '"', '\'');
-  return "\"" + text + "\"";
-}
-
 std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
-}
-
-void write_text(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-  stream << text << std::flush;
-  if (!stream)
-    throw EnvironmentError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
 }
 
 }  // namespace
@@ -53,17 +36,7 @@ std::string figure_csv(const Figure& figure) {
 }
 
 std::vector<std::filesystem::path> render(const Figure& figure, const std::filesystem::path& directory) {
-  std::error_code failure;
-  std::filesystem::create_directories(directory, failure);
-  if (failure)
-    throw EnvironmentError(fmt::format("cannot create {}: {}", directory.string(), failure.message()));
-  write_text(directory / (figure.id + ".csv"), figure_csv(figure));
-  write_text(directory / (figure.id + ".gp"), figure_script(figure));
-  run_gnuplot(directory, figure.id + ".gp");
-  std::vector<std::filesystem::path> paths;
-  for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
-    paths.push_back(directory / (figure.id + ending));
-  return paths;
+  return write_figure(figure.id, figure_csv(figure), figure_script(figure), directory);
 }
 
 }  // namespace moelab

@@ -42,6 +42,8 @@ constexpr std::array kLabels = {
     Label{"cluster_entropy_shuffled", "routing entropy per cluster, shuffled (nats)", "shuffled"},
     Label{"effective_experts", "effective experts per cluster", "router"},
     Label{"effective_experts_shuffled", "effective experts per cluster, shuffled", "shuffled"},
+    Label{"effective_experts_per_atom", "effective experts with one atom fixed", "one atom fixed"},
+    Label{"effective_experts_overall", "effective experts of all inputs", "all inputs"},
     Label{"top1_cluster_purity", "cluster purity of experts (top-1)", "purity"},
     Label{"top1_cluster_concentration", "share of a cluster in one expert (top-1)", "concentration"},
     Label{"router_norm_ratio", "norm ratio E‖M‖² ÷ (E‖M‖)²", "norm ratio"},

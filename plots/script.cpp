@@ -6,20 +6,17 @@
 
 #include "plots/axis.h"
 #include "plots/figure.h"
+#include "plots/page.h"
 
 namespace moelab {
 namespace {
 
-// Lengths in points (1/72 inch). One column of a two-column page is 3.3 inches wide.
-constexpr double kWidth = 3.3 * 72;
+// Lengths in points (1/72 inch).
 constexpr double kPanelHeight = 132;
 constexpr double kTickRoom = 7, kRightMargin = 10, kTopMargin = 6;
-constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
-constexpr double kTitleLine = 11.5, kLegendLine = 10.5, kCaptionLine = 8.5, kLabelLine = 9.5;
+constexpr double kLegendLine = 10.5;
 /// Below the panel: the middle of the x label, and the top of the legend.
 constexpr double kXLabelDepth = 18, kAxisRoom = 26, kLegendGap = 5;
-/// Mean width of a letter of the sans-serif font, as a share of its size.
-constexpr double kLetterWidth = 0.56;
 /// Thin lines of single seeds are legible below this count (the contract's rule).
 constexpr std::size_t kSeedLinesBelow = 10;
 constexpr std::size_t kMarkersPerSeries = 12;
@@ -32,40 +29,6 @@ constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "
 constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
 constexpr std::array<const char*, 6> kDashes = {"1", "(12,4)", "(4,3)", "(12,3,3,3)", "(20,4)", "(2,2)"};
 constexpr const char* kReferenceColour = "555555";
-
-/// A single-quoted gnuplot string; terminals run without markup, so only the quote itself is special.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char letter : text) {
-    if (letter == '\'') result += '\'';
-    result += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
-  }
-  return result + "'";
-}
-
-std::size_t letters(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
-std::vector<std::string> wrapped(const std::string& text, double font_size, double width) {
-  const auto limit = static_cast<std::size_t>(width / (kLetterWidth * font_size));
-  std::vector<std::string> lines;
-  std::string line;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    const std::size_t end = std::min(text.find_first_of(" \n", start), text.size());
-    const std::string word = text.substr(start, end - start);
-    if (!line.empty() && letters(line) + 1 + letters(word) > limit) {
-      lines.push_back(line);
-      line.clear();
-    }
-    if (!word.empty()) line += (line.empty() ? "" : " ") + word;
-    start = end + 1;
-  }
-  if (!line.empty()) lines.push_back(line);
-  return lines;
-}
 
 std::optional<double> seed_value(const FigurePoint& point, std::size_t seed) {
   return seed < point.seeds.size() ? point.seeds[seed] : std::nullopt;
@@ -141,7 +104,7 @@ struct Layout {
     const std::size_t rows = (entries + legend_columns - 1) / legend_columns;
     // Two rows of two read better than a row of three and one of one.
     if (rows > 0) legend_columns = (entries + rows - 1) / rows;
-    caption_top = 4 + kCaptionLine * static_cast<double>(caption.size());
+    caption_top = caption_height(caption);
     const double legend_height = kLegendLine * static_cast<double>(rows);
     legend_middle = caption_top + kLegendGap + legend_height / 2;
     panel_bottom = caption_top + kLegendGap + legend_height + kAxisRoom;
@@ -234,22 +197,12 @@ std::string axis_lines(char name, const Axis& axis) {
   return text + fmt::format(") font ',{}'\n", kTickFontSize);
 }
 
-std::string centred_lines(const std::vector<std::string>& lines, double top, double step, double height,
-                          const std::string& font) {
-  std::string text;
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    text += fmt::format("set label {} at screen 0.5, screen {:.5f} center font {}\n", quoted(lines[i]),
-                        (top - step * (static_cast<double>(i) + 0.5)) / height, quoted(font));
-  return text;
-}
-
 }  // namespace
 
 std::string figure_script(const Figure& figure) {
   const Layout layout(figure);
   const auto height = [&](double points) { return points / layout.height; };
-  std::string text = fmt::format("# {}\n# Run `gnuplot {}.gp` in this folder.\nreset\nset encoding utf8\n",
-                                 quoted(figure.title), figure.id);
+  std::string text = script_head(figure.id, figure.title);
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(figure.id + ".csv"));
   text += "set border 3 lw 0.6 lc rgb '#333333'\nset tics nomirror out scale 0.6\n";
   text += "set grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
@@ -270,29 +223,11 @@ std::string figure_script(const Figure& figure) {
       "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols {} "
       "samplen 2.6 spacing 0.95 width 0 noautotitle\n",
       height(layout.legend_middle), layout.legend_columns);
-  text += centred_lines(layout.title, layout.height - 2, kTitleLine, layout.height,
-                        fmt::format(",{}", kFontSize + 1));
-  text += centred_lines(layout.caption, layout.caption_top, kCaptionLine, layout.height,
-                        fmt::format(",{}", kSmallFontSize));
+  text += title_and_caption(layout.title, layout.caption, layout.height);
   std::string plot = "plot ";
   const std::vector<std::string> clauses = plot_clauses(figure);
   for (std::size_t i = 0; i < clauses.size(); ++i) plot += (i ? ", \\\n     " : "") + clauses[i];
-  // Each terminal's unit is its own: pixels of 1/96 inch, inches, pixels of 1/300 inch.
-  text += fmt::format(
-      "\nset terminal svg noenhanced size {:.0f},{:.0f} font 'DejaVu Sans,Helvetica,{:.2f}' "
-      "background rgb 'white'\n",
-      kWidth * 96 / 72, layout.height * 96 / 72, kFontSize * 96 / 72);
-  text += fmt::format("set output {}\n{}\n", quoted(figure.id + ".svg"), plot);
-  text +=
-      fmt::format("\nset terminal pdfcairo noenhanced size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 1\n",
-                  kWidth / 72, layout.height / 72, kFontSize);
-  text += fmt::format("set output {}\nreplot\n", quoted(figure.id + ".pdf"));
-  text += fmt::format(
-      "\nset terminal pngcairo noenhanced size {:.0f},{:.0f} font 'Sans,{}' fontscale {:.4f} "
-      "linewidth 3 pointscale 3 background rgb 'white'\n",
-      kWidth * 300 / 72, layout.height * 300 / 72, kFontSize, 300.0 / 96);
-  text += fmt::format("set output {}\nreplot\nset output\n", quoted(figure.id + ".png"));
-  return text;
+  return text + on_terminals(figure.id, layout.height, plot);
 }
 
 }  // namespace moelab

@@ -28,6 +28,23 @@ std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities) 
   return assignment;
 }
 
+std::vector<int> topk_assignment(const Eigen::Ref<const Matrix>& probabilities, int k) {
+  const int experts = static_cast<int>(probabilities.cols());
+  if (k < 1 || k > experts)
+    throw UserError("k", fmt::format("got {}, needs 1 to {}, the number of experts", k, experts));
+  if (k == 1) return top1_assignment(probabilities);
+  std::vector<int> assignment, order(static_cast<std::size_t>(experts));
+  assignment.reserve(static_cast<std::size_t>(probabilities.rows() * k));
+  for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int left, int right) {
+      return std::pair(-probabilities(row, left), left) < std::pair(-probabilities(row, right), right);
+    });
+    assignment.insert(assignment.end(), order.begin(), order.begin() + k);
+  }
+  return assignment;
+}
+
 std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts) {
   std::vector<std::int64_t> loads(static_cast<std::size_t>(experts), 0);
   for (const int expert : assignment) {

@@ -15,6 +15,10 @@ namespace moelab {
 /// Throws UserError when there are no experts.
 std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities);
 
+/// The k experts of largest probability for each row, the likeliest first and lower indices first among
+/// equals; (n·k). Throws UserError when k is not in 1 … E.
+std::vector<int> topk_assignment(const Eigen::Ref<const Matrix>& probabilities, int k);
+
 /// n_e: how many entries of `assignment` name expert e, (E). Throws UserError for an entry outside 0 … E − 1.
 std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts);
 

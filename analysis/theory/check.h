@@ -6,7 +6,11 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
+
+#include "sim/base/random.h"
 
 namespace moelab {
 
@@ -49,6 +53,9 @@ struct CheckEffort {
   std::uint64_t root = 1;  ///< root of all random streams
   int seeds = 1;           ///< repetitions are multiplied by this
 };
+
+/// The random stream of one repetition of the check `id`. Other checks have other streams.
+Engine check_stream(const CheckEffort& effort, std::string_view id, int repetition);
 
 /// A statement of a source. One that is wrong as printed is listed twice, as printed (expected to fail) and
 /// as corrected (expected to hold).

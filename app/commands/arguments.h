@@ -19,6 +19,9 @@ struct Arguments {
   bool trace = false;
   std::string axis;              ///< of `list`
   std::string cell = "first";    ///< of `sample`
+  std::vector<std::string> ids;  ///< of `check`: ids or their beginnings; empty for all
+  bool listing = false;          ///< of `check`: list instead of running
+  int seeds = 1;                 ///< of `check`: multiplies the repetitions
   std::vector<std::string> all;  ///< the command line as given
 };
 

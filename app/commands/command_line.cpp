@@ -9,6 +9,7 @@
 #include <map>
 #include <new>
 
+#include "app/commands/analyze.h"
 #include "app/commands/claims.h"
 #include "app/commands/plot.h"
 #include "app/commands/verbs.h"
@@ -22,11 +23,13 @@ namespace {
 constexpr int kUserErrorStatus = 2;
 constexpr int kEnvironmentErrorStatus = 3;
 constexpr int kMaximumThreads = 1024;
+constexpr int kMaximumSeeds = 10000;
 
 /// The program's verbs with what each does when chosen.
 struct Program {
   CLI::App app{"A laboratory for the theory of routing in Mixture-of-Experts models", "moelab"};
   Arguments arguments;
+  AnalyzedFiles arrays;
   std::map<const CLI::App*, std::function<int()>> actions;
 };
 
@@ -128,14 +131,58 @@ void add_reading_verbs(Program& program) {
            [] { return run_schema_command(); });
 }
 
+void add_analyze_verb(Program& program) {
+  AnalyzedFiles& arrays = program.arrays;
+  CLI::App* analyze =
+      add_verb(program, "analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
+               "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
+               [&] { return run_analyze_command(arrays, program.arguments.json); });
+  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)")->required();
+  analyze->add_option("--labels", arrays.labels, "cluster of each row, integers (n), for sparsity");
+  analyze->add_option("--inputs", arrays.inputs, "router inputs (n, d)");
+  analyze->add_option("--router", arrays.router,
+                      "weights (E, d) of a linear router, for the shuffled baseline");
+  analyze->add_option("--embeddings", arrays.embeddings,
+                      "where overlap and silhouette are measured (n, m) (default: the inputs)");
+  analyze->add_option("--expert-outputs", arrays.expert_outputs, "outputs of every expert (n, E, o)");
+  analyze->add_option("--previous-probs", arrays.previous_probs,
+                      "an earlier snapshot of --probs, for fluctuation");
+  analyze->add_option("--previous-assignments", arrays.previous_assignments,
+                      "or its experts, integers (n), or (n, K) with --top-k K");
+  analyze
+      ->add_option("--top-k", arrays.top_k,
+                   "experts that serve a row: load and fluctuation count them (default 1)")
+      ->check(CLI::Range(1, 1000000));
+  analyze->add_option("--neighbours", arrays.neighbours, "neighbours of expert overlap (default 10)")
+      ->check(CLI::Range(1, 1000000));
+  add_json(analyze, program.arguments);
+}
+
+void add_theory_verbs(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* check =
+      add_verb(program, "check", "Check theorems against computation; status 1 when a verdict is unexpected",
+               "check dikkala2023.theorem4", [&] { return run_check_command(arguments); });
+  check->add_option("ID", arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)");
+  check->add_flag("--list", arguments.listing, "list the checks and run none");
+  check->add_option("--seeds", arguments.seeds, "multiplies the random repetitions (default: 1)")
+      ->check(CLI::Range(1, kMaximumSeeds));
+  check->add_option("--threads", arguments.threads, "checks run at a time (default: one per processor)")
+      ->check(CLI::Range(1, kMaximumThreads));
+  add_json(check, arguments);
+}
+
 void build(Program& program) {
   program.app.set_version_flag("--version",
                                fmt::format("moelab {} (commit {})", program_version(), program_commit()));
   program.app.footer(
-      "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed or a claim\n"
-      "is refuted; 2 bad input; 3 disk, permissions or a missing program; 130 interrupted, resumable.");
+      "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed, a claim\n"
+      "is refuted or a check came out unexpected; 2 bad input; 3 disk, permissions or a missing program;\n"
+      "130 interrupted, resumable.");
   add_running_verbs(program);
   add_reading_verbs(program);
+  add_analyze_verb(program);
+  add_theory_verbs(program);
 }
 
 std::vector<std::string> verb_names(const CLI::App& app) {

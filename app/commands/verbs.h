@@ -1,7 +1,8 @@
 #pragma once
 
 /// The verbs of the program, one source file each. They answer on stdout, warn on stderr, return the exit
-/// status (0 done, 1 a cell failed, 130 interrupted) and throw UserError (2) or EnvironmentError (3).
+/// status (0 done, 1 a cell failed or a check's verdict is not the expected one, 130 interrupted) and throw
+/// UserError (2) or EnvironmentError (3).
 
 #include "app/commands/arguments.h"
 
@@ -23,5 +24,7 @@ int run_export_command(const Arguments& arguments);
 int run_status_command(const Arguments& arguments);
 /// Writes the data that a cell draws.
 int run_sample_command(const Arguments& arguments);
+/// Runs theorem checks and compares their verdicts with the expected ones.
+int run_check_command(const Arguments& arguments);
 
 }  // namespace moelab

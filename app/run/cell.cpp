@@ -7,6 +7,7 @@
 #include "app/run/measurement.h"
 #include "sim/base/error.h"
 #include "sim/data/problem.h"
+#include "sim/train/gradient_error.h"
 #include "sim/train/trainer.h"
 
 namespace moelab {
@@ -36,29 +37,55 @@ TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, 
   return set;
 }
 
+/// The first `count` rows of the training set, a token a row, (count, d).
+Matrix first_rows(const Problem& problem, const Seeds& seeds, int count) {
+  const Layout layout = problem.layout();
+  const int samples = (count + layout.tokens - 1) / layout.tokens;
+  const Dataset data = draw_set(problem, seeds, Purpose::train_data, samples);
+  return MatrixView(data.x.data(), samples * layout.tokens, layout.input_dim).topRows(count);
+}
+
 template <class Real>
 CellResult run_in(const Json& config, const CellProgress& progress) {
   const Json& data = config.at("data");
   const Json& train_spec = config.at("train");
   const Seeds seeds{config.at("seed").at("root"), config.at("seed").at("index")};
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
-  const TrainingSet<Real> training = draw_training_set<Real>(*problem, seeds, data.at("train_samples"));
+  const bool population = train_spec.at("gradient") == "population";
+  const int train_samples = data.value("train_samples", kMeasuredTrainSamples);
   const Dataset test_data = draw_set(*problem, seeds, Purpose::test_data, data.at("test_samples"));
 
   const double skip_below = rescales_gradients(train_spec.at("optimizer")) ? 0.0 : kSkipBelow;
   Model<Real> model(config.at("model"), problem->layout(), skip_below);
   model.initialize(seeds);
+  if (model.has_router() && config.at("model").at("router").value("init", "") == "train_samples") {
+    model.start_router_at(first_rows(*problem, seeds, model.experts()));
+  }
   const std::unique_ptr<TaskLoss<Real>> loss = make_task_loss<Real>(config.at("loss").at("task"));
   const Dataset train_data =
-      draw_set(*problem, seeds, Purpose::train_data, std::min(kMeasuredTrainSamples, training.rows));
+      draw_set(*problem, seeds, Purpose::train_data, std::min(kMeasuredTrainSamples, train_samples));
   Measurement<Real> measurement(config, seeds, *problem, train_data, test_data);
 
   CellResult result;
-  const TrainCallbacks callbacks = {[&](std::int64_t step) {
-                                      result.trace.push_back({step, measurement.measure(model)});
-                                    },
-                                    progress};
-  const TrainOutcome outcome = train(model, *loss, training, train_spec, seeds, callbacks);
+  const auto record = [&](std::int64_t step) {
+    MetricValues values = measurement.measure(model);
+    if (population && measurement.wants("gradient")) {
+      const GradientError error = population_gradient_error(model, *loss, *problem, train_spec, seeds,
+                                                            static_cast<std::uint64_t>(step));
+      values["population_gradient_norm"] = error.norm;
+      values["population_gradient_standard_error"] = error.standard_error;
+    }
+    result.trace.push_back({step, std::move(values)});
+  };
+  const TrainCallbacks callbacks = {record, progress};
+  const TrainOutcome outcome = [&] {
+    if (population) {
+      PopulationBatches<Real> batches(*problem, train_spec, seeds);
+      return train(model, *loss, batches, total_steps(train_spec, 0), train_spec, callbacks);
+    }
+    const TrainingSet<Real> training = draw_training_set<Real>(*problem, seeds, train_samples);
+    return train(model, *loss, training, train_spec, seeds, callbacks);
+  }();
   if (outcome.state == TrainState::interrupted) {
     result.state = CellResult::State::interrupted;
     return result;

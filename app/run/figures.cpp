@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/stats/bands.h"
+#include "app/run/heat_maps.h"
 #include "plots/labels.h"
 
 namespace moelab {
@@ -209,9 +210,15 @@ Figure build_figure(const Json& description, const RunResults& results) {
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
-  for (const Json& description : results.plan.at("figures"))
-    for (std::filesystem::path& file : render(build_figure(description, results), directory / "figures"))
+  for (const Json& description : results.plan.at("figures")) {
+    const std::filesystem::path folder = directory / "figures";
+    // Runs from before there were heat maps name no kind.
+    for (std::filesystem::path& file : description.value("kind", "lines") == "heat_map"
+                                           ? render(build_heat_map(description, results), folder)
+                                           : render(build_figure(description, results), folder)) {
       files.push_back(std::move(file));
+    }
+  }
   return files;
 }
 

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "analysis/metrics/entropy.h"
 #include "analysis/metrics/load.h"
+#include "analysis/metrics/overlap.h"
 #include "analysis/metrics/router_norms.h"
+#include "analysis/metrics/silhouette.h"
 #include "analysis/metrics/sparsity.h"
 #include "analysis/metrics/task.h"
+#include "analysis/metrics/variance.h"
 
 namespace moelab {
 namespace {
@@ -82,6 +87,11 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
       }
     }
   }
+  for (const Json& group : config.at("metrics")) {
+    if (group.at("kind") != "overlap") continue;
+    neighbours_ = group.at("neighbours");
+    query_rows_ = group.at("rows");
+  }
   for (const Json& name : config.at("save")) saved_.insert(name);
   if (groups_.contains("task")) {
     const std::optional<Matrix> best = problem.bayes_prediction(test.x);
@@ -155,6 +165,25 @@ void Measurement<Real>::measure_sparsity(Model<Real>& model, MetricValues& value
 }
 
 template <class Real>
+void Measurement<Real>::measure_overlap(const Matrix& probabilities, MetricValues& values) {
+  const MatrixView rows(test_.x.data(), probabilities.rows(), layout_.input_dim);
+  const std::vector<int> experts = top1_assignment(probabilities);
+  const QueryPoints queries = first_points(rows, experts, query_rows_);
+  NearestNeighbours neighbours(queries, neighbours_);
+  Silhouette silhouettes(queries, static_cast<int>(probabilities.cols()));
+  visit_distances(queries, rows, experts, [&](const Matrix& block, std::span<const int> block_experts) {
+    neighbours.add(block, block_experts);
+    silhouettes.add(block, block_experts);
+  });
+  const auto add_mean = [&](const std::string& name, const std::vector<double>& of_rows) {
+    if (of_rows.empty()) return;
+    values[name] = std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
+  };
+  add_mean("expert_overlap", neighbours.other_expert_shares());
+  add_mean("silhouette", silhouettes.coefficients());
+}
+
+template <class Real>
 void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values) {
   if (!model.has_router()) return;
   if (groups_.contains("sparsity")) measure_sparsity(model, values);
@@ -166,6 +195,18 @@ void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values
       if (signal_basis_.size() > 0) {
         set(values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
       }
+    }
+  }
+  if (groups_.contains("routing") || groups_.contains("overlap")) {
+    const Matrix probabilities = test_probabilities(model, test_inputs_);
+    if (groups_.contains("overlap")) measure_overlap(probabilities, values);
+    if (groups_.contains("routing")) {
+      ScoreVariance variance;
+      variance.add(probabilities);
+      values["routing_entropy"] = routing_entropy(probabilities);
+      values["routing_variance_eq42"] = variance.routing_variance_eq42();
+      values["score_variance"] = variance.score_variance();
+      values["score_row_variance"] = variance.score_row_variance();
     }
   }
   if (groups_.contains("load")) {

@@ -38,6 +38,9 @@ class Measurement {
   Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
               const Dataset& test);
 
+  /// Whether a scenario asks for a group.
+  bool wants(const std::string& group) const { return groups_.contains(group); }
+
   /// Every metric of the chosen groups that applies to the model.
   MetricValues measure(Model<Real>& model);
 
@@ -49,6 +52,7 @@ class Measurement {
   void measure_routing(Model<Real>& model, MetricValues& values);
   Matrix test_outputs(Model<Real>& model, const Gating& gating);
   void measure_sparsity(Model<Real>& model, MetricValues& values);
+  void measure_overlap(const Matrix& probabilities, MetricValues& values);
   Matrix test_probabilities(Model<Real>& model, const std::vector<Real>& inputs);
 
   const Layout layout_;
@@ -58,6 +62,8 @@ class Measurement {
   std::set<std::string> groups_;
   std::set<std::string> saved_;
   std::vector<std::vector<int>> shuffles_;  ///< permutations of the input coordinates
+  int neighbours_ = 0;                      ///< of expert overlap
+  std::int64_t query_rows_ = 0;             ///< rows that overlap and silhouette are taken over
   std::optional<double> bayes_nmse_;
   Matrix signal_basis_;
   std::vector<Real> train_inputs_;

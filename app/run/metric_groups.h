@@ -19,6 +19,7 @@ struct MetricGroup {
   };
   Kind kind;  ///< name in "metrics", meaning and parameters
   std::vector<Metric> metrics;
+  bool by_default = true;  ///< measured when a scenario names no metrics
 };
 
 const std::vector<MetricGroup>& metric_groups();

@@ -60,7 +60,8 @@ class References {
     if (!step.is_number()) return;
     for (const Json* config : configs_.at(arm)) {
       const Json& train = config->at("train");
-      const std::int64_t wanted = step, last = total_steps(train, config->at("data").at("train_samples"));
+      const std::int64_t wanted = step,
+                         last = total_steps(train, config->at("data").value("train_samples", 0));
       const std::int64_t every = record_interval(train, last);
       if (wanted > last)
         throw UserError(path, fmt::format("got {}, needs a step of the run, at most {}", wanted, last));
@@ -124,26 +125,20 @@ void check_trend(const References& references, const Json& claim, const std::str
   if (values.size() < 2) throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
 }
 
-void check_figure(const References& references, const Json& figure, const std::string& path) {
-  const std::string x = figure.at("x"), series = figure.at("series");
-  references.check_swept(x, "step", join_path(path, "x"));
-  references.check_swept(series, "arm", join_path(path, "series"));
-  if (x == series) throw UserError(join_path(path, "series"), "is the x axis already");
-
+/// The arms that a figure shows; its metrics must be theirs.
+std::vector<std::string> figure_arms(const References& references, const Json& figure,
+                                     const std::string& path) {
   std::vector<std::string> arms = references.table().arms;
   if (figure.contains("arms")) arms = figure.at("arms").get<std::vector<std::string>>();
   for (std::size_t i = 0; i < arms.size(); ++i) {
     references.check_arm(arms[i], join_path(join_path(path, "arms"), i));
   }
-  const std::string y_path = join_path(path, "y");
-  const bool is_list = figure.at("y").is_array();
-  const Json metrics = is_list ? figure.at("y") : Json::array({figure.at("y")});
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    for (const std::string& arm : arms) {
-      references.check_metric(arm, metrics[i], is_list ? join_path(y_path, i) : y_path);
-    }
-  }
+  return arms;
+}
 
+/// Every point of the figure, told by `axes`, belongs to one sweep point.
+void check_axes(const References& references, const Json& figure, const std::vector<std::string>& axes,
+                const std::string& path) {
   const std::string where_path = join_path(path, "where");
   const Json where = figure.value("where", Json::object());
   for (const auto& [name, value] : where.items())
@@ -152,13 +147,48 @@ void check_figure(const References& references, const Json& figure, const std::s
   for (const Point* point : references.points_at(where, where_path)) {
     Json coordinates = Json::object();
     for (const auto& [name, value] : *point) {
-      if (name == x || name == series) coordinates[name] = value;
+      if (std::find(axes.begin(), axes.end(), name) != axes.end()) coordinates[name] = value;
     }
     if (drawn.insert(canonical_text(coordinates)).second) continue;
     throw UserError(where_path,
-                    "leaves several sweep points for one point of the figure; needs a value for every "
-                    "swept path that is neither x nor series");
+                    fmt::format("leaves several sweep points for one point of the figure; needs a value "
+                                "for every swept path that is not one of {}",
+                                fmt::join(axes, ", ")));
   }
+}
+
+void check_heat_map(const References& references, const Json& figure, const std::string& path) {
+  if (!figure.contains("value"))
+    throw UserError(join_path(path, "value"), "missing; a heat map needs a metric");
+  if (!figure.at("y").is_string()) throw UserError(join_path(path, "y"), "got a list, needs a swept path");
+  const std::string x = figure.at("x"), y = figure.at("y");
+  references.check_swept(x, "", join_path(path, "x"));
+  references.check_swept(y, "", join_path(path, "y"));
+  if (x == y) throw UserError(join_path(path, "y"), "is the x axis already");
+  for (const std::string& arm : figure_arms(references, figure, path)) {
+    references.check_metric(arm, figure.at("value"), join_path(path, "value"));
+  }
+  check_axes(references, figure, {x, y}, path);
+}
+
+void check_lines(const References& references, const Json& figure, const std::string& path) {
+  const std::string x = figure.at("x"), series = figure.at("series");
+  references.check_swept(x, "step", join_path(path, "x"));
+  references.check_swept(series, "arm", join_path(path, "series"));
+  if (x == series) throw UserError(join_path(path, "series"), "is the x axis already");
+  for (const char* key : {"value", "at_least", "value_label"}) {
+    if (figure.contains(key)) throw UserError(join_path(path, key), "given, but kind is not 'heat_map'");
+  }
+  const std::vector<std::string> arms = figure_arms(references, figure, path);
+  const std::string y_path = join_path(path, "y");
+  const bool is_list = figure.at("y").is_array();
+  const Json metrics = is_list ? figure.at("y") : Json::array({figure.at("y")});
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    for (const std::string& arm : arms) {
+      references.check_metric(arm, metrics[i], is_list ? join_path(y_path, i) : y_path);
+    }
+  }
+  check_axes(references, figure, {x, series}, path);
 }
 
 void check_ids(const Json& parts, const std::string& path) {
@@ -193,7 +223,9 @@ void check_figures(const Scenario& scenario) {
   check_ids(scenario.figures, "figures");
   const References references(scenario);
   for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
-    check_figure(references, scenario.figures[i], join_path("figures", i));
+    const Json& figure = scenario.figures[i];
+    const auto check = figure.at("kind") == "heat_map" ? check_heat_map : check_lines;
+    check(references, figure, join_path("figures", i));
   }
 }
 

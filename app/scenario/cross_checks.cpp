@@ -6,7 +6,11 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "sim/data/file_data.h"
+#include "sim/data/image_clusters.h"
 #include "sim/data/problem.h"
+#include "sim/data/subspace_mixture.h"
+#include "sim/model/router/cnn_router.h"
 
 namespace moelab {
 namespace {
@@ -22,6 +26,9 @@ void check_gating(const Json& model) {
 
 void check_dense(const Json& model) {
   const bool is_dense = model.at("kind") == "dense";
+  if (!is_dense && model.contains("depth")) {
+    throw UserError("model.depth", "given, but model.kind is not 'dense'");
+  }
   if (is_dense == model.contains("match")) return;
   throw UserError("model.match", is_dense ? "missing; a dense model needs 'expert' or 'moe' to match"
                                           : "given, but model.kind is not 'dense'");
@@ -35,12 +42,79 @@ void check_length_of_run(const Json& train) {
   }
 }
 
+/// Sample gradients need a training set and batches of it; population gradients have neither.
+void check_gradient(const Json& config) {
+  const Json& train = config.at("train");
+  const bool population = train.at("gradient") == "population";
+  const auto check = [&](const char* section, const char* field, bool wanted, bool required) {
+    const bool given = config.at(section).contains(field);
+    const std::string path = std::string(section) + "." + field;
+    if (given && !wanted) {
+      throw UserError(path, fmt::format("given, but train.gradient is {}", train.at("gradient").dump()));
+    }
+    if (!given && wanted && required) {
+      throw UserError(path, fmt::format("missing; train.gradient {} needs it", train.at("gradient").dump()));
+    }
+  };
+  check("data", "train_samples", !population, true);
+  check("train", "batch_size", !population, true);
+  for (const char* field : {"points", "rule", "redraw"}) check("train", field, population, false);
+  if (population && train.contains("epochs")) {
+    throw UserError("train.epochs", "given, but population gradients have no epochs; needs train.steps");
+  }
+}
+
+/// Means are scaled to a separation that is given, in units of a noise that there is, between two of them.
+void check_scaling(const Json& data) {
+  if (!data.value("scale_to_separation", false)) return;
+  const std::string path = "data.scale_to_separation";
+  if (!data.contains("separation")) throw UserError(path, "got true, needs data.separation");
+  if (data.at("clusters") < 2) throw UserError(path, "got true, needs data.clusters of at least 2");
+  if (data.at("noise_std") == 0) throw UserError(path, "got true, needs data.noise_std above 0");
+}
+
+/// A router that starts at training samples needs one for each expert.
+void check_start(const Json& config) {
+  const Json& model = config.at("model");
+  const Json& data = config.at("data");
+  if (model.at("router").value("init", "") != "train_samples" || !data.contains("train_samples")) return;
+  const std::int64_t samples = data.at("train_samples").get<std::int64_t>() * data.value("tokens", 1);
+  if (samples >= model.at("experts")) return;
+  throw UserError(
+      "model.router.init",
+      fmt::format("got \"train_samples\", needs a training sample for each of model.experts = {}, but "
+                  "there are {}",
+                  model.at("experts").dump(), samples));
+}
+
 void check_weights(const Json& data) {
   if (!data.contains("weights") || !data.contains("clusters")) return;
   const std::size_t weights = data.at("weights").size();
   if (weights == data.at("clusters").get<std::size_t>()) return;
   throw UserError("data.weights", fmt::format("got {} weights, needs one for each of data.clusters = {}",
                                               weights, data.at("clusters").dump()));
+}
+
+void check_rank(const Json& data) {
+  if (data.at("generator") != "dictionary" || data.at("rank") <= data.at("atoms")) return;
+  throw UserError("data.rank", fmt::format("got {}, needs at most data.atoms = {}", data.at("rank").dump(),
+                                           data.at("atoms").dump()));
+}
+
+void check_image(const Json& config) {
+  if (config.at("model").at("router").at("kind") != "cnn") return;
+  const std::vector<std::string> names = image_generators();
+  if (std::find(names.begin(), names.end(), config.at("data").at("generator")) == names.end()) {
+    throw no_image_error();
+  }
+}
+
+void check_file_arrays(const Json& config) {
+  if (config.at("train").at("gradient") == "population") {
+    throw UserError("data.generator",
+                    "'file' is a sample without a law; needs another generator or train.gradient 'sample'");
+  }
+  draw_problem(config.at("data"), {});
 }
 
 /// Elements of a list name different things.
@@ -71,8 +145,16 @@ void check_name(const std::string& name, const std::string& path) {
 void check_config(const Json& config) {
   check_gating(config.at("model"));
   check_dense(config.at("model"));
+  check_gradient(config);
+  check_start(config);
+  check_scaling(config.at("data"));
   check_length_of_run(config.at("train"));
   check_weights(config.at("data"));
+  check_rank(config.at("data"));
+  check_image(config);
+  if (config.at("data").at("generator") == "image_clusters") check_image_files(config.at("data"));
+  if (config.at("data").at("generator") == "subspace_mixture") check_subspace_rank(config.at("data"));
+  if (config.at("data").at("generator") == "file") check_file_arrays(config);
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }
@@ -83,9 +165,19 @@ void check_separation(const Scenario& scenario) {
     Json data = cell.config.at("data");
     if (!data.contains("separation")) continue;
     // Sample counts do not enter the means: one draw serves the whole sweep over them.
-    data["train_samples"] = data["test_samples"] = 1;
+    if (data.contains("train_samples")) data["train_samples"] = 1;
+    data["test_samples"] = 1;
     if (!drawn.insert(canonical_text(data) + std::to_string(cell.seed)).second) continue;
     draw_problem(data, {cell.config.at("seed").at("root"), cell.config.at("seed").at("index")});
+  }
+}
+
+void check_files(const Scenario& scenario) {
+  std::set<std::string> read;
+  for (const Cell& cell : scenario.cells) {
+    const Json& data = cell.config.at("data");
+    if (data.at("generator") != "file" || !read.insert(canonical_text(data)).second) continue;
+    check_file_values(data);
   }
 }
 

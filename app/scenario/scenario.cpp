@@ -200,6 +200,7 @@ void expand(const Json& document, Scenario& scenario) {
   check_claims(scenario);
   check_figures(scenario);
   check_separation(scenario);
+  check_files(scenario);
 }
 
 }  // namespace

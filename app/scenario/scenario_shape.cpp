@@ -8,9 +8,11 @@
 namespace moelab {
 namespace {
 
-Json all_metric_groups() {
+Json default_metric_groups() {
   Json names = Json::array();
-  for (const Kind& kind : metric_kinds()) names.push_back(kind.name);
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.by_default) names.push_back(group.kind.name);
+  }
   return names;
 }
 
@@ -73,8 +75,15 @@ Shape figure_shape() {
   const Shape scale = Shape::choice({"linear", "log"});
   return Shape::object({
       {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
-      {"x", Shape::text(), "a swept path, or step"},
-      {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}), "a metric or several"},
+      {"kind", Shape::choice({"lines", "heat_map"}), "lines over x, or a grid over x and y for each arm",
+       "lines"},
+      {"x", Shape::text(), "a swept path, or step (lines)"},
+      {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
+       "lines: a metric or several; heat map: a swept path"},
+      {"value", Shape::text(), "heat map: the metric that colours a cell, mean over seeds", kOptional},
+      {"at_least", Shape::real(), "heat map: colour the share of seeds whose value is at least this, instead",
+       kOptional},
+      {"value_label", Shape::text(), "heat map: label of the colour scale", kOptional},
       {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
       {"x_scale", scale, "scale of the x axis", "linear"},
       {"y_scale", scale, "scale of the y axis", "linear"},
@@ -92,8 +101,8 @@ std::vector<Field> config_fields() {
       {"model", model_shape(), "what is trained"},
       {"loss", loss_shape(), "what is minimised", Json::object()},
       {"train", train_shape(), "how it is minimised"},
-      {"metrics", Shape::list(Shape::variant(metric_kinds())), "groups of metrics to measure (default: all)",
-       all_metric_groups()},
+      {"metrics", Shape::list(Shape::variant(metric_kinds())), "groups of metrics to measure",
+       default_metric_groups()},
       {"save", Shape::list(Shape::choice({"weights", "routing"})), "arrays to keep of every cell",
        Json::array()},
   };

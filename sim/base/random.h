@@ -25,6 +25,7 @@ enum class Purpose : std::uint64_t {
   router_noise = 7,
   shuffles = 8,
   evaluation = 9,
+  population = 10,
 };
 
 /// The streams of one (root seed, seed index).

@@ -1,19 +1,15 @@
 #include "sim/data/gaussian_mixture.h"
 
-#include <fmt/format.h>
-
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "sim/base/error.h"
+#include "sim/base/quasi_random.h"
+#include "sim/data/separated_means.h"
 
 namespace moelab {
 namespace {
-
-/// Draws of one mean before a required separation is given up.
-constexpr int kSeparationTries = 10000;
 
 /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
 enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2 };
@@ -36,29 +32,16 @@ class GaussianMixture final : public Problem {
   int clusters() const override { return static_cast<int>(means_.rows()); }
 
   Dataset draw(Engine& engine, const SampleRange& range) const override {
-    const int samples = range.count;
-    Dataset data;
-    data.x.resize(samples, input_dim());
-    data.y.resize(samples, output_dim_);
-    data.cluster.resize(static_cast<std::size_t>(samples));
     boost::random::normal_distribution<double> normal;
-    for (int i = 0; i < samples; ++i) {
-      const int c = draw_component(engine);
-      data.cluster[static_cast<std::size_t>(i)] = c;
-      for (int j = 0; j < dim_; ++j) data.x(i, j) = noise_std_ * normal(engine);
-      for (int j = dim_; j < input_dim(); ++j) data.x(i, j) = normal(engine);
-      // The first `dim` entries hold x − μ_c here.
-      if (linear_) {
-        data.y.row(i).noalias() = data.x.row(i).head(dim_) * slopes(c).transpose();
-      } else {
-        data.y.row(i) = values_.row(c);
-      }
-      data.x.row(i).head(dim_) += means_.row(c);
-    }
-    // Row by row: a product of the whole array may sum in an order that depends on the number of rows.
-    for (int i = 0; i < samples && rotation_.size() > 0; ++i)
-      data.x.row(i) = data.x.row(i) * rotation_.transpose();
-    return data;
+    return samples_from(
+        range.count, [&](int) { return draw_uniform(engine); }, [&](int, int) { return normal(engine); });
+  }
+
+  int uniforms_per_sample() const override { return 1 + input_dim(); }
+  Dataset map_uniforms(const Matrix& uniforms) const override {
+    return samples_from(
+        static_cast<int>(uniforms.rows()), [&](int i) { return uniforms(i, 0); },
+        [&](int i, int j) { return normal_quantile(uniforms(i, 1 + j)); });
   }
 
   Matrix signal_basis() const override {
@@ -101,45 +84,45 @@ class GaussianMixture final : public Problem {
  private:
   int input_dim() const { return dim_ + spurious_dims_; }
 
+  /// `uniform(i)` picks the component of sample i, `normal(i, j)` is its standardised coordinate j, asked for
+  /// in the order of j.
+  template <class Uniform, class Normal>
+  Dataset samples_from(int samples, const Uniform& uniform, const Normal& normal) const {
+    Dataset data;
+    data.x.resize(samples, input_dim());
+    data.y.resize(samples, output_dim_);
+    data.cluster.resize(static_cast<std::size_t>(samples));
+    for (int i = 0; i < samples; ++i) {
+      const int c = component_of(uniform(i));
+      data.cluster[static_cast<std::size_t>(i)] = c;
+      for (int j = 0; j < input_dim(); ++j) data.x(i, j) = (j < dim_ ? noise_std_ : 1.0) * normal(i, j);
+      // The first `dim` entries hold x − μ_c here.
+      if (linear_) {
+        data.y.row(i).noalias() = data.x.row(i).head(dim_) * slopes(c).transpose();
+      } else {
+        data.y.row(i) = values_.row(c);
+      }
+      data.x.row(i).head(dim_) += means_.row(c);
+    }
+    // Row by row: a product of the whole array may sum in an order that depends on the number of rows.
+    for (int i = 0; i < samples && rotation_.size() > 0; ++i)
+      data.x.row(i) = data.x.row(i) * rotation_.transpose();
+    return data;
+  }
+
   /// W_c (o, dim) of the linear target.
   Eigen::Map<const Matrix> slopes(int c) const {
     return {values_.data() + static_cast<std::ptrdiff_t>(c) * output_dim_ * dim_, output_dim_, dim_};
   }
 
-  int draw_component(Engine& engine) const {
-    const double u = draw_uniform(engine);
+  int component_of(double u) const {
     const auto place = std::upper_bound(cumulative_.begin(), cumulative_.end(), u);
     return std::min(static_cast<int>(place - cumulative_.begin()), clusters() - 1);
   }
 
   void draw_means(const Json& data, const Seeds& seeds) {
-    const int clusters = data.at("clusters");
-    const double mean_std = data.at("mean_std");
-    const double separation = data.value("separation", 0.0);
-    const double distance = separation * noise_std_ * std::sqrt(static_cast<double>(dim_));
     Engine engine = seeds.stream(Purpose::problem, kMeans);
-    means_.resize(clusters, dim_);
-    for (int c = 0; c < clusters; ++c) {
-      int tries = 0;
-      bool apart = false;
-      while (!apart) {
-        if (++tries > kSeparationTries) {
-          throw UserError(
-              "data.separation",
-              fmt::format("got {}: no place for mean {} of {} at least {:.4g} from the others in {} draws "
-                          "of N(0, {}² I) in {} dimensions; lower it or raise mean_std",
-                          separation, c + 1, clusters, distance, kSeparationTries, mean_std, dim_));
-        }
-        for (int j = 0; j < dim_; ++j) means_(c, j) = mean_std * draw_normal(engine);
-        apart = distance == 0;
-        if (!apart) {
-          apart = true;
-          for (int other = 0; other < c && apart; ++other) {
-            apart = (means_.row(c) - means_.row(other)).norm() >= distance;
-          }
-        }
-      }
-    }
+    means_ = draw_separated_means(data, data.at("clusters"), engine);
   }
 
   void draw_targets(const Seeds& seeds) {
@@ -203,6 +186,9 @@ const Kind& gaussian_mixture_kind() {
           {"mean_std", Shape::positive_real(), "means are N(0, mean_std² I)", 1.5},
           {"separation", Shape::positive_real(),
            "required c: all means at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
+          {"scale_to_separation", Shape::boolean(),
+           "instead of drawing again, scale all means so that the two nearest are exactly that far apart",
+           false},
           {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
           {"weights", Shape::list(Shape::positive_real(), 1),
            "mixture weights, scaled to sum 1 (default uniform)", kOptional},

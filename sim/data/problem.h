@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/base/random.h"
@@ -19,7 +20,7 @@ struct Dataset {
   std::vector<int> cluster;  ///< (n · labels) latent components of each sample
 };
 
-/// Samples first … first + count − 1 of the set that `purpose` names (train_data, test_data, evaluation).
+/// Samples first … first + count − 1 of the set that `purpose` names (train_data, test_data, population).
 struct SampleRange {
   Purpose purpose = Purpose::train_data;
   int first = 0;
@@ -35,6 +36,12 @@ class Problem {
   /// The samples of the range, from an engine that has drawn those before it: sets drawn in pieces equal sets
   /// drawn at once, and the first m of n samples do not depend on n.
   virtual Dataset draw(Engine& engine, const SampleRange& range) const = 0;
+  /// Independent uniform variables from which one sample can be computed; 0 where the generator offers no
+  /// such map.
+  virtual int uniforms_per_sample() const { return 0; }
+  /// Samples of the same law as functions of uniforms in (0, 1), (n, uniforms_per_sample()): what turns a
+  /// quasi-random rule for the unit cube into one for the population.
+  virtual Dataset map_uniforms(const Matrix& /*uniforms*/) const { return {}; }
   /// An orthonormal basis (d, s) of the subspace on which the target depends; empty when unknown.
   virtual Matrix signal_basis() const { return {}; }
   /// E[y | x], the predictor of least squared error, (n, o); none where it has no closed form.
@@ -43,6 +50,9 @@ class Problem {
 
 /// The shape of a scenario's `data`: a variant on "generator".
 const Shape& data_shape();
+
+/// The generators whose rows lead with an image (Layout::image).
+std::vector<std::string> image_generators();
 
 /// Draws the problem that a resolved `data` object describes. Throws UserError when it cannot be drawn
 /// (a c-separation that is not reached).

@@ -224,8 +224,10 @@ Json dense_network(const Json& spec, const Layout& layout) {
                                  ? per_expert
                                  : router->parameter_count() + static_cast<std::size_t>(experts) * per_expert;
   const Layout own = reads_sequence(spec) ? flattened(layout) : layout;
-  Json network = {{"kind", "mlp"}, {"depth", expert_depth(expert) + 1}, {"width", 1}, {"init_scale", 1.0}};
+  const int depth = spec.value("depth", expert_depth(expert) + 1);
+  Json network = {{"kind", "mlp"}, {"depth", depth}, {"width", 1}, {"init_scale", 1.0}};
   if (expert.at("kind") == "mlp") network["init_scale"] = expert.at("init_scale");
+  if (depth == 1) return network;  // one matrix from inputs to outputs, whatever the width
   const auto count_at = [&](int width) {
     network["width"] = width;
     return make_expert_bank<float>(network, own.input_dim, own.output_dim, 1)->parameters_per_expert();

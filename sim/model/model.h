@@ -31,6 +31,8 @@ class Model {
       : Model(spec, Layout{.input_dim = input_dim, .output_dim = output_dim}, default_skip_below) {}
 
   void initialize(const Seeds& seeds);
+  /// Starts a router that is linear in x at `rows` (E, d); see Router::start_at.
+  void start_router_at(const Matrix& rows) { router_->start_at(rows, parameters_.data()); }
 
   /// How the model reads a sample: the data's layout, or that of one long row for a dense model that reads
   /// whole sequences. A sample has the same entries either way.
@@ -110,8 +112,8 @@ class Model {
 };
 
 /// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer
-/// than an expert, and the width whose parameter count is nearest to that of one expert or of the whole
-/// mixture.
+/// than an expert unless `depth` is given, and the width whose parameter count is nearest to that of one
+/// expert or of the whole mixture.
 Json dense_network(const Json& spec, const Layout& layout);
 
 }  // namespace moelab

@@ -26,6 +26,11 @@ const Shape& model_shape() {
        "fields "
        "describe; the dense network has one more layer than an expert and the nearest width",
        kOptional},
+      {"depth", Shape::count(1, 64),
+       "dense models: weight matrices, where not one more than an expert has; at depth 1 there is no width "
+       "to "
+       "match",
+       kOptional},
       {"reads", Shape::choice({"tokens", "sequence"}),
        "dense models on sequences: one token at a time, outputs added, or the whole sequence as one row",
        "tokens"},
@@ -49,13 +54,25 @@ const Shape& loss_shape() {
 
 const Shape& train_shape() {
   static const Shape shape = Shape::object({
-      {"gradient", Shape::choice({"sample"}), "gradients of mini-batches of the training set", "sample"},
+      {"gradient", Shape::choice({"sample", "population"}),
+       "gradients of mini-batches of the training set, or of the expectation over the population", "sample"},
+      {"points", Shape::count(1, 1e8), "population gradients: samples of a rule (default 4096)", kOptional},
+      {"rule", Shape::choice({"monte_carlo", "quasi_monte_carlo"}),
+       "population gradients: independent samples, or images of Sobol points under a random digital shift, "
+       "for "
+       "generators that map uniform variables (default monte_carlo)",
+       kOptional},
+      {"redraw", Shape::boolean(),
+       "population gradients: a new rule at every step; false keeps the first, for stationarity checks "
+       "(default "
+       "true)",
+       kOptional},
       {"optimizer", Shape::variant(optimizer_kinds()), "update rule", "sgd"},
       {"lr", per_group(Shape::real_at_least(0)), "learning rate, one or per group"},
       {"weight_decay", per_group(Shape::real_at_least(0)),
        "weight decay, one or per group: added to the gradient, or decoupled with adamw", 0.0},
       {"schedule", Shape::variant(schedule_kinds()), "learning-rate schedule", "constant"},
-      {"batch_size", Shape::count(1, 1e7), "rows of a mini-batch"},
+      {"batch_size", Shape::count(1, 1e7), "samples of a mini-batch (sample gradients)", kOptional},
       {"steps", Shape::count(1, 1e12), "optimizer steps (give steps or epochs)", kOptional},
       {"epochs", Shape::count(1, 1e9), "passes over the training set (give steps or epochs)", kOptional},
       {"record_every", Shape::count(1, 1e12), "steps between recorded metrics (default: a tenth of the run)",

@@ -3,57 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 namespace moelab {
 namespace {
-
-/// Batches of an epoch in random order, rows copied into contiguous arrays.
-template <class Real>
-class Batches {
- public:
-  Batches(const TrainingSet<Real>& data, int input_dim, int output_dim, int batch_size, const Seeds& seeds)
-      : data_(data),
-        input_dim_(input_dim),
-        output_dim_(output_dim),
-        batch_size_(std::min(batch_size, data.rows)),
-        engine_(seeds.stream(Purpose::batch_order)),
-        order_(static_cast<std::size_t>(data.rows)),
-        next_(order_.size()) {
-    std::iota(order_.begin(), order_.end(), 0);
-    x_.resize(static_cast<std::size_t>(batch_size_) * static_cast<std::size_t>(input_dim));
-    y_.resize(static_cast<std::size_t>(batch_size_) * static_cast<std::size_t>(output_dim));
-  }
-
-  /// Moves to the next batch and returns its number of rows.
-  int advance() {
-    if (next_ == order_.size()) {
-      shuffle(engine_, order_);
-      next_ = 0;
-    }
-    const int rows = static_cast<int>(std::min(static_cast<std::size_t>(batch_size_), order_.size() - next_));
-    for (int i = 0; i < rows; ++i) {
-      const std::ptrdiff_t row = order_[next_ + static_cast<std::size_t>(i)];
-      std::copy_n(data_.x.data() + row * input_dim_, input_dim_, x_.data() + i * input_dim_);
-      std::copy_n(data_.y.data() + row * output_dim_, output_dim_, y_.data() + i * output_dim_);
-    }
-    next_ += static_cast<std::size_t>(rows);
-    return rows;
-  }
-  const Real* x() const { return x_.data(); }
-  const Real* y() const { return y_.data(); }
-
- private:
-  const TrainingSet<Real>& data_;
-  int input_dim_;
-  int output_dim_;
-  int batch_size_;
-  Engine engine_;
-  std::vector<int> order_;
-  std::size_t next_;
-  AlignedVector<Real> x_;
-  AlignedVector<Real> y_;
-};
 
 double rate_of(const Json& value, const char* group) {
   return value.is_object() ? value.at(group).get<double>() : value.get<double>();
@@ -155,14 +107,11 @@ std::int64_t record_interval(const Json& train, std::int64_t steps) {
 }
 
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
-                   const Json& train, const Seeds& seeds, const TrainCallbacks& callbacks) {
+TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, BatchSource<Real>& batches,
+                   std::int64_t steps, const Json& train, const TrainCallbacks& callbacks) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetweenReports{100};
-  const std::int64_t steps = total_steps(train, data.rows);
   const std::int64_t interval = record_interval(train, steps);
-  Batches<Real> batches(data, model.layout().sample_dim(), model.layout().target_dim(),
-                        train.at("batch_size").get<int>(), seeds);
   std::vector<TrainedGroup<Real>> groups = trained_groups(model, train, steps);
   std::int64_t done = 0;  // updates so far, those put off included
   model.before_experts([&](const Routing<Real>& routing) {
@@ -201,6 +150,17 @@ TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const Trainin
   return {state, done};
 }
 
+template <class Real>
+TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
+                   const Json& spec, const Seeds& seeds, const TrainCallbacks& callbacks) {
+  SampleBatches<Real> batches(data, model.layout(), spec.at("batch_size"), seeds);
+  return train(model, loss, batches, total_steps(spec, data.rows), spec, callbacks);
+}
+
+template TrainOutcome train(Model<float>&, const TaskLoss<float>&, BatchSource<float>&, std::int64_t,
+                            const Json&, const TrainCallbacks&);
+template TrainOutcome train(Model<double>&, const TaskLoss<double>&, BatchSource<double>&, std::int64_t,
+                            const Json&, const TrainCallbacks&);
 template TrainOutcome train(Model<float>&, const TaskLoss<float>&, const TrainingSet<float>&, const Json&,
                             const Seeds&, const TrainCallbacks&);
 template TrainOutcome train(Model<double>&, const TaskLoss<double>&, const TrainingSet<double>&, const Json&,

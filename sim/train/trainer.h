@@ -1,11 +1,12 @@
 #pragma once
 
-/// Training with sample gradients: mini-batches drawn without replacement, epoch after epoch.
+/// Training: gradients of batches, one update a batch.
 
 #include <cstdint>
 #include <functional>
 
 #include "sim/model/model.h"
+#include "sim/train/batches.h"
 #include "sim/train/optimizer.h"
 
 namespace moelab {
@@ -15,14 +16,6 @@ enum class TrainState { done, diverged, interrupted };
 struct TrainOutcome {
   TrainState state = TrainState::done;
   std::int64_t step = 0;  ///< steps done
-};
-
-/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o).
-template <class Real>
-struct TrainingSet {
-  int rows = 0;
-  std::vector<Real> x;
-  std::vector<Real> y;
 };
 
 /// The trainer knows no metric: it calls back with the step, and the caller looks at the model.
@@ -39,11 +32,15 @@ std::int64_t total_steps(const Json& train, int train_samples);
 /// Steps between records: `record_every`, or a tenth of the run.
 std::int64_t record_interval(const Json& train, std::int64_t steps);
 
-/// Trains `model` in place by a resolved `train` object. Each epoch visits every row once in a new random
-/// order (the last batch may be smaller). Ends as `diverged` at the first batch loss that is not finite, or
-/// when a parameter is not finite at a record.
+/// Trains `model` in place by a resolved `train` object with `steps` batches. Ends as `diverged` at the first
+/// batch loss that is not finite, or when a parameter is not finite at a record.
+template <class Real>
+TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, BatchSource<Real>& batches,
+                   std::int64_t steps, const Json& train, const TrainCallbacks& callbacks);
+
+/// The same with mini-batches of a training set.
 template <class Real>
 TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
-                   const Json& train, const Seeds& seeds, const TrainCallbacks& callbacks);
+                   const Json& spec, const Seeds& seeds, const TrainCallbacks& callbacks);
 
 }  // namespace moelab

@@ -37,6 +37,15 @@ class LinearRouter final : public Router<Real> {
     }
   }
 
+  void start_at(const Matrix& rows, Real* parameters) const override {
+    for (int e = 0; e < experts_; ++e) {
+      for (int j = 0; j < input_dim_; ++j) {
+        parameters[static_cast<std::ptrdiff_t>(j) * stride_ + e] =
+            static_cast<Real>(init_scale_ * rows(e, j));
+      }
+    }
+  }
+
   void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
     kernels::Product<Real> product;
     product.m = context.rows;
@@ -101,10 +110,13 @@ class LinearRouter final : public Router<Real> {
 }  // namespace
 
 Kind linear_router_kind() {
-  return {"linear",
-          "γ_e(x) = w_e^T x, no bias (Dikkala et al. 2023)",
-          {{"trainable", Shape::boolean(), "false freezes the router at its start", true},
-           {"init_scale", Shape::real_at_least(0), "rows start N(0, init_scale² / d)", 1.0}}};
+  return {
+      "linear",
+      "γ_e(x) = w_e^T x, no bias (Dikkala et al. 2023)",
+      {{"trainable", Shape::boolean(), "false freezes the router at its start", true},
+       {"init", Shape::choice({"normal", "train_samples"}),
+        "rows start N(0, init_scale² I / d), or at init_scale times the first E training samples", "normal"},
+       {"init_scale", Shape::real_at_least(0), "scale of the start", 1.0}}};
 }
 
 template <class Real>

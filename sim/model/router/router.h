@@ -7,6 +7,7 @@
 
 #include "sim/base/random.h"
 #include "sim/base/schema.h"
+#include "sim/base/types.h"
 #include "sim/data/layout.h"
 #include "sim/model/named_array.h"
 
@@ -40,6 +41,9 @@ class Router {
   virtual std::size_t block_size() const = 0;
   /// Starting values. Expert e's row does not depend on E.
   virtual void initialize(const Seeds& seeds, Real* parameters) const = 0;
+  /// Row e of a router that is linear in x ← init_scale times row e of `rows` (E, d), for kinds that have the
+  /// field `init`: a router that starts at training samples (Dikkala et al. 2023, Theorem 2).
+  virtual void start_at(const Matrix& /*rows*/, Real* /*parameters*/) const {}
   /// scores (n, padded(E)) ← γ(x).
   virtual void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) = 0;
   /// For the batch of the last forward pass: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and so on.

@@ -1,4 +1,5 @@
 #include "sim/base/error.h"
+#include "sim/model/router/cnn_router.h"
 #include "sim/model/router/linear_router.h"
 #include "sim/model/router/mlp_router.h"
 #include "sim/model/router/router.h"
@@ -17,6 +18,7 @@ const std::vector<Entry>& entries() {
   static const std::vector<Entry> table = {
       {linear_router_kind(), make_linear_router<float>, make_linear_router<double>},
       {mlp_router_kind(), make_mlp_router<float>, make_mlp_router<double>},
+      {cnn_router_kind(), make_cnn_router<float>, make_cnn_router<double>},
   };
   return table;
 }

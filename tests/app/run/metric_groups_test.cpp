@@ -4,6 +4,9 @@
 
 #include <set>
 
+#include "app/scenario/scenario.h"
+#include "tests/app/scenario/example.h"
+
 namespace moelab {
 
 TEST_CASE("metric names are distinct and found with their group") {
@@ -25,6 +28,17 @@ TEST_CASE("a metric is positive or not, whatever evaluation it belongs to") {
   CHECK_FALSE(find_metric("cluster_entropy")->positive);  // zero for a router that has decided
   CHECK(find_metric("accuracy") == nullptr);
   CHECK(group_of_metric("accuracy").empty());
+}
+
+TEST_CASE("groups that cost more are measured only when they are named") {
+  Json document = example_scenario();
+  document.erase("metrics");
+  const Json metrics = expand_scenario(document, "", {}).cells.front().config.at("metrics");
+  std::set<std::string> names;
+  for (const Json& group : metrics) names.insert(group.at("kind"));
+  for (const MetricGroup& group : metric_groups()) CHECK(names.contains(group.kind.name) == group.by_default);
+  CHECK_FALSE(names.contains("overlap"));
+  CHECK_FALSE(names.contains("routing"));
 }
 
 }  // namespace moelab

@@ -124,7 +124,7 @@ TEST_CASE("without arms and sweep there is one arm, base, and one point") {
   CHECK(scenario.arms == std::vector<std::string>{"base"});
   CHECK(scenario.cells.size() == 5);
   CHECK(scenario.cells[0].point.empty());
-  CHECK(scenario.cells[0].config.at("metrics").size() == 4);
+  CHECK(scenario.cells[0].config.at("metrics").size() == 5);
   CHECK(scenario.cells[0].config.at("loss").at("task") == "mse");
 }
 

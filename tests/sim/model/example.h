@@ -13,19 +13,29 @@
 
 namespace moelab {
 
-/// The kind with its defaults; required fields get the least value allowed, hidden layers a small width that
-/// is no multiple of the padding.
+/// The kind with its defaults; required fields get the least value allowed, hidden layers small widths that
+/// are no multiple of the padding.
 inline Json example_of(const Kind& kind) {
   constexpr int kWidth = 6;
   Json spec = {{"kind", kind.name}};
   for (const Field& field : kind.fields) {
     if (field.name == "width") {
       spec["width"] = kWidth;
+    } else if (field.name == "channels") {
+      spec["channels"] = Json::array({3, 5});
     } else if (!field.default_value) {
       spec[field.name] = field.shape.type == Shape::Type::boolean ? Json(true) : Json(field.shape.minimum);
     }
   }
   return resolve(Shape::variant({kind}), spec, kind.name);
+}
+
+/// The layout, with a small image before its columns where the router of a `model` object reads one.
+inline Layout with_image(const Json& spec, Layout layout) {
+  if (spec.at("router").at("kind").get<std::string>() != "cnn") return layout;
+  layout.image = {.channels = 2, .height = 4, .width = 4};
+  layout.input_dim += layout.image.size();
+  return layout;
 }
 
 /// A named training gating.
@@ -81,8 +91,8 @@ inline Json model_of_kinds(const std::string& router, const std::string& expert,
 /// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose
 /// parameters are their own places.
 using ArrayPlaces = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
-inline ArrayPlaces array_places(const Json& spec, int inputs, int outputs) {
-  Model<double> numbered(spec, inputs, outputs, 0.0);
+inline ArrayPlaces array_places(const Json& spec, const Layout& layout) {
+  Model<double> numbered(spec, layout, 0.0);
   for (std::size_t i = 0; i < numbered.parameters().size(); ++i)
     numbered.parameters()[i] = static_cast<double>(i);
   ArrayPlaces places;
@@ -90,6 +100,9 @@ inline ArrayPlaces array_places(const Json& spec, int inputs, int outputs) {
     places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
   }
   return places;
+}
+inline ArrayPlaces array_places(const Json& spec, int inputs, int outputs) {
+  return array_places(spec, Layout{.input_dim = inputs, .output_dim = outputs});
 }
 
 /// x (n, d) and y (n, o), standard normal.

@@ -18,8 +18,12 @@ constexpr double kRounding = 1e-13;
 const Gating kSoft{};
 const Gating kTop1{Gating::Kind::top1};
 
-Model<double> started(const Json& spec, int inputs = kInputs, int outputs = kOutputs) {
-  Model<double> model(spec, inputs, outputs, 0.0);
+Layout layout_of(const Json& spec) {
+  return with_image(spec, {.input_dim = kInputs, .output_dim = kOutputs});
+}
+
+Model<double> started(const Json& spec) {
+  Model<double> model(spec, layout_of(spec), 0.0);
   model.initialize({4, 2});
   return model;
 }
@@ -45,8 +49,7 @@ std::vector<std::vector<double>> outputs_of_experts(Model<double>& model, const 
   Json spec = full_spec;
   spec["experts"] = 1;
   Model<double> single = started(spec);
-  const ArrayPlaces all = array_places(full_spec, kInputs, kOutputs),
-                    one = array_places(spec, kInputs, kOutputs);
+  const ArrayPlaces all = array_places(full_spec, layout_of(spec)), one = array_places(spec, layout_of(spec));
   std::vector<std::vector<double>> outputs;
   for (std::size_t e = 0; e < kExperts; ++e) {
     for (std::size_t a = 0; a < all.size(); ++a) {
@@ -82,9 +85,9 @@ void for_each_model(const Check& check) {
 }
 
 TEST_CASE("soft, top-1 and top-2 outputs are the gated sums of the experts' own outputs") {
-  const ExampleBatch<double> batch(1, 20, kInputs, kOutputs);
   for_each_model([&](const Json& spec) {
     Model<double> model = started(spec);
+    const ExampleBatch<double> batch(1, 20, model.layout().input_dim, kOutputs);
     const std::vector<std::vector<double>> f = outputs_of_experts(model, spec, batch.x);
     const std::vector<double> r = routed(model, batch.x);
     const Gating top2{Gating::Kind::topk, 2, true}, raw2{Gating::Kind::topk, 2, false};
@@ -115,14 +118,15 @@ TEST_CASE("soft, top-1 and top-2 outputs are the gated sums of the experts' own 
 
 TEST_CASE("results do not depend on how rows are blocked, to the last bit") {
   constexpr int kRows = 2500;  // more than two blocks of evaluation
-  const ExampleBatch<double> batch(2, kRows, kInputs, kOutputs);
   for_each_model([&](const Json& spec) {
     Model<double> model = started(spec);
+    const int inputs = model.layout().input_dim;
+    const ExampleBatch<double> batch(2, kRows, inputs, kOutputs);
     const std::vector<double> r = routed(model, batch.x);
     for (const Gating& gating : {kSoft, kTop1, Gating{Gating::Kind::topk, 2, true}}) {
       const std::vector<double> whole = predicted(model, batch.x, gating);
       for (const int start : {0, 1, 777, 1023, 1024, 2499}) {
-        const std::vector<double> tail(batch.x.begin() + start * kInputs, batch.x.end());
+        const std::vector<double> tail(batch.x.begin() + start * inputs, batch.x.end());
         const std::vector<double> outputs = predicted(model, tail, gating);
         CHECK(std::equal(outputs.begin(), outputs.end(), whole.begin() + start * kOutputs));
         const std::vector<double> probabilities = routed(model, tail);
@@ -152,7 +156,7 @@ TEST_CASE("the start of expert e, its router row included, does not depend on th
     }
   });
   const Json spec = model_of_kinds("linear", "constant", "soft", kExperts);
-  Model<double> model = started(spec), other(spec, kInputs, kOutputs, 0.0);
+  Model<double> model = started(spec), other(spec, layout_of(spec), 0.0);
   other.initialize({4, 3});
   CHECK(model.parameters() != other.parameters());
 }
@@ -203,11 +207,11 @@ double skipping_ratio(const std::vector<double>& exact, const std::vector<double
 
 TEST_CASE("skipped pairs change outputs and gradients by no more than their gates") {
   constexpr int kRows = 200;
-  const ExampleBatch<double> batch(3, kRows, kInputs, kOutputs);
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   for_each_model([&](Json spec) {
     spec["router"]["init_scale"] = 3.0;
     Model<double> model = started(spec);
+    const ExampleBatch<double> batch(3, kRows, model.layout().input_dim, kOutputs);
     const std::vector<std::vector<double>> f = outputs_of_experts(model, spec, batch.x);
     const std::vector<double> exact = predicted(model, batch.x, kSoft), r = routed(model, batch.x);
     model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
@@ -235,17 +239,23 @@ TEST_CASE("skipped pairs change outputs and gradients by no more than their gate
 }
 
 TEST_CASE("parameter counts by hand") {
-  // d = 5, o = 3, E = 4; routers: 5·4; an MLP 5-6-6-4 with biases. Experts: 3; 5·3 + 3; an MLP 5-6-6-3 with
-  // biases.
-  const std::vector<std::pair<std::string, std::size_t>> routers = {{"linear", 20}, {"mlp", 36 + 42 + 28}};
-  const std::vector<std::pair<std::string, std::size_t>> experts = {
-      {"constant", 3}, {"linear", 18}, {"mlp", 36 + 42 + 21}};
-  for (const auto& [router, router_count] : routers) {
-    for (const auto& [expert, expert_count] : experts) {
-      const Model<double> model(model_of_kinds(router, expert, "soft", kExperts), kInputs, kOutputs, 0.0);
-      CHECK(model.router_parameter_count() == router_count);
-      CHECK(model.parameters_per_expert() == expert_count);
-      CHECK(model.parameter_count() == router_count + kExperts * expert_count);
+  // d = 5, o = 3, E = 4; routers: 5·4; an MLP 5-6-6-4 with biases; on images of 2 × 4 × 4, convolutions to 3
+  // × 2 × 2 and 5 × 1 × 1, then an MLP 5-6-4, whose six hidden units the experts read, too. Experts: 3; 5·3 +
+  // 3; an MLP 5-6-6-3 with biases.
+  struct Counts {
+    std::string kind;
+    std::size_t parameters, per_feature;
+  };
+  const std::vector<Counts> routers = {
+      {"linear", 20, 0}, {"mlp", 36 + 42 + 28, 0}, {"cnn", 19 * 3 + 28 * 5 + 36 + 28, 6}};
+  const std::vector<Counts> experts = {{"constant", 3, 0}, {"linear", 18, 3}, {"mlp", 36 + 42 + 21, 6}};
+  for (const Counts& router : routers) {
+    for (const Counts& expert : experts) {
+      const Model<double> model = started(model_of_kinds(router.kind, expert.kind, "soft", kExperts));
+      const std::size_t per_expert = expert.parameters + router.per_feature * expert.per_feature;
+      CHECK(model.router_parameter_count() == router.parameters);
+      CHECK(model.parameters_per_expert() == per_expert);
+      CHECK(model.parameter_count() == router.parameters + kExperts * per_expert);
     }
   }
 }
@@ -262,6 +272,21 @@ TEST_CASE("saved arrays hold every parameter once") {
     }
     CHECK(entries == model.parameter_count());
   });
+}
+
+TEST_CASE("a dense network of given depth: one matrix at depth 1, the width of least miss above") {
+  Json spec = example_model(example_of(router_kinds().front()), {{"kind", "linear"}, {"init_scale", 1.0}},
+                            "soft", 32);
+  spec["kind"] = "dense";
+  spec["match"] = "moe";
+  const Layout layout{.input_dim = kInputs, .output_dim = kOutputs};
+  spec["depth"] = 1;
+  const Model<double> linear(spec, layout, 0.0);
+  CHECK(linear.parameter_count() == (kInputs + 1) * kOutputs);
+  spec["depth"] = 2;
+  const Json given = dense_network(spec, layout);
+  spec.erase("depth");
+  CHECK(given == dense_network(spec, layout));
 }
 
 TEST_CASE("a dense network has one more layer than an expert and the width of least miss") {

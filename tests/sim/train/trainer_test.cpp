@@ -13,6 +13,7 @@ namespace moelab {
 namespace {
 
 constexpr int kInputs = 4, kOutputs = 2, kExperts = 3;
+const Layout kLayout{.input_dim = kInputs, .output_dim = kOutputs};
 
 Json train_spec(const Json& fields) {
   Json given = {{"lr", 0.05}, {"batch_size", 8}};
@@ -21,8 +22,8 @@ Json train_spec(const Json& fields) {
 }
 
 template <class Real>
-TrainingSet<Real> example_set(int rows) {
-  const ExampleBatch<Real> batch(5, rows, kInputs, kOutputs);
+TrainingSet<Real> example_set(int rows, int inputs = kInputs) {
+  const ExampleBatch<Real> batch(5, rows, inputs, kOutputs);
   return {rows, batch.x, batch.y};
 }
 
@@ -146,11 +147,11 @@ TEST_CASE("progress may abandon the run") {
 /// Parameters after a run of some hundred steps, widened to double.
 template <class Real>
 std::vector<double> trained(const Json& spec, const Json& fields) {
-  Model<Real> model(spec, kInputs, kOutputs, 0.0);
+  Model<Real> model(spec, with_image(spec, kLayout), 0.0);
   model.initialize({1, 0});
   Recorder recorder;
-  train(model, *make_task_loss<Real>("mse"), example_set<Real>(50), train_spec(fields), {1, 0},
-        recorder.callbacks());
+  train(model, *make_task_loss<Real>("mse"), example_set<Real>(50, model.layout().input_dim),
+        train_spec(fields), {1, 0}, recorder.callbacks());
   return {model.parameters().begin(), model.parameters().end()};
 }
 
@@ -211,7 +212,7 @@ TEST_CASE("groups have their own rates, and a frozen router stays, weight decay 
         router["trainable"] = trainable;
         const Json spec =
             example_model(router, example_of(kind_named(expert_kinds(), "linear")), "soft", kExperts);
-        Model<double> start(spec, kInputs, kOutputs, 0.0);
+        Model<double> start(spec, with_image(spec, kLayout), 0.0);
         start.initialize({1, 0});
         const std::vector<double> end = trained<double>(
             spec, {{"steps", 5}, {"lr", lr}, {"weight_decay", 0.1}, {"optimizer", optimizer}});

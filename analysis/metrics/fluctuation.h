@@ -1,0 +1,22 @@
+#pragma once
+
+/// How much routing changes between two snapshots of the same rows: two epochs (Nguyen et al. 2025) or two
+/// layers (Nielsen et al. 2025).
+
+#include <cstdint>
+#include <span>
+
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// Share of rows whose set of K experts differs between two snapshots, (n·K) each: the K experts of a row
+/// one after another, in any order. With K = 1 the share of rows that change their top-1 expert. Throws
+/// UserError when the lengths differ, are no multiple of K, or there are no rows.
+double routing_fluctuation(std::span<const int> previous, std::span<const int> current, int k = 1);
+
+/// Mean over the n² ordered pairs of rows of |S_ij − S'_ij|, S_ij = 1 when rows i and j share an expert:
+/// at most 1/E + 1/E' for balanced assignments. Experts are names, (n) in both snapshots. Throws as above.
+double router_instability(std::span<const int> previous, std::span<const int> current);
+
+}  // namespace moelab

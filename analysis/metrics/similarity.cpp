@@ -1,0 +1,34 @@
+#include "analysis/metrics/similarity.h"
+
+#include <fmt/core.h>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts) {
+  if (experts < 2 || outputs.cols() % experts != 0)
+    throw UserError("expert outputs",
+                    fmt::format("{} columns of {} experts; needs at least two experts and as "
+                                "many outputs of each",
+                                outputs.cols(), experts));
+  const Eigen::Index width = outputs.cols() / experts;
+  Vector similarities(outputs.rows());
+  Vector sum(width);
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    // Σ_{e≠f} ⟨u_e, u_f⟩ = ‖Σ_e u_e‖² − Σ_e ‖u_e‖² for u_e of length one or zero.
+    sum.setZero();
+    int directed = 0;
+    for (int e = 0; e < experts; ++e) {
+      const Eigen::Map<const Vector> output(outputs.data() + i * outputs.outerStride() + e * width, width);
+      const double norm = output.stableNorm();
+      if (norm == 0) continue;
+      sum += output / norm;
+      ++directed;
+    }
+    similarities[i] = (sum.squaredNorm() - directed) / (static_cast<double>(experts) * (experts - 1));
+  }
+  return similarities;
+}
+
+}  // namespace moelab

@@ -1,0 +1,14 @@
+#pragma once
+
+/// How alike the experts' outputs are (Guo et al. 2025: experts grow alike under a balance loss alone).
+
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// For each row of expert outputs (n, E·o), expert after expert: the mean cosine between the outputs of two
+/// different experts, over all E(E − 1) pairs; an output of zero has cosine 0 with every other. (n). Throws
+/// UserError when there are less than two experts or E does not divide the columns.
+Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts);
+
+}  // namespace moelab

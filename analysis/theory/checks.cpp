@@ -1,0 +1,31 @@
+#include "analysis/theory/check.h"
+#include "analysis/theory/dikkala2023_claims.h"
+#include "analysis/theory/dikkala2023_lemma1.h"
+#include "analysis/theory/dikkala2023_lemma2.h"
+#include "analysis/theory/dikkala2023_theorem1.h"
+#include "analysis/theory/dikkala2023_theorem4.h"
+#include "analysis/theory/dikkala2023_theorem4_gradient.h"
+
+namespace moelab {
+namespace {
+
+/// By source, then by number. A new source adds its functions at its place.
+constexpr std::vector<Check> (*kTables[])() = {
+    dikkala2023_theorem1_checks, dikkala2023_lemma1_checks,   dikkala2023_lemma2_checks,
+    dikkala2023_claim_checks,    dikkala2023_theorem4_checks, dikkala2023_theorem4_gradient_checks,
+};
+
+}  // namespace
+
+const std::vector<Check>& checks() {
+  static const std::vector<Check> all = [] {
+    std::vector<Check> list;
+    for (const auto table : kTables) {
+      for (Check& check : table()) list.push_back(std::move(check));
+    }
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace moelab

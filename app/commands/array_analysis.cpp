@@ -1,0 +1,284 @@
+#include "app/commands/array_analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/metrics/entropy.h"
+#include "analysis/metrics/fluctuation.h"
+#include "analysis/metrics/load.h"
+#include "analysis/metrics/overlap.h"
+#include "analysis/metrics/router_norms.h"
+#include "analysis/metrics/shuffled_router.h"
+#include "analysis/metrics/silhouette.h"
+#include "analysis/metrics/similarity.h"
+#include "analysis/metrics/sparsity.h"
+#include "analysis/metrics/variance.h"
+#include "app/commands/array_files.h"
+#include "app/run/measurement.h"
+
+namespace moelab {
+namespace {
+
+/// Entries of a block of probabilities: half a megabyte stays in the cache from one metric to the next.
+constexpr std::int64_t kBlockEntries = 1 << 16;
+
+/// One way to cut the rows into clusters, with the routing of each, learned and shuffled.
+struct ClusterCut {
+  ClusterLabels clusters;
+  ClusterRouting learned;
+  std::vector<ClusterRouting> shuffled;
+
+  /// Adds rows first … of the whole array.
+  void add(ClusterRouting& routing, const Eigen::Ref<const Matrix>& probabilities, std::int64_t first) const {
+    for (const std::vector<int>& labels : clusters.labels) {
+      routing.add(probabilities,
+                  std::span<const int>(labels).subspan(static_cast<std::size_t>(first),
+                                                       static_cast<std::size_t>(probabilities.rows())));
+    }
+  }
+};
+
+void append(std::vector<int>& all, const std::vector<int>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const AnalyzedFiles& files)
+      : arrays_(open_arrays(files)), top_k_(files.top_k), neighbours_(files.neighbours) {
+    if (arrays_.labels) cut_clusters();
+    if (arrays_.router && arrays_.inputs && arrays_.labels)
+      shuffled_router_.emplace(*arrays_.router, kSeeds, kAnalysisShuffles);
+    for (ClusterCut& cut : cuts_) {
+      if (shuffled_router_) cut.shuffled.assign(kAnalysisShuffles, ClusterRouting(arrays_.experts));
+    }
+  }
+
+  ArrayAnalysis run() {
+    const std::int64_t block = std::max<std::int64_t>(1, kBlockEntries / arrays_.probs.row_size());
+    for (std::int64_t first = 0; first < arrays_.probs.rows(); first += block)
+      read_block(first, std::min(block, arrays_.probs.rows() - first));
+    result_.settings["rows"] = arrays_.rows();
+    result_.settings["experts"] = arrays_.experts;
+    if (top_k_ > 1) result_.settings["top_k"] = top_k_;
+    report_routing();
+    report_clusters();
+    report_router();
+    report_space();
+    report_outputs();
+    report_changes();
+    return std::move(result_);
+  }
+
+ private:
+  static constexpr Seeds kSeeds{kAnalysisSeed, 0};
+
+  void cut_clusters() {
+    const NpyReader& labels = *arrays_.labels;
+    Layout layout;
+    layout.sequences = arrays_.probs.shape().size() == 3;
+    layout.labels = layout.sequences ? arrays_.tokens : static_cast<int>(labels.row_size());
+    for (ClusterLabels& clusters :
+         cluster_labels(layout, read_labels(labels, 0, labels.rows(), kLabelLimit))) {
+      cuts_.push_back({std::move(clusters), ClusterRouting(arrays_.experts), {}});
+    }
+  }
+
+  /// Samples first … first + count − 1 of every array.
+  void read_block(std::int64_t first, std::int64_t count) {
+    const Matrix probabilities = arrays_.probabilities(arrays_.probs, first, count);
+    entropy_sum_ += routing_entropies(probabilities).sum();
+    variance_.add(probabilities);
+    append(top1_, top1_assignment(probabilities));
+    if (top_k_ > 1) append(topk_, topk_assignment(probabilities, top_k_));
+    for (ClusterCut& cut : cuts_) cut.add(cut.learned, probabilities, first * arrays_.tokens);
+    if (shuffled_router_) add_shuffled(probabilities, first, count);
+    if (arrays_.expert_outputs && arrays_.experts > 1) {
+      similarity_sum_ += expert_output_similarities(arrays_.token_rows(*arrays_.expert_outputs, first, count),
+                                                    arrays_.experts)
+                             .sum();
+    }
+    if (arrays_.previous_probs) {
+      const Matrix previous = arrays_.probabilities(*arrays_.previous_probs, first, count);
+      append(previous_top1_, top1_assignment(previous));
+      if (top_k_ > 1) append(previous_topk_, topk_assignment(previous, top_k_));
+    } else if (arrays_.previous_assignments) {
+      append(top_k_ > 1 ? previous_topk_ : previous_top1_,
+             read_labels(*arrays_.previous_assignments, first, count, arrays_.experts));
+    }
+  }
+
+  void add_shuffled(const Matrix& probabilities, std::int64_t first, std::int64_t count) {
+    const Matrix inputs = arrays_.token_rows(*arrays_.inputs, first, count);
+    const double difference = (shuffled_router_->route(inputs) - probabilities).cwiseAbs().maxCoeff();
+    router_difference_ = std::max(router_difference_, difference);
+    for (int s = 0; s < kAnalysisShuffles; ++s) {
+      const ShuffledRouter::Probabilities shuffled = shuffled_router_->route_shuffled(s, inputs);
+      for (ClusterCut& cut : cuts_)
+        cut.add(cut.shuffled[static_cast<std::size_t>(s)], shuffled, first * arrays_.tokens);
+    }
+  }
+
+  void report(const std::string& name, const std::optional<double>& value, const std::string& otherwise) {
+    if (value) {
+      result_.metrics[name] = *value;
+    } else {
+      result_.skipped[name] = otherwise;
+    }
+  }
+
+  void skip(std::initializer_list<const char*> names, const std::string& reason) {
+    for (const char* name : names) result_.skipped[name] = reason;
+  }
+
+  void report_routing() {
+    const double rows = static_cast<double>(arrays_.rows());
+    const std::vector<std::int64_t> loads = expert_loads(top_k_ > 1 ? topk_ : top1_, arrays_.experts);
+    report("routing_entropy", entropy_sum_ / rows, "");
+    report("expert_load_max_violation", expert_load_max_violation(loads), "");
+    report("expert_load_std_percent", expert_load_std_percent(loads), "");
+    report("routing_variance_eq42", variance_.routing_variance_eq42(), "");
+    report("score_variance", variance_.score_variance(), "");
+    report("score_row_variance", variance_.score_row_variance(), "");
+  }
+
+  void report_clusters() {
+    if (cuts_.empty()) {
+      skip({"cluster_entropy", "effective_experts", "top1_cluster_purity", "top1_cluster_concentration"},
+           "needs --labels");
+    } else {
+      result_.settings["clusters"] = cuts_.front().learned.clusters();
+    }
+    for (const ClusterCut& cut : cuts_) {
+      result_.metrics["cluster_entropy" + cut.clusters.suffix] = cut.learned.cluster_entropy();
+      result_.metrics["effective_experts" + cut.clusters.suffix] = cut.learned.effective_experts();
+      if (!cut.clusters.suffix.empty()) continue;
+      result_.metrics["top1_cluster_purity"] = cut.learned.top1_cluster_purity();
+      result_.metrics["top1_cluster_concentration"] = cut.learned.top1_cluster_concentration();
+    }
+    if (!shuffled_router_) {
+      std::vector<std::string> missing;
+      if (!arrays_.labels) missing.push_back("--labels");
+      if (!arrays_.inputs) missing.push_back("--inputs");
+      if (!arrays_.router) missing.push_back("--router");
+      skip({"cluster_entropy_shuffled", "effective_experts_shuffled"},
+           fmt::format("needs {}", fmt::join(missing, ", ")));
+      return;
+    }
+    for (const ClusterCut& cut : cuts_) {
+      double entropy = 0, experts = 0;
+      for (const ClusterRouting& routing : cut.shuffled) {
+        entropy += routing.cluster_entropy();
+        experts += routing.effective_experts();
+      }
+      result_.metrics["cluster_entropy" + cut.clusters.suffix + "_shuffled"] = entropy / kAnalysisShuffles;
+      result_.metrics["effective_experts" + cut.clusters.suffix + "_shuffled"] = experts / kAnalysisShuffles;
+    }
+    result_.settings["shuffles"] = kAnalysisShuffles;
+    result_.settings["seed"] = kAnalysisSeed;
+    result_.settings["router_difference"] = router_difference_;
+  }
+
+  void report_router() {
+    if (!arrays_.router) return skip({"router_norm_ratio"}, "needs --router");
+    report("router_norm_ratio", router_norm_ratio(*arrays_.router), "the router is zero");
+  }
+
+  /// Rows that overlap and silhouette are taken over: all, or a sample.
+  QueryPoints query_points(const NpyReader& space) const {
+    std::set<std::int64_t> rows;
+    if (arrays_.rows() <= kMaxAllRows) {
+      for (std::int64_t row = 0; row < arrays_.rows(); ++row) rows.insert(row);
+    } else {
+      Engine engine = kSeeds.stream(Purpose::evaluation);
+      while (static_cast<std::int64_t>(rows.size()) < kQueryRows)
+        rows.insert(draw_index(engine, static_cast<int>(arrays_.rows())));
+    }
+    QueryPoints queries;
+    queries.rows.assign(rows.begin(), rows.end());
+    queries.points.resize(static_cast<Eigen::Index>(rows.size()), space.row_size() / arrays_.tokens);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const std::int64_t row = queries.rows[i];
+      queries.points.row(static_cast<Eigen::Index>(i)) =
+          arrays_.token_rows(space, row / arrays_.tokens, 1).row(row % arrays_.tokens);
+      queries.experts.push_back(top1_[static_cast<std::size_t>(row)]);
+    }
+    return queries;
+  }
+
+  void report_mean(const std::string& name, const std::vector<double>& values, const std::string& otherwise) {
+    if (values.empty()) return skip({name.c_str()}, otherwise);
+    const MeanEstimate estimate = mean_estimate(values);
+    result_.metrics[name] = estimate.mean;
+    if (static_cast<std::int64_t>(values.size()) < arrays_.rows() && estimate.interval)
+      result_.intervals[name] = *estimate.interval;
+  }
+
+  void report_space() {
+    const NpyReader* const space = arrays_.space();
+    if (space == nullptr) return skip({"expert_overlap", "silhouette"}, "needs --embeddings or --inputs");
+    const QueryPoints queries = query_points(*space);
+    NearestNeighbours neighbours(queries, neighbours_);
+    Silhouette silhouettes(queries, arrays_.experts);
+    const std::int64_t block = std::max<std::int64_t>(1, kBlockEntries / space->row_size());
+    for (std::int64_t first = 0; first < space->rows(); first += block) {
+      const Matrix points = arrays_.token_rows(*space, first, std::min(block, space->rows() - first));
+      const std::span<const int> experts = std::span<const int>(top1_).subspan(
+          static_cast<std::size_t>(first * arrays_.tokens), static_cast<std::size_t>(points.rows()));
+      visit_distances(queries, points, experts,
+                      [&](const Matrix& distances_to_queries, std::span<const int> of_experts) {
+                        neighbours.add(distances_to_queries, of_experts);
+                        silhouettes.add(distances_to_queries, of_experts);
+                      });
+    }
+    result_.settings["space"] = space->place();
+    result_.settings["neighbours"] = neighbours_;
+    if (static_cast<std::int64_t>(queries.size()) < arrays_.rows()) {
+      result_.settings["sampled_rows"] = queries.size();
+      result_.settings["seed"] = kAnalysisSeed;
+    }
+    report_mean("expert_overlap", neighbours.other_expert_shares(), "needs at least two rows");
+    report_mean("silhouette", silhouettes.coefficients(), "all rows have the same top-1 expert");
+  }
+
+  void report_outputs() {
+    const char* const name = "expert_output_similarity";
+    if (!arrays_.expert_outputs) return skip({name}, "needs --expert-outputs");
+    if (arrays_.experts < 2) return skip({name}, "needs at least two experts");
+    result_.metrics[name] = similarity_sum_ / static_cast<double>(arrays_.rows());
+  }
+
+  void report_changes() {
+    const std::string snapshot = "needs --previous-probs or --previous-assignments";
+    if (previous_top1_.empty()) {
+      skip({"routing_fluctuation", "router_instability"},
+           previous_topk_.empty() ? snapshot : "needs --previous-probs: sets do not tell the top-1 expert");
+    } else {
+      result_.metrics["routing_fluctuation"] = routing_fluctuation(previous_top1_, top1_);
+      result_.metrics["router_instability"] = router_instability(previous_top1_, top1_);
+    }
+    if (top_k_ == 1) return;
+    if (previous_topk_.empty()) return skip({"routing_fluctuation_topk"}, snapshot);
+    result_.metrics["routing_fluctuation_topk"] = routing_fluctuation(previous_topk_, topk_, top_k_);
+  }
+
+  ArrayFiles arrays_;
+  int top_k_, neighbours_;
+  std::vector<ClusterCut> cuts_;
+  std::optional<ShuffledRouter> shuffled_router_;
+  double router_difference_ = 0;  // largest |softmax(W x) − r(x)|
+  double entropy_sum_ = 0, similarity_sum_ = 0;
+  ScoreVariance variance_;
+  std::vector<int> top1_, topk_, previous_top1_, previous_topk_;  // (rows), (rows · K)
+  ArrayAnalysis result_;
+};
+
+}  // namespace
+
+ArrayAnalysis analyze_arrays(const AnalyzedFiles& files) {
+  return Analysis(files).run();
+}
+
+}  // namespace moelab

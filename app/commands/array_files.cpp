@@ -1,0 +1,146 @@
+#include "app/commands/array_files.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Rows of float32 softmaxes of some thousand experts sum to one within 1e-4; the rest is for probabilities
+/// that were computed in half precision.
+constexpr double kSumTolerance = 1e-3;
+
+using Shape = std::vector<std::int64_t>;
+
+[[noreturn]] void refuse_shape(const NpyReader& array, const std::string& needed, const NpyReader& probs) {
+  array.refuse(fmt::format("has shape {}, needs {} beside {} of shape {}", shape_text(array.shape()), needed,
+                           probs.place(), shape_text(probs.shape())));
+}
+
+/// `rows` followed by one dimension that may be of any length, by its name.
+std::string needed_text(Shape rows, const std::string& last) {
+  return fmt::format("({}, {})", fmt::join(rows, ", "), last);
+}
+
+std::optional<NpyReader> open(const std::filesystem::path& file, const std::string& option) {
+  if (file.empty()) return std::nullopt;
+  return NpyReader(file, option);
+}
+
+bool begins_with(const Shape& shape, const Shape& start) {
+  return shape.size() >= start.size() && std::equal(start.begin(), start.end(), shape.begin());
+}
+
+/// (n, …, width) of any width.
+void check_rows(const std::optional<NpyReader>& array, const Shape& rows, const NpyReader& probs) {
+  if (!array) return;
+  if (array->shape().size() != rows.size() + 1 || !begins_with(array->shape(), rows))
+    refuse_shape(*array, needed_text(rows, "d"), probs);
+}
+
+void check_router(const ArrayFiles& arrays, const NpyReader& router) {
+  if (router.shape().size() != 2 || router.rows() != arrays.experts)
+    refuse_shape(router, fmt::format("({}, d)", arrays.experts), arrays.probs);
+  if (arrays.inputs && arrays.inputs->shape().back() != router.row_size()) {
+    router.refuse(fmt::format("has shape {}, needs ({}, {}) beside --inputs of shape {}",
+                              shape_text(router.shape()), arrays.experts, arrays.inputs->shape().back(),
+                              shape_text(arrays.inputs->shape())));
+  }
+}
+
+void check_labels(const NpyReader& labels, const Shape& rows, const NpyReader& probs) {
+  // Several labels to a row are for rows that are no tokens.
+  const bool has_parts = rows.size() == 1 && labels.shape().size() == 2 && labels.rows() == rows.front();
+  if (labels.shape() != rows && !has_parts) refuse_shape(labels, shape_text(rows), probs);
+}
+
+void check_snapshots(const ArrayFiles& arrays, const Shape& rows, int top_k) {
+  if (arrays.previous_probs && arrays.previous_probs->shape() != arrays.probs.shape())
+    refuse_shape(*arrays.previous_probs, shape_text(arrays.probs.shape()), arrays.probs);
+  if (!arrays.previous_assignments) return;
+  if (arrays.previous_probs)
+    throw UserError("--previous-assignments", "given, but so is --previous-probs; needs one of the two");
+  const NpyReader& previous = *arrays.previous_assignments;
+  Shape sets = rows;
+  sets.push_back(top_k);
+  if (previous.shape() != sets && (previous.shape() != rows || top_k > 1))
+    refuse_shape(previous, shape_text(top_k > 1 ? sets : rows) + fmt::format(" (--top-k {})", top_k),
+                 arrays.probs);
+}
+
+}  // namespace
+
+const NpyReader* ArrayFiles::space() const {
+  if (embeddings) return &*embeddings;
+  return inputs ? &*inputs : nullptr;
+}
+
+Matrix ArrayFiles::token_rows(const NpyReader& array, std::int64_t first, std::int64_t count) const {
+  Matrix rows = array.read_finite(first, count);
+  rows.resize(count * tokens, array.row_size() / tokens);
+  return rows;
+}
+
+Matrix ArrayFiles::probabilities(const NpyReader& array, std::int64_t first, std::int64_t count) const {
+  Matrix rows = token_rows(array, first, count);
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    const std::int64_t sample = first + i / tokens, token = i % tokens;
+    Eigen::Index lowest = 0;
+    if (rows.row(i).minCoeff() < 0) {
+      const double value = rows.row(i).minCoeff(&lowest);
+      array.refuse(fmt::format("holds {} in {}; probabilities are not negative", value,
+                               array.place_of(sample, token * experts + lowest)));
+    }
+    const double sum = rows.row(i).sum();
+    if (std::abs(sum - 1) > kSumTolerance) {
+      const std::string place =
+          tokens > 1 ? fmt::format("row [{}, {}]", sample, token) : fmt::format("row {}", sample);
+      array.refuse(fmt::format("has {} with the sum {:.6g}; rows of probabilities sum to 1 (within {})",
+                               place, sum, kSumTolerance));
+    }
+  }
+  return rows;
+}
+
+ArrayFiles open_arrays(const AnalyzedFiles& files) {
+  ArrayFiles arrays{NpyReader(files.probs, "--probs"),
+                    open(files.labels, "--labels"),
+                    open(files.inputs, "--inputs"),
+                    open(files.embeddings, "--embeddings"),
+                    open(files.expert_outputs, "--expert-outputs"),
+                    open(files.previous_probs, "--previous-probs"),
+                    open(files.previous_assignments, "--previous-assignments"),
+                    {}};
+  const NpyReader& probs = arrays.probs;
+  const std::int64_t limit = std::numeric_limits<int>::max();
+  const std::size_t dimensions = probs.shape().size();
+  if (dimensions != 2 && dimensions != 3)
+    probs.refuse(
+        fmt::format("has shape {}, needs (n, E), or (n, s, E) for sequences", shape_text(probs.shape())));
+  if (probs.rows() * (probs.row_size() / probs.shape().back()) > limit || probs.row_size() > limit)
+    probs.refuse(fmt::format("has shape {}, needs at most {} rows", shape_text(probs.shape()), limit));
+  arrays.experts = static_cast<int>(probs.shape().back());
+  arrays.tokens = static_cast<int>(probs.row_size() / arrays.experts);
+  if (files.top_k > arrays.experts)
+    throw UserError("--top-k", fmt::format("got {}, needs at most {}, the experts of --probs", files.top_k,
+                                           arrays.experts));
+
+  const Shape rows(probs.shape().begin(), probs.shape().end() - 1);
+  check_rows(arrays.inputs, rows, probs);
+  check_rows(arrays.embeddings, rows, probs);
+  check_rows(arrays.expert_outputs, probs.shape(), probs);
+  if (arrays.labels) check_labels(*arrays.labels, rows, probs);
+  check_snapshots(arrays, rows, files.top_k);
+  if (const std::optional<NpyReader> router = open(files.router, "--router")) {
+    check_router(arrays, *router);
+    arrays.router = router->read_finite(0, router->rows());
+  }
+  return arrays;
+}
+
+}  // namespace moelab

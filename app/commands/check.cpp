@@ -1,0 +1,199 @@
+#include "app/commands/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <iostream>
+#include <thread>
+
+#include "app/commands/verbs.h"
+#include "app/run/summary.h"
+#include "sim/base/error.h"
+#include "sim/base/json.h"
+
+namespace moelab {
+namespace {
+
+bool names_check(const std::string& name, const std::string& id) {
+  return id == name || id.starts_with(name + ".");
+}
+
+/// Every name that names_check accepts: the ids and their beginnings, in order.
+std::vector<std::string> all_names(const std::vector<Check>& table) {
+  std::vector<std::string> names;
+  for (const Check& check : table) {
+    for (std::size_t dot = check.id.find('.'); true; dot = check.id.find('.', dot + 1)) {
+      const std::string name = check.id.substr(0, dot);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (dot == std::string::npos) break;
+    }
+  }
+  return names;
+}
+
+const char* sign_of(Relation relation) {
+  switch (relation) {
+    case Relation::equal:
+      return "=";
+    case Relation::at_most:
+      return "<=";
+    case Relation::at_least:
+      return ">=";
+  }
+  return "";
+}
+
+const char* name_of(Relation relation) {
+  switch (relation) {
+    case Relation::equal:
+      return "equal";
+    case Relation::at_most:
+      return "at most";
+    case Relation::at_least:
+      return "at least";
+  }
+  return "";
+}
+
+Json check_json(const Check& check) {
+  return {{"id", check.id},
+          {"source", check.source},
+          {"statement", check.statement},
+          {"expected", to_string(check.expected)}};
+}
+
+/// A number that is not finite becomes null.
+Json finding_json(const Check& check, const CheckFinding& finding) {
+  Json hypotheses = Json::array();
+  for (const Hypothesis& hypothesis : finding.hypotheses)
+    hypotheses.push_back({{"text", hypothesis.text}, {"value", hypothesis.value}, {"met", hypothesis.met}});
+  Json details = Json::object();
+  for (const auto& [name, value] : finding.details) details[name] = value;
+  return {{"id", check.id},
+          {"source", check.source},
+          {"statement", check.statement},
+          {"hypotheses", std::move(hypotheses)},
+          {"relation", name_of(finding.relation)},
+          {"predicted", finding.predicted},
+          {"measured", finding.measured},
+          {"error_bound", finding.error_bound},
+          {"error_origin", finding.error_origin},
+          {"expected", to_string(check.expected)},
+          {"verdict", to_string(verdict_of(finding))},
+          {"details", std::move(details)}};
+}
+
+/// What the table has no room for.
+std::string explanation(const Check& check, const CheckFinding& finding) {
+  std::string text = fmt::format("\n{}: {}\n  {} ({})\n", check.id, to_string(verdict_of(finding)),
+                                 check.statement, check.source);
+  for (const Hypothesis& hypothesis : finding.hypotheses) {
+    if (!hypothesis.met)
+      text += fmt::format("  not met: {}; found {:.6g}\n", hypothesis.text, hypothesis.value);
+  }
+  text += fmt::format("  error bound: {}\n", finding.error_origin);
+  for (const auto& [name, value] : finding.details) text += fmt::format("  {}: {:.6g}\n", name, value);
+  return text;
+}
+
+std::string findings_text(const std::vector<const Check*>& chosen,
+                          const std::vector<CheckFinding>& findings) {
+  std::vector<std::vector<std::string>> rows = {
+      {"id", "verdict", "expected", "measured", "", "predicted", "error bound"}};
+  std::string explanations;
+  int different = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const CheckFinding& finding = findings[i];
+    const CheckVerdict verdict = verdict_of(finding);
+    rows.push_back({chosen[i]->id, to_string(verdict), to_string(chosen[i]->expected),
+                    fmt::format("{:.6g}", finding.measured), sign_of(finding.relation),
+                    fmt::format("{:.6g}", finding.predicted), fmt::format("{:.2g}", finding.error_bound)});
+    if (verdict != chosen[i]->expected) ++different;
+    if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
+      explanations += explanation(*chosen[i], finding);
+  }
+  return fmt::format("{}{}\n{} checks, {} not as expected\n", aligned_columns(rows), explanations,
+                     chosen.size(), different);
+}
+
+void list_checks(const std::vector<const Check*>& chosen, bool json) {
+  Json list = Json::array();
+  for (const Check* check : chosen) {
+    if (json) {
+      list.push_back(check_json(*check));
+    } else {
+      std::cout << fmt::format("{} ({}; expected: {})\n  {}\n", check->id, check->source,
+                               to_string(check->expected), check->statement);
+    }
+  }
+  if (json) std::cout << list.dump(2) << '\n';
+}
+
+}  // namespace
+
+std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
+                                        const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto fits = [&](const Check& check) { return names_check(name, check.id); };
+    if (std::none_of(table.begin(), table.end(), fits))
+      throw UserError("ID", unknown_name("check", name, all_names(table)));
+  }
+  std::vector<const Check*> chosen;
+  for (const Check& check : table) {
+    const auto fits = [&](const std::string& name) { return names_check(name, check.id); };
+    if (names.empty() || std::any_of(names.begin(), names.end(), fits)) chosen.push_back(&check);
+  }
+  return chosen;
+}
+
+std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, const CheckEffort& effort,
+                                     int threads) {
+  std::vector<CheckFinding> findings(chosen.size());
+  std::vector<std::exception_ptr> errors(chosen.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < chosen.size(); i = next++) {
+      try {
+        findings[i] = chosen[i]->run(effort);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(threads), chosen.size()); ++i)
+    others.emplace_back(work);
+  work();
+  for (std::thread& thread : others) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return findings;
+}
+
+int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
+  const std::vector<const Check*> chosen = chosen_checks(table, arguments.ids);
+  if (arguments.listing) {
+    list_checks(chosen, arguments.json);
+    return 0;
+  }
+  CheckEffort effort;
+  effort.seeds = arguments.seeds;
+  const std::vector<CheckFinding> findings = run_checks(chosen, effort, thread_count(arguments));
+  bool expected = true;
+  Json list = Json::array();
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    expected = expected && verdict_of(findings[i]) == chosen[i]->expected;
+    list.push_back(finding_json(*chosen[i], findings[i]));
+  }
+  std::cout << (arguments.json ? list.dump(2) + "\n" : findings_text(chosen, findings));
+  return expected ? 0 : 1;
+}
+
+int run_check_command(const Arguments& arguments) {
+  return answer_checks(checks(), arguments);
+}
+
+}  // namespace moelab

@@ -1,0 +1,25 @@
+#pragma once
+
+/// `moelab check`: theorem checks, run in parallel, and their answer.
+
+#include "analysis/theory/check.h"
+#include "app/commands/arguments.h"
+
+namespace moelab {
+
+/// The checks of `table` that are named: an id names itself, and its beginning up to a dot ("dikkala2023",
+/// "dikkala2023.theorem4") all that follow it. In the order of the table, each once; all without names.
+/// Throws UserError for a name that fits none.
+std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
+                                        const std::vector<std::string>& names);
+
+/// One finding per check, in order and the same whatever the number of threads. Throws what the first of the
+/// checks that threw has thrown.
+std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, const CheckEffort& effort,
+                                     int threads);
+
+/// The command over a table of checks: prints the answer and returns the exit status, 1 when a verdict
+/// differs from the expected one.
+int answer_checks(const std::vector<Check>& table, const Arguments& arguments);
+
+}  // namespace moelab

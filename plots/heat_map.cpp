@@ -1,0 +1,126 @@
+#include "plots/heat_map.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plots/page.h"
+
+namespace moelab {
+namespace {
+
+constexpr double kRowHeight = 15, kPanelName = 12, kRightMargin = 46, kBetweenPanels = 8;
+/// Below the last panel: its ticks and the label of x.
+constexpr double kAxisRoom = 30, kXLabelDepth = 20;
+/// Cells narrower than this have no number in them.
+constexpr double kNumberRoom = 17;
+
+/// Viridis, dark to bright: even steps of lightness, told apart by every common kind of colour vision.
+constexpr const char* kPalette =
+    "set palette defined (0 '#440154', 1 '#414487', 2 '#2A788E', 3 '#22A884', 4 '#7AD151', 5 '#FDE725')\n";
+/// Above this share of the scale a cell is too bright for white numbers.
+constexpr double kBright = 0.6;
+
+double longest(const std::vector<std::string>& names) {
+  std::size_t most = 1;
+  for (const std::string& name : names) most = std::max(most, letters(name));
+  return static_cast<double>(most);
+}
+
+std::string tick_list(const std::vector<std::string>& names) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("{}{} {}", i ? ", " : "", quoted(names[i]), i);
+  return text + fmt::format(") font ',{}'\n", kTickFontSize);
+}
+
+}  // namespace
+
+std::string heat_map_csv(const HeatMap& map) {
+  std::string text = "panel,x,y,value\n";
+  for (const HeatMapPanel& panel : map.panels) {
+    for (std::size_t i = 0; i < panel.values.size(); ++i) {
+      const std::optional<double>& value = panel.values[i];
+      text +=
+          fmt::format("{},{},{},{}\n", csv_text(panel.name), csv_text(map.x_names[i % map.x_names.size()]),
+                      csv_text(map.y_names[i / map.x_names.size()]), value ? fmt::format("{}", *value) : "");
+    }
+  }
+  return text;
+}
+
+std::string heat_map_script(const HeatMap& map) {
+  const std::size_t columns = map.x_names.size(), rows = map.y_names.size();
+  const std::vector<std::string> title = wrapped(map.title, kFontSize + 1, kWidth - 10);
+  const std::vector<std::string> caption = wrapped(map.caption, kSmallFontSize, kWidth - 10);
+  const double panel_height = kRowHeight * static_cast<double>(rows);
+  const double step = panel_height + kPanelName + kBetweenPanels;
+  const double left = 10 + kLabelLine + 0.62 * kTickFontSize * longest(map.y_names);
+  const double bottom = caption_height(caption) + kAxisRoom;
+  const double height =
+      bottom + step * static_cast<double>(map.panels.size()) + kTitleLine * static_cast<double>(title.size());
+  const double cell_width = (kWidth - left - kRightMargin) / static_cast<double>(columns);
+
+  std::string text = script_head(map.id, map.title);
+  text += fmt::format("data = {}\nset datafile separator comma\n", quoted(map.id + ".csv"));
+  text += "set border 0\nset tics scale 0,0 nomirror\nunset key\n";
+  text += kPalette;
+  text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cblabel {} offset -0.6,0\nset cbtics font ',{}'\n",
+                      map.low, map.high, quoted(map.value_label), kTickFontSize);
+  text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
+                      static_cast<double>(rows) - 0.5);
+  text += "set ytics " + tick_list(map.y_names);
+  text += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", left / kWidth,
+                      1 - kRightMargin / kWidth);
+  std::string plot = "set multiplot\n";
+  for (std::size_t p = 0; p < map.panels.size(); ++p) {
+    const double low = bottom + step * static_cast<double>(map.panels.size() - 1 - p);
+    const std::size_t first = 1 + p * columns * rows;  // row 0 of the CSV is its header
+    const bool is_last = p + 1 == map.panels.size();
+    const auto at = [&](double points) { return points / height; };
+    plot += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\nunset label\n", at(low),
+                        at(low + panel_height));
+    plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n", quoted(map.panels[p].name),
+                        left / kWidth, at(low + panel_height + 0.5 * kPanelName));
+    plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(map.y_label),
+                        (3 + 0.5 * kLabelLine) / kWidth, at(low + 0.5 * panel_height));
+    plot += fmt::format(
+        "set colorbox user origin screen {:.5f}, screen {:.5f} size screen 0.025, screen {:.5f}\n",
+        1 - (kRightMargin - 5) / kWidth, at(low), at(panel_height));
+    if (is_last) {
+      plot += "set xtics " + tick_list(map.x_names);
+      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(map.x_label),
+                          (left + kWidth - kRightMargin) / 2 / kWidth, at(bottom - kXLabelDepth));
+      plot += title_and_caption(title, caption, height);
+    } else {
+      plot += "unset xtics\n";
+    }
+    // The place of a cell follows from its row in the file, whose names are for people.
+    const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
+    const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
+    const auto box = [&](const std::string& value, const std::string& colour) {
+      return fmt::format(
+          "{0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5){3} with boxxyerror {4} fs solid 1 noborder",
+          range, x, y, value, colour);
+    };
+    plot += "plot " + box("", "fc rgb '#D9D9D9'") + ", \\\n     " + box(":4", "fc palette");
+    if (cell_width >= kNumberRoom) {
+      const double limit = map.low + kBright * (map.high - map.low);
+      for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
+        plot += fmt::format(
+            ", \\\n     {}{}:{}:($4{}{:.8g} ? sprintf('%.2g',$4) : '') with labels font ',{}' tc rgb '{}'",
+            range, x, y, condition, limit, kSmallFontSize, colour);
+      }
+    }
+    plot += "\n";
+  }
+  plot += "unset multiplot";
+  return text + on_terminals(map.id, height, plot, plot);  // replot knows no multiplot
+}
+
+std::vector<std::filesystem::path> render(const HeatMap& map, const std::filesystem::path& directory) {
+  return write_figure(map.id, heat_map_csv(map), heat_map_script(map), directory);
+}
+
+}  // namespace moelab

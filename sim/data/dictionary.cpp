@@ -1,0 +1,176 @@
+#include "sim/data/dictionary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/data/separated_means.h"
+
+namespace moelab {
+namespace {
+
+/// Sets over which E[y | x] is summed at most: with more it would cost as much as training.
+constexpr int kMostSets = 1000;
+
+/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+enum ProblemStream : std::uint64_t { kAtoms = 0, kTargets = 1 };
+
+/// Every set of `rank` of `atoms` atoms, ascending; none when there are more than kMostSets.
+std::vector<std::vector<int>> all_sets(int atoms, int rank) {
+  double count = 1;
+  for (int i = 0; i < rank; ++i) count *= static_cast<double>(atoms - i) / (i + 1);
+  if (count > kMostSets) return {};
+  std::vector<std::vector<int>> sets;
+  std::vector<int> set(static_cast<std::size_t>(rank));
+  std::iota(set.begin(), set.end(), 0);
+  while (true) {
+    sets.push_back(set);
+    // The last place that can still move up moves, and those after it follow.
+    int place = rank - 1;
+    while (place >= 0 && set[static_cast<std::size_t>(place)] == atoms - rank + place) --place;
+    if (place < 0) return sets;
+    std::iota(set.begin() + place, set.end(), set[static_cast<std::size_t>(place)] + 1);
+  }
+}
+
+class Dictionary final : public Problem {
+ public:
+  Dictionary(const Json& data, const Seeds& seeds)
+      : rank_(data.at("rank")),
+        output_dim_(data.at("target").at("dim")),
+        noise_std_(data.at("noise_std")),
+        linear_(data.at("target").at("kind") == "linear") {
+    Engine engine = seeds.stream(Purpose::problem, kAtoms);
+    atoms_ = draw_separated_means(data, data.at("atoms"), engine);
+    draw_targets(seeds);
+    sets_ = all_sets(clusters(), rank_);
+  }
+
+  Layout layout() const override { return {.input_dim = dim(), .output_dim = output_dim_, .labels = rank_}; }
+  int clusters() const override { return static_cast<int>(atoms_.rows()); }
+
+  Dataset draw(Engine& engine, const SampleRange& range) const override {
+    Dataset data;
+    data.x = Matrix::Zero(range.count, dim());
+    data.y = Matrix::Zero(range.count, output_dim_);
+    data.cluster.reserve(static_cast<std::size_t>(range.count) * static_cast<std::size_t>(rank_));
+    boost::random::normal_distribution<double> normal;
+    for (int i = 0; i < range.count; ++i) {
+      const std::vector<int> set = draw_set_of_atoms(engine);
+      for (const int atom : set) {
+        for (int j = 0; j < dim(); ++j) data.x(i, j) += atoms_(atom, j) + noise_std_ * normal(engine);
+      }
+      for (const int atom : set) add_answer(atom, 1.0, data.x, i, data.y);
+      data.cluster.insert(data.cluster.end(), set.begin(), set.end());
+    }
+    return data;
+  }
+
+  /// E[y | x] = Σ_i Pr[i ∈ S | x] (W_i x or W_i μ_i), with Pr[S | x] ∝ exp(−‖x − Σ_{i∈S} μ_i‖² / (2 r σ²)).
+  std::optional<Matrix> bayes_prediction(const Matrix& x) const override {
+    if (sets_.empty()) return std::nullopt;
+    const double variance = rank_ * noise_std_ * noise_std_;
+    Matrix centres = Matrix::Zero(static_cast<Eigen::Index>(sets_.size()), dim());
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      for (const int atom : sets_[s]) centres.row(static_cast<Eigen::Index>(s)) += atoms_.row(atom);
+    }
+    Matrix prediction = Matrix::Zero(x.rows(), output_dim_);
+    for (Eigen::Index i = 0; i < x.rows(); ++i) {
+      const Vector squared = (centres.rowwise() - x.row(i)).rowwise().squaredNorm();
+      Eigen::Index nearest = 0;
+      const double least = squared.minCoeff(&nearest);
+      // Without noise the nearest set has all the mass.
+      Vector mass = Vector::Zero(squared.size());
+      if (variance > 0) mass = ((least - squared.array()) / (2 * variance)).exp();
+      mass[nearest] = 1;
+      mass /= mass.sum();
+      Vector share = Vector::Zero(clusters());
+      for (std::size_t s = 0; s < sets_.size(); ++s) {
+        for (const int atom : sets_[s]) share[atom] += mass[static_cast<Eigen::Index>(s)];
+      }
+      for (int atom = 0; atom < clusters(); ++atom) add_answer(atom, share[atom], x, i, prediction);
+    }
+    return prediction;
+  }
+
+ private:
+  int dim() const { return static_cast<int>(atoms_.cols()); }
+
+  /// W_i (o, d).
+  Eigen::Map<const Matrix> slopes(int atom) const {
+    return {slopes_.data() + static_cast<std::ptrdiff_t>(atom) * output_dim_ * dim(), output_dim_, dim()};
+  }
+
+  /// Adds share · W_atom x_i, or share · W_atom μ_atom, to row i of y.
+  void add_answer(int atom, double share, const Matrix& x, Eigen::Index i, Matrix& y) const {
+    if (linear_) {
+      y.row(i) += share * (x.row(i) * slopes(atom).transpose());
+    } else {
+      y.row(i) += share * values_.row(atom);
+    }
+  }
+
+  /// r different atoms, ascending, every set equally likely: each draw is a place among those that are left.
+  std::vector<int> draw_set_of_atoms(Engine& engine) const {
+    std::vector<int> set;
+    for (int left = clusters(); left > clusters() - rank_; --left) {
+      int atom = draw_index(engine, left);
+      auto place = set.begin();
+      for (; place != set.end() && *place <= atom; ++place) ++atom;
+      set.insert(place, atom);
+    }
+    return set;
+  }
+
+  void draw_targets(const Seeds& seeds) {
+    Engine engine = seeds.stream(Purpose::problem, kTargets);
+    slopes_.resize(clusters(), output_dim_ * dim());
+    fill_normal(engine, 1.0 / std::sqrt(static_cast<double>(dim())), slopes_.data(),
+                static_cast<std::size_t>(slopes_.size()));
+    values_.resize(clusters(), output_dim_);
+    for (int atom = 0; atom < clusters(); ++atom) {
+      values_.row(atom) = atoms_.row(atom) * slopes(atom).transpose();
+    }
+  }
+
+  int rank_;
+  int output_dim_;
+  double noise_std_;
+  bool linear_;
+  Matrix atoms_;                        // μ (c, d)
+  Matrix slopes_;                       // (c, o · d)
+  Matrix values_;                       // (c, o), W_i μ_i
+  std::vector<std::vector<int>> sets_;  // empty when there are too many
+};
+
+}  // namespace
+
+const Kind& dictionary_kind() {
+  static const Kind kind = {
+      "dictionary",
+      "x = Σ_{i∈S} N(μ_i, σ² I), S a random set of r of c atoms (Dikkala et al. 2023, 3.6)",
+      {
+          {"atoms", Shape::count(1, 1e6), "number of atoms c, the Gaussians that a sample may be made of"},
+          {"dim", Shape::count(1, 1e6), "dimensions d"},
+          {"rank", Shape::count(1, 1000), "different atoms r in a sample", 2},
+          {"mean_std", Shape::positive_real(), "atoms are N(0, mean_std² I)", 1.5},
+          {"separation", Shape::positive_real(),
+           "required c: all atoms at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
+          {"noise_std", Shape::real_at_least(0), "σ of every atom's Gaussian", 1.0},
+          {"target",
+           Shape::variant({{"linear",
+                            "y = (Σ_{i∈S} W_i) x, rows of W_i ~ N(0, I / dim)",
+                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}},
+                           {"constant",
+                            "y = Σ_{i∈S} W_i μ_i, rows of W_i ~ N(0, I / dim)",
+                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
+           "what the atoms say of y", "linear"},
+      }};
+  return kind;
+}
+
+std::unique_ptr<Problem> draw_dictionary(const Json& data, const Seeds& seeds) {
+  return std::make_unique<Dictionary>(data, seeds);
+}
+
+}  // namespace moelab

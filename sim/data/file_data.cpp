@@ -1,0 +1,180 @@
+#include "sim/data/file_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/error.h"
+#include "sim/base/npy_reader.h"
+
+namespace moelab {
+namespace {
+
+constexpr std::int64_t kMaxColumns = 1000000;
+constexpr int kBlock = 4096;  // rows read at a time when a file is checked
+
+/// Rows of files that belong together.
+struct FileSet {
+  NpyReader inputs, targets;
+  std::vector<int> labels;  // (n), empty when none are given
+};
+
+void require_shape(bool holds, const NpyReader& array, const std::string& needed) {
+  if (!holds) array.refuse(fmt::format("has shape {}, needs {}", shape_text(array.shape()), needed));
+}
+
+/// The arrays of the fields `prefix`inputs, `prefix`targets and `prefix`labels.
+FileSet open_set(const Json& data, const std::string& prefix) {
+  const auto open = [&](const std::string& field) {
+    const std::string name = prefix + field;
+    return NpyReader(data.at(name).get<std::string>(), "data." + name);
+  };
+  FileSet set{open("inputs"), open("targets"), {}};
+  const std::int64_t rows = set.inputs.rows();
+  const std::string beside =
+      fmt::format("beside data.{}inputs of shape {}", prefix, shape_text(set.inputs.shape()));
+  require_shape(set.inputs.shape().size() == 2 && set.inputs.row_size() <= kMaxColumns, set.inputs,
+                fmt::format("(n, d) with at most {} columns", kMaxColumns));
+  require_shape(
+      set.targets.shape().size() <= 2 && set.targets.rows() == rows && set.targets.row_size() <= kMaxColumns,
+      set.targets, fmt::format("({}, o) or ({},) {}", rows, rows, beside));
+  if (data.contains(prefix + "labels")) {
+    const NpyReader labels = open("labels");
+    require_shape(labels.shape().size() == 1 && labels.rows() == rows, labels,
+                  fmt::format("({},) {}", rows, beside));
+    set.labels = read_labels(labels, 0, rows, kLabelLimit);
+  }
+  return set;
+}
+
+/// Fields of the test files come together, and their columns are those of the training files.
+void check_test_fields(const Json& data) {
+  const bool has_inputs = data.contains("test_inputs");
+  if (has_inputs != data.contains("test_targets")) {
+    throw UserError(has_inputs ? "data.test_targets" : "data.test_inputs",
+                    fmt::format("missing; data.{} is given", has_inputs ? "test_inputs" : "test_targets"));
+  }
+  if (data.contains("test_labels") && !has_inputs)
+    throw UserError("data.test_labels", "given without data.test_inputs, to whose rows it belongs");
+  if (has_inputs && data.contains("labels") != data.contains("test_labels")) {
+    const bool has_labels = data.contains("labels");
+    throw UserError(has_labels ? "data.test_labels" : "data.labels",
+                    fmt::format("missing; data.{} is given", has_labels ? "labels" : "test_labels"));
+  }
+}
+
+class FileProblem final : public Problem {
+ public:
+  explicit FileProblem(const Json& data) : train_(open_set(data, "")) {
+    check_test_fields(data);
+    if (data.contains("test_inputs")) open_test_files(data);
+    set_counts(data);
+    const auto label_count = [](const std::vector<int>& labels) {
+      return labels.empty() ? 1 : *std::max_element(labels.begin(), labels.end()) + 1;
+    };
+    clusters_ = std::max(label_count(train_.labels), test_ ? label_count(test_->labels) : 1);
+  }
+
+  Layout layout() const override {
+    return {.input_dim = static_cast<int>(train_.inputs.row_size()),
+            .output_dim = static_cast<int>(train_.targets.row_size())};
+  }
+  int clusters() const override { return clusters_; }
+  int train_count() const { return train_count_; }
+  int test_count() const { return test_count_; }
+
+  Dataset draw(Engine& /*engine*/, const SampleRange& range) const override {
+    if (range.purpose != Purpose::train_data && range.purpose != Purpose::test_data)
+      throw UserError("data.generator", "'file' has no rows but those of the training and test sets");
+    const bool is_test = range.purpose == Purpose::test_data;
+    const FileSet& set = is_test && test_ ? *test_ : train_;
+    const std::int64_t start = is_test && !test_ ? train_.inputs.rows() - test_count_ : 0;
+    const std::int64_t first = start + range.first;
+    if (range.first < 0 || range.count > (is_test ? test_count_ : train_count_) - range.first)
+      throw UserError("data.inputs", fmt::format("{} samples from {} on are asked for, more than there are",
+                                                 range.count, range.first));
+    Dataset rows{set.inputs.read_finite(first, range.count), set.targets.read_finite(first, range.count),
+                 std::vector<int>(static_cast<std::size_t>(range.count), 0)};
+    if (!set.labels.empty()) std::copy_n(set.labels.begin() + first, range.count, rows.cluster.begin());
+    return rows;
+  }
+
+ private:
+  void open_test_files(const Json& data) {
+    test_.emplace(open_set(data, "test_"));
+    const auto require_columns = [](const NpyReader& array, const NpyReader& other) {
+      if (array.row_size() == other.row_size()) return;
+      array.refuse(fmt::format("has shape {}, needs as many columns as {}, which has shape {}",
+                               shape_text(array.shape()), other.place(), shape_text(other.shape())));
+    };
+    require_columns(test_->inputs, train_.inputs);
+    require_columns(test_->targets, train_.targets);
+  }
+
+  void set_counts(const Json& data) {
+    const std::int64_t train = data.value("train_samples", 0), test = data.at("test_samples");
+    const std::int64_t rows = train_.inputs.rows();
+    const std::int64_t test_rows = test_ ? test_->inputs.rows() : rows - 1;
+    if (test > test_rows) {
+      throw UserError("data.test_samples",
+                      test_ ? fmt::format("got {}, but data.test_inputs has {} rows", test, test_rows)
+                            : fmt::format("got {}, but data.inputs has {} rows, of which training needs one "
+                                          "at least",
+                                          test, rows));
+    }
+    const std::int64_t train_rows = test_ ? rows : rows - test;
+    if (train > train_rows) {
+      throw UserError("data.train_samples",
+                      test_ ? fmt::format("got {}, but data.inputs has {} rows", train, rows)
+                            : fmt::format("got {}, but the last data.test_samples = {} of the {} rows of "
+                                          "data.inputs are the test set: at most {} are left",
+                                          train, test, rows, train_rows));
+    }
+    train_count_ = static_cast<int>(train);
+    test_count_ = static_cast<int>(test);
+  }
+
+  FileSet train_;
+  std::optional<FileSet> test_;  // none when the test set is the end of the training files
+  int train_count_ = 0;
+  int test_count_ = 0;
+  int clusters_ = 1;
+};
+
+}  // namespace
+
+const Kind& file_data_kind() {
+  static const Kind kind = {
+      "file",
+      "x, y and clusters from .npy files; the test set is the last test_samples rows unless it has files of "
+      "its own",
+      {
+          {"inputs", Shape::text(), "file of x, (n, d); relative to the current folder"},
+          {"targets", Shape::text(), "file of y, (n, o) or (n,)"},
+          {"labels", Shape::text(),
+           "file of the rows' clusters, integers (n,); without it all rows are one cluster, and sparsity is "
+           "measured over that one",
+           kOptional},
+          {"test_inputs", Shape::text(), "file of the test set's x, (m, d)", kOptional},
+          {"test_targets", Shape::text(), "file of the test set's y, (m, o) or (m,)", kOptional},
+          {"test_labels", Shape::text(), "file of the test set's clusters, integers (m,)", kOptional},
+      }};
+  return kind;
+}
+
+std::unique_ptr<Problem> draw_file_data(const Json& data, const Seeds& /*seeds*/) {
+  return std::make_unique<FileProblem>(data);
+}
+
+void check_file_values(const Json& data) {
+  const FileProblem problem(data);
+  Engine engine;
+  const auto read_all = [&](Purpose purpose, int samples) {
+    for (int first = 0; first < samples; first += kBlock)
+      problem.draw(engine, {purpose, first, std::min(kBlock, samples - first)});
+  };
+  read_all(Purpose::train_data, problem.train_count());
+  read_all(Purpose::test_data, problem.test_count());
+}
+
+}  // namespace moelab

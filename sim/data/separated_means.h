@@ -1,0 +1,17 @@
+#pragma once
+
+/// Centres of Gaussians that lie apart: what mixtures and dictionaries have in common.
+
+#include "sim/base/json.h"
+#include "sim/base/random.h"
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// `count` rows μ_i ~ N(0, mean_std² I_dim); with `separation` each is drawn until
+/// ‖μ_i − μ_j‖ ≥ separation · noise_std · √dim for all before it (c-separation, Dikkala et al. 2023, 2).
+/// With `scale_to_separation`, instead, all are drawn once and scaled so that the two nearest are that far
+/// apart. The names are fields of `data`. Throws UserError when a place is not found.
+Matrix draw_separated_means(const Json& data, int count, Engine& engine);
+
+}  // namespace moelab

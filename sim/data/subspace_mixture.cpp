@@ -1,0 +1,157 @@
+#include "sim/data/subspace_mixture.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/QR>
+#include <cmath>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Streams of the problem: one per ingredient, and one per cluster for its basis (kBases + c).
+enum ProblemStream : std::uint64_t { kTargets = 0, kBases = 1 };
+
+class SubspaceMixture final : public Problem {
+ public:
+  SubspaceMixture(const Json& data, const Seeds& seeds)
+      : dim_(data.at("dim")),
+        rank_(data.at("rank")),
+        output_dim_(data.at("target").at("dim")),
+        signal_std_(data.at("signal_std")),
+        noise_std_(data.at("noise_std")),
+        label_of_noise_(data.at("label_of") == "noise") {
+    check_subspace_rank(data);
+    const int clusters = data.at("clusters");
+    Engine engine = seeds.stream(Purpose::problem, kTargets);
+    for (int c = 0; c < clusters; ++c) {
+      bases_.push_back(draw_basis(seeds, c));
+      Matrix& slopes = slopes_.emplace_back(output_dim_, dim_);
+      fill_normal(engine, 1 / std::sqrt(static_cast<double>(dim_)), slopes.data(),
+                  static_cast<std::size_t>(slopes.size()));
+    }
+  }
+
+  Layout layout() const override { return {.input_dim = dim_, .output_dim = output_dim_}; }
+  int clusters() const override { return static_cast<int>(bases_.size()); }
+
+  Dataset draw(Engine& engine, const SampleRange& range) const override {
+    Dataset data;
+    data.x.resize(range.count, dim_);
+    data.y.resize(range.count, output_dim_);
+    data.cluster.resize(static_cast<std::size_t>(range.count));
+    Vector coordinates(rank_), noise(dim_);
+    // Row by row: a product of the whole array may sum in an order that depends on the number of rows.
+    for (int i = 0; i < range.count; ++i) {
+      const int c = draw_index(engine, clusters());
+      data.cluster[static_cast<std::size_t>(i)] = c;
+      fill_normal(engine, signal_std_, coordinates.data(), static_cast<std::size_t>(rank_));
+      fill_normal(engine, noise_std_, noise.data(), static_cast<std::size_t>(dim_));
+      const Vector signal = basis(c) * coordinates;
+      data.y.row(i) = slopes(c) * (label_of_noise_ ? noise : signal);
+      data.x.row(i) = signal + noise;
+    }
+    return data;
+  }
+
+  std::optional<Matrix> bayes_prediction(const Matrix& x) const override {
+    const Matrix posterior = posterior_of_clusters(x);
+    Matrix prediction = Matrix::Zero(x.rows(), output_dim_);
+    for (int c = 0; c < clusters(); ++c) {
+      Matrix latent = shrinkage() * (x * basis(c)) * basis(c).transpose();
+      if (label_of_noise_) latent = x - latent;
+      prediction += posterior.col(c).asDiagonal() * (latent * slopes(c).transpose());
+    }
+    return prediction;
+  }
+
+ private:
+  const Matrix& basis(int c) const { return bases_[static_cast<std::size_t>(c)]; }    // (d, t)
+  const Matrix& slopes(int c) const { return slopes_[static_cast<std::size_t>(c)]; }  // W_c (o, d)
+
+  /// v, the share of the signal in the variance along the subspace.
+  double shrinkage() const {
+    const double signal = signal_std_ * signal_std_;
+    return signal / (signal + noise_std_ * noise_std_);
+  }
+
+  /// Pr[c | x] (n, k).
+  Matrix posterior_of_clusters(const Matrix& x) const {
+    Matrix posterior(x.rows(), clusters());
+    for (int c = 0; c < clusters(); ++c) posterior.col(c) = (x * basis(c)).rowwise().squaredNorm();
+    for (Eigen::Index i = 0; i < x.rows(); ++i) {
+      Eigen::Index nearest = 0;
+      const double longest = posterior.row(i).maxCoeff(&nearest);
+      if (noise_std_ == 0) {
+        posterior.row(i).setZero();
+        posterior(i, nearest) = 1;
+      } else {
+        const double sharpness = shrinkage() / (2 * noise_std_ * noise_std_);
+        posterior.row(i) = (sharpness * (posterior.row(i).array() - longest)).exp();
+        posterior.row(i) /= posterior.row(i).sum();
+      }
+    }
+    return posterior;
+  }
+
+  /// Q of a Gaussian matrix, drawn direction by direction. Its span is uniform; the signs of its columns do
+  /// not matter, since g is symmetric.
+  Matrix draw_basis(const Seeds& seeds, int cluster) const {
+    Engine engine = seeds.stream(Purpose::problem, kBases + static_cast<std::uint64_t>(cluster));
+    Matrix directions(rank_, dim_);
+    fill_normal(engine, 1.0, directions.data(), static_cast<std::size_t>(directions.size()));
+    const Eigen::HouseholderQR<Matrix> qr(directions.transpose());
+    return qr.householderQ() * Matrix::Identity(dim_, rank_);
+  }
+
+  int dim_;
+  int rank_;
+  int output_dim_;
+  double signal_std_;
+  double noise_std_;
+  bool label_of_noise_;
+  std::vector<Matrix> bases_;
+  std::vector<Matrix> slopes_;
+};
+
+}  // namespace
+
+const Kind& subspace_mixture_kind() {
+  static const Kind kind = {
+      "subspace_mixture",
+      "x = z + ε, z ~ N(0, signal_std² B_c B_cᵀ) in a random subspace of cluster c, ε ~ N(0, noise_std² I) "
+      "(Dikkala et al. 2023, 3.3 and C.1)",
+      {
+          {"clusters", Shape::count(1, 1e6), "number of subspaces k"},
+          {"dim", Shape::count(2, 1e6), "input width d"},
+          {"rank", Shape::count(1, 1e6), "dimensions t of every subspace, below dim"},
+          {"signal_std", Shape::positive_real(),
+           "standard deviation of z along each direction of its subspace", 1.0},
+          {"noise_std", Shape::real_at_least(0),
+           "σ, standard deviation of every coordinate of ε; the paper wants ‖ε‖ below ‖z‖: "
+           "noise_std √dim < signal_std √rank",
+           0.1},
+          {"label_of", Shape::choice({"signal", "noise"}),
+           "what the label is a linear function of: z, or ε as the paper prints it", "signal"},
+          {"target",
+           Shape::variant({{"linear",
+                            "y = W_c z or W_c ε, rows of W_c ~ N(0, I / dim)",
+                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
+           "what the cluster says of y"},
+      }};
+  return kind;
+}
+
+void check_subspace_rank(const Json& data) {
+  if (data.at("rank") < data.at("dim")) return;
+  throw UserError("data.rank", fmt::format("got {}, needs at most data.dim − 1 = {}", data.at("rank").dump(),
+                                           data.at("dim").get<int>() - 1));
+}
+
+std::unique_ptr<Problem> draw_subspace_mixture(const Json& data, const Seeds& seeds) {
+  return std::make_unique<SubspaceMixture>(data, seeds);
+}
+
+}  // namespace moelab

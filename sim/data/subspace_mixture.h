@@ -1,0 +1,30 @@
+#pragma once
+
+/// Mixtures of random subspaces, which no linear router separates (Dikkala et al. 2023, section 3.3 and
+/// appendix C.1).
+
+#include "sim/data/problem.h"
+
+namespace moelab {
+
+/// x = z + ε,  z = s B_c g,  c uniform over k clusters, g ~ N(0, I_rank), ε ~ N(0, σ² I_dim), s signal_std,
+/// σ noise_std. B_c (dim, rank) is an orthonormal basis of a uniformly random subspace, so that
+/// Cov(x | c) = s² B_c B_cᵀ + σ² I. Target `linear`, rows of W_c ~ N(0, I_dim / dim):
+///   label_of `signal`: y = W_c z, the linear function of the subspace that the title of Fig. 6 announces;
+///   label_of `noise`:  y = W_c ε, as C.1 prints it. Inside a cluster the part of ε outside the subspace is
+///                      observed exactly, so that a share of at least (dim − rank) / dim is learnable.
+/// The paper prints k = 64 and rank 8, but neither dim (24 from its width 4 · 24) nor σ. Each cluster has its
+/// own stream: fewer clusters are the first of more, and a smaller rank spans the first directions of a
+/// larger.
+///
+/// E[y | x] is exact. With v = s² / (s² + σ²), P_c = B_c B_cᵀ: E[z | x, c] = v P_c x, E[ε | x, c] = x − v P_c
+/// x, and Pr[c | x] ∝ exp(v ‖B_cᵀ x‖² / 2σ²), since all clusters share ‖x‖² and the determinant. Without
+/// noise the nearest subspace has all the mass.
+const Kind& subspace_mixture_kind();
+
+/// Throws UserError at "data.rank" unless rank < dim: subspaces of full rank would all be the same.
+void check_subspace_rank(const Json& data);
+
+std::unique_ptr<Problem> draw_subspace_mixture(const Json& data, const Seeds& seeds);
+
+}  // namespace moelab

@@ -1,0 +1,129 @@
+#include "sim/data/tokenized_mixture.h"
+
+#include <cmath>
+
+namespace moelab {
+namespace {
+
+/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1 };
+
+class TokenizedMixture final : public Problem {
+ public:
+  TokenizedMixture(const Json& data, const Seeds& seeds)
+      : dim_(data.at("dim")),
+        tokens_(data.at("tokens")),
+        output_dim_(data.at("target").at("dim")),
+        noise_std_(data.at("noise_std")),
+        quadratic_(data.at("target").at("kind") == "quadratic"),
+        means_(data.at("clusters").get<Eigen::Index>(), dim_),
+        slopes_(means_.rows() * output_dim_, dim_) {
+    const double mean_std = data.at("mean_std");
+    const double token_std = std::hypot(mean_std, noise_std_);
+    Engine means = seeds.stream(Purpose::problem, kMeans), targets = seeds.stream(Purpose::problem, kTargets);
+    fill_normal(means, mean_std, means_.data(), static_cast<std::size_t>(means_.size()));
+    fill_normal(targets, 1 / (token_std * std::sqrt(static_cast<double>(dim_))), slopes_.data(),
+                static_cast<std::size_t>(slopes_.size()));
+  }
+
+  Layout layout() const override {
+    return {.input_dim = dim_,
+            .output_dim = output_dim_,
+            .sequences = true,
+            .tokens = tokens_,
+            .labels = tokens_};
+  }
+  int clusters() const override { return static_cast<int>(means_.rows()); }
+
+  Dataset draw(Engine& engine, const SampleRange& range) const override {
+    Dataset data;
+    data.x.resize(range.count, tokens_ * dim_);
+    data.y.setZero(range.count, output_dim_);
+    data.cluster.reserve(static_cast<std::size_t>(range.count) * static_cast<std::size_t>(tokens_));
+    Eigen::RowVectorXd token(dim_);
+    for (int i = 0; i < range.count; ++i) {
+      for (int t = 0; t < tokens_; ++t) {
+        const int c = draw_index(engine, clusters());
+        for (int j = 0; j < dim_; ++j) token[j] = means_(c, j) + noise_std_ * draw_normal(engine);
+        data.cluster.push_back(c);
+        data.x.row(i).segment(t * dim_, dim_) = token;
+        data.y.row(i) += target(token, c);
+      }
+    }
+    return data;
+  }
+
+  std::optional<Matrix> bayes_prediction(const Matrix& x) const override {
+    Matrix prediction = Matrix::Zero(x.rows(), output_dim_);
+    for (Eigen::Index i = 0; i < x.rows(); ++i) {
+      for (int t = 0; t < tokens_; ++t) {
+        const Eigen::RowVectorXd token = x.row(i).segment(t * dim_, dim_);
+        Vector values = slopes_ * token.transpose();
+        if (quadratic_) values = values.cwiseAbs2();
+        prediction.row(i) +=
+            posterior_of(token).transpose() * MatrixView(values.data(), clusters(), output_dim_);
+      }
+    }
+    return prediction;
+  }
+
+ private:
+  /// What a token of component c adds to y, (o).
+  Eigen::RowVectorXd target(const Eigen::RowVectorXd& token, int c) const {
+    const Eigen::Index first = static_cast<Eigen::Index>(c) * output_dim_;
+    Eigen::RowVectorXd value = token * slopes_.middleRows(first, output_dim_).transpose();
+    if (quadratic_) value = value.cwiseAbs2();
+    return value;
+  }
+
+  /// P(c | x_t), (k). Without noise the nearest mean has all the mass.
+  Vector posterior_of(const Eigen::RowVectorXd& token) const {
+    const Vector squared = (means_.rowwise() - token).rowwise().squaredNorm();
+    Eigen::Index nearest = 0;
+    const double least = squared.minCoeff(&nearest);
+    Vector mass = Vector::Zero(clusters());
+    if (noise_std_ == 0) {
+      mass[nearest] = 1;
+    } else {
+      mass = ((least - squared.array()) / (2 * noise_std_ * noise_std_)).exp();
+    }
+    return mass / mass.sum();
+  }
+
+  int dim_;
+  int tokens_;
+  int output_dim_;
+  double noise_std_;
+  bool quadratic_;
+  Matrix means_;   // (k, d)
+  Matrix slopes_;  // (k · o, d)
+};
+
+}  // namespace
+
+const Kind& tokenized_mixture_kind() {
+  static const Kind kind = {
+      "tokenized_mixture",
+      "sequences of s tokens, each from Σ_c N(μ_c, σ² I) / k in R^dim, one target a sequence (Dikkala et al. "
+      "2023, C.2)",
+      {
+          {"clusters", Shape::count(1, 1e6), "number of components k"},
+          {"dim", Shape::count(1, 1e5), "width of a token d"},
+          {"tokens", Shape::count(1, 1e4), "tokens of a sequence s"},
+          {"mean_std", Shape::positive_real(), "means are N(0, mean_std² I)", 1.5},
+          {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
+          {"target",
+           Shape::variant(
+               {{"linear", "y = Σ_t W_{c_t} x_t", {{"dim", Shape::count(1, 1e4), "outputs o", 1}}},
+                {"quadratic", "y = Σ_t (W_{c_t} x_t)²", {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
+           "what the tokens add up to, not divided by s; rows of W_c ~ N(0, I / (dim (mean_std² + "
+           "noise_std²)))"},
+      }};
+  return kind;
+}
+
+std::unique_ptr<Problem> draw_tokenized_mixture(const Json& data, const Seeds& seeds) {
+  return std::make_unique<TokenizedMixture>(data, seeds);
+}
+
+}  // namespace moelab

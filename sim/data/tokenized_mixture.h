@@ -1,0 +1,23 @@
+#pragma once
+
+/// Sequences of tokens from a mixture of spherical Gaussians, with one target a sequence (Dikkala et al.
+/// 2023, C.2).
+
+#include "sim/data/problem.h"
+
+namespace moelab {
+
+/// A sample is s independent tokens x_t = μ_{c_t} + σ g,  c_t ~ U{0, …, k − 1}, g ~ N(0, I_d), and a target
+///   `linear`     y = Σ_t W_{c_t} x_t
+///   `quadratic`  y = Σ_t (W_{c_t} x_t)², entry by entry,
+/// a sum over tokens that is not divided by s. Means μ_c ~ N(0, mean_std² I); rows of W_c ~ N(0, I / (d
+/// (mean_std² + noise_std²))), so that an entry of W_c x_t is of order one and the label variance of order s.
+/// The paper prints neither scale. Labels are the tokens' components, (n, s).
+///
+/// Means and W depend neither on s nor on the target. The tokens of a set are one stream that is cut into
+/// samples: a sample at 2s is two consecutive samples at s one after the other, and its target their sum.
+const Kind& tokenized_mixture_kind();
+
+std::unique_ptr<Problem> draw_tokenized_mixture(const Json& data, const Seeds& seeds);
+
+}  // namespace moelab

@@ -1,0 +1,92 @@
+#include "sim/train/batches.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+template <class Real>
+SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size,
+                                   const Seeds& seeds)
+    : data_(data),
+      input_dim_(static_cast<std::size_t>(layout.sample_dim())),
+      output_dim_(static_cast<std::size_t>(layout.target_dim())),
+      batch_size_(static_cast<std::size_t>(std::min(batch_size, data.rows))),
+      engine_(seeds.stream(Purpose::batch_order)),
+      order_(static_cast<std::size_t>(data.rows)),
+      next_(order_.size()) {
+  std::iota(order_.begin(), order_.end(), 0);
+  this->x_.resize(batch_size_ * input_dim_);
+  this->y_.resize(batch_size_ * output_dim_);
+}
+
+template <class Real>
+int SampleBatches<Real>::advance() {
+  if (next_ == order_.size()) {
+    shuffle(engine_, order_);
+    next_ = 0;
+  }
+  const std::size_t rows = std::min(batch_size_, order_.size() - next_);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t row = static_cast<std::size_t>(order_[next_ + i]);
+    std::copy_n(data_.x.data() + row * input_dim_, input_dim_, this->x_.data() + i * input_dim_);
+    std::copy_n(data_.y.data() + row * output_dim_, output_dim_, this->y_.data() + i * output_dim_);
+  }
+  next_ += rows;
+  return static_cast<int>(rows);
+}
+
+PopulationRule read_population_rule(const Json& train) {
+  const PopulationRule defaults;
+  return {train.value("points", defaults.points), train.value("rule", defaults.rule),
+          train.value("redraw", defaults.redraw)};
+}
+
+template <class Real>
+PopulationBatches<Real>::PopulationBatches(const Problem& problem, const Json& train, const Seeds& seeds,
+                                           std::uint64_t stream)
+    : problem_(problem), engine_(seeds.stream(Purpose::population, stream)) {
+  const PopulationRule rule = read_population_rule(train);
+  points_ = rule.points;
+  redraw_ = rule.redraw;
+  if (rule.rule == "quasi_monte_carlo") {
+    if (problem.uniforms_per_sample() == 0) {
+      throw UserError("train.rule",
+                      "got 'quasi_monte_carlo', but data.generator has no map from uniform variables; "
+                      "'monte_carlo' works with every generator");
+    }
+    quasi_random_ = std::make_unique<QuasiRandom>(problem.uniforms_per_sample(), engine_);
+  }
+  const Layout layout = problem.layout();
+  const std::size_t points = static_cast<std::size_t>(points_);
+  this->x_.resize(points * static_cast<std::size_t>(layout.sample_dim()));
+  this->y_.resize(points * static_cast<std::size_t>(layout.target_dim()));
+}
+
+template <class Real>
+Dataset PopulationBatches<Real>::draw() {
+  if (!quasi_random_) return problem_.draw(engine_, {Purpose::population, drawn_, points_});
+  if (drawn_ > 0) quasi_random_->restart(engine_);
+  return problem_.map_uniforms(quasi_random_->uniforms(points_));
+}
+
+template <class Real>
+int PopulationBatches<Real>::advance() {
+  if (drawn_ > 0 && !redraw_) return points_;
+  const Dataset rule = draw();
+  drawn_ += points_;
+  std::transform(rule.x.data(), rule.x.data() + rule.x.size(), this->x_.data(),
+                 [](double value) { return static_cast<Real>(value); });
+  std::transform(rule.y.data(), rule.y.data() + rule.y.size(), this->y_.data(),
+                 [](double value) { return static_cast<Real>(value); });
+  return points_;
+}
+
+template class SampleBatches<float>;
+template class SampleBatches<double>;
+template class PopulationBatches<float>;
+template class PopulationBatches<double>;
+
+}  // namespace moelab

@@ -1,0 +1,87 @@
+#pragma once
+
+/// Where training takes its gradients from: batches of a training set, or rules for the whole population.
+
+#include <memory>
+#include <vector>
+
+#include "sim/base/aligned.h"
+#include "sim/base/quasi_random.h"
+#include "sim/data/problem.h"
+
+namespace moelab {
+
+/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o).
+template <class Real>
+struct TrainingSet {
+  int rows = 0;
+  std::vector<Real> x;
+  std::vector<Real> y;
+};
+
+/// One batch after another, each as contiguous arrays x (rows, s·d), y (rows, o) or (rows, s·o).
+template <class Real>
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+  /// Moves to the next batch and returns its number of samples.
+  virtual int advance() = 0;
+  const Real* x() const { return x_.data(); }
+  const Real* y() const { return y_.data(); }
+
+ protected:
+  AlignedVector<Real> x_;
+  AlignedVector<Real> y_;
+};
+
+/// Mini-batches drawn without replacement: each epoch visits every sample once in a new random order (its
+/// last batch may be smaller).
+template <class Real>
+class SampleBatches final : public BatchSource<Real> {
+ public:
+  SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size, const Seeds& seeds);
+  int advance() override;
+
+ private:
+  const TrainingSet<Real>& data_;
+  std::size_t input_dim_;
+  std::size_t output_dim_;
+  std::size_t batch_size_;
+  Engine engine_;
+  std::vector<int> order_;
+  std::size_t next_;
+};
+
+/// Rules for the expectation over the population: `points` samples with equal weights, independent
+/// (rule "monte_carlo") or images of Sobol points under a random digital shift ("quasi_monte_carlo", for
+/// generators that map uniforms). Either way the gradient over a rule is unbiased, and every step has a new
+/// rule unless `redraw` is false. There is no training set whose size could limit what is learned.
+template <class Real>
+class PopulationBatches final : public BatchSource<Real> {
+ public:
+  /// From a resolved `train` object with gradient "population"; `problem` must outlive the object. Rules of
+  /// another `stream` are independent of these. Throws UserError where the generator has no map from
+  /// uniforms.
+  PopulationBatches(const Problem& problem, const Json& train, const Seeds& seeds, std::uint64_t stream = 0);
+  int advance() override;
+
+ private:
+  Dataset draw();
+
+  const Problem& problem_;
+  int points_;
+  bool redraw_;
+  Engine engine_;
+  std::unique_ptr<QuasiRandom> quasi_random_;  // null for independent samples
+  int drawn_ = 0;
+};
+
+/// The fields that `train` has with gradient "population" only, with their defaults.
+struct PopulationRule {
+  int points = 4096;
+  std::string rule = "monte_carlo";
+  bool redraw = true;
+};
+PopulationRule read_population_rule(const Json& train);
+
+}  // namespace moelab

@@ -1,0 +1,43 @@
+#include "sim/train/gradient_error.h"
+
+#include <cmath>
+
+namespace moelab {
+
+template <class Real>
+GradientError population_gradient_error(Model<Real>& model, const TaskLoss<Real>& loss,
+                                        const Problem& problem, const Json& train, const Seeds& seeds,
+                                        std::uint64_t moment) {
+  const std::size_t size = model.parameters().size();
+  std::vector<double> mean(size, 0.0), squares(size, 0.0);  // Welford's recursion, entry by entry
+  for (int rule = 0; rule < kGradientRules; ++rule) {
+    // Stream 0 trains.
+    const std::uint64_t stream = 1 + moment * kGradientRules + static_cast<std::uint64_t>(rule);
+    PopulationBatches<Real> batches(problem, train, seeds, stream);
+    const int points = batches.advance();
+    model.loss_and_gradient(batches.x(), batches.y(), points, loss);
+    for (const ParameterGroup& group : {model.router_group(), model.expert_group()}) {
+      for (std::size_t j = group.begin; j < group.end && group.trainable; ++j) {
+        const double value = static_cast<double>(model.gradient()[j]);
+        const double step = value - mean[j];
+        mean[j] += step / (rule + 1);
+        squares[j] += step * (value - mean[j]);
+      }
+    }
+  }
+  GradientError error;
+  for (std::size_t j = 0; j < size; ++j) {
+    error.norm += mean[j] * mean[j];
+    error.standard_error += squares[j] / (kGradientRules - 1);
+  }
+  error.norm = std::sqrt(error.norm);
+  error.standard_error = std::sqrt(error.standard_error);
+  return error;
+}
+
+template GradientError population_gradient_error(Model<float>&, const TaskLoss<float>&, const Problem&,
+                                                 const Json&, const Seeds&, std::uint64_t);
+template GradientError population_gradient_error(Model<double>&, const TaskLoss<double>&, const Problem&,
+                                                 const Json&, const Seeds&, std::uint64_t);
+
+}  // namespace moelab

@@ -1,0 +1,24 @@
+#pragma once
+
+/// How well a population gradient is known.
+
+#include "sim/model/model.h"
+#include "sim/train/batches.h"
+
+namespace moelab {
+
+struct GradientError {
+  double norm = 0;  ///< ‖ḡ‖, ḡ the mean over R independent rules of the gradient in all trained parameters
+  double standard_error =
+      0;  ///< of a single rule's gradient: √(Σ_j s_j²), s_j² the variance over rules (ddof 1)
+};
+
+/// From `kGradientRules` randomisations of the rule that a resolved `train` object describes, drawn for this
+/// purpose alone and new at every `moment`. The model's gradient is left changed, its parameters are not.
+constexpr int kGradientRules = 8;
+template <class Real>
+GradientError population_gradient_error(Model<Real>& model, const TaskLoss<Real>& loss,
+                                        const Problem& problem, const Json& train, const Seeds& seeds,
+                                        std::uint64_t moment);
+
+}  // namespace moelab

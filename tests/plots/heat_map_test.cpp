@@ -1,0 +1,61 @@
+#include "plots/heat_map.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+HeatMap example() {
+  HeatMap map;
+  map.id = "map";
+  map.title = "Where it's found";
+  map.caption = "Share of 3 seeds.";
+  map.x_label = "c";
+  map.y_label = "E";
+  map.value_label = "share";
+  map.x_names = {"0.5", "1", "2"};
+  map.y_names = {"8", "16"};
+  map.panels = {{"normal", {0.0, 0.25, std::nullopt, 0.5, 0.75, 1.0}},
+                {"other", {1.0, 1.0, 1.0, 1.0, 1.0, 1.0}}};
+  return map;
+}
+
+TEST_CASE("the CSV names panel, column and row of every value, rows from below") {
+  const std::string csv = heat_map_csv(example());
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line == "panel,x,y,value");
+  std::getline(lines, line);
+  CHECK(line == "\"normal\",\"0.5\",\"8\",0");
+  std::getline(lines, line);
+  CHECK(line == "\"normal\",\"1\",\"8\",0.25");
+  std::getline(lines, line);
+  CHECK(line == "\"normal\",\"2\",\"8\",");
+  std::getline(lines, line);
+  CHECK(line == "\"normal\",\"0.5\",\"16\",0.5");
+}
+
+TEST_CASE("gnuplot draws all panels and numbers, without complaint") {
+  const fs::path folder = fs::temp_directory_path() / "moelab_heat_map_test";
+  fs::remove_all(folder);
+  CHECK(render(example(), folder).size() == 5);
+  std::ostringstream svg;
+  svg << std::ifstream(folder / "map.svg").rdbuf();
+  for (const char* text : {"normal", "other", "share", "0.75", ">16<", ">2<", "Where it's found"}) {
+    CAPTURE(text);
+    CHECK(svg.str().find(text) != std::string::npos);
+  }
+  for (const char* ending : {"pdf", "png"})
+    CHECK(fs::file_size(folder / (std::string("map.") + ending)) > 1000);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace moelab

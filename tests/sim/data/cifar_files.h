@@ -1,0 +1,48 @@
+#pragma once
+
+/// Small files in CIFAR-100's binary layout.
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "sim/data/cifar.h"
+
+namespace moelab {
+
+/// A folder of the test's own, removed at the end.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() / ("moelab_" + name)) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Pixel `p` of the image with that mark: tells images, and pixels of an image, apart.
+inline std::uint8_t marked_pixel(int mark, int p) {
+  return static_cast<std::uint8_t>((31 * mark + 7 * p + p / 1024 * 50) % 251);
+}
+
+/// One record for each label: coarse byte 255 − label, fine byte, pixels marked by `first_mark` + its place.
+inline void write_records(const std::filesystem::path& file, const std::vector<int>& labels, int first_mark) {
+  std::ofstream stream(file, std::ios::binary);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    stream.put(static_cast<char>(255 - labels[i])).put(static_cast<char>(labels[i]));
+    for (int p = 0; p < kCifarImage.size(); ++p) {
+      stream.put(static_cast<char>(marked_pixel(first_mark + static_cast<int>(i), p)));
+    }
+  }
+}
+
+}  // namespace moelab

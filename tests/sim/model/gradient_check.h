@@ -1,0 +1,124 @@
+#pragma once
+
+/// Gradients of a model against central differences of its loss.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/loss/loss.h"
+#include "tests/sim/model/example.h"
+
+namespace moelab {
+
+/// Step of the central differences: their truncation error, step² f‴/6, is then near 1e-12.
+inline constexpr double kStep = 1e-6;
+/// Largest difference allowed, relative to the largest entry of the parameter group. Rounding of the loss
+/// leaves ε L / step ≈ 2e-10 L in a difference, L below 100 here: 1e-6 is out of its reach for gradients of
+/// order one, and far below any error of a formula.
+inline constexpr double kTolerance = 1e-6;
+
+/// The largest difference over the largest entry; zero gradients must be zero.
+inline double relative_difference(const std::vector<double>& gradient,
+                                  const std::vector<double>& differences) {
+  double largest = 0, worst = 0;
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    largest = std::max({largest, std::abs(differences[i]), std::abs(gradient[i])});
+    const double difference = std::abs(gradient[i] - differences[i]);
+    worst = std::isfinite(difference) ? std::max(worst, difference) : INFINITY;
+  }
+  return worst > 0 ? worst / largest : 0;
+}
+
+/// One-sided differences that disagree by more than this tell of a kink within the step; of a smooth loss
+/// they differ by step · f″, near 1e-5 at most.
+inline constexpr double kSmooth = 1e-3;
+
+/// Central differences of the loss in the parameters [begin, end), padding included (which must not matter).
+/// `bend` becomes the largest disagreement of the one-sided differences.
+inline std::vector<double> central_differences(Model<double>& model, const ExampleBatch<double>& batch,
+                                               const TaskLoss<double>& loss, const ParameterGroup& group,
+                                               double& bend) {
+  std::vector<double> differences;
+  for (std::size_t i = group.begin; i < group.end; ++i) {
+    double& parameter = model.parameters()[i];
+    const double kept = parameter;
+    parameter = kept + kStep;
+    const double above = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    parameter = kept - kStep;
+    const double below = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    parameter = kept;
+    differences.push_back((above - below) / (2 * kStep));
+    const double here = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    bend = std::max(bend, std::abs((above - here) - (here - below)) / kStep);
+  }
+  return differences;
+}
+
+/// The first batch on which the loss is smooth around the model's parameters: no ReLU and no selection
+/// changes within a step, told by one-sided differences that agree. The gradient under test has no say in it.
+inline ExampleBatch<double> smooth_batch(Model<double>& model, int samples, const TaskLoss<double>& loss) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    ExampleBatch<double> batch(seed, samples, model.layout().sample_dim(), model.layout().target_dim());
+    double bend = 0;
+    for (const ParameterGroup& group : {model.router_group(), model.expert_group()}) {
+      central_differences(model, batch, loss, group, bend);
+    }
+    if (bend < kSmooth) return batch;
+  }
+  throw UserError("batch", "every batch has a kink");
+}
+
+inline std::vector<double> gradient_of(const Model<double>& model, const ParameterGroup& group) {
+  return {model.gradient().begin() + static_cast<std::ptrdiff_t>(group.begin),
+          model.gradient().begin() + static_cast<std::ptrdiff_t>(group.end)};
+}
+
+/// Checks the gradient of a model of `spec` on data of `layout` in batches of `samples`, and that a wrong one
+/// would not pass.
+inline void check_gradients(const Json& spec, const Layout& layout, int samples,
+                            const std::string& loss_name) {
+  Model<double> model(spec, layout, 0.0);
+  model.initialize({3, 0});
+  // Biases start at zero, where a unit whose inputs are all dead sits on its kink: move every parameter a
+  // little.
+  Engine engine(1);
+  for (const auto& [name, places] : array_places(spec, layout)) {
+    for (const std::size_t place : places) model.parameters()[place] += 0.1 * draw_normal(engine);
+  }
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_name);
+  const ExampleBatch<double> batch = smooth_batch(model, samples, *loss);
+  const bool is_top1 = model.train_gating().kind == Gating::Kind::top1;
+  for (const ParameterGroup& group : {model.router_group(), model.expert_group()}) {
+    const bool is_router = group.begin == 0 && model.has_router();
+    if (group.begin == group.end) continue;
+    double bend = 0;
+    const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
+    model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
+    std::vector<double> gradient = gradient_of(model, group);
+    CAPTURE(is_router);
+    CHECK(relative_difference(gradient, differences) <= kTolerance);
+
+    // Under top1 a router learns only through features that the experts read; else its gradient is zero.
+    const auto is_zero = [](double value) { return value == 0; };
+    if (is_router && is_top1 && std::all_of(differences.begin(), differences.end(), is_zero)) {
+      CHECK(std::all_of(gradient.begin(), gradient.end(), is_zero));
+      continue;
+    }
+    // A gradient with one entry off by a hundredth must not pass.
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      if (gradient[i] != 0) places.push_back(i);
+    }
+    REQUIRE_FALSE(places.empty());
+    const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
+    std::nth_element(places.begin(), middle, places.end(), [&](std::size_t a, std::size_t b) {
+      return std::abs(gradient[a]) < std::abs(gradient[b]);
+    });
+    gradient[*middle] *= 1.01;
+    CHECK(relative_difference(gradient, differences) > kTolerance);
+  }
+}
+
+}  // namespace moelab
