@@ -10,7 +10,7 @@
 namespace moelab {
 namespace {
 
-constexpr double kRowHeight = 15, kPanelName = 12, kRightMargin = 46, kBetweenPanels = 8;
+constexpr double kRowHeight = 15, kPanelName = 12, kRightMargin = 34, kBetweenPanels = 8;
 /// Below the last panel: its ticks and the label of x.
 constexpr double kAxisRoom = 30, kXLabelDepth = 20;
 /// Cells narrower than this have no number in them.
@@ -66,8 +66,8 @@ std::string heat_map_script(const HeatMap& map) {
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(map.id + ".csv"));
   text += "set border 0\nset tics scale 0,0 nomirror\nunset key\n";
   text += kPalette;
-  text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cblabel {} offset -0.6,0\nset cbtics font ',{}'\n",
-                      map.low, map.high, quoted(map.value_label), kTickFontSize);
+  text +=
+      fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}'\n", map.low, map.high, kTickFontSize);
   text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
                       static_cast<double>(rows) - 0.5);
   text += "set ytics " + tick_list(map.y_names);

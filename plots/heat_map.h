@@ -18,8 +18,8 @@ struct HeatMapPanel {
 struct HeatMap {
   std::string id;       ///< file name without ending
   std::string title;    ///< above the panels; may be empty
-  std::string caption;  ///< below them
-  std::string x_label, y_label, value_label;
+  std::string caption;  ///< below them: what the colours are
+  std::string x_label, y_label;
   std::vector<std::string> x_names, y_names;  ///< of columns from the left, of rows from below
   std::vector<HeatMapPanel> panels;           ///< one below the other
   double low = 0, high = 1;                   ///< the ends of the colour scale

@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kMassId = "dikkala2023.theorem2.off_cluster_mass";
 constexpr const char* kSpecialistsId = "dikkala2023.theorem2.specialists";
 constexpr int kClusters = 4;
-constexpr double kRows = 2;  // c in E = c k ln k
+constexpr double kRows = 2;          // c in E = c k ln k
+constexpr double kSeparation = 0.5;  // c of c-separation
 constexpr int kDims[] = {8, 16, 32, 64};
 constexpr int kMassRepetitions = 16, kRouters = 300, kInputs = 2;  // inputs per cluster and router
 constexpr double kLevel = 0.999;
@@ -44,6 +45,14 @@ Matrix draw_inputs(Engine& engine, const Matrix& centres, const std::vector<int>
   fill_normal(engine, 1.0, x.data(), static_cast<std::size_t>(x.size()));
   for (Eigen::Index i = 0; i < x.rows(); ++i) x.row(i) += centres.row(labels[static_cast<std::size_t>(i)]);
   return x;
+}
+
+double least_distance(const Matrix& centres) {
+  double least = std::numeric_limits<double>::infinity();
+  for (Eigen::Index i = 1; i < centres.rows(); ++i) {
+    for (Eigen::Index j = 0; j < i; ++j) least = std::min(least, (centres.row(i) - centres.row(j)).norm());
+  }
+  return least;
 }
 
 /// The mass that each input gives to rows of other labels, (n), from scores (n, E).
@@ -97,11 +106,13 @@ MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& r
 }  // namespace
 
 Matrix random_centres(Engine& engine, int clusters, int dim) {
-  Matrix centres(clusters, dim);
-  fill_normal(engine, 1.0, centres.data(), static_cast<std::size_t>(centres.size()));
   const double d = dim;
-  for (Eigen::Index c = 0; c < clusters; ++c)
-    centres.row(c) *= std::sqrt(d) * std::pow(draw_uniform(engine), 1 / d) / centres.row(c).norm();
+  Matrix centres(clusters, dim);
+  do {
+    fill_normal(engine, 1.0, centres.data(), static_cast<std::size_t>(centres.size()));
+    for (Eigen::Index c = 0; c < clusters; ++c)
+      centres.row(c) *= std::sqrt(d) * std::pow(draw_uniform(engine), 1 / d) / centres.row(c).norm();
+  } while (least_distance(centres) < kSeparation * std::sqrt(d));
   return centres;
 }
 
@@ -233,7 +244,8 @@ std::vector<Check> dikkala2023_sample_router_checks() {
   const std::string source = "Dikkala et al. 2023, Theorem 2", mass = kMassId;
   return {
       {mass, source,
-       "random centres of norm <= sqrt(d): the routing mass on other clusters' rows is exp(-Omega(d)); slope "
+       "random 0.5-separated centres of norm <= sqrt(d): the routing mass on other clusters' rows is "
+       "exp(-Omega(d)); slope "
        "of its logarithm against d (upper end of the 99.9 % interval)",
        CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_off_cluster_mass(effort, kClusters); }},

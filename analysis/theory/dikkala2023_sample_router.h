@@ -14,7 +14,7 @@ namespace moelab {
 
 /// Centres (k, d).
 using CentreRule = std::function<Matrix(Engine& engine, int clusters, int dim)>;
-/// Uniform in the ball of radius √d (α = 1).
+/// Uniform in the ball of radius √d (α = 1), drawn until they are ½-separated.
 Matrix random_centres(Engine& engine, int clusters, int dim);
 /// On one ray, with norms 1√d, 3√d, …: 2-separated, and not random.
 Matrix ray_centres(Engine& engine, int clusters, int dim);

@@ -101,12 +101,12 @@ HeatMap build_heat_map(const Json& description, const RunResults& results) {
     map.low = *low;
     map.high = *high > *low ? *high : *low + 1;
   }
-  map.value_label = description.value("value_label", is_share ? "share of seeds" : axis_label(metric));
   if (const std::string source = results.plan.value("source", ""); !source.empty())
     map.caption = source + ". ";
-  map.caption += is_share ? fmt::format("Share of {} seeds with {} of at least {}.", most_seeds, metric,
+  const std::string label = description.value("value_label", axis_label(metric));
+  map.caption += is_share ? fmt::format("Share of {} seeds with {} of at least {}.", most_seeds, label,
                                         description.at("at_least").dump())
-                          : fmt::format("Mean of {} seeds.", most_seeds);
+                          : fmt::format("Mean over {} seeds of the {}.", most_seeds, label);
   if (left_out > 0) map.caption += fmt::format(" Cells left out: {}.", left_out);
   return map;
 }

@@ -83,7 +83,7 @@ Shape figure_shape() {
       {"value", Shape::text(), "heat map: the metric that colours a cell, mean over seeds", kOptional},
       {"at_least", Shape::real(), "heat map: colour the share of seeds whose value is at least this, instead",
        kOptional},
-      {"value_label", Shape::text(), "heat map: label of the colour scale", kOptional},
+      {"value_label", Shape::text(), "heat map: what the caption calls the value", kOptional},
       {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
       {"x_scale", scale, "scale of the x axis", "linear"},
       {"y_scale", scale, "scale of the y axis", "linear"},

@@ -18,7 +18,6 @@ HeatMap example() {
   map.caption = "Share of 3 seeds.";
   map.x_label = "c";
   map.y_label = "E";
-  map.value_label = "share";
   map.x_names = {"0.5", "1", "2"};
   map.y_names = {"8", "16"};
   map.panels = {{"normal", {0.0, 0.25, std::nullopt, 0.5, 0.75, 1.0}},
@@ -48,7 +47,8 @@ TEST_CASE("gnuplot draws all panels and numbers, without complaint") {
   CHECK(render(example(), folder).size() == 5);
   std::ostringstream svg;
   svg << std::ifstream(folder / "map.svg").rdbuf();
-  for (const char* text : {"normal", "other", "share", "0.75", ">16<", ">2<", "Where it's found"}) {
+  for (const char* text :
+       {"normal", "other", "Share of 3 seeds.", "0.75", ">16<", ">2<", "Where it's found"}) {
     CAPTURE(text);
     CHECK(svg.str().find(text) != std::string::npos);
   }
