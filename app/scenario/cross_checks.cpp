@@ -7,9 +7,7 @@
 
 #include "sim/base/error.h"
 #include "sim/data/file_data.h"
-#include "sim/data/image_clusters.h"
 #include "sim/data/problem.h"
-#include "sim/data/subspace_mixture.h"
 #include "sim/model/router/cnn_router.h"
 
 namespace moelab {
@@ -59,18 +57,14 @@ void check_gradient(const Json& config) {
   check("data", "train_samples", !population, true);
   check("train", "batch_size", !population, true);
   for (const char* field : {"points", "rule", "redraw"}) check("train", field, population, false);
+  const std::string files = field_of_files(config.at("data"));
+  if (population && !files.empty()) {
+    throw UserError("data." + files,
+                    "a file is a sample without a law; needs another generator or train.gradient \"sample\"");
+  }
   if (population && train.contains("epochs")) {
     throw UserError("train.epochs", "given, but population gradients have no epochs; needs train.steps");
   }
-}
-
-/// Means are scaled to a separation that is given, in units of a noise that there is, between two of them.
-void check_scaling(const Json& data) {
-  if (!data.value("scale_to_separation", false)) return;
-  const std::string path = "data.scale_to_separation";
-  if (!data.contains("separation")) throw UserError(path, "got true, needs data.separation");
-  if (data.at("clusters") < 2) throw UserError(path, "got true, needs data.clusters of at least 2");
-  if (data.at("noise_std") == 0) throw UserError(path, "got true, needs data.noise_std above 0");
 }
 
 /// A router that starts at training samples needs one for each expert.
@@ -87,34 +81,12 @@ void check_start(const Json& config) {
                   model.at("experts").dump(), samples));
 }
 
-void check_weights(const Json& data) {
-  if (!data.contains("weights") || !data.contains("clusters")) return;
-  const std::size_t weights = data.at("weights").size();
-  if (weights == data.at("clusters").get<std::size_t>()) return;
-  throw UserError("data.weights", fmt::format("got {} weights, needs one for each of data.clusters = {}",
-                                              weights, data.at("clusters").dump()));
-}
-
-void check_rank(const Json& data) {
-  if (data.at("generator") != "dictionary" || data.at("rank") <= data.at("atoms")) return;
-  throw UserError("data.rank", fmt::format("got {}, needs at most data.atoms = {}", data.at("rank").dump(),
-                                           data.at("atoms").dump()));
-}
-
 void check_image(const Json& config) {
   if (config.at("model").at("router").at("kind") != "cnn") return;
   const std::vector<std::string> names = image_generators();
   if (std::find(names.begin(), names.end(), config.at("data").at("generator")) == names.end()) {
     throw no_image_error();
   }
-}
-
-void check_file_arrays(const Json& config) {
-  if (config.at("train").at("gradient") == "population") {
-    throw UserError("data.generator",
-                    "'file' is a sample without a law; needs another generator or train.gradient 'sample'");
-  }
-  draw_problem(config.at("data"), {});
 }
 
 /// Elements of a list name different things.
@@ -147,14 +119,9 @@ void check_config(const Json& config) {
   check_dense(config.at("model"));
   check_gradient(config);
   check_start(config);
-  check_scaling(config.at("data"));
   check_length_of_run(config.at("train"));
-  check_weights(config.at("data"));
-  check_rank(config.at("data"));
   check_image(config);
-  if (config.at("data").at("generator") == "image_clusters") check_image_files(config.at("data"));
-  if (config.at("data").at("generator") == "subspace_mixture") check_subspace_rank(config.at("data"));
-  if (config.at("data").at("generator") == "file") check_file_arrays(config);
+  check_data(config.at("data"));
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }

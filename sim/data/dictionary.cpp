@@ -1,9 +1,12 @@
 #include "sim/data/dictionary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/error.h"
 #include "sim/data/separated_means.h"
 
 namespace moelab {
@@ -167,6 +170,12 @@ const Kind& dictionary_kind() {
            "what the atoms say of y", "linear"},
       }};
   return kind;
+}
+
+void check_dictionary_rank(const Json& data) {
+  if (data.at("rank") <= data.at("atoms")) return;
+  throw UserError("data.rank", fmt::format("got {}, needs at most data.atoms = {}", data.at("rank").dump(),
+                                           data.at("atoms").dump()));
 }
 
 std::unique_ptr<Problem> draw_dictionary(const Json& data, const Seeds& seeds) {

@@ -16,6 +16,9 @@ namespace moelab {
 /// and is offered up to 1000 of them (32 atoms and rank 2 make 496, 128 atoms 8128).
 const Kind& dictionary_kind();
 
+/// Throws UserError at "data.rank" unless r ≤ c.
+void check_dictionary_rank(const Json& data);
+
 std::unique_ptr<Problem> draw_dictionary(const Json& data, const Seeds& seeds);
 
 }  // namespace moelab

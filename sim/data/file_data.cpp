@@ -166,6 +166,10 @@ std::unique_ptr<Problem> draw_file_data(const Json& data, const Seeds& /*seeds*/
   return std::make_unique<FileProblem>(data);
 }
 
+void check_file_data(const Json& data) {
+  FileProblem problem(data);
+}
+
 void check_file_values(const Json& data) {
   const FileProblem problem(data);
   Engine engine;

@@ -18,6 +18,9 @@ const Kind& file_data_kind();
 /// refused: a file has no further rows to draw.
 std::unique_ptr<Problem> draw_file_data(const Json& data, const Seeds& seeds);
 
+/// Opens and closes the files, with the checks of draw_file_data().
+void check_file_data(const Json& data);
+
 /// Does both for a resolved `data` of this kind, and reads every row that a run would read.
 void check_file_values(const Json& data);
 

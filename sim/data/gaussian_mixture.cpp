@@ -1,10 +1,13 @@
 #include "sim/data/gaussian_mixture.h"
 
+#include <fmt/format.h>
+
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/error.h"
 #include "sim/base/quasi_random.h"
 #include "sim/data/separated_means.h"
 
@@ -201,6 +204,19 @@ const Kind& gaussian_mixture_kind() {
            "what the component says of y"},
       }};
   return kind;
+}
+
+void check_gaussian_mixture(const Json& data) {
+  const std::size_t weights = data.contains("weights") ? data.at("weights").size() : 0;
+  if (weights > 0 && weights != data.at("clusters").get<std::size_t>()) {
+    throw UserError("data.weights", fmt::format("got {} weights, needs one for each of data.clusters = {}",
+                                                weights, data.at("clusters").dump()));
+  }
+  if (!data.value("scale_to_separation", false)) return;
+  const std::string path = "data.scale_to_separation";
+  if (!data.contains("separation")) throw UserError(path, "got true, needs data.separation");
+  if (data.at("clusters") < 2) throw UserError(path, "got true, needs data.clusters of at least 2");
+  if (data.at("noise_std") == 0) throw UserError(path, "got true, needs data.noise_std above 0");
 }
 
 std::unique_ptr<Problem> draw_gaussian_mixture(const Json& data, const Seeds& seeds) {

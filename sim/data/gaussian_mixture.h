@@ -13,6 +13,10 @@ namespace moelab {
 /// I_dim / dim).
 const Kind& gaussian_mixture_kind();
 
+/// Throws UserError at "data.weights" unless there is one for each cluster, and at "data.scale_to_separation"
+/// unless there are a separation, a noise and two means to scale.
+void check_gaussian_mixture(const Json& data);
+
 std::unique_ptr<Problem> draw_gaussian_mixture(const Json& data, const Seeds& seeds);
 
 }  // namespace moelab

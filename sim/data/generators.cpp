@@ -13,17 +13,30 @@ namespace {
 struct Generator {
   Kind kind;
   std::unique_ptr<Problem> (*draw)(const Json& data, const Seeds& seeds);
+  void (*check)(const Json& data) = nullptr;  ///< see check_data()
   bool has_image = false;
+  const char* field_of_files = "";
 };
 
 /// The table of generators: adding one is a new file and a line here.
 const std::vector<Generator>& generators() {
   static const std::vector<Generator> table = {
-      {gaussian_mixture_kind(), draw_gaussian_mixture},   {dictionary_kind(), draw_dictionary},
-      {image_clusters_kind(), draw_image_clusters, true}, {subspace_mixture_kind(), draw_subspace_mixture},
-      {tokenized_mixture_kind(), draw_tokenized_mixture}, {file_data_kind(), draw_file_data},
+      {gaussian_mixture_kind(), draw_gaussian_mixture, check_gaussian_mixture},
+      {subspace_mixture_kind(), draw_subspace_mixture, check_subspace_rank},
+      {tokenized_mixture_kind(), draw_tokenized_mixture},
+      {dictionary_kind(), draw_dictionary, check_dictionary_rank},
+      {image_clusters_kind(), draw_image_clusters, check_image_files, true, "path"},
+      {file_data_kind(), draw_file_data, check_file_data, false, "inputs"},
   };
   return table;
+}
+
+const Generator& generator_of(const Json& data) {
+  const std::string name = data.at("generator");
+  for (const Generator& generator : generators()) {
+    if (generator.kind.name == name) return generator;
+  }
+  throw UserError("data.generator", "unknown generator '" + name + "'");
 }
 
 }  // namespace
@@ -52,11 +65,16 @@ std::vector<std::string> image_generators() {
 }
 
 std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds) {
-  const std::string name = data.at("generator");
-  for (const Generator& generator : generators()) {
-    if (generator.kind.name == name) return generator.draw(data, seeds);
-  }
-  throw UserError("data.generator", "unknown generator '" + name + "'");
+  return generator_of(data).draw(data, seeds);
+}
+
+void check_data(const Json& data) {
+  if (const auto check = generator_of(data).check) check(data);
+}
+
+std::string field_of_files(const Json& data) {
+  const std::string field = generator_of(data).field_of_files;
+  return data.contains(field) ? field : "";
 }
 
 Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count) {

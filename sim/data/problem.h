@@ -51,6 +51,13 @@ class Problem {
 /// The shape of a scenario's `data`: a variant on "generator".
 const Shape& data_shape();
 
+/// What a resolved `data` object has to satisfy beyond its fields one by one (a rank below the width, files
+/// that are whole), before anything is drawn. Throws UserError at "data.<field>".
+void check_data(const Json& data);
+
+/// The field that names the file from which samples are read, empty where they are drawn.
+std::string field_of_files(const Json& data);
+
 /// The generators whose rows lead with an image (Layout::image).
 std::vector<std::string> image_generators();
 

@@ -150,8 +150,8 @@ TEST_CASE("file: there is no population to take gradients of") {
     expand_scenario(document, "", {});
     FAIL_CHECK("accepted");
   } catch (const UserError& error) {
-    CHECK(error.path() == "data.generator");
-    CHECK(error.message().find("'file' is a sample without a law") != std::string::npos);
+    CHECK(error.path() == "data.inputs");
+    CHECK(error.message().find("a file is a sample without a law") != std::string::npos);
   }
 }
 
