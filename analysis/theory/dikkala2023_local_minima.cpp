@@ -13,15 +13,14 @@ namespace {
 constexpr const char* kId = "dikkala2023.theorem1.local_minima";
 constexpr const char* kSaddleId = "dikkala2023.theorem1.saddle.left";
 constexpr int kRepetitions = 8;
-constexpr int kQuasiPoints = 1024, kShifts = 16;
-constexpr double kRate = 0.1, kSaddleRate = 0.01;  // targets are larger in problems that have a saddle
+constexpr int kQuasiPoints = 2048, kShifts = 16;
 constexpr double kStationary = 1e-9;
 constexpr double kStandardErrors = 4;
 /// The error of differences of gradients; a common shift of all biases changes nothing, so that one curvature
 /// is 0 up to this.
 constexpr double kFlat = 1e-7;
 /// Shares ‖W₂‖ / ‖W‖ that would still count as small.
-constexpr double kSmallShare = 0.05;
+constexpr double kSmallShare = 0.1;
 
 double least_curvature(const SoftMixturePopulation& population, const Vector& theta) {
   return Eigen::SelfAdjointEigenSolver<Matrix>(population.hessian(theta), Eigen::EigenvaluesOnly)
@@ -80,7 +79,7 @@ CheckFinding check_local_minima(const CheckEffort& effort, bool rotated, const P
     Engine engine = check_stream(effort, kId, repetition);
     SubspaceProblem problem = draw_subspace_problem(engine, rotated);
     if (change) change(problem);
-    ends.add(problem, descend(problem.population, draw_parameters(engine, problem), kRate));
+    ends.add(problem, descend(problem.population, draw_parameters(engine, problem), kStationary));
   }
   CheckFinding finding = ends.share_finding();
   finding.measured = ends.largest_share;
@@ -103,7 +102,7 @@ CheckFinding check_local_minima_quasi_random(const CheckEffort& effort, const Pr
     set_points(problem, mixture, rule.uniforms(kQuasiPoints));
     if (change) change(problem);
     if (shift == 0) start = draw_parameters(engine, problem);
-    const DescentEnd end = descend(problem.population, start, kRate);
+    const DescentEnd end = descend(problem.population, start, kStationary);
     ends.add(problem, end);
     const Matrix part = irrelevant_part(problem, end.theta), router = problem.population.router(end.theta);
     parts.conservativeResize(shifts, part.size());
@@ -130,7 +129,7 @@ CheckFinding check_saddle_is_left(const CheckEffort& effort, double push) {
     const Saddle saddle = draw_saddle(engine);
     const SoftMixturePopulation& population = saddle.problem.population;
     const Vector start = saddle.theta + push * draw_parameters(engine, saddle.problem);
-    const DescentEnd end = descend(population, start, kSaddleRate);
+    const DescentEnd end = descend(population, start, kStationary);
     ends.add(saddle.problem, end);
     const double before = irrelevant_part(saddle.problem, saddle.theta).norm();
     least_start = std::min(least_start, before);

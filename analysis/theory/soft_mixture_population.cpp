@@ -1,6 +1,6 @@
 #include "analysis/theory/soft_mixture_population.h"
 
-#include <Eigen/QR>
+#include <Eigen/Eigenvalues>
 
 namespace moelab {
 
@@ -51,27 +51,36 @@ Matrix SoftMixturePopulation::hessian(const Vector& theta) const {
   return (result + result.transpose()) / 2;
 }
 
-DescentEnd descend(const SoftMixturePopulation& population, Vector theta, double rate) {
-  constexpr double kMomentum = 0.9, kNear = 1e-4;
-  constexpr int kMostSteps = 50000, kNewtonSteps = 6;
-  // The loss does not change when all biases move together: this direction is left alone.
-  constexpr double kFlat = 1e-8;
-  DescentEnd end{std::move(theta), 0, 0};
-  Vector velocity = Vector::Zero(end.theta.size());
-  for (; end.steps < kMostSteps; ++end.steps) {
+DescentEnd descend(const SoftMixturePopulation& population, const Vector& start, double tolerance) {
+  constexpr int kGradientSteps = 300, kMostSteps = 1000;
+  // The loss does not change when all biases move together: curvatures below this share of the largest are
+  // not told from 0.
+  constexpr double kFlat = 1e-9;
+  constexpr double kRounding = 1e-13;  // of the loss
+  DescentEnd end{start, 0, 0};
+  double loss = population.loss(start), rate = 1;
+  for (;; ++end.steps) {
     const Vector gradient = population.gradient(end.theta);
-    if (gradient.norm() <= kNear) break;
-    velocity = kMomentum * velocity - rate * gradient;
-    end.theta += velocity;
+    end.gradient_norm = gradient.norm();
+    if (end.gradient_norm <= tolerance || end.steps == kMostSteps) return end;
+    Vector step = -gradient;
+    const bool newton = end.steps >= kGradientSteps;
+    if (newton) {
+      const Eigen::SelfAdjointEigenSolver<Matrix> solver(population.hessian(end.theta));
+      const Vector size = solver.eigenvalues().cwiseAbs();
+      const Vector part = solver.eigenvectors().transpose() * step;
+      step = solver.eigenvectors() * part.cwiseQuotient(size.cwiseMax(kFlat * size.maxCoeff()));
+    }
+    double share = newton ? 1 : 2 * rate;
+    Vector next = end.theta + share * step;
+    while (population.loss(next) > loss * (1 + kRounding) && share * step.norm() > kRounding) {
+      share /= 2;
+      next = end.theta + share * step;
+    }
+    if (!newton) rate = share;
+    end.theta = next;
+    loss = population.loss(next);
   }
-  Eigen::CompleteOrthogonalDecomposition<Matrix> solver;
-  solver.setThreshold(kFlat);
-  for (int i = 0; i < kNewtonSteps; ++i) {
-    solver.compute(population.hessian(end.theta));
-    end.theta -= solver.solve(population.gradient(end.theta));
-  }
-  end.gradient_norm = population.gradient(end.theta).norm();
-  return end;
 }
 
 }  // namespace moelab

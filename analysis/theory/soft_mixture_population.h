@@ -43,11 +43,12 @@ struct SoftMixturePopulation {
 struct DescentEnd {
   Vector theta;
   double gradient_norm = 0;
-  int steps = 0;  ///< of gradient descent
+  int steps = 0;
 };
 
-/// Gradient descent with momentum 0.9 until ‖∂L/∂θ‖ ≤ 1e-4, then Newton steps down to rounding. Whether the
-/// end is a minimum is seen from its Hessian.
-DescentEnd descend(const SoftMixturePopulation& population, Vector theta, double rate);
+/// Steps of gradient descent, then Newton steps −|H|⁻¹ ∂L/∂θ, |H| the Hessian with the absolute values of its
+/// eigenvalues, which go down along directions of negative curvature; every step is halved until L does not
+/// rise. Ends at ‖∂L/∂θ‖ ≤ `tolerance`, or after 1000 steps.
+DescentEnd descend(const SoftMixturePopulation& population, const Vector& start, double tolerance);
 
 }  // namespace moelab

@@ -13,7 +13,7 @@ namespace {
 constexpr int kRelevant = 2, kIrrelevant = 2, kDim = kRelevant + kIrrelevant;
 constexpr int kExperts = 3, kOutputs = 3, kClusters = 3;
 constexpr int kSignalPoints = 24;
-constexpr int kNodes = 12;  // Gauss-Hermite nodes per coordinate of x₂
+constexpr int kNodes = 16;  // Gauss-Hermite nodes per coordinate of x₂
 
 Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index cols, double scale = 1) {
   Matrix values(rows, cols);
@@ -117,8 +117,8 @@ void set_points(SubspaceProblem& problem, const SignalMixture& mixture, const Ma
 
 Vector draw_parameters(Engine& engine, const SubspaceProblem& problem) {
   Vector theta = draw_normals(engine, problem.population.size(), 1);
-  const Matrix half = irrelevant_part(problem, theta) / 2 * problem.irrelevant.transpose();
-  problem.population.router(theta) -= half;
+  const Matrix excess = irrelevant_part(problem, theta) * (2.0 / 3) * problem.irrelevant.transpose();
+  problem.population.router(theta) -= excess;
   return theta;
 }
 

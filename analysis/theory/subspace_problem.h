@@ -41,7 +41,7 @@ SubspaceProblem draw_subspace_problem(Engine& engine, bool rotated);
 /// The population as plain points of equal weight, from uniforms (n, kSubspaceUniforms).
 void set_points(SubspaceProblem& problem, const SignalMixture& mixture, const Matrix& uniforms);
 
-/// Entries N(0, 1), and N(0, 1/4) in W₂, for which the rule for x₂ is good to 1e-3 or better.
+/// Entries N(0, 1), and N(0, 1/9) in W₂, for which the rule for x₂ is good to 1e-3.
 Vector draw_parameters(Engine& engine, const SubspaceProblem& problem);
 
 /// A stationary point with W₂ ≠ 0: θ is drawn, and targets y(x₁) are solved for, ∂L/∂θ being linear in them.

@@ -63,8 +63,8 @@ TEST_CASE("the rule for the irrelevant part has the moments of N(0, I)") {
 TEST_CASE("descent ends at a stationary point of lower loss") {
   const SubspaceProblem problem = some_problem();
   const Vector start = some_parameters(problem);
-  const DescentEnd end = descend(problem.population, start, 0.1);
-  CHECK(end.gradient_norm < 1e-9);
+  const DescentEnd end = descend(problem.population, start, 1e-9);
+  CHECK(end.gradient_norm <= 1e-9);
   CHECK(problem.population.loss(end.theta) < problem.population.loss(start));
 }
 

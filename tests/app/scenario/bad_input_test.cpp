@@ -57,7 +57,7 @@ TEST_CASE("wrong fields") {
       {"/data/target/kind", "\"constnat\"", "data.target.kind",
        "unknown target 'constnat'; did you mean 'constant'?"},
       {"/data/scale_to_separation", "true", "data.scale_to_separation", "got true, needs data.separation"},
-      {"/train/gradient", "\"population\"", "data.train_samples",
+      {"/train/gradient", "\"population\"", "sweep.data.train_samples[0]",
        "given, but train.gradient is \"population\""},
       {"/train/points", "64", "train.points", "given, but train.gradient is \"sample\""},
       {"/model/router/init", "\"samples\"", "model.router.init",
