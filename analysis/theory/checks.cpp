@@ -1,8 +1,12 @@
 #include "analysis/theory/check.h"
 #include "analysis/theory/dikkala2023_claims.h"
+#include "analysis/theory/dikkala2023_descent_step.h"
 #include "analysis/theory/dikkala2023_lemma1.h"
 #include "analysis/theory/dikkala2023_lemma2.h"
+#include "analysis/theory/dikkala2023_local_minima.h"
+#include "analysis/theory/dikkala2023_sample_router.h"
 #include "analysis/theory/dikkala2023_theorem1.h"
+#include "analysis/theory/dikkala2023_theorem2.h"
 #include "analysis/theory/dikkala2023_theorem4.h"
 #include "analysis/theory/dikkala2023_theorem4_gradient.h"
 
@@ -11,8 +15,11 @@ namespace {
 
 /// By source, then by number. A new source adds its functions at its place.
 constexpr std::vector<Check> (*kTables[])() = {
-    dikkala2023_theorem1_checks, dikkala2023_lemma1_checks,   dikkala2023_lemma2_checks,
-    dikkala2023_claim_checks,    dikkala2023_theorem4_checks, dikkala2023_theorem4_gradient_checks,
+    dikkala2023_local_minima_checks, dikkala2023_descent_step_checks,
+    dikkala2023_theorem1_checks,     dikkala2023_lemma1_checks,
+    dikkala2023_theorem2_checks,     dikkala2023_sample_router_checks,
+    dikkala2023_lemma2_checks,       dikkala2023_claim_checks,
+    dikkala2023_theorem4_checks,     dikkala2023_theorem4_gradient_checks,
 };
 
 }  // namespace
