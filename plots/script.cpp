@@ -98,7 +98,8 @@ struct Layout {
 
     std::size_t longest = 1;
     for (const FigureSeries& series : figure.series) longest = std::max(longest, letters(series.name));
-    const double entry_width = 32 + kLetterWidth * kFontSize * static_cast<double>(longest);
+    // gnuplot takes fewer columns where it reckons that they do not fit, and it reckons with wide letters.
+    const double entry_width = 40 + 0.68 * kFontSize * static_cast<double>(longest);
     legend_columns = std::clamp<std::size_t>(static_cast<std::size_t>(kWidth / entry_width), 1, 4);
     const std::size_t entries = figure.series.size();
     const std::size_t rows = (entries + legend_columns - 1) / legend_columns;

@@ -28,13 +28,14 @@ Vector moved(const SubspaceProblem& problem, Vector theta, double epsilon, const
   return theta;
 }
 
-/// A random point of a random problem, then a saddle, for each repetition.
+/// A random point of a random problem for each repetition, and then, if wanted, a saddle.
 template <class Visit>
-void for_each_point(const CheckEffort& effort, const Visit& visit) {
+void for_each_point(const CheckEffort& effort, bool with_saddles, const Visit& visit) {
   for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
     Engine engine = check_stream(effort, kStepId, repetition);
     const SubspaceProblem problem = draw_subspace_problem(engine, true);
     visit(problem, draw_parameters(engine, problem));
+    if (!with_saddles) continue;
     const Saddle saddle = draw_saddle(engine);
     visit(saddle.problem, saddle.theta);
   }
@@ -46,7 +47,7 @@ CheckFinding check_descent_step(const CheckEffort& effort, bool shift) {
   const NormalRule& rule = irrelevant_rule();
   double smallest = std::numeric_limits<double>::infinity(), mismatch = 0;
   int points = 0;
-  for_each_point(effort, [&](const SubspaceProblem& problem, const Vector& theta) {
+  for_each_point(effort, true, [&](const SubspaceProblem& problem, const Vector& theta) {
     const SoftMixturePopulation& population = problem.population;
     const Matrix w2 = irrelevant_part(problem, theta);
     ++points;
@@ -86,7 +87,7 @@ double shrinking_slope(const Matrix& bias_hessian, const Matrix& irrelevant, dou
 CheckFinding check_shrinking_slope(const CheckEffort& effort, const ShrinkingSlope& slope) {
   constexpr double kStep = 1e-4;
   double largest = 0;
-  for_each_point(effort, [&](const SubspaceProblem& problem, const Vector& theta) {
+  for_each_point(effort, false, [&](const SubspaceProblem& problem, const Vector& theta) {
     const Matrix w2 = irrelevant_part(problem, theta);
     const Matrix hessian = bias_hessian(problem.population, theta);
     const Vector none = Vector::Zero(w2.rows());

@@ -25,7 +25,7 @@ using ShrinkingSlope =
 /// −⟨W₂, H W₂⟩ − 2 λ₁ ‖W₂‖².
 double shrinking_slope(const Matrix& bias_hessian, const Matrix& irrelevant, double penalty);
 
-/// The largest difference from the slope of L, relative to its two terms, over random points and saddles.
+/// The largest difference from the slope of L, relative to ‖H‖ ‖W₂‖², over random points.
 CheckFinding check_shrinking_slope(const CheckEffort& effort, const ShrinkingSlope& slope = shrinking_slope);
 
 /// The curvature in b along the columns of W₂ at a stationary point with W₂ ≠ 0.
