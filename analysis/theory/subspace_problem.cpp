@@ -13,7 +13,7 @@ namespace {
 constexpr int kRelevant = 2, kIrrelevant = 2, kDim = kRelevant + kIrrelevant;
 constexpr int kExperts = 3, kOutputs = 3, kClusters = 3;
 constexpr int kSignalPoints = 24;
-constexpr int kNodes = 16;  // Gauss-Hermite nodes per coordinate of x₂
+constexpr int kNodes = 14;  // Gauss-Hermite nodes per coordinate of x₂
 
 Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index cols, double scale = 1) {
   Matrix values(rows, cols);
