@@ -138,7 +138,7 @@ CheckFinding check_saddle_curvature(const CheckEffort& effort, const SaddleCurva
 
 std::vector<Check> dikkala2023_descent_step_checks() {
   const std::string source = "Dikkala et al. 2023, proof of Theorem 1 (3)";
-  return {{kStepId, source,
+  return {{std::string(kStepId) + ".loss", source,
            "W2 -> (1 - e) W2 with the best shift of b lowers L by at least lambda1 (1 - (1 - e)^2) |W2|^2 "
            "(smallest ratio over points, saddles and e)",
            CheckVerdict::holds, [](const CheckEffort& effort) { return check_descent_step(effort); }},
@@ -146,7 +146,7 @@ std::vector<Check> dikkala2023_descent_step_checks() {
            "shrinking alone changes L by -e (<W2, H W2> + 2 lambda1 |W2|^2), H the Hessian in b (largest "
            "relative difference)",
            CheckVerdict::holds, [](const CheckEffort& effort) { return check_shrinking_slope(effort); }},
-          {kSaddleId, source,
+          {std::string(kSaddleId) + ".curvature", source,
            "a stationary point with (H + 2 lambda1) W2 = 0, W2 != 0 is a saddle: the curvature in b along W2 "
            "is -2 lambda1 (the value that differs most)",
            CheckVerdict::holds, [](const CheckEffort& effort) { return check_saddle_curvature(effort); }}};

@@ -151,7 +151,7 @@ std::vector<Check> dikkala2023_local_minima_checks() {
   const std::string source = "Dikkala et al. 2023, Theorem 1 (3)";
   const std::string id = kId;
   return {
-      {id, source,
+      {id + ".aligned", source,
        "at a local minimum the rows of W lie in V = span of the first axes: |W2|/|W| = 0 (largest over "
        "randomisations)",
        CheckVerdict::holds, [](const CheckEffort& effort) { return check_local_minima(effort, false); }},

@@ -243,7 +243,7 @@ CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
 std::vector<Check> dikkala2023_sample_router_checks() {
   const std::string source = "Dikkala et al. 2023, Theorem 2", mass = kMassId;
   return {
-      {mass, source,
+      {mass + ".random_centres", source,
        "random 0.5-separated centres of norm <= sqrt(d): the routing mass on other clusters' rows is "
        "exp(-Omega(d)); slope "
        "of its logarithm against d (upper end of the 99.9 % interval)",

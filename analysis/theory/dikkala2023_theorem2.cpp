@@ -161,14 +161,14 @@ std::vector<Check> dikkala2023_theorem2_checks() {
   const std::string source = "Dikkala et al. 2023, proof of Theorem 2";
   const std::string coverage = kCoverageId, distance = kDistanceId;
   return {
-      {coverage, source,
+      {coverage + ".exact", source,
        "E = c k ln k samples cover all k clusters with the coupon collector's probability k! S(E, k) / k^E "
        "(largest difference in standard errors)",
        CheckVerdict::holds, [](const CheckEffort& effort) { return check_coverage(effort); }},
       {coverage + ".bound", source,
        "they do with probability >= 1 - 1/poly(k): (1 - P) k^(c - 1) <= 1 for c > 1 (largest over k and c)",
        CheckVerdict::holds, [](const CheckEffort&) { return check_coverage_bound(); }},
-      {distance, source + ", (1)",
+      {distance + ".exact", source + ", (1)",
        "Pr[|x_i - x_j| <= C sqrt(d)] <= d^-10 across 1-separated components for small C: log10(Pr d^10), "
        "largest over d",
        CheckVerdict::holds, [](const CheckEffort&) { return check_distance(kRadius); }},

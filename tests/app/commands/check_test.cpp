@@ -152,7 +152,8 @@ TEST_CASE("check on the command line: lists, runs, refuses") {
   CHECK(table.status == 0);
   CHECK(table.out.starts_with("id "));
   CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 7);
-  const std::vector<const char*> words = {"check", "dikkala2023.claim1", "dikkala2023.theorem1", "--json"};
+  const std::vector<const char*> words = {"check", "dikkala2023.claim1", "dikkala2023.theorem1.shrinkage",
+                                          "--json"};
   std::vector<const char*> single = words;
   single.insert(single.end(), {"--threads", "1"});
   const Answer both = ask(words);
