@@ -58,6 +58,7 @@ CellResult run_in(const Json& config, const CellProgress& progress) {
   const double skip_below = rescales_gradients(train_spec.at("optimizer")) ? 0.0 : kSkipBelow;
   Model<Real> model(config.at("model"), problem->layout(), skip_below);
   model.initialize(seeds);
+  model.add_losses(AuxiliaryLosses(config.at("loss")));
   if (model.has_router() && config.at("model").at("router").value("init", "") == "train_samples") {
     model.start_router_at(first_rows(*problem, seeds, model.experts()));
   }
