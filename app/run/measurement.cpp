@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/metrics/entropy.h"
+#include "analysis/metrics/fluctuation.h"
 #include "analysis/metrics/load.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/router_norms.h"
@@ -127,20 +128,23 @@ Matrix Measurement<Real>::test_probabilities(Model<Real>& model, int layer,
 
 template <class Real>
 void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
-  std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
-  model.predict(train_inputs_.data(), static_cast<int>(train_.y.rows()), model.train_gating(), fitted.data());
-  const Matrix train_outputs = widen(fitted, train_.y.rows(), train_.y.cols());
+  if (train_.y.size() > 0) {
+    std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
+    model.predict(train_inputs_.data(), static_cast<int>(train_.y.rows()), model.train_gating(),
+                  fitted.data());
+    const Matrix train_outputs = widen(fitted, train_.y.rows(), train_.y.cols());
+    values["train_loss"] = mean_squared_error(train_outputs, train_.y);
+    set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_.y));
+    values["parameter_count"] = static_cast<double>(model.parameter_count());
+  }
   const Matrix soft = test_outputs(model, kSoft);
   const Matrix top1 = test_outputs(model, kTop1);
-  values["train_loss"] = mean_squared_error(train_outputs, train_.y);
   values["test_loss_soft"] = mean_squared_error(soft, test_.y);
   values["test_loss_top1"] = mean_squared_error(top1, test_.y);
   values["test_loss_eval"] = mean_squared_error(test_outputs(model, model.eval_gating()), test_.y);
-  set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_.y));
   set(values, "test_nmse_soft", normalised_mean_squared_error(soft, test_.y));
   set(values, "test_nmse_top1", normalised_mean_squared_error(top1, test_.y));
   set(values, "bayes_nmse", bayes_nmse_);
-  values["parameter_count"] = static_cast<double>(model.parameter_count());
 }
 
 template <class Real>
@@ -223,6 +227,12 @@ MetricValues Measurement<Real>::measure_layer(Model<Real>& model, int layer) {
         model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating, layer);
     set(values, "expert_load_max_violation", expert_load_max_violation(loads));
     set(values, "expert_load_std_percent", expert_load_std_percent(loads));
+  }
+  if (groups_.contains("layers") && layer > 0) {
+    const std::vector<int> before = top1_assignment(test_probabilities(model, layer - 1));
+    const std::vector<int> here = top1_assignment(test_probabilities(model, layer));
+    values["router_instability"] = router_instability(before, here);
+    values["assignment_change_share"] = assignment_change_share(before, here);
   }
   if (groups_.contains("auxiliary_losses")) measure_auxiliary_losses(model, layer, values);
   if (groups_.contains("expert_outputs")) measure_expert_outputs(model, layer, values);

@@ -35,7 +35,8 @@ template <class Real>
 class Measurement {
  public:
   /// `config` is a cell's; its "metrics" name the groups. `train` holds the first kMeasuredTrainSamples of
-  /// the training set at most; both sets must outlive the object.
+  /// the training set at most, or nothing, and then training metrics are left out; both sets must outlive
+  /// the object.
   Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
               const Dataset& test);
 

@@ -136,6 +136,7 @@ RouterContext<Real> Model<Real>::forward_to(int layer, const Real* x, int rows, 
     }
     const Real* const previous = context.x;
     context = {hidden_[at].data(), rows, dim};
+    context.training = in_training_step_;
     if (l + 1 < layers() && reads_previous_[at + 1]) {
       context.previous_x = previous;
       context.previous_probabilities = layers_[at].state().probabilities.data();
@@ -165,8 +166,30 @@ void Model<Real>::forward(const Real* x, int samples, const Gating& gating, bool
 }
 
 template <class Real>
-double Model<Real>::loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
-                                      Real* input_gradient) {
+double Model<Real>::loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss) {
+  in_training_step_ = true;
+  double value = pass(x, y, samples, loss, losses_, nullptr);
+  in_training_step_ = false;
+  for (int l = 0; l < layers() && has_router() && !losses_.empty(); ++l) {
+    value += losses_.weighted_sum(layers_[static_cast<std::size_t>(l)].auxiliary_values(
+        losses_, parameters_.data() + offset(l), losses_.reads_outputs()));
+  }
+  for (MoeLayer<Real>& layer : layers_) {
+    if (balance_rate_ > 0) layer.balance_selection(balance_rate_);
+  }
+  return value;
+}
+
+template <class Real>
+double Model<Real>::input_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
+                                   Real* input_gradient) {
+  AuxiliaryLosses none;
+  return pass(x, y, samples, loss, none, input_gradient);
+}
+
+template <class Real>
+double Model<Real>::pass(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
+                         AuxiliaryLosses& losses, Real* input_gradient) {
   forward(x, samples, train_gating_, true);
   const int rows = samples * layout_.tokens;
   const int output_dim = layout_.output_dim;
@@ -183,23 +206,16 @@ double Model<Real>::loss_and_gradient(const Real* x, const Real* y, int samples,
   } else {
     value = loss.value_and_gradient(outputs_.data(), y, rows, output_dim, output_gradient_.data());
   }
-  backward(x, rows, output_gradient_.data(), input_gradient);
-  for (int l = 0; l < layers() && has_router() && !losses_.empty(); ++l) {
-    MoeLayer<Real>& layer = layers_[static_cast<std::size_t>(l)];
-    value += losses_.weighted_sum(
-        layer.auxiliary_values(losses_, parameters_.data() + offset(l), losses_.reads_outputs()));
-  }
-  for (MoeLayer<Real>& layer : layers_) {
-    if (balance_rate_ > 0) layer.balance_selection(balance_rate_);
-  }
+  backward(x, rows, losses, output_gradient_.data(), input_gradient);
   return value;
 }
 
 template <class Real>
-void Model<Real>::backward(const Real* x, int rows, Real* output_gradient, Real* input_gradient) {
+void Model<Real>::backward(const Real* x, int rows, AuxiliaryLosses& losses, Real* output_gradient,
+                           Real* input_gradient) {
   const auto backward_layer = [&](int l, const RouterContext<Real>& context, const Real* upstream,
                                   Real* down) {
-    layers_[static_cast<std::size_t>(l)].backward(context, train_gating_, losses_,
+    layers_[static_cast<std::size_t>(l)].backward(context, train_gating_, losses,
                                                   parameters_.data() + offset(l), upstream,
                                                   gradient_.data() + offset(l), down);
   };

@@ -66,10 +66,13 @@ class Model {
   /// L of a batch of n samples x (n, s, d), y (n, o) or (n, s, o) under the training gating, auxiliary losses
   /// included, and its gradient in `gradient()`. With one target a sample the outputs of its tokens are
   /// added: f = Σ_t f(x_t). The router's part is not computed where it is frozen and nothing below it learns.
-  /// With `input_gradient` (n·s, padded(d)) also ∂L/∂x. Allocates only while batches, or the active pairs of
-  /// a batch, grow beyond any before.
-  double loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
-                           Real* input_gradient = nullptr);
+  /// Allocates only while batches, or the active pairs of a batch, grow beyond any before.
+  double loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss);
+
+  /// The task loss alone and its gradient ∂L/∂x (n·s, padded(d)), for attacks: no step of training, nothing
+  /// that training keeps changes but `gradient()`.
+  double input_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
+                        Real* input_gradient);
 
   /// outputs (n, o) or (n, s, o) under `gating`, for any number of samples (done in blocks).
   void predict(const Real* x, int samples, const Gating& gating, Real* outputs);
@@ -99,7 +102,11 @@ class Model {
   void forward(const Real* x, int samples, const Gating& gating, bool keep);
   /// The layers up to and without `layer`; returns what that layer reads.
   RouterContext<Real> forward_to(int layer, const Real* x, int rows, const Gating& gating, bool keep);
-  void backward(const Real* x, int rows, Real* output_gradient, Real* input_gradient);
+  /// Forward and backward pass of the task loss, with the gradients of `losses` added on the way.
+  double pass(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss, AuxiliaryLosses& losses,
+              Real* input_gradient);
+  void backward(const Real* x, int rows, AuxiliaryLosses& losses, Real* output_gradient,
+                Real* input_gradient);
   std::size_t offset(int layer) const { return offsets_[static_cast<std::size_t>(layer)]; }
   int samples_of_block() const;
   /// One target a sample, and several rows of outputs that are added up for it.
@@ -109,6 +116,7 @@ class Model {
   Layout layout_;
   Gating train_gating_;
   Gating eval_gating_;
+  bool in_training_step_ = false;
   Real balance_rate_ = 0;             ///< of loss-free balancing
   std::vector<bool> reads_previous_;  ///< of each layer's router
   std::vector<MoeLayer<Real>> layers_;

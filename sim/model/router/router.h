@@ -24,6 +24,7 @@ struct RouterContext {
   const Real* previous_x = nullptr;
   const Real* previous_probabilities = nullptr;
   int previous_stride = 0;
+  bool training = false;  ///< a training step, for routers that keep statistics
 };
 
 /// What a backward pass reads and writes. Arrays that nobody asked for are null.

@@ -37,7 +37,7 @@ TEST_CASE("gradients of a stack agree with central differences, in parameters an
       }
       constexpr int kStride = 16;  // padded(5)
       AlignedVector<double> gradient(static_cast<std::size_t>(kRows) * kStride);
-      model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss, gradient.data());
+      model.input_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss, gradient.data());
       std::vector<double> exact, differences;
       for (std::size_t i = 0; i < batch.x.size(); ++i) {
         exact.push_back(gradient[i / kInputs * kStride + i % kInputs]);
