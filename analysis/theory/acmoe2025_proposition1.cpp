@@ -37,6 +37,22 @@ Instance draw_instance(Engine& engine, bool noise) {
   return instance;
 }
 
+struct GainCount {
+  int no_more_errors = 0;  ///< instances whose gain is at least 1, but for rounding
+  double smallest = std::numeric_limits<double>::infinity();
+};
+
+GainCount count_gains(Engine& engine, int instances, bool noise, const NoisyMetricRule& rule) {
+  GainCount count;
+  for (int i = 0; i < instances; ++i) {
+    const Instance instance = draw_instance(engine, noise);
+    const double gain = instance.gain(rule(instance.deviation, instance.noise));
+    count.smallest = smaller(count.smallest, gain);
+    if (gain >= 1 - kRounding) ++count.no_more_errors;
+  }
+  return count;
+}
+
 }  // namespace
 
 Vector metric_of_clean(const Vector& deviation, const Vector&) {
@@ -50,32 +66,19 @@ Vector metric_of_contaminated(const Vector& deviation, const Vector& noise) {
 CheckFinding check_fewer_errors(const CheckEffort& effort, bool noise, const NoisyMetricRule& rule) {
   const int instances = kInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.fewer_errors", noise ? 1 : 0);
-  int fewer = 0;
-  double smallest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < instances; ++i) {
-    const Instance instance = draw_instance(engine, noise);
-    const double gain = instance.gain(rule(instance.deviation, instance.noise));
-    smallest = smaller(smallest, gain);
-    if (gain >= 1 - kRounding) ++fewer;
-  }
-  CheckFinding finding = every_instance(fewer, instances, "none: each instance is judged beyond rounding");
-  finding.details.emplace_back("smallest relative boundary distance", smallest);
+  const GainCount count = count_gains(engine, instances, noise, rule);
+  CheckFinding finding =
+      every_instance(count.no_more_errors, instances, "none: each instance is judged beyond rounding");
+  finding.details.emplace_back("smallest relative boundary distance", count.smallest);
   return finding;
 }
 
 CheckFinding check_more_errors(const CheckEffort& effort, const NoisyMetricRule& rule) {
   const int instances = kMeasured * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.more_errors", 0);
-  int more = 0;
-  double smallest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < instances; ++i) {
-    const Instance instance = draw_instance(engine, true);
-    const double gain = instance.gain(rule(instance.deviation, instance.noise));
-    smallest = smaller(smallest, gain);
-    if (gain < 1 - kRounding) ++more;
-  }
-  CheckFinding finding = measured_frequency(more, instances, 0.40, 0.01);
-  finding.details.emplace_back("smallest relative boundary distance", smallest);
+  const GainCount count = count_gains(engine, instances, true, rule);
+  CheckFinding finding = measured_frequency(instances - count.no_more_errors, instances, 0.40, 0.01);
+  finding.details.emplace_back("smallest relative boundary distance", count.smallest);
   return finding;
 }
 

@@ -10,24 +10,12 @@
 #include "analysis/geometry/separation.h"
 #include "sim/base/error.h"
 #include "sim/base/feature_weights.h"
+#include "tests/analysis/geometry/reference.h"
 
-using namespace moelab;
-
+namespace moelab {
 namespace {
 
-namespace reference {
-#include "tests/analysis/geometry/reference.inc"
-}
-
-/// Eigenvalues and sums of numbers of order 1 in double: rounding stays far below this.
-constexpr double kRounding = 1e-10;
-/// For hand-made cases whose sums are exact but for a root or a quotient.
-constexpr double kLastBits = 1e-14;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-MatrixView view(const std::vector<double>& values, int rows, int columns) {
-  return {values.data(), rows, columns};
-}
 
 std::vector<Matrix> square_matrices(const std::vector<double>& values) {
   std::vector<Matrix> matrices;
@@ -46,10 +34,6 @@ GaussianClusters reference_clusters() {
 GaussianClusters flat_pair() {
   const Matrix covariance = Vector{{16.0, 1.0}}.asDiagonal();
   return {Matrix{{0.0, 0.0}, {0.0, 4.0}}, {covariance, covariance}};
-}
-
-double difference(const Matrix& left, const Matrix& right) {
-  return (left - right).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }
 
 }  // namespace
@@ -214,3 +198,5 @@ TEST_CASE("shapes and values that do not fit are named") {
   CHECK_THROWS_AS(variances(Matrix::Zero(2, 1), std::vector<int>{0}, 1), UserError);
   CHECK_THROWS_AS(variances(Matrix::Zero(1, 1), std::vector<int>{1}, 1), UserError);
 }
+
+}  // namespace moelab

@@ -7,32 +7,16 @@
 
 #include "analysis/geometry/conditioning.h"
 #include "sim/base/error.h"
+#include "tests/analysis/geometry/reference.h"
 
-using namespace moelab;
-
+namespace moelab {
 namespace {
-
-namespace reference {
-#include "tests/analysis/geometry/reference.inc"
-}
-
-/// Sums over a few hundred numbers of order 1 in double: rounding stays far below this.
-constexpr double kRounding = 1e-10;
-constexpr double kLastBits = 1e-14;
-
-MatrixView view(const std::vector<double>& values, int rows, int columns) {
-  return {values.data(), rows, columns};
-}
 
 RoutedBatch reference_batch() {
   return {view(reference::features, reference::rows, reference::dim),
           view(reference::probabilities, reference::rows, reference::experts),
           view(reference::outputs, reference::rows, reference::experts * reference::outputs_dim),
           view(reference::targets, reference::rows, reference::outputs_dim)};
-}
-
-double difference(const Matrix& left, const Matrix& right) {
-  return (left - right).cwiseAbs().maxCoeff<Eigen::PropagateNaN>();
 }
 
 /// One sample z = (1, 2), r = (1/4, 3/4), outputs 4 and 0, so that f = 1; target y.
@@ -107,3 +91,5 @@ TEST_CASE("shapes that do not fit are named") {
   CHECK_THROWS_AS(expert_block(Matrix::Zero(5, 5), 2, 0), UserError);
   CHECK_THROWS_AS(without_common_shift(Matrix::Zero(4, 4), 3), UserError);
 }
+
+}  // namespace moelab
