@@ -24,6 +24,12 @@ std::string main_metric(const RunResults& results);
 /// One entry per arm and sweep point, in the order of the plan.
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
 
+/// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
+std::string estimate_text(const std::optional<MeanEstimate>& estimate);
+
+/// The rows of summary_text(), its head first.
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric);
+
 /// A table with a row per sweep point and a column per arm, "mean ± half of the 95 % interval"; entries that
 /// lack cells say how many they hold.
 std::string summary_text(const ResultTable& table, const std::string& metric);
