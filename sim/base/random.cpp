@@ -29,6 +29,12 @@ void fill_normal(Engine& engine, double scale, double* values, std::size_t count
   for (std::size_t i = 0; i < count; ++i) values[i] = scale * normal(engine);
 }
 
+Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index columns, double scale) {
+  Matrix values(rows, columns);
+  fill_normal(engine, scale, values.data(), static_cast<std::size_t>(values.size()));
+  return values;
+}
+
 void shuffle(Engine& engine, std::vector<int>& values) {
   for (std::size_t i = values.size(); i > 1; --i) {
     std::swap(values[i - 1], values[static_cast<std::size_t>(draw_index(engine, static_cast<int>(i)))]);

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/types.h"
+
 namespace moelab {
 
 using Engine = boost::random::mt19937_64;
@@ -54,6 +56,9 @@ inline int draw_index(Engine& engine, int count) {
 
 /// Fills `values` with N(0, scale²).
 void fill_normal(Engine& engine, double scale, double* values, std::size_t count);
+
+/// A matrix of such draws, row by row.
+Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index columns, double scale = 1);
 
 /// A uniformly random permutation of 0 … count − 1 (Fisher-Yates from the last place down).
 std::vector<int> draw_permutation(Engine& engine, int count);
