@@ -43,10 +43,10 @@ class References {
   }
 
   void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const {
-    const std::vector<std::string> known = metric_names();
-    if (std::find(known.begin(), known.end(), metric) == known.end()) {
-      throw UserError(path, unknown_name("metric", metric, known));
-    }
+    if (!find_metric(metric)) throw UserError(path, unknown_name("metric", metric, metric_names()));
+    check_arm(arm, path);
+    check_prefix(arm, metric, path);
+    check_layer(arm, metric, path);
     const std::string group = group_of_metric(metric);
     if (groups_.contains(arm) && groups_.at(arm).contains(group)) return;
     throw UserError(
@@ -83,6 +83,36 @@ class References {
     if (points.empty())
       throw UserError(path, "got " + abbreviated(where) + ", which is no point of the sweep");
     return points;
+  }
+
+  /// The prefix of a metric is an evaluation of every cell of the arm.
+  void check_prefix(const std::string& arm, const std::string& metric, const std::string& path) const {
+    const std::size_t dot = metric.rfind('.');
+    if (dot == std::string::npos) return;
+    for (const Json* config : configs_.at(arm)) {
+      std::vector<std::string> names;
+      for (const auto& evaluation : config->at("evaluations").items()) names.push_back(evaluation.key());
+      if (std::find(names.begin(), names.end(), metric.substr(0, dot)) == names.end()) {
+        throw UserError(path, unknown_name("evaluation", metric.substr(0, dot), names));
+      }
+    }
+  }
+
+  /// A metric of routing names the layer where there are several, and no layer that there is not.
+  void check_layer(const std::string& arm, const std::string& metric, const std::string& path) const {
+    const std::string_view number = layer_number(metric);
+    const std::string group = group_of_metric(metric);
+    const bool is_of_layers = group != "task" && group != "gradient" && group != "convergence";
+    for (const Json* config : configs_.at(arm)) {
+      const int layers = config->at("model").at("layers");
+      if (number.empty() && (layers == 1 || !is_of_layers)) continue;
+      if (!number.empty() && is_of_layers && layers > 1 && std::stoi(std::string(number)) < layers) continue;
+      throw UserError(path, fmt::format("got '{}', needs {} for model.layers = {}", metric,
+                                        layers > 1 && is_of_layers
+                                            ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
+                                            : "no ending of a layer",
+                                        layers));
+    }
   }
 
  private:

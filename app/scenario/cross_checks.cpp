@@ -16,10 +16,20 @@ namespace {
 void check_gating(const Json& model) {
   const Json& experts = model.at("experts");
   for (const auto& [phase, gating] : model.at("gating").items()) {
-    if (!gating.contains("k") || gating.at("k") <= experts) continue;
+    if (!gating.is_object() || !gating.contains("k") || gating.at("k") <= experts) continue;
     throw UserError("model.gating." + phase + ".k", fmt::format("got {}, needs at most model.experts = {}",
                                                                 gating.at("k").dump(), experts.dump()));
   }
+}
+
+void check_balancing(const Json& model) {
+  const Json& train = model.at("gating").at("train");
+  if (!model.at("gating").contains("balance_rate") || train.at("kind") == "topk" ||
+      train.at("kind") == "top1")
+    return;
+  throw UserError("model.gating.balance_rate",
+                  fmt::format("given, but model.gating.train is {}; biases of a selection need topk or top1",
+                              train.at("kind").dump()));
 }
 
 void check_dense(const Json& model) {
@@ -116,6 +126,7 @@ void check_name(const std::string& name, const std::string& path) {
 
 void check_config(const Json& config) {
   check_gating(config.at("model"));
+  check_balancing(config.at("model"));
   check_dense(config.at("model"));
   check_gradient(config);
   check_start(config);

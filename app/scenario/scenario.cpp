@@ -105,6 +105,24 @@ struct Resolved {
   std::optional<UserError> error;
 };
 
+/// The data of an evaluation: those of the configuration after the evaluation's own overrides.
+Json evaluation_data(const Json& document, const Json& overrides, const std::string& place) {
+  const std::vector<Override> changes = read_overrides(overrides, place);
+  for (const Override& change : changes) {
+    if (is_within(change.path, "data")) continue;
+    throw UserError(change.place, "got " + Json(change.path).dump() + ", needs a path below data");
+  }
+  Json changed = document;
+  apply_overrides(config_shape(), changes, changed);
+  try {
+    const Json config = resolve(config_shape(), changed, "");
+    check_config(config);
+    return config.at("data");
+  } catch (const UserError& error) {
+    throw at_override(error, config_shape(), changes, changed);
+  }
+}
+
 /// The base configuration after these overrides, resolved and checked. `document` gets them unresolved.
 Resolved resolve_config(const Json& base, std::span<const Override> overrides, Json& document) {
   document = base;
@@ -112,6 +130,11 @@ Resolved resolve_config(const Json& base, std::span<const Override> overrides, J
     apply_overrides(config_shape(), overrides, document);
     Json config = resolve(config_shape(), document, "");
     check_config(config);
+    for (auto& [name, evaluation] : config.at("evaluations").items()) {
+      const std::string place = join_path("evaluations", name);
+      check_name(name, place);
+      evaluation = evaluation_data(document, evaluation, place);
+    }
     return {std::move(config), std::nullopt};
   } catch (const UserError& error) {
     return {{}, error};

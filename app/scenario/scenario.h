@@ -13,7 +13,8 @@
 namespace moelab {
 
 /// One training run. `config` holds every field that affects numbers, defaults filled in:
-/// {"data", "model", "loss", "train", "metrics", "save", "seed": {"root", "index"}}.
+/// {"data", "model", "loss", "train", "metrics", "save", "evaluations": {name: its data}, "seed": {"root",
+/// "index"}}.
 struct Cell {
   std::string id;  ///< hash of the canonical text of `config` and the numerics version
   std::string arm;

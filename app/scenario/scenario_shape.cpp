@@ -105,6 +105,10 @@ std::vector<Field> config_fields() {
        default_metric_groups()},
       {"save", Shape::list(Shape::choice({"weights", "routing"})), "arrays to keep of every cell",
        Json::array()},
+      {"evaluations", Shape::map(overrides_shape()),
+       "name → overrides {data.…: value}: the trained model is measured on these test data, too, its metrics "
+       "as name.metric",
+       Json::object()},
   };
 }
 

@@ -37,6 +37,8 @@ struct Seeds {
 
   /// An engine seeded with a 64-bit mix (SplitMix64 finaliser, chained) of root, index, purpose, counter.
   Engine stream(Purpose purpose, std::uint64_t counter = 0) const;
+  /// The streams of layer `layer` of a model: these for layer 0, independent ones for every other.
+  Seeds of_layer(int layer) const;
 };
 
 /// One draw of N(0, 1).

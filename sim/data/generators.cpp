@@ -1,4 +1,5 @@
 #include "sim/base/error.h"
+#include "sim/data/contamination.h"
 #include "sim/data/dictionary.h"
 #include "sim/data/file_data.h"
 #include "sim/data/gaussian_mixture.h"
@@ -49,6 +50,8 @@ const Shape& data_shape() {
       kind.fields.push_back({"train_samples", Shape::count(1, 1e9),
                              "number of training samples (sample gradients)", kOptional});
       kind.fields.push_back({"test_samples", Shape::count(2, 1e9), "number of test samples", 10000});
+      kind.fields.push_back(
+          {"contamination", contamination_shape(), "what is done to the test inputs", "none"});
       kinds.push_back(std::move(kind));
     }
     return Shape::variant(std::move(kinds), "generator");

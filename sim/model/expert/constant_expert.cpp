@@ -48,8 +48,8 @@ class ConstantBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* /*x*/, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient,
-                Real* input_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
+                const Real* pair_gradient) override {
     kernels::Product<Real> weights;
     weights.m = experts_;
     weights.n = output_dim_;
@@ -62,6 +62,12 @@ class ConstantBank final : public ExpertBank<Real> {
     weights.c = gradient;
     weights.c_row = stride_;
     kernels::multiply(weights);
+    if (pair_gradient) {
+      for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+        kernels::add_scaled(Real(1), pair_gradient + (row * experts_ + e) * stride_, gradient + e * stride_,
+                            stride_);
+      });
+    }
 
     kernels::Product<Real> gates;
     gates.m = routing.rows;
@@ -79,6 +85,12 @@ class ConstantBank final : public ExpertBank<Real> {
       std::fill_n(input_gradient, static_cast<std::ptrdiff_t>(routing.rows) * kernels::padded(input_dim_),
                   Real(0));
     }
+  }
+
+  void pair_outputs(const Routing<Real>& routing, const Real* parameters, Real* outputs) const override {
+    for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+      std::copy_n(parameters + e * stride_, stride_, outputs + (row * experts_ + e) * stride_);
+    });
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {

@@ -58,8 +58,8 @@ class StackedLinearBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient,
-                Real* input_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
+                const Real* pair_gradient) override {
     reserve_entries(delta_, size(routing.rows) * size(columns_));
     const int stride = kernels::padded(output_dim_);
     for (int j = 0; j < output_dim_; ++j) {
@@ -75,8 +75,24 @@ class StackedLinearBank final : public ExpertBank<Real> {
                             gate_gradient + size(row) * size(slab_), slab_);
       }
     }
+    if (pair_gradient) {
+      for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+        for (int j = 0; j < output_dim_; ++j) {
+          delta_[size(row * columns_ + j * slab_ + e)] += pair_gradient[(row * experts_ + e) * stride + j];
+        }
+      });
+    }
     layer_.parameter_gradient(x, input_dim_, routing.rows, delta_.data(), gradient);
     if (input_gradient) layer_.input_gradient(delta_.data(), routing.rows, parameters, input_gradient);
+  }
+
+  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, Real* outputs) const override {
+    const int stride = kernels::padded(output_dim_);
+    for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+      Real* const place = outputs + (row * experts_ + e) * stride;
+      std::fill_n(place, stride, Real(0));
+      for (int j = 0; j < output_dim_; ++j) place[j] = values_[size(row * columns_ + j * slab_ + e)];
+    });
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {

@@ -66,8 +66,8 @@ TEST_CASE("the router's gradient is left out where it is frozen") {
     model.initialize({3, 0});
     const ExampleBatch<double> batch(17, kRows, model.layout().input_dim, kOutputs);
     model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *make_task_loss<double>("mse"));
-    const std::vector<double> gradient = gradient_of(model, model.router_group());
-    CHECK_FALSE(model.router_group().trainable);
+    const std::vector<double> gradient = gradient_of(model, model.groups().front());
+    CHECK_FALSE(model.groups().front().trainable);
     CHECK(std::all_of(gradient.begin(), gradient.end(), [](double value) { return value == 0; }));
   }
 }
