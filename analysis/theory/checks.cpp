@@ -1,3 +1,11 @@
+#include "analysis/theory/acmoe2025_lemma1.h"
+#include "analysis/theory/acmoe2025_lemma2.h"
+#include "analysis/theory/acmoe2025_lemma3.h"
+#include "analysis/theory/acmoe2025_lemma4.h"
+#include "analysis/theory/acmoe2025_proposition1.h"
+#include "analysis/theory/acmoe2025_proposition2.h"
+#include "analysis/theory/acmoe2025_router_hessian.h"
+#include "analysis/theory/acmoe2025_theorem1.h"
 #include "analysis/theory/check.h"
 #include "analysis/theory/dikkala2023_claims.h"
 #include "analysis/theory/dikkala2023_descent_step.h"
@@ -20,6 +28,10 @@ constexpr std::vector<Check> (*kTables[])() = {
     dikkala2023_theorem2_checks,     dikkala2023_sample_router_checks,
     dikkala2023_lemma2_checks,       dikkala2023_claim_checks,
     dikkala2023_theorem4_checks,     dikkala2023_theorem4_gradient_checks,
+    acmoe2025_theorem1_checks,       acmoe2025_lemma3_checks,
+    acmoe2025_lemma1_checks,         acmoe2025_lemma2_checks,
+    acmoe2025_proposition1_checks,   acmoe2025_proposition2_checks,
+    acmoe2025_router_hessian_checks, acmoe2025_lemma4_checks,
 };
 
 }  // namespace

@@ -43,8 +43,12 @@ std::string where_text(const ClaimPoint& point) {
 
 }  // namespace
 
+std::vector<ClaimResult> claim_results(const RunResults& results) {
+  return evaluate_claims(results.plan.at("claims"), results.table, is_positive);
+}
+
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {
-  std::vector<ClaimResult> claims = evaluate_claims(results.plan.at("claims"), results.table, is_positive);
+  std::vector<ClaimResult> claims = claim_results(results);
   Json json = Json::array();
   for (const ClaimResult& claim : claims) json.push_back(to_json(claim));
   replace_file(directory / "claims.json", json.dump(1) + "\n");

@@ -9,8 +9,11 @@
 
 namespace moelab {
 
-/// Judges the plan's claims and writes them as claims.json into `directory`. Metrics that the table of metric
-/// groups declares positive are compared by their logarithms. Throws EnvironmentError when the file cannot be
+/// Judges the plan's claims. Metrics that the table of metric groups declares positive are compared by their
+/// logarithms.
+std::vector<ClaimResult> claim_results(const RunResults& results);
+
+/// The same, written as claims.json into `directory`. Throws EnvironmentError when the file cannot be
 /// written.
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory);
 

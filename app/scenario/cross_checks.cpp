@@ -67,9 +67,9 @@ void check_gradient(const Json& config) {
   check("data", "train_samples", !population, true);
   check("train", "batch_size", !population, true);
   for (const char* field : {"points", "rule", "redraw"}) check("train", field, population, false);
-  const std::string files = field_of_files(config.at("data"));
+  const std::vector<std::string> files = file_fields(config.at("data"));
   if (population && !files.empty()) {
-    throw UserError("data." + files,
+    throw UserError("data." + files.front(),
                     "a file is a sample without a law; needs another generator or train.gradient \"sample\"");
   }
   if (population && train.contains("epochs")) {

@@ -16,7 +16,8 @@ namespace moelab {
 /// {"data", "model", "loss", "train", "metrics", "save", "evaluations": {name: its data}, "seed": {"root",
 /// "index"}}.
 struct Cell {
-  std::string id;  ///< hash of the canonical text of `config` and the numerics version
+  std::string
+      id;  ///< hash of `config` without its defaults, files by their content, and the numerics version
   std::string arm;
   int seed = 0;                                     ///< seed index, 0 … seeds.count − 1
   std::vector<std::pair<std::string, Json>> point;  ///< swept path → value

@@ -127,18 +127,24 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     const std::size_t dim = size(input_dim_);
     clusters_.resize(size(context.rows));
     counts_.assign(size(experts_), 0);
+    first_rows_.resize(size(experts_));
     std::fill(means_.begin(), means_.end(), 0.0);
     std::fill(sums_.begin(), sums_.end(), 0.0);
     for (int row = 0; row < context.rows; ++row) {
       const Real* const r = probabilities(context, row);
       const std::size_t k = size(std::max_element(r, r + experts_) - r);
       clusters_[size(row)] = k;
-      ++counts_[k];
-      for (std::size_t q = 0; q < dim; ++q)
-        means_[k * dim + q] += static_cast<double>(x[row * context.stride + static_cast<std::ptrdiff_t>(q)]);
+      // Sums of differences from the cluster's first row: a constant feature has dispersion exactly 0.
+      if (counts_[k]++ == 0) first_rows_[k] = x + row * context.stride;
+      const Real* const values = x + row * context.stride;
+      for (std::size_t q = 0; q < dim; ++q) {
+        means_[k * dim + q] += static_cast<double>(values[q]) - static_cast<double>(first_rows_[k][q]);
+      }
     }
     for (std::size_t k = 0; k < counts_.size(); ++k) {
-      for (std::size_t q = 0; q < dim && counts_[k] > 0; ++q) means_[k * dim + q] /= counts_[k];
+      for (std::size_t q = 0; q < dim && counts_[k] > 0; ++q) {
+        means_[k * dim + q] = static_cast<double>(first_rows_[k][q]) + means_[k * dim + q] / counts_[k];
+      }
     }
     for (int row = 0; row < context.rows; ++row) {
       const std::size_t start = clusters_[size(row)] * dim;
@@ -197,6 +203,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   mutable std::vector<double> frozen_dispersion_;  // (E, d), empty before the first step
   std::vector<double> sums_, means_;               // (E, d)
   std::vector<int> counts_;                        // (E)
+  std::vector<const Real*> first_rows_;            // (E), of each cluster
   std::vector<std::size_t> clusters_;              // (n)
   std::vector<std::size_t> order_;
   AlignedVector<Real> row_weights_, weighted_rows_;  // (n, d)
