@@ -22,18 +22,7 @@ std::string entry_text(const SummaryEntry& entry) {
   return text;
 }
 
-std::string value_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
-}
-
 }  // namespace
-
-Json point_json(const std::vector<std::pair<std::string, Json>>& point) {
-  Json json = Json::object();
-  for (const auto& [path, value] : point) json[path] = value;
-  return json;
-}
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
@@ -95,11 +84,11 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
   const std::vector<SummaryEntry> entries = summarize(table, metric);
   std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
   rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
-  std::vector<std::vector<std::pair<std::string, Json>>> points;
+  std::vector<SweepPoint> points;
   for (const SummaryEntry& entry : entries) {
     if (std::find(points.begin(), points.end(), entry.point) == points.end()) points.push_back(entry.point);
   }
-  for (const auto& point : points) {
+  for (const SweepPoint& point : points) {
     std::vector<std::string> row;
     for (const auto& coordinate : point) row.push_back(value_text(coordinate.second));
     for (const std::string& arm : table.arms) {

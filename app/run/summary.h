@@ -13,7 +13,7 @@ namespace moelab {
 
 struct SummaryEntry {
   std::string arm;
-  std::vector<std::pair<std::string, Json>> point;
+  SweepPoint point;
   int planned = 0;                       ///< cells of the arm at this point
   std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
 };
@@ -38,8 +38,5 @@ Json summary_json(const ResultTable& table, const std::string& metric);
 
 /// Left-aligned columns, two spaces apart. Widths count characters, not bytes.
 std::string aligned_columns(const std::vector<std::vector<std::string>>& rows);
-
-/// {"path": value, …} of sweep coordinates.
-Json point_json(const std::vector<std::pair<std::string, Json>>& point);
 
 }  // namespace moelab

@@ -3,39 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <iostream>
-#include <sstream>
 #include <vector>
 
 #include "sim/base/json.h"
+#include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Answer {
-  int status = 0;
-  std::string out, err;
-};
-
-/// Runs the command line in this process and catches what it prints.
-Answer ask(std::vector<std::string> words) {
-  words.insert(words.begin(), "moelab");
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  std::ostringstream out, err;
-  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
-  std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
-  Answer answer;
-  answer.status = run_command_line(static_cast<int>(arguments.size()), arguments.data());
-  std::cout.rdbuf(old_out);
-  std::cerr.rdbuf(old_err);
-  answer.out = out.str();
-  answer.err = err.str();
-  return answer;
-}
 
 Json tiny() {
   return Json::parse(R"({
