@@ -7,42 +7,18 @@
 
 #include "sim/base/json.h"
 #include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {
-namespace {
 
 namespace fs = std::filesystem;
-
-Json tiny() {
-  return Json::parse(R"({
-    "name": "tiny",
-    "data": {"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2, "noise_std": 1,
-             "target": {"kind": "constant", "dim": 2}, "train_samples": 20, "test_samples": 30},
-    "model": {"experts": 3, "router": {"kind": "linear"}, "expert": {"kind": "constant"}},
-    "train": {"optimizer": "sgd", "lr": 0.01, "batch_size": 10, "steps": 4},
-    "metrics": ["task", "sparsity"],
-    "arms": {"learned": {}, "frozen": {"model.router.trainable": false}},
-    "sweep": {"data.train_samples": [20, 40]},
-    "seeds": {"root": 1, "count": 2}
-  })");
-}
-
-/// A folder with tiny.json in it.
-struct Bench {
-  TemporaryFolder folder;
-  std::string file = (folder.path() / "tiny.json").string();
-  std::string run = (folder.path() / "run").string();
-  explicit Bench(const Json& scenario = tiny()) { std::ofstream(file) << scenario.dump(); }
-};
-
-}  // namespace
 
 TEST_CASE("command line: help and version answer, and are no errors") {
   CHECK(ask({"--help"}).status == 0);
   CHECK(ask({"--version"}).out.starts_with("moelab "));
-  for (const char* verb :
-       {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status", "sample"}) {
+  for (const char* verb : {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status",
+                           "sample", "report", "compare", "reproduce", "verify", "slurm", "completion"}) {
     const Answer answer = ask({verb, "--help"});
     CHECK(answer.status == 0);
     CHECK(answer.out.find(std::string("Example: moelab ") + verb) != std::string::npos);
