@@ -109,12 +109,9 @@ void read_trend(const Json& json, const ResultTable& table, const std::string& p
   }
   if (std::find(table.sweep_paths.begin(), table.sweep_paths.end(), along) == table.sweep_paths.end())
     throw UserError(join_path(path, "along"), unknown_name("swept path", along, table.sweep_paths));
-  const auto value_in = [&](const ResultRow& row) {
-    return *std::find_if(row.point.begin(), row.point.end(), [&](const auto& c) { return c.first == along; });
-  };
   if (table.rows.empty()) return;
-  claim.left.where.push_back(value_in(table.rows.back()));
-  claim.right.where.push_back(value_in(table.rows.front()));
+  claim.left.where.emplace_back(along, *table.rows.back().coordinate(along));
+  claim.right.where.emplace_back(along, *table.rows.front().coordinate(along));
 }
 
 }  // namespace

@@ -177,12 +177,6 @@ Json mean_json(const std::optional<MeanEstimate>& estimate) {
   return estimate ? Json(estimate->mean) : Json();
 }
 
-Json point_json(const SweepPoint& point) {
-  Json json = Json::object();
-  for (const auto& [path, value] : point) json[path] = value;
-  return json;
-}
-
 }  // namespace
 
 std::string to_string(Verdict verdict) {

@@ -33,9 +33,6 @@ namespace moelab {
 enum class Verdict { reproduced, refuted, inconclusive };
 std::string to_string(Verdict verdict);
 
-/// Sweep coordinates: swept path → value, in sweep order.
-using SweepPoint = std::vector<std::pair<std::string, Json>>;
-
 struct ClaimPoint {
   SweepPoint left_at, right_at;      ///< where each side was taken; they differ with `where` and in trends
   std::optional<MeanEstimate> left;  ///< mean of the side over the complete pairs, before its factor

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "app/commands/claims.h"
@@ -25,39 +26,44 @@ Json estimate_json(const SummaryEntry& entry) {
   return json;
 }
 
-std::string estimate_text(const Json& json) {
-  if (json.is_null()) return "-";
-  const std::string mean = fmt::format("{:.4g}", json.at("mean").get<double>());
-  if (json.at("interval").is_null()) return mean;
-  return fmt::format("{} ± {:.2g}", mean,
-                     (json.at("interval")[1].get<double>() - json.at("interval")[0].get<double>()) / 2);
-}
+/// What one directory says at one place: for programs and for people.
+struct Entry {
+  Json json;
+  std::string text = "-";
+};
 
-/// Rows in the order of their first directory: {label: [one answer for each directory]}.
+/// Rows in the order in which the directories bring them, one entry for each directory.
 class SideBySide {
  public:
   explicit SideBySide(std::size_t directories) : directories_(directories) {}
-  void add(std::size_t directory, const std::string& label, Json value) {
-    for (auto& [known, values] : rows_) {
-      if (known == label) {
-        values[directory] = std::move(value);
-        return;
-      }
-    }
-    rows_.emplace_back(label, Json::array());
-    for (std::size_t d = 0; d < directories_; ++d) rows_.back().second.push_back(nullptr);
-    rows_.back().second[directory] = std::move(value);
+  void add(std::size_t directory, const std::string& label, Entry entry) {
+    auto row =
+        std::find_if(rows_.begin(), rows_.end(), [&](const auto& known) { return known.first == label; });
+    if (row == rows_.end()) row = rows_.insert(row, {label, std::vector<Entry>(directories_)});
+    row->second[directory] = std::move(entry);
   }
-  const std::vector<std::pair<std::string, Json>>& rows() const { return rows_; }
   Json json(const char* name) const {
     Json list = Json::array();
-    for (const auto& [label, values] : rows_) list.push_back({{name, label}, {"values", values}});
+    for (const auto& [label, entries] : rows_) {
+      list.push_back({{name, label}, {"values", Json::array()}});
+      for (const Entry& entry : entries) list.back()["values"].push_back(entry.json);
+    }
     return list;
+  }
+  /// Nothing when there are no rows.
+  std::string text(std::vector<std::string> head) const {
+    if (rows_.empty()) return "";
+    std::vector<std::vector<std::string>> lines = {std::move(head)};
+    for (const auto& [label, entries] : rows_) {
+      lines.push_back({label});
+      for (const Entry& entry : entries) lines.back().push_back(entry.text);
+    }
+    return aligned_columns(lines);
   }
 
  private:
   std::size_t directories_;
-  std::vector<std::pair<std::string, Json>> rows_;
+  std::vector<std::pair<std::string, std::vector<Entry>>> rows_;
 };
 
 }  // namespace
@@ -73,11 +79,11 @@ int run_compare_command(const Arguments& arguments) {
   SideBySide means(count), verdicts(count);
   for (std::size_t d = 0; d < count; ++d) {
     for (const SummaryEntry& entry : summarize(runs[d].table, metric))
-      means.add(d, label_of(entry), estimate_json(entry));
+      means.add(d, label_of(entry), {estimate_json(entry), estimate_text(entry.estimate)});
     for (const ClaimResult& claim : claim_results(runs[d]))
-      verdicts.add(d, claim.id, to_string(claim.verdict));
+      verdicts.add(d, claim.id, {to_string(claim.verdict), to_string(claim.verdict)});
   }
-  Json names = Json::array();
+  std::vector<std::string> names;
   for (const std::filesystem::path& directory : arguments.directories) names.push_back(directory.string());
   if (arguments.json) {
     const Json answer = {{"directories", names},
@@ -87,19 +93,13 @@ int run_compare_command(const Arguments& arguments) {
     std::cout << answer.dump(2) << '\n';
     return 0;
   }
-  const auto print = [&](const std::string& heading, const SideBySide& table, const auto& text_of) {
-    std::vector<std::vector<std::string>> rows = {{heading}};
-    for (const Json& name : names) rows[0].push_back(name.get<std::string>());
-    for (const auto& [label, values] : table.rows()) {
-      rows.push_back({label});
-      for (const Json& value : values) rows.back().push_back(text_of(value));
-    }
-    if (rows.size() > 1) std::cout << aligned_columns(rows);
+  const auto head = [&](const std::string& first) {
+    std::vector<std::string> row = {first};
+    row.insert(row.end(), names.begin(), names.end());
+    return row;
   };
-  print(metric, means, estimate_text);
-  if (!verdicts.rows().empty()) std::cout << '\n';
-  print("claim", verdicts,
-        [](const Json& value) { return value.is_null() ? std::string("-") : value.get<std::string>(); });
+  const std::string verdict_table = verdicts.text(head("claim"));
+  std::cout << means.text(head(metric)) << (verdict_table.empty() ? "" : "\n") << verdict_table;
   return 0;
 }
 

@@ -24,6 +24,8 @@ int run_export_command(const Arguments& arguments);
 int run_status_command(const Arguments& arguments);
 /// Puts several run directories side by side: the main metric by arm and sweep point, and the verdicts.
 int run_compare_command(const Arguments& arguments);
+/// Writes runs as one HTML file that opens from disk.
+int run_report_command(const Arguments& arguments);
 /// Runs one recorded cell again and compares its numbers and arrays to the last bit; 1 when they differ.
 int run_reproduce_command(const Arguments& arguments);
 /// Reads every record and every array of a run directory; 1 when one is damaged.

@@ -109,9 +109,8 @@ ExportTable export_table(const RunResults& results, bool trace,
   for (const ResultRow& row : table.rows) {
     std::vector<Json> start = {row.cell, row.arm, row.seed};
     for (const std::string& path : table.sweep_paths) {
-      const auto swept = std::find_if(row.point.begin(), row.point.end(),
-                                      [&](const auto& coordinate) { return coordinate.first == path; });
-      start.push_back(swept == row.point.end() ? Json() : swept->second);
+      const Json* const swept = row.coordinate(path);
+      start.push_back(swept ? *swept : Json());
     }
     start.push_back(row.state);
     if (!trace) {

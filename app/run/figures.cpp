@@ -16,16 +16,6 @@ namespace {
 
 constexpr const char* kReferenceMetric = "bayes_nmse";
 
-std::string value_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-const Json* coordinate(const ResultRow& row, const std::string& path) {
-  for (const auto& [name, value] : row.point)
-    if (name == path) return &value;
-  return nullptr;
-}
-
 /// The rows of one arm at one value of the series path (null where arms are the series).
 struct Group {
   std::string arm;
@@ -41,12 +31,8 @@ std::vector<Group> group_rows(const Json& description, const ResultTable& table)
   std::vector<Group> groups;
   for (const std::string& arm : arms)
     for (const ResultRow& row : table.rows) {
-      const bool inside = std::all_of(where.items().begin(), where.items().end(), [&](const auto& wanted) {
-        const Json* value = coordinate(row, wanted.key());
-        return value && *value == wanted.value();
-      });
-      if (row.arm != arm || !inside) continue;
-      const Json* found = series == "arm" ? nullptr : coordinate(row, series);
+      if (row.arm != arm || !row.is_at(where)) continue;
+      const Json* found = series == "arm" ? nullptr : row.coordinate(series);
       const Json value = found ? *found : Json();
       auto group = std::find_if(groups.begin(), groups.end(),
                                 [&](const Group& known) { return known.arm == arm && known.value == value; });
@@ -63,7 +49,7 @@ class Horizontal {
     std::vector<Json> values;
     for (const Group& group : groups)
       for (const ResultRow* row : group.rows)
-        if (const Json* value = coordinate(*row, path); value && !known(values, *value))
+        if (const Json* value = row->coordinate(path); value && !known(values, *value))
           values.push_back(*value);
     if (std::all_of(values.begin(), values.end(), [](const Json& value) { return value.is_number(); }))
       return;
@@ -78,7 +64,7 @@ class Horizontal {
     if (path_ == "step") {
       for (const TraceEntry& entry : row.trace)
         found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
-    } else if (const Json* value = coordinate(row, path_)) {
+    } else if (const Json* value = row.coordinate(path_)) {
       const auto category = std::find(categories_.begin(), categories_.end(), value_text(*value));
       found.emplace_back(
           categories_.empty() ? value->get<double>() : static_cast<double>(category - categories_.begin()),

@@ -99,9 +99,8 @@ std::string array_bytes(const SavedArray& array) {
 Json plan_json(const Scenario& scenario) {
   Json cells = Json::array();
   for (const Cell& cell : scenario.cells) {
-    Json point = Json::object();
-    for (const auto& [path, value] : cell.point) point[path] = value;
-    cells.push_back({{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", std::move(point)}});
+    cells.push_back(
+        {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
   }
   return {{"name", scenario.name},       {"title", scenario.title},       {"source", scenario.source},
           {"profile", scenario.profile}, {"scenario", scenario.document}, {"claims", scenario.claims},

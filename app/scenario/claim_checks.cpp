@@ -13,8 +13,6 @@
 namespace moelab {
 namespace {
 
-using Point = std::vector<std::pair<std::string, Json>>;
-
 /// What claims and figures may refer to.
 class References {
  public:
@@ -73,8 +71,8 @@ class References {
   }
 
   /// The sweep points with these coordinates. Throws when there is none.
-  std::vector<const Point*> points_at(const Json& where, const std::string& path) const {
-    std::vector<const Point*> points;
+  std::vector<const SweepPoint*> points_at(const Json& where, const std::string& path) const {
+    std::vector<const SweepPoint*> points;
     for (const ResultRow& row : table_.rows) {
       const bool matches = std::all_of(row.point.begin(), row.point.end(), [&](const auto& coordinate) {
         return !where.contains(coordinate.first) ||
@@ -148,9 +146,7 @@ void check_trend(const References& references, const Json& claim, const std::str
   if (along == "step") return;
   std::set<std::string> values;
   for (const ResultRow& row : references.table().rows) {
-    for (const auto& [name, value] : row.point) {
-      if (name == along) values.insert(canonical_text(value));
-    }
+    if (const Json* const value = row.coordinate(along)) values.insert(canonical_text(*value));
   }
   if (values.size() < 2) throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
 }
@@ -174,7 +170,7 @@ void check_axes(const References& references, const Json& figure, const std::vec
   for (const auto& [name, value] : where.items())
     references.check_swept(name, "", join_path(where_path, name));
   std::set<std::string> drawn;
-  for (const Point* point : references.points_at(where, where_path)) {
+  for (const SweepPoint* point : references.points_at(where, where_path)) {
     Json coordinates = Json::object();
     for (const auto& [name, value] : *point) {
       if (std::find(axes.begin(), axes.end(), name) != axes.end()) coordinates[name] = value;

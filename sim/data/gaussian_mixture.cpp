@@ -171,9 +171,8 @@ class GaussianMixture final : public Problem {
 
   void draw_targets(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kTargets);
-    values_.resize(clusters(), linear_ ? output_dim_ * dim_ : output_dim_);
     const double scale = linear_ ? 1.0 / std::sqrt(static_cast<double>(dim_)) : 1.0;
-    fill_normal(engine, scale, values_.data(), static_cast<std::size_t>(values_.size()));
+    values_ = draw_normals(engine, clusters(), linear_ ? output_dim_ * dim_ : output_dim_, scale);
   }
 
   void set_weights(const Json& data) {
@@ -194,9 +193,7 @@ class GaussianMixture final : public Problem {
   void draw_rotation(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kRotation);
     const int d = input_dim();
-    Matrix gaussian(d, d);
-    fill_normal(engine, 1.0, gaussian.data(), static_cast<std::size_t>(gaussian.size()));
-    const Eigen::HouseholderQR<Matrix> qr(gaussian);
+    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, d, d));
     rotation_ = qr.householderQ();
     for (int j = 0; j < d; ++j) {
       if (qr.matrixQR()(j, j) < 0) rotation_.col(j) *= -1;

@@ -11,10 +11,6 @@ namespace {
 /// Rows of a block in evaluation: enough to keep the kernels busy, few enough to stay in the cache.
 constexpr int kEvaluationRows = 1024;
 
-std::size_t entries(int rows, int stride) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride);
-}
-
 /// A sample as one row, for a network that reads a sequence whole.
 Layout flattened(const Layout& layout) {
   return {.input_dim = layout.sample_dim(), .output_dim = layout.target_dim()};

@@ -5,13 +5,6 @@
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
-namespace {
-
-std::size_t entries(int rows, int stride) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride);
-}
-
-}  // namespace
 
 template <class Real>
 MoeLayer<Real>::MoeLayer(const Json& spec, const Layout& layout, int output_dim)

@@ -11,10 +11,6 @@ namespace {
 constexpr std::uint64_t kDirections = 3;
 constexpr int kBlockRows = 1024;
 
-std::size_t size(std::ptrdiff_t value) {
-  return static_cast<std::size_t>(value);
-}
-
 /// A block of samples under attack, in the precision of the model.
 template <class Real>
 class Attack {

@@ -19,18 +19,15 @@ class ConstantBank final : public ExpertBank<Real> {
         experts_(experts),
         stride_(kernels::padded(output_dim)) {}
 
-  std::size_t parameters_per_expert() const override { return static_cast<std::size_t>(output_dim_); }
-  std::size_t block_size() const override {
-    return static_cast<std::size_t>(experts_) * static_cast<std::size_t>(stride_);
-  }
+  std::size_t parameters_per_expert() const override { return size(output_dim_); }
+  std::size_t block_size() const override { return entries(experts_, stride_); }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::expert_init, static_cast<std::uint64_t>(e));
       for (int j = 0; j < output_dim_; ++j) {
-        parameters[static_cast<std::ptrdiff_t>(e) * stride_ + j] =
-            static_cast<Real>(init_scale_ * draw_normal(engine));
+        parameters[entries(e, stride_) + size(j)] = static_cast<Real>(init_scale_ * draw_normal(engine));
       }
     }
   }
@@ -99,7 +96,7 @@ class ConstantBank final : public ExpertBank<Real> {
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     NamedArray<Real> values{"expert_output", {experts_, output_dim_}, {}};
     for (int e = 0; e < experts_; ++e) {
-      const Real* row = parameters + static_cast<std::ptrdiff_t>(e) * stride_;
+      const Real* row = parameters + entries(e, stride_);
       values.values.insert(values.values.end(), row, row + output_dim_);
     }
     return {std::move(values)};

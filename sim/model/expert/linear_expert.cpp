@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/dense_layer.h"
 #include "sim/model/expert/mlp_expert.h"
 
 namespace moelab {
@@ -12,10 +13,6 @@ namespace {
 /// Up to this many outputs all experts are computed at once, active or not: their rows are too short for
 /// gathering to pay. Above, a linear expert is an MLP of depth 1, whose cost follows the active pairs.
 constexpr int kStackedOutputs = 4;
-
-std::size_t size(std::ptrdiff_t value) {
-  return static_cast<std::size_t>(value);
-}
 
 /// All experts as one product: columns [j · padded(E), j · padded(E) + E) of W (d, o · padded(E)) hold output
 /// j of every expert, so that output j of the mixture is the dot product of a row of gates and a row of X W +
@@ -29,10 +26,11 @@ class StackedLinearBank final : public ExpertBank<Real> {
         output_dim_(output_dim),
         experts_(experts),
         slab_(kernels::padded(experts)),
-        columns_(slab_ * output_dim) {}
+        columns_(slab_ * output_dim),
+        layer_(input_dim, columns_, false) {}
 
   std::size_t parameters_per_expert() const override { return size(input_dim_ + 1) * size(output_dim_); }
-  std::size_t block_size() const override { return size(input_dim_ + 1) * size(columns_); }
+  std::size_t block_size() const override { return layer_.block_size(); }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
@@ -50,19 +48,7 @@ class StackedLinearBank final : public ExpertBank<Real> {
   void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
                bool /*keep*/) override {
     reserve_entries(values_, size(routing.rows) * size(columns_));
-    kernels::Product<Real> product;
-    product.m = routing.rows;
-    product.n = columns_;
-    product.k = input_dim_;
-    product.a = x;
-    product.a_row = input_dim_;
-    product.b = parameters;
-    product.b_row = columns_;
-    product.c = values_.data();
-    product.c_row = columns_;
-    product.start = kernels::Start::bias;
-    product.bias = parameters + place(input_dim_, 0, 0);
-    kernels::multiply(product);
+    layer_.forward(x, input_dim_, routing.rows, parameters, values_.data());
     const int stride = kernels::padded(output_dim_);
     std::fill_n(outputs, size(routing.rows) * size(stride), Real(0));
     for (int j = 0; j < output_dim_; ++j) {
@@ -96,32 +82,8 @@ class StackedLinearBank final : public ExpertBank<Real> {
         }
       });
     }
-    kernels::Product<Real> product;
-    product.m = input_dim_;
-    product.n = columns_;
-    product.k = routing.rows;
-    product.a = x;
-    product.a_row = 1;
-    product.a_column = input_dim_;
-    product.b = delta_.data();
-    product.b_row = columns_;
-    product.c = gradient;
-    product.c_row = columns_;
-    kernels::multiply(product);
-    kernels::sum_rows(delta_.data(), routing.rows, columns_, columns_, gradient + place(input_dim_, 0, 0));
-    if (!input_gradient) return;
-    kernels::Product<Real> back;
-    back.m = routing.rows;
-    back.n = input_dim_;
-    back.k = columns_;
-    back.a = delta_.data();
-    back.a_row = columns_;
-    back.b = parameters;
-    back.b_row = columns_;
-    back.b_transposed = true;
-    back.c = input_gradient;
-    back.c_row = kernels::padded(input_dim_);
-    kernels::multiply(back);
+    layer_.parameter_gradient(x, input_dim_, routing.rows, delta_.data(), gradient);
+    if (input_gradient) layer_.input_gradient(delta_.data(), routing.rows, parameters, input_gradient);
   }
 
   void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, Real* outputs) const override {
@@ -160,6 +122,7 @@ class StackedLinearBank final : public ExpertBank<Real> {
   int experts_;
   int slab_;                    // padded(E)
   int columns_;                 // o · padded(E)
+  DenseLayer<Real> layer_;      // of all experts
   AlignedVector<Real> values_;  // X W + b
   AlignedVector<Real> delta_;
 };

@@ -8,10 +8,6 @@
 namespace moelab {
 namespace {
 
-std::size_t size(int value) {
-  return static_cast<std::size_t>(value);
-}
-
 std::vector<int> layer_widths(const Json& spec, int input_dim, int output_dim) {
   std::vector<int> widths(size(expert_depth(spec)) + 1, spec.value("width", 1));
   widths.front() = input_dim;

@@ -16,10 +16,6 @@ constexpr double kDecay = 0.99;
 /// Entries of a random M before negatives are clipped: N(1, .5²) (Nielsen et al. 2025, Table 11).
 constexpr double kRandomDeviation = 0.5;
 
-std::size_t size(std::ptrdiff_t value) {
-  return static_cast<std::size_t>(value);
-}
-
 template <class Real>
 class AdaptiveClusteringRouter final : public Router<Real> {
  public:
