@@ -11,11 +11,12 @@
 
 namespace moelab {
 
-/// One side: a constant, or a metric of an arm.
+/// One side: a constant, a metric of an arm, or the distance of the metric's curve from another arm's.
 struct ClaimSide {
   std::optional<double> value;
   std::string arm;
   std::string metric;
+  std::string against;  ///< the other arm, with which the side is their curve_rmse; empty for none
   double factor = 1;
   SweepPoint where;  ///< coordinates that replace the claim's sweep point
   Json step;         ///< null or "end": the last step; "start": the first; or a recorded step

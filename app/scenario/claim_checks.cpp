@@ -123,7 +123,7 @@ class References {
 
 void check_side(const References& references, const Json& side, const std::string& path) {
   if (side.contains("value")) {
-    for (const char* key : {"arm", "metric", "where", "step"}) {
+    for (const char* key : {"arm", "metric", "where", "step", "against"}) {
       if (side.contains(key))
         throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
     }
@@ -136,6 +136,11 @@ void check_side(const References& references, const Json& side, const std::strin
   references.check_arm(side.at("arm"), join_path(path, "arm"));
   references.check_metric(side.at("arm"), side.at("metric"), join_path(path, "metric"));
   if (side.contains("step")) references.check_step(side.at("arm"), side.at("step"), join_path(path, "step"));
+  if (!side.contains("against")) return;
+  references.check_arm(side.at("against"), join_path(path, "against"));
+  references.check_metric(side.at("against"), side.at("metric"), join_path(path, "metric"));
+  if (side.contains("step"))
+    throw UserError(join_path(path, "step"), "given beside 'against', which takes every recorded step");
 }
 
 void check_trend(const References& references, const Json& claim, const std::string& path) {

@@ -29,6 +29,9 @@ Shape side_shape() {
       {"where", overrides_shape(), "sweep coordinates of this side: {path: value}", kOptional},
       {"step", Shape::either({Shape::count(0), Shape::choice({"start", "end"})}),
        "a recorded step (default: the last)", kOptional},
+      {"against", Shape::text(),
+       "another arm: the side is the root mean square difference of the metric's curves over training",
+       kOptional},
   });
 }
 

@@ -191,6 +191,7 @@ TEST_CASE("wrong claims") {
       {"/claims/0/left/metric", "\"expert_load_std_percent\"", "claims[0].left.metric",
        "belongs to the group 'load'"},
       {"/claims/0/left/value", "1", "claims[0].left.arm", "given beside 'value'"},
+      {"/claims/0/left/against", "\"lerned\"", "claims[0].left.against", "unknown arm"},
       {"/claims/0/left/factor", "0", "claims[0].left.factor", "got 0, needs a finite number above 0"},
       {"/claims/0/left/step", "1500", "claims[0].left.step", "needs a recorded step: a multiple of 1000"},
       {"/claims/0/left/step", "30000", "claims[0].left.step", "at most 20000"},
