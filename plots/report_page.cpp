@@ -134,6 +134,11 @@ const char* const kReportScript = R"js(
         } else if (!s.reference) {
           for (const p of band) svg("path", { d: `M${x.place(p.x)} ${y.place(p.low)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, canvas);
         }
+        const seeds = Math.max(0, ...points.map((p) => p.seeds.length));
+        for (let k = 0; k < seeds && seeds < 10 && !s.reference; ++k) {
+          const line = points.filter((p) => usable(p.seeds[k] ?? null, data.yLog));
+          if (line.length > 1) svg("path", { d: "M" + line.map((p) => `${x.place(p.x)} ${y.place(p.seeds[k])}`).join("L"), fill: "none", stroke: colour, "stroke-width": .6, opacity: .6 }, canvas);
+        }
         if (points.length > 1) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, canvas);
         for (const p of points) {
           if (!s.reference) svg("circle", { cx: x.place(p.x), cy: y.place(p.mean), r: 3, fill: colour }, canvas);
