@@ -66,6 +66,7 @@ ClaimSide read_side(const Json& side, const ResultTable& table, const std::strin
   if (std::find(table.arms.begin(), table.arms.end(), read.arm) == table.arms.end())
     throw UserError(join_path(path, "arm"), unknown_name("arm", read.arm, table.arms));
   read.metric = side.at("metric").get<std::string>();
+  read.relative_to = side.value("relative_to", "");
   if (side.contains("where")) read.where = coordinates(side.at("where"), table, join_path(path, "where"));
   read.step = side.value("step", Json());
   return read;
@@ -127,6 +128,7 @@ std::string ClaimSide::text() const {
   if (value) return fmt::format("{:g}", factor * *value);
   std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
   text += fmt::format("{} {}", arm, metric);
+  if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
   const std::string place = point_text(where);
   if (!place.empty()) text += fmt::format(" at {}", place);
   if (step.is_number()) text += fmt::format(" at step {}", step.dump());

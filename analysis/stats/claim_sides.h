@@ -11,11 +11,12 @@
 
 namespace moelab {
 
-/// One side: a constant, or a metric of an arm.
+/// One side: a constant, or a metric of an arm, which may be divided by that of another.
 struct ClaimSide {
   std::optional<double> value;
   std::string arm;
   std::string metric;
+  std::string relative_to;  ///< arm by whose metric, at the same point, step and seed, it is divided
   double factor = 1;
   SweepPoint where;  ///< coordinates that replace the claim's sweep point
   Json step;         ///< null or "end": the last step; "start": the first; or a recorded step

@@ -37,12 +37,11 @@ const MetricValues* metrics_at(const ResultRow& row, const Json& step) {
   return nullptr;
 }
 
-/// The side's value at one seed; none with the reason in `problem`.
-std::optional<double> side_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
-                                 int seed, std::string& problem) {
-  if (side.value) return side.value;
-  const std::string who = fmt::format("{} seed {}", side.arm, seed);
-  const ResultRow* row = find_row(table, side.arm, point, seed);
+/// The side's metric in an arm at one seed; none with the reason in `problem`.
+std::optional<double> metric_value(const ClaimSide& side, const std::string& arm, const ResultTable& table,
+                                   const SweepPoint& point, int seed, std::string& problem) {
+  const std::string who = fmt::format("{} seed {}", arm, seed);
+  const ResultRow* row = find_row(table, arm, point, seed);
   if (!row || row->state != "done") {
     problem = fmt::format("{} is {}", who, row ? row->state : "missing");
     return std::nullopt;
@@ -54,6 +53,21 @@ std::optional<double> side_value(const ClaimSide& side, const ResultTable& table
     return std::nullopt;
   }
   return place->second;
+}
+
+/// The side's value at one seed; none with the reason in `problem`.
+std::optional<double> side_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
+                                 int seed, std::string& problem) {
+  if (side.value) return side.value;
+  std::optional<double> value = metric_value(side, side.arm, table, point, seed, problem);
+  if (!value || side.relative_to.empty()) return value;
+  const std::optional<double> base = metric_value(side, side.relative_to, table, point, seed, problem);
+  if (!base) return base;
+  if (*base == 0) {
+    problem = fmt::format("{} seed {} has {} 0", side.relative_to, seed, side.metric);
+    return std::nullopt;
+  }
+  return *value / *base;
 }
 
 Pairs collect_pairs(const Claim& claim, const ResultTable& table, const SweepPoint& left_point,

@@ -102,7 +102,8 @@ class References {
   void check_layer(const std::string& arm, const std::string& metric, const std::string& path) const {
     const std::string_view number = layer_number(metric);
     const std::string group = group_of_metric(metric);
-    const bool is_of_layers = group != "task" && group != "gradient" && group != "convergence";
+    const bool is_of_layers =
+        group != "task" && group != "gradient" && group != "convergence" && group != "layer_loads";
     for (const Json* config : configs_.at(arm)) {
       const int layers = config->at("model").at("layers");
       if (number.empty() && (layers == 1 || !is_of_layers)) continue;
@@ -121,9 +122,18 @@ class References {
   std::map<std::string, std::set<std::string>> groups_;
 };
 
+/// The arm of a side or a trend, the one it is relative to, and the metric, which both must have.
+void check_measured(const References& references, const Json& side, const std::string& path) {
+  references.check_arm(side.at("arm"), join_path(path, "arm"));
+  references.check_metric(side.at("arm"), side.at("metric"), join_path(path, "metric"));
+  if (!side.contains("relative_to")) return;
+  references.check_arm(side.at("relative_to"), join_path(path, "relative_to"));
+  references.check_metric(side.at("relative_to"), side.at("metric"), join_path(path, "metric"));
+}
+
 void check_side(const References& references, const Json& side, const std::string& path) {
   if (side.contains("value")) {
-    for (const char* key : {"arm", "metric", "where", "step"}) {
+    for (const char* key : {"arm", "metric", "relative_to", "where", "step"}) {
       if (side.contains(key))
         throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
     }
@@ -133,14 +143,15 @@ void check_side(const References& references, const Json& side, const std::strin
     if (!side.contains(key))
       throw UserError(join_path(path, key), "missing; a side needs arm and metric, or value");
   }
-  references.check_arm(side.at("arm"), join_path(path, "arm"));
-  references.check_metric(side.at("arm"), side.at("metric"), join_path(path, "metric"));
-  if (side.contains("step")) references.check_step(side.at("arm"), side.at("step"), join_path(path, "step"));
+  check_measured(references, side, path);
+  if (!side.contains("step")) return;
+  for (const char* arm : {"arm", "relative_to"}) {
+    if (side.contains(arm)) references.check_step(side.at(arm), side.at("step"), join_path(path, "step"));
+  }
 }
 
 void check_trend(const References& references, const Json& claim, const std::string& path) {
-  references.check_arm(claim.at("arm"), join_path(path, "arm"));
-  references.check_metric(claim.at("arm"), claim.at("metric"), join_path(path, "metric"));
+  check_measured(references, claim, path);
   const std::string along = claim.at("along");
   references.check_swept(along, "step", join_path(path, "along"));
   if (along == "step") return;

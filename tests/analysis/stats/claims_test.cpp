@@ -131,6 +131,37 @@ TEST_CASE("trends compare the last swept value with the first") {
             .verdict == Verdict::reproduced);
 }
 
+TEST_CASE("a side relative to another arm is the ratio of the two, seed by seed") {
+  // a is half of b at n = 100 and a quarter at 200, whatever the seed.
+  const ResultTable table = make_table(4, [](const std::string& arm, int n, int seed) {
+    return (1 + seed) * (arm == "b" ? 1.0 : n == 100 ? 0.5 : 0.25);
+  });
+  const ClaimResult trend = judged(
+      R"({"arm": "a", "metric": "loss", "relative_to": "b", "op": "decreases", "along": "data.n"})", table);
+  CHECK(trend.verdict == Verdict::reproduced);
+  REQUIRE(trend.points.size() == 1);
+  CHECK(std::abs(trend.points[0].difference->mean + std::log(2.0)) < kRounding);
+  CHECK(trend.text == "a loss relative to b decreases along data.n");
+  const ClaimResult share = judged(
+      R"({"left": {"arm": "a", "metric": "share", "relative_to": "b"}, "op": "<", "right": {"value": 0.6}})",
+      table);
+  CHECK(share.verdict == Verdict::reproduced);
+  CHECK(std::abs(share.points[1].difference->mean - (0.25 - 0.6)) < kRounding);
+
+  ResultTable broken = table;
+  broken.rows.back().state = "failed";  // of b
+  CHECK(judged(R"({"arm": "a", "metric": "loss", "relative_to": "b", "op": "decreases", "along": "data.n"})",
+               broken)
+            .points[0]
+            .note == "b seed 3 is failed");
+  const ResultTable none = make_table(3, [](const std::string& arm, int, int) { return arm == "a"; });
+  CHECK(judged(R"({"left": {"arm": "a", "metric": "share", "relative_to": "b"}, "op": "<",
+                   "right": {"value": 1}})",
+               none)
+            .points[0]
+            .note == "b seed 2 has share 0");
+}
+
 TEST_CASE("a difference within noise is inconclusive, whichever way it is claimed") {
   const double shifts[] = {-0.5, 0.45, -0.4, 0.3, -0.2};  // mean −0.07
   const ResultTable table = make_table(
