@@ -9,7 +9,7 @@
 namespace moelab {
 namespace {
 
-void require_shapes(const RoutedBatch& batch) {
+void require_shapes(const MixtureSamples& batch) {
   const Eigen::Index rows = batch.features.rows(), experts = batch.probabilities.cols();
   if (rows == 0) throw UserError("features", "empty; a mean over samples needs at least one");
   const auto require = [](const char* name, const Matrix& array, Eigen::Index n, Eigen::Index columns) {
@@ -28,7 +28,7 @@ struct SampleOutputs {
   Vector residual;
 };
 
-SampleOutputs sample_outputs(const RoutedBatch& batch, Eigen::Index i) {
+SampleOutputs sample_outputs(const MixtureSamples& batch, Eigen::Index i) {
   const Eigen::Map<const Matrix> outputs(batch.outputs.row(i).data(), batch.probabilities.cols(),
                                          batch.targets.cols());
   const Vector mixed = outputs.transpose() * batch.probabilities.row(i).transpose();
@@ -67,7 +67,7 @@ int rows_per_expert(const Matrix& hessian, int experts) {
 
 }  // namespace
 
-Matrix router_hessian(const RoutedBatch& batch, RouterCurvature curvature) {
+Matrix router_hessian(const MixtureSamples& batch, RouterCurvature curvature) {
   require_shapes(batch);
   const Eigen::Index dim = batch.features.cols(), experts = batch.probabilities.cols();
   Matrix hessian = Matrix::Zero(experts * dim, experts * dim);
@@ -103,7 +103,7 @@ Matrix without_common_shift(const Matrix& hessian, int experts) {
   return wide.transpose() * hessian * wide;
 }
 
-Matrix router_gradient(const RoutedBatch& batch) {
+Matrix router_gradient(const MixtureSamples& batch) {
   require_shapes(batch);
   Matrix gradient = Matrix::Zero(batch.probabilities.cols(), batch.features.cols());
   for (Eigen::Index i = 0; i < batch.features.rows(); ++i) {

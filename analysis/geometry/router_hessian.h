@@ -12,7 +12,7 @@ namespace moelab {
 /// clustering, whose M carries no gradient. A gate over selected experts fits too, the selection held fixed:
 /// renormalised gates enter as r, zero for the others; gates that keep the raw r enter with outputs zero for
 /// the others.
-struct RoutedBatch {
+struct MixtureSamples {
   Matrix features;       ///< z (n, d)
   Matrix probabilities;  ///< r (n, E)
   Matrix outputs;        ///< o (n, E·o), expert after expert
@@ -31,7 +31,7 @@ enum class RouterCurvature { exact, gauss_newton };
 /// sample and may be negative. Softmax ignores a shift of all scores, so that Σ_k B_ek = 0 and the Hessian
 /// has d zero eigenvalues at least: take one expert's block, as the paper does, or without_common_shift.
 /// Throws UserError where shapes differ.
-Matrix router_hessian(const RoutedBatch& batch, RouterCurvature curvature);
+Matrix router_hessian(const MixtureSamples& batch, RouterCurvature curvature);
 
 /// The block of row e alone, (d, d): ∂²L/∂w_e².
 Matrix expert_block(const Matrix& hessian, int experts, int expert);
@@ -41,6 +41,6 @@ Matrix expert_block(const Matrix& hessian, int experts, int expert);
 Matrix without_common_shift(const Matrix& hessian, int experts);
 
 /// ∂L/∂W (E, d), from the same batch.
-Matrix router_gradient(const RoutedBatch& batch);
+Matrix router_gradient(const MixtureSamples& batch);
 
 }  // namespace moelab

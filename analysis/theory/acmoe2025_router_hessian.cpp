@@ -14,7 +14,7 @@ constexpr int kDim = 5, kExperts = 4, kOutputs = 3, kSamples = 200;
 constexpr int kMixtures = 20;
 
 struct Mixture {
-  RoutedBatch batch;
+  MixtureSamples batch;
   Matrix router;  ///< W (E, d)
 };
 
@@ -59,20 +59,20 @@ Matrix hessian_by_differences(const Mixture& mixture) {
   return hessian;
 }
 
-Matrix row_block(const RoutedBatch& batch, RouterCurvature curvature) {
+Matrix row_block(const MixtureSamples& batch, RouterCurvature curvature) {
   return expert_block(router_hessian(batch, curvature), static_cast<int>(batch.probabilities.cols()), 0);
 }
 
 }  // namespace
 
-Matrix constant_curvature(const RoutedBatch& batch) {
+Matrix constant_curvature(const MixtureSamples& batch) {
   const Matrix second_moment =
       batch.features.transpose() * batch.features / static_cast<double>(batch.features.rows());
   const double product = exact_curvature(batch).cwiseProduct(second_moment).sum();
   return product / second_moment.squaredNorm() * second_moment;
 }
 
-Matrix exact_curvature(const RoutedBatch& batch) {
+Matrix exact_curvature(const MixtureSamples& batch) {
   return row_block(batch, RouterCurvature::exact);
 }
 
@@ -92,7 +92,7 @@ CheckFinding check_router_hessian(const CheckEffort& effort, const RowHessian& h
     }
   }
   Engine engine = check_stream(effort, "acmoe2025.proposition2.hessian", 0);
-  const RoutedBatch first = draw_mixture(engine, false).batch;
+  const MixtureSamples first = draw_mixture(engine, false).batch;
   CheckFinding finding;
   finding.measured = largest;
   finding.error_bound = 1e-6;

@@ -13,12 +13,12 @@
 namespace moelab {
 
 /// ∂²L/∂w_0² (d, d) of the first row.
-using RowHessian = std::function<Matrix(const RoutedBatch& batch)>;
+using RowHessian = std::function<Matrix(const MixtureSamples& batch)>;
 
 /// The multiple of E[zzᵀ], z = Mh, that is nearest to the exact Hessian: the best that a constant B_0 can do.
-Matrix constant_curvature(const RoutedBatch& batch);
+Matrix constant_curvature(const MixtureSamples& batch);
 /// By the formula of analysis/geometry/router_hessian.h.
-Matrix exact_curvature(const RoutedBatch& batch);
+Matrix exact_curvature(const MixtureSamples& batch);
 
 /// The largest relative difference in the Frobenius norm from central differences of the gradient in the
 /// first row, over random mixtures of four linear experts, plain and adaptive features.

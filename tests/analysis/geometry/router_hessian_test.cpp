@@ -12,7 +12,7 @@
 namespace moelab {
 namespace {
 
-RoutedBatch reference_batch() {
+MixtureSamples reference_batch() {
   return {view(reference::features, reference::rows, reference::dim),
           view(reference::probabilities, reference::rows, reference::experts),
           view(reference::outputs, reference::rows, reference::experts * reference::outputs_dim),
@@ -20,14 +20,14 @@ RoutedBatch reference_batch() {
 }
 
 /// One sample z = (1, 2), r = (1/4, 3/4), outputs 4 and 0, so that f = 1; target y.
-RoutedBatch one_sample(double target) {
+MixtureSamples one_sample(double target) {
   return {Matrix{{1.0, 2.0}}, Matrix{{0.25, 0.75}}, Matrix{{4.0, 0.0}}, Matrix{{target}}};
 }
 
 }  // namespace
 
 TEST_CASE("the router's Hessian agrees with PyTorch, exact and Gauss-Newton") {
-  const RoutedBatch batch = reference_batch();
+  const MixtureSamples batch = reference_batch();
   constexpr int size = reference::experts * reference::dim;
   const Matrix exact = router_hessian(batch, RouterCurvature::exact);
   const Matrix gauss_newton = router_hessian(batch, RouterCurvature::gauss_newton);
@@ -53,7 +53,7 @@ TEST_CASE("the Hessian by hand for one sample and two experts") {
   const Matrix square{{1.0, 2.0}, {2.0, 4.0}};
   for (const double target : {1.0, 3.0, -5.0}) {
     CAPTURE(target);
-    const RoutedBatch batch = one_sample(target);
+    const MixtureSamples batch = one_sample(target);
     const Matrix exact = router_hessian(batch, RouterCurvature::exact);
     const Matrix gauss_newton = router_hessian(batch, RouterCurvature::gauss_newton);
     CHECK(difference(expert_block(gauss_newton, 2, 0), 9.0 / 8 * square) < kLastBits);
@@ -79,7 +79,7 @@ TEST_CASE("the gradient by hand, and a gate that keeps the probabilities of the 
 }
 
 TEST_CASE("shapes that do not fit are named") {
-  RoutedBatch batch = one_sample(0);
+  MixtureSamples batch = one_sample(0);
   batch.targets = Matrix::Zero(1, 2);
   CHECK_THROWS_AS(router_hessian(batch, RouterCurvature::exact), UserError);
   batch = one_sample(0);

@@ -114,7 +114,7 @@ TEST_CASE("proposition 2: diagonal, near the axes and Wishart, each measure agai
 TEST_CASE("proposition 2: the Hessian is no multiple of the second moment, nor its Gauss-Newton part") {
   CHECK(verdict_of(check_router_hessian(kEffort, exact_curvature)) == CheckVerdict::holds);
   CHECK(verdict_of(check_router_hessian(kEffort, constant_curvature)) == CheckVerdict::fails);
-  const auto gauss_newton = [](const RoutedBatch& batch) {
+  const auto gauss_newton = [](const MixtureSamples& batch) {
     const int experts = static_cast<int>(batch.probabilities.cols());
     return expert_block(router_hessian(batch, RouterCurvature::gauss_newton), experts, 0);
   };
