@@ -49,10 +49,13 @@ Json figure_json(const Figure& figure) {
   for (const FigureSeries& line : figure.series) {
     Json points = Json::array();
     for (const FigurePoint& point : line.points) {
+      Json seeds = Json::array();
+      for (const std::optional<double>& seed : point.seeds) seeds.push_back(number(seed));
       points.push_back({{"x", point.x},
                         {"mean", number(point.mean)},
                         {"low", number(point.low)},
-                        {"high", number(point.high)}});
+                        {"high", number(point.high)},
+                        {"seeds", std::move(seeds)}});
     }
     series.push_back({{"name", line.name}, {"reference", line.reference}, {"points", std::move(points)}});
   }

@@ -16,7 +16,7 @@ a { color: var(--accent); } .soft { color: var(--soft); }
 nav ol { padding-left: 1.2rem; columns: 20rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 .claim { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .6rem .8rem; margin: .6rem 0; }
 .claim p { margin: .2rem 0; }
 .verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }
@@ -133,6 +133,11 @@ const char* const kReportScript = R"js(
           svg("path", { d: `M${up.concat(down).join("L")}Z`, fill: colour, opacity: .15 }, canvas);
         } else if (!s.reference) {
           for (const p of band) svg("path", { d: `M${x.place(p.x)} ${y.place(p.low)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, canvas);
+        }
+        const seeds = Math.max(0, ...points.map((p) => p.seeds.length));
+        for (let k = 0; k < seeds && seeds < 10 && !s.reference; ++k) {
+          const line = points.filter((p) => usable(p.seeds[k] ?? null, data.yLog));
+          if (line.length > 1) svg("path", { d: "M" + line.map((p) => `${x.place(p.x)} ${y.place(p.seeds[k])}`).join("L"), fill: "none", stroke: colour, "stroke-width": .6, opacity: .6 }, canvas);
         }
         if (points.length > 1) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, canvas);
         for (const p of points) {

@@ -66,10 +66,8 @@ ClaimSide read_side(const Json& side, const ResultTable& table, const std::strin
   if (std::find(table.arms.begin(), table.arms.end(), read.arm) == table.arms.end())
     throw UserError(join_path(path, "arm"), unknown_name("arm", read.arm, table.arms));
   read.metric = side.at("metric").get<std::string>();
-  read.against = side.value("against", "");
-  if (!read.against.empty() &&
-      std::find(table.arms.begin(), table.arms.end(), read.against) == table.arms.end())
-    throw UserError(join_path(path, "against"), unknown_name("arm", read.against, table.arms));
+  read.relative_to = side.value("relative_to", "");
+  read.distance_from = side.value("distance_from", "");
   if (side.contains("where")) read.where = coordinates(side.at("where"), table, join_path(path, "where"));
   read.step = side.value("step", Json());
   return read;
@@ -131,7 +129,8 @@ std::string ClaimSide::text() const {
   if (value) return fmt::format("{:g}", factor * *value);
   std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
   text += fmt::format("{} {}", arm, metric);
-  if (!against.empty()) text += fmt::format(" (RMSE from {} over training)", against);
+  if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
+  if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
   const std::string place = point_text(where);
   if (!place.empty()) text += fmt::format(" at {}", place);
   if (step.is_number()) text += fmt::format(" at step {}", step.dump());

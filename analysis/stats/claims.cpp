@@ -47,28 +47,46 @@ const ResultRow* find_done(const ResultTable& table, const std::string& arm, con
   return nullptr;
 }
 
+/// The side's metric in an arm at one seed; none with the reason in `problem`.
+std::optional<double> metric_value(const ClaimSide& side, const std::string& arm, const ResultTable& table,
+                                   const SweepPoint& point, int seed, std::string& problem) {
+  const ResultRow* const row = find_done(table, arm, point, seed, problem);
+  if (!row) return std::nullopt;
+  const MetricValues* metrics = metrics_at(*row, side.step);
+  const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
+  if (!metrics || place == metrics->end() || !std::isfinite(place->second)) {
+    problem = fmt::format("{} seed {} has no {}{}", arm, seed, side.metric, metrics ? "" : " at that step");
+    return std::nullopt;
+  }
+  return place->second;
+}
+
+/// The distance of the curves of two arms at one seed; none with the reason in `problem`.
+std::optional<double> distance_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
+                                     int seed, std::string& problem) {
+  const ResultRow* const row = find_done(table, side.arm, point, seed, problem);
+  const ResultRow* const other = find_done(table, side.distance_from, point, seed, problem);
+  if (!row || !other) return std::nullopt;
+  const std::optional<double> distance = curve_rmse(row->trace, other->trace, side.metric);
+  if (distance && std::isfinite(*distance)) return distance;
+  problem = fmt::format("{} and {} have no common curve of {}", side.arm, side.distance_from, side.metric);
+  return std::nullopt;
+}
+
 /// The side's value at one seed; none with the reason in `problem`.
 std::optional<double> side_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
                                  int seed, std::string& problem) {
   if (side.value) return side.value;
-  const ResultRow* const row = find_done(table, side.arm, point, seed, problem);
-  if (!row) return std::nullopt;
-  const std::string who = fmt::format("{} seed {}", side.arm, seed);
-  if (!side.against.empty()) {
-    const ResultRow* const other = find_done(table, side.against, point, seed, problem);
-    if (!other) return std::nullopt;
-    const std::optional<double> distance = curve_rmse(row->trace, other->trace, side.metric);
-    if (distance && std::isfinite(*distance)) return distance;
-    problem = fmt::format("{} and {} have no common curve of {}", who, side.against, side.metric);
+  if (!side.distance_from.empty()) return distance_value(side, table, point, seed, problem);
+  std::optional<double> value = metric_value(side, side.arm, table, point, seed, problem);
+  if (!value || side.relative_to.empty()) return value;
+  const std::optional<double> base = metric_value(side, side.relative_to, table, point, seed, problem);
+  if (!base) return base;
+  if (*base == 0) {
+    problem = fmt::format("{} seed {} has {} 0", side.relative_to, seed, side.metric);
     return std::nullopt;
   }
-  const MetricValues* metrics = metrics_at(*row, side.step);
-  const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
-  if (!metrics || place == metrics->end() || !std::isfinite(place->second)) {
-    problem = fmt::format("{} has no {}{}", who, side.metric, metrics ? "" : " at that step");
-    return std::nullopt;
-  }
-  return place->second;
+  return *value / *base;
 }
 
 Pairs collect_pairs(const Claim& claim, const ResultTable& table, const SweepPoint& left_point,
@@ -165,7 +183,7 @@ ClaimResult evaluate_claim(const Json& json, const ResultTable& table,
   for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, table, left, right));
   // The distance of equal curves is 0, whatever the metric.
   const auto declared_positive = [&](const ClaimSide& side) {
-    return side.value || (side.against.empty() && is_positive(side.metric));
+    return side.value || (side.distance_from.empty() && is_positive(side.metric));
   };
   const bool declared = declared_positive(claim.left) && declared_positive(claim.right);
   const bool logarithmic = declared && all_positive(claim, pairs);

@@ -172,6 +172,14 @@ void add_store_verbs(Program& program) {
   compare->add_option("--metric", arguments.metric, "what is compared (default: the first figure's)");
   add_json(compare, arguments);
 
+  CLI::App* report =
+      add_verb(program, "report", "Write runs as one HTML file: figures, claims, provenance",
+               "report runs/fig2a runs/fig2b --out fig2.html", [&] { return run_report_command(arguments); });
+  report->add_option("DIR", arguments.directories, "run directories")->required();
+  report->add_option("--out", arguments.out, "file to write (default: report.html in the first directory)");
+  report->add_option("--checks", arguments.checks, "theorem checks to include: what `check --json` answered");
+  add_json(report, arguments);
+
   CLI::App* reproduce =
       add_verb(program, "reproduce", "Run a recorded cell again; status 1 when a bit differs",
                "reproduce runs/fig2a-quick 0123abcd", [&] { return run_reproduce_command(arguments); });

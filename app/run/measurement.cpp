@@ -1,6 +1,7 @@
 #include "app/run/measurement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -127,6 +128,26 @@ Matrix Measurement<Real>::test_probabilities(Model<Real>& model, int layer,
 }
 
 template <class Real>
+std::vector<std::int64_t> Measurement<Real>::test_loads(Model<Real>& model, int layer) {
+  // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted then.
+  const Gating& gating = model.eval_gating().kind == Gating::Kind::soft ? kTop1 : model.eval_gating();
+  return model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating, layer);
+}
+
+template <class Real>
+void Measurement<Real>::measure_layer_loads(Model<Real>& model, MetricValues& values) {
+  Vector deviations(model.layers());
+  for (int layer = 0; layer < model.layers(); ++layer) {
+    const std::optional<double> of_layer = expert_load_std_percent(test_loads(model, layer));
+    if (!of_layer) return;
+    deviations[layer] = *of_layer;
+  }
+  const double mean = deviations.mean();
+  values["expert_load_std_percent_mean"] = mean;
+  values["expert_load_std_percent_spread"] = std::sqrt((deviations.array() - mean).square().mean());
+}
+
+template <class Real>
 void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
   if (train_.y.size() > 0) {
     std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
@@ -220,11 +241,7 @@ MetricValues Measurement<Real>::measure_layer(Model<Real>& model, int layer) {
     }
   }
   if (groups_.contains("load")) {
-    // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted
-    // then.
-    const Gating& gating = model.eval_gating().kind == Gating::Kind::soft ? kTop1 : model.eval_gating();
-    const std::vector<std::int64_t> loads =
-        model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating, layer);
+    const std::vector<std::int64_t> loads = test_loads(model, layer);
     set(values, "expert_load_max_violation", expert_load_max_violation(loads));
     set(values, "expert_load_std_percent", expert_load_std_percent(loads));
   }
@@ -284,6 +301,7 @@ MetricValues Measurement<Real>::measure(Model<Real>& model) {
   MetricValues values;
   if (groups_.contains("task")) measure_task(model, values);
   if (!model.has_router()) return values;
+  if (groups_.contains("layer_loads")) measure_layer_loads(model, values);
   for (int layer = 0; layer < model.layers(); ++layer) {
     for (const auto& [name, value] : measure_layer(model, layer)) {
       values[name + layer_ending(model, layer)] = value;

@@ -57,6 +57,9 @@ class Measurement {
   void measure_sparsity(Model<Real>& model, int layer, MetricValues& values);
   void measure_router_norms(const Model<Real>& model, int layer, MetricValues& values);
   void measure_overlap(const Matrix& probabilities, MetricValues& values);
+  /// Rows of the test set that each expert of a layer computes.
+  std::vector<std::int64_t> test_loads(Model<Real>& model, int layer);
+  void measure_layer_loads(Model<Real>& model, MetricValues& values);
   void measure_auxiliary_losses(Model<Real>& model, int layer, MetricValues& values);
   void measure_expert_outputs(Model<Real>& model, int layer, MetricValues& values);
   Matrix test_probabilities(Model<Real>& model, int layer, std::span<const int> permutation = {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/run/metric_groups.h"
 #include "sim/base/error.h"
 #include "sim/data/file_data.h"
 #include "sim/data/problem.h"
@@ -99,6 +100,20 @@ void check_image(const Json& config) {
   }
 }
 
+/// The target of "convergence" is one of a metric of task.
+void check_convergence(const Json& metrics) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].at("kind") != "convergence") continue;
+    std::vector<std::string> names;
+    for (const std::string& name : metric_names()) {
+      if (group_of_metric(name) == "task") names.push_back(name);
+    }
+    const std::string metric = metrics[i].at("metric");
+    if (std::find(names.begin(), names.end(), metric) != names.end()) continue;
+    throw UserError(join_path(join_path("metrics", i), "metric"), unknown_name("metric", metric, names));
+  }
+}
+
 /// Elements of a list name different things.
 void check_distinct_names(const Json& config, const std::string& list) {
   std::set<Json> seen;
@@ -133,6 +148,7 @@ void check_config(const Json& config) {
   check_length_of_run(config.at("train"));
   check_image(config);
   check_data(config.at("data"));
+  check_convergence(config.at("metrics"));
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }

@@ -20,18 +20,22 @@ Shape overrides_shape() {
   return Shape::map(Shape::any());
 }
 
+Field relative_to_field() {
+  return {"relative_to", Shape::text(), "an arm: the metric is divided by that of this arm", kOptional};
+}
+
 Shape side_shape() {
   return Shape::object({
       {"arm", Shape::text(), "name of an arm (give arm and metric, or value)", kOptional},
       {"metric", Shape::text(), "name of a metric", kOptional},
+      relative_to_field(),
       {"value", Shape::real(), "a number instead of an arm's metric", kOptional},
       {"factor", Shape::positive_real(), "multiplies the side", 1},
       {"where", overrides_shape(), "sweep coordinates of this side: {path: value}", kOptional},
       {"step", Shape::either({Shape::count(0), Shape::choice({"start", "end"})}),
        "a recorded step (default: the last)", kOptional},
-      {"against", Shape::text(),
-       "another arm: the side is the root mean square difference of the metric's curves over training",
-       kOptional},
+      {"distance_from", Shape::text(),
+       "an arm: the side is the root mean square difference of the metric's curves over training", kOptional},
   });
 }
 
@@ -62,6 +66,7 @@ Kind trend(const std::string& op, const std::string& help) {
       op, help,
       claim_fields({{"arm", Shape::text(), "name of an arm"},
                     {"metric", Shape::text(), "name of a metric"},
+                    relative_to_field(),
                     {"along", Shape::text(), "a swept path, or step: its last value against its first"}})};
 }
 
