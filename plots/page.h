@@ -3,6 +3,7 @@
 /// What all figures' scripts have in common: the page, its fonts, title and caption, the terminals, the
 /// files.
 
+#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,6 +16,11 @@ constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
 /// Mean width of a letter of the sans-serif font, as a share of its size.
 constexpr double kLetterWidth = 0.56;
+
+/// Okabe and Ito's palette, told apart by every common kind of colour vision; its yellow is too faint on
+/// white.
+constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "CC79A7",
+                                                 "E69F00", "56B4E9", "000000"};
 
 /// A single-quoted gnuplot string; terminals run without markup, so only the quote itself is special.
 std::string quoted(const std::string& text);

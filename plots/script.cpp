@@ -21,10 +21,6 @@ constexpr double kXLabelDepth = 18, kAxisRoom = 26, kLegendGap = 5;
 constexpr std::size_t kSeedLinesBelow = 10;
 constexpr std::size_t kMarkersPerSeries = 12;
 
-/// Okabe and Ito's palette, told apart by every common kind of colour vision; its yellow is too faint on
-/// white.
-constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "CC79A7",
-                                                 "E69F00", "56B4E9", "000000"};
 /// gnuplot's circle, square, triangles, diamond, pentagon, filled then open.
 constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
 constexpr std::array<const char*, 6> kDashes = {"1", "(12,4)", "(4,3)", "(12,3,3,3)", "(20,4)", "(2,2)"};

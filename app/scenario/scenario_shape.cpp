@@ -83,11 +83,13 @@ Shape figure_shape() {
   const Shape scale = Shape::choice({"linear", "log"});
   return Shape::object({
       {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
-      {"kind", Shape::choice({"lines", "heat_map"}), "lines over x, or a grid over x and y for each arm",
+      {"kind", Shape::choice({"lines", "heat_map", "embedding"}),
+       "lines over x, a grid over x and y for each arm, or the test rows in the plane of their first two "
+       "principal components, coloured by top-1 expert (needs \"save\": [\"routing\"])",
        "lines"},
-      {"x", Shape::text(), "a swept path, or step (lines)"},
+      {"x", Shape::text(), "lines, heat map: a swept path, or step (lines)", kOptional},
       {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
-       "lines: a metric or several; heat map: a swept path"},
+       "lines: a metric or several; heat map: a swept path", kOptional},
       {"value", Shape::text(), "heat map: the metric that colours a cell, mean over seeds", kOptional},
       {"at_least", Shape::real(), "heat map: colour the share of seeds whose value is at least this, instead",
        kOptional},

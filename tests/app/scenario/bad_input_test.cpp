@@ -62,6 +62,12 @@ TEST_CASE("wrong fields") {
       {"/train/points", "64", "train.points", "given, but train.gradient is \"sample\""},
       {"/model/router/init", "\"samples\"", "model.router.init",
        "unknown init 'samples'; allowed: normal, train_samples"},
+      {"/figures/0/kind", "\"embedding\"", "figures[0].x", "given, but kind is 'embedding'"},
+      {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["dense_small"]})", "figures[0].arms[0]",
+       "which is dense"},
+      {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned"], "where": {"data.n": 1}})",
+       "figures[0].where.data.n", "unknown swept path"},
+      {"/figures/0", R"({"id": "e"})", "figures[0].x", "missing"},
       {"/figures/0/kind", "\"heat_map\"", "figures[0].value", "missing; a heat map needs a metric"},
       {"/figures/0/value", "\"test_nmse_top1\"", "figures[0].value", "given, but kind is not 'heat_map'"},
       {"/data/weights", "[1, 2]", "data.weights", "got 2 weights, needs one for each of data.clusters = 64"},
@@ -175,6 +181,12 @@ TEST_CASE("wrong sweeps") {
   Json top2 = example_with("/model/gating/eval", R"({"kind": "topk", "k": 2})");
   top2["sweep"] = Json::parse(R"({"model.experts": [64, 1]})");
   check_refused(top2, "", {}, "sweep.model.experts[1]", "makes model.gating.eval.k wrong: got 2");
+}
+
+TEST_CASE("an embedding needs saved routing") {
+  Json unsaved = example_with("/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned"]})");
+  unsaved["save"] = {"weights"};
+  check_refused(unsaved, "", {}, "figures[0].arms[0]", "needs \"save\": [\"routing\"]");
 }
 
 TEST_CASE("wrong claims") {
