@@ -10,7 +10,8 @@
 namespace moelab {
 namespace {
 
-/// The fit of noiseless data ends at ‖∇L‖ ≤ 1e-8 at least; the least curvatures of these problems are near 1e-2.
+/// The fit of noiseless data ends at ‖∇L‖ ≤ 1e-8 at least; the least curvatures of these problems are near
+/// 1e-2.
 constexpr double kRecovered = 1e-5;
 
 /// A problem of two components in R², and the model that fits `experts` to it.
