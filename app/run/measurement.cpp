@@ -92,6 +92,7 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
     neighbours_ = group.at("neighbours");
     query_rows_ = group.at("rows");
   }
+  if (groups_.contains("voronoi")) mixture_.emplace(config, problem);
   for (const Json& name : config.at("save")) saved_.insert(name);
   if (groups_.contains("task")) {
     const std::optional<Matrix> best = problem.bayes_prediction(test.x);
@@ -225,6 +226,7 @@ MetricValues Measurement<Real>::measure(Model<Real>& model) {
   MetricValues values;
   if (groups_.contains("task")) measure_task(model, values);
   measure_routing(model, values);
+  if (mixture_) mixture_->add(model, values);
   return values;
 }
 

@@ -9,6 +9,7 @@
 
 #include "analysis/stats/result_table.h"
 #include "app/run/cell.h"
+#include "app/run/mixture_metrics.h"
 #include "sim/data/problem.h"
 #include "sim/model/model.h"
 
@@ -66,6 +67,7 @@ class Measurement {
   std::int64_t query_rows_ = 0;             ///< rows that overlap and silhouette are taken over
   std::optional<double> bayes_nmse_;
   Matrix signal_basis_;
+  std::optional<MixtureMetrics> mixture_;
   std::vector<Real> train_inputs_;
   std::vector<Real> test_inputs_;
 };
