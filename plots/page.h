@@ -11,6 +11,7 @@ namespace moelab {
 
 // Lengths in points (1/72 inch). One column of a two-column page is 3.3 inches wide.
 constexpr double kWidth = 3.3 * 72;
+constexpr double kTwoColumns = 6.9 * 72;
 constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
 /// Mean width of a letter of the sans-serif font, as a share of its size.
@@ -33,9 +34,9 @@ std::string title_and_caption(const std::vector<std::string>& title, const std::
                               double page_height);
 double caption_height(const std::vector<std::string>& caption);
 
-/// The plot command on the SVG, PDF and PNG terminals, a page of kWidth × `height`; `again` repeats it.
+/// The plot command on the SVG, PDF and PNG terminals, a page of `width` × `height`; `again` repeats it.
 std::string on_terminals(const std::string& id, double height, const std::string& plot,
-                         const std::string& again = "replot");
+                         const std::string& again = "replot", double width = kWidth);
 
 /// Writes <id>.csv and <id>.gp into `directory`, runs gnuplot there, and returns the five paths. Throws
 /// EnvironmentError.

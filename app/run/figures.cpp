@@ -9,6 +9,7 @@
 
 #include "analysis/stats/bands.h"
 #include "app/run/heat_maps.h"
+#include "app/run/rate_results.h"
 #include "plots/labels.h"
 
 namespace moelab {
@@ -213,9 +214,11 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
   for (const Json& description : results.plan.at("figures")) {
     const std::filesystem::path folder = directory / "figures";
     // Runs from before there were heat maps name no kind.
-    for (std::filesystem::path& file : description.value("kind", "lines") == "heat_map"
-                                           ? render(build_heat_map(description, results), folder)
-                                           : render(build_figure(description, results), folder)) {
+    const std::string kind = description.value("kind", "lines");
+    for (std::filesystem::path& file :
+         kind == "heat_map"      ? render(build_heat_map(description, results), folder)
+         : kind == "rate_panels" ? render(build_rate_panels(description, results), folder)
+                                 : render(build_figure(description, results), folder)) {
       files.push_back(std::move(file));
     }
   }
