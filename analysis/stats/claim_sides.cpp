@@ -67,6 +67,7 @@ ClaimSide read_side(const Json& side, const ResultTable& table, const std::strin
     throw UserError(join_path(path, "arm"), unknown_name("arm", read.arm, table.arms));
   read.metric = side.at("metric").get<std::string>();
   read.relative_to = side.value("relative_to", "");
+  read.distance_from = side.value("distance_from", "");
   if (side.contains("where")) read.where = coordinates(side.at("where"), table, join_path(path, "where"));
   read.step = side.value("step", Json());
   return read;
@@ -129,6 +130,7 @@ std::string ClaimSide::text() const {
   std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
   text += fmt::format("{} {}", arm, metric);
   if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
+  if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
   const std::string place = point_text(where);
   if (!place.empty()) text += fmt::format(" at {}", place);
   if (step.is_number()) text += fmt::format(" at step {}", step.dump());

@@ -55,11 +55,12 @@ struct ClaimResult {
 
 /// Judges resolved claims: {id, left, op: < | > | ~, right, at, tolerance, source, reported}, a side being
 /// {value} or {arm, metric, relative_to, factor, where: {path: value}, step}: the metric of `arm`, divided by
-/// that of the arm `relative_to` where given; `step` a recorded step, "start" or "end" (default); `at` "each"
-/// (default), "last" or a list of points ({path: value}, or the bare value when one path is swept); or a
-/// trend {id, arm, metric, relative_to, op: decreases | increases, along}: the last swept value (the end, for
-/// "step") against the first; or a claim on a rate, see rate_claims.h. Throws UserError ("claims[i]…")
-/// for arms, points or operators that do not exist.
+/// that of the arm `relative_to` where given, or {arm, metric, distance_from, factor, where}, its curve_rmse
+/// over training from that of the arm `distance_from`; `step` a recorded step, "start" or "end" (default);
+/// `at` "each" (default), "last" or a list of points ({path: value}, or the bare value when one path is
+/// swept); or a trend {id, arm, metric, relative_to, op: decreases | increases, along}: the last swept value
+/// (the end, for "step") against the first; or a claim on a rate, see rate_claims.h. Throws UserError
+/// ("claims[i]…") for arms, points or operators that do not exist.
 std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive);
 

@@ -283,3 +283,27 @@ TEST_CASE("names that do not exist are refused with their path") {
   CHECK(path_of(R"({"arm": "a", "metric": "loss", "op": "decreases", "along": "data"})") ==
         "claims[0].along");
 }
+
+TEST_CASE("the distance of two arms' curves as a side") {
+  // Losses 3, 6 and 9 of b − a, at the start twice as far apart: √((4 + 1)/2) times that.
+  const ResultTable table = make_table(
+      3, [](const std::string& arm, int, int seed) { return arm == "b" ? 10.0 + 3 * (1 + seed) : 10.0; });
+  const std::string apart = R"({"left": {"arm": "b", "metric": "loss", "distance_from": "a"}, "op": ">",
+                                "right": {"value": 4}, "at": "last"})";
+  const ClaimResult result = judged(apart, table);
+  CHECK(result.points.at(0).left->mean == doctest::Approx(6 * std::sqrt(2.5)).epsilon(kRounding));
+  CHECK_FALSE(result.points.at(0).logarithmic);
+  const std::string same = R"({"left": {"arm": "b", "metric": "loss", "distance_from": "b"}, "op": "<",
+                               "right": {"arm": "b", "metric": "loss", "distance_from": "a"}, "at": "last"})";
+  CHECK(judged(same, table).points.at(0).left->mean == 0);
+  // The share is not recorded at the start.
+  const std::string partial = R"({"left": {"arm": "b", "metric": "share", "distance_from": "a"}, "op": ">",
+                                  "right": {"value": 4}, "at": "last"})";
+  CHECK(judged(partial, table).verdict == Verdict::inconclusive);
+  ResultTable diverged = table;
+  diverged.rows.front().state = "diverged";
+  CHECK(judged(apart, diverged).points.at(0).pairs == 3);  // at the other point
+  const std::string first = R"({"left": {"arm": "b", "metric": "loss", "distance_from": "a"}, "op": ">",
+                                "right": {"value": 4}, "at": [100]})";
+  CHECK(judged(first, diverged).points.at(0).pairs == 2);
+}

@@ -62,6 +62,12 @@ TEST_CASE("wrong fields") {
       {"/train/points", "64", "train.points", "given, but train.gradient is \"sample\""},
       {"/model/router/init", "\"samples\"", "model.router.init",
        "unknown init 'samples'; allowed: normal, train_samples"},
+      {"/figures/0/kind", "\"embedding\"", "figures[0].x", "given, but kind is 'embedding'"},
+      {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["dense_small"]})", "figures[0].arms[0]",
+       "which is dense"},
+      {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned"], "where": {"data.n": 1}})",
+       "figures[0].where.data.n", "unknown swept path"},
+      {"/figures/0", R"({"id": "e"})", "figures[0].x", "missing"},
       {"/figures/0/kind", "\"heat_map\"", "figures[0].value", "missing; a heat map needs a metric"},
       {"/figures/0/value", "\"test_nmse_top1\"", "figures[0].value", "given, but kind is not 'heat_map'"},
       {"/data/weights", "[1, 2]", "data.weights", "got 2 weights, needs one for each of data.clusters = 64"},
@@ -177,6 +183,12 @@ TEST_CASE("wrong sweeps") {
   check_refused(top2, "", {}, "sweep.model.experts[1]", "makes model.gating.eval.k wrong: got 2");
 }
 
+TEST_CASE("an embedding needs saved routing") {
+  Json unsaved = example_with("/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned"]})");
+  unsaved["save"] = {"weights"};
+  check_refused(unsaved, "", {}, "figures[0].arms[0]", "needs \"save\": [\"routing\"]");
+}
+
 TEST_CASE("wrong claims") {
   check_changes({
       {"/claims", "{}", "claims", "got {}, needs a list"},
@@ -197,6 +209,7 @@ TEST_CASE("wrong claims") {
       {"/claims/0/left/metric", "\"expert_load_std_percent\"", "claims[0].left.metric",
        "belongs to the group 'load'"},
       {"/claims/0/left/value", "1", "claims[0].left.arm", "given beside 'value'"},
+      {"/claims/0/left/distance_from", "\"lerned\"", "claims[0].left.distance_from", "unknown arm"},
       {"/claims/0/left/factor", "0", "claims[0].left.factor", "got 0, needs a finite number above 0"},
       {"/claims/0/left/step", "1500", "claims[0].left.step", "needs a recorded step: a multiple of 1000"},
       {"/claims/0/left/step", "30000", "claims[0].left.step", "at most 20000"},
