@@ -7,7 +7,7 @@
 
 #include "analysis/geometry/principal_components.h"
 #include "app/run/store.h"
-#include "plots/page.h"
+#include "plots/style.h"
 #include "sim/base/npy_reader.h"
 
 namespace moelab {
@@ -56,6 +56,7 @@ Embedding build_embedding(const Json& description, const RunResults& results,
   embedding.id = description.at("id");
   embedding.title = description.value("title", results.plan.value("title", ""));
   embedding.label = "expert";
+  std::size_t most_points = 0;
   double first = 0, second = 0;  // shares of variance in the plane, of the panel where they are least
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(results.table, arm, where);
@@ -84,14 +85,16 @@ Embedding build_embedding(const Json& description, const RunResults& results,
       first = plane.variance_share[0];
       second = plane.variance_share[1];
     }
+    most_points = std::max(most_points, panel.points.size());
     embedding.panels.push_back(std::move(panel));
   }
   if (const std::string source = results.plan.value("source", ""); !source.empty())
     embedding.caption = source + ". ";
   embedding.caption += fmt::format(
-      "Test rows of the first seed in the plane of their first two principal components ({:.0f} % and {:.0f} "
+      "{} test rows of the first seed in the plane of their first two principal components ({:.0f} % and "
+      "{:.0f} "
       "% of the variance), coloured by top-1 expert: in each panel the {} with most rows, grey the others.",
-      100 * first, 100 * second, kColours.size());
+      most_points, 100 * first, 100 * second, kColours.size());
   if (embedding.panels.size() < arms.size()) {
     embedding.caption +=
         fmt::format(" Panels left out, no cell done: {}.", arms.size() - embedding.panels.size());

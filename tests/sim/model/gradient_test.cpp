@@ -33,7 +33,7 @@ TEST_CASE("a linear router with biases, experts of another power: gradients equa
     CAPTURE(power);
     const Json spec = example_model({{"kind", "linear"}, {"bias", true}},
                                     {{"kind", "polynomial"}, {"power", power}}, "soft", kExperts);
-    CHECK(Model<double>(spec, kLayout, 0.0).router_parameter_count() == (kInputs + 1) * kExperts);
+    CHECK(Model<double>(spec, kLayout, 0.0).layer(0).router_parameter_count() == (kInputs + 1) * kExperts);
     check_gradients(spec, kLayout, kRows, "mse");
   }
 }
