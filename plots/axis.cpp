@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plots/page.h"
+
 namespace moelab {
 namespace {
 
@@ -106,6 +108,18 @@ Axis fit_axis_at(std::vector<double> places, bool logarithmic, double width_in_c
     if (fits) free_from = middle + half;
   }
   return axis;
+}
+
+std::string axis_script(char name, const Axis& axis, bool with_labels) {
+  std::string text = axis.logarithmic ? fmt::format("set logscale {}\n", name) : "";
+  text += fmt::format("set {0}range [{1:.8g}:{2:.8g}]\nset {0}tics (", name, axis.low, axis.high);
+  for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
+    const auto& [place, label] = axis.ticks[i];
+    // The last number is the level: 1 for a minor tick.
+    text += fmt::format("{}{} {:.8g} {}", i ? ", " : "", quoted(with_labels ? label : ""), place,
+                        label.empty() ? 1 : 0);
+  }
+  return text + fmt::format(") font ',{}'\n", kTickFontSize);
 }
 
 }  // namespace moelab

@@ -24,4 +24,7 @@ Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 /// `width_in_characters` are left out.
 Axis fit_axis_at(std::vector<double> places, bool logarithmic, double width_in_characters);
 
+/// The gnuplot lines that set the axis `name` ('x' or 'y'): scale, range and ticks, with or without labels.
+std::string axis_script(char name, const Axis& axis, bool with_labels = true);
+
 }  // namespace moelab

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "plots/page.h"
+#include "plots/style.h"
 
 namespace moelab {
 namespace {

@@ -50,6 +50,17 @@ constexpr std::array kLabels = {
     Label{"router_signal_fraction", "router weight in signal subspace", "signal fraction"},
     Label{"expert_load_max_violation", "largest excess load ÷ mean load", "largest violation"},
     Label{"expert_load_std_percent", "load standard deviation (% of rows)", "load deviation"},
+    Label{"voronoi_loss", "Voronoi loss", "Voronoi loss"},
+    Label{"voronoi_loss_exact", "Voronoi loss, cells with one fit", "Voronoi loss, one fit"},
+    Label{"voronoi_loss_over", "Voronoi loss, cells with several fits", "Voronoi loss, several fits"},
+    Label{"expert_error_exact", "expert error, cells with one fit", "cells with one fit"},
+    Label{"expert_error_over", "expert error, cells with several fits", "cells with several fits"},
+    Label{"slope_error_exact", "error of a, cells with one fit", "a, one fit"},
+    Label{"slope_error_over", "error of a, cells with several fits", "a, several fits"},
+    Label{"intercept_error_exact", "error of b, cells with one fit", "b, one fit"},
+    Label{"intercept_error_over", "error of b, cells with several fits", "b, several fits"},
+    Label{"gate_error_exact", "gate error, cells with one fit", "gate, one fit"},
+    Label{"gate_error_over", "gate error, cells with several fits", "gate, several fits"},
 };
 
 std::string label(const std::string& name, const char* Label::*form) {

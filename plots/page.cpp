@@ -86,22 +86,22 @@ std::string title_and_caption(const std::vector<std::string>& title, const std::
 }
 
 std::string on_terminals(const std::string& id, double height, const std::string& plot,
-                         const std::string& again) {
+                         const std::string& again, double width) {
   std::string script;
   // Each terminal's unit is its own: pixels of 1/96 inch, inches, pixels of 1/300 inch.
   script += fmt::format(
       "\nset terminal svg noenhanced size {:.0f},{:.0f} font 'DejaVu Sans,Helvetica,{:.2f}' "
       "background rgb 'white'\n",
-      kWidth * 96 / 72, height * 96 / 72, kFontSize * 96 / 72);
+      width * 96 / 72, height * 96 / 72, kFontSize * 96 / 72);
   script += fmt::format("set output {}\n{}\n", quoted(id + ".svg"), plot);
   script +=
       fmt::format("\nset terminal pdfcairo noenhanced size {:.4f}in,{:.4f}in font 'Sans,{}' fontscale 1\n",
-                  kWidth / 72, height / 72, kFontSize);
+                  width / 72, height / 72, kFontSize);
   script += fmt::format("set output {}\n{}\n", quoted(id + ".pdf"), again);
   script += fmt::format(
       "\nset terminal pngcairo noenhanced size {:.0f},{:.0f} font 'Sans,{}' fontscale {:.4f} "
       "linewidth 3 pointscale 3 background rgb 'white'\n",
-      kWidth * 300 / 72, height * 300 / 72, kFontSize, 300.0 / 96);
+      width * 300 / 72, height * 300 / 72, kFontSize, 300.0 / 96);
   script += fmt::format("set output {}\n{}\nset output\n", quoted(id + ".png"), again);
   return script;
 }

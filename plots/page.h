@@ -3,7 +3,6 @@
 /// What all figures' scripts have in common: the page, its fonts, title and caption, the terminals, the
 /// files.
 
-#include <array>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -12,16 +11,11 @@ namespace moelab {
 
 // Lengths in points (1/72 inch). One column of a two-column page is 3.3 inches wide.
 constexpr double kWidth = 3.3 * 72;
+constexpr double kTwoColumns = 6.9 * 72;
 constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
 /// Mean width of a letter of the sans-serif font, as a share of its size.
 constexpr double kLetterWidth = 0.56;
-
-/// Okabe and Ito's palette, told apart by every common kind of colour vision; its yellow is too faint on
-/// white.
-constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "CC79A7",
-                                                 "E69F00", "56B4E9", "000000"};
-
 /// A single-quoted gnuplot string; terminals run without markup, so only the quote itself is special.
 std::string quoted(const std::string& text);
 
@@ -39,9 +33,9 @@ std::string title_and_caption(const std::vector<std::string>& title, const std::
                               double page_height);
 double caption_height(const std::vector<std::string>& caption);
 
-/// The plot command on the SVG, PDF and PNG terminals, a page of kWidth × `height`; `again` repeats it.
+/// The plot command on the SVG, PDF and PNG terminals, a page of `width` × `height`; `again` repeats it.
 std::string on_terminals(const std::string& id, double height, const std::string& plot,
-                         const std::string& again = "replot");
+                         const std::string& again = "replot", double width = kWidth);
 
 /// Writes <id>.csv and <id>.gp into `directory`, runs gnuplot there, and returns the five paths. Throws
 /// EnvironmentError.

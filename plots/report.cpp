@@ -31,11 +31,15 @@ std::string escaped(const std::string& text) {
   return html;
 }
 
-/// JSON for a <script> element: "</" would end it.
+/// JSON for a <script> element, which no "<" within can end.
 std::string script_json(const Json& json) {
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  for (std::size_t at = text.find("</"); at != std::string::npos; at = text.find("</", at + 3)) {
-    text.replace(at, 2, "<\\/");
+  std::string text;
+  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
   }
   return text;
 }

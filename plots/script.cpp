@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "plots/axis.h"
 #include "plots/figure.h"
 #include "plots/page.h"
+#include "plots/style.h"
 
 namespace moelab {
 namespace {
@@ -20,11 +20,6 @@ constexpr double kXLabelDepth = 18, kAxisRoom = 26, kLegendGap = 5;
 /// Thin lines of single seeds are legible below this count (the contract's rule).
 constexpr std::size_t kSeedLinesBelow = 10;
 constexpr std::size_t kMarkersPerSeries = 12;
-
-/// gnuplot's circle, square, triangles, diamond, pentagon, filled then open.
-constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
-constexpr std::array<const char*, 6> kDashes = {"1", "(12,4)", "(4,3)", "(12,3,3,3)", "(20,4)", "(2,2)"};
-constexpr const char* kReferenceColour = "555555";
 
 std::optional<double> seed_value(const FigurePoint& point, std::size_t seed) {
   return seed < point.seeds.size() ? point.seeds[seed] : std::nullopt;
@@ -128,17 +123,6 @@ std::vector<Run> runs(const Figure& figure, const FigureSeries& series, std::siz
   return found;
 }
 
-struct Style {
-  std::string colour;
-  int marker;
-  std::string dash;
-};
-
-Style style_of(std::size_t index) {
-  return {kColours[index % kColours.size()], kMarkers[index % kMarkers.size()],
-          kDashes[index % kDashes.size()]};
-}
-
 /// The clauses of `plot`, bands below thin lines below means.
 std::vector<std::string> plot_clauses(const Figure& figure) {
   std::vector<std::string> bands, thin, means;
@@ -183,17 +167,6 @@ std::vector<std::string> plot_clauses(const Figure& figure) {
   return bands;
 }
 
-std::string axis_lines(char name, const Axis& axis) {
-  std::string text = axis.logarithmic ? fmt::format("set logscale {}\n", name) : "";
-  text += fmt::format("set {0}range [{1:.8g}:{2:.8g}]\nset {0}tics (", name, axis.low, axis.high);
-  for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
-    const auto& [place, label] = axis.ticks[i];
-    // The last number is the level: 1 for a minor tick.
-    text += fmt::format("{}{} {:.8g} {}", i ? ", " : "", quoted(label), place, label.empty() ? 1 : 0);
-  }
-  return text + fmt::format(") font ',{}'\n", kTickFontSize);
-}
-
 }  // namespace
 
 std::string figure_script(const Figure& figure) {
@@ -215,7 +188,7 @@ std::string figure_script(const Figure& figure) {
     text += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n",
                         quoted(layout.y_label[i]), (2 + kLabelLine * (static_cast<double>(i) + 0.5)) / kWidth,
                         height((layout.panel_bottom + layout.panel_top) / 2));
-  text += axis_lines('x', layout.x) + axis_lines('y', layout.y);
+  text += axis_script('x', layout.x) + axis_script('y', layout.y);
   text += fmt::format(
       "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols {} "
       "samplen 2.6 spacing 0.95 width 0 noautotitle\n",

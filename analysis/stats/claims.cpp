@@ -9,6 +9,7 @@
 
 #include "analysis/stats/claim_sides.h"
 #include "analysis/stats/curve_rmse.h"
+#include "analysis/stats/rate_claims.h"
 
 namespace moelab {
 namespace {
@@ -230,8 +231,11 @@ std::string to_string(Verdict verdict) {
 std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive) {
   std::vector<ClaimResult> results;
-  for (std::size_t i = 0; i < claims.size(); ++i)
-    results.push_back(evaluate_claim(claims[i], table, is_positive, join_path("claims", i)));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const std::string path = join_path("claims", i);
+    results.push_back(is_rate_claim(claims[i]) ? evaluate_rate_claim(claims[i], table, path)
+                                               : evaluate_claim(claims[i], table, is_positive, path));
+  }
   return results;
 }
 

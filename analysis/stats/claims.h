@@ -59,8 +59,8 @@ struct ClaimResult {
 /// over training from that of the arm `distance_from`; `step` a recorded step, "start" or "end" (default);
 /// `at` "each" (default), "last" or a list of points ({path: value}, or the bare value when one path is
 /// swept); or a trend {id, arm, metric, relative_to, op: decreases | increases, along}: the last swept value
-/// (the end, for "step") against the first. Throws UserError ("claims[i]…") for arms, points or operators
-/// that do not exist.
+/// (the end, for "step") against the first; or a claim on a rate, see rate_claims.h. Throws UserError
+/// ("claims[i]…") for arms, points or operators that do not exist.
 std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive);
 

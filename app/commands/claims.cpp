@@ -9,6 +9,7 @@
 #include "analysis/stats/claim_sides.h"
 #include "app/run/durable_file.h"
 #include "app/run/metric_groups.h"
+#include "app/run/rate_results.h"
 #include "app/run/summary.h"
 
 namespace moelab {
@@ -70,13 +71,15 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
 }
 
 int run_claims_command(const std::filesystem::path& directory, bool json) {
-  const std::vector<ClaimResult> claims = judge_claims(load_results(directory), directory);
+  const RunResults results = load_results(directory);
+  const std::vector<ClaimResult> claims = judge_claims(results, directory);
   if (json) {
     Json list = Json::array();
     for (const ClaimResult& claim : claims) list.push_back(to_json(claim));
     std::cout << list.dump(2) << '\n';
   } else {
     std::cout << claims_text(claims);
+    if (const std::string rates = rates_text(results); !rates.empty()) std::cout << '\n' << rates;
   }
   const auto refuted = [](const ClaimResult& claim) { return claim.verdict == Verdict::refuted; };
   return std::any_of(claims.begin(), claims.end(), refuted) ? 1 : 0;

@@ -76,7 +76,7 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
     const std::string kind = figure.value("kind", "lines");
     if (kind == "heat_map") {
       run.heat_maps.push_back(build_heat_map(figure, results));
-    } else if (kind != "embedding") {  // thousands of points: `plot` draws them
+    } else if (kind == "lines") {  // the others have thousands of points, or a layout: `plot` draws them
       run.figures.push_back(build_figure(figure, results));
     }
   }

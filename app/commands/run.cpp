@@ -7,6 +7,7 @@
 #include "app/commands/verbs.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
+#include "app/run/rate_results.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
 
@@ -22,6 +23,7 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
                  {"claims", Json::array()},
                  {"figures", Json::array()}};
   for (const ClaimResult& claim : claims) answer["claims"].push_back(to_json(claim));
+  if (Json rates = rates_json(results); !rates.empty()) answer["rates"] = std::move(rates);
   for (const std::filesystem::path& figure : figures) answer["figures"].push_back(figure.string());
   return answer;
 }
@@ -61,8 +63,8 @@ int run_run_command(const Arguments& arguments) {
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
   // Figures come last: without gnuplot everything else is kept and shown.
   if (!arguments.json) {
-    std::cout << fmt::format("{}\n{}\nresults in {}\n", summary_text(results.table, main_metric(results)),
-                             claims_text(claims), directory.string())
+    std::cout << fmt::format("{}\n{}\n{}results in {}\n", summary_text(results.table, main_metric(results)),
+                             claims_text(claims), rates_text(results), directory.string())
               << std::flush;
   }
   const std::vector<std::filesystem::path> figures = draw_figures(results, directory);

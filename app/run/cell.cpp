@@ -12,6 +12,7 @@
 #include "sim/data/problem.h"
 #include "sim/train/attacks.h"
 #include "sim/train/gradient_error.h"
+#include "sim/train/least_squares.h"
 #include "sim/train/trainer.h"
 
 namespace moelab {
@@ -149,12 +150,25 @@ CellResult run_in(const Json& config, const CellProgress& progress) {
     result.trace.push_back({step, std::move(values)});
   };
   const TrainCallbacks callbacks = {record, progress};
-  const TrainOutcome outcome = [&] {
+  const TrainOutcome outcome = [&]() -> TrainOutcome {
     if (population) {
       PopulationBatches<Real> batches(*problem, train_spec, seeds);
       return train(model, *loss, batches, total_steps(train_spec, 0), train_spec, callbacks);
     }
     const TrainingSet<Real> training = draw_training_set<Real>(*problem, seeds, train_samples);
+    if constexpr (std::is_same_v<Real, double>) {
+      if (is_least_squares(train_spec)) {
+        const FitOutcome fit = fit_least_squares(model, config.at("model"), *loss, training, train_spec,
+                                                 problem->true_measure(), seeds, callbacks);
+        if (fit.state == TrainState::done && evaluations.front().wants("fit")) {
+          result.trace.back().metrics.merge(
+              MetricValues{{"fit_converged", fit.converged ? 1.0 : 0.0},
+                           {"fit_evaluations", static_cast<double>(fit.evaluations)},
+                           {"fit_starts", static_cast<double>(fit.starts)}});
+        }
+        return {fit.state, fit.evaluations};
+      }
+    }
     return train(model, *loss, training, train_spec, seeds, callbacks);
   }();
   if (outcome.state == TrainState::interrupted) {

@@ -7,7 +7,7 @@
 
 #include "analysis/geometry/principal_components.h"
 #include "app/run/store.h"
-#include "plots/page.h"
+#include "plots/style.h"
 #include "sim/base/npy_reader.h"
 
 namespace moelab {

@@ -10,6 +10,7 @@
 #include "analysis/stats/bands.h"
 #include "app/run/embeddings.h"
 #include "app/run/heat_maps.h"
+#include "app/run/rate_results.h"
 #include "plots/labels.h"
 
 namespace moelab {
@@ -202,9 +203,10 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
     // Runs from before there were heat maps name no kind.
     const std::string kind = description.value("kind", "lines");
     for (std::filesystem::path& file :
-         kind == "heat_map"    ? render(build_heat_map(description, results), folder)
-         : kind == "embedding" ? render(build_embedding(description, results, directory), folder)
-                               : render(build_figure(description, results), folder)) {
+         kind == "heat_map"      ? render(build_heat_map(description, results), folder)
+         : kind == "rate_panels" ? render(build_rate_panels(description, results), folder)
+         : kind == "embedding"   ? render(build_embedding(description, results, directory), folder)
+                                 : render(build_figure(description, results), folder)) {
       files.push_back(std::move(file));
     }
   }

@@ -103,6 +103,7 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
     neighbours_ = group.at("neighbours");
     query_rows_ = group.at("rows");
   }
+  if (groups_.contains("voronoi")) mixture_.emplace(config, problem);
   for (const Json& name : config.at("save")) saved_.insert(name);
   if (groups_.contains("task")) {
     const std::optional<Matrix> best = problem.bayes_prediction(test.x);
@@ -300,6 +301,7 @@ template <class Real>
 MetricValues Measurement<Real>::measure(Model<Real>& model) {
   MetricValues values;
   if (groups_.contains("task")) measure_task(model, values);
+  if (mixture_) mixture_->add(model, values);
   if (!model.has_router()) return values;
   if (groups_.contains("layer_loads")) measure_layer_loads(model, values);
   for (int layer = 0; layer < model.layers(); ++layer) {

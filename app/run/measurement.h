@@ -10,6 +10,7 @@
 
 #include "analysis/stats/result_table.h"
 #include "app/run/cell.h"
+#include "app/run/mixture_metrics.h"
 #include "sim/data/problem.h"
 #include "sim/model/model.h"
 
@@ -76,6 +77,7 @@ class Measurement {
   std::optional<double> bayes_nmse_;
   const AuxiliaryLosses losses_;
   Matrix signal_basis_;
+  std::optional<MixtureMetrics> mixture_;
   std::vector<Real> train_inputs_;
   std::vector<Real> test_inputs_;
 };

@@ -119,6 +119,30 @@ std::vector<MetricGroup> make_metric_groups() {
          "in "
          "the output (Guo et al. 2025)"}},
        false},
+      {{"voronoi",
+        "a fitted mixture against the true one of moe_regression; fits belong to the nearest true component, "
+        "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.)",
+        {}},
+       {{"voronoi_loss", true,
+         "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights"},
+        {"voronoi_loss_exact", true, "its part from cells with one fit"},
+        {"voronoi_loss_over", true, "its part from cells with several fits"},
+        {"voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|"},
+        {"voronoi_empty_cells", false, "true components without a fit"},
+        {"expert_error_exact", true, "(a, b) of fits alone in their cell, root of the weighted mean square"},
+        {"slope_error_exact", true, "the same for a"},
+        {"intercept_error_exact", true, "the same for b"},
+        {"gate_error_exact", true, "the same for the gate direction g"},
+        {"expert_error_over", true, "(a, b) of fits that share a cell, root of the weighted mean square"},
+        {"slope_error_over", true, "the same for a"},
+        {"intercept_error_over", true, "the same for b"},
+        {"gate_error_over", true, "the same for the gate direction g"}},
+       false},
+      {{"fit", "how a least-squares fit (optimizer lbfgs) ended, at its last step", {}},
+       {{"fit_converged", false, "1 when the gradient is below √L / n, else 0"},
+        {"fit_evaluations", true, "evaluations of loss and gradient, all starts together"},
+        {"fit_starts", true, "starts that were made"}},
+       false},
   };
 }
 

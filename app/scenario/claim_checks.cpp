@@ -5,10 +5,11 @@
 #include <set>
 
 #include "analysis/stats/claim_sides.h"
+#include "analysis/stats/rate_claims.h"
 #include "app/run/metric_groups.h"
 #include "app/scenario/cross_checks.h"
 #include "sim/base/error.h"
-#include "sim/train/trainer.h"
+#include "sim/train/least_squares.h"
 
 namespace moelab {
 namespace {
@@ -58,6 +59,9 @@ class References {
     if (!step.is_number()) return;
     for (const Json* config : configs_.at(arm)) {
       const Json& train = config->at("train");
+      if (is_least_squares(train))
+        throw UserError(path,
+                        "got " + step.dump() + ", but a least-squares fit records its start and end alone");
       const std::int64_t wanted = step,
                          last = total_steps(train, config->at("data").value("train_samples", 0));
       const std::int64_t every = record_interval(train, last);
@@ -217,6 +221,44 @@ void check_axes(const References& references, const Json& figure, const std::vec
   }
 }
 
+/// n is a number above 1, of which there are three or more in the window; one value for each.
+void check_sizes(const References& references, const Json& part, const std::string& along,
+                 const std::vector<std::string>& axes, const std::string& path,
+                 const std::string& along_path) {
+  references.check_swept(along, "", along_path);
+  check_axes(references, part, axes, path);
+  const std::string window_path = join_path(path, "window");
+  if (part.contains("window") &&
+      (part.at("window").size() != 2 || part.at("window")[0] >= part.at("window")[1]))
+    throw UserError(window_path, "got " + abbreviated(part.at("window")) + ", needs [least n, most n]");
+  std::set<double> sizes;
+  for (const ResultRow& row : references.table().rows) {
+    for (const auto& [name, value] : row.point) {
+      if (name != along) continue;
+      if (!value.is_number() || value <= 1)
+        throw UserError(along_path, "has the value " + abbreviated(value) + ", needs numbers above 1");
+      const double n = value;
+      if (!part.contains("window") || (n >= part.at("window")[0] && n <= part.at("window")[1]))
+        sizes.insert(n);
+    }
+  }
+  if (sizes.size() < 3) {
+    throw UserError(part.contains("window") ? window_path : along_path,
+                    fmt::format("leaves {} values, a slope needs at least three", sizes.size()));
+  }
+}
+
+void check_rate(const References& references, const Json& claim, const std::string& path) {
+  const std::string along = claim.at("along");
+  references.check_arm(claim.at("arm"), join_path(path, "arm"));
+  references.check_metric(claim.at("arm"), claim.at("metric"), join_path(path, "metric"));
+  if (claim.contains("than") && claim.at("than").is_string()) {
+    references.check_arm(claim.at("than"), join_path(path, "than"));
+    references.check_metric(claim.at("than"), claim.at("metric"), join_path(path, "metric"));
+  }
+  check_sizes(references, claim, along, {along}, path, join_path(path, "along"));
+}
+
 void require_axes(const Json& figure, const std::string& path) {
   for (const char* key : {"x", "y"}) {
     if (!figure.contains(key)) throw UserError(join_path(path, key), "missing");
@@ -250,6 +292,31 @@ void check_heat_map(const References& references, const Json& figure, const std:
   check_axes(references, figure, {x, y}, path);
 }
 
+void check_rate_panels(const References& references, const Json& figure, const std::string& path) {
+  require_axes(figure, path);
+  const std::vector<std::string> arms = figure_arms(references, figure, path);
+  for (const char* key : {"rows", "columns"}) {
+    if (!figure.contains(key))
+      throw UserError(join_path(path, key), "missing; rate panels need the names of their rows and columns");
+  }
+  const std::size_t panels = figure.at("rows").size() * figure.at("columns").size();
+  if (panels != arms.size()) {
+    throw UserError(
+        join_path(path, "rows"),
+        fmt::format("and columns make {} panels, needs one for each of {} arms", panels, arms.size()));
+  }
+  const std::string x = figure.at("x"), series = figure.at("series");
+  references.check_swept(series, "arm", join_path(path, "series"));
+  const Json& y = figure.at("y");
+  for (const Json& metric : y.is_array() ? y : Json::array({y})) {
+    for (const std::string& arm : arms) references.check_metric(arm, metric, join_path(path, "y"));
+  }
+  const Json reported = figure.value("reported", Json::object());
+  for (const auto& [arm, rate] : reported.items())
+    references.check_arm(arm, join_path(join_path(path, "reported"), arm));
+  check_sizes(references, figure, x, {x, series}, path, join_path(path, "x"));
+}
+
 void check_lines(const References& references, const Json& figure, const std::string& path) {
   require_axes(figure, path);
   const std::string x = figure.at("x"), series = figure.at("series");
@@ -258,6 +325,9 @@ void check_lines(const References& references, const Json& figure, const std::st
   if (x == series) throw UserError(join_path(path, "series"), "is the x axis already");
   for (const char* key : {"value", "at_least", "value_label"}) {
     if (figure.contains(key)) throw UserError(join_path(path, key), "given, but kind is not 'heat_map'");
+  }
+  for (const char* key : {"rows", "columns", "window", "reported"}) {
+    if (figure.contains(key)) throw UserError(join_path(path, key), "given, but kind is not 'rate_panels'");
   }
   const std::vector<std::string> arms = figure_arms(references, figure, path);
   const std::string y_path = join_path(path, "y");
@@ -288,6 +358,10 @@ void check_claims(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.claims.size(); ++i) {
     const Json& claim = scenario.claims[i];
     const std::string path = join_path("claims", i);
+    if (is_rate_claim(claim)) {
+      check_rate(references, claim, path);
+      continue;
+    }
     if (claim.contains("along")) {
       check_trend(references, claim, path);
     } else {
@@ -304,9 +378,10 @@ void check_figures(const Scenario& scenario) {
   const References references(scenario);
   for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
     const Json& figure = scenario.figures[i];
-    const auto check = figure.at("kind") == "heat_map"    ? check_heat_map
-                       : figure.at("kind") == "embedding" ? check_embedding
-                                                          : check_lines;
+    const auto check = figure.at("kind") == "heat_map"      ? check_heat_map
+                       : figure.at("kind") == "rate_panels" ? check_rate_panels
+                       : figure.at("kind") == "embedding"   ? check_embedding
+                                                            : check_lines;
     check(references, figure, join_path("figures", i));
   }
 }

@@ -10,6 +10,7 @@
 #include "sim/data/file_data.h"
 #include "sim/data/problem.h"
 #include "sim/model/router/cnn_router.h"
+#include "sim/train/least_squares.h"
 
 namespace moelab {
 namespace {
@@ -51,6 +52,48 @@ void check_length_of_run(const Json& train) {
   }
 }
 
+/// A warm start of a least-squares fit needs a true measure of the model's form.
+void check_warm_start(const Json& config) {
+  const Json &data = config.at("data"), &model = config.at("model");
+  const std::string path = "train.start";
+  if (data.at("generator") != "moe_regression")
+    throw UserError(path, "got \"warm\", needs data.generator \"moe_regression\"");
+  if (model.at("kind") != "moe" || mixture_form(model) != mixture_form(data))
+    throw UserError(path, "got \"warm\", needs a mixture whose router and expert are those of the data");
+  if (model.at("router").at("kind") == "linear" && !model.at("router").value("bias", false))
+    throw UserError("model.router.bias", "missing; a warm start needs true");
+  const Json& measure = data.at("measure");
+  const std::size_t components =
+      measure.at("kind") == "given" ? measure.at("gate").size() : measure.at("components").get<std::size_t>();
+  if (model.at("experts") >= components) return;
+  throw UserError("model.experts",
+                  fmt::format("got {}, needs the {} components of data.measure for a warm start",
+                              model.at("experts").dump(), components));
+}
+
+/// Least-squares fits take the whole training set at once, in double; other optimizers have rates and
+/// batches.
+void check_least_squares(const Json& config) {
+  const Json& train = config.at("train");
+  if (!is_least_squares(train)) {
+    if (train.contains("start")) throw UserError("train.start", "given, but train.optimizer is not 'lbfgs'");
+    if (!train.contains("lr")) {
+      throw UserError("train.lr", fmt::format("missing; train.optimizer {} needs it",
+                                              train.at("optimizer").at("kind").dump()));
+    }
+    return;
+  }
+  for (const char* field : {"lr", "batch_size", "epochs", "record_every"}) {
+    if (train.contains(field))
+      throw UserError(join_path("train", field), "given, but train.optimizer is \"lbfgs\"");
+  }
+  if (train.at("gradient") != "sample")
+    throw UserError("train.gradient", "got \"population\", but \"lbfgs\" fits a sample");
+  if (train.at("precision") != "double")
+    throw UserError("train.precision", "got \"float\"; train.optimizer \"lbfgs\" needs \"double\"");
+  if (train.contains("start") && train.at("start").at("kind") == "warm") check_warm_start(config);
+}
+
 /// Sample gradients need a training set and batches of it; population gradients have neither.
 void check_gradient(const Json& config) {
   const Json& train = config.at("train");
@@ -66,7 +109,7 @@ void check_gradient(const Json& config) {
     }
   };
   check("data", "train_samples", !population, true);
-  check("train", "batch_size", !population, true);
+  if (!is_least_squares(train)) check("train", "batch_size", !population, true);
   for (const char* field : {"points", "rule", "redraw"}) check("train", field, population, false);
   const std::vector<std::string> files = file_fields(config.at("data"));
   if (population && !files.empty()) {
@@ -143,6 +186,7 @@ void check_config(const Json& config) {
   check_gating(config.at("model"));
   check_balancing(config.at("model"));
   check_dense(config.at("model"));
+  check_least_squares(config);
   check_gradient(config);
   check_start(config);
   check_length_of_run(config.at("train"));

@@ -1,5 +1,6 @@
 #include "app/scenario/scenario_shape.h"
 
+#include "analysis/stats/rates.h"
 #include "app/run/metric_groups.h"
 #include "app/scenario/scenario.h"
 #include "sim/data/problem.h"
@@ -70,12 +71,34 @@ Kind trend(const std::string& op, const std::string& help) {
                     {"along", Shape::text(), "a swept path, or step: its last value against its first"}})};
 }
 
+/// What claims on rates and figures of them regress.
+std::vector<Field> rate_fields() {
+  return {{"where", overrides_shape(), "values of the other swept paths: {path: value}", kOptional},
+          {"window", Shape::list(Shape::positive_real(), 2),
+           "[least n, most n] of the regression (default: all)", kOptional}};
+}
+
+Kind rate_claim(const std::string& op, const std::string& help, std::vector<Field> against) {
+  std::vector<Field> fields = {{"arm", Shape::text(), "name of an arm"},
+                               {"metric", Shape::text(), "name of a metric: the error"},
+                               {"along", Shape::text(), "the swept path whose values are n"}};
+  for (const std::vector<Field>& more : {rate_fields(), against})
+    fields.insert(fields.end(), more.begin(), more.end());
+  return {op, help, claim_fields(std::move(fields))};
+}
+
 Shape claim_shape() {
   return Shape::variant({comparison("<", "left is below right, over paired seeds", false),
                          comparison(">", "left is above right, over paired seeds", false),
                          comparison("~", "left equals right within a relative tolerance", true),
                          trend("decreases", "the metric falls along a swept path"),
-                         trend("increases", "the metric rises along a swept path")},
+                         trend("increases", "the metric rises along a swept path"),
+                         rate_claim("rate", "the slope of ln metric on ln n is an exponent",
+                                    {{"exponent", Shape::real(), "the slope, −1/2 for n^(−1/2)"},
+                                     {"tolerance", Shape::positive_real(), "around it", kRateTolerance}}),
+                         rate_claim("slower", "the slope of ln metric on ln n is above another",
+                                    {{"than", Shape::either({Shape::real(), Shape::text()}),
+                                      "a slope, or the arm whose slope it is"}})},
                         "op");
 }
 
@@ -83,9 +106,11 @@ Shape figure_shape() {
   const Shape scale = Shape::choice({"linear", "log"});
   return Shape::object({
       {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
-      {"kind", Shape::choice({"lines", "heat_map", "embedding"}),
-       "lines over x, a grid over x and y for each arm, or the test rows in the plane of their first two "
-       "principal components, coloured by top-1 expert (needs \"save\": [\"routing\"])",
+      {"kind", Shape::choice({"lines", "heat_map", "rate_panels", "embedding"}),
+       "lines over x, a grid over x and y for each arm, a panel for each arm with slopes of y on x, or the "
+       "test "
+       "rows in the plane of their first two principal components, coloured by top-1 expert (needs \"save\": "
+       "[\"routing\"])",
        "lines"},
       {"x", Shape::text(), "lines, heat map: a swept path, or step (lines)", kOptional},
       {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
@@ -102,6 +127,12 @@ Shape figure_shape() {
       {"y_label", Shape::text(), "label of the y axis", kOptional},
       {"where", overrides_shape(), "values of the other swept paths: {path: value}", kOptional},
       {"arms", Shape::list(Shape::text(), 1), "arms to show (default: all)", kOptional},
+      {"rows", Shape::list(Shape::text(), 1),
+       "rate panels: names of the rows, whose panels are arms in order", kOptional},
+      {"columns", Shape::list(Shape::text(), 1), "rate panels: names of the columns", kOptional},
+      {"window", Shape::list(Shape::positive_real(), 2), "rate panels: [least x, most x] of the slopes",
+       kOptional},
+      {"reported", Shape::map(Shape::text()), "rate panels: arm → the rate that the source gives", kOptional},
   });
 }
 

@@ -28,6 +28,7 @@ enum class Purpose : std::uint64_t {
   shuffles = 8,
   evaluation = 9,
   population = 10,
+  starts = 11,
 };
 
 /// The streams of one (root seed, seed index).

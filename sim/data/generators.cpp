@@ -4,6 +4,7 @@
 #include "sim/data/file_data.h"
 #include "sim/data/gaussian_mixture.h"
 #include "sim/data/image_clusters.h"
+#include "sim/data/moe_regression.h"
 #include "sim/data/problem.h"
 #include "sim/data/subspace_mixture.h"
 #include "sim/data/tokenized_mixture.h"
@@ -27,6 +28,7 @@ const std::vector<Generator>& generators() {
       {tokenized_mixture_kind(), draw_tokenized_mixture},
       {dictionary_kind(), draw_dictionary, check_dictionary_rank},
       {image_clusters_kind(), draw_image_clusters, check_image_files, true, {"path"}},
+      {moe_regression_kind(), draw_moe_regression, check_moe_regression},
       {file_data_kind(),
        draw_file_data,
        check_file_data,

@@ -11,6 +11,7 @@
 #include "sim/base/schema.h"
 #include "sim/base/types.h"
 #include "sim/data/layout.h"
+#include "sim/data/mixing_measure.h"
 
 namespace moelab {
 
@@ -46,6 +47,8 @@ class Problem {
   virtual Matrix signal_basis() const { return {}; }
   /// E[y | x], the predictor of least squared error, (n, o); none where it has no closed form.
   virtual std::optional<Matrix> bayes_prediction(const Matrix& /*x*/) const { return std::nullopt; }
+  /// The mixing measure of which E[y | x] is the regression function; null where there is none.
+  virtual const MixingMeasure* true_measure() const { return nullptr; }
 };
 
 /// The shape of a scenario's `data`: a variant on "generator".

@@ -5,7 +5,7 @@
 #include "sim/model/expert/expert.h"
 #include "sim/model/gating.h"
 #include "sim/model/router/router.h"
-#include "sim/train/optimizer.h"
+#include "sim/train/least_squares.h"
 
 namespace moelab {
 namespace {
@@ -79,7 +79,8 @@ const Shape& train_shape() {
        "true)",
        kOptional},
       {"optimizer", Shape::variant(optimizer_kinds()), "update rule", "sgd"},
-      {"lr", per_group(Shape::real_at_least(0)), "learning rate, one or per group"},
+      {"lr", per_group(Shape::real_at_least(0)), "learning rate, one or per group", kOptional},
+      {"start", Shape::variant(start_kinds()), "lbfgs: where a fit begins (default cold)", kOptional},
       {"weight_decay", per_group(Shape::real_at_least(0)),
        "weight decay, one or per group: added to the gradient, or decoupled with adamw", 0.0},
       {"schedule", Shape::variant(schedule_kinds()), "learning-rate schedule", "constant"},

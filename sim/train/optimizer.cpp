@@ -6,6 +6,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/train/least_squares.h"
 
 namespace moelab {
 namespace {
@@ -93,7 +94,8 @@ std::vector<Kind> optimizer_kinds() {
            "v ← momentum v + g + λ w, w ← w − η v",
            {{"momentum", momentum, "0 is plain gradient descent", 0.0}}},
           {"adam", "Kingma, Ba 2015; weight decay λ is added to the gradient", adam_fields()},
-          {"adamw", "Loshchilov, Hutter 2019; weight decay is decoupled, w ← w − η λ w", adam_fields()}};
+          {"adamw", "Loshchilov, Hutter 2019; weight decay is decoupled, w ← w − η λ w", adam_fields()},
+          least_squares_kind()};
 }
 
 std::vector<Kind> schedule_kinds() {
@@ -139,6 +141,7 @@ template class Optimizer<double>;
 
 template <class Real>
 std::unique_ptr<Optimizer<Real>> make_optimizer(const Json& spec, std::size_t count) {
+  if (spec.at("kind") == "lbfgs") throw std::logic_error("lbfgs fits whole samples, see least_squares.h");
   if (spec.at("kind") == "sgd") return std::make_unique<Sgd<Real>>(spec.at("momentum").get<double>(), count);
   return std::make_unique<Adam<Real>>(spec, count);
 }

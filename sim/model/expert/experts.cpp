@@ -3,6 +3,7 @@
 #include "sim/model/expert/expert.h"
 #include "sim/model/expert/linear_expert.h"
 #include "sim/model/expert/mlp_expert.h"
+#include "sim/model/expert/ridge_experts.h"
 
 namespace moelab {
 namespace {
@@ -19,6 +20,8 @@ const std::vector<Entry>& entries() {
       {constant_expert_kind(), make_constant_bank<float>, make_constant_bank<double>},
       {linear_expert_kind(), make_linear_bank<float>, make_linear_bank<double>},
       {mlp_expert_kind(), make_mlp_bank<float>, make_mlp_bank<double>},
+      {polynomial_expert_kind(), make_polynomial_bank<float>, make_polynomial_bank<double>},
+      {relu_expert_kind(), make_relu_bank<float>, make_relu_bank<double>},
   };
   return table;
 }

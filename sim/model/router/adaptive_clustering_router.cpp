@@ -80,7 +80,10 @@ class AdaptiveClusteringRouter final : public Router<Real> {
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     std::vector<NamedArray<Real>> all = linear_->arrays(parameters);
-    all.push_back({"router_feature_weights", {experts_, input_dim_}, {weights_.begin(), weights_.end()}});
+    // No parameters, but what the rows of the last batch were weighted by; none in a first layer.
+    if (!row_weights_.empty()) {
+      all.push_back({"router_feature_weights", {experts_, input_dim_}, {weights_.begin(), weights_.end()}});
+    }
     return all;
   }
 

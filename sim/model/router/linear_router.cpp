@@ -8,21 +8,22 @@
 namespace moelab {
 namespace {
 
-/// W is kept transposed, (d, padded(E)), so that scores of a row are vectors over experts.
+/// W is kept transposed, (d, padded(E)), so that scores of a row are vectors over experts; biases follow it.
 template <class Real>
 class LinearRouter final : public Router<Real> {
  public:
-  LinearRouter(double init_scale, int input_dim, int experts)
+  LinearRouter(double init_scale, bool has_bias, int input_dim, int experts)
       : init_scale_(init_scale),
+        has_bias_(has_bias),
         input_dim_(input_dim),
         experts_(experts),
         stride_(kernels::padded(experts)) {}
 
   std::size_t parameter_count() const override {
-    return static_cast<std::size_t>(input_dim_) * static_cast<std::size_t>(experts_);
+    return static_cast<std::size_t>(block_rows()) * static_cast<std::size_t>(experts_);
   }
   std::size_t block_size() const override {
-    return static_cast<std::size_t>(input_dim_) * static_cast<std::size_t>(stride_);
+    return static_cast<std::size_t>(block_rows()) * static_cast<std::size_t>(stride_);
   }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
@@ -57,6 +58,10 @@ class LinearRouter final : public Router<Real> {
     product.b_row = stride_;
     product.c = scores;
     product.c_row = stride_;
+    if (has_bias_) {
+      product.start = kernels::Start::bias;
+      product.bias = parameters + bias_place();
+    }
     kernels::multiply(product);
   }
 
@@ -74,6 +79,10 @@ class LinearRouter final : public Router<Real> {
     product.c = gradients.parameters;
     product.c_row = stride_;
     kernels::multiply(product);
+    if (has_bias_) {
+      kernels::sum_rows(gradients.scores, context.rows, experts_, stride_,
+                        gradients.parameters + bias_place());
+    }
     if (!gradients.inputs) return;
     kernels::Product<Real> back;
     back.m = context.rows;
@@ -97,11 +106,17 @@ class LinearRouter final : public Router<Real> {
         weight.values.push_back(parameters[static_cast<std::ptrdiff_t>(j) * stride_ + e]);
       }
     }
-    return {std::move(weight)};
+    if (!has_bias_) return {std::move(weight)};
+    const Real* const bias = parameters + bias_place();
+    return {std::move(weight), {"router_bias", {experts_}, {bias, bias + experts_}}};
   }
 
  private:
+  int block_rows() const { return input_dim_ + (has_bias_ ? 1 : 0); }
+  std::ptrdiff_t bias_place() const { return static_cast<std::ptrdiff_t>(input_dim_) * stride_; }
+
   double init_scale_;
+  bool has_bias_;
   int input_dim_;
   int experts_;
   int stride_;
@@ -112,17 +127,18 @@ class LinearRouter final : public Router<Real> {
 Kind linear_router_kind() {
   return {
       "linear",
-      "γ_e(x) = w_e^T x, no bias (Dikkala et al. 2023)",
+      "γ_e(x) = w_e^T x (Dikkala et al. 2023)",
       {{"trainable", Shape::boolean(), "false freezes the router at its start", true},
        {"init", Shape::choice({"normal", "train_samples"}),
         "rows start N(0, init_scale² I / d), or at init_scale times the first E training samples", "normal"},
-       {"init_scale", Shape::real_at_least(0), "scale of the start", 1.0}}};
+       {"init_scale", Shape::real_at_least(0), "scale of the start", 1.0},
+       {"bias", Shape::boolean(), "adds b_e, started at zero (default false)", kOptional}}};
 }
 
 template <class Real>
 std::unique_ptr<Router<Real>> make_linear_router(const Json& spec, const Layout& layout, int experts) {
-  return std::make_unique<LinearRouter<Real>>(spec.at("init_scale").get<double>(), layout.router_dim(),
-                                              experts);
+  return std::make_unique<LinearRouter<Real>>(spec.at("init_scale").get<double>(), spec.value("bias", false),
+                                              layout.router_dim(), experts);
 }
 
 template std::unique_ptr<Router<float>> make_linear_router(const Json&, const Layout&, int);

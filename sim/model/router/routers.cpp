@@ -1,6 +1,7 @@
 #include "sim/base/error.h"
 #include "sim/model/router/adaptive_clustering_router.h"
 #include "sim/model/router/cnn_router.h"
+#include "sim/model/router/cosine_router.h"
 #include "sim/model/router/linear_router.h"
 #include "sim/model/router/mlp_router.h"
 #include "sim/model/router/router.h"
@@ -22,6 +23,8 @@ const std::vector<Entry>& entries() {
       {cnn_router_kind(), make_cnn_router<float>, make_cnn_router<double>},
       {adaptive_clustering_router_kind(), make_adaptive_clustering_router<float>,
        make_adaptive_clustering_router<double>},
+      {cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
+      {perturbed_cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
   };
   return table;
 }

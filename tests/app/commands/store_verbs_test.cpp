@@ -111,8 +111,12 @@ TEST_CASE("a report is one page whose texts are escaped and whose data is JSON")
   CHECK(html.find("<small>") == std::string::npos);
   CHECK(html.find("learned_better") != std::string::npos);
   CHECK(html.find("Nothing was chosen.") != std::string::npos);
+  // The name of SVG's elements is no address that is visited.
+  const std::string name_of_svg = "http://www.w3.org/2000/svg";
+  std::string without_name = html;
+  without_name.erase(without_name.find(name_of_svg), name_of_svg.size());
   for (const char* outside : {"http://", "https://", "src=", "@import"})
-    CHECK(html.find(outside) == std::string::npos);
+    CHECK(without_name.find(outside) == std::string::npos);
   const std::string opening = "<script type=\"application/json\">";
   const std::size_t start = html.find(opening) + opening.size();
   const Json figure = Json::parse(html.substr(start, html.find("</script>", start) - start));

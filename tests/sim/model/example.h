@@ -3,11 +3,11 @@
 /// Small models of every registered kind, for tests that each of them must pass.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/base/error.h"
 #include "sim/base/random.h"
+#include "sim/model/array_places.h"
 #include "sim/model/model.h"
 #include "sim/model/schema.h"
 
@@ -88,19 +88,6 @@ inline Json model_of_kinds(const std::string& router, const std::string& expert,
                        train_gating, experts);
 }
 
-/// Where the entries of Model::arrays() lie in the flat buffer: each array is read through a model whose
-/// parameters are their own places.
-using ArrayPlaces = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
-inline ArrayPlaces array_places(const Json& spec, const Layout& layout) {
-  Model<double> numbered(spec, layout, 0.0);
-  for (std::size_t i = 0; i < numbered.parameters().size(); ++i)
-    numbered.parameters()[i] = static_cast<double>(i);
-  ArrayPlaces places;
-  for (const NamedArray<double>& array : numbered.arrays()) {
-    places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
-  }
-  return places;
-}
 inline ArrayPlaces array_places(const Json& spec, int inputs, int outputs) {
   return array_places(spec, Layout{.input_dim = inputs, .output_dim = outputs});
 }

@@ -28,6 +28,16 @@ TEST_CASE("every router, expert, gating and loss: gradients equal central differ
   }
 }
 
+TEST_CASE("a linear router with biases, experts of another power: gradients equal central differences") {
+  for (const int power : {1, 3, 4}) {
+    CAPTURE(power);
+    const Json spec = example_model({{"kind", "linear"}, {"bias", true}},
+                                    {{"kind", "polynomial"}, {"power", power}}, "soft", kExperts);
+    CHECK(Model<double>(spec, kLayout, 0.0).layer(0).router_parameter_count() == (kInputs + 1) * kExperts);
+    check_gradients(spec, kLayout, kRows, "mse");
+  }
+}
+
 TEST_CASE("dense models: gradients equal central differences") {
   for (const char* match : {"expert", "moe"}) {
     for (const Kind& expert : expert_kinds()) {

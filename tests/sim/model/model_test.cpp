@@ -240,15 +240,22 @@ TEST_CASE("skipped pairs change outputs and gradients by no more than their gate
 
 TEST_CASE("parameter counts by hand") {
   // d = 5, o = 3, E = 4; routers: 5·4; an MLP 5-6-6-4 with biases; on images of 2 × 4 × 4, convolutions to 3
-  // × 2 × 2 and 5 × 1 × 1, then an MLP 5-6-4, whose six hidden units the experts read, too. Experts: 3; 5·3 +
-  // 3; an MLP 5-6-6-3 with biases.
+  // × 2 × 2 and 5 × 1 × 1, then an MLP 5-6-4, whose six hidden units the experts read, too; cosines 5·4 + 4.
+  // Experts: 3; 5·3 + 3, whatever φ; an MLP 5-6-6-3 with biases.
   struct Counts {
     std::string kind;
     std::size_t parameters, per_feature;
   };
-  const std::vector<Counts> routers = {
-      {"linear", 20, 0}, {"mlp", 36 + 42 + 28, 0}, {"cnn", 19 * 3 + 28 * 5 + 36 + 28, 6}};
-  const std::vector<Counts> experts = {{"constant", 3, 0}, {"linear", 18, 3}, {"mlp", 36 + 42 + 21, 6}};
+  const std::vector<Counts> routers = {{"linear", 20, 0},
+                                       {"mlp", 36 + 42 + 28, 0},
+                                       {"cnn", 19 * 3 + 28 * 5 + 36 + 28, 6},
+                                       {"cosine", 24, 0},
+                                       {"perturbed_cosine", 24, 0}};
+  const std::vector<Counts> experts = {{"constant", 3, 0},
+                                       {"linear", 18, 3},
+                                       {"mlp", 36 + 42 + 21, 6},
+                                       {"polynomial", 18, 3},
+                                       {"relu", 18, 3}};
   for (const Counts& router : routers) {
     for (const Counts& expert : experts) {
       const Model<double> model = started(model_of_kinds(router.kind, expert.kind, "soft", kExperts));

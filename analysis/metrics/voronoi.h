@@ -1,0 +1,58 @@
+#pragma once
+
+/// How far a fitted mixture of experts is from the true one: losses over Voronoi cells and errors of each
+/// parameter (Nguyen et al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts).
+
+#include <optional>
+#include <vector>
+
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// Components of a softmax-gated mixture of ridge experts, in what data can tell of them: gate directions g
+/// (k, d), as they multiply the input (β1 of a linear router, β1 / (‖β1‖ + τ1) of a cosine), biases β0 (k),
+/// slopes a (k, d), intercepts b (k).
+struct MixtureComponents {
+  Matrix gate;
+  Vector bias;
+  Matrix slope;
+  Vector intercept;
+};
+
+/// √(Σ_i w_i ‖Δ_i‖² / Σ_i w_i) over some fits i.
+struct ParameterErrors {
+  double gate = 0;       ///< Δ of g
+  double slope = 0;      ///< of a
+  double intercept = 0;  ///< of b
+  double expert = 0;     ///< of (a, b)
+};
+
+struct VoronoiErrors {
+  std::vector<int> cells;                ///< the true component of each fit
+  double loss = 0;                       ///< loss_exact + loss_over + weight_error
+  double loss_exact = 0;                 ///< Σ w_i (‖Δg_i‖ + ‖Δη_i‖), cells with one fit
+  double loss_over = 0;                  ///< Σ w_i (‖Δg_i‖² + ‖Δη_i‖²), cells with several
+  double weight_error = 0;               ///< Σ_j |Σ_{i in cell j} w_i − w*_j|
+  int empty_cells = 0;                   ///< true components without a fit
+  std::optional<ParameterErrors> exact;  ///< over the cells with one fit; none where there are none
+  std::optional<ParameterErrors> over;   ///< over the cells with several
+};
+
+/// Each fit belongs to the nearest true component, Euclidean in (g, a, b) with no weights between them. With
+/// w = softmax(β0), the gates at x = 0 (the paper weighs by exp(β0)), η = (a, b), and cells V_j:
+///   D = Σ_{|V_j| = 1} Σ_{i in V_j} w_i (‖Δg_i‖ + ‖Δη_i‖) + Σ_{|V_j| > 1} Σ w_i (‖Δg_i‖² + ‖Δη_i‖²)
+///       + Σ_j |Σ_{i in V_j} w_i − w*_j|.
+///
+/// Invariances. Labels: cells. A common shift of β0: the softmax. A common shift v of g, which adds the same
+/// score to every component: the fitted g are moved by the v that, together with the cells, makes Σ_i w_i
+/// ‖(g_i + v, η_i) − (g*, η*)‖² least; the least over all maps from fits to true components, at which every
+/// fit belongs to its nearest. So the errors are of differences g_i − g_k, also for cosines, whose unit
+/// vectors have continuous equivalents when k ≤ d − 1. `even_power`: (a, b) and (−a, −b) are one expert, and
+/// the nearer of the two counts.
+///
+/// Throws UserError when (true components)^(fits) is beyond a million maps.
+VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureComponents& truth,
+                             bool even_power);
+
+}  // namespace moelab

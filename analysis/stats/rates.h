@@ -1,0 +1,77 @@
+#pragma once
+
+/// Rates of convergence: how an error falls with the number of samples.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/stats/intervals.h"
+#include "analysis/stats/result_table.h"
+
+namespace moelab {
+
+/// What is regressed: a metric of one arm along a swept path.
+struct RateQuery {
+  std::string arm;
+  std::string metric;
+  std::string along;                                     ///< the swept path whose values are n
+  std::vector<std::pair<std::string, Json>> where = {};  ///< values of the other swept paths
+  std::optional<Interval> window = std::nullopt;         ///< n within [low, high]; all without
+};
+
+/// errors[r][s] of repetition r at n = samples[s] (ascending); none where a cell is not done or lacks the
+/// metric.
+struct RateData {
+  std::vector<double> samples;
+  std::vector<std::vector<std::optional<double>>> errors;
+};
+
+RateData rate_data(const ResultTable& table, const RateQuery& query);
+
+/// Fits with one slope a repetition. Sizes within a repetition share data (the first n samples of a larger
+/// training set are the smaller set), so its errors are dependent; repetitions are not. Hence the interval is
+/// Student's over the repetitions' slopes.
+///
+/// In each repetition ln e(n) is regressed on ln n (power law e = C n^ρ, slope ρ) and on ln ln n (logarithmic
+/// law e = C / ln^τ n, which no power is slower than), with weights 1 / v(n), v(n) = (s²(n) + s̄²) / 2: s²(n)
+/// the variance of ln e(n) over repetitions, s̄² its mean over n, towards which few repetitions are drawn.
+struct RateEstimate {
+  std::vector<std::optional<double>> slopes;  ///< ρ by repetition; none with fewer than three sizes
+  std::optional<MeanEstimate> slope;          ///< mean of ρ and its 95 % interval
+  double intercept = 0;                       ///< mean of ln C of the power law
+  /// Mean over repetitions of χ²(logarithmic law) − χ²(power law), χ² = Σ (residual)² / v, with its 95 %
+  /// interval: above 0 the power law fits better, below 0 the logarithmic law.
+  std::optional<MeanEstimate> log_against_power;
+  int missing = 0;   ///< errors that are none
+  int left_out = 0;  ///< repetitions without a slope
+};
+
+RateEstimate estimate_rate(const RateData& data);
+
+/// Where a slope can be told to lie at finite n.
+enum class RateVerdict { compatible, excluded, inconclusive };
+std::string to_string(RateVerdict verdict);
+
+/// `compatible` when the interval lies within [low, high], `excluded` when wholly outside, else
+/// `inconclusive`; so without an interval.
+RateVerdict judge_slope(const std::optional<MeanEstimate>& slope, const Interval& range);
+
+/// Half of the width of the range of slopes that stand for a rate: less than half of the way from −1/2 to
+/// −1/4.
+constexpr double kRateTolerance = 0.1;
+
+/// A named range of slopes.
+struct RateStatement {
+  std::string name;
+  Interval range;
+};
+
+/// n^-1/2 and n^-1/4 (each ± kRateTolerance), and slower than any of these: above −1/4 + kRateTolerance. A
+/// logarithmic law cannot be confirmed at finite n: it is one of the slower ones, or a steeper one locally.
+const std::vector<RateStatement>& rate_statements();
+
+/// "power", "logarithmic" or "not told apart".
+std::string better_law(const RateEstimate& estimate);
+
+}  // namespace moelab

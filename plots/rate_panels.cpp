@@ -1,0 +1,193 @@
+#include "plots/rate_panels.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plots/axis.h"
+#include "plots/page.h"
+#include "plots/style.h"
+
+namespace moelab {
+namespace {
+
+// Lengths in points (1/72 inch).
+constexpr double kPanelHeight = 92, kBetween = 8, kRightMargin = 16, kColumnName = 12, kAxisRoom = 30;
+/// Share of the data's decades that the axis has besides, below them.
+constexpr double kSlopeRoom = 0.3;
+constexpr int kLegendColumns = 2;
+constexpr double kLeftMargin = 46, kLegendLine = 11, kSlopeLine = 8.5, kInset = 4;
+
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+std::vector<std::string> line_names(const RatePanels& figure) {
+  std::vector<std::string> names;
+  for (const auto& panel : figure.panels) {
+    for (const RateLine& line : panel) {
+      if (std::find(names.begin(), names.end(), line.name) == names.end()) names.push_back(line.name);
+    }
+  }
+  return names;
+}
+
+struct Axes {
+  Axis x, y;
+  explicit Axes(const RatePanels& figure) {
+    std::vector<double> places, values;
+    for (const auto& panel : figure.panels) {
+      for (const RateLine& line : panel) {
+        for (const RatePoint& point : line.points) {
+          places.push_back(point.x);
+          for (const std::optional<double>& value : {point.mean, point.low, point.high})
+            if (value) values.push_back(*value);
+        }
+      }
+    }
+    x = fit_axis(places, true);
+    const Axis data = fit_axis(values, true);
+    // Room for the slopes below the points.
+    values.push_back(data.low * std::pow(data.low / data.high, kSlopeRoom));
+    y = fit_axis(values, true);
+    // Panels this small have room for the decades alone.
+    for (Axis* axis : {&x, &y}) {
+      for (auto& [place, label] : axis->ticks) {
+        const double exponent = std::log10(place);
+        if (std::abs(exponent - std::round(exponent)) > 1e-9) label.clear();
+      }
+    }
+  }
+};
+
+/// A line of the reference slope from the left edge, below the top.
+std::string reference_clause(const Axes& axes, double slope) {
+  return fmt::format("{:.8g}*(x/{:.8g})**({}) with lines lw 0.7 dt (6,4) lc rgb '#{}' notitle",
+                     std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
+                     kReferenceColour);
+}
+
+/// A frame without content over the whole page, whose key is the legend: inside a panel gnuplot would take it
+/// for too wide.
+std::string legend_plot(const RatePanels& figure, const std::vector<std::string>& names, double middle) {
+  std::string text = "unset label\nunset border\nunset tics\nunset grid\nset lmargin at screen 0.02\n";
+  text += "set rmargin at screen 0.98\nset bmargin at screen 0\nset tmargin at screen 0.5\n";
+  text += fmt::format(
+      "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols {} "
+      "samplen 2.6 spacing 0.95 width 0 noautotitle\nplot NaN notitle",
+      middle, kLegendColumns);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format(", \\\n     keyentry with linespoints lw 1.2 pt {} ps 0.5 lc rgb '#{}' title {}",
+                        style_of(i).marker, style_of(i).colour, quoted(names[i]));
+  }
+  for (const auto& reference : figure.references) {
+    text += fmt::format(", \\\n     keyentry with lines lw 0.7 dt (6,4) lc rgb '#{}' title {}",
+                        kReferenceColour, quoted(reference.second));
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string rate_panels_csv(const RatePanels& figure) {
+  std::string text = "row,column,series,x,mean,low,high,fitted\n";
+  for (std::size_t p = 0; p < figure.panels.size(); ++p) {
+    for (const RateLine& line : figure.panels[p]) {
+      for (const RatePoint& point : line.points) {
+        text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_text(figure.rows[p / figure.columns.size()]),
+                            csv_text(figure.columns[p % figure.columns.size()]), csv_text(line.name), point.x,
+                            csv_number(point.mean), csv_number(point.low), csv_number(point.high),
+                            csv_number(point.fitted));
+      }
+    }
+  }
+  return text;
+}
+
+std::string rate_panels_script(const RatePanels& figure) {
+  const Axes axes(figure);
+  const std::vector<std::string> names = line_names(figure);
+  const std::vector<std::string> title = wrapped(figure.title, kFontSize + 1, kTwoColumns - 10);
+  const std::vector<std::string> caption = wrapped(figure.caption, kSmallFontSize, kTwoColumns - 10);
+  const double rows = static_cast<double>(figure.rows.size()),
+               columns = static_cast<double>(figure.columns.size());
+  const double legend =
+      kLegendLine * std::ceil(static_cast<double>(names.size() + figure.references.size()) / kLegendColumns);
+  const double bottom = caption_height(caption) + legend + kAxisRoom;
+  const double height = bottom + rows * (kPanelHeight + kBetween) + kColumnName +
+                        kTitleLine * static_cast<double>(title.size());
+  const double panel_width = (kTwoColumns - kLeftMargin - kRightMargin) / columns - kBetween;
+  const auto across = [](double points) { return points / kTwoColumns; };
+  const auto up = [&](double points) { return points / height; };
+
+  std::string text = script_head(figure.id, figure.title);
+  text += fmt::format("data = {}\nset datafile separator comma\n", quoted(figure.id + ".csv"));
+  text += "set samples 2\n";
+  std::string plot = "set multiplot\nset border 3 lw 0.6 lc rgb '#333333'\nunset key\n";
+  plot += "set tics nomirror out scale 0.6\nset grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
+  plot += "set xtics nomirror offset 0,0.4\nset ytics nomirror offset 0.4,0\n";
+  std::size_t first_row = 1;  // row 0 of the CSV is its header
+  for (std::size_t p = 0; p < figure.panels.size(); ++p) {
+    const std::size_t row = p / figure.columns.size(), column = p % figure.columns.size();
+    const bool is_lowest = row + 1 == figure.rows.size();
+    const double left = kLeftMargin + static_cast<double>(column) * (panel_width + kBetween);
+    const double low = bottom + (rows - 1 - static_cast<double>(row)) * (kPanelHeight + kBetween);
+    plot += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", across(left),
+                        across(left + panel_width));
+    plot += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\nunset label\n", up(low),
+                        up(low + kPanelHeight));
+    plot += axis_script('x', axes.x, is_lowest) + axis_script('y', axes.y, column == 0);
+    if (row == 0) {
+      plot +=
+          fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(figure.columns[column]),
+                      across(left + panel_width / 2), up(low + kPanelHeight + 0.5 * kColumnName));
+    }
+    if (column + 1 == figure.columns.size()) {
+      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate by -90\n",
+                          quoted(figure.rows[row]), across(left + panel_width + 0.7 * kRightMargin),
+                          up(low + kPanelHeight / 2));
+    }
+    std::vector<std::string> clauses;
+    for (const auto& reference : figure.references)
+      clauses.push_back(reference_clause(axes, reference.first));
+    for (std::size_t l = 0; l < figure.panels[p].size(); ++l) {
+      const RateLine& line = figure.panels[p][l];
+      const std::size_t place =
+          static_cast<std::size_t>(std::find(names.begin(), names.end(), line.name) - names.begin());
+      const Style style = style_of(place);
+      const std::string range =
+          fmt::format("data every ::{}::{} using ", first_row, first_row + line.points.size() - 1);
+      first_row += line.points.size();
+      if (line.points.empty()) continue;
+      clauses.push_back(fmt::format("{}4:8 with lines lw 1.2 lc rgb '#{}' notitle", range, style.colour));
+      clauses.push_back(fmt::format("{}4:5:6:7 with yerrorbars lw 0.8 pt {} ps 0.4 lc rgb '#{}' notitle",
+                                    range, style.marker, style.colour));
+      plot += fmt::format(
+          "set label {} at screen {:.5f}, screen {:.5f} left font ',{}' tc rgb '#{}'\n", quoted(line.slope),
+          across(left + kInset),
+          up(low + kInset + kSlopeLine * (static_cast<double>(figure.panels[p].size() - l) - 0.5)),
+          kSmallFontSize, style.colour);
+    }
+    if (p == 0) {
+      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(figure.x_label),
+                          across((kLeftMargin + kTwoColumns - kRightMargin) / 2), up(bottom - 20));
+      plot +=
+          fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(figure.y_label),
+                      across(8), up(bottom + rows * (kPanelHeight + kBetween) / 2));
+      plot += title_and_caption(title, caption, height);
+    }
+    plot += "plot ";
+    for (std::size_t i = 0; i < clauses.size(); ++i) plot += (i ? ", \\\n     " : "") + clauses[i];
+    plot += "\n";
+  }
+  plot += legend_plot(figure, names, up(caption_height(caption) + legend / 2));
+  plot += "unset multiplot";
+  return text + on_terminals(figure.id, height, plot, plot, kTwoColumns);  // replot knows no multiplot
+}
+
+std::vector<std::filesystem::path> render(const RatePanels& figure, const std::filesystem::path& directory) {
+  return write_figure(figure.id, rate_panels_csv(figure), rate_panels_script(figure), directory);
+}
+
+}  // namespace moelab

@@ -1,0 +1,61 @@
+#include "sim/data/mixing_measure.h"
+
+#include <cmath>
+
+namespace moelab {
+namespace {
+
+double reciprocal(double value) {
+  return value > 0 ? 1 / value : 0;
+}
+
+}  // namespace
+
+std::optional<MixtureForm> mixture_form(const Json& spec) {
+  const Json &router = spec.at("router"), &expert = spec.at("expert");
+  MixtureForm form;
+  if (router.at("kind") == "cosine" || router.at("kind") == "perturbed_cosine") {
+    form.router = MixtureForm::Router::cosine;
+    form.tau1 = router.value("tau1", 0.0);
+    form.tau2 = router.value("tau2", 0.0);
+  } else if (router.at("kind") != "linear") {
+    return std::nullopt;
+  }
+  if (expert.at("kind") == "relu") {
+    form.expert = MixtureForm::Expert::relu;
+  } else if (expert.at("kind") == "polynomial") {
+    form.power = expert.at("power");
+  } else if (expert.at("kind") != "linear") {
+    return std::nullopt;
+  }
+  return form;
+}
+
+Matrix effective_directions(const MixingMeasure& measure) {
+  if (measure.form.router == MixtureForm::Router::linear) return measure.gate;
+  Matrix directions = measure.gate;
+  for (Eigen::Index j = 0; j < directions.rows(); ++j) {
+    directions.row(j) *= reciprocal(directions.row(j).norm() + measure.form.tau1);
+  }
+  return directions;
+}
+
+Vector gate_scores(const MixingMeasure& measure, const Eigen::Ref<const Eigen::RowVectorXd>& x) {
+  const Vector products = effective_directions(measure) * x.transpose();
+  if (measure.form.router == MixtureForm::Router::linear) return products + measure.bias;
+  return products * reciprocal(x.norm() + measure.form.tau2) + measure.bias;
+}
+
+Vector expert_values(const MixingMeasure& measure, const Eigen::Ref<const Eigen::RowVectorXd>& x) {
+  const Vector affine = measure.slope * x.transpose() + measure.intercept;
+  if (measure.form.expert == MixtureForm::Expert::relu) return affine.cwiseMax(0);
+  return affine.array().pow(measure.form.power);
+}
+
+double regression_value(const MixingMeasure& measure, const Eigen::Ref<const Eigen::RowVectorXd>& x) {
+  const Vector scores = gate_scores(measure, x);
+  const Vector mass = (scores.array() - scores.maxCoeff()).exp();
+  return mass.dot(expert_values(measure, x)) / mass.sum();
+}
+
+}  // namespace moelab

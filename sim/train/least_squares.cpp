@@ -1,0 +1,216 @@
+#include "sim/train/least_squares.h"
+
+#include <nlopt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "sim/base/error.h"
+#include "sim/model/measure_places.h"
+
+namespace moelab {
+namespace {
+
+/// A start goes on until the gradient is this share of what counts as converged.
+constexpr double kStopShare = 0.1;
+/// NLopt's L-BFGS ends by itself where no entry of the gradient is above 1e-8: of up to a hundred entries the
+/// norm is then this.
+constexpr double kSmallestGradient = 1e-7;
+/// A relative change of L below this is rounding.
+constexpr double kSmallestChange = 1e-15;
+
+/// L and its gradient as functions of the free parameters θ alone.
+class Objective {
+ public:
+  Objective(Model<double>& model, const Json& spec, const TaskLoss<double>& loss,
+            const TrainingSet<double>& data, double bound, const std::function<bool(double)>& progress)
+      : model_(model), loss_(loss), data_(data), bound_(bound), progress_(progress) {
+    const ParameterGroup first_group = model.groups().front();
+    const std::size_t first = first_group.trainable ? 0 : first_group.end;
+    for (const auto& [name, places] : array_places(spec, model.layout())) {
+      for (const std::size_t place : places) {
+        if (place >= first) free_.push_back(place);
+      }
+    }
+  }
+
+  std::vector<double> parameters() const {
+    std::vector<double> values;
+    for (const std::size_t place : free_)
+      values.push_back(std::clamp(model_.parameters()[place], -bound_, bound_));
+    return values;
+  }
+  void set_parameters(const double* values) {
+    for (const std::size_t place : free_) model_.parameters()[place] = *values++;
+  }
+
+  /// L(θ); `gradient` may be null.
+  double evaluate(const double* values, double* gradient) {
+    set_parameters(values);
+    const double value = model_.loss_and_gradient(data_.x.data(), data_.y.data(), data_.rows, loss_);
+    ++evaluations_;
+    double square = 0;
+    for (const std::size_t place : free_) {
+      const double entry = model_.gradient()[place];
+      // At its bound a parameter can follow the gradient to one side alone.
+      const bool held = std::abs(*values) >= bound_ && *values * entry < 0;
+      ++values;
+      if (!held) square += entry * entry;
+      if (gradient) *gradient++ = entry;
+    }
+    gradient_norm_ = std::sqrt(square);
+    converged_at_ = std::max(std::sqrt(value) / data_.rows, kSmallestGradient);
+    interrupted_ = interrupted_ || progress_(0);
+    return value;
+  }
+
+  bool has_converged() const { return gradient_norm_ <= converged_at_; }
+  bool can_stop() const { return interrupted_ || gradient_norm_ <= kStopShare * converged_at_; }
+  bool interrupted() const { return interrupted_; }
+  int evaluations() const { return evaluations_; }
+  double bound() const { return bound_; }
+
+ private:
+  Model<double>& model_;
+  const TaskLoss<double>& loss_;
+  const TrainingSet<double>& data_;
+  double bound_;
+  const std::function<bool(double)>& progress_;
+  std::vector<std::size_t> free_;
+  int evaluations_ = 0;
+  double gradient_norm_ = 0;
+  double converged_at_ = 0;
+  bool interrupted_ = false;
+};
+
+struct Descent {
+  Objective& objective;
+  nlopt_opt optimizer;
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<double> best = {};  ///< the point where the gradient let it stop, or else that of least L
+};
+
+double evaluate_for_nlopt(unsigned count, const double* values, double* gradient, void* argument) {
+  Descent& descent = *static_cast<Descent*>(argument);
+  const double value = descent.objective.evaluate(values, gradient);
+  // NLopt's line search takes an infinite value for one to turn away from.
+  if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
+  const bool stop = descent.objective.can_stop();
+  if (stop || value < descent.least) {
+    descent.least = value;
+    descent.best.assign(values, values + count);
+  }
+  if (stop) nlopt_force_stop(descent.optimizer);
+  return value;
+}
+
+/// The minimum below `values`; empty when no value on the way is finite.
+std::vector<double> descend(Objective& objective, const Json& spec, int evaluations,
+                            std::vector<double> values) {
+  const std::unique_ptr<nlopt_opt_s, decltype(&nlopt_destroy)> optimizer(
+      nlopt_create(NLOPT_LD_LBFGS, static_cast<unsigned>(values.size())), nlopt_destroy);
+  Descent descent{objective, optimizer.get()};
+  nlopt_set_min_objective(optimizer.get(), evaluate_for_nlopt, &descent);
+  nlopt_set_vector_storage(optimizer.get(), spec.at("memory"));
+  nlopt_set_lower_bounds1(optimizer.get(), -objective.bound());
+  nlopt_set_upper_bounds1(optimizer.get(), objective.bound());
+  nlopt_set_ftol_rel(optimizer.get(), kSmallestChange);
+  nlopt_set_maxeval(optimizer.get(), evaluations);
+  double value = 0;
+  // What it returns is of no use: the gradient at the point tells whether it is a minimum.
+  nlopt_optimize(optimizer.get(), values.data(), &value);
+  return descent.best;
+}
+
+}  // namespace
+
+Kind least_squares_kind() {
+  return {
+      "lbfgs",
+      "least squares over the whole training set by limited-memory BFGS, to convergence; needs train.steps "
+      "(the most evaluations of a start) and train.precision \"double\", has no rate and no batches",
+      {{"memory", Shape::count(1, 1000), "pairs of steps and gradient changes kept", 20},
+       {"bound", Shape::positive_real(), "largest absolute value of a parameter (default: none)",
+        kOptional}}};
+}
+
+std::vector<Kind> start_kinds() {
+  const Field tries = {"tries", Shape::count(1, 1000), "starts made until one converges", 2};
+  return {{"cold", "at the model's own initial weights", {tries}},
+          {"warm",
+           "at the true measure of the data, each parameter moved by N(0, perturbation²)",
+           {{"perturbation", Shape::real_at_least(0), "standard deviation", 0.1}, tries}}};
+}
+
+bool is_least_squares(const Json& train) {
+  return train.at("optimizer").at("kind") == "lbfgs";
+}
+
+MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine) {
+  const int components = truth.components();
+  const Eigen::Index dim = truth.gate.cols();
+  MixingMeasure start{truth.form, Matrix(experts, dim), Vector(experts), Matrix(experts, dim),
+                      Vector(experts)};
+  for (int i = 0; i < experts; ++i) {
+    const int component = i % components;
+    const int sharing = (experts - 1 - component) / components + 1;
+    const auto moved = [&](double value) { return value + perturbation * draw_normal(engine); };
+    for (Eigen::Index j = 0; j < dim; ++j) start.gate(i, j) = moved(truth.gate(component, j));
+    for (Eigen::Index j = 0; j < dim; ++j) start.slope(i, j) = moved(truth.slope(component, j));
+    start.bias[i] = moved(truth.bias[component] - std::log(static_cast<double>(sharing)));
+    start.intercept[i] = moved(truth.intercept[component]);
+  }
+  return start;
+}
+
+FitOutcome fit_least_squares(Model<double>& model, const Json& model_spec, const TaskLoss<double>& loss,
+                             const TrainingSet<double>& data, const Json& train, const MixingMeasure* truth,
+                             const Seeds& seeds, const TrainCallbacks& callbacks) {
+  const Json start = train.value("start", resolve(Shape::variant(start_kinds()), "cold", "train.start"));
+  if (start.at("kind") == "warm" && !truth)
+    throw UserError("train.start", "got \"warm\", needs data of a known mixing measure");
+  const auto begin = [&](int attempt) {
+    Engine engine = seeds.stream(Purpose::starts, static_cast<std::uint64_t>(attempt));
+    if (start.at("kind") == "warm") {
+      const MeasurePlaces places(model_spec, model.layout());
+      places.write(near_truth(*truth, model.experts(), start.at("perturbation"), engine), model.parameters());
+    } else if (attempt > 0) {
+      model.initialize({engine(), seeds.index});
+    }
+  };
+  const Json& optimizer = train.at("optimizer");
+  const double bound = optimizer.value("bound", std::numeric_limits<double>::infinity());
+  Objective objective(model, model_spec, loss, data, bound, callbacks.progress);
+  FitOutcome outcome;
+  std::vector<double> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < start.at("tries").get<int>() && !outcome.converged; ++attempt) {
+    begin(attempt);
+    if (attempt == 0) callbacks.record(0);
+    std::vector<double> values = descend(objective, optimizer, train.at("steps"), objective.parameters());
+    ++outcome.starts;
+    outcome.evaluations = objective.evaluations();
+    if (objective.interrupted()) {
+      outcome.state = TrainState::interrupted;
+      return outcome;
+    }
+    if (values.empty()) continue;
+    const double value = objective.evaluate(values.data(), nullptr);
+    outcome.converged = objective.has_converged();
+    if (outcome.converged || value < least) {
+      least = value;
+      best = std::move(values);
+    }
+  }
+  if (best.empty()) {
+    outcome.state = TrainState::diverged;
+    return outcome;
+  }
+  objective.set_parameters(best.data());
+  callbacks.record(outcome.evaluations);
+  return outcome;
+}
+
+}  // namespace moelab

@@ -1,0 +1,54 @@
+#pragma once
+
+/// Least-squares fits: the whole training set at once, to convergence.
+
+#include "sim/data/mixing_measure.h"
+#include "sim/model/model.h"
+#include "sim/train/batches.h"
+#include "sim/train/trainer.h"
+
+namespace moelab {
+
+/// The optimizer kind "lbfgs" and the fields of `train.start`.
+Kind least_squares_kind();
+std::vector<Kind> start_kinds();
+bool is_least_squares(const Json& train);
+
+/// How a fit ended.
+struct FitOutcome {
+  TrainState state = TrainState::done;
+  bool converged = false;  ///< of the start that was kept
+  int evaluations = 0;     ///< of loss and gradient, all starts together
+  int starts = 0;          ///< starts that were made
+};
+
+/// argmin_θ L(θ), L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)², over the free parameters of `model` (those of the
+/// experts alone where the router is frozen), by NLopt's limited-memory BFGS (Nocedal 1980; Luksan's
+/// implementation) with the model's exact gradients, in double. `train` is a resolved `train` object: `steps`
+/// limits the evaluations of each start, and `optimizer.bound` B keeps every |θ_i| ≤ B, as the theory's
+/// compact parameter space does: without it a superfluous component may run off to an ever steeper expert
+/// with an ever smaller gate.
+///
+/// A fit has converged when ‖∇L‖ ≤ √L / n (entries that push a parameter beyond its bound left out), of the
+/// order of what the residual of one sample adds to the
+/// gradient: the optimizer's error is then small against the sampling error in every direction of curvature
+/// well above 1/n. Where experts are rectifiers L has kinks at which ∇L jumps by as much, so that no smaller
+/// gradient can be asked for. Without noise L → 0, and ‖∇L‖ ≤ 1e-7 will do. A start goes on until a
+/// tenth of that, until L no longer changes, or until `steps`. Directions that do not change f (a common
+/// shift of the biases) have no gradient and stay where they started.
+///
+/// `train.start` "cold" begins at the model's own initial weights, "warm" at `truth` (model.experts ≥ its
+/// components): fit i at component i mod k*, its weight exp(β0) shared by the fits of that component, each
+/// parameter moved by an independent N(0, perturbation²). A start that does not converge is followed by
+/// another, `tries` in all; the first that converges is kept, or else the one of least L. The model ends at
+/// the kept fit. `diverged` when no start has a finite loss; `interrupted` when `progress` says so.
+///
+/// Throws UserError where a warm start lacks a truth of the model's form.
+FitOutcome fit_least_squares(Model<double>& model, const Json& model_spec, const TaskLoss<double>& loss,
+                             const TrainingSet<double>& data, const Json& train, const MixingMeasure* truth,
+                             const Seeds& seeds, const TrainCallbacks& callbacks);
+
+/// The warm start for a model of `experts` components.
+MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine);
+
+}  // namespace moelab

@@ -1,0 +1,118 @@
+#include "analysis/metrics/voronoi.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Sums of a dozen terms of order one, rounded in double.
+constexpr double kRounding = 1e-13;
+
+/// Components on a line: (g, a, b) of each, biases such that the weights are `weights`.
+MixtureComponents on_a_line(const std::vector<std::array<double, 3>>& places,
+                            const std::vector<double>& weights) {
+  const Eigen::Index count = static_cast<Eigen::Index>(places.size());
+  MixtureComponents all{Matrix(count, 1), Vector(count), Matrix(count, 1), Vector(count)};
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const auto& [gate, slope, intercept] = places[static_cast<std::size_t>(i)];
+    all.gate(i, 0) = gate;
+    all.slope(i, 0) = slope;
+    all.intercept[i] = intercept;
+    all.bias[i] = std::log(weights[static_cast<std::size_t>(i)]);
+  }
+  return all;
+}
+
+const MixtureComponents kTruth = on_a_line({{0, 0, 0}, {10, 5, 0}}, {0.5, 0.5});
+
+bool is_close(double value, double expected) {
+  return std::abs(value - expected) <= kRounding;
+}
+
+TEST_CASE("one fit in each cell, by hand") {
+  // Δg = ∓0.1 around the common shift, Δa = 0.2 and 0, Δb = 0 and −0.4; weights .25 and .75.
+  const VoronoiErrors errors =
+      voronoi_errors(on_a_line({{10.1, 5, -0.4}, {-0.1, 0.2, 0}}, {0.25, 0.75}), kTruth, false);
+  CHECK(errors.cells == std::vector<int>{1, 0});
+  // The shift is −(.25 · .1 − .75 · .1) = .05: Δg = .15 and −.05.
+  CHECK(is_close(errors.loss_exact, 0.25 * (0.15 + 0.4) + 0.75 * (0.05 + 0.2)));
+  CHECK(errors.loss_over == 0);
+  CHECK(is_close(errors.weight_error, 0.5));
+  CHECK(is_close(errors.loss, errors.loss_exact + errors.weight_error));
+  CHECK(errors.empty_cells == 0);
+  REQUIRE(errors.exact);
+  CHECK_FALSE(errors.over);
+  CHECK(is_close(errors.exact->gate, std::sqrt(0.25 * 0.15 * 0.15 + 0.75 * 0.05 * 0.05)));
+  CHECK(is_close(errors.exact->slope, std::sqrt(0.75) * 0.2));
+  CHECK(is_close(errors.exact->intercept, std::sqrt(0.25) * 0.4));
+  CHECK(is_close(errors.exact->expert, std::sqrt(0.75 * 0.04 + 0.25 * 0.16)));
+}
+
+TEST_CASE("two fits in a cell count with power two, by hand") {
+  // Fits 0 and 1 share the first component, ∓0.2 in g and 0.3 in b; the third is exact. The shift is 0.
+  const VoronoiErrors errors = voronoi_errors(
+      on_a_line({{-0.2, 0, 0.3}, {0.2, 0, 0.3}, {10, 5, 0}}, {0.25, 0.25, 0.5}), kTruth, false);
+  CHECK(errors.cells == std::vector<int>{0, 0, 1});
+  CHECK(errors.loss_exact <= kRounding);
+  CHECK(is_close(errors.loss_over, 0.5 * (0.04 + 0.09)));
+  CHECK(errors.weight_error <= kRounding);
+  REQUIRE(errors.over);
+  CHECK(is_close(errors.over->gate, 0.2));
+  CHECK(errors.over->slope <= kRounding);
+  CHECK(is_close(errors.over->intercept, 0.3));
+  CHECK(is_close(errors.over->expert, 0.3));
+}
+
+TEST_CASE("a component without a fit is told, and its weight is missing") {
+  const VoronoiErrors errors =
+      voronoi_errors(on_a_line({{0, 0.1, 0}, {0, -0.1, 0}}, {0.5, 0.5}), kTruth, false);
+  CHECK(errors.cells == std::vector<int>{0, 0});
+  CHECK(errors.empty_cells == 1);
+  CHECK(is_close(errors.weight_error, 1));
+  CHECK(is_close(errors.loss, 0.01 + 1));
+  CHECK_FALSE(errors.exact);
+}
+
+TEST_CASE("labels and common shifts of biases and directions change nothing; a shift of one direction does") {
+  const MixtureComponents fitted = on_a_line({{0.3, -0.1, 0.2}, {9.9, 5.2, 0}}, {0.4, 0.6});
+  const VoronoiErrors before = voronoi_errors(fitted, kTruth, false);
+  MixtureComponents moved = on_a_line({{9.9, 5.2, 0}, {0.3, -0.1, 0.2}}, {0.6, 0.4});
+  moved.bias.array() += 3;
+  moved.gate.array() -= 20;
+  const VoronoiErrors after = voronoi_errors(moved, kTruth, false);
+  CHECK(is_close(after.loss, before.loss));
+  CHECK(is_close(after.exact->gate, before.exact->gate));
+  CHECK(after.cells == std::vector<int>{1, 0});
+  moved.gate(0, 0) += 0.5;
+  CHECK_FALSE(is_close(voronoi_errors(moved, kTruth, false).loss, before.loss));
+}
+
+TEST_CASE("of an even power the sign of (a, b) is free") {
+  const MixtureComponents fitted = on_a_line({{0, 0.1, 0}, {10, -5, -0.2}}, {0.5, 0.5});
+  CHECK(is_close(voronoi_errors(fitted, kTruth, true).exact->slope, std::sqrt(0.5) * 0.1));
+  CHECK(is_close(voronoi_errors(fitted, kTruth, true).exact->intercept, std::sqrt(0.5) * 0.2));
+  CHECK(voronoi_errors(fitted, kTruth, false).loss > 1);
+}
+
+TEST_CASE("every fit lies in the cell of its nearest component") {
+  // A common shift larger than the distances: without it the nearest components would all be the second.
+  const MixtureComponents fitted = on_a_line({{10.2, 0.1, 0}, {20, 5, 0.1}, {20.4, 4.9, 0}}, {0.5, 0.3, 0.2});
+  const VoronoiErrors errors = voronoi_errors(fitted, kTruth, false);
+  CHECK(errors.cells == std::vector<int>{0, 1, 1});
+  CHECK(errors.over->gate < 0.3);
+}
+
+TEST_CASE("more maps than can be compared are refused") {
+  const MixtureComponents many =
+      on_a_line(std::vector<std::array<double, 3>>(20, {0, 0, 0}), std::vector<double>(20, 1));
+  CHECK_NOTHROW(voronoi_errors(on_a_line({{0, 0, 0}}, {1}), many, false));
+  CHECK_THROWS_AS(voronoi_errors(many, kTruth, false), UserError);
+}
+
+}  // namespace
+}  // namespace moelab

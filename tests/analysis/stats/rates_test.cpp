@@ -1,0 +1,185 @@
+#include "analysis/stats/rates.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "analysis/stats/rate_claims.h"
+#include "sim/base/error.h"
+#include "sim/base/random.h"
+
+namespace moelab {
+namespace {
+
+/// Sums of logarithms of order ten, rounded in double.
+constexpr double kRounding = 1e-12;
+
+const std::vector<double> kSamples = {1000, 2000, 4000, 8000, 16000, 32000, 64000, 100000};
+
+/// Errors scale_r e(n) exp(noise · N(0, 1)).
+template <class Law>
+RateData data_of(const Law& law, double noise, int repetitions, std::uint64_t seed = 1) {
+  RateData data{kSamples, {}};
+  Engine engine(seed);
+  for (int r = 0; r < repetitions; ++r) {
+    const double scale = std::exp(draw_normal(engine));
+    data.errors.emplace_back();
+    for (const double n : kSamples)
+      data.errors.back().emplace_back(scale * law(n) * std::exp(noise * draw_normal(engine)));
+  }
+  return data;
+}
+
+const auto kRoot = [](double n) { return std::pow(n, -0.5); };
+const auto kLogarithmic = [](double n) { return std::pow(std::log(n), -3); };
+
+TEST_CASE("an exact power law has its exponent in every repetition, and the power law fits better") {
+  const RateEstimate estimate = estimate_rate(data_of(kRoot, 0, 5));
+  REQUIRE(estimate.slope);
+  for (const std::optional<double>& slope : estimate.slopes) CHECK(std::abs(*slope + 0.5) < kRounding);
+  CHECK(std::abs(estimate.slope->mean + 0.5) < kRounding);
+  CHECK(better_law(estimate_rate(data_of(kRoot, 0.01, 20))) == "power");
+  CHECK(better_law(estimate_rate(data_of(kLogarithmic, 0.01, 20))) == "logarithmic");
+}
+
+TEST_CASE("laws that noise hides are not told apart, but as often as the level of the interval allows") {
+  constexpr int kTrials = 400;
+  int decided = 0;
+  for (std::uint64_t trial = 0; trial < kTrials; ++trial)
+    decided += better_law(estimate_rate(data_of(kLogarithmic, 3, 20, trial))) != "not told apart";
+  // Four standard errors of a share of .05 in 400 trials above it.
+  CHECK(decided < kTrials * (0.05 + 4 * std::sqrt(0.05 * 0.95 / kTrials)));
+  CHECK(better_law(estimate_rate(data_of(kLogarithmic, 0.02, 20))) != "not told apart");
+}
+
+TEST_CASE("slope and intercept by hand: two sizes that vary less weigh more") {
+  // ln e − ln e(1): repetition 0 is 0, 0, 0; repetition 1 is 0, 2 ln 2, 0 at n = 2, 4, 8. Variances of ln e:
+  // 0, 2 (ln 2)², 0, mean (2/3)(ln 2)²; v ∝ 2/3, 8/3, 2/3, weights 4, 1, 4. Slopes: the middle point is the
+  // mean of ln n, so 0 in both; the intercept of repetition 1 is 1/9 · 2 ln 2.
+  const RateData data{{2, 4, 8}, {{1.0, 1.0, 1.0}, {1.0, 4.0, 1.0}}};
+  const RateEstimate estimate = estimate_rate(data);
+  CHECK(std::abs(*estimate.slopes[0]) < kRounding);
+  CHECK(std::abs(*estimate.slopes[1]) < kRounding);
+  CHECK(std::abs(estimate.intercept - std::log(2.0) / 9) < kRounding);
+}
+
+TEST_CASE("the interval covers the exponent as often as it says") {
+  constexpr int kTrials = 400;
+  const auto coverage = [&](double exponent) {
+    int covered = 0;
+    for (std::uint64_t trial = 0; trial < kTrials; ++trial) {
+      const Interval interval = *estimate_rate(data_of(kRoot, 0.3, 6, trial)).slope->interval;
+      covered += interval.low <= exponent && exponent <= interval.high;
+    }
+    return static_cast<double>(covered) / kTrials;
+  };
+  // Four standard errors of a share of .95 in 400 trials.
+  CHECK(std::abs(coverage(-0.5) - 0.95) < 4 * std::sqrt(0.95 * 0.05 / kTrials));
+  CHECK(coverage(-0.35) < 0.9);
+}
+
+TEST_CASE("missing errors are counted, and a repetition needs three") {
+  RateData data = data_of(kRoot, 0, 3);
+  data.errors[0][2].reset();
+  for (std::size_t s = 0; s < 6; ++s) data.errors[1][s].reset();
+  const RateEstimate estimate = estimate_rate(data);
+  CHECK(estimate.missing == 7);
+  CHECK(estimate.left_out == 1);
+  CHECK_FALSE(estimate.slopes[1]);
+  CHECK(estimate.slope->count == 2);
+  const RateEstimate nothing = estimate_rate({kSamples, {}});
+  CHECK_FALSE(nothing.slope);
+  CHECK(better_law(nothing) == "not told apart");
+}
+
+TEST_CASE("a slope is compatible with a range, excluded, or neither") {
+  const auto verdict = [](double low, double high) {
+    return judge_slope(MeanEstimate{(low + high) / 2, 5, Interval{low, high}}, {-0.6, -0.4});
+  };
+  CHECK(verdict(-0.55, -0.45) == RateVerdict::compatible);
+  CHECK(verdict(-0.3, -0.2) == RateVerdict::excluded);
+  CHECK(verdict(-0.9, -0.7) == RateVerdict::excluded);
+  CHECK(verdict(-0.45, -0.35) == RateVerdict::inconclusive);
+  CHECK(judge_slope(std::nullopt, {-0.6, -0.4}) == RateVerdict::inconclusive);
+  CHECK(judge_slope(MeanEstimate{-0.5, 1, std::nullopt}, {-0.6, -0.4}) == RateVerdict::inconclusive);
+}
+
+/// Arms "root" (n^-1/2) and "slow" (n^-0.05) at two values of model.experts, the second of other laws.
+ResultTable example_table(int repetitions) {
+  ResultTable table{{"root", "slow"}, {"model.experts", "data.train_samples"}, {}};
+  Engine engine(3);
+  for (const std::string& arm : table.arms) {
+    for (const int experts : {2, 3}) {
+      for (const double n : kSamples) {
+        for (int seed = 0; seed < repetitions; ++seed) {
+          const double exponent = experts == 3 ? -0.25 : arm == "root" ? -0.5 : -0.05;
+          ResultRow row{"",     arm, seed, {{"model.experts", experts}, {"data.train_samples", n}},
+                        "done", {},  {}};
+          row.metrics["error"] = std::pow(n, exponent) * std::exp(0.01 * draw_normal(engine));
+          table.rows.push_back(row);
+        }
+      }
+    }
+  }
+  return table;
+}
+
+ClaimResult judged(const ResultTable& table, const Json& changes) {
+  Json claim = {{"id", "c"},
+                {"op", "rate"},
+                {"arm", "root"},
+                {"metric", "error"},
+                {"along", "data.train_samples"},
+                {"where", {{"model.experts", 2}}},
+                {"exponent", -0.5}};
+  claim.update(changes);
+  return evaluate_claims(Json::array({claim}), table, [](const std::string&) { return true; }).front();
+}
+
+TEST_CASE("claims on rates") {
+  const ResultTable table = example_table(4);
+  CHECK(judged(table, {{"exponent", -0.5}}).verdict == Verdict::reproduced);
+  CHECK(judged(table, {{"exponent", -0.25}}).verdict == Verdict::refuted);
+  CHECK(judged(table, {{"exponent", -0.4}}).verdict == Verdict::inconclusive);
+  CHECK(judged(table, {{"exponent", -0.4}, {"tolerance", 0.2}}).verdict == Verdict::reproduced);
+  CHECK(judged(table, {{"where", {{"model.experts", 3}}}, {"exponent", -0.25}}).verdict ==
+        Verdict::reproduced);
+  CHECK(judged(table, {{"op", "slower"}, {"arm", "slow"}, {"than", -0.15}}).verdict == Verdict::reproduced);
+  CHECK(judged(table, {{"op", "slower"}, {"than", -0.15}}).verdict == Verdict::refuted);
+  CHECK(judged(table, {{"op", "slower"}, {"arm", "slow"}, {"than", "root"}}).verdict == Verdict::reproduced);
+  CHECK(judged(table, {{"op", "slower"}, {"than", "slow"}}).verdict == Verdict::refuted);
+  const ClaimPoint point =
+      judged(table, {{"op", "slower"}, {"arm", "slow"}, {"than", "root"}}).points.front();
+  CHECK(point.pairs == 4);
+  CHECK(std::abs(point.difference->mean - 0.45) < 0.02);
+}
+
+TEST_CASE("a claim on a rate regresses inside its window") {
+  ResultTable table = example_table(4);
+  for (ResultRow& row : table.rows) {
+    if (row.point[1].second == 1000.0) row.metrics["error"] *= 1000;
+  }
+  CHECK(judged(table, {{"window", {2000, 100000}}}).verdict == Verdict::reproduced);
+  CHECK(judged(table, Json::object()).verdict == Verdict::refuted);
+}
+
+TEST_CASE("few repetitions, failed cells and names that do not exist") {
+  CHECK(judged(example_table(2), Json::object()).verdict == Verdict::inconclusive);
+  ResultTable table = example_table(4);
+  table.rows[0].state = "diverged";
+  const ClaimResult with_gap = judged(table, Json::object());
+  CHECK(with_gap.verdict == Verdict::reproduced);
+  CHECK(with_gap.points.front().note == "1 errors of root are missing");
+  for (ResultRow& row : table.rows) {
+    if (row.seed == 1 && row.point[1].second > 2000.0) row.state = "failed";
+  }
+  const ClaimResult without_slope = judged(table, Json::object());
+  CHECK(without_slope.verdict == Verdict::inconclusive);
+  CHECK(without_slope.points.front().pairs == 3);
+  CHECK_THROWS_AS(judged(table, {{"arm", "rot"}}), UserError);
+  CHECK_THROWS_AS(judged(table, {{"along", "train_samples"}}), UserError);
+  CHECK_THROWS_AS(judged(table, {{"op", "slower"}, {"than", "slwo"}}), UserError);
+}
+
+}  // namespace
+}  // namespace moelab

@@ -1,0 +1,167 @@
+#include "sim/data/moe_regression.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Sums of a few terms of order one to ten, rounded in double.
+constexpr double kRounding = 1e-13;
+/// Statistical tests pass below this many standard errors.
+constexpr double kStandardErrors = 5;
+
+Json data_with(const Json& changes) {
+  Json data = {{"generator", "moe_regression"},
+               {"dim", 2},
+               {"router", "linear"},
+               {"expert", "linear"},
+               {"measure",
+                {{"kind", "given"},
+                 {"gate", {{3, 4}, {0, 2}}},
+                 {"bias", {0.5, 0}},
+                 {"slope", {{1, -1}, {2, 0.5}}},
+                 {"intercept", {-1, 0.25}}}},
+               {"noise_std", 0.0}};
+  data.update(changes);
+  return resolve(data_shape(), data, "data");
+}
+
+std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = {1, 0}) {
+  return draw_problem(data_with(changes), seeds);
+}
+
+TEST_CASE("the regression function by hand, for every router and expert") {
+  // At x = (4, 3): ‖x‖ = 5, products of β1 with x 24 and 6, norms of β1 5 and 2; a^T x + b = 0 and 9.75. With
+  // the second component's gate r, f = (1 − r) h_1 + r h_2.
+  const Matrix x = (Matrix(2, 2) << 4, 3, 0, -2).finished();
+  const auto value_at = [&](const Json& router, const Json& expert) {
+    return (*problem_of({{"router", router}, {"expert", expert}})->bayes_prediction(x))(0, 0);
+  };
+  const auto gate = [](double first, double second) { return 1 / (1 + std::exp(first - second)); };
+  const Json perturbed = {{"kind", "perturbed_cosine"}, {"tau1", 1}, {"tau2", 3}};
+  const double linear = gate(24.5, 6), cosine = gate(24.0 / 25 + 0.5, 6.0 / 10),
+               shifted = gate(24.0 / (6 * 8) + 0.5, 6.0 / (3 * 8));
+  const Json square = {{"kind", "polynomial"}, {"power", 2}};
+  CHECK(std::abs(value_at("linear", "linear") - linear * 9.75) <= kRounding);
+  CHECK(std::abs(value_at("cosine", "linear") - cosine * 9.75) <= kRounding);
+  CHECK(std::abs(value_at(perturbed, "linear") - shifted * 9.75) <= kRounding);
+  CHECK(std::abs(value_at("cosine", square) - cosine * 9.75 * 9.75) <= kRounding);
+  // At (0, −2) the affine parts are 1 and −0.75: a rectifier lets the first pass alone.
+  const Matrix at_second = *problem_of({{"expert", "relu"}})->bayes_prediction(x);
+  CHECK(std::abs(at_second(1, 0) - (1 - gate(-8 + 0.5, -4))) <= kRounding);
+}
+
+TEST_CASE("effective directions: rows, unit rows, rows over norm plus τ1") {
+  MixingMeasure measure;
+  measure.gate = (Matrix(2, 2) << 3, 4, 0, 0).finished();
+  CHECK(effective_directions(measure) == measure.gate);
+  measure.form.router = MixtureForm::Router::cosine;
+  CHECK((effective_directions(measure) - (Matrix(2, 2) << 0.6, 0.8, 0, 0).finished()).isZero(kRounding));
+  measure.form.tau1 = 5;
+  CHECK((effective_directions(measure) - (Matrix(2, 2) << 0.3, 0.4, 0, 0).finished()).isZero(kRounding));
+}
+
+TEST_CASE("inputs, noise and labels follow their laws") {
+  constexpr int kSamples = 20000;
+  for (const char* inputs : {"normal", "uniform"}) {
+    CAPTURE(inputs);
+    const std::unique_ptr<Problem> problem = problem_of({{"inputs", inputs}, {"noise_std", 0.5}});
+    const Dataset data = draw_set(*problem, {1, 0}, Purpose::train_data, kSamples);
+    const double variance = std::string(inputs) == "normal" ? 1.0 : 1.0 / 3;
+    // Fourth moments of N(0, 1) and U[−1, 1]: 3 and 1/5.
+    const double spread = std::sqrt((variance == 1 ? 2.0 : 1.0 / 5 - 1.0 / 9) / (2 * kSamples));
+    CHECK(std::abs(data.x.mean()) < kStandardErrors * std::sqrt(variance / (2 * kSamples)));
+    CHECK(std::abs(data.x.squaredNorm() / (2 * kSamples) - variance) < kStandardErrors * spread);
+    const Matrix noise = data.y - *problem->bayes_prediction(data.x);
+    const auto is_of = [&](double deviation) {
+      const double square = deviation * deviation;
+      return std::abs(noise.squaredNorm() / kSamples - square) <
+             kStandardErrors * square * std::sqrt(2.0 / kSamples);
+    };
+    CHECK(is_of(0.5));
+    CHECK_FALSE(is_of(0.45));
+    CHECK(std::abs((noise.array() * data.x.col(0).array()).mean()) <
+          kStandardErrors * 0.5 * std::sqrt(variance / kSamples));
+    for (int i = 0; i < 100; ++i) {
+      const double lead = (data.x.row(i) * (Vector(2) << 3, 2).finished()).value() + 0.5;
+      CHECK(data.cluster[static_cast<std::size_t>(i)] == (lead >= 0 ? 0 : 1));
+    }
+  }
+}
+
+TEST_CASE("a set drawn in pieces equals the set drawn at once") {
+  const std::unique_ptr<Problem> problem = problem_of({{"noise_std", 0.5}});
+  const Dataset whole = draw_set(*problem, {1, 0}, Purpose::train_data, 50);
+  Engine engine = Seeds{1, 0}.stream(Purpose::train_data);
+  for (const auto& [first, count] : {std::pair{0, 7}, {7, 20}, {27, 23}}) {
+    const Dataset piece = problem->draw(engine, {Purpose::train_data, first, count});
+    CHECK(piece.x == whole.x.middleRows(first, count));
+    CHECK(piece.y == whole.y.middleRows(first, count));
+  }
+}
+
+TEST_CASE("no two repetitions share data: neither inputs nor noise") {
+  constexpr int kSamples = 200;
+  const std::unique_ptr<Problem> problem = problem_of({{"noise_std", 0.5}});
+  // Returns whether every number of the sets that `stream` gives occurs once.
+  const auto are_disjoint = [&](const auto& stream) {
+    std::set<double> inputs, noise;
+    for (std::uint64_t index = 0; index < 20; ++index) {
+      for (const Purpose purpose : {Purpose::train_data, Purpose::test_data}) {
+        const Dataset data = draw_set(*problem, stream(index), purpose, kSamples);
+        const Matrix residual = data.y - *problem->bayes_prediction(data.x);
+        inputs.insert(data.x.data(), data.x.data() + data.x.size());
+        noise.insert(residual.data(), residual.data() + residual.size());
+      }
+    }
+    return inputs.size() == 20u * 2 * 2 * kSamples && noise.size() == 20u * 2 * kSamples;
+  };
+  CHECK(are_disjoint([](std::uint64_t index) { return Seeds{1, index}; }));
+  CHECK_FALSE(are_disjoint([](std::uint64_t index) { return Seeds{1, index / 2}; }));
+}
+
+TEST_CASE(
+    "a given measure is that of every seed, a drawn one is new for each and keeps its first components") {
+  const Seeds first{1, 0}, second{1, 1};
+  const Matrix x = Matrix::Random(20, 2);
+  CHECK(*problem_of(Json::object(), first)->bayes_prediction(x) ==
+        *problem_of(Json::object(), second)->bayes_prediction(x));
+  const auto drawn = [](int components, const Seeds& seeds) {
+    return problem_of({{"measure", {{"kind", "drawn"}, {"components", components}, {"bias_std", 1}}}}, seeds);
+  };
+  CHECK(drawn(3, first)->clusters() == 3);
+  CHECK(*drawn(3, first)->bayes_prediction(x) != *drawn(3, second)->bayes_prediction(x));
+  const std::unique_ptr<Problem> few = drawn(3, first), many = drawn(5, first);
+  CHECK(few->true_measure()->gate == many->true_measure()->gate.topRows(3));
+  CHECK(few->true_measure()->bias == many->true_measure()->bias.head(3));
+  CHECK(few->true_measure()->slope == many->true_measure()->slope.topRows(3));
+  CHECK(few->true_measure()->intercept == many->true_measure()->intercept.head(3));
+}
+
+TEST_CASE("arrays of a given measure that do not fit each other are refused") {
+  const auto refusal = [](const char* pointer, const char* value) {
+    Json data = data_with(Json::object());
+    data[Json::json_pointer(pointer)] = Json::parse(value);
+    try {
+      check_data(data);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refusal("/measure/bias", "[0, 0]").empty());
+  CHECK(refusal("/measure/bias", "[0]") ==
+        "data.measure.bias: got 1 components, needs 2 as data.measure.gate has");
+  CHECK(refusal("/measure/slope", "[[1, 2], [3]]") ==
+        "data.measure.slope[1]: got 1 numbers, needs data.dim = 2");
+  CHECK(refusal("/measure/gate", "[[1, 2, 3], [1, 2, 3]]") ==
+        "data.measure.gate[0]: got 3 numbers, needs data.dim = 2");
+}
+
+}  // namespace
+}  // namespace moelab
