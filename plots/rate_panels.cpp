@@ -14,6 +14,9 @@ namespace {
 
 // Lengths in points (1/72 inch).
 constexpr double kPanelHeight = 92, kBetween = 8, kRightMargin = 16, kColumnName = 12, kAxisRoom = 30;
+/// Share of the data's decades that the axis has besides, below them.
+constexpr double kSlopeRoom = 0.3;
+constexpr int kLegendColumns = 2;
 constexpr double kLeftMargin = 46, kLegendLine = 11, kSlopeLine = 8.5, kInset = 4;
 
 std::string csv_number(const std::optional<double>& value) {
@@ -44,6 +47,9 @@ struct Axes {
       }
     }
     x = fit_axis(places, true);
+    const Axis data = fit_axis(values, true);
+    // Room for the slopes below the points.
+    values.push_back(data.low * std::pow(data.low / data.high, kSlopeRoom));
     y = fit_axis(values, true);
     // Panels this small have room for the decades alone.
     for (Axis* axis : {&x, &y}) {
@@ -55,11 +61,31 @@ struct Axes {
   }
 };
 
-/// A line of the reference slope through the middle of the top edge of the axes.
+/// A line of the reference slope from the left edge, below the top.
 std::string reference_clause(const Axes& axes, double slope) {
-  const double middle = std::sqrt(axes.x.low * axes.x.high);
   return fmt::format("{:.8g}*(x/{:.8g})**({}) with lines lw 0.7 dt (6,4) lc rgb '#{}' notitle",
-                     std::pow(axes.y.high, 0.8) * std::pow(axes.y.low, 0.2), middle, slope, kReferenceColour);
+                     std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
+                     kReferenceColour);
+}
+
+/// A frame without content over the whole page, whose key is the legend: inside a panel gnuplot would take it
+/// for too wide.
+std::string legend_plot(const RatePanels& figure, const std::vector<std::string>& names, double middle) {
+  std::string text = "unset label\nunset border\nunset tics\nunset grid\nset lmargin at screen 0.02\n";
+  text += "set rmargin at screen 0.98\nset bmargin at screen 0\nset tmargin at screen 0.5\n";
+  text += fmt::format(
+      "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols {} "
+      "samplen 2.6 spacing 0.95 width 0 noautotitle\nplot NaN notitle",
+      middle, kLegendColumns);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format(", \\\n     keyentry with linespoints lw 1.2 pt {} ps 0.5 lc rgb '#{}' title {}",
+                        style_of(i).marker, style_of(i).colour, quoted(names[i]));
+  }
+  for (const auto& reference : figure.references) {
+    text += fmt::format(", \\\n     keyentry with lines lw 0.7 dt (6,4) lc rgb '#{}' title {}",
+                        kReferenceColour, quoted(reference.second));
+  }
+  return text + "\n";
 }
 
 }  // namespace
@@ -86,7 +112,8 @@ std::string rate_panels_script(const RatePanels& figure) {
   const std::vector<std::string> caption = wrapped(figure.caption, kSmallFontSize, kTwoColumns - 10);
   const double rows = static_cast<double>(figure.rows.size()),
                columns = static_cast<double>(figure.columns.size());
-  const double legend = kLegendLine * static_cast<double>(names.size() + figure.references.size() + 1) / 2;
+  const double legend =
+      kLegendLine * std::ceil(static_cast<double>(names.size() + figure.references.size()) / kLegendColumns);
   const double bottom = caption_height(caption) + legend + kAxisRoom;
   const double height = bottom + rows * (kPanelHeight + kBetween) + kColumnName +
                         kTitleLine * static_cast<double>(title.size());
@@ -96,11 +123,10 @@ std::string rate_panels_script(const RatePanels& figure) {
 
   std::string text = script_head(figure.id, figure.title);
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(figure.id + ".csv"));
-  text += "set border 3 lw 0.6 lc rgb '#333333'\nset tics nomirror out scale 0.6\nunset key\n";
-  text +=
-      "set grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\nset xtics offset 0,0.4\nset ytics offset 0.4,0\n";
   text += "set samples 2\n";
-  std::string plot = "set multiplot\n";
+  std::string plot = "set multiplot\nset border 3 lw 0.6 lc rgb '#333333'\nunset key\n";
+  plot += "set tics nomirror out scale 0.6\nset grid xtics ytics lw 0.4 dt 1 lc rgb '#D9D9D9'\n";
+  plot += "set xtics nomirror offset 0,0.4\nset ytics nomirror offset 0.4,0\n";
   std::size_t first_row = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     const std::size_t row = p / figure.columns.size(), column = p % figure.columns.size();
@@ -150,23 +176,12 @@ std::string rate_panels_script(const RatePanels& figure) {
           fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(figure.y_label),
                       across(8), up(bottom + rows * (kPanelHeight + kBetween) / 2));
       plot += title_and_caption(title, caption, height);
-      plot += fmt::format(
-          "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols 2 "
-          "samplen 2.6 spacing 0.95 width 0 noautotitle\n",
-          up(caption_height(caption) + legend / 2));
-      for (std::size_t i = 0; i < names.size(); ++i) {
-        clauses.push_back(fmt::format("keyentry with linespoints lw 1.2 pt {} ps 0.5 lc rgb '#{}' title {}",
-                                      style_of(i).marker, style_of(i).colour, quoted(names[i])));
-      }
-      for (const auto& reference : figure.references) {
-        clauses.push_back(fmt::format("keyentry with lines lw 0.7 dt (6,4) lc rgb '#{}' title {}",
-                                      kReferenceColour, quoted(reference.second)));
-      }
     }
     plot += "plot ";
     for (std::size_t i = 0; i < clauses.size(); ++i) plot += (i ? ", \\\n     " : "") + clauses[i];
-    plot += "\nunset key\n";
+    plot += "\n";
   }
+  plot += legend_plot(figure, names, up(caption_height(caption) + legend / 2));
   plot += "unset multiplot";
   return text + on_terminals(figure.id, height, plot, plot, kTwoColumns);  // replot knows no multiplot
 }

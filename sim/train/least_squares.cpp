@@ -14,7 +14,7 @@ namespace moelab {
 namespace {
 
 /// A start goes on until the gradient is this share of what counts as converged.
-constexpr double kStopShare = 0.01;
+constexpr double kStopShare = 0.1;
 /// NLopt's L-BFGS ends by itself where no entry of the gradient is above 1e-8: of up to a hundred entries the
 /// norm is then this.
 constexpr double kSmallestGradient = 1e-7;

@@ -34,7 +34,7 @@ struct FitOutcome {
 /// gradient: the optimizer's error is then small against the sampling error in every direction of curvature
 /// well above 1/n. Where experts are rectifiers L has kinks at which ∇L jumps by as much, so that no smaller
 /// gradient can be asked for. Without noise L → 0, and ‖∇L‖ ≤ 1e-7 will do. A start goes on until a
-/// hundredth of that, until L no longer changes, or until `steps`. Directions that do not change f (a common
+/// tenth of that, until L no longer changes, or until `steps`. Directions that do not change f (a common
 /// shift of the biases) have no gradient and stay where they started.
 ///
 /// `train.start` "cold" begins at the model's own initial weights, "warm" at `truth` (model.experts ≥ its
