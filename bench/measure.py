@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = "/usr/bin/python3"  # the one that Debian's python3-torch and python3-numpy belong to
-ALL = ["A", "B", "C", "D", "E", "F", "G", "M"]
+ALL = ["A", "B", "C", "D", "E", "F", "G", "H", "M"]
 PEERS = {
     "A": ["torch", "numpy"],
     "B": ["torch"],
@@ -32,6 +32,7 @@ TITLES = {
     "M": "M: B with 1024 experts",
 }
 MEMORY_EXPERTS = 1024
+STACKS = {"": "d 24, experts of width 32", "_wide": "d 128, experts of width 512"}
 GROWTH_SECONDS = 0.5
 GROWTH = {
     "E, constant experts": ("A", "--experts", [16, 64, 256, 1024, 4096]),
@@ -198,6 +199,25 @@ def measure_draws(bench):
     return ["", f"F, draws of fig2's mixture: {samples / 1e6:.2f} million samples/s, {normals / 1e6:.0f} million normals/s."]
 
 
+def measure_routers(bench):
+    """The cost of adaptive clustering in processor time, which a few percent can be told apart in."""
+    lines = ["", "H, processor time of a step of two layers of 16 experts, top-2, batch 256:", ""]
+    lines += ["| | plain routers, µs | adaptive clustering, µs | ratio, median of rounds | least and largest |"]
+    lines += ["|---|---|---|---|---|"]
+    for ending, title in STACKS.items():
+        names = [f"H_plain{ending}", f"H_adaptive{ending}"]
+        steps = {name: [] for name in names}
+        for turn in range(bench.options.rounds):
+            for name in names if turn % 2 == 0 else reversed(names):
+                run = bench.workload(name)
+                steps[name].append(1e6 * run["processor_seconds"] / run["steps"])
+        ratios = [adaptive / plain for plain, adaptive in zip(*steps.values())]
+        cells = [title] + [f"{statistics.median(values):,.0f}" for values in steps.values()]
+        cells += [f"{statistics.median(ratios):.3f}", f"{min(ratios):.3f} – {max(ratios):.3f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
 def measure_growth(bench):
     runs = {}
     for _ in range(bench.options.rounds):
@@ -270,7 +290,7 @@ def main():
             lines += training_table(records, peak)
         if "M" in records:
             lines += memory_lines(records["M"])
-        for name, measure in {"E": measure_threads, "F": measure_draws, "G": measure_growth}.items():
+        for name, measure in {"E": measure_threads, "F": measure_draws, "G": measure_growth, "H": measure_routers}.items():
             if name in chosen:
                 lines += measure(bench)
     text = "\n".join(lines) + "\n"

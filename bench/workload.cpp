@@ -80,6 +80,17 @@ Workload specialised() {
           training(kMomentum, 1e-2, 0.0, 128)};
 }
 
+/// A stack of scenarios/acmoe2025, whose second layer's router is of this kind. Wide experts are those of a
+/// transformer: width 4 d.
+Workload stack(const std::string& name, const std::string& router, int dim, int width) {
+  Json data = constant_mixture(20480);
+  data["dim"] = dim;
+  const Json top2 = {{"kind", "topk"}, {"k", 2}};
+  Json model = mixture({{"kind", router}}, {{"kind", "mlp"}, {"depth", 2}, {"width", width}}, top2, 16);
+  model["layers"] = 2;
+  return {name, data, model, training("adam", 1e-3, 1e-3, 256)};
+}
+
 struct Entry {
   std::string name;
   std::function<Workload()> make;
@@ -93,6 +104,10 @@ const std::vector<Entry>& entries() {
       {"C_frozen", [] { return to_target("C_frozen", false); }},
       {"D", tokens},
       {"S", specialised},
+      {"H_plain", [] { return stack("H_plain", "linear", 24, 32); }},
+      {"H_adaptive", [] { return stack("H_adaptive", "adaptive_clustering", 24, 32); }},
+      {"H_plain_wide", [] { return stack("H_plain_wide", "linear", 128, 512); }},
+      {"H_adaptive_wide", [] { return stack("H_adaptive_wide", "adaptive_clustering", 128, 512); }},
   };
   return table;
 }

@@ -32,7 +32,8 @@ constexpr int kTargetEvery = 250;    ///< steps between evaluations of train_nms
 constexpr int kTargetSteps = 10000;  ///< fig3's; after them C gives up
 
 /// A fig2, constant experts; B fig3's dense phase; C and C_frozen fig3 to a training loss; D linear experts
-/// on tokens; S fig3's experts behind a router that has specialised. README.md describes them.
+/// on tokens; S fig3's experts behind a router that has specialised; H_… stacks of two layers with plain or
+/// adaptive clustering routers. README.md describes them.
 std::vector<std::string> workload_names();
 
 /// Throws UserError for an unknown name or an impossible size.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -78,18 +79,21 @@ struct Run {
 void measure_rate(const Workload& workload, Run& run, double seconds, Json& result) {
   const double total = workload.train.at("steps").get<double>();
   Clock::time_point start;
+  std::clock_t start_ticks = 0;
   double first = -1;
   const auto progress = [&](double share) {
     const double done = std::round(share * total);
     if (first < 0) {
       first = done;
       start = Clock::now();
+      start_ticks = std::clock();
       return false;
     }
     const double elapsed = seconds_since(start);
     if (elapsed < seconds) return false;
     result["steps"] = done - first;
     result["seconds"] = elapsed;
+    result["processor_seconds"] = static_cast<double>(std::clock() - start_ticks) / CLOCKS_PER_SEC;
     result["steps_per_second"] = (done - first) / elapsed;
     return true;
   };
@@ -172,6 +176,7 @@ Json measure(const Workload& workload, double seconds) {
   }
   result["peak_memory_mb"] = peak_memory_mb();
   result["trained_batch_nmse"] = run.nmse(rows);
+  if (run.model.layers() > 1) return result;  // what follows counts a single layer
 
   const std::vector<std::int64_t> loads =
       run.model.expert_loads(run.set.x.data(), rows, run.model.train_gating());

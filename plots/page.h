@@ -16,7 +16,6 @@ constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
 /// Mean width of a letter of the sans-serif font, as a share of its size.
 constexpr double kLetterWidth = 0.56;
-
 /// A single-quoted gnuplot string; terminals run without markup, so only the quote itself is special.
 std::string quoted(const std::string& text);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -23,6 +24,14 @@ void check_snapshots(std::span<const int> previous, std::span<const int> current
 
 double squared(std::int64_t count) {
   return static_cast<double>(count) * static_cast<double>(count);
+}
+
+/// Rows with each pair of experts, before and now.
+std::map<std::pair<int, int>, std::int64_t> joint_counts(std::span<const int> previous,
+                                                         std::span<const int> current) {
+  std::map<std::pair<int, int>, std::int64_t> counts;
+  for (std::size_t i = 0; i < current.size(); ++i) ++counts[{previous[i], current[i]}];
+  return counts;
 }
 
 }  // namespace
@@ -45,18 +54,27 @@ double routing_fluctuation(std::span<const int> previous, std::span<const int> c
 double router_instability(std::span<const int> previous, std::span<const int> current) {
   check_snapshots(previous, current, 1);
   std::map<int, std::int64_t> before, after;
-  std::map<std::pair<int, int>, std::int64_t> both;
   for (std::size_t i = 0; i < current.size(); ++i) {
     ++before[previous[i]];
     ++after[current[i]];
-    ++both[{previous[i], current[i]}];
   }
   // Pairs together before or after, less twice those together in both.
   double pairs = 0;
   for (const auto& [expert, rows] : before) pairs += squared(rows);
   for (const auto& [expert, rows] : after) pairs += squared(rows);
-  for (const auto& [experts, rows] : both) pairs -= 2 * squared(rows);
+  for (const auto& [experts, rows] : joint_counts(previous, current)) pairs -= 2 * squared(rows);
   return pairs / squared(static_cast<std::int64_t>(current.size()));
+}
+
+double assignment_change_share(std::span<const int> previous, std::span<const int> current) {
+  check_snapshots(previous, current, 1);
+  std::map<int, std::int64_t> majority;
+  for (const auto& [experts, rows] : joint_counts(previous, current)) {
+    majority[experts.first] = std::max(majority[experts.first], rows);
+  }
+  double stay = 0;
+  for (const auto& [expert, rows] : majority) stay += static_cast<double>(rows);
+  return 1 - stay / static_cast<double>(current.size());
 }
 
 }  // namespace moelab

@@ -19,4 +19,8 @@ double routing_fluctuation(std::span<const int> previous, std::span<const int> c
 /// at most 1/E + 1/E' for balanced assignments. Experts are names, (n) in both snapshots. Throws as above.
 double router_instability(std::span<const int> previous, std::span<const int> current);
 
+/// 1 − (1/n) Σ_a max_b n_ab, n_ab rows with expert a before and b now: the share of rows that do not go where
+/// most of their former company goes, whatever the experts are called. Throws as above.
+double assignment_change_share(std::span<const int> previous, std::span<const int> current);
+
 }  // namespace moelab

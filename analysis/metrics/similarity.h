@@ -11,4 +11,10 @@ namespace moelab {
 /// UserError when there are less than two experts or E does not divide the columns.
 Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts);
 
+/// How differently the experts answer the task's error: for each row the variance over experts j (ddof 0) of
+/// g^T x̃_j, with outputs x̃ (n, E·o) and error gradients g (n, o'), o' ≤ o columns of each expert's output
+/// counting. (n). Throws UserError as above, when the rows differ, or when o' > o.
+Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
+                             const Eigen::Ref<const Matrix>& gradients);
+
 }  // namespace moelab

@@ -66,6 +66,8 @@ ClaimSide read_side(const Json& side, const ResultTable& table, const std::strin
   if (std::find(table.arms.begin(), table.arms.end(), read.arm) == table.arms.end())
     throw UserError(join_path(path, "arm"), unknown_name("arm", read.arm, table.arms));
   read.metric = side.at("metric").get<std::string>();
+  read.relative_to = side.value("relative_to", "");
+  read.distance_from = side.value("distance_from", "");
   if (side.contains("where")) read.where = coordinates(side.at("where"), table, join_path(path, "where"));
   read.step = side.value("step", Json());
   return read;
@@ -109,12 +111,9 @@ void read_trend(const Json& json, const ResultTable& table, const std::string& p
   }
   if (std::find(table.sweep_paths.begin(), table.sweep_paths.end(), along) == table.sweep_paths.end())
     throw UserError(join_path(path, "along"), unknown_name("swept path", along, table.sweep_paths));
-  const auto value_in = [&](const ResultRow& row) {
-    return *std::find_if(row.point.begin(), row.point.end(), [&](const auto& c) { return c.first == along; });
-  };
   if (table.rows.empty()) return;
-  claim.left.where.push_back(value_in(table.rows.back()));
-  claim.right.where.push_back(value_in(table.rows.front()));
+  claim.left.where.emplace_back(along, *table.rows.back().coordinate(along));
+  claim.right.where.emplace_back(along, *table.rows.front().coordinate(along));
 }
 
 }  // namespace
@@ -130,6 +129,8 @@ std::string ClaimSide::text() const {
   if (value) return fmt::format("{:g}", factor * *value);
   std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
   text += fmt::format("{} {}", arm, metric);
+  if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
+  if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
   const std::string place = point_text(where);
   if (!place.empty()) text += fmt::format(" at {}", place);
   if (step.is_number()) text += fmt::format(" at step {}", step.dump());

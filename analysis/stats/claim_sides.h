@@ -11,11 +11,14 @@
 
 namespace moelab {
 
-/// One side: a constant, or a metric of an arm.
+/// One side: a constant, or a metric of an arm, which may be divided by that of another, or the distance of
+/// two arms' curves of the metric.
 struct ClaimSide {
   std::optional<double> value;
   std::string arm;
   std::string metric;
+  std::string relative_to;    ///< arm by whose metric, at the same point, step and seed, it is divided
+  std::string distance_from;  ///< arm from whose curve over training the side is the curve_rmse
   double factor = 1;
   SweepPoint where;  ///< coordinates that replace the claim's sweep point
   Json step;         ///< null or "end": the last step; "start": the first; or a recorded step

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/stats/claim_sides.h"
+#include "analysis/stats/curve_rmse.h"
 #include "analysis/stats/rate_claims.h"
 
 namespace moelab {
@@ -38,23 +39,55 @@ const MetricValues* metrics_at(const ResultRow& row, const Json& step) {
   return nullptr;
 }
 
+/// The row of an arm whose cell is done; null with the reason in `problem`.
+const ResultRow* find_done(const ResultTable& table, const std::string& arm, const SweepPoint& point,
+                           int seed, std::string& problem) {
+  const ResultRow* const row = find_row(table, arm, point, seed);
+  if (row && row->state == "done") return row;
+  problem = fmt::format("{} seed {} is {}", arm, seed, row ? row->state : "missing");
+  return nullptr;
+}
+
+/// The side's metric in an arm at one seed; none with the reason in `problem`.
+std::optional<double> metric_value(const ClaimSide& side, const std::string& arm, const ResultTable& table,
+                                   const SweepPoint& point, int seed, std::string& problem) {
+  const ResultRow* const row = find_done(table, arm, point, seed, problem);
+  if (!row) return std::nullopt;
+  const MetricValues* metrics = metrics_at(*row, side.step);
+  const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
+  if (!metrics || place == metrics->end() || !std::isfinite(place->second)) {
+    problem = fmt::format("{} seed {} has no {}{}", arm, seed, side.metric, metrics ? "" : " at that step");
+    return std::nullopt;
+  }
+  return place->second;
+}
+
+/// The distance of the curves of two arms at one seed; none with the reason in `problem`.
+std::optional<double> distance_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
+                                     int seed, std::string& problem) {
+  const ResultRow* const row = find_done(table, side.arm, point, seed, problem);
+  const ResultRow* const other = find_done(table, side.distance_from, point, seed, problem);
+  if (!row || !other) return std::nullopt;
+  const std::optional<double> distance = curve_rmse(row->trace, other->trace, side.metric);
+  if (distance && std::isfinite(*distance)) return distance;
+  problem = fmt::format("{} and {} have no common curve of {}", side.arm, side.distance_from, side.metric);
+  return std::nullopt;
+}
+
 /// The side's value at one seed; none with the reason in `problem`.
 std::optional<double> side_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
                                  int seed, std::string& problem) {
   if (side.value) return side.value;
-  const std::string who = fmt::format("{} seed {}", side.arm, seed);
-  const ResultRow* row = find_row(table, side.arm, point, seed);
-  if (!row || row->state != "done") {
-    problem = fmt::format("{} is {}", who, row ? row->state : "missing");
+  if (!side.distance_from.empty()) return distance_value(side, table, point, seed, problem);
+  std::optional<double> value = metric_value(side, side.arm, table, point, seed, problem);
+  if (!value || side.relative_to.empty()) return value;
+  const std::optional<double> base = metric_value(side, side.relative_to, table, point, seed, problem);
+  if (!base) return base;
+  if (*base == 0) {
+    problem = fmt::format("{} seed {} has {} 0", side.relative_to, seed, side.metric);
     return std::nullopt;
   }
-  const MetricValues* metrics = metrics_at(*row, side.step);
-  const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
-  if (!metrics || place == metrics->end() || !std::isfinite(place->second)) {
-    problem = fmt::format("{} has no {}{}", who, side.metric, metrics ? "" : " at that step");
-    return std::nullopt;
-  }
-  return place->second;
+  return *value / *base;
 }
 
 Pairs collect_pairs(const Claim& claim, const ResultTable& table, const SweepPoint& left_point,
@@ -149,8 +182,11 @@ ClaimResult evaluate_claim(const Json& json, const ResultTable& table,
 
   std::vector<Pairs> pairs;
   for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, table, left, right));
-  const bool declared = (claim.left.value || is_positive(claim.left.metric)) &&
-                        (claim.right.value || is_positive(claim.right.metric));
+  // The distance of equal curves is 0, whatever the metric.
+  const auto declared_positive = [&](const ClaimSide& side) {
+    return side.value || (side.distance_from.empty() && is_positive(side.metric));
+  };
+  const bool declared = declared_positive(claim.left) && declared_positive(claim.right);
   const bool logarithmic = declared && all_positive(claim, pairs);
 
   bool refuted = false, reproduced = !claim.points.empty();
@@ -176,12 +212,6 @@ Json interval_json(const std::optional<MeanEstimate>& estimate) {
 
 Json mean_json(const std::optional<MeanEstimate>& estimate) {
   return estimate ? Json(estimate->mean) : Json();
-}
-
-Json point_json(const SweepPoint& point) {
-  Json json = Json::object();
-  for (const auto& [path, value] : point) json[path] = value;
-  return json;
 }
 
 }  // namespace

@@ -33,9 +33,6 @@ namespace moelab {
 enum class Verdict { reproduced, refuted, inconclusive };
 std::string to_string(Verdict verdict);
 
-/// Sweep coordinates: swept path → value, in sweep order.
-using SweepPoint = std::vector<std::pair<std::string, Json>>;
-
 struct ClaimPoint {
   SweepPoint left_at, right_at;      ///< where each side was taken; they differ with `where` and in trends
   std::optional<MeanEstimate> left;  ///< mean of the side over the complete pairs, before its factor
@@ -57,10 +54,12 @@ struct ClaimResult {
 };
 
 /// Judges resolved claims: {id, left, op: < | > | ~, right, at, tolerance, source, reported}, a side being
-/// {value} or {arm, metric, factor, where: {path: value}, step}, `step` a recorded step, "start" or "end"
-/// (default); `at` "each" (default), "last" or a list of points ({path: value}, or the bare value when one
-/// path is swept); or a trend {id, arm, metric, op: decreases | increases, along}: the last swept value (the
-/// end, for "step") against the first; or a claim on a rate, see rate_claims.h. Throws UserError
+/// {value} or {arm, metric, relative_to, factor, where: {path: value}, step}: the metric of `arm`, divided by
+/// that of the arm `relative_to` where given, or {arm, metric, distance_from, factor, where}, its curve_rmse
+/// over training from that of the arm `distance_from`; `step` a recorded step, "start" or "end" (default);
+/// `at` "each" (default), "last" or a list of points ({path: value}, or the bare value when one path is
+/// swept); or a trend {id, arm, metric, relative_to, op: decreases | increases, along}: the last swept value
+/// (the end, for "step") against the first; or a claim on a rate, see rate_claims.h. Throws UserError
 /// ("claims[i]…") for arms, points or operators that do not exist.
 std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive);

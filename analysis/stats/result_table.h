@@ -13,6 +13,15 @@
 
 namespace moelab {
 
+/// Sweep coordinates: swept path → value, in sweep order.
+using SweepPoint = std::vector<std::pair<std::string, Json>>;
+
+/// {"path": value, …}.
+Json point_json(const SweepPoint& point);
+
+/// A swept value as a scenario writes it, names without their quotes.
+std::string value_text(const Json& value);
+
 /// Metrics by name; absent where a metric does not apply.
 using MetricValues = std::map<std::string, double>;
 
@@ -23,13 +32,18 @@ struct TraceEntry {
 };
 
 struct ResultRow {
-  std::string cell;                                 ///< content hash
-  std::string arm;                                  ///< name of the arm
-  int seed = 0;                                     ///< seed index
-  std::vector<std::pair<std::string, Json>> point;  ///< swept path → value, in sweep order
-  std::string state;                                ///< done, diverged, failed or missing
-  MetricValues metrics;                             ///< at the last step
-  std::vector<TraceEntry> trace;                    ///< at every recorded step, the last included
+  std::string cell;  ///< content hash
+  std::string arm;   ///< name of the arm
+  int seed = 0;      ///< seed index
+  SweepPoint point;
+  std::string state;              ///< done, diverged, failed or missing
+  MetricValues metrics;           ///< at the last step
+  std::vector<TraceEntry> trace;  ///< at every recorded step, the last included
+
+  /// The value of a swept path; null where the path is not swept.
+  const Json* coordinate(const std::string& path) const;
+  /// Whether the row has every coordinate of `where`, {"path": value, …}.
+  bool is_at(const Json& where) const;
 };
 
 struct ResultTable {

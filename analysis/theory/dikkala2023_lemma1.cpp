@@ -42,12 +42,6 @@ double smallest_margin(const Matrix& inputs, const Matrix& centres) {
   return margin;
 }
 
-Matrix draw_normals(Engine& engine, int rows, int cols) {
-  Matrix values(rows, cols);
-  fill_normal(engine, 1.0, values.data(), static_cast<std::size_t>(values.size()));
-  return values;
-}
-
 }  // namespace
 
 Matrix expert_gradient_step(const Matrix& inputs, const Matrix& centres, double rate) {

@@ -8,6 +8,7 @@
 
 #include "analysis/stats/intervals.h"
 #include "analysis/theory/dikkala2023_theorem2.h"
+#include "sim/data/separated_means.h"
 #include "sim/model/schema.h"
 #include "sim/train/trainer.h"
 
@@ -41,18 +42,9 @@ std::vector<int> draw_labels(Engine& engine, int clusters) {
 }
 
 Matrix draw_inputs(Engine& engine, const Matrix& centres, const std::vector<int>& labels) {
-  Matrix x(static_cast<Eigen::Index>(labels.size()), centres.cols());
-  fill_normal(engine, 1.0, x.data(), static_cast<std::size_t>(x.size()));
+  Matrix x = draw_normals(engine, static_cast<Eigen::Index>(labels.size()), centres.cols());
   for (Eigen::Index i = 0; i < x.rows(); ++i) x.row(i) += centres.row(labels[static_cast<std::size_t>(i)]);
   return x;
-}
-
-double least_distance(const Matrix& centres) {
-  double least = std::numeric_limits<double>::infinity();
-  for (Eigen::Index i = 1; i < centres.rows(); ++i) {
-    for (Eigen::Index j = 0; j < i; ++j) least = std::min(least, (centres.row(i) - centres.row(j)).norm());
-  }
-  return least;
 }
 
 /// The mass that each input gives to rows of other labels, (n), from scores (n, E).
@@ -107,9 +99,9 @@ MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& r
 
 Matrix random_centres(Engine& engine, int clusters, int dim) {
   const double d = dim;
-  Matrix centres(clusters, dim);
+  Matrix centres;
   do {
-    fill_normal(engine, 1.0, centres.data(), static_cast<std::size_t>(centres.size()));
+    centres = draw_normals(engine, clusters, dim);
     for (Eigen::Index c = 0; c < clusters; ++c)
       centres.row(c) *= std::sqrt(d) * std::pow(draw_uniform(engine), 1 / d) / centres.row(c).norm();
   } while (least_distance(centres) < kSeparation * std::sqrt(d));
@@ -117,8 +109,7 @@ Matrix random_centres(Engine& engine, int clusters, int dim) {
 }
 
 Matrix ray_centres(Engine& engine, int clusters, int dim) {
-  Eigen::RowVectorXd direction(dim);
-  fill_normal(engine, 1.0, direction.data(), static_cast<std::size_t>(dim));
+  Eigen::RowVectorXd direction = draw_normals(engine, 1, dim);
   direction *= std::sqrt(static_cast<double>(dim)) / direction.norm();
   Matrix centres(clusters, dim);
   for (int c = 0; c < clusters; ++c) centres.row(c) = (2 * c + 1) * direction;

@@ -12,12 +12,6 @@ constexpr const char* kId = "dikkala2023.theorem1.shrinkage";
 constexpr int kIrrelevant = 6, kExperts = 4, kDirections = 3, kDraws = 20000;
 constexpr double kStandardErrors = 4;
 
-Matrix draw_normals(Engine& engine, int rows, int cols) {
-  Matrix values(rows, cols);
-  fill_normal(engine, 1.0, values.data(), static_cast<std::size_t>(values.size()));
-  return values;
-}
-
 /// The variances of the columns.
 Vector variances(const Matrix& samples) {
   const Matrix centred = samples.rowwise() - samples.colwise().mean();

@@ -15,12 +15,6 @@ constexpr int kExperts = 3, kOutputs = 3, kClusters = 3;
 constexpr int kSignalPoints = 24;
 constexpr int kNodes = 14;  // Gauss-Hermite nodes per coordinate of x₂
 
-Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index cols, double scale = 1) {
-  Matrix values(rows, cols);
-  fill_normal(engine, scale, values.data(), static_cast<std::size_t>(values.size()));
-  return values;
-}
-
 /// Nodes and weights of Gauss and Hermite from the Jacobi matrix of the polynomials (Golub and Welsch 1969).
 NormalRule normal_rule() {
   Matrix jacobi = Matrix::Zero(kNodes, kNodes);

@@ -17,12 +17,20 @@ struct Arguments {
   int threads = 0;                    ///< 0: one per processor
   bool json = false;
   bool trace = false;
-  std::string axis;              ///< of `list`
-  std::string cell = "first";    ///< of `sample`
-  std::vector<std::string> ids;  ///< of `check`: ids or their beginnings; empty for all
-  bool listing = false;          ///< of `check`: list instead of running
-  int seeds = 1;                 ///< of `check`: multiplies the repetitions
-  std::vector<std::string> all;  ///< the command line as given
+  std::string axis;                                ///< of `list`
+  std::string cell = "first";                      ///< of `sample` and `reproduce`
+  std::string share;                               ///< of `run`: "I/N", empty for all cells
+  std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
+  std::filesystem::path checks;                    ///< of `report`: an answer of check --json
+  std::string metric;                              ///< of `compare`: empty for the main one
+  std::string shell;                               ///< of `completion`
+  double minutes_per_task = 30;                    ///< of `slurm`
+  double minutes_per_cell = 0;                     ///< of `slurm`: 0 where recorded cells tell
+  bool submit = false;                             ///< of `slurm`
+  std::vector<std::string> ids;                    ///< of `check`: ids or their beginnings; empty for all
+  bool listing = false;                            ///< of `check`: list instead of running
+  int seeds = 1;                                   ///< of `check`: multiplies the repetitions
+  std::vector<std::string> all;                    ///< the command line as given
 };
 
 /// The number of threads asked for, or that of the processors.

@@ -10,6 +10,7 @@
 #include "app/run/durable_file.h"
 #include "app/run/metric_groups.h"
 #include "app/run/rate_results.h"
+#include "app/run/summary.h"
 
 namespace moelab {
 namespace {
@@ -19,33 +20,29 @@ bool is_positive(const std::string& name) {
   return metric != nullptr && metric->positive;
 }
 
-std::string mean_text(const std::optional<MeanEstimate>& side) {
-  if (!side) return "no value";
-  if (!side->interval) return fmt::format("{:.4g}", side->mean);
-  return fmt::format("{:.4g} ± {:.2g}", side->mean, (side->interval->high - side->interval->low) / 2);
-}
+}  // namespace
 
-/// "ratio 0.41 [0.35, 0.48]" or "difference −0.2 [−0.3, −0.1]".
 std::string difference_text(const ClaimPoint& point) {
   if (!point.difference) return "";
   const auto shown = [&](double value) { return point.logarithmic ? std::exp(value) : value; };
   std::string text =
-      fmt::format("; {} {:.3g}", point.logarithmic ? "ratio" : "difference", shown(point.difference->mean));
+      fmt::format("{} {:.3g}", point.logarithmic ? "ratio" : "difference", shown(point.difference->mean));
   if (const std::optional<Interval>& interval = point.difference->interval)
     text += fmt::format(" [{:.3g}, {:.3g}]", shown(interval->low), shown(interval->high));
   return text;
 }
 
-std::string where_text(const ClaimPoint& point) {
+std::string place_text(const ClaimPoint& point) {
   const std::string left = point_text(point.left_at), right = point_text(point.right_at);
-  if (left == right) return left.empty() ? "" : left + ": ";
-  return fmt::format("{} against {}: ", left, right);
+  return left == right ? left : fmt::format("{} against {}", left, right);
 }
 
-}  // namespace
+std::vector<ClaimResult> claim_results(const RunResults& results) {
+  return evaluate_claims(results.plan.at("claims"), results.table, is_positive);
+}
 
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {
-  std::vector<ClaimResult> claims = evaluate_claims(results.plan.at("claims"), results.table, is_positive);
+  std::vector<ClaimResult> claims = claim_results(results);
   Json json = Json::array();
   for (const ClaimResult& claim : claims) json.push_back(to_json(claim));
   replace_file(directory / "claims.json", json.dump(1) + "\n");
@@ -62,10 +59,13 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
       text += fmt::format("\n  reported: {}", claim.reported.is_string() ? claim.reported.get<std::string>()
                                                                          : claim.reported.dump());
     text += "\n";
-    for (const ClaimPoint& point : claim.points)
-      text += fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", where_text(point), mean_text(point.left),
-                          mean_text(point.right), difference_text(point), point.pairs,
-                          to_string(point.verdict), point.note.empty() ? "" : " (" + point.note + ")");
+    for (const ClaimPoint& point : claim.points) {
+      const std::string place = place_text(point), difference = difference_text(point);
+      text += fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", place.empty() ? "" : place + ": ",
+                          estimate_text(point.left), estimate_text(point.right),
+                          difference.empty() ? "" : "; " + difference, point.pairs, to_string(point.verdict),
+                          point.note.empty() ? "" : " (" + point.note + ")");
+    }
   }
   return text;
 }

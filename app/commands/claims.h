@@ -9,10 +9,18 @@
 
 namespace moelab {
 
-/// Judges the plan's claims and writes them as claims.json into `directory`. Metrics that the table of metric
-/// groups declares positive are compared by their logarithms. Throws EnvironmentError when the file cannot be
+/// Judges the plan's claims. Metrics that the table of metric groups declares positive are compared by their
+/// logarithms.
+std::vector<ClaimResult> claim_results(const RunResults& results);
+
+/// The same, written as claims.json into `directory`. Throws EnvironmentError when the file cannot be
 /// written.
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory);
+
+/// Where a point lies, "data.train_samples = 640"; empty without a sweep.
+std::string place_text(const ClaimPoint& point);
+/// "ratio 0.41 [0.35, 0.48]" or "difference -0.2 [-0.3, -0.1]"; empty without one.
+std::string difference_text(const ClaimPoint& point);
 
 /// The claims for people: verdict and sentence, then at each point both sides (mean ± half of the 95 %
 /// interval), the difference or ratio with its interval, and the number that the paper reports.

@@ -33,6 +33,52 @@ struct Program {
   std::map<const CLI::App*, std::function<int()>> actions;
 };
 
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+/// The options that `app` takes, as they are written.
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// Completes verbs, and the options of a verb.
+std::string completion_script(const CLI::App& app, const std::string& shell) {
+  const std::string verbs = fmt::format("{}", fmt::join(verb_names(app), " "));
+  std::string script;
+  if (shell == "fish") {
+    script = fmt::format("complete -c moelab -n __fish_use_subcommand -f -a '{}'\n", verbs);
+    for (const std::string& verb : verb_names(app)) {
+      for (const std::string& option : option_names(*app.get_subcommand(verb))) {
+        script += fmt::format("complete -c moelab -n '__fish_seen_subcommand_from {}' -l {}\n", verb,
+                              option.substr(2));
+      }
+    }
+    return script;
+  }
+  if (shell == "zsh") script = "autoload -U +X bashcompinit && bashcompinit\n";
+  script += "_moelab() {\n  local options\n  case \"${COMP_WORDS[1]}\" in\n";
+  for (const std::string& verb : verb_names(app)) {
+    script += fmt::format("    {}) options='{}' ;;\n", verb,
+                          fmt::join(option_names(*app.get_subcommand(verb)), " "));
+  }
+  script += fmt::format(
+      "    *) options='' ;;\n  esac\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then options='{}'; fi\n"
+      "  COMPREPLY=($(compgen -W \"$options\" -- \"${{COMP_WORDS[COMP_CWORD]}}\"))\n}}\n"
+      "complete -o default -F _moelab moelab\n",
+      verbs);
+  return script;
+}
+
 CLI::App* add_verb(Program& program, const std::string& name, const std::string& help,
                    const std::string& example, std::function<int()> action) {
   CLI::App* verb = program.app.add_subcommand(name, help);
@@ -70,6 +116,8 @@ void add_running_verbs(Program& program) {
   add_scenario(run, arguments);
   run->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
   add_threads(run, arguments);
+  run->add_option("--share", arguments.share,
+                  "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one directory");
   add_json(run, arguments);
 
   CLI::App* plan = add_verb(program, "plan", "Say what run would do, and write nothing",
@@ -93,6 +141,67 @@ void add_running_verbs(Program& program) {
   sample->add_option("--out", arguments.out, "folder for the arrays (default: runs/<name>-sample)");
   sample->add_option("--cell", arguments.cell, "cell id, or first (default)");
   add_json(sample, arguments);
+}
+
+void add_slurm_verb(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* slurm =
+      add_verb(program, "slurm", "Write a Slurm array job whose tasks each run a share of the cells",
+               "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
+               [&] { return run_slurm_command(arguments); });
+  add_scenario(slurm, arguments);
+  slurm->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  slurm->add_option("--minutes-per-task", arguments.minutes_per_task, "length of a task (default: 30)")
+      ->check(CLI::PositiveNumber);
+  slurm
+      ->add_option("--minutes-per-cell", arguments.minutes_per_cell,
+                   "time of a cell on one processor (default: the mean of recorded cells)")
+      ->check(CLI::PositiveNumber);
+  slurm->add_option("--threads", arguments.threads, "processors of a task (default: 1)")
+      ->check(CLI::Range(1, kMaximumThreads));
+  slurm->add_flag("--submit", arguments.submit, "hand the job to sbatch");
+  add_json(slurm, arguments);
+}
+
+void add_store_verbs(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* compare =
+      add_verb(program, "compare", "Put run directories side by side", "compare runs/fig3-quick runs/fig3",
+               [&] { return run_compare_command(arguments); });
+  compare->add_option("DIR", arguments.directories, "run directories, two or more")->required();
+  compare->add_option("--metric", arguments.metric, "what is compared (default: the first figure's)");
+  add_json(compare, arguments);
+
+  CLI::App* report =
+      add_verb(program, "report", "Write runs as one HTML file: figures, claims, provenance",
+               "report runs/fig2a runs/fig2b --out fig2.html", [&] { return run_report_command(arguments); });
+  report->add_option("DIR", arguments.directories, "run directories")->required();
+  report->add_option("--out", arguments.out, "file to write (default: report.html in the first directory)");
+  report->add_option("--checks", arguments.checks, "theorem checks to include: what `check --json` answered");
+  add_json(report, arguments);
+
+  CLI::App* reproduce =
+      add_verb(program, "reproduce", "Run a recorded cell again; status 1 when a bit differs",
+               "reproduce runs/fig2a-quick 0123abcd", [&] { return run_reproduce_command(arguments); });
+  add_directory(reproduce, arguments);
+  reproduce->add_option("CELL", arguments.cell, "cell id, or its beginning")->required();
+  add_json(reproduce, arguments);
+
+  CLI::App* verify = add_verb(program, "verify", "Read every record and array; status 1 when one is damaged",
+                              "verify runs/fig2a-quick", [&] { return run_verify_command(arguments); });
+  add_directory(verify, arguments);
+  add_json(verify, arguments);
+}
+
+void add_completion_verb(Program& program) {
+  CLI::App* completion =
+      add_verb(program, "completion", "Print a completion script for a shell",
+               "completion bash > ~/.local/share/bash-completion/completions/moelab", [&program] {
+                 std::cout << completion_script(program.app, program.arguments.shell);
+                 return 0;
+               });
+  completion->add_option("SHELL", program.arguments.shell, "bash, zsh or fish (default: bash)")
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
 }
 
 void add_reading_verbs(Program& program) {
@@ -181,25 +290,11 @@ void build(Program& program) {
       "130 interrupted, resumable.");
   add_running_verbs(program);
   add_reading_verbs(program);
+  add_store_verbs(program);
+  add_slurm_verb(program);
+  add_completion_verb(program);
   add_analyze_verb(program);
   add_theory_verbs(program);
-}
-
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(verb->get_name());
-  }
-  return names;
-}
-
-/// The options that `app` takes, as they are written.
-std::vector<std::string> option_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
 }
 
 /// Names the verb or option that was not understood before CLI11's own message would be less exact.

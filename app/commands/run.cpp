@@ -39,8 +39,9 @@ int run_run_command(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
   const std::filesystem::path directory =
       arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
+  const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   const SessionOutcome outcome =
-      run_session(scenario, {directory, thread_count(arguments), arguments.all}, run_cell);
+      run_session(scenario, {directory, thread_count(arguments), arguments.all, share}, run_cell);
   if (outcome.interrupted) {
     if (arguments.json) {
       const Json answer = {{"error", {{"path", ""}, {"message", "interrupted; the same command resumes"}}}};
@@ -49,6 +50,15 @@ int run_run_command(const Arguments& arguments) {
     return kInterruptedStatus;
   }
 
+  // Claims and figures are for whoever comes last: other processes may still be at work.
+  if (share.count > 1) {
+    if (!arguments.json) {
+      std::cout << fmt::format(
+          "share {} is recorded in {}; `moelab claims` and `moelab plot` read all shares\n", arguments.share,
+          directory.string());
+    }
+    return outcome.failed > 0 ? 1 : 0;
+  }
   const RunResults results = load_results(directory);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
   // Figures come last: without gnuplot everything else is kept and shown.

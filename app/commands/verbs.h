@@ -22,6 +22,16 @@ int run_list_command(const Arguments& arguments);
 int run_export_command(const Arguments& arguments);
 /// Counts the cells of a run directory by state.
 int run_status_command(const Arguments& arguments);
+/// Puts several run directories side by side: the main metric by arm and sweep point, and the verdicts.
+int run_compare_command(const Arguments& arguments);
+/// Writes runs as one HTML file that opens from disk.
+int run_report_command(const Arguments& arguments);
+/// Runs one recorded cell again and compares its numbers and arrays to the last bit; 1 when they differ.
+int run_reproduce_command(const Arguments& arguments);
+/// Reads every record and every array of a run directory; 1 when one is damaged.
+int run_verify_command(const Arguments& arguments);
+/// Writes an array job for Slurm, and submits it where asked to.
+int run_slurm_command(const Arguments& arguments);
 /// Writes the data that a cell draws.
 int run_sample_command(const Arguments& arguments);
 /// Runs theorem checks and compares their verdicts with the expected ones.

@@ -15,10 +15,10 @@ struct ExportTable {
   std::vector<std::vector<Json>> rows;
 };
 
-/// One row per planned cell, or with `trace` one per cell and recorded step. Columns: cell, arm, seed, the
-/// swept paths, state, (step,) then the metrics that occur: first in the order of `metric_order`, the others
-/// after them by name. Depends on the recorded numbers alone, not on when or by how many threads they were
-/// made.
+/// One row per planned cell, or with `trace` one per cell, recorded step and, where a model has several,
+/// layer (names are then without the layers' endings). Columns: cell, arm, seed, the swept paths, state,
+/// (step, layer,) then the metrics that occur: first in the order of `metric_order`, the others after them by
+/// name. Depends on the recorded numbers alone, not on when or by how many threads they were made.
 ExportTable export_table(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
 
 /// CSV by RFC 4180 with "\n" line ends; doubles in the shortest form that reads back to the same bits,

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/stats/bands.h"
+#include "app/run/embeddings.h"
 #include "app/run/heat_maps.h"
 #include "app/run/rate_results.h"
 #include "plots/labels.h"
@@ -16,16 +17,6 @@ namespace moelab {
 namespace {
 
 constexpr const char* kReferenceMetric = "bayes_nmse";
-
-std::string value_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-const Json* coordinate(const ResultRow& row, const std::string& path) {
-  for (const auto& [name, value] : row.point)
-    if (name == path) return &value;
-  return nullptr;
-}
 
 /// The rows of one arm at one value of the series path (null where arms are the series).
 struct Group {
@@ -42,12 +33,8 @@ std::vector<Group> group_rows(const Json& description, const ResultTable& table)
   std::vector<Group> groups;
   for (const std::string& arm : arms)
     for (const ResultRow& row : table.rows) {
-      const bool inside = std::all_of(where.items().begin(), where.items().end(), [&](const auto& wanted) {
-        const Json* value = coordinate(row, wanted.key());
-        return value && *value == wanted.value();
-      });
-      if (row.arm != arm || !inside) continue;
-      const Json* found = series == "arm" ? nullptr : coordinate(row, series);
+      if (row.arm != arm || !row.is_at(where)) continue;
+      const Json* found = series == "arm" ? nullptr : row.coordinate(series);
       const Json value = found ? *found : Json();
       auto group = std::find_if(groups.begin(), groups.end(),
                                 [&](const Group& known) { return known.arm == arm && known.value == value; });
@@ -64,7 +51,7 @@ class Horizontal {
     std::vector<Json> values;
     for (const Group& group : groups)
       for (const ResultRow* row : group.rows)
-        if (const Json* value = coordinate(*row, path); value && !known(values, *value))
+        if (const Json* value = row->coordinate(path); value && !known(values, *value))
           values.push_back(*value);
     if (std::all_of(values.begin(), values.end(), [](const Json& value) { return value.is_number(); }))
       return;
@@ -79,7 +66,7 @@ class Horizontal {
     if (path_ == "step") {
       for (const TraceEntry& entry : row.trace)
         found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
-    } else if (const Json* value = coordinate(row, path_)) {
+    } else if (const Json* value = row.coordinate(path_)) {
       const auto category = std::find(categories_.begin(), categories_.end(), value_text(*value));
       found.emplace_back(
           categories_.empty() ? value->get<double>() : static_cast<double>(category - categories_.begin()),
@@ -218,6 +205,7 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
     for (std::filesystem::path& file :
          kind == "heat_map"      ? render(build_heat_map(description, results), folder)
          : kind == "rate_panels" ? render(build_rate_panels(description, results), folder)
+         : kind == "embedding"   ? render(build_embedding(description, results, directory), folder)
                                  : render(build_figure(description, results), folder)) {
       files.push_back(std::move(file));
     }

@@ -9,20 +9,6 @@
 namespace moelab {
 namespace {
 
-const Json* coordinate(const ResultRow& row, const std::string& path) {
-  for (const auto& [name, value] : row.point) {
-    if (name == path) return &value;
-  }
-  return nullptr;
-}
-
-bool is_inside(const ResultRow& row, const Json& where) {
-  return std::all_of(where.items().begin(), where.items().end(), [&](const auto& wanted) {
-    const Json* value = coordinate(row, wanted.key());
-    return value && *value == wanted.value();
-  });
-}
-
 /// The place of `value`, which is added where it is new.
 std::size_t place_of(const Json& value, std::vector<Json>& values) {
   const auto found = std::find(values.begin(), values.end(), value);
@@ -33,8 +19,7 @@ std::size_t place_of(const Json& value, std::vector<Json>& values) {
 
 std::vector<std::string> names_of(const std::vector<Json>& values) {
   std::vector<std::string> names;
-  for (const Json& value : values)
-    names.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+  for (const Json& value : values) names.push_back(value_text(value));
   return names;
 }
 
@@ -56,9 +41,9 @@ HeatMap build_heat_map(const Json& description, const RunResults& results) {
   int most_seeds = 0, left_out = 0;
   std::vector<const ResultRow*> shown;
   for (const ResultRow& row : results.table.rows) {
-    if (!is_inside(row, where) || std::find(arms.begin(), arms.end(), row.arm) == arms.end()) continue;
-    place_of(*coordinate(row, x), x_values);
-    place_of(*coordinate(row, y), y_values);
+    if (!row.is_at(where) || std::find(arms.begin(), arms.end(), row.arm) == arms.end()) continue;
+    place_of(*row.coordinate(x), x_values);
+    place_of(*row.coordinate(y), y_values);
     most_seeds = std::max(most_seeds, row.seed + 1);
     left_out += row.state != "done" ? 1 : 0;
     shown.push_back(&row);
@@ -78,8 +63,8 @@ HeatMap build_heat_map(const Json& description, const RunResults& results) {
     for (const ResultRow* row : shown) {
       const auto value = row->metrics.find(metric);
       if (row->arm != arm || row->state != "done" || value == row->metrics.end()) continue;
-      CellSeeds& cell = cells[place_of(*coordinate(*row, y), y_values) * x_values.size() +
-                              place_of(*coordinate(*row, x), x_values)];
+      CellSeeds& cell = cells[place_of(*row->coordinate(y), y_values) * x_values.size() +
+                              place_of(*row->coordinate(x), x_values)];
       ++cell.count;
       cell.sum += !is_share                                                   ? value->second
                   : value->second >= description.at("at_least").get<double>() ? 1

@@ -1,17 +1,21 @@
 #include "app/run/measurement.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
 #include "analysis/metrics/entropy.h"
+#include "analysis/metrics/fluctuation.h"
 #include "analysis/metrics/load.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/router_norms.h"
 #include "analysis/metrics/silhouette.h"
+#include "analysis/metrics/similarity.h"
 #include "analysis/metrics/sparsity.h"
 #include "analysis/metrics/task.h"
 #include "analysis/metrics/variance.h"
+#include "sim/base/kernels/kernels.h"
 
 namespace moelab {
 namespace {
@@ -54,6 +58,12 @@ ClusterRouting routing_by(const ClusterLabels& clusters, const Matrix& probabili
 const Gating kSoft{};
 const Gating kTop1{Gating::Kind::top1};
 
+/// How names of metrics and arrays of a layer end where there are several.
+template <class Real>
+std::string layer_ending(const Model<Real>& model, int layer) {
+  return model.layers() > 1 ? "_layer" + std::to_string(layer) : "";
+}
+
 }  // namespace
 
 std::vector<ClusterLabels> cluster_labels(const Layout& layout, const std::vector<int>& labels) {
@@ -75,6 +85,7 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
       train_(train),
       test_(test),
       clusters_(cluster_labels(layout_, test.cluster)),
+      losses_(config.at("loss")),
       signal_basis_(problem.signal_basis()),
       train_inputs_(cast<Real>(train.x)),
       test_inputs_(cast<Real>(test.x)) {
@@ -108,33 +119,58 @@ Matrix Measurement<Real>::test_outputs(Model<Real>& model, const Gating& gating)
 }
 
 template <class Real>
-Matrix Measurement<Real>::test_probabilities(Model<Real>& model, const std::vector<Real>& inputs) {
+Matrix Measurement<Real>::test_probabilities(Model<Real>& model, int layer,
+                                             std::span<const int> permutation) {
   const Eigen::Index rows = test_.x.rows() * layout_.tokens;
   std::vector<Real> probabilities(static_cast<std::size_t>(rows) * static_cast<std::size_t>(model.experts()));
-  model.route(inputs.data(), static_cast<int>(test_.x.rows()), probabilities.data());
+  model.route(test_inputs_.data(), static_cast<int>(test_.x.rows()), probabilities.data(), layer,
+              permutation);
   return widen(probabilities, rows, model.experts());
 }
 
 template <class Real>
-void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
-  std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
-  model.predict(train_inputs_.data(), static_cast<int>(train_.y.rows()), model.train_gating(), fitted.data());
-  const Matrix train_outputs = widen(fitted, train_.y.rows(), train_.y.cols());
-  const Matrix soft = test_outputs(model, kSoft);
-  const Matrix top1 = test_outputs(model, kTop1);
-  values["train_loss"] = mean_squared_error(train_outputs, train_.y);
-  values["test_loss_soft"] = mean_squared_error(soft, test_.y);
-  values["test_loss_top1"] = mean_squared_error(top1, test_.y);
-  values["test_loss_eval"] = mean_squared_error(test_outputs(model, model.eval_gating()), test_.y);
-  set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_.y));
-  set(values, "test_nmse_soft", normalised_mean_squared_error(soft, test_.y));
-  set(values, "test_nmse_top1", normalised_mean_squared_error(top1, test_.y));
-  set(values, "bayes_nmse", bayes_nmse_);
-  values["parameter_count"] = static_cast<double>(model.parameter_count());
+std::vector<std::int64_t> Measurement<Real>::test_loads(Model<Real>& model, int layer) {
+  // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted then.
+  const Gating& gating = model.eval_gating().kind == Gating::Kind::soft ? kTop1 : model.eval_gating();
+  return model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating, layer);
 }
 
 template <class Real>
-void Measurement<Real>::measure_sparsity(Model<Real>& model, MetricValues& values) {
+void Measurement<Real>::measure_layer_loads(Model<Real>& model, MetricValues& values) {
+  Vector deviations(model.layers());
+  for (int layer = 0; layer < model.layers(); ++layer) {
+    const std::optional<double> of_layer = expert_load_std_percent(test_loads(model, layer));
+    if (!of_layer) return;
+    deviations[layer] = *of_layer;
+  }
+  const double mean = deviations.mean();
+  values["expert_load_std_percent_mean"] = mean;
+  values["expert_load_std_percent_spread"] = std::sqrt((deviations.array() - mean).square().mean());
+}
+
+template <class Real>
+void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
+  if (train_.y.size() > 0) {
+    std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
+    model.predict(train_inputs_.data(), static_cast<int>(train_.y.rows()), model.train_gating(),
+                  fitted.data());
+    const Matrix train_outputs = widen(fitted, train_.y.rows(), train_.y.cols());
+    values["train_loss"] = mean_squared_error(train_outputs, train_.y);
+    set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_.y));
+    values["parameter_count"] = static_cast<double>(model.parameter_count());
+  }
+  const Matrix soft = test_outputs(model, kSoft);
+  const Matrix top1 = test_outputs(model, kTop1);
+  values["test_loss_soft"] = mean_squared_error(soft, test_.y);
+  values["test_loss_top1"] = mean_squared_error(top1, test_.y);
+  values["test_loss_eval"] = mean_squared_error(test_outputs(model, model.eval_gating()), test_.y);
+  set(values, "test_nmse_soft", normalised_mean_squared_error(soft, test_.y));
+  set(values, "test_nmse_top1", normalised_mean_squared_error(top1, test_.y));
+  set(values, "bayes_nmse", bayes_nmse_);
+}
+
+template <class Real>
+void Measurement<Real>::measure_sparsity(Model<Real>& model, int layer, MetricValues& values) {
   const auto add = [&](const Matrix& probabilities, const std::string& ending) {
     for (const ClusterLabels& clusters : clusters_) {
       const ClusterRouting routing = routing_by(clusters, probabilities);
@@ -142,21 +178,13 @@ void Measurement<Real>::measure_sparsity(Model<Real>& model, MetricValues& value
       values["effective_experts" + clusters.suffix + ending] += routing.effective_experts();
     }
   };
-  const Matrix learned = test_probabilities(model, test_inputs_);
+  const Matrix learned = test_probabilities(model, layer);
   add(learned, "");
   const ClusterRouting routing = routing_by(clusters_.front(), learned);
   values["top1_cluster_purity"] = routing.top1_cluster_purity();
   values["top1_cluster_concentration"] = routing.top1_cluster_concentration();
-  // Permuting the columns of W by π is the same as handing the router x with coordinate π(j) at place j.
-  std::vector<Real> permuted = test_inputs_;
-  const std::size_t width = static_cast<std::size_t>(layout_.input_dim);
   for (const std::vector<int>& permutation : shuffles_) {
-    for (std::size_t at = 0; at < permuted.size(); at += width) {
-      for (std::size_t j = 0; j < permutation.size(); ++j) {
-        permuted[at + j] = test_inputs_[at + static_cast<std::size_t>(permutation[j])];
-      }
-    }
-    add(test_probabilities(model, permuted), "_shuffled");
+    add(test_probabilities(model, layer, permutation), "_shuffled");
   }
   for (const ClusterLabels& clusters : clusters_) {
     for (const char* name : {"cluster_entropy", "effective_experts"}) {
@@ -185,21 +213,24 @@ void Measurement<Real>::measure_overlap(const Matrix& probabilities, MetricValue
 }
 
 template <class Real>
-void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values) {
-  if (!model.has_router()) return;
-  if (groups_.contains("sparsity")) measure_sparsity(model, values);
-  if (groups_.contains("router_norms")) {
-    for (const NamedArray<Real>& array : model.arrays()) {
-      if (array.name != "router_weight") continue;
-      const Matrix weight = widen(array.values, array.shape[0], array.shape[1]);
-      set(values, "router_norm_ratio", router_norm_ratio(weight));
-      if (signal_basis_.size() > 0) {
-        set(values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
-      }
+void Measurement<Real>::measure_router_norms(const Model<Real>& model, int layer, MetricValues& values) {
+  for (const NamedArray<Real>& array : model.arrays()) {
+    if (array.name != "router_weight" + layer_ending(model, layer)) continue;
+    const Matrix weight = widen(array.values, array.shape[0], array.shape[1]);
+    set(values, "router_norm_ratio", router_norm_ratio(weight));
+    if (signal_basis_.size() > 0) {
+      set(values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
     }
   }
+}
+
+template <class Real>
+MetricValues Measurement<Real>::measure_layer(Model<Real>& model, int layer) {
+  MetricValues values;
+  if (groups_.contains("sparsity")) measure_sparsity(model, layer, values);
+  if (groups_.contains("router_norms")) measure_router_norms(model, layer, values);
   if (groups_.contains("routing") || groups_.contains("overlap")) {
-    const Matrix probabilities = test_probabilities(model, test_inputs_);
+    const Matrix probabilities = test_probabilities(model, layer);
     if (groups_.contains("overlap")) measure_overlap(probabilities, values);
     if (groups_.contains("routing")) {
       ScoreVariance variance;
@@ -211,22 +242,73 @@ void Measurement<Real>::measure_routing(Model<Real>& model, MetricValues& values
     }
   }
   if (groups_.contains("load")) {
-    // A soft gating activates every expert, which says nothing of balance: top-1 assignments are counted
-    // then.
-    const Gating& gating = model.eval_gating().kind == Gating::Kind::topk ? model.eval_gating() : kTop1;
-    const std::vector<std::int64_t> loads =
-        model.expert_loads(test_inputs_.data(), static_cast<int>(test_.x.rows()), gating);
+    const std::vector<std::int64_t> loads = test_loads(model, layer);
     set(values, "expert_load_max_violation", expert_load_max_violation(loads));
     set(values, "expert_load_std_percent", expert_load_std_percent(loads));
   }
+  if (groups_.contains("layers") && layer > 0) {
+    const std::vector<int> before = top1_assignment(test_probabilities(model, layer - 1));
+    const std::vector<int> here = top1_assignment(test_probabilities(model, layer));
+    values["router_instability"] = router_instability(before, here);
+    values["assignment_change_share"] = assignment_change_share(before, here);
+  }
+  if (groups_.contains("auxiliary_losses")) measure_auxiliary_losses(model, layer, values);
+  if (groups_.contains("expert_outputs")) measure_expert_outputs(model, layer, values);
+  return values;
+}
+
+template <class Real>
+void Measurement<Real>::measure_auxiliary_losses(Model<Real>& model, int layer, MetricValues& values) {
+  const double rows = static_cast<double>(test_.x.rows() * layout_.tokens);
+  AuxiliaryValues means{};
+  model.visit_blocks(test_inputs_.data(), static_cast<int>(test_.x.rows()), model.train_gating(), [&](int) {
+    const AuxiliaryValues block = model.auxiliary_values(layer);
+    const double share = model.layer(layer).routing().rows / rows;
+    for (std::size_t t = 0; t < kAuxiliaryTerms; ++t) means[t] += share * block[t];
+  });
+  for (std::size_t t = 0; t < kAuxiliaryTerms; ++t) {
+    const AuxiliaryTerm term = static_cast<AuxiliaryTerm>(t);
+    values[auxiliary_loss_name(term) + "_loss"] = means[t];
+    values[auxiliary_loss_name(term) + "_loss_weighted"] = losses_.coefficient(term) * means[t];
+  }
+}
+
+template <class Real>
+void Measurement<Real>::measure_expert_outputs(Model<Real>& model, int layer, MetricValues& values) {
+  const int experts = model.experts();
+  if (experts < 2) return;
+  const Eigen::Index rows = test_.x.rows() * layout_.tokens;
+  // Where a layer's output is the model's, a row has an error of its own to be corrected by the experts.
+  const bool has_signal = model.layers() == 1 && test_.y.rows() == rows;
+  const Matrix errors =
+      has_signal ? Matrix(2 * (test_outputs(model, model.train_gating()) - test_.y)) : Matrix();
+  double similarity = 0, signal = 0;
+  model.visit_blocks(test_inputs_.data(), static_cast<int>(test_.x.rows()), kSoft, [&](int first_row) {
+    const MoeLayer<Real>& routed = model.layer(layer);
+    const Eigen::Map<const MatrixOf<Real>> outputs(model.pair_outputs(layer), routed.routing().rows,
+                                                   experts * routed.output_stride());
+    const Matrix block = outputs.template cast<double>();
+    similarity += expert_output_similarities(block, experts).sum();
+    if (has_signal) {
+      signal += task_signal_variances(block, experts, errors.middleRows(first_row, block.rows())).sum();
+    }
+  });
+  values["expert_output_similarity"] = similarity / static_cast<double>(rows);
+  if (has_signal) values["task_signal_variance"] = signal / static_cast<double>(rows);
 }
 
 template <class Real>
 MetricValues Measurement<Real>::measure(Model<Real>& model) {
   MetricValues values;
   if (groups_.contains("task")) measure_task(model, values);
-  measure_routing(model, values);
   if (mixture_) mixture_->add(model, values);
+  if (!model.has_router()) return values;
+  if (groups_.contains("layer_loads")) measure_layer_loads(model, values);
+  for (int layer = 0; layer < model.layers(); ++layer) {
+    for (const auto& [name, value] : measure_layer(model, layer)) {
+      values[name + layer_ending(model, layer)] = value;
+    }
+  }
   return values;
 }
 
@@ -249,8 +331,9 @@ std::vector<SavedArray> Measurement<Real>::arrays(Model<Real>& model) {
         {"test_labels", layout_.label_shape(n), {}, {test_.cluster.begin(), test_.cluster.end()}});
     save("test_outputs_soft", layout_.target_shape(n), test_outputs(model, kSoft));
     save("test_outputs_top1", layout_.target_shape(n), test_outputs(model, kTop1));
-    if (model.has_router()) {
-      save("test_probs", layout_.row_shape(n, model.experts()), test_probabilities(model, test_inputs_));
+    for (int layer = 0; layer < model.layers() && model.has_router(); ++layer) {
+      save("test_probs" + layer_ending(model, layer), layout_.row_shape(n, model.experts()),
+           test_probabilities(model, layer));
     }
   }
   return arrays;

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ template <class Real>
 class Measurement {
  public:
   /// `config` is a cell's; its "metrics" name the groups. `train` holds the first kMeasuredTrainSamples of
-  /// the training set at most; both sets must outlive the object.
+  /// the training set at most, or nothing, and then training metrics are left out; both sets must outlive
+  /// the object.
   Measurement(const Json& config, const Seeds& seeds, const Problem& problem, const Dataset& train,
               const Dataset& test);
 
@@ -50,11 +52,18 @@ class Measurement {
 
  private:
   void measure_task(Model<Real>& model, MetricValues& values);
-  void measure_routing(Model<Real>& model, MetricValues& values);
   Matrix test_outputs(Model<Real>& model, const Gating& gating);
-  void measure_sparsity(Model<Real>& model, MetricValues& values);
+  /// Metrics of the routing of one layer.
+  MetricValues measure_layer(Model<Real>& model, int layer);
+  void measure_sparsity(Model<Real>& model, int layer, MetricValues& values);
+  void measure_router_norms(const Model<Real>& model, int layer, MetricValues& values);
   void measure_overlap(const Matrix& probabilities, MetricValues& values);
-  Matrix test_probabilities(Model<Real>& model, const std::vector<Real>& inputs);
+  /// Rows of the test set that each expert of a layer computes.
+  std::vector<std::int64_t> test_loads(Model<Real>& model, int layer);
+  void measure_layer_loads(Model<Real>& model, MetricValues& values);
+  void measure_auxiliary_losses(Model<Real>& model, int layer, MetricValues& values);
+  void measure_expert_outputs(Model<Real>& model, int layer, MetricValues& values);
+  Matrix test_probabilities(Model<Real>& model, int layer, std::span<const int> permutation = {});
 
   const Layout layout_;
   const Dataset& train_;
@@ -66,6 +75,7 @@ class Measurement {
   int neighbours_ = 0;                      ///< of expert overlap
   std::int64_t query_rows_ = 0;             ///< rows that overlap and silhouette are taken over
   std::optional<double> bayes_nmse_;
+  const AuxiliaryLosses losses_;
   Matrix signal_basis_;
   std::optional<MixtureMetrics> mixture_;
   std::vector<Real> train_inputs_;

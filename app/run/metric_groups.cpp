@@ -1,7 +1,28 @@
 #include "app/run/metric_groups.h"
 
+#include "sim/loss/auxiliary_losses.h"
+
 namespace moelab {
 namespace {
+
+/// Without the prefix of an evaluation and the ending of a layer.
+std::string_view bare_name(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot != std::string_view::npos) name = name.substr(dot + 1);
+  const std::string_view number = layer_number(name);
+  return number.empty() ? name : name.substr(0, name.rfind('_'));
+}
+
+std::vector<MetricGroup::Metric> auxiliary_loss_metrics() {
+  std::vector<MetricGroup::Metric> metrics;
+  for (const Field& field : auxiliary_loss_fields()) {
+    // Both variance terms are negative by definition.
+    const bool positive = field.name.rfind("variance", 0) != 0;
+    metrics.push_back({field.name + "_loss", positive, "the term that loss." + field.name + " weighs"});
+    metrics.push_back({field.name + "_loss_weighted", false, "times its coefficient"});
+  }
+  return metrics;
+}
 
 std::vector<MetricGroup> make_metric_groups() {
   const Field shuffles = {"shuffles", Shape::count(1, 10000),
@@ -68,6 +89,36 @@ std::vector<MetricGroup> make_metric_groups() {
         {"silhouette", false,
          "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert"}},
        false},
+      {{"layers", "how the routing changes from a layer to the next (Nielsen et al. 2025)", {}},
+       {{"router_instability", false,
+         "mean |S − S'| over pairs of rows, S = 1 where both have one top-1 expert, in the layer before and "
+         "here"},
+        {"assignment_change_share", false,
+         "share of rows that do not go where most rows of their expert in the layer before go"}},
+       false},
+      {{"layer_loads", "balance of a whole stack (Nielsen et al. 2025, Table 6)", {}},
+       {{"expert_load_std_percent_mean", false, "mean over layers of expert_load_std_percent"},
+        {"expert_load_std_percent_spread", false, "its standard deviation over layers (ddof 0)"}},
+       false},
+      {{"convergence",
+        "how soon a metric reaches a target",
+        {{"metric", Shape::text(), "a metric of task", "test_nmse_soft"},
+         {"target", Shape::real(), "the value to reach from above", 0.1}}},
+       {{"steps_to_target", true, "first recorded step with the metric at most the target; empty if none"}},
+       false},
+      {{"auxiliary_losses",
+        "losses on the routing, on the test rows in blocks of 1024 under the training gating, whether or not "
+        "training adds them; see the fields of loss",
+        {}},
+       auxiliary_loss_metrics(),
+       false},
+      {{"expert_outputs", "what the experts answer on the test rows, every expert on every row", {}},
+       {{"expert_output_similarity", false, "mean cosine between the outputs of two different experts"},
+        {"task_signal_variance", true,
+         "mean over rows of the variance over experts of g^T expert_e(x), g the gradient of the row's loss "
+         "in "
+         "the output (Guo et al. 2025)"}},
+       false},
       {{"voronoi",
         "a fitted mixture against the true one of moe_regression; fits belong to the nearest true component, "
         "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.)",
@@ -95,12 +146,15 @@ std::vector<MetricGroup> make_metric_groups() {
   };
 }
 
-std::string_view without_prefix(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
 }  // namespace
+
+std::string_view layer_number(std::string_view name) {
+  constexpr std::string_view kLayer = "_layer";
+  const std::size_t layer = name.rfind(kLayer);
+  if (layer == std::string_view::npos) return {};
+  const std::string_view number = name.substr(layer + kLayer.size());
+  return number.find_first_not_of("0123456789") == std::string_view::npos ? number : std::string_view();
+}
 
 const std::vector<MetricGroup>& metric_groups() {
   static const std::vector<MetricGroup> groups = make_metric_groups();
@@ -125,7 +179,7 @@ std::vector<std::string> metric_names() {
 }
 
 const MetricGroup::Metric* find_metric(std::string_view name) {
-  const std::string_view bare = without_prefix(name);
+  const std::string_view bare = bare_name(name);
   for (const MetricGroup& group : metric_groups()) {
     for (const MetricGroup::Metric& metric : group.metrics) {
       if (metric.name == bare) return &metric;

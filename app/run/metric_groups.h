@@ -30,11 +30,14 @@ const std::vector<Kind>& metric_kinds();
 /// The names of all metrics, in the order of the table.
 std::vector<std::string> metric_names();
 
-/// The metric of that name; the prefix of an evaluation ("contaminated.test_loss_top1") is left out of
-/// account. Null when there is none.
+/// The number at the end of the name of a layer's metric, "1" of "silhouette_layer1"; empty for others.
+std::string_view layer_number(std::string_view name);
+
+/// The metric of that name; the prefix of an evaluation ("contaminated.test_loss_top1") and the ending of a
+/// layer ("silhouette_layer1") are left out of account. Null when there is none.
 const MetricGroup::Metric* find_metric(std::string_view name);
 
-/// The name of the group that holds the metric (prefix as above); empty when there is none.
+/// The name of the group that holds the metric (prefix and ending as above); empty when there is none.
 std::string group_of_metric(std::string_view name);
 
 }  // namespace moelab

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <set>
@@ -58,11 +59,23 @@ std::filesystem::path default_run_directory(const Scenario& scenario) {
          (scenario.profile.empty() ? scenario.name : scenario.name + "-" + scenario.profile);
 }
 
-std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records) {
+Share read_share(const std::string& text) {
+  Share share;
+  char after = 0;
+  if (std::sscanf(text.c_str(), "%d/%d%c", &share.index, &share.count, &after) == 2 && share.index >= 0 &&
+      share.index < share.count) {
+    return share;
+  }
+  throw UserError("--share", fmt::format("got '{}', needs I/N with I of 0 … N − 1, such as 3/20", text));
+}
+
+std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records, const Share& share) {
   std::vector<const Cell*> missing;
   std::set<std::string> seen;
+  int place = 0;
   for (const Cell& cell : scenario.cells) {
-    if (!records.contains(cell.id) && seen.insert(cell.id).second) missing.push_back(&cell);
+    if (!seen.insert(cell.id).second || place++ % share.count != share.index) continue;
+    if (!records.contains(cell.id)) missing.push_back(&cell);
   }
   return missing;
 }
@@ -71,14 +84,14 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
                            const CellRunner& runner) {
   check_run_directory(options.directory, scenario.name);
   const Records before = read_records(options.directory);
-  const std::vector<const Cell*> missing = missing_cells(scenario, before);
+  const std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
   std::set<std::string> planned;
   for (const Cell& cell : scenario.cells) planned.insert(cell.id);
-  const int already = static_cast<int>(planned.size() - missing.size());
+  // Of the share's own cells: the progress line is about this process.
+  const int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
 
   const InterruptGuard guard;
-  replace_file(options.directory / "plan.json",
-               plan_json(scenario).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  replace_file(options.directory / "plan.json", plan_text(scenario));
   if (!missing.empty()) run_missing(missing, already, scenario, options, runner, guard.flag());
 
   SessionOutcome outcome;

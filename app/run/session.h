@@ -14,14 +14,26 @@ namespace moelab {
 /// runs/<name>, with -<profile> appended.
 std::filesystem::path default_run_directory(const Scenario& scenario);
 
-/// The planned cells without a record, each content once (two arms may share a cell).
-std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records);
+/// Which of the planned cells one of several processes takes: those at places index, index + count, … of the
+/// plan.
+struct Share {
+  int index = 0;
+  int count = 1;
+};
+
+/// From "3/20": the share 3 of 0 … 19. Throws UserError.
+Share read_share(const std::string& text);
 
 struct SessionOptions {
   std::filesystem::path directory;
   int threads = 1;
   std::vector<std::string> arguments;  ///< for the provenance
+  Share share = {};
 };
+
+/// The planned cells of a share without a record, each content once (two arms may have the same cell).
+std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records,
+                                       const Share& share = {});
 
 struct SessionOutcome {
   bool interrupted = false;

@@ -43,9 +43,9 @@ std::string new_journal_name() {
                      std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
-}  // namespace
-
-Records read_records(const fs::path& directory) {
+/// Reads every journal; `refuse` takes each error.
+template <class Refuse>
+Records read_all(const fs::path& directory, const Refuse& refuse) {
   Records records;
   std::map<std::string, std::string> places;
   for (const fs::path& file : journal_files(directory)) {
@@ -59,8 +59,10 @@ Records read_records(const fs::path& directory) {
       try {
         record = parse_record_line(std::string_view(text).substr(start, end - start));
       } catch (const std::exception& error) {
-        throw UserError(place, fmt::format("damaged record: {}; remove the line to have its cell run again",
-                                           error.what()));
+        refuse(UserError(place, fmt::format("damaged record: {}; remove the line to have its cell run again",
+                                            error.what())));
+        start = end + 1;
+        continue;
       }
       start = end + 1;
       const std::string id = record.cell;
@@ -68,24 +70,46 @@ Records read_records(const fs::path& directory) {
       if (is_new) {
         places[id] = place;
       } else if (!same_numbers(known->second, record)) {
-        throw UserError(place, fmt::format("cell {} has other numbers here than in {}", id, places[id]));
+        refuse(UserError(place, fmt::format("cell {} has other numbers here than in {}", id, places[id])));
       }
     }
   }
   return records;
 }
 
+}  // namespace
+
+Records read_records(const fs::path& directory) {
+  return read_all(directory, [](const UserError& error) { throw error; });
+}
+
+Records read_records(const fs::path& directory, std::vector<std::string>& problems) {
+  return read_all(directory, [&](const UserError& error) { problems.push_back(error.what()); });
+}
+
+fs::path array_file(const fs::path& directory, const std::string& cell, const std::string& name) {
+  return directory / "cells" / cell / (name + ".npy");
+}
+
+std::string array_bytes(const SavedArray& array) {
+  if (!array.labels.empty()) return npy_bytes(array.shape, std::span<const std::int64_t>(array.labels));
+  return npy_bytes(array.shape, std::span<const double>(array.values));
+}
+
 Json plan_json(const Scenario& scenario) {
   Json cells = Json::array();
   for (const Cell& cell : scenario.cells) {
-    Json point = Json::object();
-    for (const auto& [path, value] : cell.point) point[path] = value;
-    cells.push_back({{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", std::move(point)}});
+    cells.push_back(
+        {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
   }
   return {{"name", scenario.name},       {"title", scenario.title},       {"source", scenario.source},
           {"profile", scenario.profile}, {"scenario", scenario.document}, {"claims", scenario.claims},
           {"figures", scenario.figures}, {"arms", scenario.arms},         {"sweep", scenario.sweep_paths},
           {"cells", std::move(cells)}};
+}
+
+std::string plan_text(const Scenario& scenario) {
+  return plan_json(scenario).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json read_plan(const fs::path& directory) {
@@ -129,10 +153,7 @@ StoreWriter::StoreWriter(const fs::path& directory)
 
 void StoreWriter::write(const std::string& cell_id, const CellResult& result, double seconds) {
   for (const SavedArray& array : result.arrays) {
-    const bool is_integer = !array.labels.empty();
-    replace_file(directory_ / "cells" / cell_id / (array.name + ".npy"),
-                 is_integer ? npy_bytes(array.shape, std::span<const std::int64_t>(array.labels))
-                            : npy_bytes(array.shape, std::span<const double>(array.values)));
+    replace_file(array_file(directory_, cell_id, array.name), array_bytes(array));
   }
   journal_.append(record_line(
       {cell_id, state_name(result.state), result.message, result.metrics, result.trace, seconds, utc_now()}));

@@ -24,10 +24,21 @@ using Records = std::map<std::string, Record>;
 /// killed process leaves, is dropped. Throws UserError naming file and line for a damaged line, and naming
 /// both places when two records of a cell differ in their numbers.
 Records read_records(const std::filesystem::path& directory);
+/// The same, but with every such error added to `problems` as "place: message" and its line left out.
+Records read_records(const std::filesystem::path& directory, std::vector<std::string>& problems);
+
+/// cells/<id>/<name>.npy.
+std::filesystem::path array_file(const std::filesystem::path& directory, const std::string& cell,
+                                 const std::string& name);
+/// The bytes of that file.
+std::string array_bytes(const SavedArray& array);
 
 /// plan.json of a scenario: {"name", "title", "source", "profile", "scenario", "claims", "figures", "arms",
 /// "sweep", "cells": [{"id", "arm", "seed", "point"}]}.
 Json plan_json(const Scenario& scenario);
+
+/// The text of plan.json.
+std::string plan_text(const Scenario& scenario);
 
 /// plan.json as written. Throws UserError when it is missing or not an object.
 Json read_plan(const std::filesystem::path& directory);

@@ -16,28 +16,13 @@ std::size_t character_count(const std::string& text) {
 }
 
 std::string entry_text(const SummaryEntry& entry) {
-  if (!entry.estimate) return "-";
-  std::string text = fmt::format("{:.4g}", entry.estimate->mean);
-  if (entry.estimate->interval) {
-    text += fmt::format(" ± {:.2g}", (entry.estimate->interval->high - entry.estimate->interval->low) / 2);
-  }
-  if (entry.estimate->count < entry.planned)
+  std::string text = estimate_text(entry.estimate);
+  if (entry.estimate && entry.estimate->count < entry.planned)
     text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);
   return text;
 }
 
-std::string value_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
-}
-
 }  // namespace
-
-Json point_json(const std::vector<std::pair<std::string, Json>>& point) {
-  Json json = Json::object();
-  for (const auto& [path, value] : point) json[path] = value;
-  return json;
-}
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
@@ -88,15 +73,22 @@ std::string aligned_columns(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string summary_text(const ResultTable& table, const std::string& metric) {
+std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
+  if (!estimate) return "-";
+  if (!estimate->interval) return fmt::format("{:.4g}", estimate->mean);
+  return fmt::format("{:.4g} ± {:.2g}", estimate->mean,
+                     (estimate->interval->high - estimate->interval->low) / 2);
+}
+
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric) {
   const std::vector<SummaryEntry> entries = summarize(table, metric);
   std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
   rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
-  std::vector<std::vector<std::pair<std::string, Json>>> points;
+  std::vector<SweepPoint> points;
   for (const SummaryEntry& entry : entries) {
     if (std::find(points.begin(), points.end(), entry.point) == points.end()) points.push_back(entry.point);
   }
-  for (const auto& point : points) {
+  for (const SweepPoint& point : points) {
     std::vector<std::string> row;
     for (const auto& coordinate : point) row.push_back(value_text(coordinate.second));
     for (const std::string& arm : table.arms) {
@@ -107,7 +99,12 @@ std::string summary_text(const ResultTable& table, const std::string& metric) {
     }
     rows.push_back(std::move(row));
   }
-  return fmt::format("{} (mean over seeds ± half of the 95 % interval)\n{}", metric, aligned_columns(rows));
+  return rows;
+}
+
+std::string summary_text(const ResultTable& table, const std::string& metric) {
+  return fmt::format("{} (mean over seeds ± half of the 95 % interval)\n{}", metric,
+                     aligned_columns(summary_table(table, metric)));
 }
 
 Json summary_json(const ResultTable& table, const std::string& metric) {

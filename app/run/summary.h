@@ -13,7 +13,7 @@ namespace moelab {
 
 struct SummaryEntry {
   std::string arm;
-  std::vector<std::pair<std::string, Json>> point;
+  SweepPoint point;
   int planned = 0;                       ///< cells of the arm at this point
   std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
 };
@@ -24,6 +24,12 @@ std::string main_metric(const RunResults& results);
 /// One entry per arm and sweep point, in the order of the plan.
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
 
+/// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
+std::string estimate_text(const std::optional<MeanEstimate>& estimate);
+
+/// The rows of summary_text(), its head first.
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric);
+
 /// A table with a row per sweep point and a column per arm, "mean ± half of the 95 % interval"; entries that
 /// lack cells say how many they hold.
 std::string summary_text(const ResultTable& table, const std::string& metric);
@@ -32,8 +38,5 @@ Json summary_json(const ResultTable& table, const std::string& metric);
 
 /// Left-aligned columns, two spaces apart. Widths count characters, not bytes.
 std::string aligned_columns(const std::vector<std::vector<std::string>>& rows);
-
-/// {"path": value, …} of sweep coordinates.
-Json point_json(const std::vector<std::pair<std::string, Json>>& point);
 
 }  // namespace moelab

@@ -14,8 +14,6 @@
 namespace moelab {
 namespace {
 
-using Point = std::vector<std::pair<std::string, Json>>;
-
 /// What claims and figures may refer to.
 class References {
  public:
@@ -46,10 +44,10 @@ class References {
   }
 
   void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const {
-    const std::vector<std::string> known = metric_names();
-    if (std::find(known.begin(), known.end(), metric) == known.end()) {
-      throw UserError(path, unknown_name("metric", metric, known));
-    }
+    if (!find_metric(metric)) throw UserError(path, unknown_name("metric", metric, metric_names()));
+    check_arm(arm, path);
+    check_prefix(arm, metric, path);
+    check_layer(arm, metric, path);
     const std::string group = group_of_metric(metric);
     if (groups_.contains(arm) && groups_.at(arm).contains(group)) return;
     throw UserError(
@@ -77,8 +75,8 @@ class References {
   }
 
   /// The sweep points with these coordinates. Throws when there is none.
-  std::vector<const Point*> points_at(const Json& where, const std::string& path) const {
-    std::vector<const Point*> points;
+  std::vector<const SweepPoint*> points_at(const Json& where, const std::string& path) const {
+    std::vector<const SweepPoint*> points;
     for (const ResultRow& row : table_.rows) {
       const bool matches = std::all_of(row.point.begin(), row.point.end(), [&](const auto& coordinate) {
         return !where.contains(coordinate.first) ||
@@ -91,15 +89,68 @@ class References {
     return points;
   }
 
+  /// The prefix of a metric is an evaluation of every cell of the arm.
+  void check_prefix(const std::string& arm, const std::string& metric, const std::string& path) const {
+    const std::size_t dot = metric.rfind('.');
+    if (dot == std::string::npos) return;
+    for (const Json* config : configs_.at(arm)) {
+      std::vector<std::string> names;
+      for (const auto& evaluation : config->at("evaluations").items()) names.push_back(evaluation.key());
+      if (std::find(names.begin(), names.end(), metric.substr(0, dot)) == names.end()) {
+        throw UserError(path, unknown_name("evaluation", metric.substr(0, dot), names));
+      }
+    }
+  }
+
+  /// Every cell of the arm saves its routing, and has one.
+  void check_saved_routing(const std::string& arm, const std::string& path) const {
+    for (const Json* config : configs_.at(arm)) {
+      const Json& saved = config->at("save");
+      if (config->at("model").at("kind") == "dense")
+        throw UserError(path, "shows arm '" + arm + "', which is dense and has no routing");
+      if (std::find(saved.begin(), saved.end(), "routing") == saved.end())
+        throw UserError(path, "shows arm '" + arm + "', needs \"save\": [\"routing\"]");
+    }
+  }
+
+  /// A metric of routing names the layer where there are several, and no layer that there is not.
+  void check_layer(const std::string& arm, const std::string& metric, const std::string& path) const {
+    const std::string_view number = layer_number(metric);
+    const std::string group = group_of_metric(metric);
+    const bool is_of_layers =
+        group != "task" && group != "gradient" && group != "convergence" && group != "layer_loads";
+    for (const Json* config : configs_.at(arm)) {
+      const int layers = config->at("model").at("layers");
+      if (number.empty() && (layers == 1 || !is_of_layers)) continue;
+      if (!number.empty() && is_of_layers && layers > 1 && std::stoi(std::string(number)) < layers) continue;
+      throw UserError(path, fmt::format("got '{}', needs {} for model.layers = {}", metric,
+                                        layers > 1 && is_of_layers
+                                            ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
+                                            : "no ending of a layer",
+                                        layers));
+    }
+  }
+
  private:
   ResultTable table_;
   std::map<std::string, std::vector<const Json*>> configs_;
   std::map<std::string, std::set<std::string>> groups_;
 };
 
+/// The arm of a side or a trend, the one that it is held against, and the metric, which both must have.
+void check_measured(const References& references, const Json& side, const std::string& path) {
+  references.check_arm(side.at("arm"), join_path(path, "arm"));
+  references.check_metric(side.at("arm"), side.at("metric"), join_path(path, "metric"));
+  for (const char* other : {"relative_to", "distance_from"}) {
+    if (!side.contains(other)) continue;
+    references.check_arm(side.at(other), join_path(path, other));
+    references.check_metric(side.at(other), side.at("metric"), join_path(path, "metric"));
+  }
+}
+
 void check_side(const References& references, const Json& side, const std::string& path) {
   if (side.contains("value")) {
-    for (const char* key : {"arm", "metric", "where", "step"}) {
+    for (const char* key : {"arm", "metric", "relative_to", "distance_from", "where", "step"}) {
       if (side.contains(key))
         throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
     }
@@ -109,41 +160,61 @@ void check_side(const References& references, const Json& side, const std::strin
     if (!side.contains(key))
       throw UserError(join_path(path, key), "missing; a side needs arm and metric, or value");
   }
-  references.check_arm(side.at("arm"), join_path(path, "arm"));
-  references.check_metric(side.at("arm"), side.at("metric"), join_path(path, "metric"));
-  if (side.contains("step")) references.check_step(side.at("arm"), side.at("step"), join_path(path, "step"));
+  check_measured(references, side, path);
+  for (const char* key : {"relative_to", "step"}) {
+    if (side.contains("distance_from") && side.contains(key))
+      throw UserError(join_path(path, key), "given beside 'distance_from', which is of whole curves");
+  }
+  if (!side.contains("step")) return;
+  for (const char* arm : {"arm", "relative_to"}) {
+    if (side.contains(arm)) references.check_step(side.at(arm), side.at("step"), join_path(path, "step"));
+  }
 }
 
 void check_trend(const References& references, const Json& claim, const std::string& path) {
-  references.check_arm(claim.at("arm"), join_path(path, "arm"));
-  references.check_metric(claim.at("arm"), claim.at("metric"), join_path(path, "metric"));
+  check_measured(references, claim, path);
   const std::string along = claim.at("along");
   references.check_swept(along, "step", join_path(path, "along"));
   if (along == "step") return;
   std::set<std::string> values;
   for (const ResultRow& row : references.table().rows) {
-    for (const auto& [name, value] : row.point) {
-      if (name == along) values.insert(canonical_text(value));
-    }
+    if (const Json* const value = row.coordinate(along)) values.insert(canonical_text(*value));
   }
   if (values.size() < 2) throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
+}
+
+/// The arms that a figure shows; its metrics must be theirs.
+std::vector<std::string> figure_arms(const References& references, const Json& figure,
+                                     const std::string& path) {
+  std::vector<std::string> arms = references.table().arms;
+  if (figure.contains("arms")) arms = figure.at("arms").get<std::vector<std::string>>();
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    references.check_arm(arms[i], join_path(join_path(path, "arms"), i));
+  }
+  return arms;
+}
+
+/// The sweep points that a figure shows.
+std::vector<const SweepPoint*> check_where(const References& references, const Json& figure,
+                                           const std::string& path) {
+  const std::string where_path = join_path(path, "where");
+  const Json where = figure.value("where", Json::object());
+  for (const auto& [name, value] : where.items())
+    references.check_swept(name, "", join_path(where_path, name));
+  return references.points_at(where, where_path);
 }
 
 /// Every point of the figure, told by `axes`, belongs to one sweep point.
 void check_axes(const References& references, const Json& figure, const std::vector<std::string>& axes,
                 const std::string& path) {
-  const std::string where_path = join_path(path, "where");
-  const Json where = figure.value("where", Json::object());
-  for (const auto& [name, value] : where.items())
-    references.check_swept(name, "", join_path(where_path, name));
   std::set<std::string> drawn;
-  for (const Point* point : references.points_at(where, where_path)) {
+  for (const SweepPoint* point : check_where(references, figure, path)) {
     Json coordinates = Json::object();
     for (const auto& [name, value] : *point) {
       if (std::find(axes.begin(), axes.end(), name) != axes.end()) coordinates[name] = value;
     }
     if (drawn.insert(canonical_text(coordinates)).second) continue;
-    throw UserError(where_path,
+    throw UserError(join_path(path, "where"),
                     fmt::format("leaves several sweep points for one point of the figure; needs a value "
                                 "for every swept path that is not one of {}",
                                 fmt::join(axes, ", ")));
@@ -188,18 +259,26 @@ void check_rate(const References& references, const Json& claim, const std::stri
   check_sizes(references, claim, along, {along}, path, join_path(path, "along"));
 }
 
-/// The arms that a figure shows; its metrics must be theirs.
-std::vector<std::string> figure_arms(const References& references, const Json& figure,
-                                     const std::string& path) {
-  std::vector<std::string> arms = references.table().arms;
-  if (figure.contains("arms")) arms = figure.at("arms").get<std::vector<std::string>>();
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    references.check_arm(arms[i], join_path(join_path(path, "arms"), i));
+void require_axes(const Json& figure, const std::string& path) {
+  for (const char* key : {"x", "y"}) {
+    if (!figure.contains(key)) throw UserError(join_path(path, key), "missing");
   }
-  return arms;
+}
+
+/// An embedding shows the inputs and the routing that cells save.
+void check_embedding(const References& references, const Json& figure, const std::string& path) {
+  for (const char* key : {"x", "y", "value", "at_least", "value_label", "x_label", "y_label"}) {
+    if (figure.contains(key)) throw UserError(join_path(path, key), "given, but kind is 'embedding'");
+  }
+  const std::vector<std::string> arms = figure_arms(references, figure, path);
+  for (std::size_t i = 0; i < arms.size(); ++i)
+    references.check_saved_routing(arms[i],
+                                   figure.contains("arms") ? join_path(join_path(path, "arms"), i) : path);
+  check_where(references, figure, path);
 }
 
 void check_heat_map(const References& references, const Json& figure, const std::string& path) {
+  require_axes(figure, path);
   if (!figure.contains("value"))
     throw UserError(join_path(path, "value"), "missing; a heat map needs a metric");
   if (!figure.at("y").is_string()) throw UserError(join_path(path, "y"), "got a list, needs a swept path");
@@ -214,6 +293,7 @@ void check_heat_map(const References& references, const Json& figure, const std:
 }
 
 void check_rate_panels(const References& references, const Json& figure, const std::string& path) {
+  require_axes(figure, path);
   const std::vector<std::string> arms = figure_arms(references, figure, path);
   for (const char* key : {"rows", "columns"}) {
     if (!figure.contains(key))
@@ -238,6 +318,7 @@ void check_rate_panels(const References& references, const Json& figure, const s
 }
 
 void check_lines(const References& references, const Json& figure, const std::string& path) {
+  require_axes(figure, path);
   const std::string x = figure.at("x"), series = figure.at("series");
   references.check_swept(x, "step", join_path(path, "x"));
   references.check_swept(series, "arm", join_path(path, "series"));
@@ -299,6 +380,7 @@ void check_figures(const Scenario& scenario) {
     const Json& figure = scenario.figures[i];
     const auto check = figure.at("kind") == "heat_map"      ? check_heat_map
                        : figure.at("kind") == "rate_panels" ? check_rate_panels
+                       : figure.at("kind") == "embedding"   ? check_embedding
                                                             : check_lines;
     check(references, figure, join_path("figures", i));
   }

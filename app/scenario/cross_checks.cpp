@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/run/metric_groups.h"
 #include "sim/base/error.h"
 #include "sim/data/file_data.h"
 #include "sim/data/problem.h"
@@ -17,10 +18,20 @@ namespace {
 void check_gating(const Json& model) {
   const Json& experts = model.at("experts");
   for (const auto& [phase, gating] : model.at("gating").items()) {
-    if (!gating.contains("k") || gating.at("k") <= experts) continue;
+    if (!gating.is_object() || !gating.contains("k") || gating.at("k") <= experts) continue;
     throw UserError("model.gating." + phase + ".k", fmt::format("got {}, needs at most model.experts = {}",
                                                                 gating.at("k").dump(), experts.dump()));
   }
+}
+
+void check_balancing(const Json& model) {
+  const Json& train = model.at("gating").at("train");
+  if (!model.at("gating").contains("balance_rate") || train.at("kind") == "topk" ||
+      train.at("kind") == "top1")
+    return;
+  throw UserError("model.gating.balance_rate",
+                  fmt::format("given, but model.gating.train is {}; biases of a selection need topk or top1",
+                              train.at("kind").dump()));
 }
 
 void check_dense(const Json& model) {
@@ -100,9 +111,9 @@ void check_gradient(const Json& config) {
   check("data", "train_samples", !population, true);
   if (!is_least_squares(train)) check("train", "batch_size", !population, true);
   for (const char* field : {"points", "rule", "redraw"}) check("train", field, population, false);
-  const std::string files = field_of_files(config.at("data"));
+  const std::vector<std::string> files = file_fields(config.at("data"));
   if (population && !files.empty()) {
-    throw UserError("data." + files,
+    throw UserError("data." + files.front(),
                     "a file is a sample without a law; needs another generator or train.gradient \"sample\"");
   }
   if (population && train.contains("epochs")) {
@@ -129,6 +140,20 @@ void check_image(const Json& config) {
   const std::vector<std::string> names = image_generators();
   if (std::find(names.begin(), names.end(), config.at("data").at("generator")) == names.end()) {
     throw no_image_error();
+  }
+}
+
+/// The target of "convergence" is one of a metric of task.
+void check_convergence(const Json& metrics) {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].at("kind") != "convergence") continue;
+    std::vector<std::string> names;
+    for (const std::string& name : metric_names()) {
+      if (group_of_metric(name) == "task") names.push_back(name);
+    }
+    const std::string metric = metrics[i].at("metric");
+    if (std::find(names.begin(), names.end(), metric) != names.end()) continue;
+    throw UserError(join_path(join_path("metrics", i), "metric"), unknown_name("metric", metric, names));
   }
 }
 
@@ -159,6 +184,7 @@ void check_name(const std::string& name, const std::string& path) {
 
 void check_config(const Json& config) {
   check_gating(config.at("model"));
+  check_balancing(config.at("model"));
   check_dense(config.at("model"));
   check_least_squares(config);
   check_gradient(config);
@@ -166,6 +192,7 @@ void check_config(const Json& config) {
   check_length_of_run(config.at("train"));
   check_image(config);
   check_data(config.at("data"));
+  check_convergence(config.at("metrics"));
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }

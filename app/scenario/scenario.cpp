@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/crc.hpp>
 #include <boost/uuid/name_generator.hpp>
 #include <boost/uuid/uuid.hpp>
+#include <fstream>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -13,19 +17,52 @@
 #include "app/scenario/scenario_shape.h"
 #include "app/scenario/sweep.h"
 #include "sim/base/error.h"
+#include "sim/data/problem.h"
 
 namespace moelab {
 namespace {
 
 /// Part of every cell's id: raised when a change of the program changes results, so that old ones are not
 /// reused.
-constexpr int kNumericsVersion = 1;
+constexpr int kNumericsVersion = 2;
 
 constexpr double kMaxCells = 1e6;
 
-std::string cell_id(const Json& config) {
+/// What stands for a file in a cell's id: length and checksum of its bytes, wherever it lies.
+std::string content_of(const std::string& file) {
+  static std::mutex mutex;
+  static std::map<std::string, std::string> known;  // a sweep asks for the same file in every cell
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::string& content = known[file];
+  if (!content.empty()) return content;
+  std::ifstream stream(file, std::ios::binary);
+  boost::crc_optimal<64, 0x42F0E1EBA9EA3693u, ~0ull, ~0ull, true, true> crc;
+  std::vector<char> block(1 << 20);
+  std::uint64_t bytes = 0;
+  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())), stream.gcount() > 0) {
+    crc.process_bytes(block.data(), static_cast<std::size_t>(stream.gcount()));
+    bytes += static_cast<std::uint64_t>(stream.gcount());
+  }
+  return content = fmt::format("{} bytes, {:016x}", bytes, crc.checksum());
+}
+
+/// What makes the id of a configuration's cells: two that give the same numbers for sure have the same.
+/// Fields at their defaults are left out, and files count by what they hold.
+Json identity_of(const Json& config) {
+  Json identity = without_defaults(config_shape(), config);
+  for (const auto& [name, data] : config.at("evaluations").items()) {
+    identity["evaluations"][name] = without_defaults(data_shape(), data);
+  }
+  for (const std::string& field : file_fields(config.at("data"))) {
+    identity["data"][field] = content_of(config.at("data").at(field));
+  }
+  return identity;
+}
+
+std::string cell_id(const Json& identity) {
   const boost::uuids::name_generator_sha1 generator(boost::uuids::ns::oid());
-  const boost::uuids::uuid hash = generator(fmt::format("{}\n{}", kNumericsVersion, canonical_text(config)));
+  const boost::uuids::uuid hash =
+      generator(fmt::format("{}\n{}", kNumericsVersion, canonical_text(identity)));
   std::string id;
   for (std::size_t byte = 0; byte < 8; ++byte) id += fmt::format("{:02x}", hash.data[byte]);
   return id;
@@ -105,6 +142,24 @@ struct Resolved {
   std::optional<UserError> error;
 };
 
+/// The data of an evaluation: those of the configuration after the evaluation's own overrides.
+Json evaluation_data(const Json& document, const Json& overrides, const std::string& place) {
+  const std::vector<Override> changes = read_overrides(overrides, place);
+  for (const Override& change : changes) {
+    if (is_within(change.path, "data")) continue;
+    throw UserError(change.place, "got " + Json(change.path).dump() + ", needs a path below data");
+  }
+  Json changed = document;
+  apply_overrides(config_shape(), changes, changed);
+  try {
+    const Json config = resolve(config_shape(), changed, "");
+    check_config(config);
+    return config.at("data");
+  } catch (const UserError& error) {
+    throw at_override(error, config_shape(), changes, changed);
+  }
+}
+
 /// The base configuration after these overrides, resolved and checked. `document` gets them unresolved.
 Resolved resolve_config(const Json& base, std::span<const Override> overrides, Json& document) {
   document = base;
@@ -112,6 +167,11 @@ Resolved resolve_config(const Json& base, std::span<const Override> overrides, J
     apply_overrides(config_shape(), overrides, document);
     Json config = resolve(config_shape(), document, "");
     check_config(config);
+    for (auto& [name, evaluation] : config.at("evaluations").items()) {
+      const std::string place = join_path("evaluations", name);
+      check_name(name, place);
+      evaluation = evaluation_data(document, evaluation, place);
+    }
     return {std::move(config), std::nullopt};
   } catch (const UserError& error) {
     return {{}, error};
@@ -141,10 +201,12 @@ void add_cells(const Arm& arm, std::span<const Override> point, Json config, con
   cell.arm = arm.name;
   for (const Override& change : point) cell.point.emplace_back(change.path, change.value);
   cell.config = std::move(config);
+  Json identity = identity_of(cell.config);
   const int count = seeds.at("count");
   for (cell.seed = 0; cell.seed < count; ++cell.seed) {
     cell.config["seed"] = Json::object({{"root", seeds.at("root")}, {"index", cell.seed}});
-    cell.id = cell_id(cell.config);
+    identity["seed"] = cell.config["seed"];
+    cell.id = cell_id(identity);
     scenario.cells.push_back(cell);
   }
 }

@@ -13,9 +13,11 @@
 namespace moelab {
 
 /// One training run. `config` holds every field that affects numbers, defaults filled in:
-/// {"data", "model", "loss", "train", "metrics", "save", "seed": {"root", "index"}}.
+/// {"data", "model", "loss", "train", "metrics", "save", "evaluations": {name: its data}, "seed": {"root",
+/// "index"}}.
 struct Cell {
-  std::string id;  ///< hash of the canonical text of `config` and the numerics version
+  std::string
+      id;  ///< hash of `config` without its defaults, files by their content, and the numerics version
   std::string arm;
   int seed = 0;                                     ///< seed index, 0 … seeds.count − 1
   std::vector<std::pair<std::string, Json>> point;  ///< swept path → value

@@ -21,15 +21,22 @@ Shape overrides_shape() {
   return Shape::map(Shape::any());
 }
 
+Field relative_to_field() {
+  return {"relative_to", Shape::text(), "an arm: the metric is divided by that of this arm", kOptional};
+}
+
 Shape side_shape() {
   return Shape::object({
       {"arm", Shape::text(), "name of an arm (give arm and metric, or value)", kOptional},
       {"metric", Shape::text(), "name of a metric", kOptional},
+      relative_to_field(),
       {"value", Shape::real(), "a number instead of an arm's metric", kOptional},
       {"factor", Shape::positive_real(), "multiplies the side", 1},
       {"where", overrides_shape(), "sweep coordinates of this side: {path: value}", kOptional},
       {"step", Shape::either({Shape::count(0), Shape::choice({"start", "end"})}),
        "a recorded step (default: the last)", kOptional},
+      {"distance_from", Shape::text(),
+       "an arm: the side is the root mean square difference of the metric's curves over training", kOptional},
   });
 }
 
@@ -60,6 +67,7 @@ Kind trend(const std::string& op, const std::string& help) {
       op, help,
       claim_fields({{"arm", Shape::text(), "name of an arm"},
                     {"metric", Shape::text(), "name of a metric"},
+                    relative_to_field(),
                     {"along", Shape::text(), "a swept path, or step: its last value against its first"}})};
 }
 
@@ -98,12 +106,15 @@ Shape figure_shape() {
   const Shape scale = Shape::choice({"linear", "log"});
   return Shape::object({
       {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
-      {"kind", Shape::choice({"lines", "heat_map", "rate_panels"}),
-       "lines over x, a grid over x and y for each arm, or a panel for each arm with slopes of y on x",
+      {"kind", Shape::choice({"lines", "heat_map", "rate_panels", "embedding"}),
+       "lines over x, a grid over x and y for each arm, a panel for each arm with slopes of y on x, or the "
+       "test "
+       "rows in the plane of their first two principal components, coloured by top-1 expert (needs \"save\": "
+       "[\"routing\"])",
        "lines"},
-      {"x", Shape::text(), "a swept path, or step (lines)"},
+      {"x", Shape::text(), "lines, heat map: a swept path, or step (lines)", kOptional},
       {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
-       "lines: a metric or several; heat map: a swept path"},
+       "lines: a metric or several; heat map: a swept path", kOptional},
       {"value", Shape::text(), "heat map: the metric that colours a cell, mean over seeds", kOptional},
       {"at_least", Shape::real(), "heat map: colour the share of seeds whose value is at least this, instead",
        kOptional},
@@ -135,6 +146,10 @@ std::vector<Field> config_fields() {
        default_metric_groups()},
       {"save", Shape::list(Shape::choice({"weights", "routing"})), "arrays to keep of every cell",
        Json::array()},
+      {"evaluations", Shape::map(overrides_shape()),
+       "name → overrides {data.…: value}: the trained model is measured on these test data, too, its metrics "
+       "as name.metric",
+       Json::object()},
   };
 }
 

@@ -6,7 +6,7 @@
 
 namespace moelab {
 
-/// {"data", "model", "loss", "train", "metrics", "save"}: what arms and sweeps may change.
+/// {"data", "model", "loss", "train", "metrics", "save", "evaluations"}: what arms and sweeps may change.
 const Shape& config_shape();
 
 }  // namespace moelab

@@ -31,6 +31,16 @@ struct AlignedAllocator {
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
+/// A count or an index, never negative, as arrays take it.
+constexpr std::size_t size(std::ptrdiff_t value) {
+  return static_cast<std::size_t>(value);
+}
+
+/// Entries of `rows` rows, `stride` apart.
+constexpr std::size_t entries(std::ptrdiff_t rows, std::ptrdiff_t stride) {
+  return size(rows) * size(stride);
+}
+
 /// Grows `values` to at least `count` entries; a no-op once it is large enough.
 template <class T>
 void reserve_entries(AlignedVector<T>& values, std::size_t count) {

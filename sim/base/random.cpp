@@ -24,9 +24,21 @@ Engine Seeds::stream(Purpose purpose, std::uint64_t counter) const {
   return Engine(key);
 }
 
+Seeds Seeds::of_layer(int layer) const {
+  constexpr std::uint64_t kLayers = 0x6c6179657273u;  // keeps these roots apart from mix(root) alone
+  if (layer == 0) return *this;
+  return {mix(mix(root) ^ (kLayers + static_cast<std::uint64_t>(layer))), index};
+}
+
 void fill_normal(Engine& engine, double scale, double* values, std::size_t count) {
   boost::random::normal_distribution<double> normal;
   for (std::size_t i = 0; i < count; ++i) values[i] = scale * normal(engine);
+}
+
+Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index columns, double scale) {
+  Matrix values(rows, columns);
+  fill_normal(engine, scale, values.data(), static_cast<std::size_t>(values.size()));
+  return values;
 }
 
 void shuffle(Engine& engine, std::vector<int>& values) {

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/types.h"
+
 namespace moelab {
 
 using Engine = boost::random::mt19937_64;
@@ -36,6 +38,8 @@ struct Seeds {
 
   /// An engine seeded with a 64-bit mix (SplitMix64 finaliser, chained) of root, index, purpose, counter.
   Engine stream(Purpose purpose, std::uint64_t counter = 0) const;
+  /// The streams of layer `layer` of a model: these for layer 0, independent ones for every other.
+  Seeds of_layer(int layer) const;
 };
 
 /// One draw of N(0, 1).
@@ -55,6 +59,9 @@ inline int draw_index(Engine& engine, int count) {
 
 /// Fills `values` with N(0, scale²).
 void fill_normal(Engine& engine, double scale, double* values, std::size_t count);
+
+/// A matrix of such draws, row by row.
+Matrix draw_normals(Engine& engine, Eigen::Index rows, Eigen::Index columns, double scale = 1);
 
 /// A uniformly random permutation of 0 … count − 1 (Fisher-Yates from the last place down).
 std::vector<int> draw_permutation(Engine& engine, int count);

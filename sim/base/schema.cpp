@@ -262,4 +262,40 @@ const Shape* find_shape(const Shape& shape, const Json& value, const std::string
   return find_shape(field->shape, child, rest);
 }
 
+Json without_defaults(const Shape& shape, const Json& resolved) {
+  const auto of_fields = [&](const std::vector<Field>& fields) {
+    Json least = Json::object();
+    for (const Field& field : fields) {
+      const auto value = resolved.find(field.name);
+      if (value == resolved.end()) continue;
+      const bool has_default = field.default_value && !field.default_value->is_null();
+      if (has_default &&
+          canonical_text(resolve(field.shape, *field.default_value, "")) == canonical_text(*value)) {
+        continue;
+      }
+      least[field.name] = without_defaults(field.shape, *value);
+    }
+    return least;
+  };
+  switch (shape.type) {
+    case Shape::Type::object:
+      return of_fields(shape.fields);
+    case Shape::Type::variant:
+      for (const Kind& kind : shape.kinds) {
+        if (resolved.at(shape.tag) != kind.name) continue;
+        Json least = of_fields(kind.fields);
+        least[shape.tag] = kind.name;
+        return least;
+      }
+      return resolved;
+    case Shape::Type::list: {
+      Json least = Json::array();
+      for (const Json& element : resolved) least.push_back(without_defaults(*shape.element, element));
+      return least;
+    }
+    default:
+      return resolved;
+  }
+}
+
 }  // namespace moelab

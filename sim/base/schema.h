@@ -81,6 +81,10 @@ inline const Json kOptional = nullptr;
 /// unknown name the nearest valid one.
 Json resolve(const Shape& shape, const Json& given, const std::string& path);
 
+/// A resolved value without the fields that have their default, all the way down: the least that resolves to
+/// it. Fields that a later version adds with a default do not change it.
+Json without_defaults(const Shape& shape, const Json& resolved);
+
 /// The shape that a dotted path ("model.router.init_scale") names below `shape`, with `value` choosing
 /// between the kinds of a variant; null when there is none. A variant's tag ("model.router.kind") has the
 /// shape of the variant, whose bare name it may be. Used to check arms, sweeps and --set.

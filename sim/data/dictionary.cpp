@@ -127,9 +127,8 @@ class Dictionary final : public Problem {
 
   void draw_targets(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kTargets);
-    slopes_.resize(clusters(), output_dim_ * dim());
-    fill_normal(engine, 1.0 / std::sqrt(static_cast<double>(dim())), slopes_.data(),
-                static_cast<std::size_t>(slopes_.size()));
+    slopes_ =
+        draw_normals(engine, clusters(), output_dim_ * dim(), 1.0 / std::sqrt(static_cast<double>(dim())));
     values_.resize(clusters(), output_dim_);
     for (int atom = 0; atom < clusters(); ++atom) {
       values_.row(atom) = atoms_.row(atom) * slopes(atom).transpose();

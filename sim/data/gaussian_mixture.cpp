@@ -15,7 +15,7 @@ namespace moelab {
 namespace {
 
 /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
-enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2 };
+enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2, kTightFeatures = 3 };
 
 class GaussianMixture final : public Problem {
  public:
@@ -24,8 +24,10 @@ class GaussianMixture final : public Problem {
         spurious_dims_(data.at("spurious_dims")),
         output_dim_(data.at("target").at("dim")),
         noise_std_(data.at("noise_std")),
+        correlation_(data.at("covariance").value("correlation", 0.0)),
         linear_(data.at("target").at("kind") == "linear") {
     draw_means(data, seeds);
+    draw_deviations(data.at("covariance"), seeds);
     draw_targets(seeds);
     set_weights(data);
     if (data.at("rotate").get<bool>()) draw_rotation(seeds);
@@ -40,7 +42,7 @@ class GaussianMixture final : public Problem {
         range.count, [&](int) { return draw_uniform(engine); }, [&](int, int) { return normal(engine); });
   }
 
-  int uniforms_per_sample() const override { return 1 + input_dim(); }
+  int uniforms_per_sample() const override { return 1 + normals(); }
   Dataset map_uniforms(const Matrix& uniforms) const override {
     return samples_from(
         static_cast<int>(uniforms.rows()), [&](int i) { return uniforms(i, 0); },
@@ -58,9 +60,8 @@ class GaussianMixture final : public Problem {
     Vector log_posterior(clusters());
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
       for (int c = 0; c < clusters(); ++c) {
-        const double squared = (signal.row(i) - means_.row(c)).squaredNorm();
-        log_posterior[c] =
-            noise_std_ > 0 ? log_weights_[c] - squared / (2 * noise_std_ * noise_std_) : -squared;
+        log_posterior[c] = noise_std_ > 0 ? log_weights_[c] + log_density(signal.row(i), c)
+                                          : -(signal.row(i) - means_.row(c)).squaredNorm();
       }
       // Without noise the nearest mean has all the mass.
       if (noise_std_ == 0) {
@@ -98,7 +99,14 @@ class GaussianMixture final : public Problem {
     for (int i = 0; i < samples; ++i) {
       const int c = component_of(uniform(i));
       data.cluster[static_cast<std::size_t>(i)] = c;
-      for (int j = 0; j < input_dim(); ++j) data.x(i, j) = (j < dim_ ? noise_std_ : 1.0) * normal(i, j);
+      for (int j = 0; j < input_dim(); ++j) {
+        data.x(i, j) = (j < dim_ ? deviations_(c, j) : 1.0) * normal(i, j);
+      }
+      if (correlation_ > 0) {
+        const double own = std::sqrt(1 - correlation_),
+                     shared = std::sqrt(correlation_) * normal(i, input_dim());
+        data.x.row(i).head(dim_) = own * data.x.row(i).head(dim_) + shared * deviations_.row(c);
+      }
       // The first `dim` entries hold x − μ_c here.
       if (linear_) {
         data.y.row(i).noalias() = data.x.row(i).head(dim_) * slopes(c).transpose();
@@ -111,6 +119,24 @@ class GaussianMixture final : public Problem {
     for (int i = 0; i < samples && rotation_.size() > 0; ++i)
       data.x.row(i) = data.x.row(i) * rotation_.transpose();
     return data;
+  }
+
+  /// Standard normal variables of a sample: its coordinates, and one that correlated coordinates share.
+  int normals() const { return input_dim() + (correlation_ > 0 ? 1 : 0); }
+
+  /// log N(x; μ_c, D R D) up to a constant that all components share, D = diag(deviations), R with 1 on the
+  /// diagonal and the correlation ρ elsewhere: R^{-1} = (I − ρ 11^T / (1 − ρ + dim ρ)) / (1 − ρ).
+  template <class Row>
+  double log_density(const Row& x, int c) const {
+    double squares = 0, sum = 0, log_volume = 0;
+    for (int j = 0; j < dim_; ++j) {
+      const double z = (x[j] - means_(c, j)) / deviations_(c, j);
+      squares += z * z;
+      sum += z;
+      log_volume += std::log(deviations_(c, j));
+    }
+    const double rho = correlation_;
+    return -log_volume - (squares - rho * sum * sum / (1 - rho + dim_ * rho)) / (2 * (1 - rho));
   }
 
   /// W_c (o, dim) of the linear target.
@@ -128,11 +154,25 @@ class GaussianMixture final : public Problem {
     means_ = draw_separated_means(data, data.at("clusters"), engine);
   }
 
+  void draw_deviations(const Json& covariance, const Seeds& seeds) {
+    deviations_ = Matrix::Constant(clusters(), dim_, noise_std_);
+    if (covariance.at("kind") != "tight_subsets") return;
+    const int tight = covariance.at("tight_features");
+    for (int c = 0; c < clusters(); ++c) {
+      // A stream for each component, so that adding one changes no other.
+      Engine engine =
+          seeds.stream(Purpose::problem, kTightFeatures + 1000 * static_cast<std::uint64_t>(c + 1));
+      const std::vector<int> order = draw_permutation(engine, dim_);
+      for (int j = 0; j < tight; ++j) {
+        deviations_(c, order[static_cast<std::size_t>(j)]) = covariance.at("tight_std");
+      }
+    }
+  }
+
   void draw_targets(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kTargets);
-    values_.resize(clusters(), linear_ ? output_dim_ * dim_ : output_dim_);
     const double scale = linear_ ? 1.0 / std::sqrt(static_cast<double>(dim_)) : 1.0;
-    fill_normal(engine, scale, values_.data(), static_cast<std::size_t>(values_.size()));
+    values_ = draw_normals(engine, clusters(), linear_ ? output_dim_ * dim_ : output_dim_, scale);
   }
 
   void set_weights(const Json& data) {
@@ -153,9 +193,7 @@ class GaussianMixture final : public Problem {
   void draw_rotation(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kRotation);
     const int d = input_dim();
-    Matrix gaussian(d, d);
-    fill_normal(engine, 1.0, gaussian.data(), static_cast<std::size_t>(gaussian.size()));
-    const Eigen::HouseholderQR<Matrix> qr(gaussian);
+    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, d, d));
     rotation_ = qr.householderQ();
     for (int j = 0; j < d; ++j) {
       if (qr.matrixQR()(j, j) < 0) rotation_.col(j) *= -1;
@@ -166,9 +204,11 @@ class GaussianMixture final : public Problem {
   int spurious_dims_;
   int output_dim_;
   double noise_std_;
+  double correlation_;
   bool linear_;
-  Matrix means_;   // (k, dim)
-  Matrix values_;  // (k, o), or (k, o · dim) for the linear target
+  Matrix means_;       // (k, dim)
+  Matrix deviations_;  // (k, dim), standard deviation of each feature
+  Matrix values_;      // (k, o), or (k, o · dim) for the linear target
   Vector log_weights_;
   std::vector<double> cumulative_;
   Matrix rotation_;  // (d, d), empty for the identity
@@ -193,6 +233,16 @@ const Kind& gaussian_mixture_kind() {
            "instead of drawing again, scale all means so that the two nearest are exactly that far apart",
            false},
           {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
+          {"covariance",
+           Shape::variant(
+               {{"isotropic", "σ² I", {}},
+                {"tight_subsets",
+                 "each component is tight on random features of its own and has σ on the others (Nielsen et "
+                 "al. 2025)",
+                 {{"tight_features", Shape::count(1, 1e6), "features on which a component is tight"},
+                  {"tight_std", Shape::positive_real(), "standard deviation on these", 0.2},
+                  {"correlation", Shape::fraction(), "correlation ρ of every two features, below 1", 0.0}}}}),
+           "covariance of the components", "isotropic"},
           {"weights", Shape::list(Shape::positive_real(), 1),
            "mixture weights, scaled to sum 1 (default uniform)", kOptional},
           {"target",
@@ -211,6 +261,17 @@ void check_gaussian_mixture(const Json& data) {
   if (weights > 0 && weights != data.at("clusters").get<std::size_t>()) {
     throw UserError("data.weights", fmt::format("got {} weights, needs one for each of data.clusters = {}",
                                                 weights, data.at("clusters").dump()));
+  }
+  const Json& covariance = data.at("covariance");
+  if (covariance.at("kind") == "tight_subsets") {
+    const std::string at = "data.covariance.";
+    if (covariance.at("tight_features") > data.at("dim")) {
+      throw UserError(at + "tight_features",
+                      fmt::format("got {}, needs at most data.dim = {}",
+                                  covariance.at("tight_features").dump(), data.at("dim").dump()));
+    }
+    if (covariance.at("correlation") == 1.0) throw UserError(at + "correlation", "got 1, needs less");
+    if (data.at("noise_std") == 0) throw UserError("data.noise_std", "got 0, needs more with tight_subsets");
   }
   if (!data.value("scale_to_separation", false)) return;
   const std::string path = "data.scale_to_separation";

@@ -1,4 +1,5 @@
 #include "sim/base/error.h"
+#include "sim/data/contamination.h"
 #include "sim/data/dictionary.h"
 #include "sim/data/file_data.h"
 #include "sim/data/gaussian_mixture.h"
@@ -16,7 +17,7 @@ struct Generator {
   std::unique_ptr<Problem> (*draw)(const Json& data, const Seeds& seeds);
   void (*check)(const Json& data) = nullptr;  ///< see check_data()
   bool has_image = false;
-  const char* field_of_files = "";
+  std::vector<std::string> file_fields = {};  ///< fields that name files of samples
 };
 
 /// The table of generators: adding one is a new file and a line here.
@@ -26,9 +27,13 @@ const std::vector<Generator>& generators() {
       {subspace_mixture_kind(), draw_subspace_mixture, check_subspace_rank},
       {tokenized_mixture_kind(), draw_tokenized_mixture},
       {dictionary_kind(), draw_dictionary, check_dictionary_rank},
-      {image_clusters_kind(), draw_image_clusters, check_image_files, true, "path"},
+      {image_clusters_kind(), draw_image_clusters, check_image_files, true, {"path"}},
       {moe_regression_kind(), draw_moe_regression, check_moe_regression},
-      {file_data_kind(), draw_file_data, check_file_data, false, "inputs"},
+      {file_data_kind(),
+       draw_file_data,
+       check_file_data,
+       false,
+       {"inputs", "targets", "labels", "test_inputs", "test_targets", "test_labels"}},
   };
   return table;
 }
@@ -51,6 +56,8 @@ const Shape& data_shape() {
       kind.fields.push_back({"train_samples", Shape::count(1, 1e9),
                              "number of training samples (sample gradients)", kOptional});
       kind.fields.push_back({"test_samples", Shape::count(2, 1e9), "number of test samples", 10000});
+      kind.fields.push_back(
+          {"contamination", contamination_shape(), "what is done to the test inputs", "none"});
       kinds.push_back(std::move(kind));
     }
     return Shape::variant(std::move(kinds), "generator");
@@ -74,9 +81,12 @@ void check_data(const Json& data) {
   if (const auto check = generator_of(data).check) check(data);
 }
 
-std::string field_of_files(const Json& data) {
-  const std::string field = generator_of(data).field_of_files;
-  return data.contains(field) ? field : "";
+std::vector<std::string> file_fields(const Json& data) {
+  std::vector<std::string> given;
+  for (const std::string& field : generator_of(data).file_fields) {
+    if (data.contains(field)) given.push_back(field);
+  }
+  return given;
 }
 
 Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count) {

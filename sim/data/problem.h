@@ -58,8 +58,9 @@ const Shape& data_shape();
 /// that are whole), before anything is drawn. Throws UserError at "data.<field>".
 void check_data(const Json& data);
 
-/// The field that names the file from which samples are read, empty where they are drawn.
-std::string field_of_files(const Json& data);
+/// The fields of a resolved `data` object that name files from which samples are read; none where all are
+/// drawn.
+std::vector<std::string> file_fields(const Json& data);
 
 /// The generators whose rows lead with an image (Layout::image).
 std::vector<std::string> image_generators();

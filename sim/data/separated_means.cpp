@@ -21,6 +21,8 @@ bool is_apart(const Matrix& means, int count, double distance) {
   return true;
 }
 
+}  // namespace
+
 double least_distance(const Matrix& means) {
   double least = std::numeric_limits<double>::infinity();
   for (Eigen::Index c = 1; c < means.rows(); ++c) {
@@ -30,8 +32,6 @@ double least_distance(const Matrix& means) {
   }
   return least;
 }
-
-}  // namespace
 
 Matrix draw_separated_means(const Json& data, int count, Engine& engine) {
   const int dim = data.at("dim");

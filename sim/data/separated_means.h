@@ -14,4 +14,7 @@ namespace moelab {
 /// apart. The names are fields of `data`. Throws UserError when a place is not found.
 Matrix draw_separated_means(const Json& data, int count, Engine& engine);
 
+/// min_{i ≠ j} ‖μ_i − μ_j‖ over rows; ∞ for a single one.
+double least_distance(const Matrix& means);
+
 }  // namespace moelab

@@ -28,9 +28,7 @@ class SubspaceMixture final : public Problem {
     Engine engine = seeds.stream(Purpose::problem, kTargets);
     for (int c = 0; c < clusters; ++c) {
       bases_.push_back(draw_basis(seeds, c));
-      Matrix& slopes = slopes_.emplace_back(output_dim_, dim_);
-      fill_normal(engine, 1 / std::sqrt(static_cast<double>(dim_)), slopes.data(),
-                  static_cast<std::size_t>(slopes.size()));
+      slopes_.push_back(draw_normals(engine, output_dim_, dim_, 1 / std::sqrt(static_cast<double>(dim_))));
     }
   }
 
@@ -100,9 +98,7 @@ class SubspaceMixture final : public Problem {
   /// not matter, since g is symmetric.
   Matrix draw_basis(const Seeds& seeds, int cluster) const {
     Engine engine = seeds.stream(Purpose::problem, kBases + static_cast<std::uint64_t>(cluster));
-    Matrix directions(rank_, dim_);
-    fill_normal(engine, 1.0, directions.data(), static_cast<std::size_t>(directions.size()));
-    const Eigen::HouseholderQR<Matrix> qr(directions.transpose());
+    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, rank_, dim_).transpose());
     return qr.householderQ() * Matrix::Identity(dim_, rank_);
   }
 

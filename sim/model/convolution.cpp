@@ -1,16 +1,11 @@
 #include "sim/model/convolution.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
 namespace {
-
-std::size_t size(std::ptrdiff_t value) {
-  return static_cast<std::size_t>(value);
-}
 
 int outputs_per_side(int side, int kernel, const Window& window) {
   return (side + 2 * window.padding - kernel) / window.stride + 1;
@@ -44,47 +39,27 @@ Convolution<Real>::Convolution(const ImageShape& input, const Window& window, in
       output_{output_channels, outputs_per_side(input.height, window.height, window),
               outputs_per_side(input.width, window.width, window)},
       relu_(relu),
-      stride_(kernels::padded(output_channels)) {}
+      layer_(patch_size(), output_channels, relu) {}
 
 template <class Real>
 ImageStrides Convolution<Real>::output_strides() const {
-  return {static_cast<std::ptrdiff_t>(positions()) * stride_, 1, stride_};
-}
-
-template <class Real>
-std::size_t Convolution<Real>::block_size() const {
-  return size(patch_size() + 1) * size(stride_);
-}
-
-template <class Real>
-std::size_t Convolution<Real>::parameter_count() const {
-  return size(patch_size() + 1) * size(output_.channels);
+  const std::ptrdiff_t stride = layer_.stride();
+  return {positions() * stride, 1, stride};
 }
 
 template <class Real>
 std::size_t Convolution<Real>::patches_size(int rows) const {
-  return size(rows) * size(positions()) * size(patch_size());
+  return entries(rows * positions(), patch_size());
 }
 
 template <class Real>
 std::size_t Convolution<Real>::outputs_size(int rows) const {
-  return size(rows) * size(positions()) * size(stride_);
+  return entries(rows * positions(), layer_.stride());
 }
 
 template <class Real>
 std::size_t Convolution<Real>::patch_gradients_size(int rows) const {
-  return size(rows) * size(positions()) * size(kernels::padded(patch_size()));
-}
-
-template <class Real>
-void Convolution<Real>::initialize(Engine& engine, Real* parameters) const {
-  std::fill_n(parameters, block_size(), Real(0));
-  const double deviation = std::sqrt((relu_ ? 2.0 : 1.0) / patch_size());
-  for (int p = 0; p < patch_size(); ++p) {
-    for (int c = 0; c < output_.channels; ++c) {
-      parameters[size(p) * size(stride_) + size(c)] = static_cast<Real>(deviation * draw_normal(engine));
-    }
-  }
+  return entries(rows * positions(), kernels::padded(patch_size()));
 }
 
 template <class Real>
@@ -100,20 +75,7 @@ void Convolution<Real>::forward(const Real* x, const ImageStrides& strides, int 
       for (int c = 0; c < channels; ++c) own[place + c] = source[c * strides.channel];
     });
   }
-  kernels::Product<Real> product;
-  product.m = rows * positions();
-  product.n = output_.channels;
-  product.k = patch_size();
-  product.a = patches;
-  product.a_row = patch_size();
-  product.b = parameters;
-  product.b_row = stride_;
-  product.c = outputs;
-  product.c_row = stride_;
-  product.start = kernels::Start::bias;
-  product.bias = parameters + size(patch_size()) * size(stride_);
-  product.finish = relu_ ? kernels::Finish::relu : kernels::Finish::none;
-  kernels::multiply(product);
+  layer_.forward(patches, patch_size(), rows * positions(), parameters, outputs);
 }
 
 template <class Real>
@@ -123,33 +85,10 @@ void Convolution<Real>::backward(int rows, const Real* parameters, const Real* p
   for (std::size_t i = 0; i < count && relu_; ++i) {
     if (!(outputs[i] > 0)) output_gradient[i] = 0;
   }
-  kernels::Product<Real> product;
-  product.m = patch_size();
-  product.n = output_.channels;
-  product.k = rows * positions();
-  product.a = patches;
-  product.a_row = 1;
-  product.a_column = patch_size();
-  product.b = output_gradient;
-  product.b_row = stride_;
-  product.c = gradient;
-  product.c_row = stride_;
-  kernels::multiply(product);
-  kernels::sum_rows(output_gradient, rows * positions(), output_.channels, stride_,
-                    gradient + size(patch_size()) * size(stride_));
-  if (!patch_gradients) return;
-  kernels::Product<Real> back;
-  back.m = rows * positions();
-  back.n = patch_size();
-  back.k = output_.channels;
-  back.a = output_gradient;
-  back.a_row = stride_;
-  back.b = parameters;
-  back.b_row = stride_;
-  back.b_transposed = true;
-  back.c = patch_gradients;
-  back.c_row = kernels::padded(patch_size());
-  kernels::multiply(back);
+  layer_.parameter_gradient(patches, patch_size(), rows * positions(), output_gradient, gradient);
+  if (patch_gradients) {
+    layer_.input_gradient(output_gradient, rows * positions(), parameters, patch_gradients);
+  }
 }
 
 template <class Real>
@@ -170,12 +109,12 @@ void Convolution<Real>::add_patch_gradients(const Real* patch_gradients, int row
 template <class Real>
 std::vector<Real> Convolution<Real>::weights(const Real* parameters) const {
   std::vector<Real> values;
-  values.reserve(size(patch_size()) * size(output_.channels));
+  values.reserve(entries(patch_size(), output_.channels));
   const int taps = window_.height * window_.width;
   for (int out = 0; out < output_.channels; ++out) {
     for (int in = 0; in < input_.channels; ++in) {
       for (int tap = 0; tap < taps; ++tap) {
-        values.push_back(parameters[size(tap * input_.channels + in) * size(stride_) + size(out)]);
+        values.push_back(parameters[entries(tap * input_.channels + in, layer_.stride()) + size(out)]);
       }
     }
   }
@@ -184,7 +123,7 @@ std::vector<Real> Convolution<Real>::weights(const Real* parameters) const {
 
 template <class Real>
 std::vector<Real> Convolution<Real>::biases(const Real* parameters) const {
-  const Real* const bias = parameters + size(patch_size()) * size(stride_);
+  const Real* const bias = layer_.bias(parameters);
   return {bias, bias + output_.channels};
 }
 

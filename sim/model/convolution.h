@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "sim/base/random.h"
 #include "sim/data/layout.h"
+#include "sim/model/dense_layer.h"
 
 namespace moelab {
 
@@ -42,8 +42,8 @@ class Convolution {
   int patch_size() const { return window_.height * window_.width * input_.channels; }
 
   /// Entries of the parameter block A b, padding included; a multiple of the kernels' padding.
-  std::size_t block_size() const;
-  std::size_t parameter_count() const;
+  std::size_t block_size() const { return layer_.block_size(); }
+  std::size_t parameter_count() const { return layer_.parameter_count(); }
   /// Entries that a batch needs: of patches (n, P, K), of outputs (n, P, padded(C)), of patch gradients (n,
   /// P, padded(K)).
   std::size_t patches_size(int rows) const;
@@ -51,7 +51,7 @@ class Convolution {
   std::size_t patch_gradients_size(int rows) const;
 
   /// Weights N(0, 2 / K) before a ReLU and N(0, 1 / K) without, biases zero.
-  void initialize(Engine& engine, Real* parameters) const;
+  void initialize(Engine& engine, Real* parameters) const { layer_.initialize(engine, 1.0, parameters); }
 
   void forward(const Real* x, const ImageStrides& strides, int rows, const Real* parameters, Real* patches,
                Real* outputs) const;
@@ -77,7 +77,7 @@ class Convolution {
   Window window_;
   ImageShape output_;
   bool relu_;
-  int stride_;  ///< padded(C)
+  DenseLayer<Real> layer_;  ///< from patches to output pixels
 };
 
 }  // namespace moelab

@@ -59,24 +59,43 @@ void list_pairs(Routing<Real>& routing) {
   routing.every_pair = pairs == experts * static_cast<std::size_t>(routing.rows);
 }
 
-/// Marks the k largest scores of a row with their gates.
+/// r_e for the experts whose gate is marked by 1, divided by their sum when renormalised.
 template <class Real>
-void select_largest(const Gating& gating, int k, const Real* scores, const Real* probabilities, int experts,
-                    Real* gates) {
-  // k passes: k is small, and no scratch is needed. Chosen experts are told by a gate that is not zero.
+void set_gates(bool renormalize, const Real* probabilities, int experts, Real* gates) {
   Real total = 0;
+  for (int e = 0; e < experts; ++e) {
+    if (gates[e] != 0) total += probabilities[e];
+  }
+  for (int e = 0; e < experts; ++e) {
+    if (gates[e] != 0) gates[e] = renormalize ? probabilities[e] / total : probabilities[e];
+  }
+}
+
+/// Marks the k largest of `values` (+ `bias`) by 1. k passes: k is small, and no scratch is needed.
+template <class Real>
+void mark_largest(int k, const Real* values, const Real* bias, int experts, Real* gates) {
   for (int chosen = 0; chosen < k; ++chosen) {
     int best = -1;
+    Real largest = 0;
     for (int e = 0; e < experts; ++e) {
-      if (gates[e] == 0 && (best < 0 || scores[e] > scores[best])) best = e;
+      const Real value = bias ? values[e] + bias[e] : values[e];
+      if (gates[e] != 0 || (best >= 0 && !(value > largest))) continue;
+      best = e;
+      largest = value;
     }
     gates[best] = 1;
-    total += probabilities[best];
   }
-  if (gating.kind == Gating::Kind::top1) return;
+}
+
+/// Marks the experts with r_e > p, the likeliest where there is none.
+template <class Real>
+void mark_above(Real p, const Real* probabilities, int experts, Real* gates) {
+  int marked = 0;
   for (int e = 0; e < experts; ++e) {
-    if (gates[e] != 0) gates[e] = gating.renormalize ? probabilities[e] / total : probabilities[e];
+    gates[e] = probabilities[e] > p ? Real(1) : Real(0);
+    marked += gates[e] != 0;
   }
+  if (marked == 0) mark_largest<Real>(1, probabilities, nullptr, experts, gates);
 }
 
 }  // namespace
@@ -94,6 +113,11 @@ std::vector<Kind> gating_kinds() {
        {{"k", Shape::count(1, 65536), "experts per row K"},
         {"renormalize", Shape::boolean(), "divide the K gates by their sum (default: true for K > 1)",
          kOptional}}},
+      {"topp",
+       "gates r_e of every expert with r_e > p, the likeliest where there is none, renormalised to sum 1 "
+       "unless told (Nielsen et al. 2025)",
+       {{"p", Shape::fraction(), "threshold p", 0.05},
+        {"renormalize", Shape::boolean(), "divide the gates by their sum", true}}},
   };
 }
 
@@ -105,6 +129,10 @@ Gating read_gating(const Json& spec, double default_skip_below) {
     gating.skip_below = spec.value("skip_below", default_skip_below);
   } else if (kind == "top1") {
     gating.kind = Gating::Kind::top1;
+  } else if (kind == "topp") {
+    gating.kind = Gating::Kind::topp;
+    gating.p = spec.at("p");
+    gating.renormalize = spec.at("renormalize");
   } else {
     gating.kind = Gating::Kind::topk;
     gating.k = spec.at("k");
@@ -114,7 +142,8 @@ Gating read_gating(const Json& spec, double default_skip_below) {
 }
 
 template <class Real>
-void gate(const Gating& gating, const Real* scores, int rows, int experts, GatingState<Real>& state) {
+void gate(const Gating& gating, const Real* scores, int rows, int experts, GatingState<Real>& state,
+          const Real* selection_bias) {
   Routing<Real>& routing = state.routing;
   routing.rows = rows;
   routing.experts = experts;
@@ -139,8 +168,15 @@ void gate(const Gating& gating, const Real* scores, int rows, int experts, Gatin
     const int k = gating.kind == Gating::Kind::top1 ? 1 : std::min(gating.k, experts);
     for (int row = 0; row < rows; ++row) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * routing.stride;
-      select_largest(gating, k, scores + at, state.probabilities.data() + at, experts,
-                     state.gates.data() + at);
+      const Real* const r = state.probabilities.data() + at;
+      Real* const gates = state.gates.data() + at;
+      if (gating.kind == Gating::Kind::topp) {
+        mark_above(static_cast<Real>(gating.p), r, experts, gates);
+      } else {
+        // Without biases by scores: probabilities may tie where scores do not.
+        mark_largest(k, selection_bias ? r : scores + at, selection_bias, experts, gates);
+      }
+      if (gating.kind != Gating::Kind::top1) set_gates(gating.renormalize, r, experts, gates);
     }
   }
   list_pairs(routing);
@@ -156,7 +192,7 @@ void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* g
     std::fill(score_gradient, score_gradient + entries, Real(0));
     return;
   }
-  const bool restricted = gating.kind == Gating::Kind::topk && gating.renormalize;
+  const bool restricted = gating.kind != Gating::Kind::soft && gating.renormalize;
   if (!routing.every_pair) {
     for (std::size_t i = 0; i < entries; ++i) {
       gate_gradient[i] = routing.gates[i] == 0 ? Real(0) : gate_gradient[i];
@@ -167,8 +203,8 @@ void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* g
                                  score_gradient, routing.rows, routing.experts, routing.stride);
 }
 
-template void gate<float>(const Gating&, const float*, int, int, GatingState<float>&);
-template void gate<double>(const Gating&, const double*, int, int, GatingState<double>&);
+template void gate<float>(const Gating&, const float*, int, int, GatingState<float>&, const float*);
+template void gate<double>(const Gating&, const double*, int, int, GatingState<double>&, const double*);
 template void gate_backward<float>(const Gating&, const GatingState<float>&, float*, float*);
 template void gate_backward<double>(const Gating&, const GatingState<double>&, double*, double*);
 

@@ -13,12 +13,15 @@ namespace moelab {
 /// `top1`: gate 1 for the largest score (no gradient reaches the router).
 /// `topk`: the K largest scores; gate_e = r_e / Σ_active r when renormalised, else r_e. The selection is held
 /// fixed in the backward pass. Ties go to the lower index.
+/// `topp`: every expert with r_e > p (a threshold, no nucleus; Nielsen et al. 2025), the likeliest where
+/// there is none; gates as for topk.
 struct Gating {
-  enum class Kind { soft, top1, topk };
+  enum class Kind { soft, top1, topk, topp };
   Kind kind = Kind::soft;
   int k = 1;
   bool renormalize = true;
   double skip_below = 0.0;
+  double p = 0.0;
 };
 
 std::vector<Kind> gating_kinds();
@@ -46,6 +49,20 @@ struct Routing {
   }
 };
 
+/// Calls visit(row, expert) for every active pair, expert by expert.
+template <class Real, class Visit>
+void for_each_pair(const Routing<Real>& routing, const Visit& visit) {
+  for (int e = 0; e < routing.experts; ++e) {
+    for (int i = 0; i < routing.pairs_of(e); ++i) {
+      visit(
+          routing.every_pair
+              ? i
+              : routing.pair_rows[static_cast<std::size_t>(routing.offsets[static_cast<std::size_t>(e)] + i)],
+          e);
+    }
+  }
+}
+
 /// Gate arrays of one batch, reused from step to step.
 template <class Real>
 struct GatingState {
@@ -54,9 +71,11 @@ struct GatingState {
   Routing<Real> routing;
 };
 
-/// scores (n, padded(E)) → state.
+/// scores (n, padded(E)) → state. With `selection_bias` (E), topk and top1 select the largest r_e + bias_e
+/// instead; gates are made from r all the same (loss-free balancing).
 template <class Real>
-void gate(const Gating& gating, const Real* scores, int rows, int experts, GatingState<Real>& state);
+void gate(const Gating& gating, const Real* scores, int rows, int experts, GatingState<Real>& state,
+          const Real* selection_bias = nullptr);
 
 /// ∂L/∂gates → ∂L/∂scores, both (n, padded(E)); in place is allowed. `gate_gradient` is read at active pairs
 /// only.

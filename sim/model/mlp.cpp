@@ -1,63 +1,38 @@
 #include "sim/model/mlp.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
-namespace {
-
-std::size_t size(int value) {
-  return static_cast<std::size_t>(value);
-}
-
-}  // namespace
 
 template <class Real>
-Mlp<Real>::Mlp(std::vector<int> widths) : widths_(std::move(widths)) {
-  for (int layer = 0; layer < depth(); ++layer) {
-    const int stride = kernels::padded(layer_outputs(layer));
+Mlp<Real>::Mlp(const std::vector<int>& widths) {
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l) {
+    const DenseLayer<Real>& layer = layers_.emplace_back(widths[l], widths[l + 1], l + 2 < widths.size());
     offsets_.push_back(block_size_);
-    block_size_ += (size(layer_inputs(layer)) + 1) * size(stride);
-    activation_width_ += size(stride);
-    widest_ = std::max({widest_, stride, kernels::padded(layer_inputs(layer))});
+    block_size_ += layer.block_size();
+    activation_width_ += size(layer.stride());
+    widest_ = std::max({widest_, layer.stride(), kernels::padded(layer.inputs())});
   }
-}
-
-template <class Real>
-int Mlp<Real>::output_stride() const {
-  return kernels::padded(widths_.back());
 }
 
 template <class Real>
 std::size_t Mlp<Real>::parameter_count() const {
   std::size_t count = 0;
-  for (int layer = 0; layer < depth(); ++layer) {
-    count += (size(layer_inputs(layer)) + 1) * size(layer_outputs(layer));
-  }
+  for (const DenseLayer<Real>& layer : layers_) count += layer.parameter_count();
   return count;
 }
 
 template <class Real>
 std::size_t Mlp<Real>::scratch_size(int rows) const {
-  return 2 * size(rows) * size(widest_);
+  return 2 * entries(rows, widest_);
 }
 
 template <class Real>
 void Mlp<Real>::initialize(Engine& engine, double scale, Real* parameters) const {
-  std::fill(parameters, parameters + block_size_, Real(0));
-  for (int layer = 0; layer < depth(); ++layer) {
-    const int stride = kernels::padded(layer_outputs(layer));
-    const double gain = layer + 1 < depth() ? 2.0 : 1.0;
-    const double deviation = scale * std::sqrt(gain / layer_inputs(layer));
-    Real* weight = parameters + offsets_[size(layer)];
-    for (int i = 0; i < layer_inputs(layer); ++i) {
-      for (int j = 0; j < layer_outputs(layer); ++j) {
-        weight[size(i) * size(stride) + size(j)] = static_cast<Real>(deviation * draw_normal(engine));
-      }
-    }
-  }
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    layers_[l].initialize(engine, scale, parameters + offsets_[l]);
 }
 
 template <class Real>
@@ -66,26 +41,11 @@ const Real* Mlp<Real>::forward(const Real* x, std::ptrdiff_t x_stride, int rows,
   const Real* input = x;
   std::ptrdiff_t input_stride = x_stride;
   Real* output = activations;
-  for (int layer = 0; layer < depth(); ++layer) {
-    const int stride = kernels::padded(layer_outputs(layer));
-    const Real* weight = parameters + offsets_[size(layer)];
-    kernels::Product<Real> product;
-    product.m = rows;
-    product.n = layer_outputs(layer);
-    product.k = layer_inputs(layer);
-    product.a = input;
-    product.a_row = input_stride;
-    product.b = weight;
-    product.b_row = stride;
-    product.c = output;
-    product.c_row = stride;
-    product.start = kernels::Start::bias;
-    product.bias = weight + size(product.k) * size(stride);
-    product.finish = layer + 1 < depth() ? kernels::Finish::relu : kernels::Finish::none;
-    kernels::multiply(product);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    layers_[l].forward(input, input_stride, rows, parameters + offsets_[l], output);
     input = output;
-    input_stride = stride;
-    output += size(rows) * size(stride);
+    input_stride = layers_[l].stride();
+    output += entries(rows, input_stride);
   }
   return input;
 }
@@ -96,60 +56,30 @@ void Mlp<Real>::backward(const Real* x, std::ptrdiff_t x_stride, int rows, const
                          Real* input_gradient) const {
   const Real* delta = output_gradient;  // ∂L/∂(pre-activation of the current layer)
   Real* next = scratch;
-  Real* other = scratch + size(rows) * size(widest_);
-  const Real* layer_output = activations + activation_size(rows);
-  for (int layer = depth() - 1; layer >= 0; --layer) {
-    const int stride = kernels::padded(layer_outputs(layer));
-    layer_output -= size(rows) * size(stride);
-    const bool first = layer == 0;
-    const int input_stride = first ? 0 : kernels::padded(layer_inputs(layer));
-    const Real* input = first ? x : layer_output - size(rows) * size(input_stride);
-
-    Real* weight_gradient = gradient + offsets_[size(layer)];
-    kernels::Product<Real> product;
-    product.m = layer_inputs(layer);
-    product.n = layer_outputs(layer);
-    product.k = rows;
-    product.a = input;
-    product.a_row = 1;
-    product.a_column = first ? x_stride : input_stride;
-    product.b = delta;
-    product.b_row = stride;
-    product.c = weight_gradient;
-    product.c_row = stride;
-    kernels::multiply(product);
-    kernels::sum_rows(delta, rows, layer_outputs(layer), stride,
-                      weight_gradient + size(layer_inputs(layer)) * size(stride));
-
-    if (first && !input_gradient) break;
-    kernels::Product<Real> back;
-    back.m = rows;
-    back.n = layer_inputs(layer);
-    back.k = layer_outputs(layer);
-    back.a = delta;
-    back.a_row = stride;
-    back.b = parameters + offsets_[size(layer)];
-    back.b_row = stride;
-    back.b_transposed = true;
-    back.c = first ? input_gradient : next;
-    back.c_row = kernels::padded(layer_inputs(layer));
-    back.finish = first ? kernels::Finish::none : kernels::Finish::relu_mask;
-    back.mask = input;
-    kernels::multiply(back);
+  Real* other = scratch + entries(rows, widest_);
+  const Real* input = activations + activation_size(rows) - entries(rows, output_stride());
+  for (std::size_t l = layers_.size() - 1; l > 0; --l) {
+    const int input_stride = layers_[l - 1].stride();
+    input -= entries(rows, input_stride);
+    layers_[l].parameter_gradient(input, input_stride, rows, delta, gradient + offsets_[l]);
+    layers_[l].input_gradient(delta, rows, parameters + offsets_[l], next, input);
     delta = next;
     std::swap(next, other);
   }
+  layers_.front().parameter_gradient(x, x_stride, rows, delta, gradient);
+  if (input_gradient) layers_.front().input_gradient(delta, rows, parameters, input_gradient);
 }
 
 template <class Real>
 void Mlp<Real>::append_layer(const Real* parameters, int layer, std::vector<Real>& weights,
                              std::vector<Real>& biases) const {
-  const std::size_t stride = size(kernels::padded(layer_outputs(layer)));
-  const Real* weight = parameters + offsets_[size(layer)];
-  for (int j = 0; j < layer_outputs(layer); ++j) {
-    for (int i = 0; i < layer_inputs(layer); ++i) weights.push_back(weight[size(i) * stride + size(j)]);
-    biases.push_back(weight[size(layer_inputs(layer)) * stride + size(j)]);
+  const DenseLayer<Real>& wanted = layers_[size(layer)];
+  const Real* const weight = parameters + offsets_[size(layer)];
+  for (int j = 0; j < wanted.outputs(); ++j) {
+    for (int i = 0; i < wanted.inputs(); ++i)
+      weights.push_back(weight[entries(i, wanted.stride()) + size(j)]);
   }
+  biases.insert(biases.end(), wanted.bias(weight), wanted.bias(weight) + wanted.outputs());
 }
 
 template <class Real>

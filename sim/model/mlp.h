@@ -5,8 +5,7 @@
 
 #include <vector>
 
-#include "sim/base/aligned.h"
-#include "sim/base/random.h"
+#include "sim/model/dense_layer.h"
 #include "sim/model/named_array.h"
 
 namespace moelab {
@@ -18,16 +17,16 @@ template <class Real>
 class Mlp {
  public:
   /// widths = {d, w_1, …, o}.
-  explicit Mlp(std::vector<int> widths);
+  explicit Mlp(const std::vector<int>& widths);
 
-  int depth() const { return static_cast<int>(widths_.size()) - 1; }
-  int output_stride() const;
+  int depth() const { return static_cast<int>(layers_.size()); }
+  int output_stride() const { return layers_.back().stride(); }
   /// Entries of the parameter block, padding included; a multiple of the kernels' padding.
   std::size_t block_size() const { return block_size_; }
   /// Free parameters, padding excluded: Σ_l (in_l + 1) out_l.
   std::size_t parameter_count() const;
   /// Entries of activations that a forward pass of `rows` rows writes (the output included).
-  std::size_t activation_size(int rows) const { return static_cast<std::size_t>(rows) * activation_width_; }
+  std::size_t activation_size(int rows) const { return size(rows) * activation_width_; }
 
   /// Weights N(0, 2 / in) before a ReLU and N(0, 1 / in) at the output, times `scale`; biases zero.
   void initialize(Engine& engine, double scale, Real* parameters) const;
@@ -47,11 +46,11 @@ class Mlp {
   /// Layer l's weights (out, in) and biases (out), padding removed, appended to `weights` and `biases`.
   void append_layer(const Real* parameters, int layer, std::vector<Real>& weights,
                     std::vector<Real>& biases) const;
-  int layer_inputs(int layer) const { return widths_[static_cast<std::size_t>(layer)]; }
-  int layer_outputs(int layer) const { return widths_[static_cast<std::size_t>(layer) + 1]; }
+  int layer_inputs(int layer) const { return layers_[size(layer)].inputs(); }
+  int layer_outputs(int layer) const { return layers_[size(layer)].outputs(); }
 
  private:
-  std::vector<int> widths_;
+  std::vector<DenseLayer<Real>> layers_;
   std::vector<std::size_t> offsets_;  // of A_l within the block
   std::size_t block_size_ = 0;
   std::size_t activation_width_ = 0;

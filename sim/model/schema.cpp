@@ -1,5 +1,6 @@
 #include "sim/model/schema.h"
 
+#include "sim/loss/auxiliary_losses.h"
 #include "sim/loss/loss.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/gating.h"
@@ -34,21 +35,31 @@ const Shape& model_shape() {
       {"reads", Shape::choice({"tokens", "sequence"}),
        "dense models on sequences: one token at a time, outputs added, or the whole sequence as one row",
        "tokens"},
+      {"layers", Shape::count(1, 64),
+       "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out", 1},
       {"experts", Shape::count(1, 65536), "number of experts E"},
       {"router", Shape::variant(router_kinds()), "scores γ(x) in R^E"},
       {"expert", Shape::variant(expert_kinds()), "a bank of E equal networks"},
       {"gating",
-       Shape::object({{"train", Shape::variant(gating_kinds()), "gates in training", "soft"},
-                      {"eval", Shape::variant(gating_kinds()), "gates of test_loss_eval", "top1"}}),
+       Shape::object(
+           {{"train", Shape::variant(gating_kinds()), "gates in training", "soft"},
+            {"eval", Shape::variant(gating_kinds()), "gates of test_loss_eval", "top1"},
+            {"balance_rate", Shape::real_at_least(0),
+             "loss-free balancing: topk and top1 select by r_e + b_e, and a training step moves b_e "
+             "by this against the sign of the expert's load error",
+             kOptional}}),
        "how scores become gates", Json::object()},
   });
   return shape;
 }
 
 const Shape& loss_shape() {
-  static const Shape shape = Shape::object({
-      {"task", Shape::choice(task_loss_names()), "task loss: summed over outputs, averaged over rows", "mse"},
-  });
+  static const Shape shape = [] {
+    std::vector<Field> fields = {{"task", Shape::choice(task_loss_names()),
+                                  "task loss: summed over outputs, averaged over rows", "mse"}};
+    for (Field& field : auxiliary_loss_fields()) fields.push_back(std::move(field));
+    return Shape::object(std::move(fields));
+  }();
   return shape;
 }
 

@@ -16,7 +16,7 @@ GradientError population_gradient_error(Model<Real>& model, const TaskLoss<Real>
     PopulationBatches<Real> batches(problem, train, seeds, stream);
     const int points = batches.advance();
     model.loss_and_gradient(batches.x(), batches.y(), points, loss);
-    for (const ParameterGroup& group : {model.router_group(), model.expert_group()}) {
+    for (const ParameterGroup& group : model.groups()) {
       for (std::size_t j = group.begin; j < group.end && group.trainable; ++j) {
         const double value = static_cast<double>(model.gradient()[j]);
         const double step = value - mean[j];

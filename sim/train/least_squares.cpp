@@ -27,7 +27,8 @@ class Objective {
   Objective(Model<double>& model, const Json& spec, const TaskLoss<double>& loss,
             const TrainingSet<double>& data, double bound, const std::function<bool(double)>& progress)
       : model_(model), loss_(loss), data_(data), bound_(bound), progress_(progress) {
-    const std::size_t first = model.router_group().trainable ? 0 : model.expert_group().begin;
+    const ParameterGroup first_group = model.groups().front();
+    const std::size_t first = first_group.trainable ? 0 : first_group.end;
     for (const auto& [name, places] : array_places(spec, model.layout())) {
       for (const std::size_t place : places) {
         if (place >= first) free_.push_back(place);

@@ -19,18 +19,15 @@ class ConstantBank final : public ExpertBank<Real> {
         experts_(experts),
         stride_(kernels::padded(output_dim)) {}
 
-  std::size_t parameters_per_expert() const override { return static_cast<std::size_t>(output_dim_); }
-  std::size_t block_size() const override {
-    return static_cast<std::size_t>(experts_) * static_cast<std::size_t>(stride_);
-  }
+  std::size_t parameters_per_expert() const override { return size(output_dim_); }
+  std::size_t block_size() const override { return entries(experts_, stride_); }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::expert_init, static_cast<std::uint64_t>(e));
       for (int j = 0; j < output_dim_; ++j) {
-        parameters[static_cast<std::ptrdiff_t>(e) * stride_ + j] =
-            static_cast<Real>(init_scale_ * draw_normal(engine));
+        parameters[entries(e, stride_) + size(j)] = static_cast<Real>(init_scale_ * draw_normal(engine));
       }
     }
   }
@@ -51,8 +48,8 @@ class ConstantBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* /*x*/, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient,
-                Real* input_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
+                const Real* pair_gradient) override {
     kernels::Product<Real> weights;
     weights.m = experts_;
     weights.n = output_dim_;
@@ -65,6 +62,12 @@ class ConstantBank final : public ExpertBank<Real> {
     weights.c = gradient;
     weights.c_row = stride_;
     kernels::multiply(weights);
+    if (pair_gradient) {
+      for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+        kernels::add_scaled(Real(1), pair_gradient + (row * experts_ + e) * stride_, gradient + e * stride_,
+                            stride_);
+      });
+    }
 
     kernels::Product<Real> gates;
     gates.m = routing.rows;
@@ -84,10 +87,16 @@ class ConstantBank final : public ExpertBank<Real> {
     }
   }
 
+  void pair_outputs(const Routing<Real>& routing, const Real* parameters, Real* outputs) const override {
+    for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+      std::copy_n(parameters + e * stride_, stride_, outputs + (row * experts_ + e) * stride_);
+    });
+  }
+
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     NamedArray<Real> values{"expert_output", {experts_, output_dim_}, {}};
     for (int e = 0; e < experts_; ++e) {
-      const Real* row = parameters + static_cast<std::ptrdiff_t>(e) * stride_;
+      const Real* row = parameters + entries(e, stride_);
       values.values.insert(values.values.end(), row, row + output_dim_);
     }
     return {std::move(values)};

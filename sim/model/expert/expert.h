@@ -30,11 +30,15 @@ class ExpertBank {
   virtual void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
                        bool keep) = 0;
   /// From ∂L/∂f (n, padded(o), padding zero): ∂L/∂parameters (overwritten), ∂L/∂gates (n, padded(E)) at the
-  /// active pairs and, unless null, ∂L/∂x at fixed gates (n, padded(d), overwritten). For the batch and
-  /// routing of the last forward pass that kept.
+  /// active pairs and, unless null, ∂L/∂x at fixed gates (n, padded(d), overwritten). `pair_gradient`
+  /// (n, E, padded(o)), unless null, is a further ∂L/∂x̃ of the outputs before their gates, read at active
+  /// pairs. For the batch and routing of the last forward pass that kept.
   virtual void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
                         const Real* output_gradient, Real* gradient, Real* gate_gradient,
-                        Real* input_gradient) = 0;
+                        Real* input_gradient, const Real* pair_gradient = nullptr) = 0;
+  /// x̃ (n, E, padded(o)) of the last forward pass that kept: the experts' outputs before their gates, written
+  /// at active pairs.
+  virtual void pair_outputs(const Routing<Real>& routing, const Real* parameters, Real* outputs) const = 0;
   /// Arrays for saving, experts first: expert_weight_1 (E, out, in), …
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
 };

@@ -8,10 +8,6 @@
 namespace moelab {
 namespace {
 
-std::size_t size(int value) {
-  return static_cast<std::size_t>(value);
-}
-
 std::vector<int> layer_widths(const Json& spec, int input_dim, int output_dim) {
   std::vector<int> widths(size(expert_depth(spec)) + 1, spec.value("width", 1));
   widths.front() = input_dim;
@@ -76,8 +72,8 @@ class MlpBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient,
-                Real* input_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
+                const Real* pair_gradient) override {
     const std::size_t input_stride = size(kernels::padded(input_dim_));
     if (input_gradient) {
       std::fill_n(input_gradient, size(routing.rows) * input_stride, Real(0));
@@ -96,14 +92,18 @@ class MlpBank final : public ExpertBank<Real> {
       gradient_is_zero_[size(e)] = false;
       const std::size_t start = first_pair(routing, e);
       const Real* activations = activations_.data() + start * mlp_.activation_size(1);
-      const Real* output = activations + mlp_.activation_size(rows) - size(rows) * size(stride_);
+      const Real* output = outputs_of(start, rows);
       for (int i = 0; i < rows; ++i) {
         const int row = row_of(routing, e, i);
         const Real* upstream = output_gradient + size(row) * size(stride_);
         gate_gradient[size(row) * size(routing.stride) + size(e)] =
             kernels::dot(output + size(i) * size(stride_), upstream, stride_);
-        kernels::scale_into(gate_of(routing, row, e), upstream, delta_.data() + size(i) * size(stride_),
-                            stride_);
+        Real* const delta = delta_.data() + size(i) * size(stride_);
+        kernels::scale_into(gate_of(routing, row, e), upstream, delta, stride_);
+        if (pair_gradient) {
+          kernels::add_scaled(Real(1), pair_gradient + size(row * experts_ + e) * size(stride_), delta,
+                              stride_);
+        }
       }
       const Real* input = routing.every_pair ? x : gathered_.data() + start * size(input_dim_);
       mlp_.backward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(), activations,
@@ -117,11 +117,26 @@ class MlpBank final : public ExpertBank<Real> {
     }
   }
 
+  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, Real* outputs) const override {
+    for (int e = 0; e < experts_; ++e) {
+      const int rows = routing.pairs_of(e);
+      const Real* const output = outputs_of(first_pair(routing, e), rows);
+      for (int i = 0; i < rows; ++i) {
+        std::copy_n(output + size(i) * size(stride_), stride_,
+                    outputs + size(row_of(routing, e, i) * experts_ + e) * size(stride_));
+      }
+    }
+  }
+
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     return layer_arrays(mlp_, parameters, "expert_", experts_);
   }
 
  private:
+  /// The outputs (rows, stride) of an expert whose pairs begin at `start`: its last activations.
+  const Real* outputs_of(std::size_t start, int rows) const {
+    return activations_.data() + (start + size(rows)) * mlp_.activation_size(1) - size(rows) * size(stride_);
+  }
   static std::size_t first_pair(const Routing<Real>& routing, int expert) {
     return routing.every_pair ? size(expert) * size(routing.rows) : size(routing.offsets[size(expert)]);
   }

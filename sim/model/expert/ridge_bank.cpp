@@ -4,13 +4,10 @@
 #include <cmath>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/dense_layer.h"
 
 namespace moelab {
 namespace {
-
-std::size_t size(std::ptrdiff_t value) {
-  return static_cast<std::size_t>(value);
-}
 
 template <class Real>
 Real power(Real base, int exponent) {
@@ -32,10 +29,11 @@ class RidgeBank final : public ExpertBank<Real> {
         output_dim_(output_dim),
         experts_(experts),
         slab_(kernels::padded(experts)),
-        columns_(slab_ * output_dim) {}
+        columns_(slab_ * output_dim),
+        layer_(input_dim, columns_, false) {}
 
   std::size_t parameters_per_expert() const override { return size(input_dim_ + 1) * size(output_dim_); }
-  std::size_t block_size() const override { return size(input_dim_ + 1) * size(columns_); }
+  std::size_t block_size() const override { return layer_.block_size(); }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
@@ -53,19 +51,7 @@ class RidgeBank final : public ExpertBank<Real> {
   void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
                bool /*keep*/) override {
     reserve_entries(values_, size(routing.rows) * size(columns_));
-    kernels::Product<Real> product;
-    product.m = routing.rows;
-    product.n = columns_;
-    product.k = input_dim_;
-    product.a = x;
-    product.a_row = input_dim_;
-    product.b = parameters;
-    product.b_row = columns_;
-    product.c = values_.data();
-    product.c_row = columns_;
-    product.start = kernels::Start::bias;
-    product.bias = parameters + place(input_dim_, 0, 0);
-    kernels::multiply(product);
+    layer_.forward(x, input_dim_, routing.rows, parameters, values_.data());
     activate(routing.rows);
     const int stride = kernels::padded(output_dim_);
     std::fill_n(outputs, size(routing.rows) * size(stride), Real(0));
@@ -76,8 +62,8 @@ class RidgeBank final : public ExpertBank<Real> {
   }
 
   void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient,
-                Real* input_gradient) override {
+                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
+                const Real* pair_gradient) override {
     reserve_entries(delta_, size(routing.rows) * size(columns_));
     const int stride = kernels::padded(output_dim_);
     for (int j = 0; j < output_dim_; ++j) {
@@ -93,33 +79,25 @@ class RidgeBank final : public ExpertBank<Real> {
                             gate_gradient + size(row) * size(slab_), slab_);
       }
     }
+    if (pair_gradient) {
+      for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+        for (int j = 0; j < output_dim_; ++j) {
+          delta_[size(row * columns_ + j * slab_ + e)] += pair_gradient[(row * experts_ + e) * stride + j];
+        }
+      });
+    }
     scale_by_slopes(routing.rows);
-    kernels::Product<Real> product;
-    product.m = input_dim_;
-    product.n = columns_;
-    product.k = routing.rows;
-    product.a = x;
-    product.a_row = 1;
-    product.a_column = input_dim_;
-    product.b = delta_.data();
-    product.b_row = columns_;
-    product.c = gradient;
-    product.c_row = columns_;
-    kernels::multiply(product);
-    kernels::sum_rows(delta_.data(), routing.rows, columns_, columns_, gradient + place(input_dim_, 0, 0));
-    if (!input_gradient) return;
-    kernels::Product<Real> back;
-    back.m = routing.rows;
-    back.n = input_dim_;
-    back.k = columns_;
-    back.a = delta_.data();
-    back.a_row = columns_;
-    back.b = parameters;
-    back.b_row = columns_;
-    back.b_transposed = true;
-    back.c = input_gradient;
-    back.c_row = kernels::padded(input_dim_);
-    kernels::multiply(back);
+    layer_.parameter_gradient(x, input_dim_, routing.rows, delta_.data(), gradient);
+    if (input_gradient) layer_.input_gradient(delta_.data(), routing.rows, parameters, input_gradient);
+  }
+
+  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, Real* outputs) const override {
+    const int stride = kernels::padded(output_dim_);
+    for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
+      Real* const place = outputs + (row * experts_ + e) * stride;
+      std::fill_n(place, stride, Real(0));
+      for (int j = 0; j < output_dim_; ++j) place[j] = values_[size(row * columns_ + j * slab_ + e)];
+    });
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
@@ -174,6 +152,7 @@ class RidgeBank final : public ExpertBank<Real> {
   int experts_;
   int slab_;                    // padded(E)
   int columns_;                 // o · padded(E)
+  DenseLayer<Real> layer_;      // of all experts
   AlignedVector<Real> values_;  // φ(X W + b)
   AlignedVector<Real> slopes_;  // φ′(X W + b); unused where φ is the identity
   AlignedVector<Real> delta_;

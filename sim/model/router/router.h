@@ -19,6 +19,12 @@ struct RouterContext {
   const Real* x = nullptr;
   int rows = 0;
   std::ptrdiff_t stride = 0;  ///< entries from a row of x to the next
+  /// The inputs (n, d), same stride, and the routing probabilities (n, previous_stride) of the layer before;
+  /// null in the first layer, and where the router is placed in others only.
+  const Real* previous_x = nullptr;
+  const Real* previous_probabilities = nullptr;
+  int previous_stride = 0;
+  bool training = false;  ///< a training step, for routers that keep statistics
 };
 
 /// What a backward pass reads and writes. Arrays that nobody asked for are null.

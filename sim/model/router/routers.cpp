@@ -1,4 +1,5 @@
 #include "sim/base/error.h"
+#include "sim/model/router/adaptive_clustering_router.h"
 #include "sim/model/router/cnn_router.h"
 #include "sim/model/router/cosine_router.h"
 #include "sim/model/router/linear_router.h"
@@ -20,6 +21,8 @@ const std::vector<Entry>& entries() {
       {linear_router_kind(), make_linear_router<float>, make_linear_router<double>},
       {mlp_router_kind(), make_mlp_router<float>, make_mlp_router<double>},
       {cnn_router_kind(), make_cnn_router<float>, make_cnn_router<double>},
+      {adaptive_clustering_router_kind(), make_adaptive_clustering_router<float>,
+       make_adaptive_clustering_router<double>},
       {cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
       {perturbed_cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
   };

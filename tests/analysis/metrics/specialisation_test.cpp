@@ -158,6 +158,9 @@ TEST_CASE("fluctuation counts sets, whatever the order in them; instability coun
   CHECK(routing_fluctuation(old_names, new_names) == 1);
   CHECK(router_instability(old_names, new_names) == 0);
   CHECK(router_instability(old_names, alone) == 4 / 16.0);
+  CHECK(assignment_change_share(old_names, new_names) == 0);
+  CHECK(assignment_change_share(old_names, alone) == 0.5);
+  CHECK(assignment_change_share(alone, old_names) == 0);
   CHECK_THROWS_AS(routing_fluctuation(old_names, before), UserError);
   CHECK_THROWS_AS(routing_fluctuation(old_names, new_names, 3), UserError);
   CHECK_THROWS_AS(router_instability({}, {}), UserError);

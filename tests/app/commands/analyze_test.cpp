@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <map>
 
 #include "analysis/metrics/entropy.h"
@@ -12,11 +11,11 @@
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/sparsity.h"
 #include "app/commands/array_analysis.h"
-#include "app/commands/command_line.h"
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/npy.h"
 #include "sim/base/random.h"
+#include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {
@@ -27,24 +26,9 @@ constexpr double kRounding = 1e-12;
 
 constexpr int kRows = 200, kExperts = 5, kInputs = 4, kOutputs = 2;
 
-struct Answer {
-  int status = 0;
-  std::string out, err;
-};
-
-Answer ask(const std::vector<std::string>& words) {
-  std::vector<const char*> arguments = {"moelab", "analyze"};
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  std::ostringstream out, err;
-  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
-  std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
-  Answer answer;
-  answer.status = run_command_line(static_cast<int>(arguments.size()), arguments.data());
-  std::cout.rdbuf(old_out);
-  std::cerr.rdbuf(old_err);
-  answer.out = out.str();
-  answer.err = err.str();
-  return answer;
+Answer analyze(std::vector<std::string> words) {
+  words.insert(words.begin(), "analyze");
+  return ask(words);
 }
 
 /// A folder of arrays that fit: P = softmax(X Wᵀ), labels, expert outputs, an earlier P.
@@ -90,7 +74,7 @@ struct Arrays {
 
   Json answer(std::vector<std::string> words) const {
     words.push_back("--json");
-    const Answer answer = ask(words);
+    const Answer answer = analyze(words);
     REQUIRE_MESSAGE(answer.status == 0, answer.out);
     return Json::parse(answer.out);
   }
@@ -149,7 +133,7 @@ TEST_CASE("analyze: every metric where all arrays are given") {
   // The scores of P0 are shifted by the same number in every column: nothing changes.
   CHECK(metrics.at("routing_fluctuation") == 0);
   CHECK(metrics.at("routing_fluctuation_topk") == 0);
-  const Answer text = ask(words);
+  const Answer text = analyze(words);
   CHECK(text.status == 0);
   CHECK(text.out.starts_with("200 rows, 5 experts, 2 to a row, 2 clusters\n"));
   CHECK_FALSE(contains(text.out, "left out"));
@@ -267,7 +251,7 @@ TEST_CASE("analyze: many rows are sampled, with an interval that holds the whole
   CHECK(std::abs(answer.at("metrics").at("expert_overlap").get<double>() - whole) < 2 * half);
   CHECK(half < 0.03);
   CHECK(half > 0.003);
-  CHECK(contains(ask({"--probs", arrays.name("many"), "--inputs", arrays.name("points")}).out, " ± "));
+  CHECK(contains(analyze({"--probs", arrays.name("many"), "--inputs", arrays.name("points")}).out, " ± "));
 }
 
 TEST_CASE("analyze: bad input is one clear error with status 2") {
@@ -278,7 +262,7 @@ TEST_CASE("analyze: bad input is one clear error with status 2") {
     arrays.write("bad", {kRows, kExperts}, changed);
   };
   const auto check = [&](const std::vector<std::string>& words, const std::string& message) {
-    const Answer answer = ask(words);
+    const Answer answer = analyze(words);
     CHECK(answer.status == 2);
     CHECK(answer.out.empty());
     CHECK(answer.err.starts_with("moelab: error: --"));
@@ -321,10 +305,10 @@ TEST_CASE("analyze: bad input is one clear error with status 2") {
   check({"--probs", arrays.name("P"), "--previous-probs", arrays.name("P"), "--previous-assignments",
          arrays.name("C")},
         "given, but so is --previous-probs");
-  const Answer json = ask({"--probs", arrays.name("nonesuch"), "--json"});
+  const Answer json = analyze({"--probs", arrays.name("nonesuch"), "--json"});
   CHECK(json.status == 2);
   CHECK(Json::parse(json.out).at("error").at("path") == "--probs");
-  CHECK(ask({}).status == 2);
+  CHECK(analyze({}).status == 2);
 }
 
 }  // namespace moelab

@@ -3,41 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <iostream>
-#include <sstream>
 #include <stdexcept>
 
-#include "app/commands/command_line.h"
 #include "sim/base/error.h"
 #include "sim/base/json.h"
+#include "tests/app/commands/answer.h"
 
 namespace moelab {
 namespace {
-
-struct Answer {
-  int status = 0;
-  std::string out, err;
-};
-
-/// Runs `command` and catches what it prints.
-template <class Command>
-Answer caught(const Command& command) {
-  std::ostringstream out, err;
-  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
-  std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
-  Answer answer;
-  answer.status = command();
-  std::cout.rdbuf(old_out);
-  std::cerr.rdbuf(old_err);
-  answer.out = out.str();
-  answer.err = err.str();
-  return answer;
-}
-
-Answer ask(std::vector<const char*> words) {
-  words.insert(words.begin(), "moelab");
-  return caught([&] { return run_command_line(static_cast<int>(words.size()), words.data()); });
-}
 
 /// A check that measures a random number below 1 and predicts at most `limit`.
 Check example(const std::string& id, double limit, CheckVerdict expected, bool met = true) {
@@ -152,15 +125,15 @@ TEST_CASE("check on the command line: lists, runs, refuses") {
   CHECK(table.status == 0);
   CHECK(table.out.starts_with("id "));
   CHECK(std::count(table.out.begin(), table.out.end(), '\n') == 7);
-  const std::vector<const char*> words = {"check", "dikkala2023.claim1", "dikkala2023.theorem1.shrinkage",
+  const std::vector<std::string> words = {"check", "dikkala2023.claim1", "dikkala2023.theorem1.shrinkage",
                                           "--json"};
-  std::vector<const char*> single = words;
+  std::vector<std::string> single = words;
   single.insert(single.end(), {"--threads", "1"});
   const Answer both = ask(words);
   CHECK(both.status == 0);
   CHECK(both.out == ask(single).out);
   CHECK(Json::parse(both.out).size() == 4);
-  std::vector<const char*> more = words;
+  std::vector<std::string> more = words;
   more.insert(more.end(), {"--seeds", "2"});
   CHECK(Json::parse(ask(more).out)[0].at("measured") != Json::parse(both.out)[0].at("measured"));
 

@@ -3,69 +3,22 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <iostream>
-#include <sstream>
 #include <vector>
 
 #include "sim/base/json.h"
+#include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {
-namespace {
 
 namespace fs = std::filesystem;
-
-struct Answer {
-  int status = 0;
-  std::string out, err;
-};
-
-/// Runs the command line in this process and catches what it prints.
-Answer ask(std::vector<std::string> words) {
-  words.insert(words.begin(), "moelab");
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  std::ostringstream out, err;
-  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
-  std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
-  Answer answer;
-  answer.status = run_command_line(static_cast<int>(arguments.size()), arguments.data());
-  std::cout.rdbuf(old_out);
-  std::cerr.rdbuf(old_err);
-  answer.out = out.str();
-  answer.err = err.str();
-  return answer;
-}
-
-Json tiny() {
-  return Json::parse(R"({
-    "name": "tiny",
-    "data": {"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2, "noise_std": 1,
-             "target": {"kind": "constant", "dim": 2}, "train_samples": 20, "test_samples": 30},
-    "model": {"experts": 3, "router": {"kind": "linear"}, "expert": {"kind": "constant"}},
-    "train": {"optimizer": "sgd", "lr": 0.01, "batch_size": 10, "steps": 4},
-    "metrics": ["task", "sparsity"],
-    "arms": {"learned": {}, "frozen": {"model.router.trainable": false}},
-    "sweep": {"data.train_samples": [20, 40]},
-    "seeds": {"root": 1, "count": 2}
-  })");
-}
-
-/// A folder with tiny.json in it.
-struct Bench {
-  TemporaryFolder folder;
-  std::string file = (folder.path() / "tiny.json").string();
-  std::string run = (folder.path() / "run").string();
-  explicit Bench(const Json& scenario = tiny()) { std::ofstream(file) << scenario.dump(); }
-};
-
-}  // namespace
 
 TEST_CASE("command line: help and version answer, and are no errors") {
   CHECK(ask({"--help"}).status == 0);
   CHECK(ask({"--version"}).out.starts_with("moelab "));
-  for (const char* verb :
-       {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status", "sample"}) {
+  for (const char* verb : {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status",
+                           "sample", "report", "compare", "reproduce", "verify", "slurm", "completion"}) {
     const Answer answer = ask({verb, "--help"});
     CHECK(answer.status == 0);
     CHECK(answer.out.find(std::string("Example: moelab ") + verb) != std::string::npos);

@@ -2,8 +2,6 @@
 
 /// A scenario and a stand-in for training, for tests of what surrounds it.
 
-#include <unistd.h>
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,25 +9,9 @@
 #include <string>
 
 #include "app/run/cell.h"
+#include "tests/temporary_folder.h"
 
 namespace moelab {
-
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "moelab-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string file_text(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);

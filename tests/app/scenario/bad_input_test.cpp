@@ -41,7 +41,7 @@ void check_changes(std::initializer_list<Change> changes) {
 TEST_CASE("wrong fields") {
   check_changes({
       {"/trian", "{}", "trian", "unknown key 'trian'; did you mean 'train'? Allowed: $schema, name"},
-      {"/evaluations", "{}", "evaluations", "unknown key 'evaluations'"},
+      {"/evaluation", "{}", "evaluation", "unknown key 'evaluation'; did you mean 'evaluations'?"},
       {"/data/trian_samples", "1", "data.trian_samples", "did you mean 'train_samples'?"},
       {"/data/generator", "\"gausian_mixture\"", "data.generator",
        "unknown generator 'gausian_mixture'; did you mean 'gaussian_mixture'?"},
@@ -62,6 +62,12 @@ TEST_CASE("wrong fields") {
       {"/train/points", "64", "train.points", "given, but train.gradient is \"sample\""},
       {"/model/router/init", "\"samples\"", "model.router.init",
        "unknown init 'samples'; allowed: normal, train_samples"},
+      {"/figures/0/kind", "\"embedding\"", "figures[0].x", "given, but kind is 'embedding'"},
+      {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["dense_small"]})", "figures[0].arms[0]",
+       "which is dense"},
+      {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned"], "where": {"data.n": 1}})",
+       "figures[0].where.data.n", "unknown swept path"},
+      {"/figures/0", R"({"id": "e"})", "figures[0].x", "missing"},
       {"/figures/0/kind", "\"heat_map\"", "figures[0].value", "missing; a heat map needs a metric"},
       {"/figures/0/value", "\"test_nmse_top1\"", "figures[0].value", "given, but kind is not 'heat_map'"},
       {"/data/weights", "[1, 2]", "data.weights", "got 2 weights, needs one for each of data.clusters = 64"},
@@ -88,6 +94,8 @@ TEST_CASE("wrong fields") {
       {"/metrics/1", "\"sparcity\"", "metrics[1]", "unknown kind 'sparcity'; did you mean 'sparsity'?"},
       {"/metrics/1", R"({"kind": "sparsity", "shuffles": 0})", "metrics[1].shuffles", "got 0, needs"},
       {"/metrics/1", "\"task\"", "metrics[1]", "a second time"},
+      {"/metrics/1", R"({"kind": "convergence", "metric": "test_nmse_sofd"})", "metrics[1].metric",
+       "did you mean 'test_nmse_soft'?"},
       {"/save", "[\"weight\"]", "save[0]", "did you mean 'weights'?"},
       {"/seeds/count", "0", "seeds.count", "got 0, needs a whole number of at least 1"},
       {"/seeds/count", "1000001", "seeds.count", "needs at most 1000000"},
@@ -177,6 +185,12 @@ TEST_CASE("wrong sweeps") {
   check_refused(top2, "", {}, "sweep.model.experts[1]", "makes model.gating.eval.k wrong: got 2");
 }
 
+TEST_CASE("an embedding needs saved routing") {
+  Json unsaved = example_with("/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned"]})");
+  unsaved["save"] = {"weights"};
+  check_refused(unsaved, "", {}, "figures[0].arms[0]", "needs \"save\": [\"routing\"]");
+}
+
 TEST_CASE("wrong claims") {
   check_changes({
       {"/claims", "{}", "claims", "got {}, needs a list"},
@@ -189,10 +203,15 @@ TEST_CASE("wrong claims") {
        "unknown arm 'lerned'; did you mean 'learned'?"},
       {"/claims/0/left/metric", "\"test_nmse_top\"", "claims[0].left.metric",
        "did you mean 'test_nmse_top1'?"},
-      {"/claims/0/left/metric", "\"contaminated.test_nmse_top1\"", "claims[0].left.metric", "unknown metric"},
+      {"/claims/0/left/metric", "\"contaminated.test_nmse_top1\"", "claims[0].left.metric",
+       "unknown evaluation 'contaminated'; allowed: none"},
+      {"/claims/0/left/metric", "\"train_loss_layer0\"", "claims[0].left.metric",
+       "needs no ending of a layer for model.layers = 1"},
+      {"/claims/0/left/relative_to", "\"forzen\"", "claims[0].left.relative_to", "did you mean 'frozen'?"},
       {"/claims/0/left/metric", "\"expert_load_std_percent\"", "claims[0].left.metric",
        "belongs to the group 'load'"},
       {"/claims/0/left/value", "1", "claims[0].left.arm", "given beside 'value'"},
+      {"/claims/0/left/distance_from", "\"lerned\"", "claims[0].left.distance_from", "unknown arm"},
       {"/claims/0/left/factor", "0", "claims[0].left.factor", "got 0, needs a finite number above 0"},
       {"/claims/0/left/step", "1500", "claims[0].left.step", "needs a recorded step: a multiple of 1000"},
       {"/claims/0/left/step", "30000", "claims[0].left.step", "at most 20000"},
@@ -219,6 +238,54 @@ TEST_CASE("wrong claims") {
   single["claims"] = Json::parse(
       R"([{"id": "t", "op": "decreases", "arm": "learned", "metric": "train_loss", "along": "data.train_samples"}])");
   check_refused(single, "", {}, "claims[0].along", "at least two swept values");
+}
+
+TEST_CASE("wrong evaluations, and metrics of evaluations and layers that there are not") {
+  check_changes({
+      {"/evaluations", "[]", "evaluations", "got [], needs an object"},
+      {"/evaluations", R"({"a b": {}})", "evaluations.a b", "needs a name"},
+      {"/evaluations", R"({"noisy": 3})", "evaluations.noisy", "got 3, needs an object"},
+      {"/evaluations", R"({"noisy": {"model.experts": 3}})", "evaluations.noisy.model.experts",
+       "got \"model.experts\", needs a path below data"},
+      {"/evaluations", R"({"noisy": {"data.contaminatoin": "none"}})", "evaluations.noisy.data.contaminatoin",
+       "did you mean 'contamination'?"},
+      {"/evaluations", R"({"noisy": {"data.contamination": {"kind": "nois"}}})",
+       "evaluations.noisy.data.contamination.kind", "did you mean 'noise'?"},
+      {"/evaluations", R"({"noisy": {"data.contamination": {"kind": "noise", "std": -1}}})",
+       "evaluations.noisy.data.contamination.std", "got -1, needs"},
+      {"/evaluations", R"({"noisy": {"data.contamination.std": 1}})",
+       "evaluations.noisy.data.contamination.std", "unknown key 'std'"},
+  });
+  Json layered = example_with("/model/layers", "2");
+  layered["evaluations"] = Json::parse(R"({"noisy": {"data.contamination": {"kind": "noise", "std": 1}}})");
+  for (const char* group : {"load", "layer_loads"}) layered["metrics"].push_back(group);
+  layered["arms"].erase("dense_small");
+  layered["arms"].erase("dense_large");
+  struct Row {
+    const char* metric;
+    const char* message;  ///< null where the claim is right
+  };
+  const Row rows[] = {
+      {"noisy.test_nmse_top1", nullptr},
+      {"noisy.expert_load_std_percent_layer1", nullptr},
+      {"nosy.test_nmse_top1", "unknown evaluation 'nosy'; did you mean 'noisy'?"},
+      {"expert_load_std_percent", "needs an ending _layer0 … _layer1 for model.layers = 2"},
+      {"noisy.expert_load_std_percent", "needs an ending _layer0 … _layer1 for model.layers = 2"},
+      {"expert_load_std_percent_layer2", "needs an ending _layer0 … _layer1 for model.layers = 2"},
+      {"noisy.expert_load_std_percent_mean", nullptr},
+      {"expert_load_std_percent_mean_layer0", "needs no ending of a layer for model.layers = 2"},
+      {"test_nmse_top1_layer0", "needs no ending of a layer for model.layers = 2"},
+      {"routing_entropy_layer0", "belongs to the group 'routing'"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.metric);
+    layered["claims"][0]["left"]["metric"] = row.metric;
+    if (row.message) {
+      check_refused(layered, "", {}, "claims[0].left.metric", row.message);
+    } else {
+      CHECK_NOTHROW(expand_scenario(layered, "", {}));
+    }
+  }
 }
 
 TEST_CASE("wrong figures") {

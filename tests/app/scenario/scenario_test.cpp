@@ -64,7 +64,8 @@ TEST_CASE("a configuration holds every part, resolved") {
   const Json config = expanded(example_scenario()).cells[0].config;
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
-  CHECK(keys == std::vector<std::string>{"data", "model", "loss", "train", "metrics", "save", "seed"});
+  CHECK(keys ==
+        std::vector<std::string>{"data", "model", "loss", "train", "metrics", "save", "evaluations", "seed"});
   CHECK(config.at("train").at("precision") == "float");
   CHECK(config.at("model").at("gating").at("eval").at("kind") == "top1");
   CHECK(config.at("metrics")[1] == Json::parse(R"({"kind": "sparsity", "shuffles": 20})"));
@@ -111,6 +112,12 @@ TEST_CASE("ids depend on the configuration alone, not on names, order or spellin
   Json shorter = example_scenario();
   shorter["data"].erase("spurious_dims");  // its default
   CHECK(ids_by_label(expanded(shorter)) == before);
+  Json spelt_out = example_scenario();
+  spelt_out["loss"] = Json::parse(R"({"task": "mse", "aux": 0, "z": 0.0})");
+  spelt_out["model"]["layers"] = 1;
+  CHECK(ids_by_label(expanded(spelt_out)) == before);
+  spelt_out["loss"]["aux"] = 0.01;
+  CHECK(ids(expanded(spelt_out)) != ids(expanded(example_scenario())));
   CHECK(ids(expanded(example_with("/data/noise_std", "1.5"))) != ids(expanded(example_scenario())));
   CHECK(ids(expanded(example_with("/seeds/root", "2"))) != ids(expanded(example_scenario())));
 }

@@ -4,19 +4,10 @@
 #include <cstring>
 #include <vector>
 
-#include "sim/base/aligned.h"
-#include "sim/base/kernels/kernels.h"
-#include "sim/base/random.h"
+#include "tests/sim/base/kernel_levels.h"
 
 namespace moelab::kernels {
 namespace {
-
-template <class T>
-AlignedVector<T> normals(Engine& engine, int count) {
-  AlignedVector<T> values(static_cast<std::size_t>(count));
-  for (T& value : values) value = static_cast<T>(draw_normal(engine));
-  return values;
-}
 
 /// Rows a block takes at once are 4: counts around it.
 template <class T>
@@ -25,7 +16,8 @@ void check_rows_against_single_rows() {
   Engine engine(7);
   for (const int rows : {0, 1, 3, 4, 5, 9}) {
     CAPTURE(rows);
-    const AlignedVector<T> x = normals<T>(engine, rows * kStride), y = normals<T>(engine, rows * kStride);
+    const AlignedVector<T> x = normal_values<T>(engine, entries(rows, kStride)),
+                           y = normal_values<T>(engine, entries(rows, kStride));
     const T untouched = T(-7);
     std::vector<T> sums(static_cast<std::size_t>(rows * kOutputStride), untouched), expected = sums;
     dot_rows(RowsOf<const T>{x.data(), kStride}, RowsOf<const T>{y.data(), kStride}, rows, kCount,
@@ -58,7 +50,7 @@ TEST_CASE("softmax: a row's result does not depend on the rows beside it") {
     CAPTURE(columns);
     const int stride = padded(columns);
     Engine engine(5);
-    const AlignedVector<float> scores = normals<float>(engine, kRows * stride);
+    const AlignedVector<float> scores = normal_values<float>(engine, entries(kRows, stride));
     AlignedVector<float> together(scores.size()), alone(scores.size());
     softmax_rows(scores.data(), together.data(), kRows, columns, stride);
     for (int i = 0; i < kRows; ++i) {

@@ -5,29 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <vector>
 
 #include "sim/data/cifar.h"
+#include "tests/temporary_folder.h"
 
 namespace moelab {
-
-/// A folder of the test's own, removed at the end.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("moelab_" + name)) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Pixel `p` of the image with that mark: tells images, and pixels of an image, apart.
 inline std::uint8_t marked_pixel(int mark, int p) {

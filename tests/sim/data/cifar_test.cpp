@@ -16,7 +16,7 @@ constexpr double kRounding = 1e-10;
 const std::vector<int> kLabels = {3, 99, 0, 3, 41};
 
 TEST_CASE("records are read as coarse label, fine label and pixels; further classes are left out") {
-  const TemporaryFolder folder("cifar_records");
+  const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "train.bin";
   write_records(file, kLabels, 10);
   CHECK(count_cifar_records(file) == 5);
@@ -42,7 +42,7 @@ TEST_CASE("records are read as coarse label, fine label and pixels; further clas
 }
 
 TEST_CASE("channel moments") {
-  const TemporaryFolder folder("cifar_moments");
+  const TemporaryFolder folder;
   write_records(folder.path() / "a.bin", kLabels, 0);
   const ChannelMoments moments = channel_moments(read_cifar(folder.path() / "a.bin", 100));
   REQUIRE(moments.mean.size() == 3);
@@ -65,7 +65,7 @@ TEST_CASE("channel moments") {
 }
 
 TEST_CASE("broken files are errors of the user at data.path") {
-  const TemporaryFolder folder("cifar_broken");
+  const TemporaryFolder folder;
   const auto message = [&](const std::string& name) -> std::string {
     try {
       read_cifar(folder.path() / name, 100);

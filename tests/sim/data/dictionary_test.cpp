@@ -10,6 +10,7 @@
 #include <map>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -57,20 +58,6 @@ Matrix atoms_of(Json changes, const Seeds& seeds = kSeeds) {
   const Matrix atoms = least_squares(member, data.x);
   REQUIRE((member * atoms - data.x).cwiseAbs().maxCoeff() < kRounding);
   return atoms;
-}
-
-/// The largest deviation, in standard errors, of the mean and second moments of rows from N(0, I).
-double standard_normal_deviation(const Matrix& values) {
-  const double rows = static_cast<double>(values.rows());
-  const Matrix second = values.transpose() * values / rows;
-  double worst = values.colwise().mean().cwiseAbs().maxCoeff() * std::sqrt(rows);
-  for (Eigen::Index i = 0; i < second.rows(); ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) {
-      const double error = i == j ? std::sqrt(2 / rows) : std::sqrt(1 / rows);
-      worst = std::max(worst, std::abs(second(i, j) - (i == j ? 1 : 0)) / error);
-    }
-  }
-  return worst;
 }
 
 using Sets = std::map<std::vector<int>, int>;

@@ -5,6 +5,7 @@
 
 #include "sim/base/quasi_random.h"
 #include "sim/data/problem.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -30,25 +31,17 @@ Matrix means_of(const Problem& problem) {
   return data.x;
 }
 
-double least_distance(const Matrix& means) {
-  double least = INFINITY;
-  for (Eigen::Index i = 0; i < means.rows(); ++i) {
-    for (Eigen::Index j = 0; j < i; ++j) least = std::min(least, (means.row(i) - means.row(j)).norm());
-  }
-  return least;
-}
-
 TEST_CASE("scale_to_separation puts the two nearest means exactly that far apart") {
   const double unit = 0.5 * std::sqrt(5.0);  // σ √d
   for (const double separation : {0.5, 3.0}) {
     const Matrix scaled = means_of(*problem_of({{"separation", separation}, {"scale_to_separation", true}}));
-    CHECK(least_distance(scaled) == doctest::Approx(separation * unit).epsilon(1e-12));
+    CHECK(closest_pair(scaled) == doctest::Approx(separation * unit).epsilon(1e-12));
     // All by one factor: the directions are those of the plain draw.
     const Matrix plain = means_of(*problem_of(Json::object()));
     CHECK((scaled / scaled.norm() - plain / plain.norm()).norm() < 1e-12);
   }
   const Matrix drawn = means_of(*problem_of({{"separation", 0.5}}));
-  CHECK(least_distance(drawn) > 0.5 * unit * (1 + 1e-6));  // without it the separation is a lower bound
+  CHECK(closest_pair(drawn) > 0.5 * unit * (1 + 1e-6));  // without it the separation is a lower bound
 }
 
 TEST_CASE("images of uniforms have the law of draws") {

@@ -9,6 +9,8 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/gaussian_mixture_problem.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -21,32 +23,12 @@ constexpr double kLevel = 1e-4;
 /// Orthogonality, rotations and regressions of order-one numbers in some dozen dimensions.
 constexpr double kRounding = 1e-11;
 
-const Seeds kSeeds{1, 0};
-
-Json mixture(const Json& changes) {
-  Json data = {{"generator", "gaussian_mixture"},
-               {"clusters", 5},
-               {"dim", 4},
-               {"target", {{"kind", "constant"}, {"dim", 3}}},
-               {"train_samples", 10}};
-  data.update(changes);
-  return resolve(data_shape(), data, "data");
-}
-
-std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
-  return draw_problem(mixture(changes), seeds);
-}
-
-Dataset sample(const Problem& problem, int rows) {
-  return draw_set(problem, kSeeds, Purpose::train_data, rows);
-}
-
 /// μ_c (k, dim): the same problem without noise shows its means, since the streams do not depend on σ.
-Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
+Matrix means_of(Json changes, const Seeds& seeds = kMixtureSeeds) {
   changes["noise_std"] = 0;
   changes["spurious_dims"] = 0;
   changes["rotate"] = false;
-  const std::unique_ptr<Problem> still = problem_of(changes, seeds);
+  const std::unique_ptr<Problem> still = mixture_problem(changes, seeds);
   const Dataset data = sample(*still, 200 * still->clusters());
   Matrix means(still->clusters(), still->layout().input_dim);
   std::set<int> seen;
@@ -57,29 +39,6 @@ Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
   }
   REQUIRE(seen.size() == static_cast<std::size_t>(still->clusters()));
   return means;
-}
-
-Matrix rows_of(const Matrix& values, const std::vector<int>& cluster, int wanted) {
-  std::vector<int> rows;
-  for (std::size_t i = 0; i < cluster.size(); ++i) {
-    if (cluster[i] == wanted) rows.push_back(static_cast<int>(i));
-  }
-  return values(rows, Eigen::all);
-}
-
-/// The largest deviation, in standard errors, of the mean and second moments of rows of `values` from N(0,
-/// I).
-double standard_normal_deviation(const Matrix& values) {
-  const double rows = static_cast<double>(values.rows());
-  const Matrix second = values.transpose() * values / rows;
-  double worst = values.colwise().mean().cwiseAbs().maxCoeff() * std::sqrt(rows);
-  for (Eigen::Index i = 0; i < second.rows(); ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) {
-      const double error = i == j ? std::sqrt(2 / rows) : std::sqrt(1 / rows);
-      worst = std::max(worst, std::abs(second(i, j) - (i == j ? 1 : 0)) / error);
-    }
-  }
-  return worst;
 }
 
 TEST_CASE("component frequencies follow the weights") {
@@ -97,8 +56,8 @@ TEST_CASE("component frequencies follow the weights") {
     return statistic < quantile(complement(boost::math::chi_squared(4), kLevel));
   };
   const std::vector<double> uniform(5, 1.0);
-  const Dataset weighted = sample(*problem_of({{"weights", weights}}), kRows),
-                plain = sample(*problem_of(Json::object()), kRows);
+  const Dataset weighted = sample(*mixture_problem({{"weights", weights}}), kRows),
+                plain = sample(*mixture_problem(Json::object()), kRows);
   CHECK(passes(weighted.cluster, weights));
   CHECK_FALSE(passes(weighted.cluster, uniform));
   CHECK_FALSE(passes(weighted.cluster, {1, 2, 3, 4.6, 9.4}));
@@ -109,7 +68,7 @@ TEST_CASE("each component is N(μ_c, σ² I)") {
   constexpr double kSigma = 0.7;
   const Json changes = {{"noise_std", kSigma}};
   const Matrix means = means_of(changes);
-  const Dataset data = sample(*problem_of(changes), 20000);
+  const Dataset data = sample(*mixture_problem(changes), 20000);
   for (int c = 0; c < 5; ++c) {
     CAPTURE(c);
     const Matrix noise = (rows_of(data.x, data.cluster, c).rowwise() - means.row(c)) / kSigma;
@@ -126,7 +85,7 @@ TEST_CASE("means are N(0, mean_std² I)") {
 }
 
 TEST_CASE("constant targets: one value per cluster, N(0, I) over clusters") {
-  const std::unique_ptr<Problem> problem = problem_of({{"clusters", 500}});
+  const std::unique_ptr<Problem> problem = mixture_problem({{"clusters", 500}});
   const Dataset data = sample(*problem, 20000);
   Matrix values = Matrix::Constant(500, 3, NAN);
   int mixed = 0;
@@ -147,7 +106,7 @@ TEST_CASE("linear targets: y is exactly W_c (x − μ_c), rows of W_c N(0, I / d
                           {"rotate", rotate},
                           {"spurious_dims", 2},
                           {"target", {{"kind", "linear"}, {"dim", 2}}}};
-    const std::unique_ptr<Problem> problem = problem_of(changes);
+    const std::unique_ptr<Problem> problem = mixture_problem(changes);
     const Matrix means = means_of(changes);
     const Dataset data = sample(*problem, 8000);
     const Matrix signal = data.x * problem->signal_basis();
@@ -174,16 +133,9 @@ TEST_CASE("linear targets: y is exactly W_c (x − μ_c), rows of W_c N(0, I / d
 TEST_CASE("a required separation holds, and one that cannot be reached is an error of the user") {
   const Json wide = {
       {"clusters", 30}, {"separation", 1.4}, {"noise_std", 0.8}, {"dim", 6}, {"mean_std", 1.0}};
-  const auto closest = [](const Matrix& means) {
-    double least = INFINITY;
-    for (Eigen::Index i = 0; i < means.rows(); ++i) {
-      for (Eigen::Index j = 0; j < i; ++j) least = std::min(least, (means.row(i) - means.row(j)).norm());
-    }
-    return least;
-  };
   // Without noise the separation asks for nothing, so the means are those of the cluster averages here.
   const auto averages = [](const Json& changes) {
-    const std::unique_ptr<Problem> problem = problem_of(changes);
+    const std::unique_ptr<Problem> problem = mixture_problem(changes);
     const Dataset data = sample(*problem, 30000);
     Matrix means(problem->clusters(), problem->layout().input_dim);
     for (int c = 0; c < problem->clusters(); ++c)
@@ -194,15 +146,15 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
   // that at most.
   constexpr double kAveraging = 0.27;
   const double distance = 1.4 * 0.8 * std::sqrt(6.0);
-  CHECK(closest(averages(wide)) > distance - kAveraging);
+  CHECK(closest_pair(averages(wide)) > distance - kAveraging);
   Json free = wide;
   free.erase("separation");
-  CHECK(closest(averages(free)) < distance - kAveraging);
+  CHECK(closest_pair(averages(free)) < distance - kAveraging);
 
   Json impossible = wide;
   impossible["separation"] = 50;
   try {
-    problem_of(impossible);
+    mixture_problem(impossible);
     FAIL("an impossible separation was accepted");
   } catch (const UserError& error) {
     CHECK(error.path() == "data.separation");
@@ -211,7 +163,7 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
 }
 
 TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise") {
-  const std::unique_ptr<Problem> problem = problem_of({{"spurious_dims", 3}, {"noise_std", 0.5}});
+  const std::unique_ptr<Problem> problem = mixture_problem({{"spurious_dims", 3}, {"noise_std", 0.5}});
   CHECK(problem->layout().input_dim == 7);
   const Dataset data = sample(*problem, 20000);
   for (int c = 0; c < 5; ++c) {
@@ -224,7 +176,7 @@ TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise")
 
 TEST_CASE("a rotation is orthogonal, not axis-aligned, and turns the inputs alone") {
   const Json turned = {{"spurious_dims", 8}, {"rotate", true}}, straight = {{"spurious_dims", 8}};
-  const std::unique_ptr<Problem> problem = problem_of(turned), plain = problem_of(straight);
+  const std::unique_ptr<Problem> problem = mixture_problem(turned), plain = mixture_problem(straight);
   const Matrix basis = problem->signal_basis();
   REQUIRE(basis.rows() == 12);
   REQUIRE(basis.cols() == 4);
@@ -248,7 +200,8 @@ TEST_CASE("rotations are uniform: entries have mean 0 and variance 1 / d") {
   constexpr int kCount = 1000;
   Vector corner(kCount);
   for (int i = 0; i < kCount; ++i) {
-    corner[i] = problem_of({{"rotate", true}}, {3, static_cast<std::uint64_t>(i)})->signal_basis()(0, 0) * 2;
+    corner[i] =
+        mixture_problem({{"rotate", true}}, {3, static_cast<std::uint64_t>(i)})->signal_basis()(0, 0) * 2;
   }
   const auto mean_in_errors = [](const Vector& values) {
     return std::abs(values.mean()) * std::sqrt(static_cast<double>(kCount));
@@ -265,8 +218,8 @@ TEST_CASE("the first rows of a larger sample are the smaller sample, to the last
     for (const std::string target : {"constant", "linear"}) {
       CAPTURE(rotate);
       CAPTURE(target);
-      const std::unique_ptr<Problem> problem =
-          problem_of({{"spurious_dims", 20}, {"rotate", rotate}, {"target", {{"kind", target}, {"dim", 3}}}});
+      const std::unique_ptr<Problem> problem = mixture_problem(
+          {{"spurious_dims", 20}, {"rotate", rotate}, {"target", {{"kind", target}, {"dim", 3}}}});
       const Dataset large = sample(*problem, 5001);
       for (const int rows : {1, 2, 3, 5, 17, 640, 4999}) {
         CAPTURE(rows);
@@ -284,74 +237,6 @@ TEST_CASE("problems differ by seed, and their parts do not depend on one another
   CHECK((means_of(Json::object()) != means_of(Json::object(), {2, 0})));
   CHECK(means_of(Json::object()) ==
         means_of({{"target", {{"kind", "linear"}, {"dim", 7}}}, {"weights", {1, 2, 3, 4, 5}}}));
-}
-
-TEST_CASE("the Bayes predictor is the conditional mean") {
-  constexpr int kRows = 20000;
-  const std::vector<double> weights = {1, 1, 2, 4, 8};
-  for (const std::string target : {"constant", "linear"}) {
-    for (const bool rotate : {false, true}) {
-      CAPTURE(target);
-      CAPTURE(rotate);
-      const Json changes = {{"mean_std", 0.8},
-                            {"weights", weights},
-                            {"rotate", rotate},
-                            {"spurious_dims", 2},
-                            {"target", {{"kind", target}, {"dim", 3}}}};
-      Json unweighted = changes;
-      unweighted.erase("weights");
-      const std::unique_ptr<Problem> problem = problem_of(changes);
-      const Dataset data = sample(*problem, kRows);
-      const std::optional<Matrix> best = problem->bayes_prediction(data.x);
-      REQUIRE(best.has_value());
-      const auto loss = [&](const Matrix& prediction) {
-        return (prediction - data.y).rowwise().squaredNorm().eval();
-      };
-      const Vector floor = loss(*best);
-      CHECK(floor.mean() > 0.01);
-
-      // Every other predictor loses: the mean, the likeliest cluster's answer, wrong weights, a scaled
-      // prediction.
-      const Matrix uniform_weights = *problem_of(unweighted)->bayes_prediction(data.x);
-      const Matrix mean = data.y.colwise().mean().replicate(kRows, 1);
-      for (const Matrix& other : {mean, uniform_weights, Matrix(*best * 0.9), Matrix(*best * 1.1)}) {
-        CHECK(floor.mean() < loss(other).mean());
-      }
-      // The residual is orthogonal to every function of x, here the prediction itself and ‖x‖².
-      const auto orthogonal = [&](const Matrix& prediction) {
-        const Matrix residual = data.y - prediction;
-        double worst = 0;
-        for (const Vector& feature : {Vector(prediction.col(0)), Vector(data.x.rowwise().squaredNorm())}) {
-          for (int j = 0; j < 3; ++j) {
-            const Vector product = residual.col(j).cwiseProduct(feature);
-            const double deviation = std::sqrt((product.array() - product.mean()).square().mean() / kRows);
-            worst = std::max(worst, std::abs(product.mean()) / deviation);
-          }
-        }
-        return worst < kStandardErrors;
-      };
-      CHECK(orthogonal(*best));
-      CHECK_FALSE(orthogonal(uniform_weights));
-    }
-  }
-}
-
-TEST_CASE("the Bayes floor vanishes for separated clusters and without noise") {
-  for (const std::string target : {"constant", "linear"}) {
-    for (const double noise : {0.0, 0.05, 1.0}) {
-      CAPTURE(target);
-      CAPTURE(noise);
-      const std::unique_ptr<Problem> problem =
-          problem_of({{"mean_std", 3.0}, {"noise_std", noise}, {"target", {{"kind", target}, {"dim", 3}}}});
-      const Dataset data = sample(*problem, 2000);
-      const double loss = (*problem->bayes_prediction(data.x) - data.y).rowwise().squaredNorm().mean();
-      if (noise < 1) {
-        CHECK(loss < 1e-12);
-      } else {
-        CHECK(loss > 1e-12);
-      }
-    }
-  }
 }
 
 }  // namespace

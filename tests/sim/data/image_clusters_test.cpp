@@ -10,6 +10,7 @@
 
 #include "sim/base/error.h"
 #include "tests/sim/data/cifar_files.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -33,14 +34,6 @@ Json described(const Json& changes) {
 
 std::unique_ptr<Problem> problem_of(const Json& changes) {
   return draw_problem(described(changes), kSeeds);
-}
-
-std::vector<int> rows_of(const std::vector<int>& cluster, int wanted) {
-  std::vector<int> rows;
-  for (std::size_t i = 0; i < cluster.size(); ++i) {
-    if (cluster[i] == wanted) rows.push_back(static_cast<int>(i));
-  }
-  return rows;
 }
 
 TEST_CASE("the layout: an image, then v; one label a sample") {
@@ -115,7 +108,7 @@ TEST_CASE("v is N(0, I), and y is exactly W_c v with rows of W_c ~ N(0, I / vect
 }
 
 TEST_CASE("pieces equal the whole, and the first rows of a larger set are the smaller set") {
-  const TemporaryFolder folder("image_pieces");
+  const TemporaryFolder folder;
   const std::vector<int> labels = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3};
   write_records(folder.path() / "train.bin", labels, 0);
   write_records(folder.path() / "test.bin", labels, 100);
@@ -144,7 +137,7 @@ TEST_CASE("pieces equal the whole, and the first rows of a larger set are the sm
 }
 
 TEST_CASE("CIFAR-100: each image once, with its class, standardised by the training set; v and W as ever") {
-  const TemporaryFolder folder("image_files");
+  const TemporaryFolder folder;
   const std::vector<int> train_labels = {4, 99, 0, 2, 4, 1, 50, 3}, test_labels = {3, 2, 99, 0};
   write_records(folder.path() / "train.bin", train_labels, 0);
   write_records(folder.path() / "test.bin", test_labels, 100);
@@ -183,7 +176,7 @@ TEST_CASE("CIFAR-100: each image once, with its class, standardised by the train
 }
 
 TEST_CASE("files are checked before anything runs") {
-  const TemporaryFolder folder("image_checks");
+  const TemporaryFolder folder;
   const auto error_path = [&](const Json& changes) -> std::string {
     Json data = {{"path", folder.path().string()}, {"train_samples", 3}, {"test_samples", 2}};
     data.update(changes);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -14,14 +15,6 @@ const Seeds kSeeds{1, 0};
 Matrix drawn(const Json& data, int count) {
   Engine engine = kSeeds.stream(Purpose::problem);
   return draw_separated_means(data, count, engine);
-}
-
-double closest_pair(const Matrix& means) {
-  double least = INFINITY;
-  for (Eigen::Index i = 0; i < means.rows(); ++i) {
-    for (Eigen::Index j = 0; j < i; ++j) least = std::min(least, (means.row(i) - means.row(j)).norm());
-  }
-  return least;
 }
 
 TEST_CASE("means keep the distance that is asked for") {

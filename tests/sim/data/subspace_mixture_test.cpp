@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -47,14 +48,6 @@ Dataset sample_without_noise(Json changes, int rows, const Seeds& seeds = kSeeds
   return sample(changes, rows, seeds);
 }
 
-Matrix rows_of(const Matrix& values, const std::vector<int>& cluster, int wanted) {
-  std::vector<int> rows;
-  for (std::size_t i = 0; i < cluster.size(); ++i) {
-    if (cluster[i] == wanted) rows.push_back(static_cast<int>(i));
-  }
-  return values(rows, Eigen::all);
-}
-
 /// The least squares map (columns of x, columns of y) from rows of x to rows of y, and what it leaves over.
 struct Regression {
   Regression(const Matrix& x, const Matrix& y) : map(x.colPivHouseholderQr().solve(y)), rest(y - x * map) {}
@@ -86,20 +79,6 @@ double mean_in_standard_errors(const Vector& values, double expected) {
   const double count = static_cast<double>(values.size());
   const double deviation = std::sqrt((values.array() - values.mean()).square().mean() / count);
   return std::abs(values.mean() - expected) / deviation;
-}
-
-/// The largest deviation, in standard errors, of means and second moments of rows of `values` from N(0, I).
-double standard_normal_deviation(const Matrix& values) {
-  const double rows = static_cast<double>(values.rows());
-  const Matrix second = values.transpose() * values / rows;
-  double worst = values.colwise().mean().cwiseAbs().maxCoeff() * std::sqrt(rows);
-  for (Eigen::Index i = 0; i < second.rows(); ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) {
-      const double error = i == j ? std::sqrt(2 / rows) : std::sqrt(1 / rows);
-      worst = std::max(worst, std::abs(second(i, j) - (i == j ? 1 : 0)) / error);
-    }
-  }
-  return worst;
 }
 
 TEST_CASE("components are uniform") {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/statistics.h"
 
 namespace moelab {
 namespace {
@@ -44,14 +45,6 @@ Matrix tokens_of(const Problem& problem, const Dataset& data) {
   return MatrixView(data.x.data(), data.x.rows() * layout.tokens, layout.input_dim);
 }
 
-Matrix rows_of(const Matrix& values, const std::vector<int>& labels, int wanted) {
-  std::vector<int> rows;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] == wanted) rows.push_back(static_cast<int>(i));
-  }
-  return values(rows, Eigen::all);
-}
-
 /// What a problem keeps to itself, read off sequences of one token: the means μ_c (k, d) of the noiseless
 /// problem, and W_c^T (d, o) from the linear target by a regression that must be exact.
 struct Latents {
@@ -79,21 +72,6 @@ Latents latents_of(Json changes, const Seeds& seeds = kSeeds) {
   }
   CHECK(residual < kRounding);
   return latents;
-}
-
-/// The largest deviation, in standard errors, of the mean and second moments of rows of `values` from N(0,
-/// I).
-double standard_normal_deviation(const Matrix& values) {
-  const double rows = static_cast<double>(values.rows());
-  const Matrix second = values.transpose() * values / rows;
-  double worst = values.colwise().mean().cwiseAbs().maxCoeff() * std::sqrt(rows);
-  for (Eigen::Index i = 0; i < second.rows(); ++i) {
-    for (Eigen::Index j = 0; j <= i; ++j) {
-      const double error = i == j ? std::sqrt(2 / rows) : std::sqrt(1 / rows);
-      worst = std::max(worst, std::abs(second(i, j) - (i == j ? 1 : 0)) / error);
-    }
-  }
-  return worst;
 }
 
 /// Whether counts of equally likely outcomes pass a χ² test.

@@ -2,38 +2,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "tests/sim/model/example.h"
+#include "tests/sim/reference_numbers.h"
 
 namespace moelab {
 namespace {
-
-/// Both sides compute some hundred rounded operations in double, in another order: 1e-12 of the value's scale
-/// (at least one) is thousands of units in the last place, and any error of a formula is far larger.
-constexpr double kTolerance = 1e-12;
-
-/// A nested list of numbers, flat in C order.
-void append_numbers(const Json& value, std::vector<double>& numbers) {
-  if (!value.is_array()) return numbers.push_back(value.get<double>());
-  for (const Json& element : value) append_numbers(element, numbers);
-}
-
-std::vector<double> numbers_of(const Json& value) {
-  std::vector<double> numbers;
-  append_numbers(value, numbers);
-  return numbers;
-}
-
-int misses(const std::vector<double>& values, const std::vector<double>& expected) {
-  REQUIRE(values.size() == expected.size());
-  int count = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const bool close = std::abs(values[i] - expected[i]) <= kTolerance * std::max(1.0, std::abs(expected[i]));
-    count += close ? 0 : 1;
-  }
-  return count;
-}
 
 TEST_CASE("a mixture with a CNN router has PyTorch's probabilities, loss and gradients") {
   static const Json reference = read_json_file(MOELAB_TEST_DATA "/sim/model/cnn_reference.json");

@@ -48,6 +48,34 @@ TEST_CASE("ties go to the lower index, and pairs are listed by expert with ascen
   CHECK(gate_at(top2, 0, 2) == 0);
 }
 
+TEST_CASE("topp activates every expert above the threshold, or the likeliest") {
+  // Probabilities 2/3, 1/4, 1/12 in the first row, uniform in the second.
+  const std::vector<std::vector<double>> rows = {{std::log(8.0), std::log(3.0), 0}, {1, 1, 1}};
+  Gating gating{Gating::Kind::topp};
+  gating.p = 0.1;
+  const GatingState<double> some = gated(gating, rows);
+  CHECK(std::abs(gate_at(some, 0, 0) - 8.0 / 11) < kRounding);
+  CHECK(std::abs(gate_at(some, 0, 1) - 3.0 / 11) < kRounding);
+  CHECK(gate_at(some, 0, 2) == 0);
+  CHECK(some.routing.offsets == std::vector<int>{0, 2, 4, 5});
+  gating.p = 0.9;
+  gating.renormalize = false;
+  const GatingState<double> likeliest = gated(gating, rows);
+  CHECK(std::abs(gate_at(likeliest, 0, 0) - 2.0 / 3) < kRounding);
+  CHECK(likeliest.routing.offsets == std::vector<int>{0, 2, 2, 2});
+}
+
+TEST_CASE("a bias of the selection chooses, and the gates stay those of the probabilities") {
+  const int stride = kernels::padded(3);
+  AlignedVector<double> scores(static_cast<std::size_t>(stride));
+  scores[0] = std::log(2.0);  // probabilities 1/2, 1/4, 1/4
+  const double bias[] = {0, 0, 0.3};
+  GatingState<double> state;
+  gate({Gating::Kind::topk, 1, false}, scores.data(), 1, 3, state, bias);
+  CHECK(gate_at(state, 0, 0) == 0);
+  CHECK(std::abs(gate_at(state, 0, 2) - 0.25) < kRounding);
+}
+
 TEST_CASE("renormalised top-k gates are the softmax over the chosen scores; raw ones the probabilities") {
   const std::vector<std::vector<double>> rows = {{0.3, -1.2, 2.0}};
   const double total = std::exp(0.3) + std::exp(-1.2) + std::exp(2.0), chosen = std::exp(0.3) + std::exp(2.0);

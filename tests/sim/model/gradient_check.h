@@ -62,7 +62,7 @@ inline ExampleBatch<double> smooth_batch(Model<double>& model, int samples, cons
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     ExampleBatch<double> batch(seed, samples, model.layout().sample_dim(), model.layout().target_dim());
     double bend = 0;
-    for (const ParameterGroup& group : {model.router_group(), model.expert_group()}) {
+    for (const ParameterGroup& group : model.groups()) {
       central_differences(model, batch, loss, group, bend);
     }
     if (bend < kSmooth) return batch;
@@ -90,9 +90,8 @@ inline void check_gradients(const Json& spec, const Layout& layout, int samples,
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_name);
   const ExampleBatch<double> batch = smooth_batch(model, samples, *loss);
   const bool is_top1 = model.train_gating().kind == Gating::Kind::top1;
-  for (const ParameterGroup& group : {model.router_group(), model.expert_group()}) {
-    const bool is_router = group.begin == 0 && model.has_router();
-    if (group.begin == group.end) continue;
+  for (const ParameterGroup& group : model.groups()) {
+    const bool is_router = group.role == ParameterGroup::Role::router;
     double bend = 0;
     const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
     model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);

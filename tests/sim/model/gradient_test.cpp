@@ -33,7 +33,7 @@ TEST_CASE("a linear router with biases, experts of another power: gradients equa
     CAPTURE(power);
     const Json spec = example_model({{"kind", "linear"}, {"bias", true}},
                                     {{"kind", "polynomial"}, {"power", power}}, "soft", kExperts);
-    CHECK(Model<double>(spec, kLayout, 0.0).router_parameter_count() == (kInputs + 1) * kExperts);
+    CHECK(Model<double>(spec, kLayout, 0.0).layer(0).router_parameter_count() == (kInputs + 1) * kExperts);
     check_gradients(spec, kLayout, kRows, "mse");
   }
 }
@@ -76,8 +76,8 @@ TEST_CASE("the router's gradient is left out where it is frozen") {
     model.initialize({3, 0});
     const ExampleBatch<double> batch(17, kRows, model.layout().input_dim, kOutputs);
     model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *make_task_loss<double>("mse"));
-    const std::vector<double> gradient = gradient_of(model, model.router_group());
-    CHECK_FALSE(model.router_group().trainable);
+    const std::vector<double> gradient = gradient_of(model, model.groups().front());
+    CHECK_FALSE(model.groups().front().trainable);
     CHECK(std::all_of(gradient.begin(), gradient.end(), [](double value) { return value == 0; }));
   }
 }

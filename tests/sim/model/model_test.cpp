@@ -260,8 +260,8 @@ TEST_CASE("parameter counts by hand") {
     for (const Counts& expert : experts) {
       const Model<double> model = started(model_of_kinds(router.kind, expert.kind, "soft", kExperts));
       const std::size_t per_expert = expert.parameters + router.per_feature * expert.per_feature;
-      CHECK(model.router_parameter_count() == router.parameters);
-      CHECK(model.parameters_per_expert() == per_expert);
+      CHECK(model.layer(0).router_parameter_count() == router.parameters);
+      CHECK(model.layer(0).parameters_per_expert() == per_expert);
       CHECK(model.parameter_count() == router.parameters + kExperts * per_expert);
     }
   }
@@ -305,8 +305,8 @@ TEST_CASE("a dense network has one more layer than an expert and the width of le
         CAPTURE(experts);
         Json spec = example_model(example_of(router_kinds().front()), example_of(expert), "soft", experts);
         const Model<double> mixture(spec, kInputs, kOutputs, 0.0);
-        const std::size_t target =
-            std::string(match) == "moe" ? mixture.parameter_count() : mixture.parameters_per_expert();
+        const std::size_t target = std::string(match) == "moe" ? mixture.parameter_count()
+                                                               : mixture.layer(0).parameters_per_expert();
         spec["kind"] = "dense";
         spec["match"] = match;
         const Json network = dense_network(spec, {.input_dim = kInputs, .output_dim = kOutputs});

@@ -153,7 +153,7 @@ TEST_CASE("a frozen router stays where the fit starts, and a fit can be abandone
   Fit fit(frozen, kSquare, 2, 0.2, 500);
   const std::vector<double> before(fit.model->parameters().begin(), fit.model->parameters().end());
   fit.run({{"kind", "cold"}, {"tries", 1}}, 50);
-  const auto router_end = static_cast<std::ptrdiff_t>(fit.model->router_group().end);
+  const auto router_end = static_cast<std::ptrdiff_t>(fit.model->groups().front().end);
   CHECK(std::equal(before.begin(), before.begin() + router_end, fit.model->parameters().begin()));
   CHECK_FALSE(std::equal(before.begin(), before.end(), fit.model->parameters().begin()));
   Fit abandoned(kPerturbed, kSquare, 2, 0.2, 500);

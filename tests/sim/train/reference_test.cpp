@@ -2,47 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/schema.h"
 #include "sim/train/trainer.h"
 #include "tests/sim/model/example.h"
+#include "tests/sim/reference_numbers.h"
 
 namespace moelab {
 namespace {
 
-/// Both sides compute a few hundred rounded operations in double, in another order: 1e-12 of the value's
-/// scale (at least one) is thousands of units in the last place, and any error of a formula is far larger.
-constexpr double kTolerance = 1e-12;
-
-bool close(double value, double expected) {
-  return std::abs(value - expected) <= kTolerance * std::max(1.0, std::abs(expected));
-}
-
 const Json& reference() {
   static const Json json = read_json_file(MOELAB_TEST_DATA "/sim/train/reference.json");
   return json;
-}
-
-/// A nested list of numbers, flat in C order.
-void append_numbers(const Json& value, std::vector<double>& numbers) {
-  if (!value.is_array()) return numbers.push_back(value.get<double>());
-  for (const Json& element : value) append_numbers(element, numbers);
-}
-
-std::vector<double> numbers_of(const Json& value) {
-  std::vector<double> numbers;
-  append_numbers(value, numbers);
-  return numbers;
-}
-
-/// How many of the expected numbers are missed.
-int misses(const std::vector<double>& values, const std::vector<double>& expected) {
-  REQUIRE(values.size() == expected.size());
-  int count = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) count += close(values[i], expected[i]) ? 0 : 1;
-  return count;
 }
 
 TEST_CASE("optimizers take PyTorch's steps") {
@@ -84,7 +55,7 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
       REQUIRE(before.size() == where.size());
       for (std::size_t i = 0; i < where.size(); ++i) model.parameters()[where[i]] = before[i];
     }
-    CHECK(close(model.loss_and_gradient(data.x.data(), data.y.data(), rows, *loss), item.at("loss")));
+    CHECK(is_near(model.loss_and_gradient(data.x.data(), data.y.data(), rows, *loss), item.at("loss")));
     const auto check = [&](const AlignedVector<double>& buffer, const char* key) {
       for (const auto& [name, where] : places) {
         CAPTURE(key);

@@ -191,7 +191,7 @@ TEST_CASE("updates of experts that no row reached may be put off: the bits are t
     int idle = 0;
     const TrainCallbacks callbacks = {[&](std::int64_t step) {
                                         for (int e = 0; step > 0 && e < 16; ++e) {
-                                          idle += model.routing().pairs_of(e) == 0;
+                                          idle += model.layer(0).routing().pairs_of(e) == 0;
                                         }
                                       },
                                       [](double) { return false; }};
@@ -221,7 +221,7 @@ TEST_CASE("groups have their own rates, and a frozen router stays, weight decay 
                              end.begin() + static_cast<std::ptrdiff_t>(group.end),
                              start.parameters().begin() + static_cast<std::ptrdiff_t>(group.begin));
         };
-        return std::pair(differs(start.router_group()), differs(start.expert_group()));
+        return std::pair(differs(start.groups()[0]), differs(start.groups()[1]));
       };
       CHECK(moved(true, 0.05) == std::pair(true, true));
       CHECK(moved(false, 0.05) == std::pair(false, true));

@@ -1,0 +1,33 @@
+#include "analysis/geometry/principal_components.h"
+
+#include <fmt/core.h>
+
+#include <Eigen/Eigenvalues>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int components) {
+  if (x.rows() == 0) throw UserError("x", "has no rows");
+  if (components < 1 || components > x.cols()) {
+    throw UserError("components",
+                    fmt::format("got {}, needs 1 to {}, the columns of x", components, x.cols()));
+  }
+  const Matrix centred = x.rowwise() - x.colwise().mean();
+  const Matrix covariance = centred.transpose() * centred / static_cast<double>(x.rows());
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance);
+  // Eigenvalues ascend.
+  Matrix directions = solver.eigenvectors().rightCols(components).rowwise().reverse();
+  for (Eigen::Index k = 0; k < components; ++k) {
+    Eigen::Index largest = 0;
+    directions.col(k).cwiseAbs().maxCoeff(&largest);
+    if (directions(largest, k) < 0) directions.col(k) *= -1;
+  }
+  const double total = covariance.trace();
+  // Rounding may leave a variance of zero below it.
+  const Vector variances = solver.eigenvalues().tail(components).reverse().cwiseMax(0);
+  return {centred * directions, total > 0 ? Vector(variances / total) : Vector(Vector::Zero(components))};
+}
+
+}  // namespace moelab

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+
+#include "app/commands/verbs.h"
+#include "app/run/durable_file.h"
+#include "app/run/session.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// A word of a shell command, quoted where it has to be.
+std::string shell_word(const std::string& word) {
+  if (!word.empty() &&
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=:+") ==
+          std::string::npos) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+double minutes_of_a_cell(const Arguments& arguments, const Scenario& scenario, const Records& records) {
+  if (arguments.minutes_per_cell > 0) return arguments.minutes_per_cell;
+  double seconds = 0;
+  int recorded = 0;
+  for (const Cell& cell : scenario.cells) {
+    const auto record = records.find(cell.id);
+    if (record == records.end()) continue;
+    seconds += record->second.seconds;
+    ++recorded;
+  }
+  if (recorded == 0) {
+    throw UserError("--minutes-per-cell",
+                    "missing, and no cell is recorded that would tell; run one first, or say");
+  }
+  return seconds / recorded / 60;
+}
+
+/// The time limit of a task as Slurm reads it: a third more than asked for, for cells that take longer.
+std::string time_limit(double minutes) {
+  return std::to_string(static_cast<int>(std::ceil(minutes * 4 / 3)) + 1);
+}
+
+std::string script_of(const Arguments& arguments, const Scenario& scenario,
+                      const std::filesystem::path& directory, int tasks, int threads) {
+  std::string command = "exec " + shell_word(std::filesystem::canonical("/proc/self/exe").string()) +
+                        " run " + shell_word(std::filesystem::absolute(arguments.file).string());
+  if (!arguments.profile.empty()) command += " --profile " + shell_word(arguments.profile);
+  for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
+  command += fmt::format(" --out {} --threads {} --share \"$SLURM_ARRAY_TASK_ID/{}\"",
+                         shell_word(std::filesystem::absolute(directory).string()), threads, tasks);
+  return fmt::format(
+      "#!/bin/sh\n"
+      "#SBATCH --job-name={}\n"
+      "#SBATCH --array=0-{}\n"
+      "#SBATCH --cpus-per-task={}\n"
+      "#SBATCH --time={}\n"
+      "#SBATCH --requeue\n"
+      "#SBATCH --open-mode=append\n"
+      "#SBATCH --output={}/slurm-%A_%a.log\n"
+      "# A task that is requeued goes on where it stopped. When all are done: moelab claims, moelab plot.\n"
+      "cd {}\n{}\n",
+      scenario.name, tasks - 1, threads, time_limit(arguments.minutes_per_task),
+      std::filesystem::absolute(directory).string(), shell_word(std::filesystem::current_path().string()),
+      command);
+}
+
+}  // namespace
+
+int run_slurm_command(const Arguments& arguments) {
+  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  const std::filesystem::path directory =
+      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
+  check_run_directory(directory, scenario.name);
+  const Records records = read_records(directory);
+  const int threads = std::max(1, arguments.threads);
+  const std::size_t cells = missing_cells(scenario, {}).size();
+  const double minutes =
+      minutes_of_a_cell(arguments, scenario, records) * static_cast<double>(cells) / threads;
+  const int tasks = std::clamp(static_cast<int>(std::ceil(minutes / arguments.minutes_per_task)), 1,
+                               static_cast<int>(cells));
+  replace_file(directory / "plan.json", plan_text(scenario));
+  const std::filesystem::path script = directory / "slurm.sh";
+  replace_file(script, script_of(arguments, scenario, directory, tasks, threads));
+  const std::string submit = "sbatch " + shell_word(script.string());
+  if (arguments.json) {
+    const Json answer = {
+        {"script", script.string()}, {"tasks", tasks}, {"cells", cells}, {"submitted", arguments.submit}};
+    std::cout << answer.dump(2) << '\n';
+  } else {
+    std::cout << fmt::format("{}: {} tasks for {} cells\n", script.string(), tasks, cells);
+    if (!arguments.submit) std::cout << "submit it with: " << submit << '\n';
+  }
+  std::cout.flush();
+  if (!arguments.submit) return 0;
+  if (std::system(submit.c_str()) != 0)
+    throw EnvironmentError("'" + submit + "' failed; is Slurm installed here?");
+  return 0;
+}
+
+}  // namespace moelab

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <set>
+
+#include "app/commands/verbs.h"
+#include "app/run/results.h"
+#include "app/run/store.h"
+#include "sim/base/error.h"
+#include "sim/base/npy_reader.h"
+
+namespace moelab {
+namespace {
+
+/// Problems of the arrays of the recorded cells: those that do not read, and folders of no known cell.
+void check_arrays(const std::filesystem::path& directory, const Records& records,
+                  std::vector<std::string>& problems, int& arrays) {
+  const std::filesystem::path folder = directory / "cells";
+  if (!std::filesystem::is_directory(folder)) return;
+  for (const auto& cell : std::filesystem::directory_iterator(folder)) {
+    if (!records.contains(cell.path().filename().string())) {
+      problems.push_back(cell.path().string() + ": arrays of a cell that no journal records");
+    }
+    for (const auto& file : std::filesystem::directory_iterator(cell.path())) {
+      ++arrays;
+      try {
+        const NpyReader reader(file.path(), file.path().string());
+      } catch (const std::exception& error) {
+        problems.push_back(error.what());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int run_verify_command(const Arguments& arguments) {
+  std::vector<std::string> problems;
+  const Json plan = read_plan(arguments.directory);
+  const Records records = read_records(arguments.directory, problems);
+  std::set<std::string> planned;
+  for (const Json& cell : plan.at("cells")) planned.insert(cell.at("id").get<std::string>());
+  int recorded = 0, others = 0, arrays = 0;
+  for (const auto& record : records) ++(planned.contains(record.first) ? recorded : others);
+  check_arrays(arguments.directory, records, problems, arrays);
+  if (arguments.json) {
+    const Json answer = {{"planned", planned.size()},
+                         {"recorded", recorded},
+                         {"not_planned_any_more", others},
+                         {"arrays", arrays},
+                         {"problems", problems}};
+    std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    std::cout << fmt::format(
+        "{} cells planned, {} recorded ({} more that are not planned any more), {} arrays\n", planned.size(),
+        recorded, others, arrays);
+    for (const std::string& problem : problems) std::cout << "problem: " << problem << '\n';
+    if (problems.empty()) std::cout << "every record and every array is whole\n";
+  }
+  return problems.empty() ? 0 : 1;
+}
+
+}  // namespace moelab

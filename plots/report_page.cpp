@@ -1,0 +1,209 @@
+#include "plots/report_page.h"
+
+namespace moelab {
+
+const char* const kReportStyle = R"css(
+:root { color-scheme: light dark; --ink: #1c1e21; --soft: #5c6670; --line: #d8dde2; --paper: #ffffff; --card: #f6f8fa;
+  --good: #11703c; --bad: #b3261e; --open: #7a5b00; --accent: #0060a8; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ea; --soft: #a3acb5; --line: #3a4047; --paper: #16181b;
+  --card: #1f2327; --good: #5fd38d; --bad: #ff8a80; --open: #e3c15a; --accent: #6cb6ff; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
+h3 { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
+a { color: var(--accent); } .soft { color: var(--soft); }
+nav ol { padding-left: 1.2rem; columns: 20rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+.claim { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .6rem .8rem; margin: .6rem 0; }
+.claim p { margin: .2rem 0; }
+.verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }
+.reproduced, .holds { color: var(--good); } .refuted, .fails { color: var(--bad); } .inconclusive { color: var(--open); }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem; }
+figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
+figure svg { display: block; width: 100%; height: auto; touch-action: pan-y; }
+figure text { fill: var(--ink); font: 11px system-ui, "DejaVu Sans", sans-serif; }
+figcaption { font-size: .85rem; color: var(--soft); } .figure-title { font-weight: 600; color: var(--ink); margin: 0 0 .3rem; }
+.legend { display: flex; flex-wrap: wrap; gap: .3rem; margin: .4rem 0; }
+.legend button { font: inherit; font-size: .8rem; color: var(--ink); background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
+.legend button[aria-pressed="false"] { opacity: .4; text-decoration: line-through; }
+.legend i { display: inline-block; width: 1.1em; height: .25em; margin-right: .4em; vertical-align: middle; }
+.tip { position: absolute; pointer-events: none; background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; font-size: .8rem; white-space: pre; box-shadow: 0 1px 4px #0004; }
+details { margin: .6rem 0; } summary { cursor: pointer; } pre { overflow-x: auto; font-size: .8rem; background: var(--card); padding: .6rem; border-radius: 6px; }
+@media print { .tip { display: none; } details { display: none; } h2 { break-before: page; } body { max-width: none; } }
+)css";
+
+const char* const kReportScript = R"js(
+"use strict";
+(() => {
+  const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7a7a7a"];
+  const dashes = ["", "6 3", "2 2", "7 2 2 2"];
+  const W = 460, H = 300, left = 58, right = 12, top = 10, bottom = 44;
+  const svg = (name, attributes, parent, text) => {
+    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const key in attributes) node.setAttribute(key, attributes[key]);
+    if (text !== undefined) node.textContent = text;
+    if (parent) parent.appendChild(node);
+    return node;
+  };
+  const html = (name, className, parent, text) => {
+    const node = document.createElement(name);
+    if (className) node.className = className;
+    if (text !== undefined) node.textContent = text;
+    if (parent) parent.appendChild(node);
+    return node;
+  };
+  const short = (v) => v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, "e") : String(+v.toPrecision(4));
+  const usable = (v, log) => v !== null && Number.isFinite(v) && (!log || v > 0);
+
+  // A scale from data to pixels with its ticks.
+  const scaleOf = (values, log, from, to, pad) => {
+    let low = Math.min(...values), high = Math.max(...values);
+    if (!values.length) { low = log ? 1 : 0; high = log ? 10 : 1; }
+    const t = log ? Math.log10 : (v) => v;
+    let a = t(low), b = t(high);
+    if (a === b) { a -= .5; b += .5; }
+    const margin = pad * (b - a);
+    a -= margin; b += margin;
+    const place = (v) => from + (t(v) - a) / (b - a) * (to - from);
+    const ticks = [];
+    if (log) {
+      const wide = b - a > 2.5;
+      for (let e = Math.floor(a); e <= Math.ceil(b); ++e)
+        for (const m of wide ? [1] : [1, 2, 5]) { const v = m * 10 ** e; if (t(v) >= a && t(v) <= b) ticks.push(v); }
+    } else {
+      const raw = (b - a) / 5, power = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
+      for (let v = Math.ceil(a / step) * step; v <= b + 1e-9 * step; v += step) ticks.push(Math.abs(v) < 1e-12 * step ? 0 : v);
+    }
+    return { place, ticks };
+  };
+
+  const tipOf = (box) => {
+    const tip = html("div", "tip", box);
+    tip.hidden = true;
+    return {
+      show(event, text) {
+        tip.textContent = text;
+        tip.hidden = false;
+        const area = box.getBoundingClientRect();
+        const x = Math.min(event.clientX - area.left + 12, area.width - tip.offsetWidth - 4);
+        tip.style.left = Math.max(4, x) + "px";
+        tip.style.top = event.clientY - area.top + 14 + "px";
+      },
+      hide() { tip.hidden = true; },
+    };
+  };
+
+  const drawLines = (data, box) => {
+    const hidden = new Set();
+    const canvas = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": data.title }, box);
+    const legend = html("div", "legend", box);
+    const tip = tipOf(box);
+    let targets = [];
+    const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[index % colours.length], dashes[index % dashes.length]];
+    const draw = () => {
+      canvas.replaceChildren();
+      targets = [];
+      const shown = data.series.map((s, i) => [s, i]).filter(([s, i]) => !hidden.has(i));
+      const xs = [], ys = [];
+      for (const [s] of shown) for (const p of s.points) {
+        if (!usable(p.x, data.xLog)) continue;
+        for (const v of [p.mean, p.low, p.high]) if (usable(v, data.yLog)) { xs.push(p.x); ys.push(v); }
+      }
+      const x = scaleOf(xs, data.xLog, left, W - right, .03), y = scaleOf(ys, data.yLog, H - bottom, top, .05);
+      const named = data.xNames.length > 0;
+      const xTicks = named ? data.xNames.map((_, i) => i) : x.ticks;
+      for (const v of y.ticks) {
+        svg("line", { x1: left, x2: W - right, y1: y.place(v), y2: y.place(v), stroke: "var(--line)" }, canvas);
+        svg("text", { x: left - 5, y: y.place(v) + 4, "text-anchor": "end" }, canvas, short(v));
+      }
+      for (const v of xTicks) svg("text", { x: x.place(v), y: H - bottom + 15, "text-anchor": "middle" }, canvas, named ? data.xNames[v] : short(v));
+      svg("path", { d: `M${left} ${top}V${H - bottom}H${W - right}`, fill: "none", stroke: "var(--soft)" }, canvas);
+      svg("text", { x: (left + W - right) / 2, y: H - 8, "text-anchor": "middle" }, canvas, data.xLabel);
+      svg("text", { x: 12, y: (top + H - bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + H - bottom) / 2})` }, canvas, data.yLabel);
+      for (const [s, i] of shown) {
+        const [colour, dash] = styleOf(i);
+        const points = s.points.filter((p) => usable(p.x, data.xLog) && usable(p.mean, data.yLog));
+        const band = points.filter((p) => usable(p.low, data.yLog) && usable(p.high, data.yLog));
+        if (band.length > 1 && !s.reference) {
+          const up = band.map((p) => `${x.place(p.x)} ${y.place(p.high)}`), down = band.map((p) => `${x.place(p.x)} ${y.place(p.low)}`).reverse();
+          svg("path", { d: `M${up.concat(down).join("L")}Z`, fill: colour, opacity: .15 }, canvas);
+        } else if (!s.reference) {
+          for (const p of band) svg("path", { d: `M${x.place(p.x)} ${y.place(p.low)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, canvas);
+        }
+        const seeds = Math.max(0, ...points.map((p) => p.seeds.length));
+        for (let k = 0; k < seeds && seeds < 10 && !s.reference; ++k) {
+          const line = points.filter((p) => usable(p.seeds[k] ?? null, data.yLog));
+          if (line.length > 1) svg("path", { d: "M" + line.map((p) => `${x.place(p.x)} ${y.place(p.seeds[k])}`).join("L"), fill: "none", stroke: colour, "stroke-width": .6, opacity: .6 }, canvas);
+        }
+        if (points.length > 1) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, canvas);
+        for (const p of points) {
+          if (!s.reference) svg("circle", { cx: x.place(p.x), cy: y.place(p.mean), r: 3, fill: colour }, canvas);
+          const interval = p.low === null || p.high === null ? "" : ` [${short(p.low)}, ${short(p.high)}]`;
+          targets.push({ x: x.place(p.x), y: y.place(p.mean), text: `${s.name}\n${data.xLabel} ${named ? data.xNames[p.x] : short(p.x)}\n${short(p.mean)}${interval}` });
+        }
+      }
+    };
+    data.series.forEach((s, i) => {
+      const button = html("button", "", legend);
+      button.type = "button";
+      button.setAttribute("aria-pressed", "true");
+      html("i", "", button).style.background = styleOf(i)[0];
+      button.append(s.name);
+      button.addEventListener("click", () => {
+        hidden.has(i) ? hidden.delete(i) : hidden.add(i);
+        button.setAttribute("aria-pressed", String(!hidden.has(i)));
+        draw();
+      });
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const area = canvas.getBoundingClientRect(), factor = W / area.width;
+      const px = (event.clientX - area.left) * factor, py = (event.clientY - area.top) * factor;
+      let best = null, distance = 30;
+      for (const t of targets) { const d = Math.hypot(t.x - px, t.y - py); if (d < distance) { best = t; distance = d; } }
+      best ? tip.show(event, best.text) : tip.hide();
+    });
+    canvas.addEventListener("pointerleave", () => tip.hide());
+    draw();
+  };
+
+  const drawHeatMap = (data, box) => {
+    const tip = tipOf(box);
+    const columns = data.xNames.length, rows = data.yNames.length;
+    const cell = Math.min(46, (W - left - right) / columns);
+    for (const panel of data.panels) {
+      if (data.panels.length > 1) html("p", "soft", box, panel.name);
+      const height = rows * cell + bottom + top;
+      const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
+      panel.values.forEach((value, at) => {
+        const column = at % columns, row = Math.floor(at / columns);
+        const share = value === null ? 0 : Math.max(0, Math.min(1, (value - data.low) / (data.high - data.low || 1)));
+        const fill = value === null ? "#999" : `rgb(${Math.round(247 - 239 * share)}, ${Math.round(251 - 203 * share)}, ${Math.round(255 - 148 * share)})`;
+        const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
+        const tile = svg("rect", { x: xAt, y: yAt, width: cell - 1, height: cell - 1, fill }, canvas);
+        tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${value === null ? "none" : short(value)}`));
+        tile.addEventListener("pointerleave", () => tip.hide());
+        if (cell > 26 && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${share > .5 ? "#fff" : "#111"};pointer-events:none` }, canvas, short(+value.toPrecision(2)));
+      });
+      data.xNames.forEach((name, i) => svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
+      data.yNames.forEach((name, i) => svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
+      svg("text", { x: left + columns * cell / 2, y: top + rows * cell + 32, "text-anchor": "middle" }, canvas, data.xLabel);
+      svg("text", { x: 12, y: top + rows * cell / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + rows * cell / 2})` }, canvas, data.yLabel);
+    }
+  };
+
+  for (const box of document.querySelectorAll("figure")) {
+    const data = JSON.parse(box.querySelector("script").textContent);
+    const place = html("div", "");
+    box.insertBefore(place, box.querySelector("figcaption"));
+    (data.panels ? drawHeatMap : drawLines)(data, place);
+    // The tip is placed within the figure, whose border box it is measured by.
+    place.style.position = "relative";
+  }
+})();
+)js";
+
+}  // namespace moelab

@@ -1,0 +1,157 @@
+/// The verbs that work on run directories: compare, reproduce, verify, report, shares, slurm, completion.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
+#include "tests/app/run/test_scenario.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+Json saving() {
+  Json scenario = tiny();
+  scenario["save"] = {"routing"};
+  scenario["title"] = "A <small> run & its \"title\"";
+  scenario["notes"] = {"Nothing was chosen."};
+  scenario["claims"] =
+      Json::parse(R"([{"id": "learned_better", "left": {"arm": "learned", "metric": "test_loss_soft"},
+    "op": "<", "right": {"arm": "frozen", "metric": "test_loss_soft"}, "reported": "</script>"}])");
+  scenario["figures"] = Json::parse(R"([{"id": "loss", "x": "data.train_samples", "y": "test_loss_soft"}])");
+  return scenario;
+}
+
+/// A finished run of all cells, without figures.
+struct Finished : Bench {
+  explicit Finished(const Json& scenario) : Bench(scenario) {
+    for (const char* share : {"0/2", "1/2"})
+      REQUIRE(ask({"run", file, "--out", run, "--share", share}).status == 0);
+  }
+  Json export_rows() const { return Json::parse(ask({"export", run, "--json"}).out).at("rows"); }
+};
+
+TEST_CASE("shares of a run add up to the run, each cell once") {
+  const Finished shared(tiny());
+  const Bench whole;
+  REQUIRE(ask({"run", whole.file, "--out", whole.run}).status == 0);
+  CHECK(ask({"export", shared.run}).out == ask({"export", whole.run}).out);
+  CHECK(std::distance(fs::directory_iterator(fs::path(shared.run) / "journal"), {}) == 2);
+  for (const char* wrong : {"2/2", "-1/2", "1", "a/b", "0/0", "0/2x"}) {
+    const Answer answer = ask({"run", whole.file, "--out", whole.run, std::string("--share=") + wrong});
+    CHECK(answer.status == 2);
+    CHECK(answer.err.find("--share") != std::string::npos);
+  }
+}
+
+TEST_CASE("reproduce finds a cell by the beginning of its id, and a changed number or array") {
+  const Finished finished(saving());
+  const std::string cell = finished.export_rows()[3][0];
+  const Answer same = ask({"reproduce", finished.run, cell.substr(0, 12)});
+  CHECK(same.status == 0);
+  CHECK(same.out.find("identical") != std::string::npos);
+  CHECK(Json::parse(ask({"reproduce", finished.run, cell, "--json"}).out).at("identical") == true);
+  CHECK(ask({"reproduce", finished.run, "no-such"}).status == 2);
+
+  const fs::path array = fs::path(finished.run) / "cells" / cell / "test_probs.npy";
+  std::string bytes = file_text(array);
+  bytes.back() ^= 1;
+  std::ofstream(array, std::ios::binary) << bytes;
+  const Answer differs = ask({"reproduce", finished.run, cell});
+  CHECK(differs.status == 1);
+  CHECK(differs.out.find("test_probs.npy") != std::string::npos);
+}
+
+TEST_CASE("verify reads everything and names what is damaged") {
+  const Finished finished(saving());
+  CHECK(ask({"verify", finished.run}).status == 0);
+  CHECK(Json::parse(ask({"verify", finished.run, "--json"}).out).at("problems").empty());
+  const std::string cell = finished.export_rows()[0][0];
+  const fs::path array = fs::path(finished.run) / "cells" / cell / "test_probs.npy";
+  fs::resize_file(array, fs::file_size(array) - 3);
+  const fs::path journal = fs::directory_iterator(fs::path(finished.run) / "journal")->path();
+  std::string text = file_text(journal);
+  text[text.size() / 2] ^= 1;
+  std::ofstream(journal, std::ios::binary) << text;
+  const Answer damaged = ask({"verify", finished.run});
+  CHECK(damaged.status == 1);
+  CHECK(damaged.out.find("test_probs.npy") != std::string::npos);
+  CHECK(damaged.out.find(journal.filename().string() + ":") != std::string::npos);
+}
+
+TEST_CASE("compare puts means and verdicts of two runs side by side") {
+  const Finished left(saving()), right(saving());
+  const Json answer = Json::parse(ask({"compare", left.run, right.run, "--json"}).out);
+  CHECK(answer.at("metric") == "test_loss_soft");
+  REQUIRE(answer.at("rows").size() == 4);
+  for (const Json& row : answer.at("rows")) {
+    REQUIRE(row.at("values").size() == 2);
+    CHECK(row.at("values")[0] == row.at("values")[1]);
+    CHECK(row.at("values")[0].at("count") == 2);
+  }
+  CHECK(answer.at("claims")[0].at("id") == "learned_better");
+  CHECK(ask({"compare", left.run, right.run}).out.find("frozen, data.train_samples = 40") !=
+        std::string::npos);
+  CHECK(ask({"compare", left.run}).status == 2);
+  CHECK(ask({"compare", left.run, right.run, "--metric", "test_los_soft"}).err.find("'test_loss_soft'") !=
+        std::string::npos);
+}
+
+TEST_CASE("a report is one page whose texts are escaped and whose data is JSON") {
+  const Finished finished(saving());
+  const fs::path page = fs::path(finished.run) / "page.html";
+  REQUIRE(ask({"report", finished.run, "--out", page.string()}).status == 0);
+  const std::string html = file_text(page);
+  CHECK(html.starts_with("<!doctype html>"));
+  CHECK(html.find("A &lt;small&gt; run &amp; its &quot;title&quot;") != std::string::npos);
+  CHECK(html.find("<small>") == std::string::npos);
+  CHECK(html.find("learned_better") != std::string::npos);
+  CHECK(html.find("Nothing was chosen.") != std::string::npos);
+  // The name of SVG's elements is no address that is visited.
+  const std::string name_of_svg = "http://www.w3.org/2000/svg";
+  std::string without_name = html;
+  without_name.erase(without_name.find(name_of_svg), name_of_svg.size());
+  for (const char* outside : {"http://", "https://", "src=", "@import"})
+    CHECK(without_name.find(outside) == std::string::npos);
+  const std::string opening = "<script type=\"application/json\">";
+  const std::size_t start = html.find(opening) + opening.size();
+  const Json figure = Json::parse(html.substr(start, html.find("</script>", start) - start));
+  REQUIRE(figure.at("series").size() == 2);
+  CHECK(figure.at("series")[0].at("points").size() == 2);
+  CHECK(figure.at("series")[0].at("points")[0].at("mean").is_number());
+}
+
+TEST_CASE("slurm writes an array job with a task for each share") {
+  const Bench bench;
+  const std::vector<std::string> job = {"slurm", bench.file, "--out", bench.run, "--set", "train.steps=5"};
+  CHECK(ask(job).status == 2);  // nothing recorded that would tell the time of a cell
+  std::vector<std::string> timed = job;
+  timed.insert(timed.end(), {"--minutes-per-cell", "10", "--minutes-per-task", "30"});
+  const Json answer = Json::parse([&] {
+    auto words = timed;
+    words.push_back("--json");
+    return ask(words).out;
+  }());
+  CHECK(answer.at("tasks") == 3);  // 8 cells of 10 minutes in tasks of 30
+  const std::string script = file_text(fs::path(bench.run) / "slurm.sh");
+  CHECK(script.find("#SBATCH --array=0-2\n") != std::string::npos);
+  CHECK(script.find("--requeue") != std::string::npos);
+  CHECK(script.find("--set train.steps=5") != std::string::npos);
+  CHECK(script.find("--share \"$SLURM_ARRAY_TASK_ID/3\"") != std::string::npos);
+}
+
+TEST_CASE("completion scripts name every verb and its options") {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = ask({"completion", shell}).out;
+    for (const char* word : {"reproduce", "analyze", "profile"})
+      CHECK(script.find(word) != std::string::npos);
+  }
+  CHECK(ask({"completion", "tcsh"}).status == 2);
+}
+
+}  // namespace
+}  // namespace moelab

@@ -1,0 +1,99 @@
+/// Gaussian mixtures whose components are tight on features of their own.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "sim/base/error.h"
+#include "sim/data/problem.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kClusters = 3, kDim = 6, kTight = 2, kSamples = 30000;
+
+Json tight_mixture(double correlation) {
+  return resolve(data_shape(),
+                 {{"generator", "gaussian_mixture"},
+                  {"clusters", kClusters},
+                  {"dim", kDim},
+                  {"noise_std", 2.0},
+                  {"mean_std", 3.0},
+                  {"covariance",
+                   {{"kind", "tight_subsets"},
+                    {"tight_features", kTight},
+                    {"tight_std", 0.1},
+                    {"correlation", correlation}}},
+                  {"target", "constant"}},
+                 "data");
+}
+
+TEST_CASE("each component has its own tight features, and every two features the correlation") {
+  for (const double correlation : {0.0, 0.5}) {
+    const std::unique_ptr<Problem> problem = draw_problem(tight_mixture(correlation), {1, 0});
+    const Dataset data = draw_set(*problem, {1, 0}, Purpose::test_data, kSamples);
+    std::vector<std::vector<bool>> tight_sets;
+    for (int c = 0; c < kClusters; ++c) {
+      std::vector<Eigen::Index> rows;
+      for (std::size_t i = 0; i < data.cluster.size(); ++i) {
+        if (data.cluster[i] == c) rows.push_back(static_cast<Eigen::Index>(i));
+      }
+      const Matrix own = data.x(rows, Eigen::all);
+      const Matrix centred = own.rowwise() - own.colwise().mean();
+      const double n = static_cast<double>(rows.size());
+      const Vector variances = centred.array().square().colwise().sum() / (n - 1);
+      std::vector<bool> tight;
+      for (int q = 0; q < kDim; ++q) {
+        tight.push_back(variances[q] < 1);
+        const double expected = tight.back() ? 0.01 : 4.0;
+        CHECK(std::abs(variances[q] / expected - 1) < 5 * std::sqrt(2 / n));
+        for (int p = 0; p < q; ++p) {
+          const double r =
+              centred.col(p).dot(centred.col(q)) / (n - 1) / std::sqrt(variances[p] * variances[q]);
+          CHECK(std::abs(r - correlation) < 5 / std::sqrt(n));
+        }
+      }
+      CHECK(std::count(tight.begin(), tight.end(), true) == kTight);
+      tight_sets.push_back(tight);
+    }
+    CHECK((tight_sets[0] != tight_sets[1] || tight_sets[1] != tight_sets[2]));
+  }
+}
+
+TEST_CASE("the best prediction weighs the components by their own covariances") {
+  for (const double correlation : {0.0, 0.6}) {
+    const std::unique_ptr<Problem> problem = draw_problem(tight_mixture(correlation), {1, 0});
+    const Dataset data = draw_set(*problem, {1, 0}, Purpose::test_data, 4000);
+    // E[y | x] leaves an error that no function of x correlates with: here the prediction itself.
+    const Matrix best = problem->bayes_prediction(data.x).value();
+    const Matrix error = data.y - best;
+    for (Eigen::Index j = 0; j < best.cols(); ++j) {
+      const Vector products = error.col(j).cwiseProduct(best.col(j));
+      const double deviation = std::sqrt((products.array() - products.mean()).square().mean() / 4000.0);
+      CHECK(std::abs(products.mean()) <= 4 * deviation + 1e-12);
+    }
+    // Components that differ on their tight features are told apart almost always.
+    CHECK(error.squaredNorm() / data.y.squaredNorm() < 0.05);
+  }
+}
+
+TEST_CASE("fields that cannot be are refused") {
+  const auto path_of = [](Json data) {
+    try {
+      check_data(resolve(data_shape(), data, "data"));
+    } catch (const UserError& error) {
+      return error.path();
+    }
+    return std::string();
+  };
+  Json data = tight_mixture(0);
+  CHECK(path_of(data).empty());
+  data["covariance"]["tight_features"] = kDim + 1;
+  CHECK(path_of(data) == "data.covariance.tight_features");
+  data = tight_mixture(0);
+  data["covariance"]["correlation"] = 1.0;
+  CHECK(path_of(data) == "data.covariance.correlation");
+}
+
+}  // namespace
+}  // namespace moelab
