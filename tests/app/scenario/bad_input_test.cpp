@@ -88,6 +88,8 @@ TEST_CASE("wrong fields") {
       {"/model/depth", "1", "model.depth", "given, but model.kind is not 'dense'"},
       {"/train/epochs", "3", "train.steps", "needs exactly one"},
       {"/train/steps", "null", "train.steps", "missing; needs train.steps or train.epochs"},
+      {"/train/lr", "null", "train.lr", "missing; train.optimizer \"sgd\" needs it"},
+      {"/train/start", "\"cold\"", "train.start", "given, but train.optimizer is not 'lbfgs'"},
       {"/train/lr/router", "-0.1", "train.lr.router", "got -0.1, needs a finite number of at least 0"},
       {"/metrics/1", "\"sparcity\"", "metrics[1]", "unknown kind 'sparcity'; did you mean 'sparsity'?"},
       {"/metrics/1", R"({"kind": "sparsity", "shuffles": 0})", "metrics[1].shuffles", "got 0, needs"},
