@@ -21,7 +21,8 @@ MixtureComponents components_of(const MixingMeasure& measure) {
 MixtureMetrics::MixtureMetrics(const Json& config, const Problem& problem) {
   const MixingMeasure* const truth = problem.true_measure();
   const Json& model = config.at("model");
-  if (!truth || model.at("kind") != "moe" || mixture_form(model) != truth->form) return;
+  if (!truth || model.at("kind") != "moe" || model.at("layers") != 1 || mixture_form(model) != truth->form)
+    return;
   if (model.at("router").at("kind") == "linear" && !model.at("router").value("bias", false)) return;
   places_.emplace(model, problem.layout());
   truth_ = components_of(*truth);

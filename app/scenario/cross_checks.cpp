@@ -58,8 +58,9 @@ void check_warm_start(const Json& config) {
   const std::string path = "train.start";
   if (data.at("generator") != "moe_regression")
     throw UserError(path, "got \"warm\", needs data.generator \"moe_regression\"");
-  if (model.at("kind") != "moe" || mixture_form(model) != mixture_form(data))
-    throw UserError(path, "got \"warm\", needs a mixture whose router and expert are those of the data");
+  if (model.at("kind") != "moe" || model.at("layers") != 1 || mixture_form(model) != mixture_form(data))
+    throw UserError(
+        path, "got \"warm\", needs a mixture of one layer whose router and expert are those of the data");
   if (model.at("router").at("kind") == "linear" && !model.at("router").value("bias", false))
     throw UserError("model.router.bias", "missing; a warm start needs true");
   const Json& measure = data.at("measure");

@@ -7,6 +7,7 @@ namespace {
 
 MixtureForm checked_form(const Json& model, const Layout& layout) {
   if (model.at("kind") != "moe") throw UserError("model.kind", "got \"dense\", needs a mixture, \"moe\"");
+  if (model.at("layers") != 1) throw UserError("model.layers", "a mixing measure needs 1");
   const std::optional<MixtureForm> form = mixture_form(model);
   if (!form) {
     throw UserError("model",

@@ -13,8 +13,6 @@
 namespace moelab {
 namespace {
 
-/// A start goes on until the gradient is this share of what counts as converged.
-constexpr double kStopShare = 0.1;
 /// NLopt's L-BFGS ends by itself where no entry of the gradient is above 1e-8: of up to a hundred entries the
 /// norm is then this.
 constexpr double kSmallestGradient = 1e-7;
@@ -27,13 +25,14 @@ class Objective {
   Objective(Model<double>& model, const Json& spec, const TaskLoss<double>& loss,
             const TrainingSet<double>& data, double bound, const std::function<bool(double)>& progress)
       : model_(model), loss_(loss), data_(data), bound_(bound), progress_(progress) {
-    const ParameterGroup first_group = model.groups().front();
-    const std::size_t first = first_group.trainable ? 0 : first_group.end;
-    for (const auto& [name, places] : array_places(spec, model.layout())) {
-      for (const std::size_t place : places) {
-        if (place >= first) free_.push_back(place);
-      }
-    }
+    const std::vector<ParameterGroup> groups = model.groups();
+    const auto learns = [&](std::size_t place) {
+      return std::any_of(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
+        return group.trainable && place >= group.begin && place < group.end;
+      });
+    };
+    for (const auto& [name, places] : array_places(spec, model.layout()))
+      std::copy_if(places.begin(), places.end(), std::back_inserter(free_), learns);
   }
 
   std::vector<double> parameters() const {
@@ -67,7 +66,6 @@ class Objective {
   }
 
   bool has_converged() const { return gradient_norm_ <= converged_at_; }
-  bool can_stop() const { return interrupted_ || gradient_norm_ <= kStopShare * converged_at_; }
   bool interrupted() const { return interrupted_; }
   int evaluations() const { return evaluations_; }
   double bound() const { return bound_; }
@@ -89,7 +87,7 @@ struct Descent {
   Objective& objective;
   nlopt_opt optimizer;
   double least = std::numeric_limits<double>::infinity();
-  std::vector<double> best = {};  ///< the point where the gradient let it stop, or else that of least L
+  std::vector<double> best = {};  ///< the point of least L
 };
 
 double evaluate_for_nlopt(unsigned count, const double* values, double* gradient, void* argument) {
@@ -97,12 +95,11 @@ double evaluate_for_nlopt(unsigned count, const double* values, double* gradient
   const double value = descent.objective.evaluate(values, gradient);
   // NLopt's line search takes an infinite value for one to turn away from.
   if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
-  const bool stop = descent.objective.can_stop();
-  if (stop || value < descent.least) {
+  if (value < descent.least) {
     descent.least = value;
     descent.best.assign(values, values + count);
   }
-  if (stop) nlopt_force_stop(descent.optimizer);
+  if (descent.objective.interrupted()) nlopt_force_stop(descent.optimizer);
   return value;
 }
 

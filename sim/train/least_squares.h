@@ -30,11 +30,12 @@ struct FitOutcome {
 /// with an ever smaller gate.
 ///
 /// A fit has converged when ‖∇L‖ ≤ √L / n (entries that push a parameter beyond its bound left out), of the
-/// order of what the residual of one sample adds to the
-/// gradient: the optimizer's error is then small against the sampling error in every direction of curvature
-/// well above 1/n. Where experts are rectifiers L has kinks at which ∇L jumps by as much, so that no smaller
-/// gradient can be asked for. Without noise L → 0, and ‖∇L‖ ≤ 1e-7 will do. A start goes on until a
-/// tenth of that, until L no longer changes, or until `steps`. Directions that do not change f (a common
+/// order of what the residual of one sample adds to the gradient: the optimizer's error is then small against
+/// the sampling error in every direction of curvature well above 1/n. Where experts are rectifiers L has
+/// kinks at which ∇L jumps by as much, so that no smaller gradient can be asked for. Without noise L → 0, and
+/// ‖∇L‖ ≤ 1e-7 will do. A start goes on beyond that, until no entry of ∇L is above 1e-8 or L no longer
+/// changes in double, or until `steps`: superfluous components have directions so flat that a fit stopped
+/// earlier would lie near its start and not where the data want it. Directions that do not change f (a common
 /// shift of the biases) have no gradient and stay where they started.
 ///
 /// `train.start` "cold" begins at the model's own initial weights, "warm" at `truth` (model.experts ≥ its

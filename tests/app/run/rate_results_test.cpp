@@ -92,6 +92,7 @@ TEST_CASE("what a scenario of fits and rates may get wrong") {
   CHECK(refusal("/train/gradient", "\"population\"").starts_with("train.gradient: got \"population\""));
   CHECK(refusal("/train/optimizer", "\"sgd\"").starts_with("train.start: given, but"));
   CHECK(refusal("/data/expert", "\"relu\"").starts_with("train.start: got \"warm\", needs a mixture"));
+  CHECK(refusal("/model/layers", "2").starts_with("train.start: got \"warm\", needs a mixture"));
   CHECK(refusal("/sweep/model.experts", "[1, 2]").find("needs the 2 components") != std::string::npos);
   CHECK(refusal("/arms/linear/model.router", "\"linear\"").find("model.router.bias") != std::string::npos);
   CHECK(refusal("/claims/0/window", "[150, 500]") ==
