@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -24,6 +25,7 @@ constexpr int kUserErrorStatus = 2;
 constexpr int kEnvironmentErrorStatus = 3;
 constexpr int kMaximumThreads = 1024;
 constexpr int kMaximumSeeds = 10000;
+constexpr double kMaximumMinutes = 1e6;  // two years
 
 /// The program's verbs with what each does when chosen.
 struct Program {
@@ -143,6 +145,13 @@ void add_running_verbs(Program& program) {
   add_json(sample, arguments);
 }
 
+/// Refuses what is no length of time: CLI11's own ranges let "nan" through.
+std::string check_minutes(const std::string& text) {
+  const double minutes = std::strtod(text.c_str(), nullptr);
+  if (minutes > 0 && minutes <= kMaximumMinutes) return {};
+  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
+}
+
 void add_slurm_verb(Program& program) {
   Arguments& arguments = program.arguments;
   CLI::App* slurm =
@@ -152,11 +161,11 @@ void add_slurm_verb(Program& program) {
   add_scenario(slurm, arguments);
   slurm->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
   slurm->add_option("--minutes-per-task", arguments.minutes_per_task, "length of a task (default: 30)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_minutes);
   slurm
       ->add_option("--minutes-per-cell", arguments.minutes_per_cell,
                    "time of a cell on one processor (default: the mean of recorded cells)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_minutes);
   slurm->add_option("--threads", arguments.threads, "processors of a task (default: 1)")
       ->check(CLI::Range(1, kMaximumThreads));
   slurm->add_flag("--submit", arguments.submit, "hand the job to sbatch");
