@@ -240,6 +240,18 @@ void add_reading_verbs(Program& program) {
            [] { return run_schema_command(); });
 }
 
+void add_docs_verb(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* docs = add_verb(program, "docs",
+                            "Write the documents made from the program's tables: scenario.md, theorems.md "
+                            "and scenario.schema.json",
+                            "docs --out docs", [&] { return run_docs_command(arguments); });
+  docs->add_option("--out", arguments.out, "folder (default: docs)");
+  docs->add_option("--threads", arguments.threads, "checks run at a time (default: one per processor)")
+      ->check(CLI::Range(1, kMaximumThreads));
+  add_json(docs, arguments);
+}
+
 void add_analyze_verb(Program& program) {
   AnalyzedFiles& arrays = program.arrays;
   CLI::App* analyze =
@@ -295,6 +307,7 @@ void build(Program& program) {
   add_completion_verb(program);
   add_analyze_verb(program);
   add_theory_verbs(program);
+  add_docs_verb(program);
 }
 
 /// Names the verb or option that was not understood before CLI11's own message would be less exact.

@@ -16,6 +16,8 @@ int run_plan_command(const Arguments& arguments);
 int run_validate_command(const Arguments& arguments);
 /// Prints the JSON Schema of scenario files.
 int run_schema_command();
+/// Writes the documents that are made from the program's tables.
+int run_docs_command(const Arguments& arguments);
 /// Lists the parts that scenarios are made of, with their fields.
 int run_list_command(const Arguments& arguments);
 /// Prints the table of results as CSV.

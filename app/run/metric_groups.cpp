@@ -148,6 +148,13 @@ std::vector<MetricGroup> make_metric_groups() {
 
 }  // namespace
 
+std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name) {
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.kind.name == name) return group.metrics;
+  }
+  return {};
+}
+
 std::string_view layer_number(std::string_view name) {
   constexpr std::string_view kLayer = "_layer";
   const std::size_t layer = name.rfind(kLayer);
