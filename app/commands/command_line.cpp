@@ -128,6 +128,13 @@ void add_running_verbs(Program& program) {
   add_threads(plan, arguments);
   add_json(plan, arguments);
 
+  CLI::App* starting =
+      add_verb(program, "new", "Write a small scenario to start from, its parts explained in its notes",
+               "new my_idea", [&] { return run_new_command(arguments); });
+  starting->add_option("NAME", arguments.name, "the scenario's name")->required();
+  starting->add_option("--out", arguments.out, "file to write (default: NAME.json)");
+  add_json(starting, arguments);
+
   CLI::App* validate = add_verb(program, "validate", "Check a scenario, every cell of it",
                                 "validate my_scenario.json", [&] { return run_validate_command(arguments); });
   add_scenario(validate, arguments);

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "app/scenario/scenario.h"
+#include "sim/base/json.h"
+#include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {
@@ -46,6 +48,41 @@ TEST_CASE("documents: every field and kind is in the reference, and every link l
     ++links;
   }
   CHECK(links > 20);
+}
+
+TEST_CASE("documents: a new scenario is valid as written, names its schema, and overwrites nothing") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "idea.json";
+  const Answer written = ask({"new", "idea", "--out", file.string(), "--json"});
+  REQUIRE_MESSAGE(written.status == 0, written.out);
+  CHECK(Json::parse(written.out).at("file") == file.string());
+  CHECK(Json::parse(ask({"plan", file.string(), "--json"}).out).at("cells") == 30);
+  CHECK(ask({"validate", file.string(), "--profile", "quick"}).out == "valid: 18 cells\n");
+  const Json scenario = read_json_file(file);
+  CHECK(scenario.at("name") == "idea");
+  CHECK((file_text(folder.path() / scenario.at("$schema").get<std::string>()) == scenario_schema()));
+
+  std::ofstream(file) << "mine";
+  std::ofstream(folder.path() / "scenario.schema.json") << "mine, too";
+  CHECK(ask({"new", "idea", "--out", file.string()}).status == 2);
+  CHECK(file_text(file) == "mine");
+  CHECK(ask({"new", "other", "--out", (folder.path() / "other.json").string()}).status == 0);
+  CHECK(file_text(folder.path() / "scenario.schema.json") == "mine, too");
+  CHECK(ask({"new", "no/name"}).status == 2);
+}
+
+TEST_CASE("documents: every shipped scenario names the schema for editors") {
+  const std::filesystem::path scenarios = std::filesystem::path(MOELAB_TEST_DATA) / ".." / "scenarios";
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(scenarios)) {
+    if (entry.path().extension() != ".json") continue;
+    CAPTURE(entry.path().string());
+    const std::filesystem::path schema =
+        entry.path().parent_path() / read_json_file(entry.path()).value("$schema", "");
+    CHECK(std::filesystem::equivalent(schema, kDocuments / "scenario.schema.json"));
+    ++count;
+  }
+  CHECK(count > 0);
 }
 
 TEST_CASE("documents: the catalogue names hypotheses and what is expected") {
