@@ -265,7 +265,8 @@ void add_analyze_verb(Program& program) {
       add_verb(program, "analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
                "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
                [&] { return run_analyze_command(arrays, program.arguments.json); });
-  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)")->required();
+  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)");
+  analyze->add_option("--logits", arrays.logits, "or the router's scores (n, E), whose softmax they are");
   analyze->add_option("--labels", arrays.labels, "cluster of each row, integers (n), for sparsity");
   analyze->add_option("--inputs", arrays.inputs, "router inputs (n, d)");
   analyze->add_option("--router", arrays.router,
@@ -275,6 +276,7 @@ void add_analyze_verb(Program& program) {
   analyze->add_option("--expert-outputs", arrays.expert_outputs, "outputs of every expert (n, E, o)");
   analyze->add_option("--previous-probs", arrays.previous_probs,
                       "an earlier snapshot of --probs, for fluctuation");
+  analyze->add_option("--previous-logits", arrays.previous_logits, "or of --logits");
   analyze->add_option("--previous-assignments", arrays.previous_assignments,
                       "or its experts, integers (n), or (n, K) with --top-k K");
   analyze
