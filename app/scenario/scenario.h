@@ -28,8 +28,9 @@ struct Scenario {
   std::string name;
   std::string title;
   std::string source;
-  std::string profile;  ///< empty for the full run
-  Json document;        ///< the file after profile and --set, before arms and sweep; written to plan.json
+  std::string profile;     ///< empty for the full run
+  int added_seeds_to = 0;  ///< the count of seeds that `run --seeds` brought the run to; 0 for none
+  Json document;           ///< the file after profile and --set, before arms and sweep; written to plan.json
   std::vector<std::string> arms;
   std::vector<std::string> sweep_paths;
   std::vector<Cell> cells;  ///< arm-major, then sweep point, then seed
