@@ -19,7 +19,7 @@ int run_validate_command(const Arguments& arguments) {
 }
 
 int run_schema_command() {
-  std::cout << json_schema(scenario_shape()).dump(2) << '\n';
+  std::cout << scenario_schema().dump(2) << '\n';
   return 0;
 }
 
