@@ -44,7 +44,7 @@ const Shape& scenario_shape();
 
 /// The JSON Schema of scenario files. One that extends another needs no field but its name, and its own part
 /// of the others is not checked.
-Json scenario_schema();
+Json scenario_file_schema();
 
 /// Reads, checks and expands a scenario. `settings` are "path=value" texts of --set, the value being JSON or,
 /// failing that, a string. Throws UserError; nothing is written.

@@ -202,7 +202,7 @@ const Shape& scenario_shape() {
   return shape;
 }
 
-Json scenario_schema() {
+Json scenario_file_schema() {
   Json whole = json_schema(scenario_shape());
   Json fields = Json::object();
   for (const auto& [name, field] : whole.at("properties").items())

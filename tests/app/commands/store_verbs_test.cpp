@@ -178,6 +178,16 @@ TEST_CASE("slurm writes an array job with a task for each share") {
   CHECK(script.find("--requeue") != std::string::npos);
   CHECK(script.find("--set train.steps=5") != std::string::npos);
   CHECK(script.find("--share \"$SLURM_ARRAY_TASK_ID/3\"") != std::string::npos);
+  for (const char* minutes : {"0", "-1", "nan", "inf", "1e7", "soon"}) {
+    auto wrong = job;
+    wrong.insert(wrong.end(), {"--minutes-per-cell", minutes});
+    const Answer refused = ask(wrong);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("--minutes-per-cell: ") != std::string::npos);
+  }
+  auto many = job;
+  many.insert(many.end(), {"--minutes-per-cell", "30", "--set", "seeds.count=300"});
+  CHECK(ask(many).err.find("1200 tasks; an array of Slurm holds 1000") != std::string::npos);
 }
 
 TEST_CASE("completion scripts name every verb and its options") {

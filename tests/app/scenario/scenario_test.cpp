@@ -218,7 +218,7 @@ TEST_CASE("claims and figures get their defaults") {
 }
 
 TEST_CASE("the JSON Schema covers the whole scenario") {
-  const Json schema = scenario_schema();
+  const Json schema = scenario_file_schema();
   CHECK(schema.at("then").at("required") == Json::array({"name"}));
   CHECK(schema.at("else").at("required") == Json::array({"name", "data", "model", "train"}));
   for (const Field& field : scenario_shape().fields) {
