@@ -10,6 +10,7 @@ namespace moelab {
 
 struct Arguments {
   std::filesystem::path file;         ///< a scenario
+  std::string name;                   ///< of `new`: the scenario's
   std::filesystem::path directory;    ///< a run directory
   std::string profile;                ///< empty for the full run
   std::vector<std::string> settings;  ///< "path=value"

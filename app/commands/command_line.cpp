@@ -130,6 +130,13 @@ void add_running_verbs(Program& program) {
   add_threads(plan, arguments);
   add_json(plan, arguments);
 
+  CLI::App* starting =
+      add_verb(program, "new", "Write a small scenario to start from, its parts explained in its notes",
+               "new my_idea", [&] { return run_new_command(arguments); });
+  starting->add_option("NAME", arguments.name, "the scenario's name")->required();
+  starting->add_option("--out", arguments.out, "file to write (default: NAME.json)");
+  add_json(starting, arguments);
+
   CLI::App* validate = add_verb(program, "validate", "Check a scenario, every cell of it",
                                 "validate my_scenario.json", [&] { return run_validate_command(arguments); });
   add_scenario(validate, arguments);
@@ -249,13 +256,26 @@ void add_reading_verbs(Program& program) {
            [] { return run_schema_command(); });
 }
 
+void add_docs_verb(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* docs = add_verb(program, "docs",
+                            "Write the documents made from the program's tables: scenario.md, theorems.md "
+                            "and scenario.schema.json",
+                            "docs --out docs", [&] { return run_docs_command(arguments); });
+  docs->add_option("--out", arguments.out, "folder (default: docs)");
+  docs->add_option("--threads", arguments.threads, "checks run at a time (default: one per processor)")
+      ->check(CLI::Range(1, kMaximumThreads));
+  add_json(docs, arguments);
+}
+
 void add_analyze_verb(Program& program) {
   AnalyzedFiles& arrays = program.arrays;
   CLI::App* analyze =
       add_verb(program, "analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
                "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
                [&] { return run_analyze_command(arrays, program.arguments.json); });
-  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)")->required();
+  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)");
+  analyze->add_option("--logits", arrays.logits, "or the router's scores (n, E), whose softmax they are");
   analyze->add_option("--labels", arrays.labels, "cluster of each row, integers (n), for sparsity");
   analyze->add_option("--inputs", arrays.inputs, "router inputs (n, d)");
   analyze->add_option("--router", arrays.router,
@@ -265,6 +285,7 @@ void add_analyze_verb(Program& program) {
   analyze->add_option("--expert-outputs", arrays.expert_outputs, "outputs of every expert (n, E, o)");
   analyze->add_option("--previous-probs", arrays.previous_probs,
                       "an earlier snapshot of --probs, for fluctuation");
+  analyze->add_option("--previous-logits", arrays.previous_logits, "or of --logits");
   analyze->add_option("--previous-assignments", arrays.previous_assignments,
                       "or its experts, integers (n), or (n, K) with --top-k K");
   analyze
@@ -304,6 +325,7 @@ void build(Program& program) {
   add_completion_verb(program);
   add_analyze_verb(program);
   add_theory_verbs(program);
+  add_docs_verb(program);
 }
 
 /// Names the verb or option that was not understood before CLI11's own message would be less exact.
