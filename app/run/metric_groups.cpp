@@ -28,16 +28,25 @@ std::vector<MetricGroup> make_metric_groups() {
   const Field shuffles = {"shuffles", Shape::count(1, 10000),
                           "column permutations that the shuffled router averages over", 20};
   return {
-      {{"task", "losses on training and test data, averaged over rows and outputs, and parameter counts", {}},
-       {{"train_loss", true, "mean squared error on the training set, gating as in training"},
-        {"test_loss_soft", true, "mean squared error on the test set, every expert weighted by r(x)"},
-        {"test_loss_top1", true, "mean squared error on the test set, the likeliest expert alone"},
-        {"test_loss_eval", true, "mean squared error on the test set under gating.eval"},
-        {"train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)"},
-        {"test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels"},
-        {"test_nmse_top1", true, "test_loss_top1 ÷ variance of the test labels"},
+      {{"task",
+        "losses on training and test data, averaged over rows and outputs (cross-entropy: over rows, nats), "
+        "and parameter counts",
+        {}},
+       {{"train_loss", true, "loss.task on the training set, gating as in training"},
+        {"test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)"},
+        {"test_loss_top1", true, "loss.task on the test set, the likeliest expert alone"},
+        {"test_loss_eval", true, "loss.task on the test set under gating.eval"},
+        {"train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect); mse only"},
+        {"test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels; mse only"},
+        {"test_nmse_top1", true, "test_loss_top1 ÷ variance of the test labels; mse only"},
         {"bayes_nmse", true,
-         "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor"},
+         "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor; mse only"},
+        {"train_accuracy", false,
+         "targets that are classes: share of training rows with the largest output right"},
+        {"test_accuracy_soft", false, "the same on the test set, every expert weighted by r(x)"},
+        {"test_accuracy_top1", false, "the same on the test set, the likeliest expert alone"},
+        {"test_accuracy_eval", false, "the same on the test set under gating.eval"},
+        {"bayes_accuracy", false, "the same for E[y | x]: what no model surpasses on average"},
         {"parameter_count", true, "trained and frozen parameters of the whole model"}}},
       {{"sparsity",
         "how few experts serve a cluster, learned and with the router's columns shuffled "
@@ -59,7 +68,11 @@ std::vector<MetricGroup> make_metric_groups() {
         {"effective_experts_overall_shuffled", true, "the same with shuffled router columns"},
         {"top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c with likeliest expert e"},
         {"top1_cluster_concentration", false,
-         "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)"}}},
+         "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)"},
+        {"top1_cluster_ari", false,
+         "adjusted Rand index of likeliest experts and clusters (1 equal, 0 as by chance)"},
+        {"top1_cluster_nmi", false,
+         "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]"}}},
       {{"router_norms", "the weights M_i into expert i of a router that is linear in x", {}},
        {{"router_norm_ratio", true, "E‖M_i‖² ÷ (E‖M_i‖)²: 1 when all are equal"},
         {"router_signal_fraction", false,
@@ -147,6 +160,13 @@ std::vector<MetricGroup> make_metric_groups() {
 }
 
 }  // namespace
+
+std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name) {
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.kind.name == name) return group.metrics;
+  }
+  return {};
+}
 
 std::string_view layer_number(std::string_view name) {
   constexpr std::string_view kLayer = "_layer";
