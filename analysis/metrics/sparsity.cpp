@@ -100,4 +100,14 @@ double ClusterRouting::top1_cluster_concentration() const {
   return sum / static_cast<double>(clusters_.size());
 }
 
+ContingencyTable ClusterRouting::top1_table() const {
+  require_rows();
+  ContingencyTable table(clusters(), experts_);
+  for (Eigen::Index c = 0; c < clusters(); ++c) {
+    const std::vector<std::int64_t>& counts = clusters_[static_cast<std::size_t>(c)].top1_counts;
+    std::copy(counts.begin(), counts.end(), table.row(c).begin());
+  }
+  return table;
+}
+
 }  // namespace moelab

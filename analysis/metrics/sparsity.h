@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/metrics/agreement.h"
 #include "sim/base/types.h"
 
 namespace moelab {
@@ -44,6 +45,8 @@ class ClusterRouting {
   double top1_cluster_purity() const;
   /// E_c[max_e n_ec / n_c]. A router that sends everything to one expert scores 1: read it beside the purity.
   double top1_cluster_concentration() const;
+  /// n_ce, (clusters, E): rows of each cluster by their top-1 expert.
+  ContingencyTable top1_table() const;
 
  private:
   struct Cluster {

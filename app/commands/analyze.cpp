@@ -31,8 +31,7 @@ std::string notes(const Json& settings) {
   if (settings.contains("shuffles")) {
     text += fmt::format(
         "shuffled: mean over {} column permutations of --router (seed {}); softmax of its scores differs "
-        "from "
-        "--probs by at most {:.2g}\n",
+        "from the routing given by at most {:.2g}\n",
         settings.at("shuffles").dump(), settings.at("seed").dump(),
         settings.at("router_difference").get<double>());
   }

@@ -146,7 +146,8 @@ class Analysis {
 
   void report_clusters() {
     if (cuts_.empty()) {
-      skip({"cluster_entropy", "effective_experts", "top1_cluster_purity", "top1_cluster_concentration"},
+      skip({"cluster_entropy", "effective_experts", "top1_cluster_purity", "top1_cluster_concentration",
+            "top1_cluster_ari", "top1_cluster_nmi"},
            "needs --labels");
     } else {
       result_.settings["clusters"] = cuts_.front().learned.clusters();
@@ -157,6 +158,8 @@ class Analysis {
       if (!cut.clusters.suffix.empty()) continue;
       result_.metrics["top1_cluster_purity"] = cut.learned.top1_cluster_purity();
       result_.metrics["top1_cluster_concentration"] = cut.learned.top1_cluster_concentration();
+      result_.metrics["top1_cluster_ari"] = adjusted_rand_index(cut.learned.top1_table());
+      result_.metrics["top1_cluster_nmi"] = normalized_mutual_information(cut.learned.top1_table());
     }
     if (!shuffled_router_) {
       std::vector<std::string> missing;
@@ -251,10 +254,12 @@ class Analysis {
   }
 
   void report_changes() {
-    const std::string snapshot = "needs --previous-probs or --previous-assignments";
+    const std::string snapshot = "needs --previous-probs, --previous-logits or --previous-assignments";
     if (previous_top1_.empty()) {
       skip({"routing_fluctuation", "router_instability"},
-           previous_topk_.empty() ? snapshot : "needs --previous-probs: sets do not tell the top-1 expert");
+           previous_topk_.empty()
+               ? snapshot
+               : "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert");
     } else {
       result_.metrics["routing_fluctuation"] = routing_fluctuation(previous_top1_, top1_);
       result_.metrics["router_instability"] = router_instability(previous_top1_, top1_);

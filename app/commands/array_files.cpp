@@ -32,6 +32,31 @@ std::optional<NpyReader> open(const std::filesystem::path& file, const std::stri
   return NpyReader(file, option);
 }
 
+/// Options whose arrays are scores, of which probabilities() takes the softmax.
+constexpr const char *kLogits = "--logits", *kPreviousLogits = "--previous-logits";
+
+/// The first file, of probabilities, or else the second, of logits; both are refused.
+std::optional<NpyReader> open_either(const std::filesystem::path& probs, const std::string& option,
+                                     const std::filesystem::path& logits, const std::string& logits_option) {
+  if (!probs.empty() && !logits.empty())
+    throw UserError(logits_option, fmt::format("given, but so is {}; needs one of the two", option));
+  return probs.empty() ? open(logits, logits_option) : open(probs, option);
+}
+
+NpyReader open_routing(const AnalyzedFiles& files) {
+  std::optional<NpyReader> routing = open_either(files.probs, "--probs", files.logits, kLogits);
+  if (!routing) throw UserError("--probs", "missing; needs routing probabilities, or --logits");
+  return std::move(*routing);
+}
+
+/// In place, each row after its largest entry is taken off.
+void softmax_rows(Matrix& rows) {
+  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+    rows.row(i) = (rows.row(i).array() - rows.row(i).maxCoeff()).exp();
+    rows.row(i) /= rows.row(i).sum();
+  }
+}
+
 bool begins_with(const Shape& shape, const Shape& start) {
   return shape.size() >= start.size() && std::equal(start.begin(), start.end(), shape.begin());
 }
@@ -64,7 +89,8 @@ void check_snapshots(const ArrayFiles& arrays, const Shape& rows, int top_k) {
     refuse_shape(*arrays.previous_probs, shape_text(arrays.probs.shape()), arrays.probs);
   if (!arrays.previous_assignments) return;
   if (arrays.previous_probs)
-    throw UserError("--previous-assignments", "given, but so is --previous-probs; needs one of the two");
+    throw UserError("--previous-assignments",
+                    fmt::format("given, but so is {}; needs one of the two", arrays.previous_probs->place()));
   const NpyReader& previous = *arrays.previous_assignments;
   Shape sets = rows;
   sets.push_back(top_k);
@@ -88,6 +114,10 @@ Matrix ArrayFiles::token_rows(const NpyReader& array, std::int64_t first, std::i
 
 Matrix ArrayFiles::probabilities(const NpyReader& array, std::int64_t first, std::int64_t count) const {
   Matrix rows = token_rows(array, first, count);
+  if (array.place() == kLogits || array.place() == kPreviousLogits) {
+    softmax_rows(rows);
+    return rows;
+  }
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     const std::int64_t sample = first + i / tokens, token = i % tokens;
     Eigen::Index lowest = 0;
@@ -108,14 +138,15 @@ Matrix ArrayFiles::probabilities(const NpyReader& array, std::int64_t first, std
 }
 
 ArrayFiles open_arrays(const AnalyzedFiles& files) {
-  ArrayFiles arrays{NpyReader(files.probs, "--probs"),
-                    open(files.labels, "--labels"),
-                    open(files.inputs, "--inputs"),
-                    open(files.embeddings, "--embeddings"),
-                    open(files.expert_outputs, "--expert-outputs"),
-                    open(files.previous_probs, "--previous-probs"),
-                    open(files.previous_assignments, "--previous-assignments"),
-                    {}};
+  ArrayFiles arrays{
+      open_routing(files),
+      open(files.labels, "--labels"),
+      open(files.inputs, "--inputs"),
+      open(files.embeddings, "--embeddings"),
+      open(files.expert_outputs, "--expert-outputs"),
+      open_either(files.previous_probs, "--previous-probs", files.previous_logits, kPreviousLogits),
+      open(files.previous_assignments, "--previous-assignments"),
+      {}};
   const NpyReader& probs = arrays.probs;
   const std::int64_t limit = std::numeric_limits<int>::max();
   const std::size_t dimensions = probs.shape().size();
@@ -127,8 +158,8 @@ ArrayFiles open_arrays(const AnalyzedFiles& files) {
   arrays.experts = static_cast<int>(probs.shape().back());
   arrays.tokens = static_cast<int>(probs.row_size() / arrays.experts);
   if (files.top_k > arrays.experts)
-    throw UserError("--top-k", fmt::format("got {}, needs at most {}, the experts of --probs", files.top_k,
-                                           arrays.experts));
+    throw UserError("--top-k", fmt::format("got {}, needs at most {}, the experts of {}", files.top_k,
+                                           arrays.experts, probs.place()));
 
   const Shape rows(probs.shape().begin(), probs.shape().end() - 1);
   check_rows(arrays.inputs, rows, probs);

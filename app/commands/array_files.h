@@ -21,8 +21,8 @@ struct ArrayFiles {
   /// The space of overlap and silhouette: embeddings, or else inputs; null when neither is given.
   const NpyReader* space() const;
   /// Routing probabilities of samples first … first + count − 1, (count · s, E), of `probs` or
-  /// `previous_probs`. Throws UserError for entries that are negative or not finite and for rows that do not
-  /// sum to one.
+  /// `previous_probs`: the softmax of their rows where they hold logits. Throws UserError for entries that
+  /// are not finite and for probabilities that are negative or do not sum to one.
   Matrix probabilities(const NpyReader& array, std::int64_t first, std::int64_t count) const;
   /// Entries of samples first … first + count − 1 as rows, (count · s, width).
   Matrix token_rows(const NpyReader& array, std::int64_t first, std::int64_t count) const;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -24,6 +25,7 @@ constexpr int kUserErrorStatus = 2;
 constexpr int kEnvironmentErrorStatus = 3;
 constexpr int kMaximumThreads = 1024;
 constexpr int kMaximumSeeds = 10000;
+constexpr double kMaximumMinutes = 1e6;  // two years
 
 /// The program's verbs with what each does when chosen.
 struct Program {
@@ -95,6 +97,12 @@ void add_scenario(CLI::App* verb, Arguments& arguments) {
       ->allow_extra_args(false);
 }
 
+void add_run_directory(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  verb->add_option("--seeds", arguments.added_seeds,
+                   "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them");
+}
+
 void add_directory(CLI::App* verb, Arguments& arguments) {
   verb->add_option("DIR", arguments.directory, "run directory")->required();
 }
@@ -114,19 +122,29 @@ void add_running_verbs(Program& program) {
       program, "run", "Run a scenario's missing cells, judge its claims, draw its figures",
       "run scenarios/dikkala2023/fig2a.json --profile quick", [&] { return run_run_command(arguments); });
   add_scenario(run, arguments);
-  run->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_run_directory(run, arguments);
   add_threads(run, arguments);
   run->add_option("--share", arguments.share,
                   "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one directory");
+  run->add_option("--retry", arguments.retry, "failed: run cells again that are recorded as failed")
+      ->check(CLI::IsMember({"failed"}));
+  run->add_flag("--fail-fast", arguments.fail_fast, "stop at the first cell that fails; status 1");
   add_json(run, arguments);
 
   CLI::App* plan = add_verb(program, "plan", "Say what run would do, and write nothing",
                             "plan scenarios/dikkala2023/fig2a.json --set seeds.count=3",
                             [&] { return run_plan_command(arguments); });
   add_scenario(plan, arguments);
-  plan->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_run_directory(plan, arguments);
   add_threads(plan, arguments);
   add_json(plan, arguments);
+
+  CLI::App* starting =
+      add_verb(program, "new", "Write a small scenario to start from, its parts explained in its notes",
+               "new my_idea", [&] { return run_new_command(arguments); });
+  starting->add_option("NAME", arguments.name, "the scenario's name")->required();
+  starting->add_option("--out", arguments.out, "file to write (default: NAME.json)");
+  add_json(starting, arguments);
 
   CLI::App* validate = add_verb(program, "validate", "Check a scenario, every cell of it",
                                 "validate my_scenario.json", [&] { return run_validate_command(arguments); });
@@ -143,6 +161,13 @@ void add_running_verbs(Program& program) {
   add_json(sample, arguments);
 }
 
+/// Refuses what is no length of time: CLI11's own ranges let "nan" through.
+std::string check_minutes(const std::string& text) {
+  const double minutes = std::strtod(text.c_str(), nullptr);
+  if (minutes > 0 && minutes <= kMaximumMinutes) return {};
+  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
+}
+
 void add_slurm_verb(Program& program) {
   Arguments& arguments = program.arguments;
   CLI::App* slurm =
@@ -150,13 +175,13 @@ void add_slurm_verb(Program& program) {
                "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
                [&] { return run_slurm_command(arguments); });
   add_scenario(slurm, arguments);
-  slurm->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_run_directory(slurm, arguments);
   slurm->add_option("--minutes-per-task", arguments.minutes_per_task, "length of a task (default: 30)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_minutes);
   slurm
       ->add_option("--minutes-per-cell", arguments.minutes_per_cell,
                    "time of a cell on one processor (default: the mean of recorded cells)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_minutes);
   slurm->add_option("--threads", arguments.threads, "processors of a task (default: 1)")
       ->check(CLI::Range(1, kMaximumThreads));
   slurm->add_flag("--submit", arguments.submit, "hand the job to sbatch");
@@ -240,13 +265,26 @@ void add_reading_verbs(Program& program) {
            [] { return run_schema_command(); });
 }
 
+void add_docs_verb(Program& program) {
+  Arguments& arguments = program.arguments;
+  CLI::App* docs = add_verb(program, "docs",
+                            "Write the documents made from the program's tables: scenario.md, theorems.md "
+                            "and scenario.schema.json",
+                            "docs --out docs", [&] { return run_docs_command(arguments); });
+  docs->add_option("--out", arguments.out, "folder (default: docs)");
+  docs->add_option("--threads", arguments.threads, "checks run at a time (default: one per processor)")
+      ->check(CLI::Range(1, kMaximumThreads));
+  add_json(docs, arguments);
+}
+
 void add_analyze_verb(Program& program) {
   AnalyzedFiles& arrays = program.arrays;
   CLI::App* analyze =
       add_verb(program, "analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
                "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
                [&] { return run_analyze_command(arrays, program.arguments.json); });
-  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)")->required();
+  analyze->add_option("--probs", arrays.probs, "routing probabilities (n, E)");
+  analyze->add_option("--logits", arrays.logits, "or the router's scores (n, E), whose softmax they are");
   analyze->add_option("--labels", arrays.labels, "cluster of each row, integers (n), for sparsity");
   analyze->add_option("--inputs", arrays.inputs, "router inputs (n, d)");
   analyze->add_option("--router", arrays.router,
@@ -256,6 +294,7 @@ void add_analyze_verb(Program& program) {
   analyze->add_option("--expert-outputs", arrays.expert_outputs, "outputs of every expert (n, E, o)");
   analyze->add_option("--previous-probs", arrays.previous_probs,
                       "an earlier snapshot of --probs, for fluctuation");
+  analyze->add_option("--previous-logits", arrays.previous_logits, "or of --logits");
   analyze->add_option("--previous-assignments", arrays.previous_assignments,
                       "or its experts, integers (n), or (n, K) with --top-k K");
   analyze
@@ -295,6 +334,7 @@ void build(Program& program) {
   add_completion_verb(program);
   add_analyze_verb(program);
   add_theory_verbs(program);
+  add_docs_verb(program);
 }
 
 /// Names the verb or option that was not understood before CLI11's own message would be less exact.

@@ -54,18 +54,9 @@ std::vector<Axis> axes() {
           {"metrics", "metrics", metric_kinds()}};
 }
 
-std::string default_text(const Field& field) {
-  if (!field.default_value) return "required";
-  return field.default_value->is_null() ? "optional" : "default " + field.default_value->dump();
-}
-
 /// The metrics of the group `name`; none for the kinds of other axes.
 std::vector<MetricGroup::Metric> metrics_of(const std::string& axis, const std::string& name) {
-  if (axis != "metrics") return {};
-  for (const MetricGroup& group : metric_groups()) {
-    if (group.kind.name == name) return group.metrics;
-  }
-  return {};
+  return axis == "metrics" ? metrics_of_group(name) : std::vector<MetricGroup::Metric>{};
 }
 
 Json axis_json(const Axis& axis) {

@@ -59,4 +59,9 @@ std::string shape_text(const Shape& shape) {
   return "any value";
 }
 
+std::string default_text(const Field& field) {
+  if (!field.default_value) return "required";
+  return field.default_value->is_null() ? "optional" : "default " + field.default_value->dump();
+}
+
 }  // namespace moelab

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "app/commands/documents.h"
 #include "app/commands/verbs.h"
 #include "app/scenario/scenario.h"
 
@@ -19,7 +20,7 @@ int run_validate_command(const Arguments& arguments) {
 }
 
 int run_schema_command() {
-  std::cout << json_schema(scenario_shape()).dump(2) << '\n';
+  std::cout << scenario_schema();
   return 0;
 }
 

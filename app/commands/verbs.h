@@ -12,10 +12,14 @@ namespace moelab {
 int run_run_command(const Arguments& arguments);
 /// Says what `run` would do. Writes nothing.
 int run_plan_command(const Arguments& arguments);
+/// Writes a scenario to start from, and beside it the JSON Schema that it names; refuses a file that exists.
+int run_new_command(const Arguments& arguments);
 /// Checks a scenario.
 int run_validate_command(const Arguments& arguments);
 /// Prints the JSON Schema of scenario files.
 int run_schema_command();
+/// Writes the documents that are made from the program's tables.
+int run_docs_command(const Arguments& arguments);
 /// Lists the parts that scenarios are made of, with their fields.
 int run_list_command(const Arguments& arguments);
 /// Prints the table of results as CSV.

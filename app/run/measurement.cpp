@@ -198,6 +198,8 @@ void Measurement<Real>::measure_sparsity(Model<Real>& model, int layer, MetricVa
   const ClusterRouting routing = routing_by(clusters_.front(), learned);
   values["top1_cluster_purity"] = routing.top1_cluster_purity();
   values["top1_cluster_concentration"] = routing.top1_cluster_concentration();
+  values["top1_cluster_ari"] = adjusted_rand_index(routing.top1_table());
+  values["top1_cluster_nmi"] = normalized_mutual_information(routing.top1_table());
   for (const std::vector<int>& permutation : shuffles_) {
     add(test_probabilities(model, layer, permutation), "_shuffled");
   }

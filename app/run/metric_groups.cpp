@@ -68,7 +68,11 @@ std::vector<MetricGroup> make_metric_groups() {
         {"effective_experts_overall_shuffled", true, "the same with shuffled router columns"},
         {"top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c with likeliest expert e"},
         {"top1_cluster_concentration", false,
-         "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)"}}},
+         "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)"},
+        {"top1_cluster_ari", false,
+         "adjusted Rand index of likeliest experts and clusters (1 equal, 0 as by chance)"},
+        {"top1_cluster_nmi", false,
+         "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]"}}},
       {{"router_norms", "the weights M_i into expert i of a router that is linear in x", {}},
        {{"router_norm_ratio", true, "E‖M_i‖² ÷ (E‖M_i‖)²: 1 when all are equal"},
         {"router_signal_fraction", false,
@@ -156,6 +160,13 @@ std::vector<MetricGroup> make_metric_groups() {
 }
 
 }  // namespace
+
+std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name) {
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.kind.name == name) return group.metrics;
+  }
+  return {};
+}
 
 std::string_view layer_number(std::string_view name) {
   constexpr std::string_view kLayer = "_layer";

@@ -30,6 +30,9 @@ const std::vector<Kind>& metric_kinds();
 /// The names of all metrics, in the order of the table.
 std::vector<std::string> metric_names();
 
+/// The metrics of the group `name`; none where there is no such group.
+std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name);
+
 /// The number at the end of the name of a layer's metric, "1" of "silhouette_layer1"; empty for others.
 std::string_view layer_number(std::string_view name);
 

@@ -15,7 +15,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kVersionEnd = 8;
 constexpr std::size_t kMaxDimensions = 32;  // NumPy's own limit
 constexpr std::string_view kAllowedTypes =
-    "little-endian float32, float64, int8 to int64, uint8 to uint32 and bool are read";
+    "little-endian float16, float32, float64, int8 to int64, uint8 to uint32 and bool are read";
 
 struct TypeEntry {
   NpyType type;
@@ -24,7 +24,8 @@ struct TypeEntry {
   std::size_t bytes;
 };
 
-constexpr std::array<TypeEntry, 10> kTypes = {{{NpyType::float32, "f4", "float32", 4},
+constexpr std::array<TypeEntry, 11> kTypes = {{{NpyType::float16, "f2", "float16", 2},
+                                               {NpyType::float32, "f4", "float32", 4},
                                                {NpyType::float64, "f8", "float64", 8},
                                                {NpyType::int8, "i1", "int8", 1},
                                                {NpyType::int16, "i2", "int16", 2},
@@ -65,7 +66,6 @@ NpyType parse_type(std::string_view descr) {
   }
   std::string kind;
   if (code.front() == 'O') kind = "Python objects ";
-  if (code == "f2") kind = "float16 ";
   if (code.front() == 'c') kind = "complex numbers ";
   if (code.front() == 'U' || code.front() == 'S') kind = "text ";
   refuse(fmt::format("holds {}(type {}); {}", kind.empty() ? "values of another kind " : kind, quoted(descr),
@@ -232,7 +232,7 @@ std::size_t byte_size(NpyType type) {
 }
 
 bool is_integer(NpyType type) {
-  return type != NpyType::float32 && type != NpyType::float64;
+  return type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64;
 }
 
 std::uint64_t NpyFormat::value_bytes() const {

@@ -10,7 +10,7 @@
 namespace moelab {
 
 /// Types of values that are read; all little-endian.
-enum class NpyType { float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, boolean };
+enum class NpyType { float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, boolean };
 
 std::string type_name(NpyType type);  ///< NumPy's name: "float32", "bool"
 std::size_t byte_size(NpyType type);  ///< of one value
@@ -34,7 +34,7 @@ constexpr std::size_t kMaxNpyHeader = 1u << 16;
 
 /// Parses the beginning of a file; it may go on after the header. Throws std::runtime_error with a message
 /// that completes "the file …": "is not a .npy file: …". Refuses other keys than descr, fortran_order and
-/// shape, types that are not read (big-endian, float16, complex, text, objects, fields), more than 32
+/// shape, types that are not read (big-endian, complex, text, objects, fields), more than 32
 /// dimensions, and a shape of more than 2^63 − 1 bytes.
 NpyFormat parse_npy_header(std::string_view bytes);
 

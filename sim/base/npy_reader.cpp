@@ -46,6 +46,8 @@ void convert_as(const char* bytes, std::int64_t count, Value* values, std::int64
 template <class Value>
 void convert(NpyType type, const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
   switch (type) {
+    case NpyType::float16:
+      return convert_as<Eigen::half>(bytes, count, values, stride);
     case NpyType::float32:
       return convert_as<float>(bytes, count, values, stride);
     case NpyType::float64:

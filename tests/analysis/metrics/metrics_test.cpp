@@ -38,6 +38,8 @@ TEST_CASE("metrics agree with NumPy") {
   CHECK(std::abs(routing.effective_experts() - reference::effective_experts) < kRounding);
   CHECK(std::abs(routing.top1_cluster_purity() - reference::purity) < kRounding);
   CHECK(std::abs(routing.top1_cluster_concentration() - reference::concentration) < kRounding);
+  CHECK(std::abs(adjusted_rand_index(routing.top1_table()) - reference::ari) < kRounding);
+  CHECK(std::abs(normalized_mutual_information(routing.top1_table()) - reference::nmi) < kRounding);
 
   const MatrixView predictions = view(reference::predictions, reference::rows, reference::outputs);
   const MatrixView targets = view(reference::targets, reference::rows, reference::outputs);

@@ -1,9 +1,10 @@
 """Writes reference.inc: metrics computed with NumPy, independently of the C++ code.
 
-Run `python3 reference.py` in this folder; needs NumPy.
+Run `python3 reference.py` in this folder; needs NumPy and scikit-learn.
 """
 
 import numpy as np
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 rng = np.random.default_rng(20230713)
 rows, experts, outputs, width, signal = 37, 5, 3, 8, 3
@@ -38,6 +39,8 @@ expected = {
     "effective_experts": np.mean(np.exp(entropies)),
     "purity": table.max(axis=0).sum() / rows,
     "concentration": np.mean(concentration),
+    "ari": np.float64(adjusted_rand_score(labels, top1)),
+    "nmi": np.float64(normalized_mutual_info_score(labels, top1)),
     "loss": loss,
     "variance": variance,
     "nmse": loss / variance,

@@ -101,7 +101,8 @@ TEST_CASE("analyze: probabilities alone, and what is left out for lack of which 
   CHECK(skipped.at("effective_experts_shuffled") == "needs --labels, --inputs, --router");
   CHECK(skipped.at("silhouette") == "needs --embeddings or --inputs");
   CHECK(skipped.at("expert_output_similarity") == "needs --expert-outputs");
-  CHECK(skipped.at("routing_fluctuation") == "needs --previous-probs or --previous-assignments");
+  CHECK(skipped.at("routing_fluctuation") ==
+        "needs --previous-probs, --previous-logits or --previous-assignments");
   CHECK(skipped.at("router_norm_ratio") == "needs --router");
 }
 
@@ -138,6 +139,34 @@ TEST_CASE("analyze: every metric where all arrays are given") {
   CHECK(text.out.starts_with("200 rows, 5 experts, 2 to a row, 2 clusters\n"));
   CHECK_FALSE(contains(text.out, "left out"));
   for (const auto& [name, value] : metrics.items()) CHECK(contains(text.out, "\n" + name + " "));
+}
+
+TEST_CASE("analyze: logits stand for their softmax, whatever is added to a row") {
+  const Arrays arrays;
+  Matrix logits = arrays.inputs * arrays.router.transpose();
+  for (Eigen::Index i = 0; i < logits.rows(); ++i) logits.row(i).array() += 1000.0 * static_cast<double>(i);
+  arrays.write("L", {kRows, kExperts}, logits);
+  const Json probs = arrays.answer(
+      {"--probs", arrays.name("P"), "--labels", arrays.name("C"), "--previous-probs", arrays.name("P0")});
+  const Json scores = arrays.answer(
+      {"--logits", arrays.name("L"), "--labels", arrays.name("C"), "--previous-logits", arrays.name("L")});
+  // A score of 2e5 is known to 3e-11, and so is every probability.
+  constexpr double kScoreRounding = 1e-9;
+  for (const auto& [name, value] : probs.at("metrics").items()) {
+    CAPTURE(name);
+    CHECK(std::abs(value.get<double>() - scores.at("metrics").at(name).get<double>()) < kScoreRounding);
+  }
+  CHECK(probs.at("metrics").contains("top1_cluster_ari"));
+  CHECK(probs.at("metrics").contains("top1_cluster_nmi"));
+
+  const Answer none = analyze({"--labels", arrays.name("C")});
+  CHECK(none.status == 2);
+  CHECK(contains(none.err, "--probs: missing; needs routing probabilities, or --logits"));
+  const Answer both = analyze({"--probs", arrays.name("P"), "--logits", arrays.name("L")});
+  CHECK(both.status == 2);
+  CHECK(contains(both.err, "--logits: given, but so is --probs"));
+  // Scores are no probabilities, and are not taken for them.
+  CHECK(analyze({"--probs", arrays.name("L")}).status == 2);
 }
 
 TEST_CASE("analyze: embeddings go before inputs; earlier assignments; the same numbers in Fortran order") {
@@ -227,7 +256,7 @@ TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
     CHECK(std::abs(metrics.at(metric).get<double>() - value) < kRounding);
     ++compared;
   }
-  CHECK(compared == 15);
+  CHECK(compared == 17);
 }
 
 TEST_CASE("analyze: many rows are sampled, with an interval that holds the whole's value") {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "app/commands/documents.h"
 #include "sim/base/error.h"
 #include "sim/base/json.h"
 #include "tests/app/commands/answer.h"
+#include "tests/app/run/test_scenario.h"
 
 namespace moelab {
 namespace {
@@ -145,13 +147,17 @@ TEST_CASE("check on the command line: lists, runs, refuses") {
   CHECK(ask({"check", "--seed", "2"}).status == 2);
 }
 
-TEST_CASE("check: the whole table comes out as expected") {
+TEST_CASE("check: the whole table comes out as expected, and its catalogue is not stale") {
   const std::vector<const Check*> all = chosen_checks(checks(), {});
   const std::vector<CheckFinding> findings = run_checks(all, {}, 2);
   for (std::size_t i = 0; i < all.size(); ++i) {
     CAPTURE(all[i]->id);
     CHECK(verdict_of(findings[i]) == all[i]->expected);
   }
+  // Here because it takes all findings; `moelab docs` writes the file anew.
+  const std::string catalogue =
+      file_text(std::filesystem::path(MOELAB_TEST_DATA) / ".." / "docs" / "theorems.md");
+  CHECK((catalogue == theorem_catalogue(all, findings)));
 }
 
 }  // namespace moelab

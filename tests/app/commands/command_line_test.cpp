@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 TEST_CASE("command line: help and version answer, and are no errors") {
   CHECK(ask({"--help"}).status == 0);
   CHECK(ask({"--version"}).out.starts_with("moelab "));
-  for (const char* verb : {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status",
-                           "sample", "report", "compare", "reproduce", "verify", "slurm", "completion"}) {
+  for (const char* verb :
+       {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status", "sample", "report",
+        "compare", "reproduce", "verify", "slurm", "completion", "docs", "new"}) {
     const Answer answer = ask({verb, "--help"});
     CHECK(answer.status == 0);
     CHECK(answer.out.find(std::string("Example: moelab ") + verb) != std::string::npos);

@@ -11,7 +11,7 @@ i, j = np.indices((4, 6))
 base = 10 * i + j
 signed = np.where((i + j) % 2, -base, base)
 
-for name in ("float32", "float64", "int8", "int16", "int32", "int64"):
+for name in ("float16", "float32", "float64", "int8", "int16", "int32", "int64"):
     np.save(f"{name}.npy", signed.astype(name))
 for name in ("uint8", "uint16", "uint32"):
     np.save(f"{name}.npy", base.astype(name))
@@ -26,7 +26,6 @@ for version in ((2, 0), (3, 0)):
 np.save("refused_big_endian.npy", signed.astype(">f8"))
 np.save("refused_object.npy", np.array([[1, None]], dtype=object))
 np.save("refused_fields.npy", np.zeros(3, dtype=[("x", "f8"), ("y", "i4")]))
-np.save("refused_float16.npy", signed.astype("float16"))
 np.save("refused_complex.npy", signed.astype("complex128"))
 np.save("refused_text.npy", np.array(["a", "bc"]))
 np.save("refused_no_rows.npy", np.zeros((0, 3)))
