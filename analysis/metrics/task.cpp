@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "sim/base/error.h"
+#include "sim/base/softmax.h"
 
 namespace moelab {
 
@@ -13,13 +14,6 @@ void require_equal_shapes(const Eigen::Ref<const Matrix>& outputs, const Eigen::
     throw UserError("outputs", fmt::format("shape ({}, {}) differs from the targets' ({}, {})",
                                            outputs.rows(), outputs.cols(), targets.rows(), targets.cols()));
   if (targets.size() == 0) throw UserError("targets", "empty; a loss needs at least one row and one output");
-}
-
-/// log softmax of every row, from the row's largest entry on.
-Matrix log_softmax(const Eigen::Ref<const Matrix>& outputs) {
-  const Matrix shifted = outputs.colwise() - outputs.rowwise().maxCoeff();
-  const Vector log_sums = shifted.array().exp().rowwise().sum().log();
-  return shifted.colwise() - log_sums;
 }
 
 }  // namespace
@@ -55,7 +49,7 @@ Matrix cross_entropy_gradients(const Eigen::Ref<const Matrix>& outputs,
                                const Eigen::Ref<const Matrix>& targets) {
   require_equal_shapes(outputs, targets);
   const Vector masses = targets.rowwise().sum();
-  return masses.asDiagonal() * Matrix(log_softmax(outputs).array().exp()) - Matrix(targets);
+  return masses.asDiagonal() * softmax(outputs) - Matrix(targets);
 }
 
 double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
@@ -27,6 +28,15 @@ MeanEstimate mean_estimate(std::span<const double> values, double level) {
   const double half_width = quantile * std::sqrt(squares / (count - 1) / count);
   estimate.interval = Interval{estimate.mean - half_width, estimate.mean + half_width};
   return estimate;
+}
+
+Interval binomial_interval(int hits, int trials, double level) {
+  if (trials < 1 || hits < 0 || hits > trials)
+    throw UserError("hits", fmt::format("got {} of {} trials", hits, trials));
+  const double tail = (1 - level) / 2;
+  using Binomial = boost::math::binomial_distribution<double>;
+  return {Binomial::find_lower_bound_on_p(trials, hits, tail),
+          Binomial::find_upper_bound_on_p(trials, hits, tail)};
 }
 
 std::vector<double> paired_differences(std::span<const double> left, std::span<const double> right) {

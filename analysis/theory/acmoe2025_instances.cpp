@@ -1,9 +1,6 @@
 #include "analysis/theory/acmoe2025_instances.h"
 
-#include <fmt/core.h>
-
 #include <Eigen/QR>
-#include <cmath>
 
 #include "sim/base/feature_weights.h"
 
@@ -45,26 +42,6 @@ Vector inverse_weights(const Vector& dispersion) {
 
 Vector optimal_weights(const Vector& dispersion, double lambda) {
   return vector_of(optimal_feature_weights(span_of(dispersion), lambda));
-}
-
-CheckFinding every_instance(int hits, int instances, std::string error_origin) {
-  CheckFinding finding;
-  finding.predicted = 1;
-  finding.measured = static_cast<double>(hits) / instances;
-  finding.error_origin = std::move(error_origin);
-  finding.details = {{"instances", instances}};
-  return finding;
-}
-
-CheckFinding measured_frequency(int hits, int instances, double predicted, double unit) {
-  CheckFinding finding;
-  finding.predicted = predicted;
-  finding.measured = static_cast<double>(hits) / instances;
-  finding.error_bound = 4 * std::sqrt(predicted * (1 - predicted) / instances) + unit / 2;
-  finding.error_origin = fmt::format("4 standard errors, and half of the last digit given, {}", unit / 2);
-  finding.resolution = 2 * unit;
-  finding.details = {{"instances", instances}};
-  return finding;
 }
 
 }  // namespace moelab

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Random instances that the checks of Nielsen et al. 2025 share, and what they are counted into.
+/// Random instances that the checks of Nielsen et al. 2025 share.
 
-#include "analysis/theory/check.h"
+#include "analysis/theory/frequencies.h"
 #include "sim/base/types.h"
 
 namespace moelab {
@@ -20,11 +20,5 @@ Matrix draw_near_axis_rotation(Engine& engine, int dim, double tilt);
 /// inverse_dispersion_weights and optimal_feature_weights of sim/base, of vectors.
 Vector inverse_weights(const Vector& dispersion);
 Vector optimal_weights(const Vector& dispersion, double lambda);
-
-/// For a statement of every instance: `hits` of `instances` against all of them, without any error.
-CheckFinding every_instance(int hits, int instances, std::string error_origin);
-
-/// For a frequency that the source sheet gives rounded to `unit`: 4 standard errors and half a unit.
-CheckFinding measured_frequency(int hits, int instances, double predicted, double unit);
 
 }  // namespace moelab

@@ -6,6 +6,7 @@
 
 #include "analysis/geometry/conditioning.h"
 #include "analysis/theory/extremes.h"
+#include "sim/base/softmax.h"
 
 namespace moelab {
 namespace {
@@ -18,15 +19,8 @@ struct Mixture {
   Matrix router;  ///< W (E, d)
 };
 
-Matrix softmax_rows(const Matrix& scores) {
-  const Matrix shifted = scores.colwise() - scores.rowwise().maxCoeff();
-  Matrix values = shifted.array().exp();
-  values.array().colwise() /= values.rowwise().sum().array();
-  return values;
-}
-
 void route(Mixture& mixture) {
-  mixture.batch.probabilities = softmax_rows(mixture.batch.features * mixture.router.transpose());
+  mixture.batch.probabilities = softmax(mixture.batch.features * mixture.router.transpose());
 }
 
 /// x with features of log-normal width, linear experts, targets of a linear teacher with noise; z = Mx with

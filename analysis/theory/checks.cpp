@@ -17,6 +17,12 @@
 #include "analysis/theory/dikkala2023_theorem2.h"
 #include "analysis/theory/dikkala2023_theorem4.h"
 #include "analysis/theory/dikkala2023_theorem4_gradient.h"
+#include "analysis/theory/graph_of_tokens2025_likelihoods.h"
+#include "analysis/theory/graph_of_tokens2025_mixing.h"
+#include "analysis/theory/graph_of_tokens2025_models.h"
+#include "analysis/theory/graph_of_tokens2025_point_estimate.h"
+#include "analysis/theory/graph_of_tokens2025_proposition1.h"
+#include "analysis/theory/graph_of_tokens2025_topk.h"
 #include "analysis/theory/specialization2025_balance.h"
 #include "analysis/theory/specialization2025_cross_gradients.h"
 #include "analysis/theory/specialization2025_lemmas.h"
@@ -45,6 +51,12 @@ constexpr std::vector<Check> (*kTables[])() = {
     acmoe2025_proposition2_checks,
     acmoe2025_router_hessian_checks,
     acmoe2025_lemma4_checks,
+    graph_of_tokens2025_topk_checks,
+    graph_of_tokens2025_model_checks,
+    graph_of_tokens2025_point_estimate_checks,
+    graph_of_tokens2025_likelihood_checks,
+    graph_of_tokens2025_proposition1_checks,
+    graph_of_tokens2025_mixing_checks,
     specialization2025_cross_gradient_checks,
     specialization2025_slope_checks,
     specialization2025_balance_checks,

@@ -13,6 +13,8 @@ namespace {
 
 /// Tables print quantiles of Student's t to four decimals.
 constexpr double kTableRounding = 1e-4;
+/// Reference values are stored to ten digits.
+constexpr double kPrinted = 1e-9;
 
 }  // namespace
 
@@ -37,6 +39,21 @@ TEST_CASE("one value has no interval, equal values an empty one, none is refused
   CHECK(mean_estimate(equal).interval->low == mean_estimate(equal).interval->high);
   CHECK_THROWS_AS(mean_estimate({}), UserError);
   CHECK_THROWS_AS(paired_differences(one, equal), UserError);
+}
+
+TEST_CASE("binomial intervals are those of SciPy") {
+  // scipy.stats.binomtest(hits, trials).proportion_ci(0.95, "exact")
+  const auto check = [](int hits, int trials, double low, double high) {
+    const Interval interval = binomial_interval(hits, trials);
+    CHECK(std::abs(interval.low - low) < kPrinted);
+    CHECK(std::abs(interval.high - high) < kPrinted);
+  };
+  check(0, 20, 0, 0.168433471);
+  check(3, 40, 0.01574217985, 0.2038647487);
+  check(20, 20, 0.831566529, 1);
+  check(700, 1000, 0.6705383213, 0.7282788879);
+  CHECK_THROWS_AS(binomial_interval(3, 2), UserError);
+  CHECK_THROWS_AS(binomial_interval(0, 0), UserError);
 }
 
 TEST_CASE("bands leave out seeds without a value and stay positive on a logarithmic axis") {
