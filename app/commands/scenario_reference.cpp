@@ -118,7 +118,7 @@ std::string markdown_text(const std::string& text) {
 }
 
 std::string scenario_schema() {
-  return json_schema(scenario_shape()).dump(2) + "\n";
+  return scenario_file_schema().dump(2) + "\n";
 }
 
 std::string scenario_reference() {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
 #include "app/run/session.h"
@@ -88,10 +89,7 @@ std::string script_of(const Arguments& arguments, const Scenario& scenario,
 }  // namespace
 
 int run_slurm_command(const Arguments& arguments) {
-  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
-  const std::filesystem::path directory =
-      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
-  check_run_directory(directory, scenario.name);
+  const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
   const int threads = std::max(1, arguments.threads);
   const std::size_t cells = missing_cells(scenario, {}).size();

@@ -40,7 +40,8 @@ void check_changes(std::initializer_list<Change> changes) {
 
 TEST_CASE("wrong fields") {
   check_changes({
-      {"/trian", "{}", "trian", "unknown key 'trian'; did you mean 'train'? Allowed: $schema, name"},
+      {"/trian", "{}", "trian",
+       "unknown key 'trian'; did you mean 'train'? Allowed: $schema, version, extends, name"},
       {"/evaluation", "{}", "evaluation", "unknown key 'evaluation'; did you mean 'evaluations'?"},
       {"/data/trian_samples", "1", "data.trian_samples", "did you mean 'train_samples'?"},
       {"/data/generator", "\"gausian_mixture\"", "data.generator",
