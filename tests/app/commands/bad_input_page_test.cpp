@@ -40,7 +40,8 @@ std::string cell_of(const std::string& error) {
   const std::string beginning = "moelab: error: ";
   REQUIRE(error.starts_with(beginning));
   REQUIRE(std::count(error.begin(), error.end(), '\n') == 1);
-  return replaced(error.substr(beginning.size(), error.size() - beginning.size() - 1), "|", "\\|");
+  const std::string line = error.substr(beginning.size(), error.size() - beginning.size() - 1);
+  return "`" + replaced(line, "|", "\\|") + "`";
 }
 
 /// Asks the program, and checks what every refusal has: status 2, one line, nothing on the standard output,
