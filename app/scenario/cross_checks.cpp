@@ -9,6 +9,7 @@
 #include "sim/base/error.h"
 #include "sim/data/file_data.h"
 #include "sim/data/problem.h"
+#include "sim/model/router/attention_aware_router.h"
 #include "sim/model/router/cnn_router.h"
 #include "sim/train/least_squares.h"
 
@@ -157,6 +158,11 @@ void check_image(const Json& config) {
   }
 }
 
+void check_attention(const Json& model) {
+  if (model.at("kind") != "moe" || model.contains("attention")) return;
+  if (model.at("router").at("kind") == "attention_aware") throw no_attention_error();
+}
+
 /// Cross-entropy needs targets that are classes; those of files are looked at when they are read.
 void check_loss(const Json& config) {
   const Json& data = config.at("data");
@@ -227,6 +233,7 @@ void check_config(const Json& config) {
   check_length_of_run(config.at("train"));
   check_loss(config);
   check_image(config);
+  check_attention(config.at("model"));
   check_data(config.at("data"));
   check_convergence(config.at("metrics"));
   check_distinct_names(config, "metrics");

@@ -13,6 +13,9 @@ double reciprocal(double value) {
 
 std::optional<MixtureForm> mixture_form(const Json& spec) {
   const Json &router = spec.at("router"), &expert = spec.at("expert");
+  if (spec.contains("attention") || router.contains("projection_dim") || router.contains("temperature")) {
+    return std::nullopt;
+  }
   MixtureForm form;
   if (router.at("kind") == "cosine" || router.at("kind") == "perturbed_cosine") {
     form.router = MixtureForm::Router::cosine;

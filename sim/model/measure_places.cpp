@@ -12,7 +12,8 @@ MixtureForm checked_form(const Json& model, const Layout& layout) {
   if (!form) {
     throw UserError("model",
                     "needs a router of kind linear, cosine or perturbed_cosine and an expert of kind linear, "
-                    "polynomial or relu: others have no mixing measure");
+                    "polynomial or relu, without attention, projection or temperature: others have no mixing "
+                    "measure");
   }
   if (model.at("router").at("kind") == "linear" && !model.at("router").value("bias", false))
     throw UserError("model.router.bias", "missing; a mixing measure needs true");

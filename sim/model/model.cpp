@@ -4,21 +4,14 @@
 
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/dense_network.h"
+#include "sim/model/router/attention_aware_router.h"
 
 namespace moelab {
 namespace {
 
 /// Rows of a block in evaluation: enough to keep the kernels busy, few enough to stay in the cache.
 constexpr int kEvaluationRows = 1024;
-
-/// A sample as one row, for a network that reads a sequence whole.
-Layout flattened(const Layout& layout) {
-  return {.input_dim = layout.sample_dim(), .output_dim = layout.target_dim()};
-}
-
-bool reads_sequence(const Json& spec) {
-  return spec.at("kind") == "dense" && spec.at("reads") == "sequence";
-}
 
 /// Whether the router of a layer of a stack is handed the layer before: an adaptive router may be placed in
 /// some layers only (Nielsen et al. 2025, placement).
@@ -34,7 +27,7 @@ bool is_placed(const std::string& placement, int layer, int layers) {
 
 template <class Real>
 Model<Real>::Model(const Json& spec, const Layout& layout, double default_skip_below)
-    : layout_(reads_sequence(spec) ? flattened(layout) : layout) {
+    : layout_(layout_read_by(spec, layout)) {
   if (spec.at("kind") == "dense") {
     layers_.emplace_back(dense_network(spec, layout), layout_);
     reads_previous_.push_back(false);
@@ -65,6 +58,15 @@ Model<Real>::Model(const Json& spec, const Layout& layout, double default_skip_b
   }
   offsets_.push_back(size);
   if (readout_) size += readout_->block_size();
+  attention_begin_ = size;
+  for (int l = 0; l < layers() && spec.contains("attention"); ++l) {
+    attention_.emplace_back(spec.at("attention"), layout_);
+    size += attention_.back().block_size();
+  }
+  attended_.resize(attention_.size());
+  for (const MoeLayer<Real>& layer : layers_) {
+    if (layer.router_reads_attention() && !has_attention()) throw no_attention_error();
+  }
   parameters_.resize(size);
   gradient_.resize(size);
 }
@@ -73,6 +75,10 @@ template <class Real>
 void Model<Real>::initialize(const Seeds& seeds) {
   for (int l = 0; l < layers(); ++l) {
     layers_[static_cast<std::size_t>(l)].initialize(seeds.of_layer(l), parameters_.data() + offset(l));
+  }
+  for (int l = 0; l < layers() && has_attention(); ++l) {
+    attention_[static_cast<std::size_t>(l)].initialize(seeds.of_layer(l),
+                                                       parameters_.data() + attention_offset(l));
   }
   if (!readout_) return;
   Engine engine = seeds.of_layer(layers()).stream(Purpose::expert_init);
@@ -83,6 +89,7 @@ template <class Real>
 std::size_t Model<Real>::parameter_count() const {
   std::size_t count = readout_ ? readout_->parameter_count() : 0;
   for (const MoeLayer<Real>& layer : layers_) count += layer.parameter_count();
+  for (const AttentionBlock<Real>& block : attention_) count += block.parameter_count();
   return count;
 }
 
@@ -92,12 +99,15 @@ std::vector<ParameterGroup> Model<Real>::groups() const {
   std::vector<ParameterGroup> groups;
   for (int l = 0; l < layers(); ++l) {
     const std::size_t experts_begin = offset(l) + layer(l).router_size();
-    if (layer(l).has_router()) {
-      groups.push_back({offset(l), experts_begin, layer(l).router_trainable(), Role::router, l});
+    const std::size_t router_begin = offset(l) + layer(l).router_frozen_size();
+    if (router_begin > offset(l)) groups.push_back({offset(l), router_begin, false, Role::router, l});
+    if (experts_begin > router_begin) {
+      groups.push_back({router_begin, experts_begin, layer(l).router_trainable(), Role::router, l});
     }
     groups.push_back({experts_begin, offset(l + 1), true, Role::expert, l});
   }
-  if (readout_) groups.push_back({offset(layers()), parameters_.size(), true, Role::expert, -1});
+  if (readout_) groups.push_back({offset(layers()), attention_begin_, true, Role::expert, -1});
+  if (has_attention()) groups.push_back({attention_begin_, parameters_.size(), true, Role::expert, -1});
   return groups;
 }
 
@@ -114,22 +124,44 @@ void Model<Real>::before_experts(const std::function<void(int, const Routing<Rea
 }
 
 template <class Real>
+const Real* Model<Real>::layer_input(int layer, const Real* x) const {
+  return layer > 0 ? hidden_[static_cast<std::size_t>(layer) - 1].data() : x;
+}
+
+template <class Real>
 RouterContext<Real> Model<Real>::context(int layer, const Real* x, int rows) const {
+  const std::size_t at = static_cast<std::size_t>(layer);
+  const auto inputs = [&](int l) {
+    return has_attention() && l < layers() ? attended_[static_cast<std::size_t>(l)].data()
+                                           : layer_input(l, x);
+  };
   RouterContext<Real> context;
-  const auto inputs = [&](int l) { return l > 0 ? hidden_[static_cast<std::size_t>(l) - 1].data() : x; };
   context.x = inputs(layer);
   context.rows = rows;
   context.stride = layout_.input_dim;
   context.first_x = x;
   context.training = in_training_step_;
   context.progress = progress_;
-  if (layer < layers() && reads_previous_[static_cast<std::size_t>(layer)]) {
-    const MoeLayer<Real>& previous = layers_[static_cast<std::size_t>(layer) - 1];
+  context.tokens = layout_.tokens;
+  if (has_attention() && layer < layers()) context.attention = &attention_[at].state();
+  if (layer < layers() && reads_previous_[at]) {
+    const MoeLayer<Real>& previous = layers_[at - 1];
     context.previous_x = inputs(layer - 1);
     context.previous_probabilities = previous.state().probabilities.data();
     context.previous_stride = previous.routing().stride;
   }
   return context;
+}
+
+template <class Real>
+RouterContext<Real> Model<Real>::attended(int layer, const Real* x, int rows) {
+  if (has_attention() && layer < layers()) {
+    const std::size_t at = static_cast<std::size_t>(layer);
+    reserve_entries(attended_[at], entries(rows, layout_.input_dim));
+    attention_[at].forward(layer_input(layer, x), rows, parameters_.data() + attention_offset(layer),
+                           attended_[at].data());
+  }
+  return context(layer, x, rows);
 }
 
 template <class Real>
@@ -139,7 +171,7 @@ RouterContext<Real> Model<Real>::forward_to(int layer, const Real* x, int rows, 
   const int stride = kernels::padded(dim);
   for (int l = 0; l < layer; ++l) {
     const std::size_t at = static_cast<std::size_t>(l);
-    const RouterContext<Real> read = context(l, x, rows);
+    const RouterContext<Real> read = attended(l, x, rows);
     reserve_entries(layer_output_, entries(rows, stride));
     reserve_entries(hidden_[at], entries(rows, dim));
     layers_[at].forward(read, gating, parameters_.data() + offset(l), layer_output_.data(), keep);
@@ -150,7 +182,7 @@ RouterContext<Real> Model<Real>::forward_to(int layer, const Real* x, int rows, 
       for (int j = 0; j < dim; ++j) next[j] = h[j] + branch[j];
     }
   }
-  return context(layer, x, rows);
+  return attended(layer, x, rows);
 }
 
 template <class Real>
@@ -162,7 +194,7 @@ void Model<Real>::forward(const Real* x, int samples, const Gating& gating, bool
     const RouterContext<Real> top = forward_to(layers(), x, rows, gating, keep);
     readout_->forward(top.x, top.stride, rows, parameters_.data() + offset(layers()), outputs_.data());
   } else {
-    layers_[0].forward(context(0, x, rows), gating, parameters_.data(), outputs_.data(), keep);
+    layers_[0].forward(attended(0, x, rows), gating, parameters_.data(), outputs_.data(), keep);
   }
   if (!adds_tokens()) return;
   reserve_entries(sums_, entries(samples, output_stride));
@@ -222,13 +254,31 @@ template <class Real>
 void Model<Real>::backward(const Real* x, int rows, AuxiliaryLosses& losses, Real* output_gradient,
                            Real* input_gradient) {
   const auto backward_layer = [&](int l, const Real* upstream, Real* down) {
-    layers_[static_cast<std::size_t>(l)].backward(context(l, x, rows), train_gating_, losses,
-                                                  parameters_.data() + offset(l), upstream,
-                                                  gradient_.data() + offset(l), down);
+    MoeLayer<Real>& layer = layers_[static_cast<std::size_t>(l)];
+    AttentionGradients<Real>* const attention =
+        layer.router_reads_attention() ? &attention_[static_cast<std::size_t>(l)].cleared_gradients(rows)
+                                       : nullptr;
+    layer.backward(context(l, x, rows), train_gating_, losses, parameters_.data() + offset(l), upstream,
+                   gradient_.data() + offset(l), down, attention);
+    return attention;
+  };
+  // From ∂L/∂u of a layer ∂L/∂h, in place or where `down` says.
+  const auto backward_attention = [&](int l, const AttentionGradients<Real>* of_router, Real* down) {
+    attention_[static_cast<std::size_t>(l)].backward(
+        layer_input(l, x), rows, parameters_.data() + attention_offset(l), hidden_gradient_.data(), of_router,
+        gradient_.data() + attention_offset(l), down);
   };
   const int dim = layout_.input_dim;
-  if (!is_stack()) return backward_layer(0, output_gradient, input_gradient);
   const std::size_t size = entries(rows, kernels::padded(dim));
+  if (!is_stack()) {
+    if (!has_attention()) {
+      backward_layer(0, output_gradient, input_gradient);
+      return;
+    }
+    reserve_entries(hidden_gradient_, size);
+    backward_attention(0, backward_layer(0, output_gradient, hidden_gradient_.data()), input_gradient);
+    return;
+  }
   reserve_entries(hidden_gradient_, size);
   reserve_entries(branch_gradient_, size);
   reserve_entries(scratch_, readout_->scratch_size(rows));
@@ -237,10 +287,13 @@ void Model<Real>::backward(const Real* x, int rows, AuxiliaryLosses& losses, Rea
                      hidden_gradient_.data());
   for (int l = layers() - 1; l >= 0; --l) {
     const bool goes_on = l > 0 || input_gradient;
-    backward_layer(l, hidden_gradient_.data(), goes_on ? branch_gradient_.data() : nullptr);
-    if (goes_on) {
+    const bool needs_branch = goes_on || has_attention();
+    const AttentionGradients<Real>* const of_router =
+        backward_layer(l, hidden_gradient_.data(), needs_branch ? branch_gradient_.data() : nullptr);
+    if (needs_branch) {
       kernels::add_scaled(Real(1), branch_gradient_.data(), hidden_gradient_.data(), static_cast<int>(size));
     }
+    if (has_attention()) backward_attention(l, of_router, goes_on ? hidden_gradient_.data() : nullptr);
   }
   if (input_gradient) std::copy_n(hidden_gradient_.begin(), size, input_gradient);
 }
@@ -348,10 +401,16 @@ template <class Real>
 std::vector<NamedArray<Real>> Model<Real>::arrays() const {
   std::vector<NamedArray<Real>> all;
   for (int l = 0; l < layers(); ++l) {
-    for (NamedArray<Real>& array : layer(l).arrays(parameters_.data() + offset(l))) {
-      if (is_stack()) array.name += "_layer" + std::to_string(l);
-      all.push_back(std::move(array));
+    const auto add = [&](std::vector<NamedArray<Real>> arrays) {
+      for (NamedArray<Real>& array : arrays) {
+        if (is_stack()) array.name += "_layer" + std::to_string(l);
+        all.push_back(std::move(array));
+      }
+    };
+    if (has_attention()) {
+      add(attention_[static_cast<std::size_t>(l)].arrays(parameters_.data() + attention_offset(l)));
     }
+    add(layer(l).arrays(parameters_.data() + offset(l)));
   }
   if (readout_) {
     for (NamedArray<Real>& array :
@@ -360,39 +419,6 @@ std::vector<NamedArray<Real>> Model<Real>::arrays() const {
     }
   }
   return all;
-}
-
-Json dense_network(const Json& spec, const Layout& layout) {
-  const Json& expert = spec.at("expert");
-  const int layers = spec.at("layers");
-  const MoeLayer<float> layer(spec, layout, layers > 1 ? layout.input_dim : layout.output_dim);
-  std::size_t target = layer.parameters_per_expert();
-  if (spec.at("match") == "moe") target = static_cast<std::size_t>(layers) * layer.parameter_count();
-  if (spec.at("match") == "moe" && layers > 1) {
-    target += Mlp<float>({layout.input_dim, layout.output_dim}).parameter_count();
-  }
-  const Layout own = reads_sequence(spec) ? flattened(layout) : layout;
-  const int depth = spec.value("depth", expert_depth(expert) + 1);
-  Json network = {{"kind", "mlp"}, {"depth", depth}, {"width", 1}, {"init_scale", 1.0}};
-  if (expert.at("kind") == "mlp") network["init_scale"] = expert.at("init_scale");
-  if (depth == 1) return network;  // one matrix from inputs to outputs, whatever the width
-  const auto count_at = [&](int width) {
-    network["width"] = width;
-    return make_expert_bank<float>(network, own.input_dim, own.output_dim, 1)->parameters_per_expert();
-  };
-  int low = 1;
-  int high = 2;
-  while (count_at(high) < target) high *= 2;
-  while (high - low > 1) {
-    const int middle = low + (high - low) / 2;
-    (count_at(middle) <= target ? low : high) = middle;
-  }
-  const std::size_t below = count_at(low);
-  const std::size_t above = count_at(high);
-  const std::size_t miss_below = below > target ? below - target : target - below;
-  const std::size_t miss_above = above > target ? above - target : target - above;
-  network["width"] = miss_above < miss_below ? high : low;
-  return network;
 }
 
 template class Model<float>;

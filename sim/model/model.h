@@ -10,6 +10,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/loss/loss.h"
+#include "sim/model/attention_block.h"
 #include "sim/model/mlp.h"
 #include "sim/model/moe_layer.h"
 
@@ -22,11 +23,12 @@ struct ParameterGroup {
   std::size_t end = 0;
   bool trainable = true;
   Role role = Role::expert;
-  int layer = 0;  ///< −1 for the read-out of a stack
+  int layer = 0;  ///< −1 for what is in no layer's bank: the read-out of a stack, attention
 };
 
 /// One layer: f(x) = MoE(x). Several: h_0 = x, h_{ℓ+1} = h_ℓ + MoE_ℓ(h_ℓ), f(x) = A h_L + b (a linear
-/// read-out), so that a layer can route with the assignment of the layer before.
+/// read-out), so that a layer can route with the assignment of the layer before. With attention a layer reads
+/// u = attention_ℓ(h_ℓ), tokens of a sequence together, and h_{ℓ+1} = u + MoE_ℓ(u).
 template <class Real>
 class Model {
  public:
@@ -59,7 +61,8 @@ class Model {
   /// parameters of the active experts up to date, where a trainer defers updates.
   void before_experts(const std::function<void(int layer, const Routing<Real>&)>& hook);
 
-  /// One flat buffer: [router | experts] of each layer, then the read-out of a stack.
+  /// One flat buffer: [router | experts] of each layer, then the read-out of a stack, then the attention
+  /// blocks.
   AlignedVector<Real>& parameters() { return parameters_; }
   const AlignedVector<Real>& gradient() const { return gradient_; }
   /// The groups in the order of the buffer; those of a dense model have no router.
@@ -106,9 +109,13 @@ class Model {
 
  private:
   void forward(const Real* x, int samples, const Gating& gating, bool keep);
-  /// What a layer reads, after the forward passes of those before it; of a stack also for `layers()`, the
-  /// read-out.
+  /// h_ℓ of the last forward pass, (n·s, d).
+  const Real* layer_input(int layer, const Real* x) const;
+  /// What a layer reads, after the forward passes of those before it and of its own attention; of a stack
+  /// also for `layers()`, the read-out.
   RouterContext<Real> context(int layer, const Real* x, int rows) const;
+  /// The same, its attention block run before.
+  RouterContext<Real> attended(int layer, const Real* x, int rows);
   /// The layers up to and without `layer`; returns what that layer reads.
   RouterContext<Real> forward_to(int layer, const Real* x, int rows, const Gating& gating, bool keep);
   /// Forward and backward pass of the task loss, with the gradients of `losses` added on the way.
@@ -116,6 +123,10 @@ class Model {
               Real* input_gradient);
   void backward(const Real* x, int rows, AuxiliaryLosses& losses, Real* output_gradient,
                 Real* input_gradient);
+  bool has_attention() const { return !attention_.empty(); }
+  std::size_t attention_offset(int layer) const {
+    return attention_begin_ + size(layer) * attention_.front().block_size();
+  }
   std::size_t offset(int layer) const { return offsets_[static_cast<std::size_t>(layer)]; }
   int samples_of_block() const;
   /// One target a sample, and several rows of outputs that are added up for it.
@@ -130,15 +141,18 @@ class Model {
   Real balance_rate_ = 0;             ///< of loss-free balancing
   std::vector<bool> reads_previous_;  ///< of each layer's router
   std::vector<MoeLayer<Real>> layers_;
-  std::vector<std::size_t> offsets_;    ///< of the layers' blocks, and of the read-out's
-  std::unique_ptr<Mlp<Real>> readout_;  ///< null for a single layer
+  std::vector<std::size_t> offsets_;             ///< of the layers' blocks, and of the read-out's
+  std::unique_ptr<Mlp<Real>> readout_;           ///< null for a single layer
+  std::vector<AttentionBlock<Real>> attention_;  ///< of each layer, or none
+  std::size_t attention_begin_ = 0;
   AuxiliaryLosses losses_;
   AlignedVector<Real> parameters_;
   AlignedVector<Real> gradient_;
-  std::vector<AlignedVector<Real>> hidden_;  ///< h_1 … h_L (n·s, d) of a stack
-  AlignedVector<Real> layer_output_;         ///< (n·s, padded(d)) of a stack's layer
-  AlignedVector<Real> outputs_;              ///< (n·s, padded(o))
-  AlignedVector<Real> sums_;                 ///< (n, padded(o)), outputs added over tokens
+  std::vector<AlignedVector<Real>> attended_;  ///< u of each layer (n·s, d) with attention
+  std::vector<AlignedVector<Real>> hidden_;    ///< h_1 … h_L (n·s, d) of a stack
+  AlignedVector<Real> layer_output_;           ///< (n·s, padded(d)) of a stack's layer
+  AlignedVector<Real> outputs_;                ///< (n·s, padded(o))
+  AlignedVector<Real> sums_;                   ///< (n, padded(o)), outputs added over tokens
   AlignedVector<Real> sums_gradient_;
   AlignedVector<Real> output_gradient_;
   AlignedVector<Real> hidden_gradient_;  ///< ∂L/∂h_ℓ (n·s, padded(d))
@@ -146,10 +160,5 @@ class Model {
   AlignedVector<Real> scratch_;
   AlignedVector<Real> permuted_, permuted_previous_;
 };
-
-/// The `expert` object of the dense network that a resolved `model` of kind "dense" asks for: one more layer
-/// than an expert unless `depth` is given, and the width whose parameter count is nearest to that of one
-/// expert or of the whole mixture.
-Json dense_network(const Json& spec, const Layout& layout);
 
 }  // namespace moelab

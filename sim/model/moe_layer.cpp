@@ -113,7 +113,7 @@ void MoeLayer<Real>::forward(const RouterContext<Real>& context, const Gating& g
 template <class Real>
 void MoeLayer<Real>::backward(const RouterContext<Real>& context, const Gating& gating,
                               AuxiliaryLosses& losses, const Real* parameters, const Real* output_gradient,
-                              Real* gradient, Real* input_gradient) {
+                              Real* gradient, Real* input_gradient, AttentionGradients<Real>* attention) {
   const int rows = context.rows;
   reserve_entries(gate_gradient_, entries(rows, kernels::padded(experts_)));
   const Real* pair_gradient = nullptr;
@@ -136,10 +136,10 @@ void MoeLayer<Real>::backward(const RouterContext<Real>& context, const Gating& 
                   gate_gradient_.data(), expert_input_gradient, pair_gradient);
   if (!router_ || !(router_trainable_ || input_gradient)) return;
   backward_scores(with_threshold(gating, parameters), losses, gradient);
-  if (!input_gradient) return router_backward(context, parameters, gradient, nullptr);
+  if (!input_gradient) return router_backward(context, parameters, gradient, nullptr, attention);
   const std::size_t size = entries(rows, kernels::padded(layout_.input_dim));
   reserve_entries(router_input_gradient_, size);
-  router_backward(context, parameters, gradient, router_input_gradient_.data());
+  router_backward(context, parameters, gradient, router_input_gradient_.data(), attention);
   kernels::add_scaled(Real(1), router_input_gradient_.data(), input_gradient, static_cast<int>(size));
 }
 
@@ -167,9 +167,10 @@ void MoeLayer<Real>::backward_scores(const Gating& gating, AuxiliaryLosses& loss
 
 template <class Real>
 void MoeLayer<Real>::router_backward(const RouterContext<Real>& context, const Real* parameters,
-                                     Real* gradient, Real* router_input_gradient) {
+                                     Real* gradient, Real* router_input_gradient,
+                                     AttentionGradients<Real>* attention) {
   const int features = router_->feature_dim();
-  RouterGradients<Real> gradients{gate_gradient_.data(), nullptr, gradient, router_input_gradient};
+  RouterGradients<Real> gradients{gate_gradient_.data(), nullptr, gradient, router_input_gradient, attention};
   if (features > 0) {
     reserve_entries(feature_gradient_, entries(context.rows, features));
     for (int row = 0; row < context.rows; ++row) {

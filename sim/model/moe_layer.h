@@ -31,6 +31,11 @@ class MoeLayer {
   bool has_router() const { return router_ != nullptr; }
   bool router_trainable() const { return router_trainable_; }
   std::size_t router_size() const { return router_size_; }
+  /// Leading entries of the router's part that stay at their start.
+  std::size_t router_frozen_size() const { return router_ ? router_->frozen_size() : 0; }
+  bool router_reads_attention() const { return router_ && router_->reads_attention(); }
+  /// See Router; null without a router.
+  const Real* base_probabilities() const { return router_ ? router_->base_probabilities() : nullptr; }
   std::size_t block_size() const { return router_size_ + bank_->block_size(); }
   double router_loss() const { return router_ ? router_->added_loss() : 0; }
   std::size_t router_parameter_count() const {
@@ -53,9 +58,11 @@ class MoeLayer {
                Real* outputs, bool keep);
   /// From ∂L/∂f (n, padded(o), padding zero) the gradient of the parameters (overwritten; the router's part
   /// is left out where nobody needs it) and, unless null, ∂L/∂x (n, padded(d), overwritten). The gradients of
-  /// `losses` are added on the way. For the batch of the last forward pass that kept.
+  /// `losses` are added on the way; a router that looks at attention adds to that of `attention`. For the
+  /// batch of the last forward pass that kept.
   void backward(const RouterContext<Real>& context, const Gating& gating, AuxiliaryLosses& losses,
-                const Real* parameters, const Real* output_gradient, Real* gradient, Real* input_gradient);
+                const Real* parameters, const Real* output_gradient, Real* gradient, Real* input_gradient,
+                AttentionGradients<Real>* attention = nullptr);
 
   /// Every auxiliary term of the last batch, those of the outputs only with `with_outputs` (after a forward
   /// pass that kept).
@@ -77,7 +84,7 @@ class MoeLayer {
   Gating with_threshold(const Gating& gating, const Real* parameters) const;
   void backward_scores(const Gating& gating, AuxiliaryLosses& losses, Real* gradient);
   void router_backward(const RouterContext<Real>& context, const Real* parameters, Real* gradient,
-                       Real* router_input_gradient);
+                       Real* router_input_gradient, AttentionGradients<Real>* attention);
   RoutedBatch<Real> routed_batch() const;
 
   Layout layout_;

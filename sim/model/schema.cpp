@@ -2,6 +2,7 @@
 
 #include "sim/loss/auxiliary_losses.h"
 #include "sim/loss/loss.h"
+#include "sim/model/attention_block.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/gating.h"
 #include "sim/model/router/router.h"
@@ -37,6 +38,10 @@ const Shape& model_shape() {
        "tokens"},
       {"layers", Shape::count(1, 64),
        "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out", 1},
+      {"attention", attention_shape(),
+       "multi-head self-attention over the tokens of a sequence before each layer, learning at the experts' "
+       "rate",
+       kOptional},
       {"experts", Shape::count(1, 65536), "number of experts E"},
       {"router", Shape::variant(router_kinds()), "scores γ(x) in R^E"},
       {"expert", Shape::variant(expert_kinds()), "a bank of E equal networks"},

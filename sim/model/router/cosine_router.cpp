@@ -5,6 +5,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/router/projected_router.h"
 
 namespace moelab {
 namespace {
@@ -14,8 +15,9 @@ Real reciprocal(Real value) {
   return value > 0 ? 1 / value : Real(0);
 }
 
-/// With P = X β1^T, a_e = 1 / (‖β1_e‖ + τ1) and c_i = 1 / (‖x_i‖ + τ2): γ_ie = P_ie a_e c_i + β0_e. β1 is
-/// kept transposed, (d, padded(E)), and β0 follows it, so that scores of a row are vectors over experts.
+/// With P = X β1^T, a_e = 1 / (t (‖β1_e‖ + τ1)) and c_i = 1 / (‖x_i‖ + τ2): γ_ie = P_ie a_e c_i + β0_e. β1 is
+/// kept transposed, (d, padded(E)), and β0 follows it, so that scores of a row are vectors over experts. A
+/// learned t is kept as log 1/t, the first entry of one more row.
 template <class Real>
 class CosineRouter final : public Router<Real> {
  public:
@@ -23,6 +25,8 @@ class CosineRouter final : public Router<Real> {
       : init_scale_(spec.at("init_scale").get<double>()),
         tau1_(static_cast<Real>(spec.value("tau1", 0.0))),
         tau2_(static_cast<Real>(spec.value("tau2", 0.0))),
+        temperature_(spec.value("temperature", 1.0)),
+        learns_temperature_(spec.contains("temperature")),
         input_dim_(input_dim),
         experts_(experts),
         stride_(kernels::padded(experts)),
@@ -30,8 +34,12 @@ class CosineRouter final : public Router<Real> {
         row_factors_(size(stride_)),
         pull_(size(stride_)) {}
 
-  std::size_t parameter_count() const override { return size(input_dim_ + 1) * size(experts_); }
-  std::size_t block_size() const override { return size(input_dim_ + 1) * size(stride_); }
+  std::size_t parameter_count() const override {
+    return size(input_dim_ + 1) * size(experts_) + (learns_temperature_ ? 1 : 0);
+  }
+  std::size_t block_size() const override {
+    return size(input_dim_ + (learns_temperature_ ? 2 : 1)) * size(stride_);
+  }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
@@ -42,6 +50,7 @@ class CosineRouter final : public Router<Real> {
         parameters[place(j, e)] = static_cast<Real>(deviation * draw_normal(engine));
       }
     }
+    if (learns_temperature_) parameters[scale_place()] = static_cast<Real>(-std::log(temperature_));
   }
 
   void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
@@ -69,7 +78,7 @@ class CosineRouter final : public Router<Real> {
 
   void backward(const RouterContext<Real>& context, const Real* parameters,
                 const RouterGradients<Real>& gradients) override {
-    // ∂L/∂P, and what pulls the norms: ∂L/∂β1_e holds −(Σ_i D_ie P_ie c_i) a_e² β1_e / ‖β1_e‖, D = ∂L/∂γ.
+    // ∂L/∂P, and what pulls the norms: ∂L/∂β1_e holds −(Σ_i D_ie P_ie c_i) t a_e² β1_e / ‖β1_e‖, D = ∂L/∂γ.
     reserve_entries(delta_, size(context.rows) * size(stride_));
     std::fill(pull_.begin(), pull_.end(), Real(0));
     for (int i = 0; i < context.rows; ++i) {
@@ -94,13 +103,17 @@ class CosineRouter final : public Router<Real> {
     product.c_row = stride_;
     kernels::multiply(product);
     for (int e = 0; e < experts_; ++e) {
-      const Real factor =
-          pull_[size(e)] * row_factors_[size(e)] * row_factors_[size(e)] * reciprocal(row_norms_[size(e)]);
+      const Real factor = pull_[size(e)] * row_factors_[size(e)] * row_factors_[size(e)] *
+                          reciprocal(row_norms_[size(e)]) / inverse_temperature_;
       for (int j = 0; j < input_dim_; ++j)
         gradients.parameters[place(j, e)] -= factor * parameters[place(j, e)];
     }
     kernels::sum_rows(gradients.scores, context.rows, experts_, stride_,
                       gradients.parameters + place(input_dim_, 0));
+    if (learns_temperature_) {
+      std::fill_n(gradients.parameters + scale_place(), stride_, Real(0));
+      gradients.parameters[scale_place()] = kernels::dot(pull_.data(), row_factors_.data(), stride_);
+    }
     if (gradients.inputs) input_gradients(context, parameters, gradients.inputs);
   }
 
@@ -110,21 +123,25 @@ class CosineRouter final : public Router<Real> {
       for (int j = 0; j < input_dim_; ++j) direction.values.push_back(parameters[place(j, e)]);
     }
     const Real* const bias = parameters + place(input_dim_, 0);
-    return {std::move(direction), {"router_bias", {experts_}, {bias, bias + experts_}}};
+    NamedArray<Real> biases{"router_bias", {experts_}, {bias, bias + experts_}};
+    if (!learns_temperature_) return {std::move(direction), std::move(biases)};
+    return {std::move(direction), std::move(biases), {"router_log_scale", {1}, {parameters[scale_place()]}}};
   }
 
  private:
   static std::size_t size(int value) { return static_cast<std::size_t>(value); }
   /// The entry of row j of β1^T at expert e; row d holds β0.
   std::size_t place(int j, int e) const { return size(j) * size(stride_) + size(e); }
+  std::size_t scale_place() const { return place(input_dim_ + 1, 0); }
 
   /// a_e, and c_i of the batch.
   void measure_norms(const RouterContext<Real>& context, const Real* parameters) {
+    inverse_temperature_ = learns_temperature_ ? std::exp(parameters[scale_place()]) : Real(1);
     for (int e = 0; e < experts_; ++e) {
       Real square = 0;
       for (int j = 0; j < input_dim_; ++j) square += parameters[place(j, e)] * parameters[place(j, e)];
       row_norms_[size(e)] = std::sqrt(square);
-      row_factors_[size(e)] = reciprocal(row_norms_[size(e)] + tau1_);
+      row_factors_[size(e)] = inverse_temperature_ * reciprocal(row_norms_[size(e)] + tau1_);
     }
     reserve_entries(input_norms_, size(context.rows));
     reserve_entries(input_factors_, size(context.rows));
@@ -163,6 +180,9 @@ class CosineRouter final : public Router<Real> {
   double init_scale_;
   Real tau1_;
   Real tau2_;
+  double temperature_;  // where t starts
+  bool learns_temperature_;
+  Real inverse_temperature_ = 1;  // 1 / t
   int input_dim_;
   int experts_;
   int stride_;
@@ -184,7 +204,13 @@ std::vector<Field> fields() {
 }  // namespace
 
 Kind cosine_router_kind() {
-  return {"cosine", "γ_e(x) = β1_e^T x / (‖β1_e‖ ‖x‖) + β0_e (Chi et al. 2022, Nguyen et al.)", fields()};
+  Kind kind = {"cosine", "γ_e(x) = β1_e^T x / (‖β1_e‖ ‖x‖) + β0_e (Chi et al. 2022, Nguyen et al.)",
+               fields()};
+  kind.fields.push_back({"projection_dim", Shape::count(1, 65536),
+                         "m: the router reads x A, A (d, m) learned (X-MoE; default: x itself)", kOptional});
+  kind.fields.push_back({"temperature", Shape::positive_real(),
+                         "start of a learned t that divides the cosine (X-MoE; default: t = 1)", kOptional});
+  return kind;
 }
 
 Kind perturbed_cosine_router_kind() {
@@ -197,7 +223,11 @@ Kind perturbed_cosine_router_kind() {
 
 template <class Real>
 std::unique_ptr<Router<Real>> make_cosine_router(const Json& spec, const Layout& layout, int experts) {
-  return std::make_unique<CosineRouter<Real>>(spec, layout.router_dim(), experts);
+  const int input_dim = layout.router_dim();
+  if (!spec.contains("projection_dim")) return std::make_unique<CosineRouter<Real>>(spec, input_dim, experts);
+  const int projection_dim = spec.at("projection_dim");
+  return std::make_unique<ProjectedRouter<Real>>(
+      std::make_unique<CosineRouter<Real>>(spec, projection_dim, experts), input_dim, projection_dim);
 }
 
 template std::unique_ptr<Router<float>> make_cosine_router(const Json&, const Layout&, int);

@@ -9,6 +9,7 @@
 #include "sim/base/schema.h"
 #include "sim/base/types.h"
 #include "sim/data/layout.h"
+#include "sim/model/attention_state.h"
 #include "sim/model/named_array.h"
 
 namespace moelab {
@@ -27,6 +28,9 @@ struct RouterContext {
   const Real* first_x = nullptr;  ///< the model's own inputs (n, d), same stride
   bool training = false;          ///< a training step, for routers that keep statistics
   double progress = 0;            ///< share of the training's steps that are done
+  int tokens = 1;                 ///< s, rows of a sequence
+  /// Of the attention block that handed on x, null where there is none.
+  const AttentionState<Real>* attention = nullptr;
 };
 
 /// What a backward pass reads and writes. Arrays that nobody asked for are null.
@@ -36,6 +40,8 @@ struct RouterGradients {
   const Real* features = nullptr;  ///< ∂L/∂features (n, feature_dim); null where no expert reads them
   Real* parameters = nullptr;      ///< ∂L/∂parameters, overwritten
   Real* inputs = nullptr;          ///< ∂L/∂x (n, padded(d)), overwritten
+  /// Added to: the part that does not go through x.
+  AttentionGradients<Real>* attention = nullptr;
 };
 
 /// Parameters live in the model's flat buffer; a router knows their layout. Called once per batch.
@@ -63,6 +69,12 @@ class Router {
   virtual int feature_dim() const { return 0; }
   /// features (n, feature_dim) of the last forward pass.
   virtual const Real* features() const { return nullptr; }
+  /// Entries at the front of the block that stay at their start, beside what `trainable` says of the whole.
+  virtual std::size_t frozen_size() const { return 0; }
+  /// Whether the router looks at RouterContext::attention, and so needs an attention block.
+  virtual bool reads_attention() const { return false; }
+  /// r (n, padded(E)) of the last forward pass before tokens mixed their routing; null where they do not.
+  virtual const Real* base_probabilities() const { return nullptr; }
   /// Arrays for saving. One named "router_weight" (E, d) holds the rows that meet the input, where γ is
   /// linear in x.
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;

@@ -1,10 +1,12 @@
 #include "sim/base/error.h"
 #include "sim/model/router/adaptive_clustering_router.h"
+#include "sim/model/router/attention_aware_router.h"
 #include "sim/model/router/cnn_router.h"
 #include "sim/model/router/cosine_router.h"
 #include "sim/model/router/linear_router.h"
 #include "sim/model/router/mlp_router.h"
 #include "sim/model/router/router.h"
+#include "sim/model/router/similarity_aware_router.h"
 #include "sim/model/router/stable_router.h"
 
 namespace moelab {
@@ -27,6 +29,10 @@ const std::vector<Entry>& entries() {
       {stable_router_kind(), make_stable_router<float>, make_stable_router<double>},
       {cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
       {perturbed_cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
+      {similarity_aware_router_kind(), make_similarity_aware_router<float>,
+       make_similarity_aware_router<double>},
+      {attention_aware_router_kind(), make_attention_aware_router<float>,
+       make_attention_aware_router<double>},
   };
   return table;
 }

@@ -62,7 +62,7 @@ namespace moelab {
 namespace {
 
 TEST_CASE("training steps do not allocate once the buffers have grown") {
-  constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 32, kSteps = 50;
+  constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 8, kTokens = 4, kSteps = 50;
   const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
   for (const Kind& router : router_kinds()) {
     for (const Kind& expert : expert_kinds()) {
@@ -73,10 +73,11 @@ TEST_CASE("training steps do not allocate once the buffers have grown") {
         Json flat = example_of(router);
         // Scores start near zero: every pair is active, and later steps skip some. Buffers follow the largest
         // need, so the same run is done twice and counted the second time.
-        flat["init_scale"] = 0.1;
+        set_init_scale(flat, 0.1);
         const Json spec = example_model(flat, example_of(expert), gating.spec, kExperts);
-        Model<float> model(spec, with_image(spec, {.input_dim = kInputs, .output_dim = kOutputs}), 0.0);
-        const ExampleBatch<float> batch(1, kRows, model.layout().input_dim, kOutputs);
+        Model<float> model(
+            spec, with_image(spec, {.input_dim = kInputs, .output_dim = kOutputs, .tokens = kTokens}), 0.0);
+        const ExampleBatch<float> batch(1, kRows, model.layout().sample_dim(), kOutputs);
         const Json adam = resolve(Shape::variant(optimizer_kinds()), "adam", "optimizer");
         long during = 0;
         for (const bool counting : {false, true}) {

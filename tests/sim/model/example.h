@@ -73,15 +73,25 @@ inline const Kind& kind_named(const std::vector<Kind>& kinds, const std::string&
   throw UserError("kind", "no kind '" + name + "'");
 }
 
-/// A resolved `model` object.
+/// Whether the tokens of a sequence mix their routing.
+inline bool mixes_tokens(const Json& router) {
+  return router.contains("base");
+}
+
+/// Sets the scale of a router's starting rows, its base's where it has one.
+inline void set_init_scale(Json& router, double scale) {
+  (mixes_tokens(router) ? router["base"] : router)["init_scale"] = scale;
+}
+
+/// A resolved `model` object, with attention where the router looks at it.
 inline Json example_model(const Json& router, const Json& expert, const Json& train_gating, int experts) {
-  return resolve(model_shape(),
-                 {{"kind", "moe"},
-                  {"experts", experts},
-                  {"router", router},
-                  {"expert", expert},
-                  {"gating", {{"train", train_gating}, {"eval", "top1"}}}},
-                 "model");
+  Json spec = {{"kind", "moe"},
+               {"experts", experts},
+               {"router", router},
+               {"expert", expert},
+               {"gating", {{"train", train_gating}, {"eval", "top1"}}}};
+  if (router.is_object() && router.at("kind") == "attention_aware") spec["attention"] = {{"heads", 2}};
+  return resolve(model_shape(), spec, "model");
 }
 
 /// The same by the names of the kinds.

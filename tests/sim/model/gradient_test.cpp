@@ -69,6 +69,7 @@ TEST_CASE("a batch that follows a larger one leaves no trace in the gradient") {
 TEST_CASE("the router's gradient is left out where it is frozen") {
   for (const Kind& kind : router_kinds()) {
     CAPTURE(kind.name);
+    if (kind.name == "attention_aware") continue;  // the attention below it learns
     Json router = example_of(kind);
     router["trainable"] = false;
     const Json spec = example_model(router, example_of(expert_kinds().front()), "soft", kExperts);

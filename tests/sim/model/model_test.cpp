@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/model/dense_network.h"
 #include "tests/sim/model/example.h"
 
 namespace moelab {
@@ -167,7 +168,7 @@ TEST_CASE("router rows start N(0, init_scale² / d)") {
   for (const Kind& kind : router_kinds()) {
     CAPTURE(kind.name);
     Json router = example_of(kind);
-    router["init_scale"] = kScale;
+    set_init_scale(router, kScale);
     Model<double> model = started(example_model(router, example_of(expert_kinds().front()), "soft", kMany));
     const std::vector<NamedArray<double>> arrays = model.arrays();
     const NamedArray<double>* rows = nullptr;  // the last array of the router with a row per expert

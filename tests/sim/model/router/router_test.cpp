@@ -7,22 +7,26 @@
 #include <numeric>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/attention_block.h"
 #include "tests/sim/model/example.h"
 
 namespace moelab {
 namespace {
 
-constexpr int kInputs = 5, kExperts = 4, kRows = 6;
+constexpr int kInputs = 5, kExperts = 4, kRows = 6, kTokens = 3;
 
 /// Central differences of a function of order ten in double: rounding 1e-15 · 10 / step, truncation step².
 constexpr double kStep = 1e-6;
 constexpr double kTolerance = 1e-7;
 
 /// S(x) = Σ a ∘ γ(x) + Σ b ∘ features(x), with random a, b: its gradients are what backward returns for
-/// ∂L/∂γ = a, ∂L/∂features = b.
+/// ∂L/∂γ = a, ∂L/∂features = b. A router that looks at attention sees that of other rows: x and the attention
+/// vary apart.
 struct Probe {
   Probe(const Json& model, std::uint64_t seed)
-      : layout(with_image(model, {.input_dim = kInputs, .output_dim = 1})),
+      : layout(with_image(model, {.input_dim = kInputs, .output_dim = 1, .tokens = kTokens})),
+        attention(resolve(attention_shape(), {{"heads", 2}}, "attention"),
+                  {.input_dim = kInputs, .output_dim = 1, .tokens = kTokens}),
         router(make_router<double>(model.at("router"), layout, kExperts)),
         parameters(router->block_size()),
         x(static_cast<std::size_t>(kRows * layout.input_dim)),
@@ -47,9 +51,20 @@ struct Probe {
         a[static_cast<std::size_t>(i * kernels::padded(kExperts) + e)] = draw_normal(engine);
       }
     }
+    AlignedVector<double> matrices(attention.block_size());
+    attention.initialize({seed, 0}, matrices.data());
+    std::vector<double> rows(kRows * kInputs), handed_on(rows.size());
+    for (double& value : rows) value = draw_normal(engine);
+    attention.forward(rows.data(), kRows, matrices.data(), handed_on.data());
+    seen = attention.state();
   }
 
-  RouterContext<double> context() const { return {x.data(), kRows, layout.input_dim}; }
+  RouterContext<double> context() const {
+    RouterContext<double> context{x.data(), kRows, layout.input_dim};
+    context.tokens = kTokens;
+    context.attention = &seen;
+    return context;
+  }
 
   double value() {
     router->forward(context(), parameters.data(), scores.data());
@@ -70,6 +85,8 @@ struct Probe {
   }
 
   Layout layout;
+  AttentionBlock<double> attention;
+  AttentionState<double> seen;
   std::unique_ptr<Router<double>> router;
   AlignedVector<double> parameters;
   std::vector<double> x;

@@ -1,0 +1,310 @@
+/// Similarity-aware and attention-aware routers.
+
+#include "sim/model/router/mixing_router.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/model/attention_block.h"
+#include "tests/sim/model/example.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kInputs = 3, kExperts = 4, kTokens = 5, kSamples = 2, kHeads = 3, kRows = kSamples * kTokens;
+constexpr std::size_t kStride = kernels::padded(kInputs), kScores = kernels::padded(kExperts),
+                      kWeights = kernels::padded(kTokens);
+
+/// Sums of a few terms of order one, rounded in double.
+constexpr double kRounding = 1e-13;
+/// Central differences of a function of order ten in double: rounding 1e-15 · 10 / step, truncation step².
+constexpr double kStep = 1e-6;
+constexpr double kTolerance = 1e-7;
+
+const Layout kLayout{.input_dim = kInputs, .output_dim = 1, .sequences = true, .tokens = kTokens};
+
+/// A router of given fields on random rows, behind the attention of other random rows.
+struct Example {
+  explicit Example(const Json& fields, double scale = 1)
+      : router(make_router<double>(resolve(Shape::variant(router_kinds()), fields, "router"), kLayout,
+                                   kExperts)),
+        parameters(router->block_size()),
+        x(ExampleBatch<double>(5, kRows, kInputs, 1).x),
+        scores(kRows * kScores) {
+    router->initialize({1, 0}, parameters.data());
+    AttentionBlock<double> block(resolve(attention_shape(), {{"heads", kHeads}}, "attention"), kLayout);
+    AlignedVector<double> matrices(block.block_size());
+    block.initialize({1, 0}, matrices.data());
+    std::vector<double> rows = ExampleBatch<double>(6, kRows, kInputs, 1).x, u(rows.size());
+    for (std::vector<double>* values : {&rows, &x}) {
+      for (double& value : *values) value *= scale;
+    }
+    block.forward(rows.data(), kRows, matrices.data(), u.data());
+    attention = block.state();
+  }
+  RouterContext<double> context(double progress = 0) const {
+    RouterContext<double> context{x.data(), kRows, kInputs};
+    context.tokens = kTokens;
+    context.attention = &attention;
+    context.progress = progress;
+    return context;
+  }
+  /// p (n, E) after a forward pass.
+  Matrix probabilities(double progress = 0) {
+    router->forward(context(progress), parameters.data(), scores.data());
+    Matrix p(kRows, kExperts);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      for (std::size_t e = 0; e < kExperts; ++e) {
+        p(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(e)) = std::exp(scores[i * kScores + e]);
+      }
+    }
+    return p;
+  }
+  /// r (n, E) of the last forward pass.
+  Matrix base() const {
+    const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> r(router->base_probabilities(), kRows, kExperts,
+                                                              Eigen::OuterStride<>(kScores));
+    return r;
+  }
+  std::unique_ptr<Router<double>> router;
+  AlignedVector<double> parameters;
+  AttentionState<double> attention;
+  std::vector<double> x;
+  AlignedVector<double> scores;
+};
+
+double largest_difference(const Matrix& left, const Matrix& right) {
+  return (left - right).cwiseAbs().maxCoeff();
+}
+
+Matrix softmax(const Matrix& logits) {
+  Matrix weights(logits.rows(), logits.cols());
+  for (Eigen::Index i = 0; i < logits.rows(); ++i) {
+    const Eigen::RowVectorXd mass = (logits.row(i).array() - logits.row(i).maxCoeff()).exp();
+    weights.row(i) = mass / mass.sum();
+  }
+  return weights;
+}
+
+/// p by the formula, from S (s, s) of every sequence and r.
+template <class WeightsOf>
+Matrix mixed(const Matrix& r, const WeightsOf& weights_of) {
+  Matrix p(kRows, kExperts);
+  for (int sample = 0; sample < kSamples; ++sample) {
+    p.middleRows(sample * kTokens, kTokens) = weights_of(sample) * r.middleRows(sample * kTokens, kTokens);
+  }
+  return p;
+}
+
+/// Logits log A_h[i, j] − ‖u_i − c_hj‖² / (2σ²) of a sequence and head.
+Matrix joint_logits(const AttentionState<double>& attention, int sample, int head, double sigma) {
+  Matrix logits(kTokens, kTokens);
+  for (int i = 0; i < kTokens; ++i) {
+    for (int j = 0; j < kTokens; ++j) {
+      double square = 0;
+      for (std::size_t q = 0; q < kInputs; ++q) {
+        const std::size_t u = size(sample * kTokens + i) * kStride + q;
+        const std::size_t c = size(head * kRows + sample * kTokens + j) * kStride + q;
+        square += std::pow(attention.outputs[u] - attention.centres[c], 2);
+      }
+      const std::size_t at = size((sample * kHeads + head) * kTokens + i) * kWeights + size(j);
+      logits(i, j) = attention.log_weights[at] - square / (2 * sigma * sigma);
+    }
+  }
+  return logits;
+}
+
+TEST_CASE("similarity-aware routing is the formula, and mixes within a sequence") {
+  constexpr double kTau = 0.7;
+  Example example({{"kind", "similarity_aware"}, {"tau", kTau}});
+  const Matrix p = example.probabilities(), r = example.base();
+  const MatrixView u(example.x.data(), kRows, kInputs);
+  const auto weights_of = [&](int sample) -> Matrix {
+    const Matrix own = u.middleRows(sample * kTokens, kTokens);
+    return softmax(own * own.transpose() / kTau);
+  };
+  CHECK(largest_difference(p, mixed(r, weights_of)) < kRounding);
+  CHECK((p.rowwise().sum().array() - 1).abs().maxCoeff() < kRounding);
+  CHECK(largest_difference(p, r) > 0.01);
+  // At a tiny τ a token of the largest norm of all listens to itself alone.
+  Example sharp({{"kind", "similarity_aware"}, {"tau", 1e-3}});
+  const Matrix alone = sharp.probabilities();
+  Eigen::Index longest = 0;
+  u.rowwise().squaredNorm().maxCoeff(&longest);
+  CHECK(largest_difference(alone.row(longest), sharp.base().row(longest)) < kRounding);
+}
+
+TEST_CASE("attention-aware routing is the formula, for the head of lowest entropy and for all of them") {
+  constexpr double kSigma = 0.8;
+  for (const char* head : {"lowest_entropy", "posterior"}) {
+    CAPTURE(head);
+    Example example({{"kind", "attention_aware"}, {"sigma", kSigma}, {"head", head}});
+    const Matrix p = example.probabilities(), r = example.base();
+    const auto lowest = [&](int sample) {
+      int best = 0;
+      double least = std::numeric_limits<double>::infinity();
+      for (int h = 0; h < kHeads; ++h) {
+        double entropy = 0;
+        for (int i = 0; i < kTokens; ++i) {
+          for (std::size_t j = 0; j < kTokens; ++j) {
+            const std::size_t at = size((sample * kHeads + h) * kTokens + i) * kWeights + j;
+            entropy -= example.attention.weights[at] * std::log(example.attention.weights[at]);
+          }
+        }
+        if (entropy < least) best = h;
+        least = std::min(least, entropy);
+      }
+      return best;
+    };
+    const auto posterior_of = [&](int sample) -> Matrix {
+      Matrix logits(kTokens, kHeads * kTokens);
+      for (int h = 0; h < kHeads; ++h) {
+        logits.middleCols(h * kTokens, kTokens) = joint_logits(example.attention, sample, h, kSigma);
+      }
+      const Matrix all = softmax(logits);
+      Matrix sum = Matrix::Zero(kTokens, kTokens);
+      for (int h = 0; h < kHeads; ++h) sum += all.middleCols(h * kTokens, kTokens);
+      return sum;
+    };
+    const auto chosen_of = [&](int sample) -> Matrix {
+      return softmax(joint_logits(example.attention, sample, lowest(sample), kSigma));
+    };
+    const Matrix of_all = mixed(r, posterior_of), of_chosen = mixed(r, chosen_of);
+    const bool all = std::string(head) == "posterior";
+    CHECK(largest_difference(p, all ? of_all : of_chosen) < kRounding);
+    CHECK(largest_difference(p, all ? of_chosen : of_all) > 0.001);
+  }
+}
+
+TEST_CASE("attention-aware routers: gradients in weights, centres and outputs of the attention") {
+  for (const char* head : {"lowest_entropy", "posterior"}) {
+    CAPTURE(head);
+    Example example({{"kind", "attention_aware"}, {"sigma", 0.8}, {"head", head}});
+    Engine engine(3);
+    AlignedVector<double> upstream(kRows * kScores, 0.0);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      for (std::size_t e = 0; e < kExperts; ++e) upstream[i * kScores + e] = draw_normal(engine);
+    }
+    const auto value = [&] {
+      example.router->forward(example.context(), example.parameters.data(), example.scores.data());
+      double sum = 0;
+      for (std::size_t i = 0; i < upstream.size(); ++i) sum += upstream[i] * example.scores[i];
+      return sum;
+    };
+    value();
+    AttentionState<double>& state = example.attention;
+    AttentionGradients<double> gradients;
+    gradients.log_weights.assign(state.log_weights.size(), 0.0);
+    gradients.centres.assign(state.centres.size(), 0.0);
+    gradients.outputs.assign(state.outputs.size(), 0.0);
+    AlignedVector<double> of_parameters(example.parameters.size()), inputs(kRows * kStride);
+    example.router->backward(example.context(), example.parameters.data(),
+                             {upstream.data(), nullptr, of_parameters.data(), inputs.data(), &gradients});
+    const auto check = [&](AlignedVector<double>& entries, const AlignedVector<double>& exact, int columns) {
+      const std::size_t stride = size(kernels::padded(columns));
+      double worst = 0, wrong = 0;
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (i % stride >= size(columns)) continue;
+        const double kept = entries[i];
+        entries[i] = kept + kStep;
+        const double above = value();
+        entries[i] = kept - kStep;
+        const double difference = (above - value()) / (2 * kStep);
+        entries[i] = kept;
+        worst = std::max(worst, std::abs(exact[i] - difference));
+        wrong = std::max(wrong, std::abs(exact[i] * 1.001 - difference));
+      }
+      CHECK(worst < kTolerance);
+      CHECK(wrong > kTolerance);
+    };
+    check(state.log_weights, gradients.log_weights, kTokens);
+    check(state.centres, gradients.centres, kInputs);
+    check(state.outputs, gradients.outputs, kInputs);
+  }
+}
+
+TEST_CASE("sigma 1e-3, temperatures 1e-3 and distances of 1e3 leave numbers, and the right ones") {
+  for (const Json& fields : {Json{{"kind", "attention_aware"}, {"sigma", 1e-3}},
+                             Json{{"kind", "attention_aware"}, {"sigma", 1e-3}, {"head", "posterior"}},
+                             Json{{"kind", "similarity_aware"}, {"tau", 1e-3}}}) {
+    CAPTURE(fields.dump());
+    Example example(fields, 1e3);
+    const Matrix p = example.probabilities(), r = example.base();
+    CHECK(p.allFinite());
+    CHECK((p.rowwise().sum().array() - 1).abs().maxCoeff() < kRounding);
+    for (const double score : example.scores) CHECK(std::isfinite(score));
+    // S is one-hot: every token routes as one of its sequence does.
+    for (int i = 0; i < kRows; ++i) {
+      const Matrix own = r.middleRows(i / kTokens * kTokens, kTokens);
+      CHECK((own.rowwise() - p.row(i)).cwiseAbs().rowwise().maxCoeff().minCoeff() < kRounding);
+    }
+    AlignedVector<double> gradient(example.parameters.size()), inputs(kRows * kStride);
+    const AlignedVector<double> upstream(kRows * kScores, 1.0);
+    example.router->backward(example.context(), example.parameters.data(),
+                             {upstream.data(), nullptr, gradient.data(), inputs.data()});
+    for (const double value : gradient) CHECK(std::isfinite(value));
+    for (const double value : inputs) CHECK(std::isfinite(value));
+  }
+}
+
+TEST_CASE("a probability that underflows keeps its logarithm") {
+  // With S nearly one-hot, γ_i is the base's own log-softmax: here down to −3000, far below log of the least
+  // double.
+  Example example(
+      {{"kind", "similarity_aware"}, {"tau", 1e-4}, {"base", {{"kind", "linear"}, {"init_scale", 1000}}}});
+  example.probabilities();
+  double lowest = 0;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    for (std::size_t e = 0; e < kExperts; ++e) lowest = std::min(lowest, example.scores[i * kScores + e]);
+  }
+  CHECK(std::isfinite(lowest));
+  CHECK(lowest < -1000);
+}
+
+TEST_CASE("tau moves to tau_end over the steps by its schedule") {
+  const auto at = [](const Json& fields, double progress) {
+    Json spec = {{"kind", "similarity_aware"}};
+    spec.update(fields);
+    return Example(spec).probabilities(progress);
+  };
+  const auto fixed = [&](double tau) { return at({{"tau", tau}}, 0.3); };
+  const auto moving = [](const char* schedule) {
+    return Json{{"tau", 4}, {"tau_end", 0.25}, {"tau_schedule", schedule}};
+  };
+  const double cosine = 4 - 3.75 * (1 - std::cos(std::numbers::pi * 0.3)) / 2;
+  CHECK(largest_difference(at(moving("linear"), 0.3), fixed(4 - 3.75 * 0.3)) < kRounding);
+  CHECK(largest_difference(at(moving("cosine"), 0.3), fixed(cosine)) < kRounding);
+  CHECK(largest_difference(at(moving("geometric"), 0.3), fixed(4 * std::pow(16, -0.3))) < kRounding);
+  for (const char* schedule : {"linear", "cosine", "geometric"}) {
+    CHECK(largest_difference(at(moving(schedule), 0), fixed(4)) < kRounding);
+    CHECK(largest_difference(at(moving(schedule), 1), fixed(0.25)) < kRounding);
+  }
+  CHECK(largest_difference(at(moving("linear"), 0.3), at(moving("cosine"), 0.3)) > 0.001);
+}
+
+TEST_CASE("a frozen base is a group of its own, and what mixes may still learn") {
+  Json router = {{"kind", "similarity_aware"},
+                 {"similarity", "learned"},
+                 {"base", {{"kind", "linear"}, {"trainable", false}}}};
+  const auto groups = [&] {
+    const Model<double> model(example_model(router, "constant", "soft", kExperts), kLayout, 0.0);
+    return model.groups();
+  };
+  REQUIRE(groups().size() == 3);
+  CHECK_FALSE(groups()[0].trainable);
+  CHECK(groups()[0].end == kInputs * kScores);
+  CHECK(groups()[1].trainable);
+  CHECK(groups()[1].role == ParameterGroup::Role::router);
+  CHECK(groups()[1].end - groups()[1].begin == kInputs * kStride);
+  router["similarity"] = "identity";  // nothing is left to learn
+  REQUIRE(groups().size() == 2);
+  CHECK_FALSE(groups()[0].trainable);
+  CHECK(groups()[1].role == ParameterGroup::Role::expert);
+}
+
+}  // namespace
+}  // namespace moelab
