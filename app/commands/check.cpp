@@ -138,7 +138,7 @@ std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
   for (const std::string& name : names) {
     const auto fits = [&](const Check& check) { return names_check(name, check.id); };
     if (std::none_of(table.begin(), table.end(), fits))
-      throw UserError("ID", unknown_name("check", name, all_names(table)));
+      throw UserError("ID", unknown_name("check", name, all_names(table)) + "; see moelab check --list");
   }
   std::vector<const Check*> chosen;
   for (const Check& check : table) {

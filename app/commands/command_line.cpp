@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -34,6 +34,32 @@ struct Program {
   AnalyzedFiles arrays;
   std::map<const CLI::App*, std::function<int()>> actions;
 };
+
+/// A check of an option's text; CLI11's own ranges neither speak as the rest of the program does nor refuse
+/// "nan".
+std::function<std::string(const std::string&)> whole_number(int minimum, int maximum) {
+  return [=](const std::string& text) {
+    int number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [after, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc() && after == end && number >= minimum && number <= maximum) return std::string();
+    return fmt::format("got '{}', needs a whole number of {} to {}", text, minimum, maximum);
+  };
+}
+
+std::string check_minutes(const std::string& text) {
+  double minutes = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, minutes);
+  if (error == std::errc() && after == end && minutes > 0 && minutes <= kMaximumMinutes) return {};
+  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
+}
+
+std::string check_shell(const std::string& text) {
+  const std::vector<std::string> shells = {"bash", "zsh", "fish"};
+  if (std::find(shells.begin(), shells.end(), text) != shells.end()) return {};
+  return unknown_name("shell", text, shells);
+}
 
 std::vector<std::string> verb_names(const CLI::App& app) {
   std::vector<std::string> names;
@@ -109,7 +135,7 @@ void add_directory(CLI::App* verb, Arguments& arguments) {
 
 void add_threads(CLI::App* verb, Arguments& arguments) {
   verb->add_option("--threads", arguments.threads, "cells run at a time (default: one per processor)")
-      ->check(CLI::Range(1, kMaximumThreads));
+      ->check(whole_number(1, kMaximumThreads));
 }
 
 void add_json(CLI::App* verb, Arguments& arguments) {
@@ -161,13 +187,6 @@ void add_running_verbs(Program& program) {
   add_json(sample, arguments);
 }
 
-/// Refuses what is no length of time: CLI11's own ranges let "nan" through.
-std::string check_minutes(const std::string& text) {
-  const double minutes = std::strtod(text.c_str(), nullptr);
-  if (minutes > 0 && minutes <= kMaximumMinutes) return {};
-  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
-}
-
 void add_slurm_verb(Program& program) {
   Arguments& arguments = program.arguments;
   CLI::App* slurm =
@@ -183,7 +202,7 @@ void add_slurm_verb(Program& program) {
                    "time of a cell on one processor (default: the mean of recorded cells)")
       ->check(check_minutes);
   slurm->add_option("--threads", arguments.threads, "processors of a task (default: 1)")
-      ->check(CLI::Range(1, kMaximumThreads));
+      ->check(whole_number(1, kMaximumThreads));
   slurm->add_flag("--submit", arguments.submit, "hand the job to sbatch");
   add_json(slurm, arguments);
 }
@@ -226,7 +245,7 @@ void add_completion_verb(Program& program) {
                  return 0;
                });
   completion->add_option("SHELL", program.arguments.shell, "bash, zsh or fish (default: bash)")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(check_shell);
 }
 
 void add_reading_verbs(Program& program) {
@@ -273,7 +292,7 @@ void add_docs_verb(Program& program) {
                             "docs --out docs", [&] { return run_docs_command(arguments); });
   docs->add_option("--out", arguments.out, "folder (default: docs)");
   docs->add_option("--threads", arguments.threads, "checks run at a time (default: one per processor)")
-      ->check(CLI::Range(1, kMaximumThreads));
+      ->check(whole_number(1, kMaximumThreads));
   add_json(docs, arguments);
 }
 
@@ -300,9 +319,9 @@ void add_analyze_verb(Program& program) {
   analyze
       ->add_option("--top-k", arrays.top_k,
                    "experts that serve a row: load and fluctuation count them (default 1)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(whole_number(1, 1000000));
   analyze->add_option("--neighbours", arrays.neighbours, "neighbours of expert overlap (default 10)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(whole_number(1, 1000000));
   add_json(analyze, program.arguments);
 }
 
@@ -314,9 +333,9 @@ void add_theory_verbs(Program& program) {
   check->add_option("ID", arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)");
   check->add_flag("--list", arguments.listing, "list the checks and run none");
   check->add_option("--seeds", arguments.seeds, "multiplies the random repetitions (default: 1)")
-      ->check(CLI::Range(1, kMaximumSeeds));
+      ->check(whole_number(1, kMaximumSeeds));
   check->add_option("--threads", arguments.threads, "checks run at a time (default: one per processor)")
-      ->check(CLI::Range(1, kMaximumThreads));
+      ->check(whole_number(1, kMaximumThreads));
   add_json(check, arguments);
 }
 
@@ -356,6 +375,14 @@ void check_names(const CLI::App& app, const std::vector<std::string>& words) {
   }
 }
 
+/// CLI11's error at the option or argument that its text begins with; at the verb where it names none.
+UserError located(const CLI::ParseError& error, const std::string& verb) {
+  const std::string text = error.what(), help = verb.starts_with("-") ? "moelab" : "moelab " + verb;
+  const std::size_t colon = text.find(": "), space = text.find(' ');
+  if (colon != std::string::npos && colon < space) return {text.substr(0, colon), text.substr(colon + 2)};
+  return {help, fmt::format("{}; see {} --help", text, help)};
+}
+
 /// `words` is the command line, the program's name first.
 int dispatch(Program& program, const std::vector<std::string>& words) {
   build(program);
@@ -368,9 +395,7 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
   } catch (const CLI::Success& request) {                         // --help or --version
     return program.app.exit(request);
   } catch (const CLI::ParseError& error) {
-    const std::string& verb = given.front();
-    throw UserError("moelab " + verb, fmt::format("{}; see moelab {}--help", error.what(),
-                                                  verb.starts_with("-") ? "" : verb + " "));
+    throw located(error, given.front());
   }
   const std::vector<CLI::App*> chosen = program.app.get_subcommands();
   if (chosen.empty()) throw UserError("", "a verb is missing; see moelab --help");

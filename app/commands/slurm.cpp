@@ -50,8 +50,9 @@ double minutes_of_a_cell(const Arguments& arguments, const Scenario& scenario, c
     ++recorded;
   }
   if (recorded == 0) {
-    throw UserError("--minutes-per-cell",
-                    "missing, and no cell is recorded that would tell; run one first, or say");
+    throw UserError(
+        "--minutes-per-cell",
+        "missing, and no recorded cell tells it; needs minutes above 0, or a run of one cell first");
   }
   return seconds / recorded / 60;
 }

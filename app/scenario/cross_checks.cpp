@@ -123,6 +123,19 @@ void check_gradient(const Json& config) {
   }
 }
 
+/// Arrays that would not fit into any memory are refused before one is asked for: 8 GB in double.
+void check_size(const Json& data) {
+  constexpr std::int64_t kMostNumbers = 1'000'000'000;
+  if (!data.contains("dim")) return;
+  const std::int64_t width = data.at("dim").get<std::int64_t>() * data.value("tokens", std::int64_t{1});
+  for (const char* rows : {"clusters", "train_samples", "test_samples"}) {
+    if (!data.contains(rows) || data.at(rows).get<std::int64_t>() <= kMostNumbers / width) continue;
+    throw UserError(std::string("data.") + rows,
+                    fmt::format("got {} rows of {} numbers, needs at most {} numbers in all",
+                                data.at(rows).dump(), width, kMostNumbers));
+  }
+}
+
 /// A router that starts at training samples needs one for each expert.
 void check_start(const Json& config) {
   const Json& model = config.at("model");
@@ -210,6 +223,7 @@ void check_name(const std::string& name, const std::string& path) {
 }
 
 void check_config(const Json& config) {
+  check_size(config.at("data"));
   check_gating(config.at("model"));
   check_balancing(config.at("model"));
   check_dense(config.at("model"));

@@ -12,8 +12,9 @@ namespace moelab {
 /// dash.
 void check_name(const std::string& name, const std::string& path);
 
-/// One resolved configuration: K ≤ experts, steps or epochs, weights for each cluster, subspaces of less than
-/// full rank, dense with match, nothing listed twice. Throws UserError at the path in the configuration.
+/// One resolved configuration: no array beyond all memory, K ≤ experts, steps or epochs, weights for each
+/// cluster, subspaces of less than full rank, dense with match, nothing listed twice. Throws UserError at the
+/// path in the configuration.
 void check_config(const Json& config);
 
 /// The claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.

@@ -9,6 +9,9 @@ namespace {
 /// Longer names are not misspellings of ours.
 constexpr std::size_t kLongestName = 100;
 
+/// Names are all listed up to the first number, otherwise as many as the second says.
+constexpr std::size_t kMostListed = 40, kListed = 10;
+
 /// Damerau-Levenshtein distance (optimal string alignment): insertions, deletions, substitutions and
 /// swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -27,6 +30,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::swap(last, row);
   }
   return last[b.size()];
+}
+
+/// The `count` names nearest to `given`, nearest first and otherwise in their order.
+std::vector<std::string> nearest_names(std::string_view given, const std::vector<std::string>& allowed,
+                                       std::size_t count) {
+  std::vector<std::string> names = allowed;
+  const std::string_view start = given.substr(0, kLongestName);
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+    return edit_distance(start, a) < edit_distance(start, b);
+  });
+  names.resize(count);
+  return names;
 }
 
 }  // namespace
@@ -53,7 +68,10 @@ std::string unknown_name(std::string_view what, std::string_view given,
   const std::string nearest = nearest_name(given, allowed);
   message += nearest.empty() ? "; allowed: " : "; did you mean '" + nearest + "'? Allowed: ";
   if (allowed.empty()) message += "none";
-  for (std::size_t i = 0; i < allowed.size(); ++i) message += (i == 0 ? "" : ", ") + allowed[i];
+  const bool is_cut = allowed.size() > kMostListed;
+  const std::vector<std::string> listed = is_cut ? nearest_names(given, allowed, kListed) : allowed;
+  for (std::size_t i = 0; i < listed.size(); ++i) message += (i == 0 ? "" : ", ") + listed[i];
+  if (is_cut) message += ", … (" + std::to_string(allowed.size()) + " in all)";
   return message;
 }
 

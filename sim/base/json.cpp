@@ -65,6 +65,12 @@ std::string plain_message(std::string message) {
       message.starts_with("parse error") && end != std::string::npos) {
     message.erase(0, end + 2);
   }
+  if (const std::string_view overflow = "number overflow parsing '"; message.starts_with(overflow)) {
+    constexpr std::size_t kLongestNumber = 40;
+    std::string number = message.substr(overflow.size(), message.rfind('\'') - overflow.size());
+    if (number.size() > kLongestNumber) number = number.substr(0, kLongestNumber) + "…";
+    return "got " + number + ", needs a number that a double holds: at most 1.8e308 in size";
+  }
   // The text last read may be long, or not even be UTF-8.
   const std::size_t read = message.find("; last read: ");
   const std::size_t read_end = message.find("; expected", read == std::string::npos ? 0 : read);

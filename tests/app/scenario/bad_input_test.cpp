@@ -1,4 +1,5 @@
-/// What a scenario may get wrong, and the place and reason that it is told.
+/// What a scenario may get wrong, and the place and reason that it is told: what is not on the page that
+/// tests/app/commands/bad_input_page_test.cpp checks.
 
 #include <doctest/doctest.h>
 
@@ -40,19 +41,9 @@ void check_changes(std::initializer_list<Change> changes) {
 
 TEST_CASE("wrong fields") {
   check_changes({
-      {"/trian", "{}", "trian",
-       "unknown key 'trian'; did you mean 'train'? Allowed: $schema, version, extends, name"},
       {"/evaluation", "{}", "evaluation", "unknown key 'evaluation'; did you mean 'evaluations'?"},
-      {"/data/trian_samples", "1", "data.trian_samples", "did you mean 'train_samples'?"},
-      {"/data/generator", "\"gausian_mixture\"", "data.generator",
-       "unknown generator 'gausian_mixture'; did you mean 'gaussian_mixture'?"},
-      {"/data/clusters", "2.5", "data.clusters", "got 2.5, needs a whole number of at least 1"},
-      {"/data/clusters", "0", "data.clusters", "got 0, needs a whole number of at least 1"},
-      {"/data/separation", "50", "data.separation", "got 50: no place for mean 2 of"},
       {"/data/clusters", "-3", "data.clusters", "got -3, needs"},
       {"/data/clusters", "true", "data.clusters", "got true, needs"},
-      {"/data/clusters", "1e30", "data.clusters", "at most"},
-      {"/data/noise_std", "\"NaN\"", "data.noise_std", "got \"NaN\", needs a finite number"},
       {"/data/noise_std", "-1", "data.noise_std", "got -1, needs a finite number of at least 0"},
       {"/data/target", "[]", "data.target", "got [], needs an object whose 'kind' is one of constant"},
       {"/data/target/kind", "\"constnat\"", "data.target.kind",
@@ -71,7 +62,6 @@ TEST_CASE("wrong fields") {
       {"/figures/0", R"({"id": "e"})", "figures[0].x", "missing"},
       {"/figures/0/kind", "\"heat_map\"", "figures[0].value", "missing; a heat map needs a metric"},
       {"/figures/0/value", "\"test_nmse_top1\"", "figures[0].value", "given, but kind is not 'heat_map'"},
-      {"/data/weights", "[1, 2]", "data.weights", "got 2 weights, needs one for each of data.clusters = 64"},
       {"/data", R"({"generator": "dictionary", "atoms": 2, "rank": 3, "dim": 4, "train_samples": 10})",
        "data.rank", "got 3, needs at most data.atoms = 2"},
       {"/data", R"({"generator": "image_clusters", "path": "no/such/folder", "train_samples": 10})",
@@ -81,34 +71,23 @@ TEST_CASE("wrong fields") {
       {"/data",
        R"({"generator": "token_topics", "topics": 1, "dim": 4, "tokens": 2, "target": "constant", "train_samples": 10})",
        "data.topics_per_sequence", "got 2, needs at most data.topics = 1"},
-      {"/model", "3", "model", "got 3, needs an object"},
-      {"/model/router", "\"linaer\"", "model.router", "did you mean 'linear'?"},
       {"/model/router", "\"cnn\"", "model.router.kind",
        "needs images; generators that have them: image_clusters"},
-      {"/model/router/trainable", "\"no\"", "model.router.trainable", "got \"no\", needs true or false"},
-      {"/model/gating/train", R"({"kind": "topk", "k": 65})", "model.gating.train.k",
-       "got 65, needs at most model.experts = 64"},
       {"/model/gating/eval", R"({"kind": "topk"})", "model.gating.eval.k", "missing"},
-      {"/model/kind", "\"dense\"", "model.match", "missing; a dense model needs"},
       {"/model/match", "\"moe\"", "model.match", "given, but model.kind is not 'dense'"},
       {"/model/depth", "1", "model.depth", "given, but model.kind is not 'dense'"},
-      {"/train/epochs", "3", "train.steps", "needs exactly one"},
       {"/train/steps", "null", "train.steps", "missing; needs train.steps or train.epochs"},
       {"/train/lr", "null", "train.lr", "missing; train.optimizer \"sgd\" needs it"},
       {"/train/start", "\"cold\"", "train.start", "given, but train.optimizer is not 'lbfgs'"},
-      {"/train/lr/router", "-0.1", "train.lr.router", "got -0.1, needs a finite number of at least 0"},
-      {"/metrics/1", "\"sparcity\"", "metrics[1]", "unknown kind 'sparcity'; did you mean 'sparsity'?"},
       {"/metrics/1", R"({"kind": "sparsity", "shuffles": 0})", "metrics[1].shuffles", "got 0, needs"},
       {"/metrics/1", "\"task\"", "metrics[1]", "a second time"},
       {"/metrics/1", R"({"kind": "convergence", "metric": "test_nmse_sofd"})", "metrics[1].metric",
        "did you mean 'test_nmse_soft'?"},
-      {"/save", "[\"weight\"]", "save[0]", "did you mean 'weights'?"},
       {"/seeds/count", "0", "seeds.count", "got 0, needs a whole number of at least 1"},
       {"/seeds/count", "1000001", "seeds.count", "needs at most 1000000"},
       {"/seeds/count", "9007199254740992", "seeds.count", "needs at most 1000000"},
       {"/seeds/root", "-1", "seeds.root", "got -1, needs"},
       {"/name", "\"\"", "name", "needs a non-empty text"},
-      {"/name", "\"a/b\"", "name", "got \"a/b\", needs a name"},
       {"/name", "\"..\"", "name", "got \"..\", needs a name"},
       {"/name", "null", "name", "got null, needs a non-empty text"},
   });
@@ -125,8 +104,6 @@ TEST_CASE("wrong arms") {
       {"/arms/frozen", "true", "arms.frozen", "got true, needs an object"},
       {"/arms/frozen", R"({"model.router.trainable": "yes"})", "arms.frozen.model.router.trainable",
        "got \"yes\", needs true or false"},
-      {"/arms/frozen", R"({"model.router.trainabel": true})", "arms.frozen.model.router.trainabel",
-       "did you mean 'trainable'?"},
       {"/arms/frozen", R"({"model.rooter.trainable": true})", "arms.frozen.model.rooter.trainable",
        "unknown key 'rooter'; did you mean 'router'?"},
       {"/arms/frozen", R"({"modle.router": "mlp"})", "arms.frozen.modle.router", "did you mean 'model'?"},
@@ -135,7 +112,6 @@ TEST_CASE("wrong arms") {
       {"/arms/frozen", R"({"model.router": {"kind": "linear", "init_scal": 1}})",
        "arms.frozen.model.router.init_scal", "did you mean 'init_scale'?"},
       {"/arms/frozen", R"({"data.generator..x": 1})", "arms.frozen.data.generator..x", "no field ''"},
-      {"/arms/frozen", R"({"data.train_samples": 1})", "arms.frozen.data.train_samples", "without effect"},
       {"/arms/frozen", R"({"model.expert": "linear", "model.expert.depth": 2})",
        "arms.frozen.model.expert.depth", "unknown key 'depth'"},
       {"/arms/frozen", R"({"model.expert.kind": "linear"})", "arms.frozen.model.expert.kind",
@@ -149,15 +125,11 @@ TEST_CASE("wrong sweeps") {
   check_changes({
       {"/sweep", "{}", "sweep", "needs at least one path"},
       {"/sweep", "[]", "sweep", "got [], needs an object"},
-      {"/sweep", R"({"data.train_sample": [1]})", "sweep.data.train_sample", "did you mean 'train_samples'?"},
       {"/sweep", R"({"dta.train_samples": [1]})", "sweep.dta.train_samples", "did you mean 'data'?"},
       {"/sweep", R"({"seeds.count": [1]})", "sweep.seeds.count", "unknown field 'seeds'"},
       {"/sweep", R"({"data.train_samples": []})", "sweep.data.train_samples", "needs a list of at least 1"},
       {"/sweep", R"({"data.train_samples": 640})", "sweep.data.train_samples", "got 640, needs a list"},
       {"/sweep", R"({"data.train_samples": [640, -1]})", "sweep.data.train_samples[1]", "got -1, needs"},
-      {"/sweep", R"({"data.train_samples": [640, 640.0]})", "sweep.data.train_samples[1]", "a second time"},
-      {"/sweep", R"({"data.train_samples": {"log2range": [64, 100]}})", "sweep.data.train_samples.log2range",
-       "got [64,100], needs"},
       {"/sweep", R"({"data.train_samples": {"log2range": [64, 32]}})", "sweep.data.train_samples.log2range",
        "needs"},
       {"/sweep", R"({"data.train_samples": {"log2range": [64]}})", "sweep.data.train_samples.log2range",
@@ -167,8 +139,6 @@ TEST_CASE("wrong sweeps") {
       {"/sweep", R"({"data.train_samples": {"log2rnage": [1, 2]}})", "sweep.data.train_samples.log2rnage",
        "did you mean 'log2range'?"},
       {"/sweep", R"({"data.train_samples": {}})", "sweep.data.train_samples", "needs a list of values"},
-      {"/sweep", R"({"zip": {"data.dim": [1, 2], "data.clusters": [1]}})", "sweep.zip.data.clusters",
-       "got 1 values, needs 2"},
       {"/sweep", R"({"zip": {"data.dim": [1, 2], "data.clusters": [1, 0]}})", "sweep.zip.data.clusters[1]",
        "got 0, needs"},
       {"/sweep", R"({"zip": {"data.dim": [1], "data.cluster": [1]}})", "sweep.zip.data.cluster",
@@ -200,15 +170,10 @@ TEST_CASE("an embedding needs saved routing") {
 TEST_CASE("wrong claims") {
   check_changes({
       {"/claims", "{}", "claims", "got {}, needs a list"},
-      {"/claims/0/op", "\"<=\"", "claims[0].op", "unknown op '<='; did you mean '<'? Allowed: <, >, ~"},
       {"/claims/0/op", "\"~\"", "claims[0].tolerance", "missing"},
       {"/claims/0/tolerance", "0.1", "claims[0].tolerance", "unknown key"},
       {"/claims/0/id", "\"a b\"", "claims[0].id", "needs a name"},
       {"/claims/0/left", "{}", "claims[0].left.arm", "missing; a side needs arm and metric, or value"},
-      {"/claims/0/left/arm", "\"lerned\"", "claims[0].left.arm",
-       "unknown arm 'lerned'; did you mean 'learned'?"},
-      {"/claims/0/left/metric", "\"test_nmse_top\"", "claims[0].left.metric",
-       "did you mean 'test_nmse_top1'?"},
       {"/claims/0/left/metric", "\"contaminated.test_nmse_top1\"", "claims[0].left.metric",
        "unknown evaluation 'contaminated'; allowed: none"},
       {"/claims/0/left/metric", "\"train_loss_layer0\"", "claims[0].left.metric",
@@ -224,7 +189,6 @@ TEST_CASE("wrong claims") {
       {"/claims/0/left/step", "\"strat\"", "claims[0].left.step", "did you mean 'start'?"},
       {"/claims/0/left/where", R"({"data.train_sample": 640})", "claims[0].left.where.data.train_sample",
        "did you mean 'data.train_samples'?"},
-      {"/claims/0/left/where", R"({"data.train_samples": 641})", "claims[0].left.where", "no sweep point"},
       {"/claims/0/at", "\"lats\"", "claims[0].at", "did you mean 'last'?"},
       {"/claims/0/at", "[]", "claims[0].at", "needs"},
       {"/claims/0/at", "[641]", "claims[0].at[0]", "no sweep point"},
@@ -297,7 +261,6 @@ TEST_CASE("wrong evaluations, and metrics of evaluations and layers that there a
 TEST_CASE("wrong figures") {
   check_changes({
       {"/figures/0/id", "\"../loss\"", "figures[0].id", "needs a name"},
-      {"/figures/0/x", "\"data.train_sample\"", "figures[0].x", "did you mean 'data.train_samples'?"},
       {"/figures/0/x", "\"data.dim\"", "figures[0].x", "unknown swept path 'data.dim'"},
       {"/figures/0/x", "\"step\"", "figures[0].where", "leaves several sweep points"},
       {"/figures/0/y", "\"train_los\"", "figures[0].y", "did you mean 'train_loss'?"},
@@ -313,7 +276,6 @@ TEST_CASE("wrong figures") {
 
 TEST_CASE("wrong profiles and settings") {
   const Json example = example_scenario();
-  check_refused(example, "quikc", {}, "--profile", "unknown profile 'quikc'; did you mean 'quick'?");
   check_refused(example_with("/profiles", "{}"), "quick", {}, "--profile", "allowed: none");
   check_refused(example_with("/profiles/quick", R"({"train.step": 1})"), "quick", {},
                 "profiles.quick.train.step", "did you mean 'steps'?");
@@ -330,19 +292,15 @@ TEST_CASE("wrong profiles and settings") {
     const char* message;
   };
   const Row rows[] = {
-      {"train.steps", "--set", "got 'train.steps', needs path=value"},
       {"=3", "--set", "needs path=value"},
       {"", "--set", "needs path=value"},
       {"train.steps=\xff", "--set", "not UTF-8"},
       {"train.steps=", "--set train.steps", "got \"\", needs a whole number"},
-      {"train.steps=many", "--set train.steps", "got \"many\", needs a whole number"},
       {"train.steps=1e999", "--set train.steps", "got \"1e999\", needs a whole number"},
-      {"train.stesp=3", "--set train.stesp", "did you mean 'steps'?"},
       {"trian.steps=3", "--set trian.steps", "did you mean 'train'?"},
       {"profiles.quick={}", "--set profiles.quick", "unknown field 'profiles'"},
       {"train=3", "--set train", "got 3, needs an object"},
       {"train={\"lr\": -1}", "--set train.lr", "got -1, needs"},
-      {"data.clusters.x=1", "--set data.clusters.x", "leads into 64"},
       {"sweep.data.train_samples=[3, 3]", "--set sweep.data.train_samples[1]", "a second time"},
       {"sweep.data.dimm=[3]", "--set sweep.data.dimm", "did you mean 'dim'?"},
       {"arms.frozen.model.router.trainable=maybe", "--set arms.frozen.model.router.trainable",

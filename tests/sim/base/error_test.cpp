@@ -26,6 +26,14 @@ TEST_CASE("an unknown name is answered with the nearest and all allowed ones") {
         "unknown router 'linaer'; did you mean 'linear'? Allowed: linear, mlp");
   CHECK(unknown_name("router", "zzz", {"linear", "mlp"}) == "unknown router 'zzz'; allowed: linear, mlp");
   CHECK(unknown_name("profile", "quick", {}) == "unknown profile 'quick'; allowed: none");
+  std::vector<std::string> many(40, "name");
+  for (int i = 0; i < 40; ++i) many[static_cast<std::size_t>(i)] += std::to_string(i);
+  CHECK(unknown_name("metric", "nmae7", many).ends_with(", name38, name39"));
+  many.push_back("loss");
+  CHECK(unknown_name("metric", "nmae7", many) ==
+        "unknown metric 'nmae7'; did you mean 'name7'? Allowed: name7, name0, name1, name2, name3, name4, "
+        "name5, "
+        "name6, name8, name9, … (41 in all)");
 }
 
 TEST_CASE("a user error says where and what") {
