@@ -6,6 +6,18 @@
 #include "sim/base/error.h"
 
 namespace moelab {
+namespace {
+
+/// Rows between the one that is copied and the one that is called into the cache.
+constexpr std::size_t kAhead = 16;
+
+template <class Real>
+void prefetch(const Real* values, std::size_t count) {
+  constexpr std::size_t kLine = 64 / sizeof(Real);
+  for (std::size_t at = 0; at < count; at += kLine) __builtin_prefetch(values + at);
+}
+
+}  // namespace
 
 template <class Real>
 SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size,
@@ -30,6 +42,10 @@ int SampleBatches<Real>::advance() {
   }
   const std::size_t rows = std::min(batch_size_, order_.size() - next_);
   for (std::size_t i = 0; i < rows; ++i) {
+    const std::size_t ahead =
+        static_cast<std::size_t>(order_[std::min(next_ + i + kAhead, order_.size() - 1)]);
+    prefetch(data_.x.data() + ahead * input_dim_, input_dim_);
+    prefetch(data_.y.data() + ahead * output_dim_, output_dim_);
     const std::size_t row = static_cast<std::size_t>(order_[next_ + i]);
     std::copy_n(data_.x.data() + row * input_dim_, input_dim_, this->x_.data() + i * input_dim_);
     std::copy_n(data_.y.data() + row * output_dim_, output_dim_, this->y_.data() + i * output_dim_);
