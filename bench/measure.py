@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = "/usr/bin/python3"  # the one that Debian's python3-torch and python3-numpy belong to
-ALL = ["A", "B", "C", "D", "E", "F", "G", "H", "M"]
+ALL = ["A", "B", "C", "D", "E", "F", "G", "H", "I", "M"]
 PEERS = {
     "A": ["torch", "numpy"],
     "B": ["torch"],
@@ -199,23 +199,34 @@ def measure_draws(bench):
     return ["", f"F, draws of fig2's mixture: {samples / 1e6:.2f} million samples/s, {normals / 1e6:.0f} million normals/s."]
 
 
-def measure_routers(bench):
-    """The cost of adaptive clustering in processor time, which a few percent can be told apart in."""
-    lines = ["", "H, processor time of a step of two layers of 16 experts, top-2, batch 256:", ""]
-    lines += ["| | plain routers, µs | adaptive clustering, µs | ratio, median of rounds | least and largest |"]
-    lines += ["|---|---|---|---|---|"]
-    for ending, title in STACKS.items():
-        names = [f"H_plain{ending}", f"H_adaptive{ending}"]
+def router_lines(bench, workload, title, routers):
+    """What routers cost beside a plain one, in processor time, which a few percent can be told apart in."""
+    lines = ["", f"{workload}, processor time of a step of {title}:", ""]
+    lines += ["| | router | plain router, µs | this one, µs | ratio, median of rounds | least and largest |"]
+    lines += ["|---|---|---|---|---|---|"]
+    for ending, size in STACKS.items():
+        names = [f"{workload}_{router}{ending}" for router in ["plain"] + list(routers)]
         steps = {name: [] for name in names}
         for turn in range(bench.options.rounds):
             for name in names if turn % 2 == 0 else reversed(names):
                 run = bench.workload(name)
                 steps[name].append(1e6 * run["processor_seconds"] / run["steps"])
-        ratios = [adaptive / plain for plain, adaptive in zip(*steps.values())]
-        cells = [title] + [f"{statistics.median(values):,.0f}" for values in steps.values()]
-        cells += [f"{statistics.median(ratios):.3f}", f"{min(ratios):.3f} – {max(ratios):.3f}"]
-        lines.append("| " + " | ".join(cells) + " |")
+        plain = steps.pop(names[0])
+        for values, router in zip(steps.values(), routers.values()):
+            ratios = [own / base for own, base in zip(values, plain)]
+            cells = [size, router, f"{statistics.median(plain):,.0f}", f"{statistics.median(values):,.0f}"]
+            cells += [f"{statistics.median(ratios):.3f}", f"{min(ratios):.3f} – {max(ratios):.3f}"]
+            lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def measure_clustering(bench):
+    return router_lines(bench, "H", "two layers of 16 experts, top-2, batch 256", {"adaptive": "adaptive clustering"})
+
+
+def measure_mixing(bench):
+    return router_lines(bench, "I", "attention and 16 experts, top-2, 16 sequences of 32 tokens",
+                        {"similarity": "similarity-aware", "attention": "attention-aware"})
 
 
 def measure_growth(bench):
@@ -290,7 +301,7 @@ def main():
             lines += training_table(records, peak)
         if "M" in records:
             lines += memory_lines(records["M"])
-        for name, measure in {"E": measure_threads, "F": measure_draws, "G": measure_growth, "H": measure_routers}.items():
+        for name, measure in {"E": measure_threads, "F": measure_draws, "G": measure_growth, "H": measure_clustering, "I": measure_mixing}.items():
             if name in chosen:
                 lines += measure(bench)
     text = "\n".join(lines) + "\n"

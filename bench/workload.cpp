@@ -91,6 +91,20 @@ Workload stack(const std::string& name, const std::string& router, int dim, int 
   return {name, data, model, training("adam", 1e-3, 1e-3, 256)};
 }
 
+/// 16 sequences of 32 tokens behind self-attention, whose tokens route alone or together.
+Workload sequences(const std::string& name, const std::string& router, int dim, int width) {
+  const Json data = {{"generator", "token_topics"},
+                     {"topics", 16},
+                     {"dim", dim},
+                     {"tokens", 32},
+                     {"target", {{"kind", "constant"}, {"dim", 10}}},
+                     {"train_samples", 1024}};
+  const Json top2 = {{"kind", "topk"}, {"k", 2}};
+  Json model = mixture({{"kind", router}}, {{"kind", "mlp"}, {"depth", 2}, {"width", width}}, top2, 16);
+  model["attention"] = {{"heads", 8}, {"key_dim", 16}, {"residual", true}};
+  return {name, data, model, training("adam", 1e-3, 1e-3, 16)};
+}
+
 struct Entry {
   std::string name;
   std::function<Workload()> make;
@@ -108,6 +122,12 @@ const std::vector<Entry>& entries() {
       {"H_adaptive", [] { return stack("H_adaptive", "adaptive_clustering", 24, 32); }},
       {"H_plain_wide", [] { return stack("H_plain_wide", "linear", 128, 512); }},
       {"H_adaptive_wide", [] { return stack("H_adaptive_wide", "adaptive_clustering", 128, 512); }},
+      {"I_plain", [] { return sequences("I_plain", "linear", 24, 32); }},
+      {"I_similarity", [] { return sequences("I_similarity", "similarity_aware", 24, 32); }},
+      {"I_attention", [] { return sequences("I_attention", "attention_aware", 24, 32); }},
+      {"I_plain_wide", [] { return sequences("I_plain_wide", "linear", 128, 512); }},
+      {"I_similarity_wide", [] { return sequences("I_similarity_wide", "similarity_aware", 128, 512); }},
+      {"I_attention_wide", [] { return sequences("I_attention_wide", "attention_aware", 128, 512); }},
   };
   return table;
 }

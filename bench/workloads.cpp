@@ -57,12 +57,12 @@ TrainingSet<float> draw_training_set(const Workload& workload) {
 struct Run {
   explicit Run(const Workload& workload)
       : set(draw_training_set(workload)),
-        model(workload.model, workload.data.at("dim"), workload.data.at("target").at("dim"), 0.0) {
+        model(workload.model, draw_problem(workload.data, kSeeds)->layout(), 0.0) {
     model.initialize(kSeeds);
   }
   /// train_nmse over the first `rows` rows, under the training gating.
   double nmse(int rows) {
-    const int o = model.layout().output_dim;
+    const int o = model.layout().target_dim();
     std::vector<float> outputs(static_cast<std::size_t>(rows) * static_cast<std::size_t>(o));
     model.predict(set.x.data(), rows, model.train_gating(), outputs.data());
     const Matrix fitted = Eigen::Map<const MatrixOf<float>>(outputs.data(), rows, o).cast<double>();
@@ -176,7 +176,8 @@ Json measure(const Workload& workload, double seconds) {
   }
   result["peak_memory_mb"] = peak_memory_mb();
   result["trained_batch_nmse"] = run.nmse(rows);
-  if (run.model.layers() > 1) return result;  // what follows counts a single layer
+  // What follows counts a single layer without attention.
+  if (run.model.layers() > 1 || workload.model.contains("attention")) return result;
 
   const std::vector<std::int64_t> loads =
       run.model.expert_loads(run.set.x.data(), rows, run.model.train_gating());
@@ -232,8 +233,8 @@ void write_array(const std::filesystem::path& file, const std::vector<std::int64
 void save(const Workload& workload, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const Run run(workload);
-  write_array(folder / "x.npy", {run.set.rows, run.model.layout().input_dim}, run.set.x);
-  write_array(folder / "y.npy", {run.set.rows, run.model.layout().output_dim}, run.set.y);
+  write_array(folder / "x.npy", run.model.layout().input_shape(run.set.rows), run.set.x);
+  write_array(folder / "y.npy", run.model.layout().target_shape(run.set.rows), run.set.y);
   for (const NamedArray<float>& array : run.model.arrays()) {
     write_array(folder / (array.name + ".npy"), array.shape, array.values);
   }

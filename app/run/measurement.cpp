@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "analysis/metrics/entropy.h"
 #include "analysis/metrics/fluctuation.h"
@@ -101,6 +102,7 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
     }
   }
   for (const Json& group : config.at("metrics")) {
+    if (group.at("kind") == "fluctuation") fluctuation_k_ = group.at("k");
     if (group.at("kind") != "overlap") continue;
     neighbours_ = group.at("neighbours");
     query_rows_ = group.at("rows");
@@ -246,13 +248,15 @@ MetricValues Measurement<Real>::measure_layer(Model<Real>& model, int layer) {
   MetricValues values;
   if (groups_.contains("sparsity")) measure_sparsity(model, layer, values);
   if (groups_.contains("router_norms")) measure_router_norms(model, layer, values);
-  if (groups_.contains("routing") || groups_.contains("overlap")) {
+  if (groups_.contains("routing") || groups_.contains("overlap") || groups_.contains("fluctuation")) {
     const Matrix probabilities = test_probabilities(model, layer);
+    if (groups_.contains("fluctuation")) measure_fluctuation(probabilities, layer, values);
     if (groups_.contains("overlap")) measure_overlap(probabilities, values);
     if (groups_.contains("routing")) {
       ScoreVariance variance;
       variance.add(probabilities);
       values["routing_entropy"] = routing_entropy(probabilities);
+      set(values, "routing_entropy_base", base_entropy(model, layer));
       values["routing_variance_eq42"] = variance.routing_variance_eq42();
       values["score_variance"] = variance.score_variance();
       values["score_row_variance"] = variance.score_row_variance();
@@ -272,6 +276,36 @@ MetricValues Measurement<Real>::measure_layer(Model<Real>& model, int layer) {
   if (groups_.contains("auxiliary_losses")) measure_auxiliary_losses(model, layer, values);
   if (groups_.contains("expert_outputs")) measure_expert_outputs(model, layer, values);
   return values;
+}
+
+template <class Real>
+void Measurement<Real>::measure_fluctuation(const Matrix& probabilities, int layer, MetricValues& values) {
+  const std::size_t k = static_cast<std::size_t>(fluctuation_k_);
+  const std::vector<int> before =
+      std::exchange(likeliest_[layer], topk_assignment(probabilities, fluctuation_k_));
+  if (before.empty()) return;
+  const std::vector<int>& now = likeliest_[layer];
+  const auto first_of_each = [&](const std::vector<int>& sets) {
+    std::vector<int> first;
+    for (std::size_t at = 0; at < sets.size(); at += k) first.push_back(sets[at]);
+    return first;
+  };
+  values["routing_fluctuation"] = routing_fluctuation(first_of_each(before), first_of_each(now));
+  values["routing_fluctuation_topk"] = routing_fluctuation(before, now, fluctuation_k_);
+}
+
+template <class Real>
+std::optional<double> Measurement<Real>::base_entropy(Model<Real>& model, int layer) {
+  if (!model.layer(layer).base_probabilities()) return std::nullopt;
+  double sum = 0;
+  model.visit_blocks(test_inputs_.data(), static_cast<int>(test_.x.rows()), model.eval_gating(), [&](int) {
+    const MoeLayer<Real>& routed = model.layer(layer);
+    const Eigen::Map<const MatrixOf<Real>, 0, Eigen::OuterStride<>> rows(
+        routed.base_probabilities(), routed.routing().rows, model.experts(),
+        Eigen::OuterStride<>(routed.routing().stride));
+    sum += routing_entropies(rows.template cast<double>()).sum();
+  });
+  return sum / static_cast<double>(test_.x.rows() * layout_.tokens);
 }
 
 template <class Real>

@@ -2,6 +2,7 @@
 
 /// Measures a model at one moment of training: the metrics that a scenario asks for.
 
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -62,6 +63,11 @@ class Measurement {
   MetricValues measure_layer(Model<Real>& model, int layer);
   void measure_sparsity(Model<Real>& model, int layer, MetricValues& values);
   void measure_router_norms(const Model<Real>& model, int layer, MetricValues& values);
+  /// Changes from the last call for that layer; nothing at the first.
+  void measure_fluctuation(const Matrix& probabilities, int layer, MetricValues& values);
+  /// Mean entropy of a layer's routing before its tokens mixed it, where they do; after a first pass of the
+  /// model.
+  std::optional<double> base_entropy(Model<Real>& model, int layer);
   void measure_overlap(const Matrix& probabilities, MetricValues& values);
   /// Rows of the test set that each expert of a layer computes.
   std::vector<std::int64_t> test_loads(Model<Real>& model, int layer);
@@ -76,10 +82,12 @@ class Measurement {
   const std::vector<ClusterLabels> clusters_;
   std::set<std::string> groups_;
   std::set<std::string> saved_;
-  std::vector<std::vector<int>> shuffles_;  ///< permutations of the input coordinates
-  int neighbours_ = 0;                      ///< of expert overlap
-  std::int64_t query_rows_ = 0;             ///< rows that overlap and silhouette are taken over
-  const bool cross_entropy_;                ///< the task loss
+  std::vector<std::vector<int>> shuffles_;     ///< permutations of the input coordinates
+  int neighbours_ = 0;                         ///< of expert overlap
+  int fluctuation_k_ = 0;                      ///< K of the set of likeliest experts
+  std::map<int, std::vector<int>> likeliest_;  ///< of each layer at its last measurement, K for each row
+  std::int64_t query_rows_ = 0;                ///< rows that overlap and silhouette are taken over
+  const bool cross_entropy_;                   ///< the task loss
   const bool class_targets_;
   MetricValues bayes_;  ///< how the data's own conditional mean does
   const AuxiliaryLosses losses_;

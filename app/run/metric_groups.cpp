@@ -87,10 +87,21 @@ std::vector<MetricGroup> make_metric_groups() {
          "standard deviation over experts of the percentage of rows (ddof 0)"}}},
       {{"routing", "the router's probabilities on the test rows (Guo et al. 2025; Nguyen et al. 2025)", {}},
        {{"routing_entropy", false, "mean over rows of H(r(x)), nats"},
+        {"routing_entropy_base", false,
+         "the same before tokens mix their routing, of the same model; empty where they do not mix"},
         {"routing_variance_eq42", false,
          "mean over experts of (mean r_e − 1/E)²: imbalance of the mean gate"},
         {"score_variance", false, "mean over experts of the variance of r_e over rows (ddof 0)"},
         {"score_row_variance", false, "mean over rows of the variance of r_e over experts (ddof 0)"}},
+       false},
+      {{"fluctuation",
+        "how the routing of the test rows changes from a recorded step to the next; with record_every an "
+        "epoch, "
+        "between epochs (Nguyen et al. 2025)",
+        {{"k", Shape::count(1, 65536), "K of routing_fluctuation_topk, at most model.experts", 2}}},
+       {{"routing_fluctuation", false,
+         "share of rows whose top-1 expert is another than at the record before"},
+        {"routing_fluctuation_topk", false, "share of rows whose set of K likeliest experts is another"}},
        false},
       {{"overlap",
         "how separate the inputs are that different experts serve, each row labelled by its top-1 expert "

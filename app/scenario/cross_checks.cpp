@@ -197,6 +197,17 @@ void check_convergence(const Json& metrics) {
   }
 }
 
+void check_fluctuation(const Json& config) {
+  const Json& experts = config.at("model").at("experts");
+  for (std::size_t i = 0; i < config.at("metrics").size(); ++i) {
+    const Json& group = config.at("metrics")[i];
+    if (group.at("kind") != "fluctuation" || group.at("k") <= experts) continue;
+    throw UserError(
+        join_path(join_path("metrics", i), "k"),
+        fmt::format("got {}, needs at most model.experts = {}", group.at("k").dump(), experts.dump()));
+  }
+}
+
 /// Elements of a list name different things.
 void check_distinct_names(const Json& config, const std::string& list) {
   std::set<Json> seen;
@@ -236,6 +247,7 @@ void check_config(const Json& config) {
   check_attention(config.at("model"));
   check_data(config.at("data"));
   check_convergence(config.at("metrics"));
+  check_fluctuation(config);
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }

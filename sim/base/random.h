@@ -29,7 +29,6 @@ enum class Purpose : std::uint64_t {
   evaluation = 9,
   population = 10,
   starts = 11,
-  attention_init = 12,
 };
 
 /// The streams of one (root seed, seed index).

@@ -49,7 +49,8 @@ void AttentionBlock<Real>::initialize(const Seeds& seeds, Real* parameters) cons
   std::fill_n(parameters, block_size(), Real(0));
   const double deviation = init_scale_ / std::sqrt(static_cast<double>(dim_));
   for (int h = 0; h < heads_; ++h) {
-    Engine engine = seeds.stream(Purpose::attention_init, static_cast<std::uint64_t>(h));
+    // Streams that no expert uses: those count up from 0, these down from the largest number.
+    Engine engine = seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
     Real* place = parameters + size(h) * head_size();
     for (const int columns : {key_dim_, key_dim_, dim_}) {
       for (int row = 0; row < dim_; ++row) {
