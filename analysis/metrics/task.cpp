@@ -6,11 +6,26 @@
 
 namespace moelab {
 
-double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+namespace {
+
+void require_equal_shapes(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
   if (outputs.rows() != targets.rows() || outputs.cols() != targets.cols())
     throw UserError("outputs", fmt::format("shape ({}, {}) differs from the targets' ({}, {})",
                                            outputs.rows(), outputs.cols(), targets.rows(), targets.cols()));
   if (targets.size() == 0) throw UserError("targets", "empty; a loss needs at least one row and one output");
+}
+
+/// log softmax of every row, from the row's largest entry on.
+Matrix log_softmax(const Eigen::Ref<const Matrix>& outputs) {
+  const Matrix shifted = outputs.colwise() - outputs.rowwise().maxCoeff();
+  const Vector log_sums = shifted.array().exp().rowwise().sum().log();
+  return shifted.colwise() - log_sums;
+}
+
+}  // namespace
+
+double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
   return (outputs - targets).squaredNorm() / static_cast<double>(targets.size());
 }
 
@@ -29,6 +44,30 @@ std::optional<double> normalised_mean_squared_error(const Eigen::Ref<const Matri
   const double variance = label_variance(targets);
   if (variance == 0) return std::nullopt;
   return loss / variance;
+}
+
+double mean_cross_entropy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  return -log_softmax(outputs).cwiseProduct(targets).sum() / static_cast<double>(targets.rows());
+}
+
+Matrix cross_entropy_gradients(const Eigen::Ref<const Matrix>& outputs,
+                               const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  const Vector masses = targets.rowwise().sum();
+  return masses.asDiagonal() * Matrix(log_softmax(outputs).array().exp()) - Matrix(targets);
+}
+
+double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  Eigen::Index right = 0;
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    Eigen::Index given = 0, wanted = 0;
+    outputs.row(i).maxCoeff(&given);
+    targets.row(i).maxCoeff(&wanted);
+    if (given == wanted) ++right;
+  }
+  return static_cast<double>(right) / static_cast<double>(outputs.rows());
 }
 
 }  // namespace moelab

@@ -21,4 +21,16 @@ double label_variance(const Eigen::Ref<const Matrix>& targets);
 std::optional<double> normalised_mean_squared_error(const Eigen::Ref<const Matrix>& outputs,
                                                     const Eigen::Ref<const Matrix>& targets);
 
+/// Mean over rows of −Σ_j y_ij log softmax(f_i)_j in nats, both arrays (n, o), the targets y indicators of
+/// classes or other probabilities. Throws UserError when the shapes differ or there are no entries.
+double mean_cross_entropy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets);
+
+/// Its gradient in each row's outputs, without the mean: softmax(f_i) Σ_j y_ij − y_i, (n, o). Same errors.
+Matrix cross_entropy_gradients(const Eigen::Ref<const Matrix>& outputs,
+                               const Eigen::Ref<const Matrix>& targets);
+
+/// Share of rows whose largest output is at the largest target; of equal outputs the first counts. Same
+/// errors.
+double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets);
+
 }  // namespace moelab

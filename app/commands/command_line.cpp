@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -24,6 +25,7 @@ constexpr int kUserErrorStatus = 2;
 constexpr int kEnvironmentErrorStatus = 3;
 constexpr int kMaximumThreads = 1024;
 constexpr int kMaximumSeeds = 10000;
+constexpr double kMaximumMinutes = 1e6;  // two years
 
 /// The program's verbs with what each does when chosen.
 struct Program {
@@ -95,6 +97,12 @@ void add_scenario(CLI::App* verb, Arguments& arguments) {
       ->allow_extra_args(false);
 }
 
+void add_run_directory(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  verb->add_option("--seeds", arguments.added_seeds,
+                   "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them");
+}
+
 void add_directory(CLI::App* verb, Arguments& arguments) {
   verb->add_option("DIR", arguments.directory, "run directory")->required();
 }
@@ -114,17 +122,20 @@ void add_running_verbs(Program& program) {
       program, "run", "Run a scenario's missing cells, judge its claims, draw its figures",
       "run scenarios/dikkala2023/fig2a.json --profile quick", [&] { return run_run_command(arguments); });
   add_scenario(run, arguments);
-  run->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_run_directory(run, arguments);
   add_threads(run, arguments);
   run->add_option("--share", arguments.share,
                   "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one directory");
+  run->add_option("--retry", arguments.retry, "failed: run cells again that are recorded as failed")
+      ->check(CLI::IsMember({"failed"}));
+  run->add_flag("--fail-fast", arguments.fail_fast, "stop at the first cell that fails; status 1");
   add_json(run, arguments);
 
   CLI::App* plan = add_verb(program, "plan", "Say what run would do, and write nothing",
                             "plan scenarios/dikkala2023/fig2a.json --set seeds.count=3",
                             [&] { return run_plan_command(arguments); });
   add_scenario(plan, arguments);
-  plan->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_run_directory(plan, arguments);
   add_threads(plan, arguments);
   add_json(plan, arguments);
 
@@ -150,6 +161,13 @@ void add_running_verbs(Program& program) {
   add_json(sample, arguments);
 }
 
+/// Refuses what is no length of time: CLI11's own ranges let "nan" through.
+std::string check_minutes(const std::string& text) {
+  const double minutes = std::strtod(text.c_str(), nullptr);
+  if (minutes > 0 && minutes <= kMaximumMinutes) return {};
+  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
+}
+
 void add_slurm_verb(Program& program) {
   Arguments& arguments = program.arguments;
   CLI::App* slurm =
@@ -157,13 +175,13 @@ void add_slurm_verb(Program& program) {
                "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
                [&] { return run_slurm_command(arguments); });
   add_scenario(slurm, arguments);
-  slurm->add_option("--out", arguments.out, "run directory (default: runs/<name>[-<profile>])");
+  add_run_directory(slurm, arguments);
   slurm->add_option("--minutes-per-task", arguments.minutes_per_task, "length of a task (default: 30)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_minutes);
   slurm
       ->add_option("--minutes-per-cell", arguments.minutes_per_cell,
                    "time of a cell on one processor (default: the mean of recorded cells)")
-      ->check(CLI::PositiveNumber);
+      ->check(check_minutes);
   slurm->add_option("--threads", arguments.threads, "processors of a task (default: 1)")
       ->check(CLI::Range(1, kMaximumThreads));
   slurm->add_flag("--submit", arguments.submit, "hand the job to sbatch");

@@ -26,10 +26,6 @@ struct Axis {
   std::vector<Kind> kinds;
 };
 
-const Field& field_of(const std::vector<Field>& fields, const std::string& name) {
-  return *std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
-}
-
 /// The kinds of target of all generators, each once.
 std::vector<Kind> target_kinds() {
   std::vector<Kind> targets;
@@ -46,21 +42,13 @@ std::vector<Kind> target_kinds() {
   return targets;
 }
 
-std::vector<Kind> loss_kinds() {
-  std::vector<Kind> losses;
-  for (const std::string& name : task_loss_names()) {
-    losses.push_back({name, field_of(loss_shape().fields, "task").help, {}});
-  }
-  return losses;
-}
-
 std::vector<Axis> axes() {
   return {{"generators", "data.generator", data_shape().kinds},
           {"targets", "data.target.kind", target_kinds()},
           {"routers", "model.router.kind", router_kinds()},
           {"experts", "model.expert.kind", expert_kinds()},
           {"gatings", "model.gating.train, model.gating.eval", gating_kinds()},
-          {"losses", "loss.task", loss_kinds()},
+          {"losses", "loss.task", task_loss_kinds()},
           {"optimizers", "train.optimizer.kind", optimizer_kinds()},
           {"schedules", "train.schedule.kind", schedule_kinds()},
           {"metrics", "metrics", metric_kinds()}};

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <set>
 
+#include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
 #include "app/run/progress.h"
 #include "app/run/session.h"
@@ -28,10 +29,7 @@ Json swept_values(const Scenario& scenario) {
 }  // namespace
 
 int run_plan_command(const Arguments& arguments) {
-  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
-  const std::filesystem::path directory =
-      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
-  check_run_directory(directory, scenario.name);
+  const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
 
   std::set<int> seeds;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "app/commands/claims.h"
+#include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
@@ -36,18 +37,23 @@ int thread_count(const Arguments& arguments) {
 }
 
 int run_run_command(const Arguments& arguments) {
-  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
-  const std::filesystem::path directory =
-      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
-  const SessionOutcome outcome =
-      run_session(scenario, {directory, thread_count(arguments), arguments.all, share}, run_cell);
-  if (outcome.interrupted) {
+  const auto [scenario, directory] = planned_run(arguments);
+  const SessionOutcome outcome = run_session(scenario,
+                                             {.directory = directory,
+                                              .threads = thread_count(arguments),
+                                              .arguments = arguments.all,
+                                              .share = share,
+                                              .retry_failed = !arguments.retry.empty(),
+                                              .fail_fast = arguments.fail_fast},
+                                             run_cell);
+  if (outcome.interrupted || outcome.stopped) {
     if (arguments.json) {
-      const Json answer = {{"error", {{"path", ""}, {"message", "interrupted; the same command resumes"}}}};
+      const std::string reason = outcome.interrupted ? "interrupted" : "stopped at a failed cell";
+      const Json answer = {{"error", {{"path", ""}, {"message", reason + "; the same command resumes"}}}};
       std::cout << answer.dump(2) << '\n';
     }
-    return kInterruptedStatus;
+    return outcome.interrupted ? kInterruptedStatus : 1;
   }
 
   // Claims and figures are for whoever comes last: other processes may still be at work.

@@ -117,7 +117,7 @@ std::string anchor(const std::string& heading) {
 }
 
 std::string scenario_schema() {
-  return json_schema(scenario_shape()).dump(2) + "\n";
+  return scenario_file_schema().dump(2) + "\n";
 }
 
 std::string scenario_reference() {

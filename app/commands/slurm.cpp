@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
 #include "app/run/session.h"
@@ -11,6 +12,9 @@
 
 namespace moelab {
 namespace {
+
+/// What Slurm's own MaxArraySize of 1001 leaves.
+constexpr int kSlurmTasks = 1000;
 
 /// A word of a shell command, quoted where it has to be.
 std::string shell_word(const std::string& word) {
@@ -22,6 +26,17 @@ std::string shell_word(const std::string& word) {
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+/// The value of an #SBATCH option: quoted, with its own percent signs kept from being patterns.
+std::string quoted_pattern(const std::string& directory, const std::string& pattern) {
+  std::string quoted = "\"";
+  for (const char c : directory) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '%') quoted += '%';
+    quoted += c;
+  }
+  return quoted + "/" + pattern + "\"";
 }
 
 double minutes_of_a_cell(const Arguments& arguments, const Scenario& scenario, const Records& records) {
@@ -62,28 +77,31 @@ std::string script_of(const Arguments& arguments, const Scenario& scenario,
       "#SBATCH --time={}\n"
       "#SBATCH --requeue\n"
       "#SBATCH --open-mode=append\n"
-      "#SBATCH --output={}/slurm-%A_%a.log\n"
+      "#SBATCH --output={}\n"
       "# A task that is requeued goes on where it stopped. When all are done: moelab claims, moelab plot.\n"
       "cd {}\n{}\n",
       scenario.name, tasks - 1, threads, time_limit(arguments.minutes_per_task),
-      std::filesystem::absolute(directory).string(), shell_word(std::filesystem::current_path().string()),
-      command);
+      quoted_pattern(std::filesystem::absolute(directory).string(), "slurm-%A_%a.log"),
+      shell_word(std::filesystem::current_path().string()), command);
 }
 
 }  // namespace
 
 int run_slurm_command(const Arguments& arguments) {
-  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
-  const std::filesystem::path directory =
-      arguments.out.empty() ? default_run_directory(scenario) : arguments.out;
-  check_run_directory(directory, scenario.name);
+  const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
   const int threads = std::max(1, arguments.threads);
   const std::size_t cells = missing_cells(scenario, {}).size();
   const double minutes =
       minutes_of_a_cell(arguments, scenario, records) * static_cast<double>(cells) / threads;
-  const int tasks = std::clamp(static_cast<int>(std::ceil(minutes / arguments.minutes_per_task)), 1,
-                               static_cast<int>(cells));
+  const int tasks = static_cast<int>(
+      std::clamp(std::ceil(minutes / arguments.minutes_per_task), 1.0, static_cast<double>(cells)));
+  if (tasks > kSlurmTasks) {
+    std::cerr << fmt::format(
+        "moelab: {} tasks; an array of Slurm holds {} unless its MaxArraySize says more, and "
+        "--minutes-per-task {:.0f} makes as many\n",
+        tasks, kSlurmTasks, std::ceil(minutes / kSlurmTasks));
+  }
   replace_file(directory / "plan.json", plan_text(scenario));
   const std::filesystem::path script = directory / "slurm.sh";
   replace_file(script, script_of(arguments, scenario, directory, tasks, threads));

@@ -85,6 +85,8 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
       train_(train),
       test_(test),
       clusters_(cluster_labels(layout_, test.cluster)),
+      cross_entropy_(config.at("loss").at("task") == "cross_entropy"),
+      class_targets_(layout_.class_targets || cross_entropy_),
       losses_(config.at("loss")),
       signal_basis_(problem.signal_basis()),
       train_inputs_(cast<Real>(train.x)),
@@ -107,7 +109,10 @@ Measurement<Real>::Measurement(const Json& config, const Seeds& seeds, const Pro
   for (const Json& name : config.at("save")) saved_.insert(name);
   if (groups_.contains("task")) {
     const std::optional<Matrix> best = problem.bayes_prediction(test.x);
-    if (best) bayes_nmse_ = normalised_mean_squared_error(*best, test.y);
+    if (best && class_targets_) bayes_["bayes_accuracy"] = accuracy(target_rows(*best), target_rows(test.y));
+    if (best && !cross_entropy_) {
+      set(bayes_, "bayes_nmse", normalised_mean_squared_error(target_rows(*best), target_rows(test.y)));
+    }
   }
 }
 
@@ -149,24 +154,34 @@ void Measurement<Real>::measure_layer_loads(Model<Real>& model, MetricValues& va
 }
 
 template <class Real>
+MatrixView Measurement<Real>::target_rows(const Matrix& values) const {
+  return {values.data(), values.size() / layout_.output_dim, layout_.output_dim};
+}
+
+template <class Real>
+void Measurement<Real>::add_fit(const std::string& set_name, const std::string& ending, const Matrix& outputs,
+                                const Matrix& targets, MetricValues& values) const {
+  const MatrixView f = target_rows(outputs), y = target_rows(targets);
+  values[set_name + "_loss" + ending] = cross_entropy_ ? mean_cross_entropy(f, y) : mean_squared_error(f, y);
+  if (!cross_entropy_ && ending != "_eval") {
+    set(values, set_name + "_nmse" + ending, normalised_mean_squared_error(f, y));
+  }
+  if (class_targets_) values[set_name + "_accuracy" + ending] = accuracy(f, y);
+}
+
+template <class Real>
 void Measurement<Real>::measure_task(Model<Real>& model, MetricValues& values) {
   if (train_.y.size() > 0) {
     std::vector<Real> fitted(static_cast<std::size_t>(train_.y.size()));
     model.predict(train_inputs_.data(), static_cast<int>(train_.y.rows()), model.train_gating(),
                   fitted.data());
-    const Matrix train_outputs = widen(fitted, train_.y.rows(), train_.y.cols());
-    values["train_loss"] = mean_squared_error(train_outputs, train_.y);
-    set(values, "train_nmse", normalised_mean_squared_error(train_outputs, train_.y));
+    add_fit("train", "", widen(fitted, train_.y.rows(), train_.y.cols()), train_.y, values);
     values["parameter_count"] = static_cast<double>(model.parameter_count());
   }
-  const Matrix soft = test_outputs(model, kSoft);
-  const Matrix top1 = test_outputs(model, kTop1);
-  values["test_loss_soft"] = mean_squared_error(soft, test_.y);
-  values["test_loss_top1"] = mean_squared_error(top1, test_.y);
-  values["test_loss_eval"] = mean_squared_error(test_outputs(model, model.eval_gating()), test_.y);
-  set(values, "test_nmse_soft", normalised_mean_squared_error(soft, test_.y));
-  set(values, "test_nmse_top1", normalised_mean_squared_error(top1, test_.y));
-  set(values, "bayes_nmse", bayes_nmse_);
+  add_fit("test", "_soft", test_outputs(model, kSoft), test_.y, values);
+  add_fit("test", "_top1", test_outputs(model, kTop1), test_.y, values);
+  add_fit("test", "_eval", test_outputs(model, model.eval_gating()), test_.y, values);
+  values.insert(bayes_.begin(), bayes_.end());
 }
 
 template <class Real>
@@ -281,9 +296,13 @@ void Measurement<Real>::measure_expert_outputs(Model<Real>& model, int layer, Me
   if (experts < 2) return;
   const Eigen::Index rows = test_.x.rows() * layout_.tokens;
   // Where a layer's output is the model's, a row has an error of its own to be corrected by the experts.
-  const bool has_signal = model.layers() == 1 && test_.y.rows() == rows;
-  const Matrix errors =
-      has_signal ? Matrix(2 * (test_outputs(model, model.train_gating()) - test_.y)) : Matrix();
+  const bool has_signal = model.layers() == 1 && layout_.target_dim() == layout_.tokens * layout_.output_dim;
+  Matrix errors;
+  if (has_signal) {
+    const Matrix outputs = test_outputs(model, model.train_gating());
+    const MatrixView f = target_rows(outputs), y = target_rows(test_.y);
+    errors = cross_entropy_ ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
+  }
   double similarity = 0, signal = 0;
   model.visit_blocks(test_inputs_.data(), static_cast<int>(test_.x.rows()), kSoft, [&](int first_row) {
     const MoeLayer<Real>& routed = model.layer(layer);

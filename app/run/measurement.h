@@ -52,6 +52,11 @@ class Measurement {
 
  private:
   void measure_task(Model<Real>& model, MetricValues& values);
+  /// Loss, nmse and accuracy of outputs on a set, "test" of "test_loss_soft" and, after the middle, "_soft".
+  void add_fit(const std::string& set, const std::string& ending, const Matrix& outputs,
+               const Matrix& targets, MetricValues& values) const;
+  /// Targets or outputs of a set as rows (n, o), a token a row where each has a target.
+  MatrixView target_rows(const Matrix& values) const;
   Matrix test_outputs(Model<Real>& model, const Gating& gating);
   /// Metrics of the routing of one layer.
   MetricValues measure_layer(Model<Real>& model, int layer);
@@ -74,7 +79,9 @@ class Measurement {
   std::vector<std::vector<int>> shuffles_;  ///< permutations of the input coordinates
   int neighbours_ = 0;                      ///< of expert overlap
   std::int64_t query_rows_ = 0;             ///< rows that overlap and silhouette are taken over
-  std::optional<double> bayes_nmse_;
+  const bool cross_entropy_;                ///< the task loss
+  const bool class_targets_;
+  MetricValues bayes_;  ///< how the data's own conditional mean does
   const AuxiliaryLosses losses_;
   Matrix signal_basis_;
   std::optional<MixtureMetrics> mixture_;

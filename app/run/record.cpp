@@ -80,7 +80,10 @@ std::string record_line(const Record& record) {
   json["message"] = record.message;
   json["timing"] = {{"seconds", record.seconds}, {"finished_at", record.finished_at}};
   // A message may quote bytes that are not UTF-8; they become U+FFFD instead of losing the record.
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return sealed_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string sealed_line(std::string_view text) {
   return fmt::format("{}{}{}{}{}", kBeforeChecksum, checksum(text), kBeforeRecord, text, kAfterRecord);
 }
 

@@ -28,7 +28,10 @@ std::string state_name(CellResult::State state);
 /// the shortest form that reads back to the same bits; non-finite ones as "nan", "inf" and "-inf".
 std::string record_line(const Record& record);
 
-/// The inverse. Throws std::runtime_error with the reason when the line is damaged.
+/// The line of a record's text, as record_line writes it.
+std::string sealed_line(std::string_view text);
+
+/// The inverse of record_line. Throws std::runtime_error with the reason when the line is damaged.
 Record parse_record_line(std::string_view line);
 
 /// Whether two records of a cell hold the same state and the same numbers, to the last bit.

@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds kTick{200};
 /// What the threads share. `mutex` guards the counts, the error and the sink.
 struct Batch {
   Batch(const std::vector<const Cell*>& cells_, const CellRunner& runner_, const CellSink& sink_,
-        const std::atomic<bool>* stop_, std::size_t threads)
-      : cells(cells_), runner(runner_), sink(sink_), stop(stop_), shares(threads) {
+        const ScheduleOptions& options_, std::size_t threads)
+      : cells(cells_), runner(runner_), sink(sink_), options(options_), shares(threads) {
     running_threads = static_cast<int>(threads);
     progress.total = static_cast<int>(cells.size());
   }
@@ -28,9 +28,10 @@ struct Batch {
   const std::vector<const Cell*>& cells;
   const CellRunner& runner;
   const CellSink& sink;
-  const std::atomic<bool>* stop;
+  const ScheduleOptions& options;
   std::atomic<std::size_t> next{0};
   std::atomic<bool> broken{false};
+  std::atomic<bool> one_failed{false};
   std::vector<std::atomic<double>> shares;  ///< of the cell that each thread runs
   std::mutex mutex;
   std::condition_variable thread_ended;
@@ -38,7 +39,9 @@ struct Batch {
   BatchProgress progress;
   std::exception_ptr error;
 
-  bool must_stop() const { return broken || (stop != nullptr && *stop); }
+  bool must_stop() const {
+    return broken || (options.fail_fast && one_failed) || (options.stop != nullptr && *options.stop);
+  }
 };
 
 double seconds_since(Clock::time_point start) {
@@ -76,7 +79,10 @@ void hand_over(Batch& batch, const Cell& cell, const CellResult& result, double 
     throw;
   }
   ++batch.progress.finished;
-  if (result.state == CellResult::State::failed) ++batch.progress.failed;
+  if (result.state == CellResult::State::failed) {
+    ++batch.progress.failed;
+    batch.one_failed = true;
+  }
   if (result.state == CellResult::State::diverged) ++batch.progress.diverged;
 }
 
@@ -128,7 +134,7 @@ BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner&
                         const ScheduleOptions& options) {
   const std::size_t count =
       std::clamp<std::size_t>(cells.size(), 1, static_cast<std::size_t>(std::max(options.threads, 1)));
-  Batch batch(cells, runner, sink, options.stop, count);
+  Batch batch(cells, runner, sink, options, count);
   std::vector<std::thread> threads;
   for (std::atomic<double>& share : batch.shares)
     threads.emplace_back(work, std::ref(batch), std::ref(share));

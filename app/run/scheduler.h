@@ -29,6 +29,8 @@ struct ScheduleOptions {
   int threads = 1;
   /// Set from outside (by a signal handler) to abandon the running cells and start no other.
   const std::atomic<bool>* stop = nullptr;
+  /// The first failed cell abandons the running cells, too.
+  bool fail_fast = false;
   /// Called on the calling thread about five times a second.
   std::function<void(const BatchProgress&)> watch = {};
   /// Called on the calling thread, with the sink idle, when running cells have not ended kGraceSeconds

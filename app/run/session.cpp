@@ -25,7 +25,8 @@ void report_failure(const Scenario& scenario, const std::string& id, const std::
   }
 }
 
-void run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
+/// Whether --fail-fast ended the session.
+bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
                  const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop) {
   StoreWriter writer(options.directory);
   write_provenance(options.directory,
@@ -37,19 +38,22 @@ void run_missing(const std::vector<const Cell*>& missing, int already, const Sce
   ScheduleOptions schedule;
   schedule.threads = options.threads;
   schedule.stop = &stop;
+  schedule.fail_fast = options.fail_fast;
   schedule.watch = [&](const BatchProgress& progress) { reporter.show(progress); };
   schedule.overdue = [&] {
     reporter.finish();
     std::cerr << "moelab: interrupted; finished cells are kept, and the same command resumes" << std::endl;
     std::_Exit(kInterruptedStatus);
   };
+  BatchProgress progress;
   try {
-    run_batch(missing, runner, sink, schedule);
+    progress = run_batch(missing, runner, sink, schedule);
   } catch (...) {
     reporter.finish();
     throw;
   }
   reporter.finish();
+  return options.fail_fast && progress.failed > 0;
 }
 
 }  // namespace
@@ -83,7 +87,9 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options,
                            const CellRunner& runner) {
   check_run_directory(options.directory, scenario.name);
-  const Records before = read_records(options.directory);
+  Records before = read_records(options.directory);
+  if (options.retry_failed)
+    std::erase_if(before, [](const auto& record) { return record.second.state == "failed"; });
   const std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
   std::set<std::string> planned;
   for (const Cell& cell : scenario.cells) planned.insert(cell.id);
@@ -92,9 +98,9 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
 
   const InterruptGuard guard;
   replace_file(options.directory / "plan.json", plan_text(scenario));
-  if (!missing.empty()) run_missing(missing, already, scenario, options, runner, guard.flag());
-
   SessionOutcome outcome;
+  if (!missing.empty())
+    outcome.stopped = run_missing(missing, already, scenario, options, runner, guard.flag());
   outcome.interrupted = guard.flag();
   const Records records = read_records(options.directory);
   int recorded = 0;
@@ -106,9 +112,10 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
     ++outcome.failed;
     report_failure(scenario, id, record->second.message);
   }
-  if (outcome.interrupted) {
-    std::cerr << fmt::format("moelab: interrupted with {} of {} cells recorded; the same command resumes\n",
-                             recorded, planned.size());
+  if (outcome.interrupted || outcome.stopped) {
+    std::cerr << fmt::format("moelab: {} with {} of {} cells recorded; the same command resumes\n",
+                             outcome.interrupted ? "interrupted" : "stopped at a failed cell", recorded,
+                             planned.size());
   }
   return outcome;
 }

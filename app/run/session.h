@@ -25,10 +25,12 @@ struct Share {
 Share read_share(const std::string& text);
 
 struct SessionOptions {
-  std::filesystem::path directory;
+  std::filesystem::path directory = {};
   int threads = 1;
-  std::vector<std::string> arguments;  ///< for the provenance
+  std::vector<std::string> arguments = {};  ///< for the provenance
   Share share = {};
+  bool retry_failed = false;  ///< cells recorded as failed are missing
+  bool fail_fast = false;     ///< the first cell that fails ends the session
 };
 
 /// The planned cells of a share without a record, each content once (two arms may have the same cell).
@@ -37,7 +39,8 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
 
 struct SessionOutcome {
   bool interrupted = false;
-  int failed = 0;  ///< planned cells whose state is failed, of this session or an earlier one
+  bool stopped = false;  ///< by fail_fast
+  int failed = 0;        ///< planned cells whose state is failed, of this session or an earlier one
 };
 
 /// Checks the directory and its journals, writes plan.json (and provenance.json when cells are missing), then

@@ -43,6 +43,12 @@ std::string new_journal_name() {
                      std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
+/// A failure has no numbers that could be lost: it gives way to any other state, and to a later failure.
+bool supersedes(const Record& record, const Record& failure) {
+  if (failure.state != "failed") return false;
+  return record.state != "failed" || record.finished_at > failure.finished_at;
+}
+
 /// Reads every journal; `refuse` takes each error.
 template <class Refuse>
 Records read_all(const fs::path& directory, const Refuse& refuse) {
@@ -69,6 +75,11 @@ Records read_all(const fs::path& directory, const Refuse& refuse) {
       const auto [known, is_new] = records.try_emplace(id, std::move(record));
       if (is_new) {
         places[id] = place;
+      } else if (known->second.state == "failed" || record.state == "failed") {
+        if (supersedes(record, known->second)) {
+          known->second = std::move(record);
+          places[id] = place;
+        }
       } else if (!same_numbers(known->second, record)) {
         refuse(UserError(place, fmt::format("cell {} has other numbers here than in {}", id, places[id])));
       }
@@ -102,10 +113,13 @@ Json plan_json(const Scenario& scenario) {
     cells.push_back(
         {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
   }
-  return {{"name", scenario.name},       {"title", scenario.title},       {"source", scenario.source},
-          {"profile", scenario.profile}, {"scenario", scenario.document}, {"claims", scenario.claims},
-          {"figures", scenario.figures}, {"arms", scenario.arms},         {"sweep", scenario.sweep_paths},
-          {"cells", std::move(cells)}};
+  Json plan = {
+      {"name", scenario.name},       {"title", scenario.title},       {"source", scenario.source},
+      {"profile", scenario.profile}, {"scenario", scenario.document}, {"claims", scenario.claims},
+      {"figures", scenario.figures}, {"arms", scenario.arms},         {"sweep", scenario.sweep_paths}};
+  if (scenario.added_seeds_to > 0) plan["added_seeds_to"] = scenario.added_seeds_to;
+  plan["cells"] = std::move(cells);
+  return plan;
 }
 
 std::string plan_text(const Scenario& scenario) {

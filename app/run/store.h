@@ -21,8 +21,9 @@ namespace moelab {
 using Records = std::map<std::string, Record>;
 
 /// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
-/// killed process leaves, is dropped. Throws UserError naming file and line for a damaged line, and naming
-/// both places when two records of a cell differ in their numbers.
+/// killed process leaves, is dropped. Of a cell that failed and was run again the later record counts. Throws
+/// UserError naming file and line for a damaged line, and naming both places when two records of a cell
+/// differ in their numbers.
 Records read_records(const std::filesystem::path& directory);
 /// The same, but with every such error added to `problems` as "place: message" and its line left out.
 Records read_records(const std::filesystem::path& directory, std::vector<std::string>& problems);
@@ -34,7 +35,7 @@ std::filesystem::path array_file(const std::filesystem::path& directory, const s
 std::string array_bytes(const SavedArray& array);
 
 /// plan.json of a scenario: {"name", "title", "source", "profile", "scenario", "claims", "figures", "arms",
-/// "sweep", "cells": [{"id", "arm", "seed", "point"}]}.
+/// "sweep", "cells": [{"id", "arm", "seed", "point"}]}, and "added_seeds_to" where seeds were added.
 Json plan_json(const Scenario& scenario);
 
 /// The text of plan.json.

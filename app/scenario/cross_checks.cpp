@@ -144,6 +144,26 @@ void check_image(const Json& config) {
   }
 }
 
+/// Cross-entropy needs targets that are classes; those of files are looked at when they are read.
+void check_loss(const Json& config) {
+  const Json& data = config.at("data");
+  if (config.at("loss").at("task") != "cross_entropy") return;
+  const std::string got = "got \"cross_entropy\", ";
+  if (is_least_squares(config.at("train")))
+    throw UserError("loss.task", got + "but train.optimizer is \"lbfgs\", which fits by \"mse\"");
+  if (data.at("generator") == "file") return;
+  const std::vector<std::string> kinds = class_target_kinds(data);
+  const std::string generator = data.at("generator").dump();
+  if (kinds.empty())
+    throw UserError("loss.task",
+                    got + "needs targets that are classes; data.generator " + generator + " has none");
+  if (std::find(kinds.begin(), kinds.end(), data.at("target").at("kind")) != kinds.end()) return;
+  throw UserError("loss.task",
+                  fmt::format("{}needs targets that are classes; data.target.kind is {}; with "
+                              "data.generator {} they are: {}",
+                              got, data.at("target").at("kind").dump(), generator, fmt::join(kinds, ", ")));
+}
+
 /// The target of "convergence" is one of a metric of task.
 void check_convergence(const Json& metrics) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
@@ -191,6 +211,7 @@ void check_config(const Json& config) {
   check_gradient(config);
   check_start(config);
   check_length_of_run(config.at("train"));
+  check_loss(config);
   check_image(config);
   check_data(config.at("data"));
   check_convergence(config.at("metrics"));
@@ -215,8 +236,9 @@ void check_files(const Scenario& scenario) {
   std::set<std::string> read;
   for (const Cell& cell : scenario.cells) {
     const Json& data = cell.config.at("data");
-    if (data.at("generator") != "file" || !read.insert(canonical_text(data)).second) continue;
-    check_file_values(data);
+    const std::string loss = cell.config.at("loss").at("task");
+    if (data.at("generator") != "file" || !read.insert(canonical_text(data) + loss).second) continue;
+    check_file_values(data, loss == "cross_entropy");
   }
 }
 

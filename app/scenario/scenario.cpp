@@ -14,6 +14,7 @@
 
 #include "app/scenario/cross_checks.h"
 #include "app/scenario/overrides.h"
+#include "app/scenario/scenario_file.h"
 #include "app/scenario/scenario_shape.h"
 #include "app/scenario/sweep.h"
 #include "sim/base/error.h"
@@ -88,7 +89,8 @@ std::vector<Override> profile_overrides(const Json& document, const std::string&
 void check_roots(std::span<const Override> overrides, const Shape& shape) {
   std::vector<std::string> roots;
   for (const Field& field : shape.fields) {
-    if (field.name != "profiles") roots.push_back(field.name);
+    if (field.name != "profiles" && field.name != "extends" && field.name != "version")
+      roots.push_back(field.name);
   }
   for (const Override& change : overrides) {
     const std::string root = change.path.substr(0, change.path.find('.'));
@@ -269,13 +271,23 @@ void expand(const Json& document, Scenario& scenario) {
 
 Scenario load_scenario(const std::filesystem::path& file, const std::string& profile,
                        const std::vector<std::string>& settings) {
-  return expand_scenario(read_json_file(file), profile, settings);
+  const ScenarioFile read = read_scenario_file(file);
+  try {
+    Scenario scenario = expand_scenario(read.document, profile, settings);
+    scenario.files = read.files;
+    return scenario;
+  } catch (const UserError& error) {
+    throw at_file(error, read);
+  }
 }
 
 Scenario expand_scenario(const Json& document, const std::string& profile,
                          const std::vector<std::string>& settings) {
   if (!document.is_object())
     throw UserError("", "got " + abbreviated(document) + ", needs a scenario: an object");
+  check_version(document, "version");
+  if (document.contains("extends"))
+    throw UserError("extends", "is for files: only they know what it is relative to");
   std::vector<Override> overrides = profile_overrides(document, profile);
   const std::vector<Override> given = read_settings(settings);
   check_roots(overrides, scenario_shape());

@@ -28,8 +28,10 @@ struct Scenario {
   std::string name;
   std::string title;
   std::string source;
-  std::string profile;  ///< empty for the full run
-  Json document;        ///< the file after profile and --set, before arms and sweep; written to plan.json
+  std::string profile;             ///< empty for the full run
+  int added_seeds_to = 0;          ///< the count of seeds that `run --seeds` brought the run to; 0 for none
+  std::vector<std::string> files;  ///< the scenario file, then those that it extends; none for a document
+  Json document;  ///< the file after profile and --set, before arms and sweep; written to plan.json
   std::vector<std::string> arms;
   std::vector<std::string> sweep_paths;
   std::vector<Cell> cells;  ///< arm-major, then sweep point, then seed
@@ -39,6 +41,10 @@ struct Scenario {
 
 /// The shape of a whole scenario file (the contract in the reference documentation).
 const Shape& scenario_shape();
+
+/// The JSON Schema of scenario files. One that extends another needs no field but its name, and its own part
+/// of the others is not checked.
+Json scenario_file_schema();
 
 /// Reads, checks and expands a scenario. `settings` are "path=value" texts of --set, the value being JSON or,
 /// failing that, a string. Throws UserError; nothing is written.

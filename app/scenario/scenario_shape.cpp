@@ -3,6 +3,7 @@
 #include "analysis/stats/rates.h"
 #include "app/run/metric_groups.h"
 #include "app/scenario/scenario.h"
+#include "app/scenario/scenario_file.h"
 #include "sim/data/problem.h"
 #include "sim/model/schema.h"
 
@@ -160,6 +161,10 @@ std::vector<Field> config_fields() {
 Shape make_scenario_shape() {
   std::vector<Field> fields = {
       {"$schema", Shape::text(), "for editors; ignored", kOptional},
+      {"version", Shape::count(kScenarioVersion, kScenarioVersion), "of the scenario format",
+       kScenarioVersion},
+      {"extends", Shape::text(), "another scenario file, relative to this one, whose fields this one changes",
+       kOptional},
       {"name", Shape::text(), "names the run folder: letters, digits, . _ -"},
       {"title", Shape::text(), "one line", kOptional},
       {"source", Shape::text(), "the paper and its figure or section", kOptional},
@@ -199,6 +204,20 @@ const Shape& config_shape() {
 const Shape& scenario_shape() {
   static const Shape shape = make_scenario_shape();
   return shape;
+}
+
+Json scenario_file_schema() {
+  Json whole = json_schema(scenario_shape());
+  Json fields = Json::object();
+  for (const auto& [name, field] : whole.at("properties").items())
+    fields[name] = {{"description", field.at("description")}};
+  return {{"$schema", whole.at("$schema")},
+          {"type", "object"},
+          {"properties", std::move(fields)},
+          {"additionalProperties", false},
+          {"if", {{"required", {"extends"}}}},
+          {"then", {{"required", {"name"}}}},
+          {"else", {{"properties", whole.at("properties")}, {"required", whole.at("required")}}}};
 }
 
 }  // namespace moelab

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/error.h"
 #include "sim/base/npy_reader.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::int64_t kMaxColumns = 1000000;
 constexpr int kBlock = 4096;  // rows read at a time when a file is checked
+/// Rows of float32 probabilities sum to one within some 1e-7 an entry.
+constexpr double kProbabilityRounding = 1e-4;
 
 /// Rows of files that belong together.
 struct FileSet {
@@ -170,12 +173,23 @@ void check_file_data(const Json& data) {
   FileProblem problem(data);
 }
 
-void check_file_values(const Json& data) {
+void check_file_values(const Json& data, bool class_targets) {
   const FileProblem problem(data);
   Engine engine;
+  const auto check_rows = [&](const Dataset& rows, Purpose purpose, int first) {
+    for (Eigen::Index i = 0; i < rows.y.rows() && class_targets; ++i) {
+      if (rows.y.row(i).minCoeff() >= 0 && std::abs(rows.y.row(i).sum() - 1) <= kProbabilityRounding)
+        continue;
+      throw UserError(purpose == Purpose::test_data && data.contains("test_targets") ? "data.test_targets"
+                                                                                     : "data.targets",
+                      fmt::format("sample {} of the {} set is no indicator of a class: with loss.task "
+                                  "\"cross_entropy\" rows need entries of at least 0 that sum to 1",
+                                  first + i, purpose == Purpose::test_data ? "test" : "training"));
+    }
+  };
   const auto read_all = [&](Purpose purpose, int samples) {
     for (int first = 0; first < samples; first += kBlock)
-      problem.draw(engine, {purpose, first, std::min(kBlock, samples - first)});
+      check_rows(problem.draw(engine, {purpose, first, std::min(kBlock, samples - first)}), purpose, first);
   };
   read_all(Purpose::train_data, problem.train_count());
   read_all(Purpose::test_data, problem.test_count());

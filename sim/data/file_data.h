@@ -21,7 +21,8 @@ std::unique_ptr<Problem> draw_file_data(const Json& data, const Seeds& seeds);
 /// Opens and closes the files, with the checks of draw_file_data().
 void check_file_data(const Json& data);
 
-/// Does both for a resolved `data` of this kind, and reads every row that a run would read.
-void check_file_values(const Json& data);
+/// Does both for a resolved `data` of this kind, and reads every row that a run would read. With
+/// `class_targets` rows of targets have to be probabilities.
+void check_file_values(const Json& data, bool class_targets = false);
 
 }  // namespace moelab

@@ -7,6 +7,7 @@
 #include "sim/data/moe_regression.h"
 #include "sim/data/problem.h"
 #include "sim/data/subspace_mixture.h"
+#include "sim/data/token_topics.h"
 #include "sim/data/tokenized_mixture.h"
 
 namespace moelab {
@@ -17,7 +18,8 @@ struct Generator {
   std::unique_ptr<Problem> (*draw)(const Json& data, const Seeds& seeds);
   void (*check)(const Json& data) = nullptr;  ///< see check_data()
   bool has_image = false;
-  std::vector<std::string> file_fields = {};  ///< fields that name files of samples
+  std::vector<std::string> file_fields = {};    ///< fields that name files of samples
+  std::vector<std::string> class_targets = {};  ///< kinds of data.target that are classes
 };
 
 /// The table of generators: adding one is a new file and a line here.
@@ -26,6 +28,7 @@ const std::vector<Generator>& generators() {
       {gaussian_mixture_kind(), draw_gaussian_mixture, check_gaussian_mixture},
       {subspace_mixture_kind(), draw_subspace_mixture, check_subspace_rank},
       {tokenized_mixture_kind(), draw_tokenized_mixture},
+      {token_topics_kind(), draw_token_topics, check_token_topics, false, {}, {"class", "linear_class"}},
       {dictionary_kind(), draw_dictionary, check_dictionary_rank},
       {image_clusters_kind(), draw_image_clusters, check_image_files, true, {"path"}},
       {moe_regression_kind(), draw_moe_regression, check_moe_regression},
@@ -71,6 +74,10 @@ std::vector<std::string> image_generators() {
     if (generator.has_image) names.push_back(generator.kind.name);
   }
   return names;
+}
+
+std::vector<std::string> class_target_kinds(const Json& data) {
+  return generator_of(data).class_targets;
 }
 
 std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds) {

@@ -21,6 +21,7 @@ struct Layout {
   bool sequences = false;         ///< a sample is a sequence of `tokens` rows, (s, d); otherwise one row
   int tokens = 1;                 ///< s
   bool target_per_token = false;  ///< y is (n, s, o); otherwise one target a sample, f = Σ_tokens f(x_i)
+  bool class_targets = false;     ///< targets are indicators (or probabilities) of o classes
   int labels = 1;                 ///< latent labels of a sample: 1, one a token (s), or one a part (r)
   ImageShape image = {};          ///< leading columns that only the router reads; the experts read the rest
 

@@ -65,6 +65,9 @@ std::vector<std::string> file_fields(const Json& data);
 /// The generators whose rows lead with an image (Layout::image).
 std::vector<std::string> image_generators();
 
+/// The kinds of data.target whose targets are classes, of the generator of a resolved `data` object.
+std::vector<std::string> class_target_kinds(const Json& data);
+
 /// Draws the problem that a resolved `data` object describes. Throws UserError when it cannot be drawn
 /// (a c-separation that is not reached).
 std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/schema.h"
+
 namespace moelab {
 
 /// A loss on a batch of outputs. The optimised value sums over outputs and averages over rows.
@@ -19,7 +21,9 @@ class TaskLoss {
                                     Real* output_gradient) const = 0;
 };
 
-/// `mse`: ℓ = ‖f − y‖².
+/// `mse`: ℓ = ‖f − y‖². `cross_entropy`: ℓ = −Σ_j y_j log softmax(f)_j in nats, y the indicator of a class or
+/// any other probabilities; from the log-sum-exp of f, finite for all finite f.
+const std::vector<Kind>& task_loss_kinds();
 std::vector<std::string> task_loss_names();
 
 template <class Real>

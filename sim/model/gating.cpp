@@ -71,6 +71,38 @@ void set_gates(bool renormalize, const Real* probabilities, int experts, Real* g
   }
 }
 
+/// (r_e − p)⁺ for the experts whose gate is marked by 1, over their sum when renormalised; a row without an
+/// expert above p keeps its mark.
+template <class Real>
+void set_excess_gates(bool renormalize, Real p, const Real* probabilities, int experts, Real* gates) {
+  Real total = 0;
+  for (int e = 0; e < experts; ++e) {
+    if (probabilities[e] > p) total += gates[e] = probabilities[e] - p;
+  }
+  if (!renormalize || total == 0) return;
+  for (int e = 0; e < experts; ++e) gates[e] /= total;
+}
+
+/// ∂L/∂gates of one row → ∂L/∂r for set_excess_gates; returns ∂L/∂p = −Σ_e ∂L/∂r_e.
+template <class Real>
+Real excess_gates_backward(bool renormalize, Real p, const Real* probabilities, const Real* gates,
+                           int experts, Real* gradient) {
+  Real total = 0;
+  Real mean = 0;  // Σ_e gate_e ∂L/∂gate_e
+  for (int e = 0; e < experts; ++e) {
+    if (!(probabilities[e] > p)) continue;
+    total += probabilities[e] - p;
+    mean += gates[e] * gradient[e];
+  }
+  Real sum = 0;
+  for (int e = 0; e < experts; ++e) {
+    const bool active = probabilities[e] > p;
+    gradient[e] = !active ? Real(0) : renormalize ? (gradient[e] - mean) / total : gradient[e];
+    sum += gradient[e];
+  }
+  return -sum;
+}
+
 /// Marks the k largest of `values` (+ `bias`) by 1. k passes: k is small, and no scratch is needed.
 template <class Real>
 void mark_largest(int k, const Real* values, const Real* bias, int experts, Real* gates) {
@@ -117,6 +149,8 @@ std::vector<Kind> gating_kinds() {
        "gates r_e of every expert with r_e > p, the likeliest where there is none, renormalised to sum 1 "
        "unless told (Nielsen et al. 2025)",
        {{"p", Shape::fraction(), "threshold p", 0.05},
+        {"learnable", Shape::boolean(),
+         "p starts here and is learned in every layer, at the router's rate; gates (r_e − p)⁺", false},
         {"renormalize", Shape::boolean(), "divide the gates by their sum", true}}},
   };
 }
@@ -132,6 +166,7 @@ Gating read_gating(const Json& spec, double default_skip_below) {
   } else if (kind == "topp") {
     gating.kind = Gating::Kind::topp;
     gating.p = spec.at("p");
+    gating.learnable = spec.at("learnable");
     gating.renormalize = spec.at("renormalize");
   } else {
     gating.kind = Gating::Kind::topk;
@@ -176,36 +211,50 @@ void gate(const Gating& gating, const Real* scores, int rows, int experts, Gatin
         // Without biases by scores: probabilities may tie where scores do not.
         mark_largest(k, selection_bias ? r : scores + at, selection_bias, experts, gates);
       }
-      if (gating.kind != Gating::Kind::top1) set_gates(gating.renormalize, r, experts, gates);
+      if (gating.learnable) {
+        set_excess_gates(gating.renormalize, static_cast<Real>(gating.p), r, experts, gates);
+      } else if (gating.kind != Gating::Kind::top1) {
+        set_gates(gating.renormalize, r, experts, gates);
+      }
     }
   }
   list_pairs(routing);
 }
 
 template <class Real>
-void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
+Real gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
                    Real* score_gradient) {
   const Routing<Real>& routing = state.routing;
   const std::size_t entries =
       static_cast<std::size_t>(routing.rows) * static_cast<std::size_t>(routing.stride);
   if (gating.kind == Gating::Kind::top1) {
     std::fill(score_gradient, score_gradient + entries, Real(0));
-    return;
+    return 0;
   }
-  const bool restricted = gating.kind != Gating::Kind::soft && gating.renormalize;
+  const bool restricted = gating.kind != Gating::Kind::soft && gating.renormalize && !gating.learnable;
   if (!routing.every_pair) {
     for (std::size_t i = 0; i < entries; ++i) {
       gate_gradient[i] = routing.gates[i] == 0 ? Real(0) : gate_gradient[i];
     }
   }
+  Real threshold_gradient = 0;
+  if (gating.learnable) {
+    for (int row = 0; row < routing.rows; ++row) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * routing.stride;
+      threshold_gradient += excess_gates_backward(gating.renormalize, static_cast<Real>(gating.p),
+                                                  state.probabilities.data() + at, routing.gates + at,
+                                                  routing.experts, gate_gradient + at);
+    }
+  }
   // Renormalised top-k gates are the softmax over the chosen experts alone.
   kernels::softmax_backward_rows(restricted ? routing.gates : state.probabilities.data(), gate_gradient,
                                  score_gradient, routing.rows, routing.experts, routing.stride);
+  return threshold_gradient;
 }
 
 template void gate<float>(const Gating&, const float*, int, int, GatingState<float>&, const float*);
 template void gate<double>(const Gating&, const double*, int, int, GatingState<double>&, const double*);
-template void gate_backward<float>(const Gating&, const GatingState<float>&, float*, float*);
-template void gate_backward<double>(const Gating&, const GatingState<double>&, double*, double*);
+template float gate_backward<float>(const Gating&, const GatingState<float>&, float*, float*);
+template double gate_backward<double>(const Gating&, const GatingState<double>&, double*, double*);
 
 }  // namespace moelab

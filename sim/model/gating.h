@@ -14,14 +14,17 @@ namespace moelab {
 /// `topk`: the K largest scores; gate_e = r_e / Σ_active r when renormalised, else r_e. The selection is held
 /// fixed in the backward pass. Ties go to the lower index.
 /// `topp`: every expert with r_e > p (a threshold, no nucleus; Nielsen et al. 2025), the likeliest where
-/// there is none; gates as for topk.
+/// there is none; gates as for topk. A step has no gradient in p, so the gates of a `learnable` threshold are
+/// (r_e − p)⁺ (over their sum when renormalised): the same experts, and exact gradients in r and p. How the
+/// paper learns its threshold it does not say.
 struct Gating {
   enum class Kind { soft, top1, topk, topp };
   Kind kind = Kind::soft;
   int k = 1;
   bool renormalize = true;
   double skip_below = 0.0;
-  double p = 0.0;
+  double p = 0.0;  ///< of a learnable threshold its start
+  bool learnable = false;
 };
 
 std::vector<Kind> gating_kinds();
@@ -78,9 +81,9 @@ void gate(const Gating& gating, const Real* scores, int rows, int experts, Gatin
           const Real* selection_bias = nullptr);
 
 /// ∂L/∂gates → ∂L/∂scores, both (n, padded(E)); in place is allowed. `gate_gradient` is read at active pairs
-/// only.
+/// only. Returns ∂L/∂p of a learnable threshold, else 0.
 template <class Real>
-void gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
+Real gate_backward(const Gating& gating, const GatingState<Real>& state, Real* gate_gradient,
                    Real* score_gradient);
 
 }  // namespace moelab

@@ -114,32 +114,43 @@ void Model<Real>::before_experts(const std::function<void(int, const Routing<Rea
 }
 
 template <class Real>
+RouterContext<Real> Model<Real>::context(int layer, const Real* x, int rows) const {
+  RouterContext<Real> context;
+  const auto inputs = [&](int l) { return l > 0 ? hidden_[static_cast<std::size_t>(l) - 1].data() : x; };
+  context.x = inputs(layer);
+  context.rows = rows;
+  context.stride = layout_.input_dim;
+  context.first_x = x;
+  context.training = in_training_step_;
+  context.progress = progress_;
+  if (layer < layers() && reads_previous_[static_cast<std::size_t>(layer)]) {
+    const MoeLayer<Real>& previous = layers_[static_cast<std::size_t>(layer) - 1];
+    context.previous_x = inputs(layer - 1);
+    context.previous_probabilities = previous.state().probabilities.data();
+    context.previous_stride = previous.routing().stride;
+  }
+  return context;
+}
+
+template <class Real>
 RouterContext<Real> Model<Real>::forward_to(int layer, const Real* x, int rows, const Gating& gating,
                                             bool keep) {
   const int dim = layout_.input_dim;
   const int stride = kernels::padded(dim);
-  RouterContext<Real> context{x, rows, dim};
   for (int l = 0; l < layer; ++l) {
     const std::size_t at = static_cast<std::size_t>(l);
+    const RouterContext<Real> read = context(l, x, rows);
     reserve_entries(layer_output_, entries(rows, stride));
     reserve_entries(hidden_[at], entries(rows, dim));
-    layers_[at].forward(context, gating, parameters_.data() + offset(l), layer_output_.data(), keep);
+    layers_[at].forward(read, gating, parameters_.data() + offset(l), layer_output_.data(), keep);
     for (int row = 0; row < rows; ++row) {
-      const Real* const h = context.x + entries(row, dim);
+      const Real* const h = read.x + entries(row, dim);
       const Real* const branch = layer_output_.data() + entries(row, stride);
       Real* const next = hidden_[at].data() + entries(row, dim);
       for (int j = 0; j < dim; ++j) next[j] = h[j] + branch[j];
     }
-    const Real* const previous = context.x;
-    context = {hidden_[at].data(), rows, dim};
-    context.training = in_training_step_;
-    if (l + 1 < layers() && reads_previous_[at + 1]) {
-      context.previous_x = previous;
-      context.previous_probabilities = layers_[at].state().probabilities.data();
-      context.previous_stride = layers_[at].routing().stride;
-    }
   }
-  return context;
+  return context(layer, x, rows);
 }
 
 template <class Real>
@@ -151,7 +162,7 @@ void Model<Real>::forward(const Real* x, int samples, const Gating& gating, bool
     const RouterContext<Real> top = forward_to(layers(), x, rows, gating, keep);
     readout_->forward(top.x, top.stride, rows, parameters_.data() + offset(layers()), outputs_.data());
   } else {
-    layers_[0].forward({x, rows, layout_.input_dim}, gating, parameters_.data(), outputs_.data(), keep);
+    layers_[0].forward(context(0, x, rows), gating, parameters_.data(), outputs_.data(), keep);
   }
   if (!adds_tokens()) return;
   reserve_entries(sums_, entries(samples, output_stride));
@@ -166,6 +177,7 @@ double Model<Real>::loss_and_gradient(const Real* x, const Real* y, int samples,
   in_training_step_ = true;
   double value = pass(x, y, samples, loss, losses_, nullptr);
   in_training_step_ = false;
+  for (const MoeLayer<Real>& layer : layers_) value += layer.router_loss();
   for (int l = 0; l < layers() && has_router() && !losses_.empty(); ++l) {
     value += losses_.weighted_sum(layers_[static_cast<std::size_t>(l)].auxiliary_values(
         losses_, parameters_.data() + offset(l), losses_.reads_outputs()));
@@ -209,14 +221,13 @@ double Model<Real>::pass(const Real* x, const Real* y, int samples, const TaskLo
 template <class Real>
 void Model<Real>::backward(const Real* x, int rows, AuxiliaryLosses& losses, Real* output_gradient,
                            Real* input_gradient) {
-  const auto backward_layer = [&](int l, const RouterContext<Real>& context, const Real* upstream,
-                                  Real* down) {
-    layers_[static_cast<std::size_t>(l)].backward(context, train_gating_, losses,
+  const auto backward_layer = [&](int l, const Real* upstream, Real* down) {
+    layers_[static_cast<std::size_t>(l)].backward(context(l, x, rows), train_gating_, losses,
                                                   parameters_.data() + offset(l), upstream,
                                                   gradient_.data() + offset(l), down);
   };
   const int dim = layout_.input_dim;
-  if (!is_stack()) return backward_layer(0, {x, rows, dim}, output_gradient, input_gradient);
+  if (!is_stack()) return backward_layer(0, output_gradient, input_gradient);
   const std::size_t size = entries(rows, kernels::padded(dim));
   reserve_entries(hidden_gradient_, size);
   reserve_entries(branch_gradient_, size);
@@ -225,15 +236,8 @@ void Model<Real>::backward(const Real* x, int rows, AuxiliaryLosses& losses, Rea
                      output_gradient, gradient_.data() + offset(layers()), scratch_.data(),
                      hidden_gradient_.data());
   for (int l = layers() - 1; l >= 0; --l) {
-    const std::size_t at = static_cast<std::size_t>(l);
-    RouterContext<Real> context{l > 0 ? hidden_[at - 1].data() : x, rows, dim};
-    if (reads_previous_[at]) {
-      context.previous_x = l > 1 ? hidden_[at - 2].data() : x;
-      context.previous_probabilities = layers_[at - 1].state().probabilities.data();
-      context.previous_stride = layers_[at - 1].routing().stride;
-    }
     const bool goes_on = l > 0 || input_gradient;
-    backward_layer(l, context, hidden_gradient_.data(), goes_on ? branch_gradient_.data() : nullptr);
+    backward_layer(l, hidden_gradient_.data(), goes_on ? branch_gradient_.data() : nullptr);
     if (goes_on) {
       kernels::add_scaled(Real(1), branch_gradient_.data(), hidden_gradient_.data(), static_cast<int>(size));
     }

@@ -38,6 +38,8 @@ class Model {
   void initialize(const Seeds& seeds);
   /// Starts a router of the first layer that is linear in x at `rows` (E, d); see Router::start_at.
   void start_router_at(const Matrix& rows) { layers_[0].start_router_at(rows, parameters_.data()); }
+  /// The share of training's steps that are done, for routers that go by it; stays after training.
+  void set_progress(double progress) { progress_ = progress; }
   /// Losses on the routing of every layer that training adds to the task loss.
   void add_losses(AuxiliaryLosses losses) { losses_ = std::move(losses); }
 
@@ -68,6 +70,10 @@ class Model {
   /// added: f = Σ_t f(x_t). The router's part is not computed where it is frozen and nothing below it learns.
   /// Allocates only while batches, or the active pairs of a batch, grow beyond any before.
   double loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss);
+
+  /// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, and not in
+  /// a stack, whose routers may read the batch's statistics.
+  bool separates_samples() const { return layers() == 1 && losses_.empty(); }
 
   /// The task loss alone and its gradient ∂L/∂x (n·s, padded(d)), for attacks: no step of training, nothing
   /// that training keeps changes but `gradient()`.
@@ -100,6 +106,9 @@ class Model {
 
  private:
   void forward(const Real* x, int samples, const Gating& gating, bool keep);
+  /// What a layer reads, after the forward passes of those before it; of a stack also for `layers()`, the
+  /// read-out.
+  RouterContext<Real> context(int layer, const Real* x, int rows) const;
   /// The layers up to and without `layer`; returns what that layer reads.
   RouterContext<Real> forward_to(int layer, const Real* x, int rows, const Gating& gating, bool keep);
   /// Forward and backward pass of the task loss, with the gradients of `losses` added on the way.
@@ -117,6 +126,7 @@ class Model {
   Gating train_gating_;
   Gating eval_gating_;
   bool in_training_step_ = false;
+  double progress_ = 0;
   Real balance_rate_ = 0;             ///< of loss-free balancing
   std::vector<bool> reads_previous_;  ///< of each layer's router
   std::vector<MoeLayer<Real>> layers_;

@@ -1,7 +1,11 @@
 #include "sim/model/moe_layer.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
@@ -16,6 +20,17 @@ MoeLayer<Real>::MoeLayer(const Json& spec, const Layout& layout, int output_dim)
       router_size_(router_->block_size()) {
   expert_dim_ = layout.input_dim - layout.image.size() + router_->feature_dim();
   bank_ = make_expert_bank<Real>(spec.at("expert"), expert_dim_, output_dim, experts_);
+  for (const char* phase : {"eval", "train"}) {
+    const Gating gating = read_gating(spec.at("gating").at(phase), 0);
+    if (!gating.learnable) continue;
+    if (gating.p <= 0 || gating.p >= 1) {
+      throw UserError(std::string("model.gating.") + phase + ".p",
+                      fmt::format("got {}, a learnable threshold starts between 0 and 1", gating.p));
+    }
+    learns_threshold_ = true;
+    threshold_start_ = gating.p;
+  }
+  if (learns_threshold_) router_size_ += kernels::kPadding;
   if (spec.at("gating").contains("balance_rate")) {
     selection_bias_.assign(static_cast<std::size_t>(experts_), Real(0));
   }
@@ -32,6 +47,11 @@ MoeLayer<Real>::MoeLayer(const Json& network, const Layout& layout)
 template <class Real>
 void MoeLayer<Real>::initialize(const Seeds& seeds, Real* parameters) const {
   if (router_) router_->initialize(seeds, parameters);
+  if (learns_threshold_) {
+    Real* const threshold = parameters + router_->block_size();
+    std::fill_n(threshold, kernels::kPadding, Real(0));
+    *threshold = static_cast<Real>(std::log(threshold_start_ / (1 - threshold_start_)));
+  }
   bank_->initialize(seeds, parameters + router_size_);
 }
 
@@ -60,6 +80,15 @@ const Real* MoeLayer<Real>::expert_inputs(const RouterContext<Real>& context) {
 }
 
 template <class Real>
+Gating MoeLayer<Real>::with_threshold(const Gating& gating, const Real* parameters) const {
+  Gating own = gating;
+  if (gating.learnable) {
+    own.p = 1 / (1 + std::exp(-static_cast<double>(parameters[router_->block_size()])));
+  }
+  return own;
+}
+
+template <class Real>
 void MoeLayer<Real>::route(const RouterContext<Real>& context, const Gating& gating, const Real* parameters) {
   const std::size_t size = entries(context.rows, kernels::padded(experts_));
   reserve_entries(scores_, size);
@@ -69,7 +98,7 @@ void MoeLayer<Real>::route(const RouterContext<Real>& context, const Gating& gat
   } else {
     std::fill_n(scores_.begin(), size, Real(0));
   }
-  gate(gating, scores_.data(), context.rows, experts_, state_,
+  gate(with_threshold(gating, parameters), scores_.data(), context.rows, experts_, state_,
        selection_bias_.empty() ? nullptr : selection_bias_.data());
 }
 
@@ -106,7 +135,7 @@ void MoeLayer<Real>::backward(const RouterContext<Real>& context, const Gating& 
   bank_->backward(inputs, state_.routing, parameters + router_size_, output_gradient, gradient + router_size_,
                   gate_gradient_.data(), expert_input_gradient, pair_gradient);
   if (!router_ || !(router_trainable_ || input_gradient)) return;
-  backward_scores(gating, losses);
+  backward_scores(with_threshold(gating, parameters), losses, gradient);
   if (!input_gradient) return router_backward(context, parameters, gradient, nullptr);
   const std::size_t size = entries(rows, kernels::padded(layout_.input_dim));
   reserve_entries(router_input_gradient_, size);
@@ -115,14 +144,17 @@ void MoeLayer<Real>::backward(const RouterContext<Real>& context, const Gating& 
 }
 
 template <class Real>
-void MoeLayer<Real>::backward_scores(const Gating& gating, AuxiliaryLosses& losses) {
-  if (losses.empty()) {
-    return gate_backward(gating, state_, gate_gradient_.data(), gate_gradient_.data());
-  }
+void MoeLayer<Real>::backward_scores(const Gating& gating, AuxiliaryLosses& losses, Real* gradient) {
   const Routing<Real>& routing = state_.routing;
   const std::size_t size = entries(routing.rows, routing.stride);
-  losses.add_gradients<Real>(routed_batch(), {.gates = gate_gradient_.data()});
-  gate_backward(gating, state_, gate_gradient_.data(), gate_gradient_.data());
+  if (!losses.empty()) losses.add_gradients<Real>(routed_batch(), {.gates = gate_gradient_.data()});
+  const Real by_threshold = gate_backward(gating, state_, gate_gradient_.data(), gate_gradient_.data());
+  if (learns_threshold_) {
+    Real* const threshold = gradient + router_->block_size();
+    std::fill_n(threshold, kernels::kPadding, Real(0));
+    *threshold = by_threshold * static_cast<Real>(gating.p * (1 - gating.p));
+  }
+  if (losses.empty()) return;
   losses.add_gradients<Real>(routed_batch(), {.scores = gate_gradient_.data()});
   if (!losses.reads_probabilities()) return;
   reserve_entries(probability_gradient_, size);
@@ -187,6 +219,10 @@ template <class Real>
 std::vector<NamedArray<Real>> MoeLayer<Real>::arrays(const Real* parameters) const {
   std::vector<NamedArray<Real>> all;
   if (router_) all = router_->arrays(parameters);
+  if (learns_threshold_) {
+    const double a = static_cast<double>(parameters[router_->block_size()]);
+    all.push_back({"gating_threshold", {1}, {static_cast<Real>(1 / (1 + std::exp(-a)))}});
+  }
   for (NamedArray<Real>& array : bank_->arrays(parameters + router_size_)) all.push_back(std::move(array));
   return all;
 }

@@ -15,7 +15,7 @@
 namespace moelab {
 
 /// f(x) = Σ_e gate_e(x) expert_e(x) for rows x (n, d). Parameters lie in a block of the model's flat buffer,
-/// [router | experts].
+/// [router | experts]; the router's part ends with a = logit p where gating learns its threshold p.
 template <class Real>
 class MoeLayer {
  public:
@@ -32,7 +32,10 @@ class MoeLayer {
   bool router_trainable() const { return router_trainable_; }
   std::size_t router_size() const { return router_size_; }
   std::size_t block_size() const { return router_size_ + bank_->block_size(); }
-  std::size_t router_parameter_count() const { return router_ ? router_->parameter_count() : 0; }
+  double router_loss() const { return router_ ? router_->added_loss() : 0; }
+  std::size_t router_parameter_count() const {
+    return (router_ ? router_->parameter_count() : 0) + (learns_threshold_ ? 1 : 0);
+  }
   std::size_t parameter_count() const;
   std::size_t parameters_per_expert() const { return bank_->parameters_per_expert(); }
   std::size_t expert_block_size() const { return bank_->expert_block_size(); }
@@ -70,7 +73,9 @@ class MoeLayer {
  private:
   /// What the experts read: x itself, or its columns after the image with the router's features.
   const Real* expert_inputs(const RouterContext<Real>& context);
-  void backward_scores(const Gating& gating, AuxiliaryLosses& losses);
+  /// A learnable threshold is the layer's own; else the gating as it is.
+  Gating with_threshold(const Gating& gating, const Real* parameters) const;
+  void backward_scores(const Gating& gating, AuxiliaryLosses& losses, Real* gradient);
   void router_backward(const RouterContext<Real>& context, const Real* parameters, Real* gradient,
                        Real* router_input_gradient);
   RoutedBatch<Real> routed_batch() const;
@@ -80,6 +85,8 @@ class MoeLayer {
   int experts_;
   int expert_dim_;  ///< columns that the experts read
   bool router_trainable_ = false;
+  bool learns_threshold_ = false;
+  double threshold_start_ = 0;
   std::unique_ptr<Router<Real>> router_;
   std::unique_ptr<ExpertBank<Real>> bank_;
   std::size_t router_size_ = 0;

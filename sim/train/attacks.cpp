@@ -74,14 +74,22 @@ class Attack {
     }
   }
 
-  /// sums[i] += factor · ‖f(x_i) − y_i‖².
+  /// sums[i] += factor · the task loss of sample i, averaged over its targets.
   void add_losses(const std::vector<Real>& x, double factor, std::vector<double>& sums) {
     outputs_.resize(targets_.size());
     model_.predict(x.data(), samples_, model_.train_gating(), outputs_.data());
-    const std::size_t width = targets_.size() / size(samples_);
-    for (std::size_t i = 0; i < targets_.size(); ++i) {
-      const double error = static_cast<double>(outputs_[i] - targets_[i]);
-      sums[i / width] += factor * error * error;
+    const int output_dim = layout_.output_dim, targets_of_sample = layout_.target_dim() / output_dim;
+    const std::size_t stride = size(kernels::padded(output_dim));
+    padded_.resize(2 * size(targets_of_sample) * stride);
+    Real* const gradient = padded_.data() + padded_.size() / 2;
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const std::size_t first = i * size(layout_.target_dim());
+      for (std::size_t row = 0; row < size(targets_of_sample); ++row) {
+        std::copy_n(outputs_.data() + first + row * size(output_dim), output_dim,
+                    padded_.data() + row * stride);
+      }
+      sums[i] += factor * loss_.value_and_gradient(padded_.data(), targets_.data() + first, targets_of_sample,
+                                                   output_dim, gradient);
     }
   }
 

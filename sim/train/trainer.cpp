@@ -127,6 +127,7 @@ TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, BatchSource<R
     Clock::time_point last_report = Clock::now();
     while (done < steps) {
       const int rows = batches.advance();
+      model.set_progress(static_cast<double>(done) / static_cast<double>(steps));
       const double value = model.loss_and_gradient(batches.x(), batches.y(), rows, loss);
       if (!std::isfinite(value)) return TrainState::diverged;
       for (TrainedGroup<Real>& group : groups) group.update(done);

@@ -1,72 +1,19 @@
 /// The built program from outside: processes, signals, files. Its path is in MOELAB_PROGRAM.
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <thread>
 
 #include "tests/app/run/test_scenario.h"
-
-extern char** environ;
+#include "tests/system/process.h"
 
 namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
-/// Longer than any wait that succeeds; a hung program fails the test instead of hanging it.
-constexpr std::chrono::seconds kPatience{60};
 /// The contract: two seconds after the signal the program has ended. The rest is for a loaded machine.
 constexpr std::chrono::seconds kInterruptLimit{4};
-
-std::string program() {
-  const char* path = std::getenv("MOELAB_PROGRAM");
-  REQUIRE_MESSAGE(path != nullptr, "MOELAB_PROGRAM names the program under test");
-  return path;
-}
-
-pid_t start(std::vector<std::string> words, const fs::path& out) {
-  words.insert(words.begin(), program());
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, (out.string() + ".err").c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  pid_t process = 0;
-  REQUIRE(::posix_spawn(&process, arguments[0], &actions, nullptr, arguments.data(), environ) == 0);
-  posix_spawn_file_actions_destroy(&actions);
-  return process;
-}
-
-/// The exit status; −signal when a signal ended the process.
-int wait_for(pid_t process) {
-  const Clock::time_point limit = Clock::now() + kPatience;
-  int status = 0;
-  while (::waitpid(process, &status, WNOHANG) == 0) {
-    if (Clock::now() > limit) {
-      ::kill(process, SIGKILL);
-      ::waitpid(process, &status, 0);
-      FAIL("the program did not end");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
-int call(const std::vector<std::string>& words, const fs::path& out) {
-  return wait_for(start(words, out));
-}
 
 /// Sixteen cells that take a few tenths of a second each.
 void write_scenario(const fs::path& file, int steps) {

@@ -72,13 +72,6 @@ HWY_INLINE T dot_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int cou
 /// short row holds little else. 256 rows of 64 take 5.2 µs instead of 12.9.
 constexpr int kRowsAtOnce = 4;
 
-/// The last, partial group of 16 of a row; lanes beyond it repeat its first entry, which cannot win a maximum
-/// that it takes part in.
-template <class T>
-HWY_INLINE void copy_tail(const T* in, int full, int columns, T* tail) {
-  for (int j = 0; j < kPadding; ++j) tail[j] = full + j < columns ? in[full + j] : in[full];
-}
-
 /// exp(x − peak) of 16 lanes into `out`, added to `sums`.
 template <class T>
 HWY_INLINE void exponentials(const T* in, typename Lanes16<T>::V peak, T* out,
@@ -98,17 +91,20 @@ HWY_INLINE void softmax_block(const T* scores, T* probabilities, int columns, st
   using V = typename L::V;
   const int full = columns / kPadding * kPadding;
   const int end = padded(columns);
-  HWY_ALIGN T tails[kRows][kPadding];
+  // Of the last, partial group the vectors that hold columns, and the lanes of each that do; rows reach to a
+  // multiple of 16 entries, so that whole vectors may be read.
+  const int vectors = (columns - full + L::kWidth - 1) / L::kWidth;
+  const auto columns_of = [&](int v) {
+    return hn::FirstN(L::d, static_cast<std::size_t>(HWY_MIN(columns - full - v * L::kWidth, L::kWidth)));
+  };
   V peaks[kRows], sums[kRows][L::kVectors];
   for (int i = 0; i < kRows; ++i) {
     const T* in = scores + i * stride;
     peaks[i] = hn::Set(L::d, in[0]);
     for (int j = 0; j < full; j += L::kWidth) peaks[i] = hn::Max(peaks[i], hn::LoadU(L::d, in + j));
-    if (full < columns) {
-      copy_tail(in, full, columns, tails[i]);
-      for (int v = 0; v < L::kVectors; ++v) {
-        peaks[i] = hn::Max(peaks[i], hn::Load(L::d, tails[i] + v * L::kWidth));
-      }
+    for (int v = 0; v < vectors; ++v) {
+      const V larger = hn::Max(peaks[i], hn::LoadU(L::d, in + full + v * L::kWidth));
+      peaks[i] = hn::IfThenElse(columns_of(v), larger, peaks[i]);
     }
   }
   for (int i = 0; i < kRows; ++i) peaks[i] = hn::MaxOfLanes(L::d, peaks[i]);
@@ -120,20 +116,17 @@ HWY_INLINE void softmax_block(const T* scores, T* probabilities, int columns, st
       exponentials(scores + i * stride + j, peaks[i], probabilities + i * stride + j, sums[i]);
     }
   }
-  if (full < columns) {
+  for (int v = 0; v < vectors; ++v) {
     for (int i = 0; i < kRows; ++i) {
-      for (int v = 0; v < L::kVectors; ++v) {
-        const int at = v * L::kWidth;
-        hn::Store(hn::Exp(L::d, hn::Sub(hn::Load(L::d, tails[i] + at), peaks[i])), L::d, tails[i] + at);
-      }
-      for (int j = columns - full; j < kPadding; ++j) tails[i][j] = T(0);
-      for (int v = 0; v < L::kVectors; ++v) {
-        const int at = v * L::kWidth;
-        const V value = hn::Load(L::d, tails[i] + at);
-        hn::StoreU(value, L::d, probabilities + i * stride + full + at);
-        sums[i][v] = hn::Add(sums[i][v], value);
-      }
+      const std::ptrdiff_t at = i * stride + full + v * L::kWidth;
+      const V value =
+          hn::IfThenElseZero(columns_of(v), hn::Exp(L::d, hn::Sub(hn::LoadU(L::d, scores + at), peaks[i])));
+      hn::StoreU(value, L::d, probabilities + at);
+      sums[i][v] = hn::Add(sums[i][v], value);
     }
+  }
+  for (int j = full + vectors * L::kWidth; j < end; j += L::kWidth) {
+    for (int i = 0; i < kRows; ++i) hn::StoreU(hn::Zero(L::d), L::d, probabilities + i * stride + j);
   }
   V inverses[kRows];
   for (int i = 0; i < kRows; ++i) inverses[i] = hn::Set(L::d, T(1) / add_lanes<T>(sums[i]));

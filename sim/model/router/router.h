@@ -24,7 +24,9 @@ struct RouterContext {
   const Real* previous_x = nullptr;
   const Real* previous_probabilities = nullptr;
   int previous_stride = 0;
-  bool training = false;  ///< a training step, for routers that keep statistics
+  const Real* first_x = nullptr;  ///< the model's own inputs (n, d), same stride
+  bool training = false;          ///< a training step, for routers that keep statistics
+  double progress = 0;            ///< share of the training's steps that are done
 };
 
 /// What a backward pass reads and writes. Arrays that nobody asked for are null.
@@ -55,6 +57,8 @@ class Router {
   /// For the batch of the last forward pass: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and so on.
   virtual void backward(const RouterContext<Real>& context, const Real* parameters,
                         const RouterGradients<Real>& gradients) = 0;
+  /// What a training step adds to the loss for the router's own sake, for the batch of the last forward pass.
+  virtual double added_loss() const { return 0; }
   /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
   virtual int feature_dim() const { return 0; }
   /// features (n, feature_dim) of the last forward pass.

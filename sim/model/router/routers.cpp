@@ -5,6 +5,7 @@
 #include "sim/model/router/linear_router.h"
 #include "sim/model/router/mlp_router.h"
 #include "sim/model/router/router.h"
+#include "sim/model/router/stable_router.h"
 
 namespace moelab {
 namespace {
@@ -23,6 +24,7 @@ const std::vector<Entry>& entries() {
       {cnn_router_kind(), make_cnn_router<float>, make_cnn_router<double>},
       {adaptive_clustering_router_kind(), make_adaptive_clustering_router<float>,
        make_adaptive_clustering_router<double>},
+      {stable_router_kind(), make_stable_router<float>, make_stable_router<double>},
       {cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
       {perturbed_cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
   };

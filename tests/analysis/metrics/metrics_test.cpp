@@ -47,6 +47,12 @@ TEST_CASE("metrics agree with NumPy") {
   CHECK(std::abs(label_variance(targets) - reference::variance) < kRounding);
   CHECK(std::abs(normalised_mean_squared_error(predictions, targets).value() - reference::nmse) < kRounding);
 
+  const MatrixView classes = view(reference::classes, reference::rows, reference::outputs);
+  const MatrixView shares = view(reference::shares, reference::rows, reference::outputs);
+  CHECK(std::abs(mean_cross_entropy(predictions, classes) - reference::cross_entropy) < kRounding);
+  CHECK(std::abs(mean_cross_entropy(predictions, shares) - reference::shared_cross_entropy) < kRounding);
+  CHECK(std::abs(accuracy(predictions, classes) - reference::right_share) < kLastBits);
+
   const MatrixView weight = view(reference::weight, reference::experts, reference::width);
   const MatrixView basis = view(reference::basis, reference::width, reference::signal);
   CHECK(std::abs(router_norm_ratio(weight).value() - reference::norm_ratio) < kRounding);
@@ -118,6 +124,32 @@ TEST_CASE("the best constant prediction has normalised loss 1") {
   outputs.col(1).setConstant(7);
   CHECK(label_variance(targets) == 2.5);  // (1 + 4) / 2
   CHECK(normalised_mean_squared_error(outputs, targets).value() == 1);
+}
+
+TEST_CASE("cross-entropy of classes: gradients equal central differences, extremes stay finite") {
+  Matrix outputs = view(reference::predictions, reference::rows, reference::outputs);
+  const MatrixView shares = view(reference::shares, reference::rows, reference::outputs);
+  const Matrix gradients = cross_entropy_gradients(outputs, shares);
+  // Truncation, step² f‴ / 6, and rounding, ε L rows / step, are near 1e-10 both.
+  constexpr double kStep = 1e-5, kTolerance = 1e-8;
+  for (const Eigen::Index row : {0, 17, 36}) {
+    for (Eigen::Index column = 0; column < outputs.cols(); ++column) {
+      const double kept = outputs(row, column);
+      outputs(row, column) = kept + kStep;
+      const double above = mean_cross_entropy(outputs, shares);
+      outputs(row, column) = kept - kStep;
+      const double below = mean_cross_entropy(outputs, shares);
+      outputs(row, column) = kept;
+      CHECK(std::abs((above - below) / (2 * kStep) * reference::rows - gradients(row, column)) < kTolerance);
+    }
+  }
+  Matrix far(1, 3), indicator(1, 3);
+  far << -1e5, 0, 1e5;
+  indicator << 1, 0, 0;
+  CHECK(mean_cross_entropy(far, indicator) == 2e5);
+  CHECK(accuracy(far, indicator) == 0);
+  CHECK_THROWS_AS(mean_cross_entropy(far, Matrix::Ones(1, 2)), UserError);
+  CHECK_THROWS_AS(accuracy(Matrix(0, 2), Matrix(0, 2)), UserError);
 }
 
 TEST_CASE("router norms: equal rows, a single row, no row") {

@@ -29,6 +29,9 @@ np.add.at(table, (labels, top1), 1)
 norms = np.linalg.norm(weight, axis=1)
 loads = np.bincount(top1, minlength=experts)
 variance = targets.var(axis=0).mean()
+log_softmax = predictions - np.log(np.exp(predictions).sum(axis=1, keepdims=True))
+classes = np.eye(outputs)[targets.argmin(axis=1)]
+shares = np.exp(log_softmax[::-1])  # probabilities that are no indicators
 loss = np.mean((predictions - targets) ** 2)
 
 expected = {
@@ -41,6 +44,9 @@ expected = {
     "loss": loss,
     "variance": variance,
     "nmse": loss / variance,
+    "cross_entropy": -np.mean(log_softmax[np.arange(rows), targets.argmin(axis=1)]),
+    "shared_cross_entropy": -(shares * log_softmax).sum() / rows,
+    "right_share": np.mean(predictions.argmax(axis=1) == targets.argmin(axis=1)),
     "norm_ratio": np.mean(norms**2) / norms.mean() ** 2,
     "signal_fraction": np.linalg.norm(weight @ basis) ** 2 / np.linalg.norm(weight) ** 2,
     "max_violation": (loads.max() - loads.mean()) / loads.mean(),
@@ -57,7 +63,7 @@ with open("reference.inc", "w", encoding="utf-8") as file:
     sizes = dict(rows=rows, experts=experts, outputs=outputs, width=width, signal=signal)
     for name, value in sizes.items():
         file.write(f"constexpr int {name} = {value};\n")
-    for name in ("probabilities", "predictions", "targets", "weight", "basis"):
+    for name in ("probabilities", "predictions", "targets", "classes", "shares", "weight", "basis"):
         file.write(f"const std::vector<double> {name} = {{{text(globals()[name])}}};\n")
     file.write(f"const std::vector<int> labels = {{{text(labels)}}};\n")
     for name, value in expected.items():

@@ -48,6 +48,42 @@ TEST_CASE("shares of a run add up to the run, each cell once") {
   }
 }
 
+TEST_CASE("run --seeds adds seeds, and the directory keeps them") {
+  const Bench bench;
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const auto rows = [&] { return Json::parse(ask({"export", bench.run, "--json"}).out).at("rows").size(); };
+  const auto to_run = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"plan", bench.file, "--out", bench.run, "--json"});
+    return Json::parse(ask(words).out).at("to_run").get<int>();
+  };
+  CHECK(to_run({"--seeds", "2..4"}) == 12);
+  CHECK(rows() == 8);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--seeds", "2..4"}).status == 0);
+  CHECK(rows() == 20);
+  const std::string grown = ask({"export", bench.run}).out;
+
+  const Bench at_once;
+  REQUIRE(ask({"run", at_once.file, "--out", at_once.run, "--set", "seeds.count=5"}).status == 0);
+  CHECK(grown == ask({"export", at_once.run}).out);
+
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  CHECK(ask({"export", bench.run}).out == grown);
+  CHECK(to_run({"--seeds", "5"}) == 4);
+  CHECK(to_run({"--seeds", "0..4"}) == 0);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--set", "seeds.count=1"}).status == 0);
+  CHECK(rows() == 4);
+
+  const Answer gap = ask({"plan", at_once.file, "--out", bench.run, "--seeds", "4..6"});
+  CHECK(gap.status == 2);
+  CHECK(gap.err.find("--seeds: got '4..6', but the run has seeds 0 … 1, so that the next is 2") !=
+        std::string::npos);
+  for (const char* wrong : {"a", "3..", "..3", "4..3", "-1", "2..3x", "1,2"}) {
+    const Answer answer = ask({"plan", bench.file, std::string("--seeds=") + wrong});
+    CHECK(answer.status == 2);
+    CHECK(answer.err.find("--seeds") != std::string::npos);
+  }
+}
+
 TEST_CASE("reproduce finds a cell by the beginning of its id, and a changed number or array") {
   const Finished finished(saving());
   const std::string cell = finished.export_rows()[3][0];
@@ -142,6 +178,16 @@ TEST_CASE("slurm writes an array job with a task for each share") {
   CHECK(script.find("--requeue") != std::string::npos);
   CHECK(script.find("--set train.steps=5") != std::string::npos);
   CHECK(script.find("--share \"$SLURM_ARRAY_TASK_ID/3\"") != std::string::npos);
+  for (const char* minutes : {"0", "-1", "nan", "inf", "1e7", "soon"}) {
+    auto wrong = job;
+    wrong.insert(wrong.end(), {"--minutes-per-cell", minutes});
+    const Answer refused = ask(wrong);
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("--minutes-per-cell: ") != std::string::npos);
+  }
+  auto many = job;
+  many.insert(many.end(), {"--minutes-per-cell", "30", "--set", "seeds.count=300"});
+  CHECK(ask(many).err.find("1200 tasks; an array of Slurm holds 1000") != std::string::npos);
 }
 
 TEST_CASE("completion scripts name every verb and its options") {

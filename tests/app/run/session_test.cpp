@@ -93,6 +93,54 @@ TEST_CASE("session: failed and diverged cells are results that are not run again
   CHECK(results.table.rows[2].state == "diverged");
 }
 
+TEST_CASE("session: failed cells are run again when asked, and the new record counts") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  run_session(scenario, {.directory = folder.path() / "whole"}, run_quickly);
+  const CellRunner failing = [&](const Cell& cell, const CellProgress&) -> CellResult {
+    if (cell.id == scenario.cells[1].id || cell.id == scenario.cells[6].id)
+      throw std::runtime_error("broken");
+    return pretend_run(cell);
+  };
+  SessionOptions options = {.directory = folder.path() / "run"};
+  CHECK(run_session(scenario, options, failing).failed == 2);
+  CHECK(exported(options.directory) != exported(folder.path() / "whole"));
+
+  std::set<std::string> again;
+  const CellRunner repaired = [&](const Cell& cell, const CellProgress&) {
+    again.insert(cell.id);
+    return pretend_run(cell);
+  };
+  options.retry_failed = true;
+  CHECK(run_session(scenario, options, repaired).failed == 0);
+  CHECK(again == std::set<std::string>{scenario.cells[1].id, scenario.cells[6].id});
+  CHECK(exported(options.directory) == exported(folder.path() / "whole"));
+  CHECK(exported(options.directory, true) == exported(folder.path() / "whole", true));
+  again.clear();
+  run_session(scenario, options, repaired);
+  CHECK(again.empty());
+}
+
+TEST_CASE("session: with fail_fast the first failure ends it; what finished is kept") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  SessionOptions options = {.directory = folder.path() / "run", .fail_fast = true};
+  const CellRunner failing = [&](const Cell& cell, const CellProgress&) -> CellResult {
+    if (cell.id == scenario.cells[2].id) throw std::runtime_error("broken");
+    return pretend_run(cell);
+  };
+  const SessionOutcome stopped = run_session(scenario, options, failing);
+  CHECK(stopped.stopped);
+  CHECK_FALSE(stopped.interrupted);
+  CHECK(stopped.failed == 1);
+  CHECK(read_records(options.directory).size() == 3);
+  // The failure of an earlier session stops nothing.
+  const SessionOutcome second = run_session(scenario, options, run_quickly);
+  CHECK_FALSE(second.stopped);
+  CHECK(second.failed == 1);
+  CHECK(read_records(options.directory).size() == scenario.cells.size());
+}
+
 TEST_CASE("session: arms that share a cell share its run") {
   const TemporaryFolder folder;
   Scenario scenario = small_scenario();

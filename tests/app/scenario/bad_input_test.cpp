@@ -40,7 +40,8 @@ void check_changes(std::initializer_list<Change> changes) {
 
 TEST_CASE("wrong fields") {
   check_changes({
-      {"/trian", "{}", "trian", "unknown key 'trian'; did you mean 'train'? Allowed: $schema, name"},
+      {"/trian", "{}", "trian",
+       "unknown key 'trian'; did you mean 'train'? Allowed: $schema, version, extends, name"},
       {"/evaluation", "{}", "evaluation", "unknown key 'evaluation'; did you mean 'evaluations'?"},
       {"/data/trian_samples", "1", "data.trian_samples", "did you mean 'train_samples'?"},
       {"/data/generator", "\"gausian_mixture\"", "data.generator",
@@ -75,6 +76,11 @@ TEST_CASE("wrong fields") {
        "data.rank", "got 3, needs at most data.atoms = 2"},
       {"/data", R"({"generator": "image_clusters", "path": "no/such/folder", "train_samples": 10})",
        "data.path", "no file no/such/folder/train.bin"},
+      {"/loss/task", "\"cross_entropy\"", "loss.task",
+       "got \"cross_entropy\", needs targets that are classes; data.generator \"gaussian_mixture\" has none"},
+      {"/data",
+       R"({"generator": "token_topics", "topics": 1, "dim": 4, "tokens": 2, "target": "constant", "train_samples": 10})",
+       "data.topics_per_sequence", "got 2, needs at most data.topics = 1"},
       {"/model", "3", "model", "got 3, needs an object"},
       {"/model/router", "\"linaer\"", "model.router", "did you mean 'linear'?"},
       {"/model/router", "\"cnn\"", "model.router.kind",

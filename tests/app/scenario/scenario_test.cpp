@@ -218,9 +218,13 @@ TEST_CASE("claims and figures get their defaults") {
 }
 
 TEST_CASE("the JSON Schema covers the whole scenario") {
-  const Json schema = json_schema(scenario_shape());
-  CHECK(schema.at("required") == Json::array({"name", "data", "model", "train"}));
-  for (const Field& field : scenario_shape().fields) CHECK(schema.at("properties").contains(field.name));
+  const Json schema = scenario_file_schema();
+  CHECK(schema.at("then").at("required") == Json::array({"name"}));
+  CHECK(schema.at("else").at("required") == Json::array({"name", "data", "model", "train"}));
+  for (const Field& field : scenario_shape().fields) {
+    CHECK(schema.at("properties").contains(field.name));
+    CHECK(schema.at("else").at("properties").contains(field.name));
+  }
 }
 
 }  // namespace moelab

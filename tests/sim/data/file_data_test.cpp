@@ -201,4 +201,29 @@ TEST_CASE("file: entries that are not finite are found before a run, in the rows
   check_refused(files, files.data(10, 20), "data.targets", "holds inf in row 2, column 1");
 }
 
+TEST_CASE("file: cross-entropy takes targets that are probabilities, and names the row that is none") {
+  Files files;
+  for (int i = 0; i < kRows; ++i) {
+    files.y[static_cast<std::size_t>(i * kOutputs)] = i % 3 == 0 ? 0 : 1;
+    files.y[static_cast<std::size_t>(i * kOutputs + 1)] = i % 3 == 0 ? 1 : 0;
+  }
+  files.write("y", {kRows, kOutputs}, files.y);
+  Json document = files.scenario(files.data(30, 20));
+  document["loss"] = {{"task", "cross_entropy"}};
+  const auto metrics = [&] {
+    return run_cell(expand_scenario(document, "", {}).cells.front(), [](double) { return false; }).metrics;
+  };
+  const MetricValues found = metrics();
+  CHECK(found.contains("test_accuracy_top1"));
+  CHECK_FALSE(found.contains("test_nmse_top1"));
+  document["train"]["optimizer"] = "lbfgs";
+  CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}), doctest::Contains("train.lr"), UserError);
+  document["train"]["optimizer"] = "sgd";
+  files.y[2 * 41] = 0.5;
+  files.write("y", {kRows, kOutputs}, files.y);
+  CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}),
+                       doctest::Contains("data.targets: sample 11 of the test set is no indicator"),
+                       UserError);
+}
+
 }  // namespace moelab

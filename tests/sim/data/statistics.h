@@ -3,6 +3,7 @@
 /// What tests of generators ask of drawn rows.
 
 #include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -37,6 +38,16 @@ inline double standard_normal_deviation(const Matrix& values) {
     }
   }
   return worst;
+}
+
+/// Whether counts of equally likely outcomes pass a χ² test.
+inline bool looks_uniform(const Vector& counts) {
+  /// A correct generator passes for all but one seed in ten thousand.
+  constexpr double kLevel = 1e-4;
+  const double expected = counts.sum() / static_cast<double>(counts.size());
+  const double statistic = (counts.array() - expected).square().sum() / expected;
+  const boost::math::chi_squared law(static_cast<double>(counts.size() - 1));
+  return statistic < quantile(complement(law, kLevel));
 }
 
 /// The distance of the two nearest rows, computed apart from the generators' own.

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include <Eigen/Dense>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
 #include "sim/base/error.h"
@@ -15,8 +14,6 @@ namespace {
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
 /// each).
 constexpr double kStandardErrors = 5;
-/// Level of the χ² tests: a correct generator passes for all but one seed in ten thousand.
-constexpr double kLevel = 1e-4;
 /// Regressions and sums of order-one numbers in a handful of dimensions.
 constexpr double kRounding = 1e-11;
 
@@ -72,14 +69,6 @@ Latents latents_of(Json changes, const Seeds& seeds = kSeeds) {
   }
   CHECK(residual < kRounding);
   return latents;
-}
-
-/// Whether counts of equally likely outcomes pass a χ² test.
-bool looks_uniform(const Vector& counts) {
-  const double expected = counts.sum() / static_cast<double>(counts.size());
-  const double statistic = (counts.array() - expected).square().sum() / expected;
-  const boost::math::chi_squared law(static_cast<double>(counts.size() - 1));
-  return statistic < quantile(complement(law, kLevel));
 }
 
 TEST_CASE("shapes: one target a sequence, one label a token") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -30,6 +31,49 @@ TEST_CASE_TEMPLATE("mse sums over outputs, averages over rows, and leaves the pa
       CHECK(gradient[static_cast<std::size_t>(i * stride + j)] == value);
     }
   }
+}
+
+/// Loss and gradient of rows of three outputs.
+template <class T>
+std::pair<double, std::vector<T>> cross_entropy(const std::vector<T>& values, const std::vector<T>& targets) {
+  constexpr int kOutputs = 3;
+  const int rows = static_cast<int>(values.size()) / kOutputs, stride = kernels::padded(kOutputs);
+  std::vector<T> outputs(static_cast<std::size_t>(rows * stride), T(99)), gradient(outputs.size(), T(99));
+  for (int i = 0; i < rows * kOutputs; ++i) {
+    outputs[static_cast<std::size_t>(i / kOutputs * stride + i % kOutputs)] =
+        values[static_cast<std::size_t>(i)];
+  }
+  const double loss =
+      make_task_loss<T>("cross_entropy")
+          ->value_and_gradient(outputs.data(), targets.data(), rows, kOutputs, gradient.data());
+  std::vector<T> inner;
+  for (int i = 0; i < rows * stride; ++i) {
+    if (i % stride < kOutputs) inner.push_back(gradient[static_cast<std::size_t>(i)]);
+    if (i % stride >= kOutputs) CHECK(gradient[static_cast<std::size_t>(i)] == 0);
+  }
+  return {loss, inner};
+}
+
+TEST_CASE_TEMPLATE("cross-entropy: a hand-made case, averaged over rows, padding zero", T, float, double) {
+  // A handful of operations of order one.
+  constexpr double kRounding = 8.0 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  // softmax(ln 1, ln 2, ln 5) = (1, 2, 5) / 8; the second row is uniform.
+  const T two = std::log(T(2)), five = std::log(T(5));
+  const auto [loss, gradient] = cross_entropy<T>({0, two, five, 3, 3, 3}, {0, 1, 0, 0, 0, 1});
+  CHECK(std::abs(loss - (std::log(4.0) + std::log(3.0)) / 2) < kRounding);
+  const double expected[] = {1 / 16.0, -3 / 8.0, 5 / 16.0, 1 / 6.0, 1 / 6.0, -1 / 3.0};
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(std::abs(static_cast<double>(gradient[i]) - expected[i]) < kRounding);
+  }
+}
+
+TEST_CASE_TEMPLATE("cross-entropy is finite for all finite outputs", T, float, double) {
+  const auto [wrong, push] = cross_entropy<T>({T(-1e4), 0, T(1e4)}, {1, 0, 0});
+  CHECK(wrong == 2e4);
+  CHECK(push == std::vector<T>{-1, 0, 1});
+  const auto [right, rest] = cross_entropy<T>({T(-1e4), 0, T(1e4)}, {0, 0, 1});
+  CHECK(right == 0);
+  CHECK(rest == std::vector<T>{0, 0, 0});
 }
 
 TEST_CASE("every named loss can be made, and an unknown one is refused with the nearest name") {

@@ -53,6 +53,10 @@ inline std::vector<NamedGating> example_gatings() {
       {"top-2, raw", {{"kind", "topk"}, {"k", 2}, {"renormalize", false}}},
       {"top-1 of topk, raw", {{"kind", "topk"}, {"k", 1}}},
       {"top1", {{"kind", "top1"}}},
+      {"learnable threshold", {{"kind", "topp"}, {"p", 0.2}, {"learnable", true}, {"renormalize", true}}},
+      {"learnable threshold, raw",
+       {{"kind", "topp"}, {"p", 0.2}, {"learnable", true}, {"renormalize", false}}},
+      {"topp", {{"kind", "topp"}, {"p", 0.2}, {"learnable", false}, {"renormalize", true}}},
   };
   for (const Kind& kind : gating_kinds()) {
     bool known = false;

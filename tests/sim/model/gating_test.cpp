@@ -65,6 +65,24 @@ TEST_CASE("topp activates every expert above the threshold, or the likeliest") {
   CHECK(likeliest.routing.offsets == std::vector<int>{0, 2, 2, 2});
 }
 
+TEST_CASE("a learnable threshold: the same experts, gates by how far they exceed it") {
+  const std::vector<std::vector<double>> rows = {{std::log(8.0), std::log(3.0), 0}, {1, 1, 1}};
+  Gating gating{Gating::Kind::topp};
+  gating.p = 0.1;
+  gating.learnable = true;
+  const GatingState<double> some = gated(gating, rows);
+  // Excesses 2/3 − 1/10 = 17/30 and 1/4 − 1/10 = 3/20.
+  CHECK(std::abs(gate_at(some, 0, 0) - 34.0 / 43) < kRounding);
+  CHECK(std::abs(gate_at(some, 0, 1) - 9.0 / 43) < kRounding);
+  CHECK(gate_at(some, 0, 2) == 0);
+  CHECK(some.routing.offsets == std::vector<int>{0, 2, 4, 5});
+  gating.renormalize = false;
+  CHECK(std::abs(gate_at(gated(gating, rows), 0, 1) - 0.15) < kRounding);
+  gating.p = 0.9;  // none is above: the likeliest, alone
+  CHECK(gate_at(gated(gating, rows), 0, 0) == 1);
+  CHECK(gate_at(gated(gating, rows), 0, 1) == 0);
+}
+
 TEST_CASE("a bias of the selection chooses, and the gates stay those of the probabilities") {
   const int stride = kernels::padded(3);
   AlignedVector<double> scores(static_cast<std::size_t>(stride));

@@ -1,0 +1,247 @@
+#include "sim/data/token_topics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/base/error.h"
+#include "sim/data/separated_means.h"
+
+namespace moelab {
+namespace {
+
+/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+enum ProblemStream : std::uint64_t { kTopics = 0, kClusters = 1, kTargets = 2, kClasses = 3 };
+
+/// Sets of topics that the conditional mean is summed over at most.
+constexpr std::size_t kTopicSets = 200;
+/// Log-likelihoods this far below a token's best count as this: their exponentials stay above zero.
+constexpr double kLeastLog = -700;
+
+/// All sets of `size` out of 0 … count − 1, or none where there are more than kTopicSets.
+std::vector<std::vector<int>> topic_sets(int count, int size) {
+  std::vector<std::vector<int>> sets;
+  std::vector<int> set(static_cast<std::size_t>(size));
+  std::iota(set.begin(), set.end(), 0);
+  for (;;) {
+    if (sets.size() == kTopicSets) return {};
+    sets.push_back(set);
+    int place = size - 1;
+    while (place >= 0 && set[static_cast<std::size_t>(place)] == count - size + place) --place;
+    if (place < 0) return sets;
+    std::iota(set.begin() + place, set.end(), set[static_cast<std::size_t>(place)] + 1);
+  }
+}
+
+class TokenTopics final : public Problem {
+ public:
+  TokenTopics(const Json& data, const Seeds& seeds)
+      : dim_(data.at("dim")),
+        tokens_(data.at("tokens")),
+        topics_(data.at("topics")),
+        topics_per_sequence_(data.at("topics_per_sequence")),
+        clusters_per_topic_(data.at("clusters_per_topic")),
+        noise_std_(data.at("noise_std")) {
+    const Json& target = data.at("target");
+    const std::string kind = target.at("kind");
+    linear_ = kind == "linear" || kind == "linear_class";
+    class_targets_ = kind == "class" || kind == "linear_class";
+    output_dim_ = target.at(class_targets_ ? "classes" : "dim");
+    Engine topics = seeds.stream(Purpose::problem, kTopics),
+           nearby = seeds.stream(Purpose::problem, kClusters);
+    const Matrix centres = draw_separated_means(data, topics_, topics);
+    means_ = draw_normals(nearby, topics_ * clusters_per_topic_, dim_, data.at("cluster_std"));
+    for (int c = 0; c < clusters(); ++c) means_.row(c) += centres.row(c / clusters_per_topic_);
+    draw_targets(seeds);
+    sets_ = topic_sets(topics_, topics_per_sequence_);
+  }
+
+  Layout layout() const override {
+    return {.input_dim = dim_,
+            .output_dim = output_dim_,
+            .sequences = true,
+            .tokens = tokens_,
+            .target_per_token = true,
+            .class_targets = class_targets_,
+            .labels = tokens_};
+  }
+  int clusters() const override { return static_cast<int>(means_.rows()); }
+
+  Dataset draw(Engine& engine, const SampleRange& range) const override {
+    Dataset data;
+    data.x.resize(range.count, tokens_ * dim_);
+    data.y.resize(range.count, tokens_ * output_dim_);
+    data.cluster.reserve(static_cast<std::size_t>(range.count) * static_cast<std::size_t>(tokens_));
+    std::vector<int> topics(static_cast<std::size_t>(topics_));
+    Vector noise(dim_);
+    for (int i = 0; i < range.count; ++i) {
+      draw_topics(engine, topics);
+      for (int t = 0; t < tokens_; ++t) {
+        const int topic = topics[static_cast<std::size_t>(draw_index(engine, topics_per_sequence_))];
+        const int c = topic * clusters_per_topic_ + draw_index(engine, clusters_per_topic_);
+        fill_normal(engine, noise_std_, noise.data(), static_cast<std::size_t>(dim_));
+        data.cluster.push_back(c);
+        data.x.row(i).segment(t * dim_, dim_) = means_.row(c) + noise.transpose();
+        data.y.row(i).segment(t * output_dim_, output_dim_) = target(noise, c);
+      }
+    }
+    return data;
+  }
+
+  std::optional<Matrix> bayes_prediction(const Matrix& x) const override {
+    if (sets_.empty()) return std::nullopt;
+    Matrix prediction = Matrix::Zero(x.rows(), tokens_ * output_dim_);
+    for (Eigen::Index i = 0; i < x.rows(); ++i) {
+      const MatrixView sequence(x.data() + i * x.cols(), tokens_, dim_);
+      const Matrix posterior = posterior_of(sequence);
+      for (int t = 0; t < tokens_; ++t) {
+        for (int c = 0; c < clusters(); ++c) {
+          if (posterior(t, c) == 0) continue;
+          const Vector noise = (sequence.row(t) - means_.row(c)).transpose();
+          prediction.row(i).segment(t * output_dim_, output_dim_) += posterior(t, c) * target(noise, c);
+        }
+      }
+    }
+    return prediction;
+  }
+
+ private:
+  void draw_targets(const Seeds& seeds) {
+    Engine engine = seeds.stream(Purpose::problem, kTargets);
+    if (linear_) {
+      values_ =
+          draw_normals(engine, means_.rows() * output_dim_, dim_, 1 / std::sqrt(static_cast<double>(dim_)));
+    } else if (class_targets_) {
+      Engine classes = seeds.stream(Purpose::problem, kClasses);
+      const std::vector<int> order = draw_permutation(classes, clusters());
+      values_ = Matrix::Zero(means_.rows(), output_dim_);
+      for (int c = 0; c < clusters(); ++c) values_(c, order[static_cast<std::size_t>(c)] % output_dim_) = 1;
+    } else {
+      values_ = draw_normals(engine, means_.rows(), output_dim_);
+    }
+  }
+
+  /// Puts m topics, drawn without replacement, in the first places.
+  void draw_topics(Engine& engine, std::vector<int>& topics) const {
+    std::iota(topics.begin(), topics.end(), 0);
+    for (int place = 0; place < topics_per_sequence_; ++place) {
+      std::swap(topics[static_cast<std::size_t>(place)],
+                topics[static_cast<std::size_t>(place + draw_index(engine, topics_ - place))]);
+    }
+  }
+
+  /// y (o) of a token μ_c + noise.
+  Eigen::RowVectorXd target(const Vector& noise, int c) const {
+    if (!linear_) return values_.row(c);
+    const Eigen::RowVectorXd response =
+        (values_.middleRows(static_cast<Eigen::Index>(c) * output_dim_, output_dim_) * noise).transpose();
+    if (!class_targets_) return response;
+    Eigen::Index best = 0;
+    response.maxCoeff(&best);
+    return Eigen::RowVectorXd::Unit(output_dim_, best);
+  }
+
+  /// P(c_t = c | x_1, …, x_s), (s, k). With A_tτ = Σ_{c in τ} N(x_t; μ_c, σ² I), a set S of topics has
+  /// P(S | x) ∝ Π_t Σ_{τ in S} A_tτ, and given S the tokens are independent.
+  Matrix posterior_of(const MatrixView& sequence) const {
+    Matrix likelihood(tokens_, clusters()), of_topic = Matrix::Zero(tokens_, topics_);
+    for (int t = 0; t < tokens_; ++t) {
+      const Vector squared = (means_.rowwise() - sequence.row(t)).rowwise().squaredNorm();
+      const double least = squared.minCoeff();
+      for (int c = 0; c < clusters(); ++c) {
+        // Without noise the nearest mean has all the mass.
+        const double log_ratio =
+            squared[c] == least ? 0
+            : noise_std_ == 0   ? kLeastLog
+                                : std::max(kLeastLog, (least - squared[c]) / (2 * noise_std_ * noise_std_));
+        likelihood(t, c) = std::exp(log_ratio);
+        of_topic(t, c / clusters_per_topic_) += likelihood(t, c);
+      }
+    }
+    // Σ_{τ in S} A_tτ, (sets, s).
+    Matrix of_set = Matrix::Zero(static_cast<Eigen::Index>(sets_.size()), tokens_);
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+      for (const int topic : sets_[set]) of_set.row(static_cast<Eigen::Index>(set)) += of_topic.col(topic);
+    }
+    Vector mass = of_set.array().log().rowwise().sum();
+    mass = (mass.array() - mass.maxCoeff()).exp();
+    mass /= mass.sum();
+    // Σ_{S with τ} P(S | x) / Σ_{τ' in S} A_tτ', which times the likelihood of a cluster is its posterior.
+    Matrix factor = Matrix::Zero(tokens_, topics_);
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+      const Eigen::Index row = static_cast<Eigen::Index>(set);
+      for (const int topic : sets_[set])
+        factor.col(topic).array() += mass[row] / of_set.row(row).transpose().array();
+    }
+    for (int c = 0; c < clusters(); ++c) {
+      likelihood.col(c).array() *= factor.col(c / clusters_per_topic_).array();
+    }
+    return likelihood;
+  }
+
+  int dim_;
+  int tokens_;
+  int topics_;
+  int topics_per_sequence_;
+  int clusters_per_topic_;
+  double noise_std_;
+  bool linear_;
+  bool class_targets_;
+  int output_dim_;
+  Matrix means_;                        // (k, d)
+  Matrix values_;                       // (k, o), or (k · o, d) where the target is linear
+  std::vector<std::vector<int>> sets_;  // of m topics; empty when there are too many
+};
+
+}  // namespace
+
+const Kind& token_topics_kind() {
+  static const Field outputs = {"dim", Shape::count(1, 1e4), "outputs o", 10};
+  static const Field classes = {"classes", Shape::count(2, 1e4), "classes, outputs o", 4};
+  static const Kind kind = {
+      "token_topics",
+      "sequences of s tokens from clusters of a few topics that the sequence draws, one target a token (for "
+      "Nguyen et al. 2025)",
+      {
+          {"topics", Shape::count(1, 1e5), "number of topics T"},
+          {"topics_per_sequence", Shape::count(1, 1e5), "topics of a sequence m, all different", 2},
+          {"clusters_per_topic", Shape::count(1, 1e4), "clusters of a topic q; k = T q", 1},
+          {"dim", Shape::count(1, 1e5), "width of a token d"},
+          {"tokens", Shape::count(1, 1e4), "tokens of a sequence s"},
+          {"mean_std", Shape::positive_real(), "centres of topics are N(0, mean_std² I)", 1.5},
+          {"separation", Shape::positive_real(),
+           "required c: all centres at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
+          {"cluster_std", Shape::real_at_least(0), "means of clusters are N(centre, cluster_std² I)", 0.5},
+          {"noise_std", Shape::real_at_least(0), "σ of every cluster", 1.0},
+          {"target",
+           Shape::variant({{"constant", "y_t = v_c with v_c ~ N(0, I)", {outputs}},
+                           {"linear", "y_t = W_c (x_t − μ_c), rows of W_c ~ N(0, I / dim)", {outputs}},
+                           {"class", "indicator of the class of the cluster", {classes}},
+                           {"linear_class", "indicator of the largest entry of W_c (x_t − μ_c)", {classes}}}),
+           "what the token's cluster says of y_t"},
+      }};
+  return kind;
+}
+
+void check_token_topics(const Json& data) {
+  if (data.at("topics_per_sequence") > data.at("topics")) {
+    throw UserError("data.topics_per_sequence",
+                    fmt::format("got {}, needs at most data.topics = {}",
+                                data.at("topics_per_sequence").dump(), data.at("topics").dump()));
+  }
+  const Json& target = data.at("target");
+  const std::int64_t clusters =
+      data.at("topics").get<std::int64_t>() * data.at("clusters_per_topic").get<std::int64_t>();
+  if (target.at("kind") == "class" && target.at("classes") > clusters) {
+    throw UserError("data.target.classes", fmt::format("got {}, needs at most the {} clusters",
+                                                       target.at("classes").dump(), clusters));
+  }
+}
+
+std::unique_ptr<Problem> draw_token_topics(const Json& data, const Seeds& seeds) {
+  return std::make_unique<TokenTopics>(data, seeds);
+}
+
+}  // namespace moelab

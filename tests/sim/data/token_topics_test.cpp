@@ -1,0 +1,325 @@
+#include "sim/data/token_topics.h"
+
+#include <doctest/doctest.h>
+
+#include <Eigen/Dense>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "sim/base/error.h"
+#include "tests/sim/data/statistics.h"
+
+namespace moelab {
+namespace {
+
+/// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
+/// each).
+constexpr double kStandardErrors = 5;
+/// Regressions and sums of order-one numbers in a handful of dimensions.
+constexpr double kRounding = 1e-10;
+
+constexpr int kTopics = 5, kPerTopic = 2, kDim = 4;
+const Seeds kSeeds{1, 0};
+const Json kLinear = {{"kind", "linear"}, {"dim", 3}}, kConstant = {{"kind", "constant"}, {"dim", 3}},
+           kClass = {{"kind", "class"}, {"classes", 3}},
+           kLinearClass = {{"kind", "linear_class"}, {"classes", 3}};
+
+std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
+  Json data = {{"generator", "token_topics"},
+               {"topics", kTopics},
+               {"clusters_per_topic", kPerTopic},
+               {"dim", kDim},
+               {"tokens", 3},
+               {"target", kConstant},
+               {"train_samples", 10}};
+  data.update(changes);
+  data = resolve(data_shape(), data, "data");
+  check_data(data);
+  return draw_problem(data, seeds);
+}
+
+Dataset sample(const Problem& problem, int count) {
+  return draw_set(problem, kSeeds, Purpose::train_data, count);
+}
+
+/// Inputs or targets of a set, a token a row.
+Matrix token_rows(const Problem& problem, const Matrix& values, int width) {
+  return MatrixView(values.data(), values.rows() * problem.layout().tokens, width);
+}
+
+/// The means μ_c (k, d), read off the problem without noise.
+Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
+  changes["noise_std"] = 0;
+  const std::unique_ptr<Problem> still = problem_of(changes, seeds);
+  const Dataset points = sample(*still, 60 * still->clusters());
+  const Matrix tokens = token_rows(*still, points.x, still->layout().input_dim);
+  Matrix means(still->clusters(), tokens.cols());
+  for (int c = 0; c < still->clusters(); ++c) {
+    const Matrix same = rows_of(tokens, points.cluster, c);
+    REQUIRE(same.rows() > 0);
+    means.row(c) = same.row(0);
+    CHECK((same.rowwise() - same.row(0)).isZero(0));
+  }
+  return means;
+}
+
+TEST_CASE("shapes: one target and one label a token") {
+  for (const Json& target : {kLinear, kClass}) {
+    const std::unique_ptr<Problem> problem = problem_of({{"tokens", 6}, {"target", target}});
+    const Layout layout = problem->layout();
+    CHECK(problem->clusters() == kTopics * kPerTopic);
+    CHECK(layout.input_shape(7) == std::vector<std::int64_t>{7, 6, kDim});
+    CHECK(layout.target_shape(7) == std::vector<std::int64_t>{7, 6, 3});
+    CHECK(layout.label_shape(7) == std::vector<std::int64_t>{7, 6});
+    CHECK(layout.class_targets == (target == kClass));
+    const Dataset data = sample(*problem, 7);
+    CHECK(data.x.cols() == 6 * kDim);
+    CHECK(data.y.cols() == 6 * 3);
+    CHECK(data.cluster.size() == 42);
+  }
+}
+
+TEST_CASE("every set of m topics is equally likely, and so are its clusters") {
+  // 40 tokens miss one of two topics with probability 2^-39.
+  constexpr int kSequences = 4000, kTokens = 40;
+  const Dataset data = sample(*problem_of({{"tokens", kTokens}}), kSequences);
+  std::map<std::set<int>, double> sets;
+  Vector clusters = Vector::Zero(kTopics * kPerTopic);
+  for (std::size_t i = 0; i < kSequences; ++i) {
+    std::set<int> topics;
+    for (std::size_t t = 0; t < kTokens; ++t) topics.insert(data.cluster[i * kTokens + t] / kPerTopic);
+    sets[topics] += 1;
+    clusters[data.cluster[i * kTokens]] += 1;  // one token a sequence: independent
+  }
+  REQUIRE(sets.size() == 10);
+  Vector counts(10);
+  int place = 0;
+  for (const auto& [topics, count] : sets) {
+    CHECK(topics.size() == 2);
+    counts[place++] = count;
+  }
+  CHECK(looks_uniform(counts));
+  CHECK(looks_uniform(clusters));
+  counts[0] *= 1.3;
+  clusters[0] *= 1.5;
+  CHECK_FALSE(looks_uniform(counts));
+  CHECK_FALSE(looks_uniform(clusters));
+}
+
+TEST_CASE("tokens of a cluster are N(μ_c, σ² I), independent within a sequence") {
+  constexpr double kSigma = 0.7;
+  const Json changes = {{"noise_std", kSigma}};
+  const Matrix means = means_of(changes);
+  const std::unique_ptr<Problem> problem = problem_of(changes);
+  const Dataset data = sample(*problem, 20000);
+  Matrix noise = token_rows(*problem, data.x, kDim);
+  for (Eigen::Index row = 0; row < noise.rows(); ++row) {
+    noise.row(row) -= means.row(data.cluster[static_cast<std::size_t>(row)]);
+  }
+  noise /= kSigma;
+  for (int c = 0; c < problem->clusters(); ++c) {
+    const Matrix own = rows_of(noise, data.cluster, c);
+    CHECK(standard_normal_deviation(own) < kStandardErrors);
+    CHECK(standard_normal_deviation(own * 1.1) > kStandardErrors);
+  }
+  const Matrix together = MatrixView(noise.data(), data.x.rows(), data.x.cols());
+  CHECK(standard_normal_deviation(together) < kStandardErrors);
+}
+
+TEST_CASE("centres have mean_std, clusters lie cluster_std around them") {
+  const Matrix means = means_of({{"topics", 800}, {"mean_std", 2.0}, {"cluster_std", 0.5}});
+  Matrix centres(800, kDim), apart(800, kDim);
+  for (int topic = 0; topic < 800; ++topic) {
+    centres.row(topic) = (means.row(2 * topic) + means.row(2 * topic + 1)) / 2;
+    apart.row(topic) = means.row(2 * topic) - means.row(2 * topic + 1);
+  }
+  // The mean of two clusters has variance 2² + 0.5² / 2, their difference 2 · 0.5².
+  const double centre_std = std::sqrt(4 + 0.125), apart_std = std::sqrt(0.5);
+  CHECK(standard_normal_deviation(centres / centre_std) < kStandardErrors);
+  CHECK(standard_normal_deviation(apart / apart_std) < kStandardErrors);
+  CHECK(standard_normal_deviation(apart / centre_std) > kStandardErrors);
+}
+
+TEST_CASE("constant and class targets are those of the cluster; classes share the clusters evenly") {
+  for (const Json& target : {kConstant, kClass}) {
+    const std::unique_ptr<Problem> problem = problem_of({{"target", target}});
+    const Dataset data = sample(*problem, 2000);
+    const Matrix y = token_rows(*problem, data.y, 3);
+    Eigen::RowVectorXd clusters_of_class = Eigen::RowVectorXd::Zero(3);
+    for (int c = 0; c < problem->clusters(); ++c) {
+      const Matrix own = rows_of(y, data.cluster, c);
+      CHECK((own.rowwise() - own.row(0)).isZero(0));
+      clusters_of_class += own.row(0);
+    }
+    CHECK_FALSE((y.rowwise() - y.row(0)).isZero(0));
+    if (target != kClass) continue;
+    CHECK((y.rowwise().sum().array() == 1).all());
+    CHECK(y.maxCoeff() == 1);
+    CHECK(y.minCoeff() == 0);
+    CHECK(clusters_of_class.minCoeff() == 3);  // 10 clusters in 3 classes
+    CHECK(clusters_of_class.maxCoeff() == 4);
+  }
+}
+
+TEST_CASE("linear targets are W_c (x − μ_c), linear_class the indicator of their largest entry") {
+  const Matrix means = means_of(Json::object());
+  const std::unique_ptr<Problem> linear = problem_of({{"target", kLinear}}),
+                                 classes = problem_of({{"target", kLinearClass}});
+  const Dataset data = sample(*linear, 1000), same = sample(*classes, 1000);
+  CHECK(data.x == same.x);
+  const Matrix x = token_rows(*linear, data.x, kDim), y = token_rows(*linear, data.y, 3),
+               indicator = token_rows(*classes, same.y, 3);
+  for (int c = 0; c < linear->clusters(); ++c) {
+    const Matrix centred = rows_of(x, data.cluster, c).rowwise() - means.row(c);
+    const Matrix own = rows_of(y, data.cluster, c), chosen = rows_of(indicator, data.cluster, c);
+    const Matrix slopes = centred.colPivHouseholderQr().solve(own);
+    CHECK((own - centred * slopes).cwiseAbs().maxCoeff() < kRounding);
+    CHECK(own.cwiseAbs().maxCoeff() > 0.1);
+    for (Eigen::Index i = 0; i < own.rows(); ++i) {
+      Eigen::Index best = 0;
+      own.row(i).maxCoeff(&best);
+      CHECK(chosen(i, best) == 1);
+      CHECK(chosen.row(i).sum() == 1);
+    }
+  }
+}
+
+TEST_CASE("rows of W_c are N(0, I / d) over problems") {
+  Matrix slopes(3 * 400, kDim);
+  const Json changes = {{"topics", 400}, {"clusters_per_topic", 1}, {"target", kLinear}};
+  const Matrix means = means_of(changes);
+  const std::unique_ptr<Problem> problem = problem_of(changes);
+  const Dataset data = sample(*problem, 8000);
+  const Matrix x = token_rows(*problem, data.x, kDim), y = token_rows(*problem, data.y, 3);
+  for (int c = 0; c < 400; ++c) {
+    const Matrix centred = rows_of(x, data.cluster, c).rowwise() - means.row(c);
+    REQUIRE(centred.rows() > kDim);
+    slopes.middleRows(3 * c, 3) =
+        centred.colPivHouseholderQr().solve(rows_of(y, data.cluster, c)).transpose();
+  }
+  CHECK(standard_normal_deviation(slopes * 2) < kStandardErrors);  // √d = 2
+  CHECK(standard_normal_deviation(slopes) > kStandardErrors);
+}
+
+TEST_CASE("the first samples of a set are the smaller set, and pieces equal the whole, to the last bit") {
+  for (const Json& target : {kConstant, kLinear, kClass, kLinearClass}) {
+    const std::unique_ptr<Problem> problem = problem_of({{"target", target}});
+    const Dataset whole = sample(*problem, 501);
+    Engine engine = kSeeds.stream(Purpose::train_data);
+    std::vector<int> labels;
+    int first = 0;
+    for (const int count : {1, 200, 7, 293}) {
+      const Dataset small = sample(*problem, count);
+      CHECK((small.x == whole.x.topRows(count)));
+      const Dataset piece = problem->draw(engine, {Purpose::train_data, first, count});
+      CHECK((piece.x == whole.x.middleRows(first, count)));
+      CHECK((piece.y == whole.y.middleRows(first, count)));
+      labels.insert(labels.end(), piece.cluster.begin(), piece.cluster.end());
+      first += count;
+    }
+    CHECK(labels == whole.cluster);
+  }
+}
+
+TEST_CASE("problems differ by seed, and their parts do not depend on one another") {
+  const Matrix plain = means_of(Json::object());
+  CHECK(plain != means_of(Json::object(), {1, 1}));
+  CHECK(plain == means_of({{"target", kLinear}, {"tokens", 5}, {"topics_per_sequence", 3}}));
+  // Clusters keep their places around centres that move.
+  const Matrix wider = means_of({{"mean_std", 3.0}});
+  for (int c = 0; c < plain.rows(); c += kPerTopic) {
+    CHECK(((plain.row(c) - plain.row(c + 1)) - (wider.row(c) - wider.row(c + 1))).norm() < kRounding);
+  }
+}
+
+/// E[y_t | x] as a plain sum over sets of topics and the clusters of all three tokens, for two of `topics`.
+Matrix summed_prediction(const Matrix& means, double noise_std, const Matrix& sequence,
+                         const std::vector<Matrix>& targets, int topics) {
+  Matrix total = Matrix::Zero(3, targets[0].cols());
+  double mass = 0;
+  const auto likelihood = [&](int t, int c) {
+    return std::exp(-(sequence.row(t) - means.row(c)).squaredNorm() / (2 * noise_std * noise_std));
+  };
+  const int clusters = static_cast<int>(means.rows());
+  for (int a = 0; a < clusters; ++a) {
+    for (int b = 0; b < clusters; ++b) {
+      for (int c = 0; c < clusters; ++c) {
+        int sets = 0;  // of two topics that hold all three clusters
+        for (int first = 0; first < topics; ++first) {
+          for (int second = 0; second < first; ++second) {
+            const auto holds = [&](int cluster) {
+              return cluster / kPerTopic == first || cluster / kPerTopic == second;
+            };
+            sets += holds(a) && holds(b) && holds(c) ? 1 : 0;
+          }
+        }
+        const double weight = sets * likelihood(0, a) * likelihood(1, b) * likelihood(2, c);
+        mass += weight;
+        const int chosen[] = {a, b, c};
+        for (int t = 0; t < 3; ++t) {
+          total.row(t) += weight * targets[static_cast<std::size_t>(t)].row(chosen[t]);
+        }
+      }
+    }
+  }
+  return total / mass;
+}
+
+TEST_CASE("the Bayes predictor sums over topics and clusters, and beats the one that forgets the sequence") {
+  const Json changes = {{"mean_std", 1.0}};
+  const Matrix means = means_of(changes);
+  const std::unique_ptr<Problem> problem = problem_of(changes);
+  const Dataset data = sample(*problem, 3000);
+  const Matrix best = *problem->bayes_prediction(data.x);
+  const Matrix y = token_rows(*problem, data.y, 3);
+  Matrix values(means.rows(), 3);
+  for (int c = 0; c < means.rows(); ++c) values.row(c) = rows_of(y, data.cluster, c).row(0);
+  double largest = 0;
+  for (Eigen::Index i = 0; i < 50; ++i) {
+    const Matrix sequence = MatrixView(data.x.row(i).data(), 3, kDim);
+    const Matrix expected = summed_prediction(means, 1.0, sequence, {3, values}, kTopics);
+    largest = std::max(largest, (MatrixView(best.row(i).data(), 3, 3) - expected).cwiseAbs().maxCoeff());
+  }
+  CHECK(largest < kRounding);
+  // Token by token: sequences of one token.
+  const std::unique_ptr<Problem> single = problem_of({{"mean_std", 1.0}, {"tokens", 1}});
+  const Matrix alone = *single->bayes_prediction(token_rows(*problem, data.x, kDim));
+  const Matrix together = token_rows(*problem, best, 3);
+  CHECK((together - y).squaredNorm() < 0.95 * (alone - y).squaredNorm());
+}
+
+TEST_CASE("without noise the Bayes predictor is exact, and classes are certain") {
+  for (const Json& target : {kConstant, kClass}) {
+    const std::unique_ptr<Problem> still = problem_of({{"noise_std", 0}, {"target", target}});
+    const Dataset points = sample(*still, 200);
+    CHECK((*still->bayes_prediction(points.x) - points.y).cwiseAbs().maxCoeff() < kRounding);
+  }
+  // Rows of a token far from every mean are still probabilities.
+  const std::unique_ptr<Problem> classes = problem_of({{"target", kClass}, {"noise_std", 0.1}});
+  const Matrix far = *classes->bayes_prediction(Matrix::Constant(1, 3 * kDim, 1e3));
+  CHECK(std::abs(far.sum() - 3) < kRounding);
+  CHECK_FALSE(
+      problem_of({{"topics", 30}, {"topics_per_sequence", 3}})->bayes_prediction(Matrix::Zero(1, 12)));
+}
+
+TEST_CASE("a bad field is named with what is allowed") {
+  const auto message = [](const Json& changes) {
+    try {
+      problem_of(changes);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(message({{"topics_per_sequence", 6}}) ==
+        "data.topics_per_sequence: got 6, needs at most data.topics = 5");
+  CHECK(message({{"target", {{"kind", "class"}, {"classes", 11}}}}) ==
+        "data.target.classes: got 11, needs at most the 10 clusters");
+  CHECK(message({{"target", {{"kind", "linear_class"}, {"classes", 11}}}}) == "accepted");
+  CHECK(message({{"target", "clas"}}).find("'class'") != std::string::npos);
+  CHECK(message({{"clusters", 3}}).starts_with("data.clusters"));
+}
+
+}  // namespace
+}  // namespace moelab
