@@ -10,9 +10,12 @@
 namespace moelab {
 namespace {
 
+/// Of compact maps: between panels, and right of the last.
+constexpr double kCompactGap = 6, kCompactLeft = 14;
 constexpr double kRowHeight = 15, kPanelName = 12, kRightMargin = 34, kBetweenPanels = 8;
 /// Below the last panel: its ticks and the label of x.
 constexpr double kAxisRoom = 30, kXLabelDepth = 20;
+constexpr double kCompactAxisRoom = 14, kCompactXLabelDepth = 7;
 /// Cells narrower than this have no number in them.
 constexpr double kNumberRoom = 17;
 
@@ -54,13 +57,16 @@ std::string heat_map_script(const HeatMap& map) {
   const std::size_t columns = map.x_names.size(), rows = map.y_names.size();
   const std::vector<std::string> title = wrapped(map.title, kFontSize + 1, kWidth - 10);
   const std::vector<std::string> caption = wrapped(map.caption, kSmallFontSize, kWidth - 10);
-  const double panel_height = kRowHeight * static_cast<double>(rows);
+  const double count = static_cast<double>(map.panels.size());
+  const double left =
+      map.compact ? kCompactLeft : 10 + kLabelLine + 0.62 * kTickFontSize * longest(map.y_names);
+  const double across = map.compact ? count : 1, down = map.compact ? 1 : count;
+  const double panel_width = (kWidth - left - kRightMargin - (across - 1) * kCompactGap) / across;
+  const double cell_width = panel_width / static_cast<double>(columns);
+  const double panel_height = (map.compact ? cell_width : kRowHeight) * static_cast<double>(rows);
   const double step = panel_height + kPanelName + kBetweenPanels;
-  const double left = 10 + kLabelLine + 0.62 * kTickFontSize * longest(map.y_names);
-  const double bottom = caption_height(caption) + kAxisRoom;
-  const double height =
-      bottom + step * static_cast<double>(map.panels.size()) + kTitleLine * static_cast<double>(title.size());
-  const double cell_width = (kWidth - left - kRightMargin) / static_cast<double>(columns);
+  const double bottom = caption_height(caption) + (map.compact ? kCompactAxisRoom : kAxisRoom);
+  const double height = bottom + step * down + kTitleLine * static_cast<double>(title.size());
 
   std::string text = script_head(map.id, map.title);
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(map.id + ".csv"));
@@ -70,32 +76,35 @@ std::string heat_map_script(const HeatMap& map) {
       fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}'\n", map.low, map.high, kTickFontSize);
   text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
                       static_cast<double>(rows) - 0.5);
-  text += "set ytics " + tick_list(map.y_names);
-  text += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", left / kWidth,
-                      1 - kRightMargin / kWidth);
+  text += map.compact ? "unset tics\n" : "set ytics " + tick_list(map.y_names);
   std::string plot = "set multiplot\n";
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
-    const double low = bottom + step * static_cast<double>(map.panels.size() - 1 - p);
+    const double low = map.compact ? bottom : bottom + step * static_cast<double>(map.panels.size() - 1 - p);
+    const double from = left + (map.compact ? static_cast<double>(p) * (panel_width + kCompactGap) : 0);
+    const double middle = (from + from + panel_width) / 2 / kWidth;
     const std::size_t first = 1 + p * columns * rows;  // row 0 of the CSV is its header
     const bool is_last = p + 1 == map.panels.size();
     const auto at = [&](double points) { return points / height; };
+    plot += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", from / kWidth,
+                        (from + panel_width) / kWidth);
     plot += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\nunset label\n", at(low),
                         at(low + panel_height));
     plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n", quoted(map.panels[p].name),
-                        left / kWidth, at(low + panel_height + 0.5 * kPanelName));
-    plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(map.y_label),
-                        (3 + 0.5 * kLabelLine) / kWidth, at(low + 0.5 * panel_height));
+                        from / kWidth, at(low + panel_height + 0.5 * kPanelName));
+    if (p == 0 || !map.compact) {
+      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(map.y_label),
+                          (3 + 0.5 * kLabelLine) / kWidth, at(low + 0.5 * panel_height));
+    }
     plot += fmt::format(
         "set colorbox user origin screen {:.5f}, screen {:.5f} size screen 0.025, screen {:.5f}\n",
         1 - (kRightMargin - 5) / kWidth, at(low), at(panel_height));
-    if (is_last) {
-      plot += "set xtics " + tick_list(map.x_names);
+    if (is_last && !map.compact) plot += "set xtics " + tick_list(map.x_names);
+    if (!is_last) plot += map.compact ? "unset colorbox\n" : "unset xtics\n";
+    if (is_last || map.compact) {
       plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(map.x_label),
-                          (left + kWidth - kRightMargin) / 2 / kWidth, at(bottom - kXLabelDepth));
-      plot += title_and_caption(title, caption, height);
-    } else {
-      plot += "unset xtics\n";
+                          middle, at(bottom - (map.compact ? kCompactXLabelDepth : kXLabelDepth)));
     }
+    if (is_last) plot += title_and_caption(title, caption, height);
     // The place of a cell follows from its row in the file, whose names are for people.
     const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
     const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
@@ -105,7 +114,7 @@ std::string heat_map_script(const HeatMap& map) {
           range, x, y, value, colour);
     };
     plot += "plot " + box("", "fc rgb '#D9D9D9'") + ", \\\n     " + box(":4", "fc palette");
-    if (cell_width >= kNumberRoom) {
+    if (cell_width >= kNumberRoom && !map.compact) {
       const double limit = map.low + kBright * (map.high - map.low);
       for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
         plot += fmt::format(

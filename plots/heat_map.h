@@ -21,7 +21,8 @@ struct HeatMap {
   std::string caption;  ///< below them: what the colours are
   std::string x_label, y_label;
   std::vector<std::string> x_names, y_names;  ///< of columns from the left, of rows from below
-  std::vector<HeatMapPanel> panels;           ///< one below the other
+  std::vector<HeatMapPanel> panels;           ///< one below the other, or of a compact map side by side
+  bool compact = false;                       ///< small square cells without names and numbers
   double low = 0, high = 1;                   ///< the ends of the colour scale
 };
 

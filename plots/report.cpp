@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "plots/report_page.h"
 #include "sim/base/json.h"
 
@@ -87,6 +89,29 @@ std::string figure_html(const std::string& title, const std::string& caption, co
       escaped(title), script_json(data), escaped(caption));
 }
 
+/// Text as the data of an address.
+std::string percent_encoded(const std::string& text) {
+  std::string encoded;
+  for (const char letter : text) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+        std::string(" -_.,:;=/()*").find(letter) != std::string::npos) {
+      encoded += letter;
+    } else {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+    }
+  }
+  return encoded;
+}
+
+std::string picture_html(const ReportedPicture& picture) {
+  const std::string image = picture.svg.empty()
+                                ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
+                                : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
+                                              escaped(picture.title), percent_encoded(picture.svg));
+  return fmt::format("<figure><p class=\"figure-title\">{}</p>{}<figcaption>{}</figcaption></figure>\n",
+                     escaped(picture.title), image, escaped(picture.caption));
+}
+
 std::string table_html(const ReportedTable& table) {
   std::string html = "<div class=\"scroll\"><table>";
   for (std::size_t row = 0; row < table.size(); ++row) {
@@ -124,11 +149,12 @@ std::string run_html(const ReportedRun& run, std::size_t place) {
                                  run.source.empty() ? "" : " · ", escaped(run.state));
   if (run.summary.size() > 1)
     html += "<h3>" + escaped(run.summary_caption) + "</h3>" + table_html(run.summary);
-  if (!run.figures.empty() || !run.heat_maps.empty()) {
+  if (!run.figures.empty() || !run.heat_maps.empty() || !run.pictures.empty()) {
     html += "<h3>Figures</h3><div class=\"figures\">";
     for (const Figure& figure : run.figures)
       html += figure_html(figure.title, figure.caption, figure_json(figure));
     for (const HeatMap& map : run.heat_maps) html += figure_html(map.title, map.caption, heat_map_json(map));
+    for (const ReportedPicture& picture : run.pictures) html += picture_html(picture);
     html += "</div>";
   }
   if (!run.claims.empty()) html += "<h3>Claims</h3>";

@@ -3,6 +3,7 @@
 /// A report of runs as one HTML file that opens from disk: no network, figures that answer the pointer, light
 /// and dark, for paper, desk and phone. Nothing is computed here.
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,25 +18,41 @@ struct ReportedPoint {
   std::string at, left, right, estimate, verdict, note;
 };
 
+/// A cell that a claim rests on, with the metric that the claim compares.
+struct ReportedCell {
+  std::string arm, at, metric, id, state;
+};
+
 struct ReportedClaim {
   std::string id, verdict, text, source, reported;
   std::vector<ReportedPoint> points;
+  std::vector<ReportedCell> cells;
 };
 
 /// A table; the first row is its head.
 using ReportedTable = std::vector<std::vector<std::string>>;
 
+/// A figure that the page shows as it was drawn.
+struct ReportedPicture {
+  std::string title, caption;
+  std::string svg;  ///< empty where it was not drawn
+};
+
 /// One run directory.
 struct ReportedRun {
   std::string name, title, source;
   std::string state;               ///< "100 cells: 100 done"
+  std::string command;             ///< that made the newest of its cells; empty where unknown
+  double seconds = 0;              ///< processor time of its cells
   std::vector<std::string> notes;  ///< how hyper-parameters were chosen
   ReportedTable summary;           ///< the main metric, arms × sweep points
   std::string summary_caption;
   std::vector<ReportedClaim> claims;
   std::vector<Figure> figures;
   std::vector<HeatMap> heat_maps;
-  ReportedTable unfinished;  ///< cells that diverged or failed
+  std::vector<ReportedPicture> pictures;
+  std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them
+  ReportedTable unfinished;                  ///< cells that diverged or failed
   std::vector<std::pair<std::string, std::string>> provenance;
   std::string scenario;  ///< the resolved scenario as JSON text
 };

@@ -25,6 +25,7 @@ th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; 
 figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; touch-action: pan-y; }
 figure text { fill: var(--ink); font: 11px system-ui, "DejaVu Sans", sans-serif; }
+figure img { display: block; width: 100%; background: #fff; border-radius: 4px; }
 figcaption { font-size: .85rem; color: var(--soft); } .figure-title { font-weight: 600; color: var(--ink); margin: 0 0 .3rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .3rem; margin: .4rem 0; }
 .legend button { font: inherit; font-size: .8rem; color: var(--ink); background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
@@ -183,19 +184,22 @@ const char* const kReportScript = R"js(
         const share = value === null ? 0 : Math.max(0, Math.min(1, (value - data.low) / (data.high - data.low || 1)));
         const fill = value === null ? "#999" : `rgb(${Math.round(247 - 239 * share)}, ${Math.round(251 - 203 * share)}, ${Math.round(255 - 148 * share)})`;
         const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
-        const tile = svg("rect", { x: xAt, y: yAt, width: cell - 1, height: cell - 1, fill }, canvas);
+        const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill }, canvas);
         tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${value === null ? "none" : short(value)}`));
         tile.addEventListener("pointerleave", () => tip.hide());
         if (cell > 26 && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${share > .5 ? "#fff" : "#111"};pointer-events:none` }, canvas, short(+value.toPrecision(2)));
       });
-      data.xNames.forEach((name, i) => svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
-      data.yNames.forEach((name, i) => svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
+      const every = Math.ceil(14 / cell);  // names that would lie on each other are left out
+      const shown = (i) => i % every === 0;
+      data.xNames.forEach((name, i) => shown(i) && svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
+      data.yNames.forEach((name, i) => shown(i) && svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
       svg("text", { x: left + columns * cell / 2, y: top + rows * cell + 32, "text-anchor": "middle" }, canvas, data.xLabel);
       svg("text", { x: 12, y: top + rows * cell / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + rows * cell / 2})` }, canvas, data.yLabel);
     }
   };
 
   for (const box of document.querySelectorAll("figure")) {
+    if (!box.querySelector("script")) continue;
     const data = JSON.parse(box.querySelector("script").textContent);
     const place = html("div", "");
     box.insertBefore(place, box.querySelector("figcaption"));

@@ -26,6 +26,7 @@ struct Arguments {
   bool fail_fast = false;      ///< of `run`
   std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
+  std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML
   std::string metric;                              ///< of `compare`: empty for the main one
   std::string shell;                               ///< of `completion`
   double minutes_per_task = 30;                    ///< of `slurm`

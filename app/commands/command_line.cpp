@@ -221,6 +221,9 @@ void add_store_verbs(Program& program) {
                "report runs/fig2a runs/fig2b --out fig2.html", [&] { return run_report_command(arguments); });
   report->add_option("DIR", arguments.directories, "run directories")->required();
   report->add_option("--out", arguments.out, "file to write (default: report.html in the first directory)");
+  report->add_option("--ledger", arguments.ledger,
+                     "write this Markdown file instead: a table of every claim, beside it the cells behind "
+                     "each and a figure of each run");
   report->add_option("--checks", arguments.checks, "theorem checks to include: what `check --json` answered");
   add_json(report, arguments);
 

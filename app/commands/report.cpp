@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <map>
 
+#include "analysis/stats/claim_sides.h"
+#include "analysis/stats/rate_claims.h"
 #include "app/commands/claims.h"
+#include "app/commands/ledger.h"
+#include "app/commands/reported_figures.h"
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
-#include "app/run/figures.h"
-#include "app/run/heat_maps.h"
 #include "app/run/provenance.h"
+#include "app/run/store.h"
 #include "app/run/summary.h"
 #include "sim/base/error.h"
 
@@ -22,8 +26,39 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-ReportedClaim reported_claim(const ClaimResult& claim) {
-  ReportedClaim reported = {claim.id, to_string(claim.verdict), claim.text, claim.source, "", {}};
+/// The cells of the claim's arms at the points that it compares, with the metrics it names, arm by arm.
+std::vector<ReportedCell> cells_of(const Json& claim, const ClaimResult& result, const ResultTable& table) {
+  std::vector<std::pair<std::string, std::string>> sides;  // arm, metric
+  const auto add = [&](const Json& side, const Json& metric) {
+    for (const char* name : {"arm", "relative_to", "distance_from", "than"}) {
+      if (!side.contains(name) || !side.at(name).is_string()) continue;
+      std::pair<std::string, std::string> named(side.at(name), metric);
+      if (std::find(sides.begin(), sides.end(), named) == sides.end()) sides.push_back(std::move(named));
+    }
+  };
+  add(claim, claim.value("metric", Json("")));
+  for (const char* name : {"left", "right"}) {
+    if (claim.contains(name)) add(claim.at(name), claim.at(name).value("metric", Json("")));
+  }
+  const auto is_compared = [&](const ResultRow& row) {
+    if (is_rate_claim(claim)) return row.is_at(claim.value("where", Json::object()));
+    return std::any_of(result.points.begin(), result.points.end(), [&](const ClaimPoint& point) {
+      return row.point == point.left_at || row.point == point.right_at;
+    });
+  };
+  std::vector<ReportedCell> cells;
+  for (const auto& [arm, metric] : sides) {
+    for (const ResultRow& row : table.rows) {
+      if (row.arm != arm || !is_compared(row)) continue;
+      cells.push_back({row.arm, point_text(row.point), metric, row.cell, row.state});
+    }
+  }
+  return cells;
+}
+
+ReportedClaim reported_claim(const Json& description, const ClaimResult& claim, const ResultTable& table) {
+  ReportedClaim reported = {claim.id, to_string(claim.verdict),           claim.text, claim.source, "",
+                            {},       cells_of(description, claim, table)};
   if (!claim.reported.is_null()) reported.reported = text_of(claim.reported);
   for (const ClaimPoint& point : claim.points) {
     reported.points.push_back({place_text(point), estimate_text(point.left), estimate_text(point.right),
@@ -59,6 +94,20 @@ std::vector<std::string> notes_of(const Json& scenario) {
   return notes;
 }
 
+/// The command that ran the cells, without where this program and its results lie.
+std::string command_of(const Json& provenance) {
+  const Json words = provenance.value("arguments", Json::array());
+  std::string command;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--out") {
+      ++i;
+    } else {
+      command += " " + text_of(words[i]);
+    }
+  }
+  return command.empty() ? "" : "moelab" + command;
+}
+
 ReportedRun reported_run(const std::filesystem::path& directory) {
   const RunResults results = load_results(directory);
   const Json& plan = results.plan;
@@ -71,21 +120,22 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
   run.summary_caption = main_metric(results) + ", mean over seeds ± half of the 95 % interval";
-  for (const ClaimResult& claim : claim_results(results)) run.claims.push_back(reported_claim(claim));
-  for (const Json& figure : plan.at("figures")) {
-    const std::string kind = figure.value("kind", "lines");
-    if (kind == "heat_map") {
-      run.heat_maps.push_back(build_heat_map(figure, results));
-    } else if (kind == "lines") {  // the others have thousands of points, or a layout: `plot` draws them
-      run.figures.push_back(build_figure(figure, results));
-    }
+  const std::vector<ClaimResult> claims = claim_results(results);
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    run.claims.push_back(reported_claim(plan.at("claims").at(i), claims[i], results.table));
+  const Records records = read_records(directory);
+  for (const ResultRow& row : results.table.rows) {
+    if (const auto record = records.find(row.cell); record != records.end())
+      run.seconds += record->second.seconds;
   }
+  add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
   run.provenance = {{"directory", directory.string()}};
   std::ifstream stream(directory / "provenance.json");
   const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
   if (provenance.is_object()) {
     for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
+    run.command = command_of(provenance);
   }
   run.scenario = plan.at("scenario").dump(2, ' ', false, Json::error_handler_t::replace);
   return run;
@@ -120,6 +170,17 @@ int run_report_command(const Arguments& arguments) {
   report.title = report.runs.size() > 1 ? fmt::format("{} runs of moelab", report.runs.size())
                                         : (first.title.empty() ? first.name : first.title);
   report.program = fmt::format("moelab {} (commit {})", program_version(), program_commit());
+  if (!arguments.ledger.empty()) {
+    const std::vector<std::filesystem::path> written = write_ledger(report, arguments.ledger);
+    Json files = Json::array();
+    for (const std::filesystem::path& each : written) files.push_back(each.string());
+    if (arguments.json) {
+      std::cout << Json({{"files", files}, {"runs", report.runs.size()}}).dump(2) << '\n';
+    } else {
+      for (const Json& each : files) std::cout << each.get<std::string>() << '\n';
+    }
+    return 0;
+  }
   const std::filesystem::path file =
       !arguments.out.empty() ? arguments.out : arguments.directories.front() / "report.html";
   replace_file(file, report_html(report));

@@ -25,16 +25,6 @@ std::string value_text(const Shape& shape) {
   return shape_text(shape);
 }
 
-/// The anchor that a heading gets: letters, digits, hyphens and underscores, spaces as hyphens.
-std::string anchor(const std::string& heading) {
-  std::string name;
-  for (const char letter : heading) {
-    if (letter == ' ') name += '-';
-    if (std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-') name += letter;
-  }
-  return name;
-}
-
 /// Sections, each written once: a shape that stands in several places has its section at the first.
 class Reference {
  public:
@@ -115,6 +105,15 @@ std::string markdown_text(const std::string& text) {
     }
   }
   return escaped;
+}
+
+std::string anchor(const std::string& heading) {
+  std::string name;
+  for (const char letter : heading) {
+    if (letter == ' ') name += '-';
+    if (std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-') name += letter;
+  }
+  return name;
 }
 
 std::string scenario_schema() {

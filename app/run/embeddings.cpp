@@ -6,22 +6,13 @@
 #include <numeric>
 
 #include "analysis/geometry/principal_components.h"
-#include "app/run/store.h"
+#include "app/run/saved_arrays.h"
 #include "plots/style.h"
-#include "sim/base/npy_reader.h"
 
 namespace moelab {
 namespace {
 
 constexpr Eigen::Index kDrawnRows = 1000;
-
-/// The rows of an array (n, …, width), tokens flattened.
-Matrix read_rows(const std::filesystem::path& file) {
-  const NpyReader array(file, file.string());
-  Matrix values = array.read_finite(0, array.rows());
-  values.resize(values.size() / array.shape().back(), array.shape().back());
-  return values;
-}
 
 /// The experts' places by number of rows, the lower number first where they are equal.
 std::vector<int> ranks(const std::vector<int>& rows_of_expert) {
@@ -32,16 +23,6 @@ std::vector<int> ranks(const std::vector<int>& rows_of_expert) {
   std::vector<int> rank(order.size());
   for (std::size_t place = 0; place < order.size(); ++place) rank[order[place]] = static_cast<int>(place);
   return rank;
-}
-
-const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const Json& where) {
-  const ResultRow* shown = nullptr;
-  for (const ResultRow& row : table.rows) {
-    if (row.arm != arm || row.state != "done" || !row.is_at(where)) continue;
-    // Of each later sweep point again the first seed.
-    if (!shown || row.point != shown->point) shown = &row;
-  }
-  return shown;
 }
 
 }  // namespace
@@ -61,12 +42,9 @@ Embedding build_embedding(const Json& description, const RunResults& results,
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(results.table, arm, where);
     if (!row) continue;
-    std::filesystem::path probabilities = array_file(directory, row->cell, "test_probs");
-    if (!std::filesystem::exists(probabilities))
-      probabilities = array_file(directory, row->cell, "test_probs_layer0");
-    const Matrix r = read_rows(probabilities);
+    const Matrix r = read_rows(saved_file(directory, row->cell, "test_probs"));
     const PrincipalComponents plane =
-        principal_components(read_rows(array_file(directory, row->cell, "test_inputs")), 2);
+        principal_components(read_rows(saved_file(directory, row->cell, "test_inputs")), 2);
     std::vector<int> expert(static_cast<std::size_t>(r.rows())), load(static_cast<std::size_t>(r.cols()), 0);
     for (Eigen::Index i = 0; i < r.rows(); ++i) {
       Eigen::Index best = 0;

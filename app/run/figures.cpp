@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/stats/bands.h"
+#include "app/run/cluster_maps.h"
 #include "app/run/embeddings.h"
 #include "app/run/heat_maps.h"
 #include "app/run/rate_results.h"
@@ -205,6 +206,7 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
     for (std::filesystem::path& file :
          kind == "heat_map"      ? render(build_heat_map(description, results), folder)
          : kind == "rate_panels" ? render(build_rate_panels(description, results), folder)
+         : kind == "cluster_map" ? render(build_cluster_map(description, results, directory), folder)
          : kind == "embedding"   ? render(build_embedding(description, results, directory), folder)
                                  : render(build_figure(description, results), folder)) {
       files.push_back(std::move(file));

@@ -6,6 +6,7 @@
 
 #include "analysis/stats/claim_sides.h"
 #include "analysis/stats/rate_claims.h"
+#include "app/run/cluster_maps.h"
 #include "app/run/metric_groups.h"
 #include "app/scenario/cross_checks.h"
 #include "sim/base/error.h"
@@ -102,14 +103,14 @@ class References {
     }
   }
 
-  /// Every cell of the arm saves its routing, and has one.
-  void check_saved_routing(const std::string& arm, const std::string& path) const {
+  /// Every cell of the arm saves these arrays, "routing" or "weights", and has a routing.
+  void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const {
     for (const Json* config : configs_.at(arm)) {
       const Json& saved = config->at("save");
       if (config->at("model").at("kind") == "dense")
         throw UserError(path, "shows arm '" + arm + "', which is dense and has no routing");
-      if (std::find(saved.begin(), saved.end(), "routing") == saved.end())
-        throw UserError(path, "shows arm '" + arm + "', needs \"save\": [\"routing\"]");
+      if (std::find(saved.begin(), saved.end(), arrays) == saved.end())
+        throw UserError(path, "shows arm '" + arm + "', needs \"save\": [\"" + arrays + "\"]");
     }
   }
 
@@ -265,16 +266,34 @@ void require_axes(const Json& figure, const std::string& path) {
   }
 }
 
-/// An embedding shows the inputs and the routing that cells save.
+/// Figures of single cells show the arrays that they save.
+void check_saved_arrays(const References& references, const Json& figure, const std::string& arrays,
+                        const std::string& path) {
+  const std::vector<std::string> arms = figure_arms(references, figure, path);
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    references.check_saved(arms[i], arrays,
+                           figure.contains("arms") ? join_path(join_path(path, "arms"), i) : path);
+  }
+  check_where(references, figure, path);
+}
+
 void check_embedding(const References& references, const Json& figure, const std::string& path) {
   for (const char* key : {"x", "y", "value", "at_least", "value_label", "x_label", "y_label"}) {
     if (figure.contains(key)) throw UserError(join_path(path, key), "given, but kind is 'embedding'");
   }
-  const std::vector<std::string> arms = figure_arms(references, figure, path);
-  for (std::size_t i = 0; i < arms.size(); ++i)
-    references.check_saved_routing(arms[i],
-                                   figure.contains("arms") ? join_path(join_path(path, "arms"), i) : path);
-  check_where(references, figure, path);
+  check_saved_arrays(references, figure, "routing", path);
+}
+
+void check_cluster_map(const References& references, const Json& figure, const std::string& path) {
+  for (const char* key : {"x", "y", "at_least", "value_label"}) {
+    if (figure.contains(key)) throw UserError(join_path(path, key), "given, but kind is 'cluster_map'");
+  }
+  const std::vector<std::string> values = {kMeanRouting, kRouterCosine};
+  const std::string value = figure.value("value", values.front());
+  if (std::find(values.begin(), values.end(), value) == values.end())
+    throw UserError(join_path(path, "value"), unknown_name("value", value, values));
+  check_saved_arrays(references, figure, "routing", path);
+  if (value == kRouterCosine) check_saved_arrays(references, figure, "weights", path);
 }
 
 void check_heat_map(const References& references, const Json& figure, const std::string& path) {
@@ -381,6 +400,7 @@ void check_figures(const Scenario& scenario) {
     const auto check = figure.at("kind") == "heat_map"      ? check_heat_map
                        : figure.at("kind") == "rate_panels" ? check_rate_panels
                        : figure.at("kind") == "embedding"   ? check_embedding
+                       : figure.at("kind") == "cluster_map" ? check_cluster_map
                                                             : check_lines;
     check(references, figure, join_path("figures", i));
   }

@@ -107,16 +107,20 @@ Shape figure_shape() {
   const Shape scale = Shape::choice({"linear", "log"});
   return Shape::object({
       {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
-      {"kind", Shape::choice({"lines", "heat_map", "rate_panels", "embedding"}),
+      {"kind", Shape::choice({"lines", "heat_map", "rate_panels", "embedding", "cluster_map"}),
        "lines over x, a grid over x and y for each arm, a panel for each arm with slopes of y on x, or the "
        "test "
-       "rows in the plane of their first two principal components, coloured by top-1 expert (needs \"save\": "
-       "[\"routing\"])",
+       "rows in the plane of their first two principal components, coloured by top-1 expert, or each "
+       "cluster's mean routing or "
+       "likeness to router rows (both need \"save\": [\"routing\"])",
        "lines"},
       {"x", Shape::text(), "lines, heat map: a swept path, or step (lines)", kOptional},
       {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
        "lines: a metric or several; heat map: a swept path", kOptional},
-      {"value", Shape::text(), "heat map: the metric that colours a cell, mean over seeds", kOptional},
+      {"value", Shape::text(),
+       "heat map: the metric that colours a cell, mean over seeds; cluster map: routing, E[r_e(x) | c] "
+       "(default), or router_rows, cos(w_e, E[x | c]) (needs \"weights\" saved, too)",
+       kOptional},
       {"at_least", Shape::real(), "heat map: colour the share of seeds whose value is at least this, instead",
        kOptional},
       {"value_label", Shape::text(), "heat map: what the caption calls the value", kOptional},

@@ -1,0 +1,171 @@
+#include "app/commands/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "app/commands/documents.h"
+#include "app/run/durable_file.h"
+#include "plots/page.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Cells' ids are cut to this; `reproduce` takes the beginning of an id.
+constexpr std::size_t kIdLetters = 8;
+
+/// "Dikkala et al. 2023" of "Dikkala et al. 2023, Fig. 3".
+std::string work_of(const std::string& source) {
+  return source.substr(0, source.find(','));
+}
+
+std::string counts_table(const Report& report) {
+  std::map<std::string, std::map<std::string, int>> counts;
+  for (const ReportedRun& run : report.runs) {
+    for (const ReportedClaim& claim : run.claims) ++counts[work_of(run.source)][claim.verdict];
+  }
+  std::string text = "| source | reproduced | refuted | inconclusive |\n|---|---|---|---|\n";
+  for (auto& [source, verdicts] : counts) {
+    text += fmt::format("| {} | {} | {} | {} |\n", markdown_text(source), verdicts["reproduced"],
+                        verdicts["refuted"], verdicts["inconclusive"]);
+  }
+  return text;
+}
+
+/// A side without the empty interval of a constant.
+std::string side_text(const std::string& side) {
+  const std::string none = " ± 0";
+  return side.ends_with(none) ? side.substr(0, side.size() - none.size()) : side;
+}
+
+/// Both sides and their difference at the decisive point, and how many other points there are.
+std::string numbers_text(const ReportedClaim& claim) {
+  const ReportedPoint* const point = decisive_point(claim);
+  if (point == nullptr) return "";
+  std::string text =
+      fmt::format("{}{} against {}", point->at.empty() ? "" : point->at + ": ", point->left, point->right);
+  if (!point->estimate.empty()) text += "; " + point->estimate;
+  if (!point->note.empty()) text += fmt::format(" ({})", point->note);
+  std::map<std::string, int> verdicts;
+  for (const ReportedPoint& other : claim.points) ++verdicts[other.verdict];
+  if (claim.points.size() == 1) return text;
+  std::vector<std::string> parts;
+  for (const auto& [verdict, count] : verdicts) parts.push_back(fmt::format("{} {}", count, verdict));
+  return text + fmt::format("; of {} points {}", claim.points.size(), fmt::join(parts, ", "));
+}
+
+std::string claims_table(const Report& report, const std::string& cells_file) {
+  std::string text =
+      "| run | claim | source | verdict | here | paper | cells |\n|---|---|---|---|---|---|---|\n";
+  for (const ReportedRun& run : report.runs) {
+    for (const ReportedClaim& claim : run.claims) {
+      text += fmt::format("| [{0}](#{1}) | **{2}**: {3} | {4} | {5} | {6} | {7} | [{8}]({9}) |\n",
+                          markdown_text(run.name), anchor(run.name), markdown_text(claim.id),
+                          markdown_text(claim.text), markdown_text(claim.source), claim.verdict,
+                          markdown_text(numbers_text(claim)), markdown_text(claim.reported),
+                          claim.cells.size(), cells_file);
+    }
+  }
+  return text;
+}
+
+std::string run_text(const ReportedRun& run, const std::string& figure) {
+  std::string text =
+      fmt::format("\n### {}\n\n{}{}{}. {}, {:.0f} s of processor time.\n", markdown_text(run.name),
+                  markdown_text(run.title), run.title.empty() ? "" : ". ", markdown_text(run.source),
+                  run.state, run.seconds);
+  if (!run.command.empty()) text += fmt::format("\n    {}\n", run.command);
+  if (!figure.empty()) text += fmt::format("\n![{}]({})\n", markdown_text(run.title), figure);
+  return text;
+}
+
+std::string checks_table(const std::vector<ReportedCheck>& checks) {
+  if (checks.empty()) return "";
+  std::string text =
+      "\n## Theorem checks\n\n| check | source | verdict | measured | predicted | error bound |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const ReportedCheck& check : checks) {
+    text += fmt::format("| {} | {} | {}{} | {} | {} | {} |\n", check.id, markdown_text(check.source),
+                        check.verdict, check.expected ? "" : ", not as expected", check.measured,
+                        check.predicted, check.error_bound);
+  }
+  return text;
+}
+
+/// A line for each claim, arm and sweep point: the cells of all seeds, those that are not done with their
+/// state.
+std::string cells_csv(const Report& report) {
+  std::string text = "run,claim,arm,at,metric,cells";
+  for (const ReportedRun& run : report.runs) {
+    for (const ReportedClaim& claim : run.claims) {
+      const ReportedCell* last = nullptr;
+      for (const ReportedCell& cell : claim.cells) {
+        if (!last || cell.arm != last->arm || cell.at != last->at || cell.metric != last->metric) {
+          text += fmt::format("\n{},{},{},{},{},", csv_text(run.name), csv_text(claim.id), csv_text(cell.arm),
+                              csv_text(cell.at), csv_text(cell.metric));
+        }
+        text += (text.back() == ',' ? "" : " ") + cell.id.substr(0, kIdLetters);
+        if (cell.state != "done") text += ":" + cell.state;
+        last = &cell;
+      }
+    }
+  }
+  return text + "\n";
+}
+
+/// The run's first figure that is small enough, copied beside the ledger; empty where there is none.
+std::string copy_figure(const ReportedRun& run, const fs::path& folder, std::vector<fs::path>& written) {
+  for (const fs::path& figure : run.drawn) {
+    std::error_code none;
+    if (!fs::exists(figure, none) || fs::file_size(figure, none) > kLargestFigure) continue;
+    std::ifstream stream(figure, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << stream.rdbuf();
+    const std::string name = anchor(run.name) + "-" + figure.filename().string();
+    replace_file(folder / name, bytes.str());
+    written.push_back(folder / name);
+    return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+const ReportedPoint* decisive_point(const ReportedClaim& claim) {
+  if (claim.points.empty()) return nullptr;
+  const auto found = std::find_if(claim.points.begin(), claim.points.end(), [&](const ReportedPoint& point) {
+    return claim.verdict == "refuted" && point.verdict == claim.verdict;
+  });
+  return found == claim.points.end() ? &claim.points.back() : &*found;
+}
+
+std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  const std::string cells = file.stem().string() + ".cells.csv";
+  std::vector<fs::path> written = {file, folder / cells};
+  std::string runs;
+  for (const ReportedRun& run : report.runs) runs += run_text(run, copy_figure(run, folder, written));
+  const std::string text = fmt::format(
+      "# Every claim\n\n"
+      "Made by `moelab report DIR… --ledger {0}` ({1}); not edited by hand. `here` holds both sides of a "
+      "claim, "
+      "means over seeds ± half of the 95 % interval, and their paired difference or ratio with its interval: "
+      "at "
+      "the last point, or where a claim is refuted at the first that refutes it. A paper's number stands "
+      "beside "
+      "ours and is never a pass mark. [{2}]({2}) lists the cells behind every claim, with the metric at "
+      "their "
+      "last step; `moelab reproduce DIR CELL` runs one again.\n\n{3}\n## Claims\n\n{4}\n## Runs\n{5}{6}",
+      file.filename().string(), report.program, cells, counts_table(report), claims_table(report, cells),
+      runs, checks_table(report.checks));
+  replace_file(file, text);
+  replace_file(folder / cells, cells_csv(report));
+  return written;
+}
+
+}  // namespace moelab

@@ -1,0 +1,23 @@
+#pragma once
+
+/// The ledger: every claim of several runs in one Markdown table, each number traceable to its cells.
+
+#include <filesystem>
+
+#include "plots/report.h"
+
+namespace moelab {
+
+/// Writes `file` (Markdown: counts by source, a table of claims, a table of runs, theorem checks where the
+/// report has them), beside it <stem>.cells.csv with the cells behind every claim, and a copy of each run's
+/// first figure, <run>-<figure>.svg, where it is below kLargestFigure bytes. Returns what was written. Throws
+/// EnvironmentError.
+std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
+
+/// The point of a claim that a single line can show: the first that bears the claim's verdict where that is
+/// refuted, or else the last. Null without points.
+const ReportedPoint* decisive_point(const ReportedClaim& claim);
+
+constexpr std::uintmax_t kLargestFigure = 100000;
+
+}  // namespace moelab

@@ -1,0 +1,32 @@
+#include "app/run/saved_arrays.h"
+
+#include "app/run/store.h"
+#include "sim/base/npy_reader.h"
+
+namespace moelab {
+
+const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const Json& where) {
+  const ResultRow* shown = nullptr;
+  for (const ResultRow& row : table.rows) {
+    if (row.arm != arm || row.state != "done" || !row.is_at(where)) continue;
+    // Of each later sweep point again the first seed.
+    if (!shown || row.point != shown->point) shown = &row;
+  }
+  return shown;
+}
+
+std::filesystem::path saved_file(const std::filesystem::path& directory, const std::string& cell,
+                                 const std::string& name) {
+  std::filesystem::path file = array_file(directory, cell, name);
+  if (!std::filesystem::exists(file)) file = array_file(directory, cell, name + "_layer0");
+  return file;
+}
+
+Matrix read_rows(const std::filesystem::path& file) {
+  const NpyReader array(file, file.string());
+  Matrix values = array.read_finite(0, array.rows());
+  values.resize(values.size() / array.shape().back(), array.shape().back());
+  return values;
+}
+
+}  // namespace moelab
