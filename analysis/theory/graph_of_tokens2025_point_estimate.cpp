@@ -20,14 +20,14 @@ struct Centres {
   Matrix weights;  ///< (s, H s)
 };
 
-struct Problem {
+struct SequenceProblem {
   TokenMixture mixture;
   Centres centres;
   Matrix mean;  ///< MHA(X) (s, d)
 };
 
-Problem draw_sequence_problem(Engine& engine) {
-  Problem problem{draw_mixture(engine, kExperts, kDim, kOutputs), {}, {}};
+SequenceProblem draw_sequence_problem(Engine& engine) {
+  SequenceProblem problem{draw_mixture(engine, kExperts, kDim, kOutputs), {}, {}};
   const AttentionHeads heads = draw_heads(engine, kHeads, kDim, kQueryDim);
   const Matrix x = draw_normals(engine, kTokens, kDim);
   problem.centres.places.resize(kHeads * kTokens, kDim);
@@ -51,7 +51,7 @@ Matrix outputs_at(const TokenMixture& mixture, const Matrix& places) {
 }
 
 /// The mean of MoE(c + σ g) and MoE(c − σ g) for one g at every centre, (H s, o).
-Matrix pair_mean(const Problem& problem, double sigma, Engine& engine) {
+Matrix pair_mean(const SequenceProblem& problem, double sigma, Engine& engine) {
   const Eigen::RowVectorXd noise = sigma * draw_normals(engine, 1, kDim);
   const Matrix& places = problem.centres.places;
   return (outputs_at(problem.mixture, places.rowwise() + noise) +
@@ -77,7 +77,7 @@ CheckFinding check_noise_gap(const CheckEffort& effort, const LaplacianRule& lap
   double largest = 0;
   for (int i = 0; i < kProblems; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.point_estimate.noise", i);
-    const Problem problem = draw_sequence_problem(engine);
+    const SequenceProblem problem = draw_sequence_problem(engine);
     const Matrix& places = problem.centres.places;
     const Matrix still = outputs_at(problem.mixture, places);
     Matrix curvature(places.rows(), kOutputs);
@@ -110,7 +110,7 @@ CheckFinding check_point_estimate(const CheckEffort& effort) {
   double gaps[std::size(sigmas)] = {}, norms[std::size(sigmas)] = {};
   for (int i = 0; i < problems; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.point_estimate.gap", i);
-    const Problem problem = draw_sequence_problem(engine);
+    const SequenceProblem problem = draw_sequence_problem(engine);
     const Matrix estimate = outputs_at(problem.mixture, problem.mean);
     for (std::size_t s = 0; s < std::size(sigmas); ++s) {
       const int pairs = sigmas[s] == 0 ? 1 : kCurvePairs;
