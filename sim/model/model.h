@@ -74,8 +74,8 @@ class Model {
   /// Allocates only while batches, or the active pairs of a batch, grow beyond any before.
   double loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss);
 
-  /// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, and not in
-  /// a stack, whose routers may read the batch's statistics.
+  /// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, and not
+  /// in a stack, whose routers may read the batch's statistics.
   bool separates_samples() const { return layers() == 1 && losses_.empty(); }
 
   /// The task loss alone and its gradient ∂L/∂x (n·s, padded(d)), for attacks: no step of training, nothing
