@@ -76,7 +76,7 @@ std::string heat_map_script(const HeatMap& map) {
       fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}'\n", map.low, map.high, kTickFontSize);
   text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
                       static_cast<double>(rows) - 0.5);
-  text += map.compact ? "unset tics\n" : "set ytics " + tick_list(map.y_names);
+  text += map.compact ? "unset xtics\nunset ytics\n" : "set ytics " + tick_list(map.y_names);
   std::string plot = "set multiplot\n";
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const double low = map.compact ? bottom : bottom + step * static_cast<double>(map.panels.size() - 1 - p);

@@ -13,7 +13,7 @@ body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--paper)
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
 h3 { font-size: 1.05rem; margin: 1.5rem 0 .5rem; }
 a { color: var(--accent); } .soft { color: var(--soft); }
-nav ol { padding-left: 1.2rem; columns: 20rem; }
+nav ol { padding-left: 1.2rem; columns: 20rem; column-gap: 2.5rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
@@ -41,7 +41,9 @@ const char* const kReportScript = R"js(
 (() => {
   const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#7a7a7a"];
   const dashes = ["", "6 3", "2 2", "7 2 2 2"];
-  const W = 460, H = 300, left = 58, right = 12, top = 10, bottom = 44;
+  // Narrow pages get narrow figures, so that letters keep their size.
+  const room = document.querySelector("figure")?.clientWidth ?? 480;
+  const W = Math.max(260, Math.min(460, room - 20)), H = 300, left = 58, right = 12, top = 10, bottom = 44;
   const svg = (name, attributes, parent, text) => {
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const key in attributes) node.setAttribute(key, attributes[key]);

@@ -273,8 +273,9 @@ void add_reading_verbs(Program& program) {
   add_json(exporting, arguments);
 
   CLI::App* plot = add_verb(program, "plot", "Draw the scenario's figures again", "plot runs/fig2a-quick",
-                            [&] { return run_plot_command(arguments.directory); });
+                            [&] { return run_plot_command(arguments.directory, arguments.json); });
   add_directory(plot, arguments);
+  add_json(plot, arguments);
 
   CLI::App* list = add_verb(program, "list", "List generators, routers, experts, metrics … with their fields",
                             "list routers", [&] { return run_list_command(arguments); });
@@ -283,8 +284,9 @@ void add_reading_verbs(Program& program) {
       "generators, targets, routers, experts, gatings, losses, optimizers, schedules or metrics");
   add_json(list, arguments);
 
-  add_verb(program, "schema", "Print the JSON Schema of scenario files", "schema > moelab.schema.json",
-           [] { return run_schema_command(); });
+  CLI::App* schema = add_verb(program, "schema", "Print the JSON Schema of scenario files",
+                              "schema > moelab.schema.json", [] { return run_schema_command(); });
+  add_json(schema, arguments);
 }
 
 void add_docs_verb(Program& program) {
@@ -346,6 +348,13 @@ void build(Program& program) {
   program.app.set_version_flag("--version",
                                fmt::format("moelab {} (commit {})", program_version(), program_commit()));
   program.app.footer(
+      "Examples:\n"
+      "  moelab new my_idea                                   a small scenario to start from\n"
+      "  moelab run my_idea.json --profile quick              its cells, claims and figures\n"
+      "  moelab run my_idea.json --set model.experts=32       the same with another value\n"
+      "  moelab report runs/my_idea-quick                     one HTML file that opens from disk\n"
+      "  moelab check dikkala2023                             theorems against computation\n"
+      "  moelab analyze --logits L.npy --labels C.npy         your own router\n\n"
       "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed, a claim\n"
       "is refuted or a check came out unexpected; 2 bad input; 3 disk, permissions or a missing program;\n"
       "130 interrupted, resumable.");

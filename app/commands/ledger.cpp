@@ -47,8 +47,8 @@ std::string side_text(const std::string& side) {
 std::string numbers_text(const ReportedClaim& claim) {
   const ReportedPoint* const point = decisive_point(claim);
   if (point == nullptr) return "";
-  std::string text =
-      fmt::format("{}{} against {}", point->at.empty() ? "" : point->at + ": ", point->left, point->right);
+  std::string text = fmt::format("{}{} against {}", point->at.empty() ? "" : point->at + ": ",
+                                 side_text(point->left), point->right);
   if (!point->estimate.empty()) text += "; " + point->estimate;
   if (!point->note.empty()) text += fmt::format(" ({})", point->note);
   std::map<std::string, int> verdicts;

@@ -57,5 +57,21 @@ TEST_CASE("gnuplot draws all panels and numbers, without complaint") {
   fs::remove_all(folder);
 }
 
+TEST_CASE("a compact map has its panels side by side, and no numbers or names") {
+  const fs::path folder = fs::temp_directory_path() / "moelab_compact_map_test";
+  fs::remove_all(folder);
+  HeatMap map = example();
+  map.compact = true;
+  CHECK(render(map, folder).size() == 5);
+  std::ostringstream svg;
+  svg << std::ifstream(folder / "map.svg").rdbuf();
+  for (const char* text : {"normal", "other", "Share of 3 seeds.", ">c<", ">E<"}) {
+    CAPTURE(text);
+    CHECK(svg.str().find(text) != std::string::npos);
+  }
+  for (const char* text : {">0.75<", ">16<"}) CHECK(svg.str().find(text) == std::string::npos);
+  fs::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace moelab

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/commands/ledger.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
@@ -159,6 +160,47 @@ TEST_CASE("a report is one page whose texts are escaped and whose data is JSON")
   REQUIRE(figure.at("series").size() == 2);
   CHECK(figure.at("series")[0].at("points").size() == 2);
   CHECK(figure.at("series")[0].at("points")[0].at("mean").is_number());
+}
+
+TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the first figure") {
+  Json scenario = saving();
+  scenario["source"] = "A et al. 2020, Fig. 1";
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const fs::path ledger = bench.folder.path() / "book" / "README.md";
+  const Json answer =
+      Json::parse(ask({"report", bench.run, bench.run, "--ledger", ledger.string(), "--json"}).out);
+  CHECK(answer.at("runs") == 2);
+  CHECK(answer.at("files").size() == 4);  // the figure once for each mention of the run
+  const std::string text = file_text(ledger);
+  CHECK(text.find("| A et al. 2020 | 0 | 0 | 2 |\n") != std::string::npos);  // two seeds decide nothing
+  CHECK(text.find(
+            "| [tiny](#tiny) | **learned_better**: learned test_loss_soft &lt; frozen test_loss_soft | ") !=
+        std::string::npos);
+  CHECK(text.find(" | &lt;/script> | [8](README.cells.csv) |\n") != std::string::npos);
+  CHECK(text.find("    moelab run ") != std::string::npos);
+  CHECK(text.find("--out") == std::string::npos);
+  CHECK(text.find("![A &lt;small> run & its \"title\"](tiny-loss.svg)") != std::string::npos);
+  CHECK(file_text(ledger.parent_path() / "tiny-loss.svg") ==
+        file_text(fs::path(bench.run) / "figures" / "loss.svg"));
+  // Every cell stands behind the claim: a line for each arm and sweep point, with both seeds.
+  const std::string cells = file_text(ledger.parent_path() / "README.cells.csv");
+  CHECK(std::count(cells.begin(), cells.end(), '\n') == 1 + 2 * 4);
+  const Json exported = Json::parse(ask({"export", bench.run, "--json"}).out).at("rows");
+  REQUIRE(exported.size() == 8);
+  for (const Json& row : exported)
+    CHECK(cells.find(row[0].get<std::string>().substr(0, 8)) != std::string::npos);
+}
+
+TEST_CASE("a claim's decisive point is the first that refutes it, or else the last") {
+  ReportedClaim claim;
+  CHECK(decisive_point(claim) == nullptr);
+  claim.verdict = "refuted";
+  for (const char* verdict : {"reproduced", "refuted", "refuted", "inconclusive"})
+    claim.points.push_back({"", verdict, "", "", verdict, ""});
+  CHECK(decisive_point(claim) == &claim.points[1]);
+  claim.verdict = "inconclusive";
+  CHECK(decisive_point(claim) == &claim.points[3]);
 }
 
 TEST_CASE("slurm writes an array job with a task for each share") {

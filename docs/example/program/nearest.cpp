@@ -1,0 +1,32 @@
+/// Draws clusters with moelab, routes every row to the nearest of as many of the first rows, and measures how
+/// well that finds the clusters: where a router that starts at samples begins.
+
+#include <iostream>
+
+#include "analysis/metrics/sparsity.h"
+#include "sim/data/problem.h"
+
+int main() {
+  using namespace moelab;
+  constexpr int kExperts = 24, kRows = 4000;
+  const Json data = resolve(data_shape(),
+                            {{"generator", "gaussian_mixture"},
+                             {"clusters", 8},
+                             {"dim", 16},
+                             {"mean_std", 2.0},
+                             {"target", {{"kind", "constant"}, {"dim", 2}}}},
+                            "data");
+  const Seeds seeds = {1, 0};
+  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+  const Dataset drawn = draw_set(*problem, seeds, Purpose::train_data, kRows);
+
+  Matrix routing = Matrix::Zero(kRows, kExperts);
+  for (int i = 0; i < kRows; ++i) {
+    Eigen::Index nearest = 0;
+    (drawn.x.topRows(kExperts).rowwise() - drawn.x.row(i)).rowwise().squaredNorm().minCoeff(&nearest);
+    routing(i, nearest) = 1;
+  }
+  const ClusterRouting clusters(routing, drawn.cluster);
+  std::cout << "purity " << clusters.top1_cluster_purity() << ", effective experts per cluster "
+            << clusters.effective_experts() << '\n';
+}

@@ -1,0 +1,12 @@
+# Found by find_package(moelab): what the libraries need, then their targets.
+include(CMakeFindDependencyMacro)
+find_dependency(Eigen3 3.4 NO_MODULE)
+find_dependency(Boost 1.74)
+find_dependency(nlohmann_json 3.11)
+find_dependency(fmt 9)
+find_dependency(CLI11)
+find_dependency(Threads)
+find_dependency(PkgConfig)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(nlopt REQUIRED IMPORTED_TARGET nlopt)
+include("${CMAKE_CURRENT_LIST_DIR}/moelab.cmake")

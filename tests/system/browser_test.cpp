@@ -1,0 +1,121 @@
+/// The report in a real browser, Debian's chromium without a window: packages/browser.txt. Where there is
+/// none, the test says so and ctest counts it as skipped.
+
+#include <doctest/doctest.h>
+
+#include "sim/base/json.h"
+#include "tests/app/commands/tiny_run.h"
+#include "tests/app/run/test_scenario.h"
+#include "tests/system/process.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Collects errors from the first line of the page on.
+constexpr const char* kListen =
+    "<script>window.problems = [];"
+    "addEventListener('error', (event) => window.problems.push(event.message), true);</script>";
+
+/// What a reader does: look at every figure, switch a series off and on, point at a mark and leave it.
+constexpr const char* kProbe = R"js(<pre id="probe"></pre><script>
+(() => {
+  const figures = [...document.querySelectorAll("figure")];
+  const seen = figures.map((f) => ({
+    title: f.querySelector(".figure-title").textContent,
+    marks: f.querySelectorAll("svg circle, svg rect").length,
+    picture: f.querySelector("img") !== null,
+  }));
+  const lines = figures.find((f) => f.querySelector(".legend button"));
+  const marks = () => lines.querySelectorAll("svg circle").length;
+  const button = lines.querySelector(".legend button");
+  const toggled = [marks()];
+  button.click();
+  toggled.push(marks());
+  const pressed = button.getAttribute("aria-pressed");
+  button.click();
+  toggled.push(marks());
+  const pointAt = (node) => {
+    const area = node.getBoundingClientRect();
+    const place = { clientX: area.x + area.width / 2, clientY: area.y + area.height / 2, bubbles: true };
+    node.dispatchEvent(new PointerEvent("pointermove", place));
+  };
+  const tip = lines.querySelector(".tip");
+  pointAt(lines.querySelector("svg circle"));
+  const shown = tip.hidden ? "" : tip.textContent;
+  lines.querySelector("svg").dispatchEvent(new PointerEvent("pointerleave"));
+  const map = figures.find((f) => f.querySelector("svg rect"));
+  pointAt(map.querySelector("svg rect"));
+  document.body.style.width = "390px";
+  document.getElementById("probe").textContent = JSON.stringify({
+    problems: window.problems, figures: seen, toggled, pressed, shown, hiddenAfter: tip.hidden,
+    mapShown: map.querySelector(".tip").textContent,
+    widest: Math.max(...figures.map((f) => f.getBoundingClientRect().width)),
+    outside: performance.getEntriesByType("resource").filter((r) => !r.name.startsWith("data:")).length,
+  }).replaceAll("<", " ");
+})();
+</script>)js";
+
+bool has_chromium(const fs::path& out) {
+  const pid_t process = start_program({"sh", "-c", "command -v chromium"}, out);
+  return wait_for(process) == 0;
+}
+
+Json scenario() {
+  Json scenario = tiny();
+  scenario["save"] = {"routing", "weights"};
+  scenario["sweep"] = Json::parse(R"({"data.train_samples": [20, 40], "train.steps": [4, 8]})");
+  scenario["claims"] = Json::parse(R"([{"id": "better", "op": "<",
+    "left": {"arm": "learned", "metric": "test_loss_soft"}, "right": {"arm": "frozen", "metric": "test_loss_soft"}}])");
+  scenario["figures"] = Json::parse(R"([
+    {"id": "loss", "title": "Loss & <more>", "x": "data.train_samples", "y": "test_loss_soft",
+     "where": {"train.steps": 8}},
+    {"id": "map", "kind": "heat_map", "x": "data.train_samples", "y": "train.steps", "value": "test_loss_soft"},
+    {"id": "routing", "kind": "cluster_map"}, {"id": "rows", "kind": "cluster_map", "value": "router_rows"},
+    {"id": "points", "kind": "embedding"}])");
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("browser: the report loads from disk without errors, figures are there and answer the reader") {
+  const Bench bench(scenario());
+  const fs::path folder = bench.folder.path(), out = folder / "out";
+  if (!has_chromium(out)) {
+    MESSAGE("browser test skipped: chromium is not installed (packages/install test browser)");
+    return;
+  }
+  REQUIRE(call({"run", bench.file, "--out", bench.run}, out) == 0);
+  const fs::path page = folder / "report.html";
+  REQUIRE(call({"report", bench.run, "--out", page.string()}, out) == 0);
+  std::string html = file_text(page);
+  html.insert(html.find("<head>") + 6, kListen);
+  html.insert(html.rfind("</body>"), kProbe);
+  std::ofstream(page) << html;
+
+  REQUIRE(wait_for(start_program(
+              {"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000",
+               "--user-data-dir=" + (folder / "profile").string(), "--dump-dom", "file://" + page.string()},
+              out)) == 0);
+  const std::string dom = file_text(out), start = "<pre id=\"probe\">";
+  const std::size_t begin = dom.find(start) + start.size();
+  const Json found = Json::parse(dom.substr(begin, dom.find("</pre>", begin) - begin), nullptr, false);
+  REQUIRE_MESSAGE(found.is_object(), dom.substr(begin, 200));
+
+  CHECK_MESSAGE(found.at("problems").empty(), found.at("problems").dump());
+  CHECK(found.at("outside") == 0);
+  REQUIRE(found.at("figures").size() == 5);
+  for (const Json& figure : found.at("figures")) {
+    CAPTURE(figure.dump());
+    CHECK((figure.at("marks") > 0 || figure.at("picture") == true));
+  }
+  CHECK(found.at("toggled") == Json({4, 2, 4}));  // two arms at two sample counts
+  CHECK(found.at("pressed") == "false");
+  CHECK(found.at("shown").get<std::string>().starts_with("learned\ntraining samples 20\n"));
+  CHECK(found.at("hiddenAfter") == true);
+  CHECK(found.at("mapShown").get<std::string>().find("training samples 20") != std::string::npos);
+  CHECK(found.at("widest") <= 390);
+}
+
+}  // namespace moelab
