@@ -72,6 +72,7 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
 
 int run_claims_command(const std::filesystem::path& directory, bool json) {
   const RunResults results = load_results(directory);
+  warn_of_builds(results);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
   if (json) {
     Json list = Json::array();

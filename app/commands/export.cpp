@@ -11,7 +11,10 @@
 namespace moelab {
 
 int run_export_command(const Arguments& arguments) {
-  const ExportTable table = export_table(load_results(arguments.directory), arguments.trace, metric_names());
+  const RunResults results =
+      load_results(arguments.directory, arguments.trace ? RecordPart::all : RecordPart::metrics);
+  warn_of_builds(results);
+  const ExportTable table = export_table(results, arguments.trace, metric_names());
   if (!arguments.out.empty()) replace_file(arguments.out, csv_text(table));
   if (arguments.json) {
     Json answer = {{"columns", table.columns}, {"rows", table.rows}};

@@ -6,6 +6,7 @@
 
 #include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
+#include "app/run/cost.h"
 #include "app/run/progress.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
@@ -35,17 +36,14 @@ int run_plan_command(const Arguments& arguments) {
   std::set<int> seeds;
   std::set<std::string> points;
   int recorded = 0;
-  double seconds = 0;
   for (const Cell& cell : scenario.cells) {
     seeds.insert(cell.seed);
     points.insert(point_json(cell.point).dump());
-    if (const auto record = records.find(cell.id); record != records.end()) {
-      ++recorded;
-      seconds += record->second.seconds;
-    }
+    recorded += records.contains(cell.id) ? 1 : 0;
   }
   const std::size_t missing = missing_cells(scenario, records).size();
   const int threads = thread_count(arguments);
+  const RunCost cost = run_cost(scenario, records, threads);
   Json answer = {{"name", scenario.name},
                  {"profile", scenario.profile},
                  {"directory", directory.string()},
@@ -57,8 +55,9 @@ int run_plan_command(const Arguments& arguments) {
                  {"recorded", recorded},
                  {"to_run", missing},
                  {"threads", threads},
-                 {"seconds_estimate", nullptr}};
-  if (recorded > 0) answer["seconds_estimate"] = seconds / recorded * static_cast<double>(missing) / threads;
+                 {"seconds_estimate", cost.seconds},
+                 {"seconds_from", cost.source},
+                 {"memory_estimate_bytes", cost.bytes}};
   if (arguments.json) {
     std::cout << answer.dump(2) << '\n';
     return 0;
@@ -73,11 +72,11 @@ int run_plan_command(const Arguments& arguments) {
   rows.push_back(
       {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
   rows.push_back({"folder", directory.string()});
-  rows.push_back({"time left", recorded == 0
-                                   ? "unknown until a cell is recorded"
-                                   : fmt::format("about {} on {} threads, from {} recorded cells",
-                                                 clock_text(answer.at("seconds_estimate").get<double>()),
-                                                 threads, recorded)});
+  if (missing > 0) {
+    rows.push_back({"time left", fmt::format("about {} on {} threads", clock_text(cost.seconds), threads)});
+    rows.push_back({"", "from " + cost.source});
+    rows.push_back({"memory", fmt::format("about {:.0f} MB", cost.bytes / 1e6)});
+  }
   std::cout << aligned_columns(rows);
   return 0;
 }

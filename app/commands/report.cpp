@@ -117,6 +117,7 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   run.title = plan.value("title", "");
   run.source = plan.value("source", "");
   run.state = state_text(results.table);
+  if (const std::string builds = builds_text(results); !builds.empty()) run.state += ". " + builds;
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
   run.summary_caption = main_metric(results) + ", mean over seeds ± half of the 95 % interval";

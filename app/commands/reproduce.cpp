@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "app/commands/verbs.h"
 #include "app/run/store.h"
@@ -49,13 +47,6 @@ std::vector<std::string> differences(const Record& recorded, const Record& again
   return lines;
 }
 
-std::string bytes_of(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << stream.rdbuf();
-  return bytes.str();
-}
-
 }  // namespace
 
 int run_reproduce_command(const Arguments& arguments) {
@@ -71,7 +62,11 @@ int run_reproduce_command(const Arguments& arguments) {
   std::vector<std::string> lines = differences(recorded->second, again);
   for (const SavedArray& array : result.arrays) {
     const std::filesystem::path file = array_file(arguments.directory, cell.id, array.name);
-    if (bytes_of(file) != array_bytes(array)) lines.push_back(file.string() + ": other bytes");
+    if (!std::filesystem::exists(file)) {
+      lines.push_back(file.string() + ": missing");
+      continue;
+    }
+    if (read_bytes(file) != array_bytes(array)) lines.push_back(file.string() + ": other bytes");
   }
   if (arguments.json) {
     const Json answer = {{"cell", cell.id},

@@ -37,6 +37,7 @@ int thread_count(const Arguments& arguments) {
 }
 
 int run_run_command(const Arguments& arguments) {
+  exit_when_interrupted();
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   const auto [scenario, directory] = planned_run(arguments);
   const SessionOutcome outcome = run_session(scenario,
@@ -66,6 +67,7 @@ int run_run_command(const Arguments& arguments) {
     return outcome.failed > 0 ? 1 : 0;
   }
   const RunResults results = load_results(directory);
+  warn_of_builds(results);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
   // Figures come last: without gnuplot everything else is kept and shown.
   if (!arguments.json) {

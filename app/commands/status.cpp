@@ -8,7 +8,8 @@
 namespace moelab {
 
 int run_status_command(const Arguments& arguments) {
-  const RunResults results = load_results(arguments.directory);
+  const RunResults results = load_results(arguments.directory, RecordPart::state);
+  warn_of_builds(results);
   const std::vector<std::string> states = {"done", "diverged", "failed", "missing"};
   std::map<std::string, std::map<std::string, int>> counts;
   for (const ResultRow& row : results.table.rows) ++counts[row.arm][row.state];

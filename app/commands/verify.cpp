@@ -12,16 +12,23 @@
 namespace moelab {
 namespace {
 
-/// Problems of the arrays of the recorded cells: those that do not read, and folders of no known cell.
+/// Problems of the arrays: those that do not read, or are missing or others than their records say. Folders
+/// without a record are of cells that were interrupted; so are temporary files.
 void check_arrays(const std::filesystem::path& directory, const Records& records,
                   std::vector<std::string>& problems, int& arrays) {
-  const std::filesystem::path folder = directory / "cells";
-  if (!std::filesystem::is_directory(folder)) return;
-  for (const auto& cell : std::filesystem::directory_iterator(folder)) {
-    if (!records.contains(cell.path().filename().string())) {
-      problems.push_back(cell.path().string() + ": arrays of a cell that no journal records");
+  for (const auto& [id, record] : records) {
+    for (const auto& [name, sum] : record.arrays) {
+      const std::filesystem::path file = array_file(directory, id, name);
+      if (!std::filesystem::exists(file)) {
+        problems.push_back(file.string() + ": missing");
+      } else if (checksum(read_bytes(file)) != sum) {
+        problems.push_back(file.string() + ": other bytes than were recorded");
+      }
     }
-    for (const auto& file : std::filesystem::directory_iterator(cell.path())) {
+    const std::filesystem::path folder = directory / "cells" / id;
+    if (!std::filesystem::is_directory(folder)) continue;
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      if (is_temporary_name(file.path().filename().string())) continue;
       ++arrays;
       try {
         const NpyReader reader(file.path(), file.path().string());

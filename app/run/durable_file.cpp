@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "sim/base/error.h"
@@ -21,7 +24,7 @@ constexpr std::string_view kTemporarySuffix = ".tmp";
 
 void write_all(int descriptor, std::string_view content, const std::filesystem::path& file) {
   while (!content.empty()) {
-    const ssize_t written = ::write(descriptor, content.data(), content.size());
+    const ssize_t written = disk_calls().write(descriptor, content.data(), content.size());
     if (written < 0) {
       if (errno == EINTR) continue;
       fail(file, "write");
@@ -31,13 +34,13 @@ void write_all(int descriptor, std::string_view content, const std::filesystem::
 }
 
 void flush(int descriptor, const std::filesystem::path& file) {
-  if (::fsync(descriptor) != 0) fail(file, "flush to disk");
+  if (disk_calls().flush(descriptor) != 0) fail(file, "flush to disk");
 }
 
 void flush_folder(const std::filesystem::path& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) fail(folder, "open");
-  const int status = ::fsync(descriptor);
+  const int status = disk_calls().flush(descriptor);
   // Some network file systems cannot flush a folder; the rename is then as durable as they make it.
   const bool refused = status != 0 && errno != EINVAL;
   const int error = errno;
@@ -59,12 +62,19 @@ void make_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+DiskCalls& disk_calls() {
+  static DiskCalls calls = {::write, ::fsync, ::rename};
+  return calls;
+}
+
 void replace_file(const std::filesystem::path& file, std::string_view content) {
   const std::filesystem::path folder = folder_of(file);
   make_folder(folder);
   const std::filesystem::path temporary =
-      folder / fmt::format(".{}.{}{}", file.filename().string(), ::getpid(), kTemporarySuffix);
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+      folder / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
+                           std::chrono::steady_clock::now().time_since_epoch().count(), kTemporarySuffix);
+  // Exclusive: on a shared disk another machine's process may have the same number.
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) fail(temporary, "make the file");
   try {
     try {
@@ -75,12 +85,26 @@ void replace_file(const std::filesystem::path& file, std::string_view content) {
       throw;
     }
     if (::close(descriptor) != 0) fail(file, "close");
-    if (::rename(temporary.c_str(), file.c_str()) != 0) fail(file, "rename the finished file");
+    if (disk_calls().rename(temporary.c_str(), file.c_str()) != 0) fail(file, "rename the finished file");
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
   flush_folder(folder);
+}
+
+std::string read_bytes(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes;
+  std::error_code no_size;
+  const std::uintmax_t size = std::filesystem::file_size(file, no_size);
+  if (!no_size) bytes.resize(static_cast<std::size_t>(size));
+  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  // Another process may be appending: what came since is for the next reader.
+  bytes.resize(static_cast<std::size_t>(stream.gcount()));
+  if (!stream.is_open() || stream.bad() || no_size)
+    throw EnvironmentError(file.string() + ": cannot be read");
+  return bytes;
 }
 
 bool is_temporary_name(std::string_view name) {
@@ -91,7 +115,12 @@ AppendedFile::AppendedFile(const std::filesystem::path& file) : file_(file), des
   make_folder(folder_of(file));
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(file, "make the file");
-  flush_folder(folder_of(file));
+  try {
+    flush_folder(folder_of(file));
+  } catch (...) {
+    ::close(descriptor_);  // no destructor follows a constructor that throws
+    throw;
+  }
 }
 
 AppendedFile::~AppendedFile() {

@@ -2,15 +2,30 @@
 
 /// Files that survive a crash: either the old content or the new one, never a part.
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace moelab {
+
+/// The system's calls that a disk can refuse: write, fsync and rename. Tests put failing ones in their place.
+struct DiskCalls {
+  ssize_t (*write)(int descriptor, const void* bytes, std::size_t size);
+  int (*flush)(int descriptor);
+  int (*rename)(const char* from, const char* to);
+};
+DiskCalls& disk_calls();
 
 /// Writes `content` under a temporary name beside `file`, flushes it to disk, renames it and flushes the
 /// folder. Makes missing folders. Throws EnvironmentError (and leaves no temporary file) when the disk
 /// refuses.
 void replace_file(const std::filesystem::path& file, std::string_view content);
+
+/// The bytes of a file. Throws EnvironmentError.
+std::string read_bytes(const std::filesystem::path& file);
 
 /// Whether `name` is a temporary file of replace_file, left by a process that was killed.
 bool is_temporary_name(std::string_view name);

@@ -77,6 +77,7 @@ Embedding build_embedding(const Json& description, const RunResults& results,
     embedding.caption +=
         fmt::format(" Panels left out, no cell done: {}.", arms.size() - embedding.panels.size());
   }
+  embedding.caption += builds_footnote(results);
   return embedding;
 }
 

@@ -139,7 +139,7 @@ std::string caption(const Json& description, const RunResults& results, const st
   std::vector<std::string> counts;
   for (const auto& [state, count] : left_out) counts.push_back(fmt::format("{} {}", count, state));
   if (!counts.empty()) text += fmt::format(" Cells left out: {}.", fmt::join(counts, ", "));
-  return text;
+  return text + builds_footnote(results);
 }
 
 }  // namespace

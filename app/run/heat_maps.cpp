@@ -93,6 +93,7 @@ HeatMap build_heat_map(const Json& description, const RunResults& results) {
                                         description.at("at_least").dump())
                           : fmt::format("Mean over {} seeds of the {}.", most_seeds, label);
   if (left_out > 0) map.caption += fmt::format(" Cells left out: {}.", left_out);
+  map.caption += builds_footnote(results);
   return map;
 }
 

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <string_view>
+
 namespace moelab {
 namespace {
 
@@ -12,7 +14,21 @@ extern "C" void handle_interrupt(int) {
   if (interrupted.exchange(true)) ::_exit(kInterruptedStatus);
 }
 
+extern "C" void exit_at_once(int) {
+  constexpr std::string_view kMessage = "moelab: interrupted; the same command resumes\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  ::_exit(kInterruptedStatus);
+}
+
 }  // namespace
+
+void exit_when_interrupted() {
+  struct sigaction action {};
+  action.sa_handler = exit_at_once;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
 
 InterruptGuard::InterruptGuard() {
   interrupted = false;

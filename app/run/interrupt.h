@@ -10,6 +10,10 @@ namespace moelab {
 /// The exit status of an interrupted command that can be resumed.
 constexpr int kInterruptedStatus = 130;
 
+/// From now on SIGINT and SIGTERM end the process at once with kInterruptedStatus: for the parts of a run
+/// that can be left at any moment, before and after its cells.
+void exit_when_interrupted();
+
 /// While it lives, the first SIGINT or SIGTERM sets the flag and the second ends the process at once with
 /// kInterruptedStatus. One at a time.
 class InterruptGuard {

@@ -2,15 +2,23 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <hwy/highway.h>
+#include <nlopt.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <CLI/Version.hpp>
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
 #include <boost/version.hpp>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
+#include <utility>
 
 #include "app/run/durable_file.h"
+#include "app/run/record.h"
 #include "sim/base/kernels/kernels.h"
 
 // The build passes these three; a build without them still runs.
@@ -26,6 +34,34 @@
 
 namespace moelab {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// sessions/<name>.json of journal/<name>.jsonl.
+fs::path session_file(const fs::path& journal) {
+  return journal.parent_path().parent_path() / "sessions" / (journal.stem().string() + ".json");
+}
+
+std::string text_of(const Json& provenance) {
+  return provenance.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// The job that Slurm runs this process in; null outside Slurm.
+Json slurm_json() {
+  Json slurm;
+  for (const auto& [key, variable] :
+       {std::pair("job", "SLURM_JOB_ID"), std::pair("array_job", "SLURM_ARRAY_JOB_ID"),
+        std::pair("array_task", "SLURM_ARRAY_TASK_ID"), std::pair("restarts", "SLURM_RESTART_COUNT")}) {
+    if (const char* value = std::getenv(variable)) slurm[key] = value;
+  }
+  return slurm;
+}
+
+std::string nlopt_text() {
+  int major = 0, minor = 0, patch = 0;
+  ::nlopt_version(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
+}
 
 std::string processor_model() {
   std::ifstream info("/proc/cpuinfo");
@@ -69,7 +105,10 @@ Json provenance_json(const Session& session) {
          fmt::format("{}.{}.{}", BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100)},
         {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                       NLOHMANN_JSON_VERSION_PATCH)},
-        {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)}}},
+        {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+        {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
+        {"NLopt", nlopt_text()},
+        {"CLI11", CLI11_VERSION}}},
       {"processor", processor_model()},
       {"vector_level", kernels::vector_level_name()},
       {"hostname", host_name()},
@@ -78,21 +117,52 @@ Json provenance_json(const Session& session) {
       {"profile", session.profile},
       {"started_at", utc_now()},
       {"journal", session.journal},
+      {"slurm", slurm_json()},
+      {"files", session.files},
+      {"scenario", session.scenario},
   };
 }
 
-void write_provenance(const std::filesystem::path& directory, const Session& session) {
-  const std::filesystem::path file = directory / "provenance.json";
-  Json provenance = provenance_json(session);
-  provenance["earlier"] = Json::array();
-  if (std::filesystem::exists(file)) {
-    Json previous = read_json_file(file);
-    Json earlier = previous.value("earlier", Json::array());
-    previous.erase("earlier");
-    earlier.push_back(std::move(previous));
-    provenance["earlier"] = std::move(earlier);
+void add_end(Json& provenance) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  provenance["ended_at"] = utc_now();
+  provenance["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+Json read_journal_provenance(const fs::path& journal) {
+  std::ifstream stream(session_file(journal));
+  const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
+  return provenance.is_object() ? provenance : Json();
+}
+
+void write_provenance(const fs::path& directory, const Json& provenance) {
+  const fs::path journal = directory / "journal" / provenance.at("journal").get<std::string>();
+  replace_file(session_file(journal), text_of(provenance));
+  // Gathered from the sessions' own files, so that no process loses what another one writes at the same time.
+  std::vector<Json> sessions;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "journal")) {
+    if (entry.path().extension() != ".jsonl") continue;
+    Json session = read_journal_provenance(entry.path());
+    if (session.is_object()) sessions.push_back(std::move(session));
   }
-  replace_file(file, provenance.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  const auto started = [](const Json& session) {
+    return std::pair(session.value("started_at", ""), session.value("journal", ""));
+  };
+  std::sort(sessions.begin(), sessions.end(),
+            [&](const Json& left, const Json& right) { return started(left) < started(right); });
+  Json newest = std::move(sessions.back());
+  sessions.pop_back();
+  newest["earlier"] = std::move(sessions);
+  replace_file(directory / "provenance.json", text_of(newest));
+}
+
+std::string build_name(const Json& provenance) {
+  if (!provenance.is_object()) return "unknown";
+  const auto field = [&](const char* name) { return provenance.value(name, "unknown"); };
+  return fmt::format("{} (commit {}, {}, flags {}{})", field("version"), field("commit"), field("compiler"),
+                     checksum(field("flags")),
+                     field("vector_level") == "sse" ? ", no fused multiply-add" : "");
 }
 
 }  // namespace moelab

@@ -23,13 +23,28 @@ struct Session {
   std::vector<std::string> arguments;
   std::string profile;
   int threads = 1;
-  std::string journal;  ///< the journal that this session fills
+  std::string journal;                  ///< the journal that this session fills
+  std::vector<std::string> files = {};  ///< the scenario file and those that it extends
+  Json scenario = {};                   ///< as resolved, written to plan.json too
 };
 
-/// Program, build, libraries, machine and session as one object.
+/// Program, build, libraries, machine and session as one object, at the session's start.
 Json provenance_json(const Session& session);
 
-/// Writes provenance.json: the newest session, with the sessions before it under "earlier", oldest first.
-void write_provenance(const std::filesystem::path& directory, const Session& session);
+/// Adds how the session ended to its provenance: "ended_at" and the most memory that the process held, in
+/// bytes.
+void add_end(Json& provenance);
+
+/// Writes a session's provenance to sessions/<journal>.json, then provenance.json: the newest session of all,
+/// with those before it under "earlier", oldest first.
+void write_provenance(const std::filesystem::path& directory, const Json& provenance);
+
+/// The provenance of a journal; null where it is missing or damaged.
+Json read_journal_provenance(const std::filesystem::path& journal);
+
+/// "0.1.0 (commit 0123abc, g++ 12.2.0, flags 0123abcd)": what two sessions must share to be of one build. The
+/// flags stand as a checksum; processors without fused multiply-add, whose results differ in the last digits,
+/// count as another build. "unknown" for null.
+std::string build_name(const Json& provenance);
 
 }  // namespace moelab

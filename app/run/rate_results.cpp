@@ -161,6 +161,7 @@ RatePanels build_rate_panels(const Json& description, const RunResults& results)
   int left_out = 0;
   for (const ResultRow& row : results.table.rows) left_out += row.state != "done" ? 1 : 0;
   if (left_out > 0) figure.caption += fmt::format(" Cells left out: {}.", left_out);
+  figure.caption += builds_footnote(results);
   return figure;
 }
 

@@ -15,21 +15,13 @@ constexpr std::size_t kChecksumDigits = 8;
 constexpr std::string_view kBeforeRecord = R"(","record":)";
 constexpr std::string_view kAfterRecord = "}";
 
-std::string checksum(std::string_view text) {
-  boost::crc_32_type crc;
-  crc.process_bytes(text.data(), text.size());
-  return fmt::format("{:08x}", crc.checksum());
-}
-
 Json number_json(double value) {
   if (std::isfinite(value)) return value;
   if (std::isnan(value)) return "nan";
   return value > 0 ? "inf" : "-inf";
 }
 
-double json_number(const Json& value) {
-  if (!value.is_string()) return value.get<double>();
-  const std::string& name = value.get_ref<const std::string&>();
+double named_number(const std::string& name) {
   if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (name == "inf") return std::numeric_limits<double>::infinity();
   if (name == "-inf") return -std::numeric_limits<double>::infinity();
@@ -40,12 +32,6 @@ Json metrics_json(const MetricValues& metrics) {
   Json object = Json::object();
   for (const auto& [name, value] : metrics) object[name] = number_json(value);
   return object;
-}
-
-MetricValues json_metrics(const Json& object) {
-  MetricValues metrics;
-  for (const auto& [name, value] : object.items()) metrics[name] = json_number(value);
-  return metrics;
 }
 
 Json numbers_json(const Record& record) {
@@ -59,7 +45,104 @@ Json numbers_json(const Record& record) {
           {"trace", std::move(trace)}};
 }
 
+/// Fills a record from its JSON text as the text is read, without a tree of values in between. A text of
+/// another form is refused.
+class RecordReader : public nlohmann::json_sax<Json> {
+ public:
+  explicit RecordReader(RecordPart part) : part_(part) {}
+  /// Whether all that was asked for has been read.
+  bool is_complete() const { return stopped_ || (depth_ == 0 && fields_ == kFields); }
+  Record record;
+
+  bool null() override { return refuse(); }
+  bool boolean(bool) override { return refuse(); }
+  bool binary(binary_t&) override { return refuse(); }
+  bool number_float(double value, const std::string&) override { return number(value); }
+  bool number_unsigned(std::uint64_t value) override {
+    return number_integer(static_cast<std::int64_t>(value));
+  }
+  bool number_integer(std::int64_t value) override {
+    if (depth_ != 3 || key_ != "step") return number(static_cast<double>(value));
+    record.trace.back().step = value;
+    return true;
+  }
+  bool string(std::string& value) override {
+    if (depth_ == 1 && field_ == "cell") {
+      record.cell = std::move(value);
+    } else if (depth_ == 1 && field_ == "state") {
+      record.state = std::move(value);
+    } else if (depth_ == 1 && field_ == "message") {
+      record.message = std::move(value);
+    } else if (depth_ == 2 && field_ == "arrays") {
+      record.arrays[key_] = std::move(value);
+    } else if (depth_ == 2 && key_ == "finished_at") {
+      record.finished_at = std::move(value);
+    } else {
+      return number(named_number(value));
+    }
+    return true;
+  }
+  bool key(std::string& name) override {
+    key_ = std::move(name);
+    if (depth_ > 1) return true;
+    field_ = key_;
+    fields_ += field_ == "arrays" ? 0 : 1;
+    const bool is_last = (part_ == RecordPart::state && field_ == "metrics") ||
+                         (part_ == RecordPart::metrics && field_ == "trace");
+    stopped_ = is_last && record.state != "failed";
+    return !stopped_;
+  }
+  bool start_object(std::size_t) override {
+    const bool is_entry = depth_ == 2 && field_ == "trace";
+    const bool is_part = depth_ == 1 && (field_ == "metrics" || field_ == "arrays" || field_ == "timing");
+    if (is_entry) record.trace.emplace_back();
+    if (depth_ > 0 && !is_entry && !is_part && !(depth_ == 3 && key_ == "metrics")) return refuse();
+    ++depth_;
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ != 1 || field_ != "trace") return refuse();
+    ++depth_;
+    return true;
+  }
+  bool end_object() override { return --depth_ >= 0; }
+  bool end_array() override { return --depth_ >= 0; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    throw std::runtime_error(error.what());
+  }
+
+ private:
+  static constexpr int kFields = 6;  ///< cell, state, metrics, trace, message, timing
+
+  bool refuse() const { throw std::runtime_error("the record has another form at '" + key_ + "'"); }
+  bool number(double value) {
+    if (depth_ == 2 && field_ == "metrics") {
+      record.metrics.insert_or_assign(record.metrics.end(), key_, value);
+    } else if (depth_ == 4) {
+      MetricValues& metrics = record.trace.back().metrics;
+      metrics.insert_or_assign(metrics.end(), key_, value);
+    } else if (depth_ == 2 && key_ == "seconds") {
+      record.seconds = value;
+    } else {
+      return refuse();
+    }
+    return true;
+  }
+
+  RecordPart part_;
+  int depth_ = 0;
+  int fields_ = 0;
+  bool stopped_ = false;
+  std::string field_, key_;
+};
+
 }  // namespace
+
+std::string checksum(std::string_view bytes) {
+  boost::crc_32_type crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return fmt::format("{:08x}", crc.checksum());
+}
 
 std::string state_name(CellResult::State state) {
   switch (state) {
@@ -77,6 +160,7 @@ std::string state_name(CellResult::State state) {
 
 std::string record_line(const Record& record) {
   Json json = numbers_json(record);
+  if (!record.arrays.empty()) json["arrays"] = record.arrays;
   json["message"] = record.message;
   json["timing"] = {{"seconds", record.seconds}, {"finished_at", record.finished_at}};
   // A message may quote bytes that are not UTF-8; they become U+FFFD instead of losing the record.
@@ -87,7 +171,7 @@ std::string sealed_line(std::string_view text) {
   return fmt::format("{}{}{}{}{}", kBeforeChecksum, checksum(text), kBeforeRecord, text, kAfterRecord);
 }
 
-Record parse_record_line(std::string_view line) {
+Record parse_record_line(std::string_view line, RecordPart part) {
   const std::size_t record_start = kBeforeChecksum.size() + kChecksumDigits + kBeforeRecord.size();
   if (line.size() <= record_start + kAfterRecord.size() || !line.starts_with(kBeforeChecksum) ||
       line.substr(record_start - kBeforeRecord.size(), kBeforeRecord.size()) != kBeforeRecord ||
@@ -100,22 +184,16 @@ Record parse_record_line(std::string_view line) {
   if (stated != computed) {
     throw std::runtime_error(fmt::format("the checksum is {}, the record's is {}", stated, computed));
   }
-  const Json json = Json::parse(text);
-  Record record;
-  record.cell = json.at("cell").get<std::string>();
-  record.state = json.at("state").get<std::string>();
-  record.message = json.at("message").get<std::string>();
-  record.metrics = json_metrics(json.at("metrics"));
-  for (const Json& entry : json.at("trace")) {
-    record.trace.push_back({entry.at("step").get<std::int64_t>(), json_metrics(entry.at("metrics"))});
-  }
-  record.seconds = json.at("timing").at("seconds").get<double>();
-  record.finished_at = json.at("timing").at("finished_at").get<std::string>();
-  return record;
+  RecordReader reader(part);
+  Json::sax_parse(text, &reader);
+  if (!reader.is_complete()) throw std::runtime_error("the record is not complete");
+  return std::move(reader.record);
 }
 
 bool same_numbers(const Record& left, const Record& right) {
-  return numbers_json(left).dump() == numbers_json(right).dump();
+  // A journal of an earlier version names no arrays.
+  const bool same_arrays = left.arrays.empty() || right.arrays.empty() || left.arrays == right.arrays;
+  return same_arrays && numbers_json(left).dump() == numbers_json(right).dump();
 }
 
 }  // namespace moelab

@@ -2,6 +2,7 @@
 
 /// One line of a journal: the result of one cell, with a checksum.
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,16 @@ struct Record {
   MetricValues metrics;
   std::vector<TraceEntry> trace;
   double seconds = 0;
-  std::string finished_at;  ///< UTC, ISO 8601
+  std::string finished_at;                         ///< UTC, ISO 8601
+  std::map<std::string, std::string> arrays = {};  ///< saved arrays by name, with the checksum of their bytes
+  std::string build = {};  ///< of the program that wrote the journal; not part of the line
 };
+
+/// How much of a record is read: of a long journal, most is trace.
+enum class RecordPart { state, metrics, all };
+
+/// CRC-32 of `bytes` as 8 hexadecimal digits.
+std::string checksum(std::string_view bytes);
 
 /// "done", "diverged", "failed" or "interrupted".
 std::string state_name(CellResult::State state);
@@ -31,10 +40,11 @@ std::string record_line(const Record& record);
 /// The line of a record's text, as record_line writes it.
 std::string sealed_line(std::string_view text);
 
-/// The inverse of record_line. Throws std::runtime_error with the reason when the line is damaged.
-Record parse_record_line(std::string_view line);
+/// The inverse of record_line; what lies behind `part` stays empty, but for a failed cell. The checksum of the whole line is
+/// taken in any case. Throws std::runtime_error with the reason when the line is damaged.
+Record parse_record_line(std::string_view line, RecordPart part = RecordPart::all);
 
-/// Whether two records of a cell hold the same state and the same numbers, to the last bit.
+/// Whether two records of a cell hold the same state, the same numbers and the same arrays, to the last bit.
 bool same_numbers(const Record& left, const Record& right);
 
 }  // namespace moelab

@@ -3,8 +3,11 @@
 /// The results of a run directory, as recorded so far.
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "analysis/stats/result_table.h"
+#include "app/run/record.h"
 #include "sim/base/json.h"
 
 namespace moelab {
@@ -12,10 +15,20 @@ namespace moelab {
 /// What `plan.json` and the journals of a run directory say.
 struct RunResults {
   Json plan;  ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", "cells": [...]}
-  ResultTable table;  ///< every planned cell, `missing` where no journal holds it
+  std::map<std::string, int> builds;  ///< programs that recorded the planned cells (build_name), with counts
+  ResultTable table;                  ///< every planned cell, `missing` where no journal holds it
 };
 
-/// Throws UserError when `directory` holds no plan.
-RunResults load_results(const std::filesystem::path& directory);
+/// Throws UserError when `directory` holds no plan. What lies behind `part` of the records is left out.
+RunResults load_results(const std::filesystem::path& directory, RecordPart part = RecordPart::all);
+
+/// "Cells come from 2 builds of moelab: 0.1.0 (…) 12, …", which may differ in numbers; empty for one build.
+std::string builds_text(const RunResults& results);
+
+/// For a figure's caption: " Cells come from 2 builds of moelab.", or nothing.
+std::string builds_footnote(const RunResults& results);
+
+/// builds_text as a line on stderr.
+void warn_of_builds(const RunResults& results);
 
 }  // namespace moelab

@@ -29,8 +29,9 @@ void report_failure(const Scenario& scenario, const std::string& id, const std::
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
                  const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop) {
   StoreWriter writer(options.directory);
-  write_provenance(options.directory,
-                   {options.arguments, scenario.profile, options.threads, writer.journal_name()});
+  Json provenance = provenance_json({options.arguments, scenario.profile, options.threads,
+                                     writer.journal_name(), scenario.files, scenario.document});
+  write_provenance(options.directory, provenance);
   ProgressReporter reporter(already);
   const CellSink sink = [&](const Cell& cell, const CellResult& result, double seconds) {
     writer.write(cell.id, result, seconds);
@@ -53,6 +54,8 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
     throw;
   }
   reporter.finish();
+  add_end(provenance);
+  write_provenance(options.directory, provenance);
   return options.fail_fast && progress.failed > 0;
 }
 
@@ -87,7 +90,7 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options,
                            const CellRunner& runner) {
   check_run_directory(options.directory, scenario.name);
-  Records before = read_records(options.directory);
+  Records before = read_records(options.directory, RecordPart::state);
   if (options.retry_failed)
     std::erase_if(before, [](const auto& record) { return record.second.state == "failed"; });
   const std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
@@ -102,7 +105,7 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   if (!missing.empty())
     outcome.stopped = run_missing(missing, already, scenario, options, runner, guard.flag());
   outcome.interrupted = guard.flag();
-  const Records records = read_records(options.directory);
+  const Records records = read_records(options.directory, RecordPart::state);
   int recorded = 0;
   for (const std::string& id : planned) {
     const auto record = records.find(id);

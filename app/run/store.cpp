@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <sstream>
+#include <deque>
+#include <unordered_map>
+#include <utility>
 
 #include "app/run/provenance.h"
 #include "sim/base/error.h"
@@ -16,14 +17,6 @@ namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_text(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
-  if (!stream.is_open() || stream.bad()) throw EnvironmentError(file.string() + ": cannot be read");
-  return text.str();
-}
 
 std::vector<fs::path> journal_files(const fs::path& directory) {
   std::vector<fs::path> files;
@@ -49,39 +42,52 @@ bool supersedes(const Record& record, const Record& failure) {
   return record.state != "failed" || record.finished_at > failure.finished_at;
 }
 
+/// A complete line of a journal.
+struct Line {
+  std::string place;  ///< "file:line"
+  std::string_view text;
+};
+
 /// Reads every journal; `refuse` takes each error.
 template <class Refuse>
-Records read_all(const fs::path& directory, const Refuse& refuse) {
+Records read_all(const fs::path& directory, RecordPart part, const Refuse& refuse) {
   Records records;
-  std::map<std::string, std::string> places;
+  std::deque<std::string> texts;  // lines refer into them
+  std::unordered_map<std::string, Line> lines;
   for (const fs::path& file : journal_files(directory)) {
-    const std::string text = read_text(file);
+    const std::string& text = texts.emplace_back(read_bytes(file));
+    const std::string build = build_name(read_journal_provenance(file));
     std::size_t start = 0;
-    for (std::size_t line = 1;; ++line) {
+    for (std::size_t number = 1;; ++number) {
       const std::size_t end = text.find('\n', start);
       if (end == std::string::npos) break;
-      const std::string place = fmt::format("{}:{}", file.string(), line);
+      const Line line = {fmt::format("{}:{}", file.string(), number),
+                         std::string_view(text).substr(start, end - start)};
+      const std::size_t offset = std::exchange(start, end + 1);
       Record record;
       try {
-        record = parse_record_line(std::string_view(text).substr(start, end - start));
+        record = parse_record_line(line.text, part);
       } catch (const std::exception& error) {
-        refuse(UserError(place, fmt::format("damaged record: {}; remove the line to have its cell run again",
-                                            error.what())));
-        start = end + 1;
+        refuse(UserError(line.place, fmt::format("damaged record at byte {}: {}; remove the line to have its "
+                                                 "cell run again",
+                                                 offset, error.what())));
         continue;
       }
-      start = end + 1;
-      const std::string id = record.cell;
-      const auto [known, is_new] = records.try_emplace(id, std::move(record));
+      record.build = build;
+      const auto [known, is_new] = lines.try_emplace(record.cell, line);
       if (is_new) {
-        places[id] = place;
-      } else if (known->second.state == "failed" || record.state == "failed") {
-        if (supersedes(record, known->second)) {
-          known->second = std::move(record);
-          places[id] = place;
-        }
-      } else if (!same_numbers(known->second, record)) {
-        refuse(UserError(place, fmt::format("cell {} has other numbers here than in {}", id, places[id])));
+        const std::string id = record.cell;
+        records.emplace(id, std::move(record));
+        continue;
+      }
+      Record& earlier = records.at(record.cell);
+      if (record.state == "failed" || earlier.state == "failed") {
+        if (!supersedes(record, earlier)) continue;
+        known->second = line;
+        earlier = std::move(record);
+      } else if (!same_numbers(parse_record_line(known->second.text), parse_record_line(line.text))) {
+        refuse(UserError(line.place, fmt::format("cell {} has other numbers here than in {}", record.cell,
+                                                 known->second.place)));
       }
     }
   }
@@ -90,12 +96,13 @@ Records read_all(const fs::path& directory, const Refuse& refuse) {
 
 }  // namespace
 
-Records read_records(const fs::path& directory) {
-  return read_all(directory, [](const UserError& error) { throw error; });
+Records read_records(const fs::path& directory, RecordPart part) {
+  return read_all(directory, part, [](const UserError& error) { throw error; });
 }
 
 Records read_records(const fs::path& directory, std::vector<std::string>& problems) {
-  return read_all(directory, [&](const UserError& error) { problems.push_back(error.what()); });
+  return read_all(directory, RecordPart::all,
+                  [&](const UserError& error) { problems.push_back(error.what()); });
 }
 
 fs::path array_file(const fs::path& directory, const std::string& cell, const std::string& name) {
@@ -130,7 +137,7 @@ Json read_plan(const fs::path& directory) {
   const fs::path file = directory / "plan.json";
   if (!fs::exists(file)) throw UserError(directory.string(), "no plan.json here: not a run directory");
   // Not read_json_file: the plan of a large sweep may exceed what a scenario file may hold.
-  const Json plan = Json::parse(read_text(file), nullptr, false);
+  const Json plan = Json::parse(read_bytes(file), nullptr, false);
   if (!plan.is_object()) throw UserError(file.string(), "damaged: not a JSON object");
   return plan;
 }
@@ -166,11 +173,14 @@ StoreWriter::StoreWriter(const fs::path& directory)
       journal_(directory / "journal" / journal_name_) {}
 
 void StoreWriter::write(const std::string& cell_id, const CellResult& result, double seconds) {
+  Record record = {cell_id,  state_name(result.state), result.message, result.metrics, result.trace, seconds,
+                   utc_now()};
   for (const SavedArray& array : result.arrays) {
-    replace_file(array_file(directory_, cell_id, array.name), array_bytes(array));
+    const std::string bytes = array_bytes(array);
+    replace_file(array_file(directory_, cell_id, array.name), bytes);
+    record.arrays[array.name] = checksum(bytes);
   }
-  journal_.append(record_line(
-      {cell_id, state_name(result.state), result.message, result.metrics, result.trace, seconds, utc_now()}));
+  journal_.append(record_line(record));
 }
 
 }  // namespace moelab

@@ -1,10 +1,10 @@
 #pragma once
 
-/// The run directory: plan.json, provenance.json, journal/*.jsonl, cells/<id>/*.npy.
+/// The run directory: plan.json, provenance.json, journal/*.jsonl, sessions/*.json, cells/<id>/*.npy.
 ///
 /// Every process appends to its own journal, one line per finished cell, after the cell's arrays are on disk.
 /// So a crash loses at most the cells that were running, several processes may fill one directory, and
-/// directories may be merged by copying their journals together.
+/// directories may be merged by copying their journals, sessions and cells together.
 
 #include <filesystem>
 #include <map>
@@ -22,9 +22,9 @@ using Records = std::map<std::string, Record>;
 
 /// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
 /// killed process leaves, is dropped. Of a cell that failed and was run again the later record counts. Throws
-/// UserError naming file and line for a damaged line, and naming both places when two records of a cell
+/// UserError naming file, line and byte for a damaged line, and naming both places when two records of a cell
 /// differ in their numbers.
-Records read_records(const std::filesystem::path& directory);
+Records read_records(const std::filesystem::path& directory, RecordPart part = RecordPart::all);
 /// The same, but with every such error added to `problems` as "place: message" and its line left out.
 Records read_records(const std::filesystem::path& directory, std::vector<std::string>& problems);
 

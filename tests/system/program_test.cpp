@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tests/app/run/test_scenario.h"
-#include "tests/system/process.h"
+#include "app/run/scheduler.h"
+#include "tests/system/run_directory.h"
 
 namespace moelab {
 namespace {
@@ -32,21 +32,31 @@ void write_scenario(const fs::path& file, int steps) {
   })";
 }
 
-std::ptrdiff_t recorded_lines(const fs::path& run) {
-  std::ptrdiff_t lines = 0;
-  if (!fs::exists(run / "journal")) return lines;
-  for (const fs::directory_entry& file : fs::directory_iterator(run / "journal")) {
-    const std::string text = file_text(file.path());
-    lines += std::count(text.begin(), text.end(), '\n');
-  }
-  return lines;
+/// One cell of minutes that looks for signals seldom: it measures overlap and silhouette on many rows.
+void write_long_cell(const fs::path& file) {
+  std::ofstream(file) << R"({
+    "name": "long",
+    "data": {"generator": "gaussian_mixture", "clusters": 4, "dim": 64, "mean_std": 2, "noise_std": 1,
+             "target": {"kind": "constant", "dim": 2}, "train_samples": 20, "test_samples": 60000},
+    "model": {"experts": 4, "router": {"kind": "linear"}, "expert": {"kind": "constant"}},
+    "train": {"optimizer": "sgd", "lr": 0.01, "batch_size": 16, "steps": 2},
+    "metrics": ["task", {"kind": "overlap"}],
+    "seeds": {"root": 1, "count": 2}
+  })";
 }
 
-std::string exported(const TemporaryFolder& folder, const fs::path& run, bool trace) {
-  std::vector<std::string> words = {"export", run.string()};
-  if (trace) words.push_back("--trace");
-  REQUIRE(call(words, folder.path() / "export.csv") == 0);
-  return file_text(folder.path() / "export.csv");
+/// Starts the long scenario and waits until its first cell runs.
+pid_t start_long_cell(const TemporaryFolder& folder) {
+  write_long_cell(folder.path() / "long.json");
+  const fs::path run = folder.path() / "run";
+  const pid_t process =
+      start({"run", (folder.path() / "long.json").string(), "--out", run.string(), "--threads", "1"},
+            folder.path() / "log");
+  const Clock::time_point limit = Clock::now() + kPatience;
+  while (!fs::exists(run / "provenance.json") && Clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return process;
 }
 
 }  // namespace
@@ -89,6 +99,30 @@ TEST_CASE("program: interrupted in time, resumed, and the same export to the byt
           0);
   CHECK(exported(folder, parts, false) == exported(folder, whole, false));
   CHECK(exported(folder, parts, true) == exported(folder, whole, true));
+}
+
+TEST_CASE("program: SIGTERM ends a cell that does not look for signals, in time") {
+  const TemporaryFolder folder;
+  const pid_t process = start_long_cell(folder);
+  const Clock::time_point signalled = Clock::now();
+  ::kill(process, SIGTERM);
+  CHECK(wait_for(process) == 130);
+  CHECK(Clock::now() - signalled < kInterruptLimit);
+  CHECK(recorded_lines(folder.path() / "run") == 0);
+  CHECK(file_text(folder.path() / "log.err").find("the same command resumes") != std::string::npos);
+}
+
+TEST_CASE("program: a second signal ends it at once") {
+  const TemporaryFolder folder;
+  const pid_t process = start_long_cell(folder);
+  const Clock::time_point signalled = Clock::now();
+  ::kill(process, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ::kill(process, SIGINT);
+  CHECK(wait_for(process) == 130);
+  // Before the cell's time of grace is over, which the first signal alone would have waited for.
+  CHECK(Clock::now() - signalled < std::chrono::duration<double>(kGraceSeconds));
+  CHECK(file_text(folder.path() / "log.err").empty());
 }
 
 TEST_CASE("program: a killed process leaves a run that resumes") {

@@ -120,6 +120,23 @@ TEST_CASE("verify reads everything and names what is damaged") {
   CHECK(damaged.out.find(journal.filename().string() + ":") != std::string::npos);
 }
 
+TEST_CASE("verify holds arrays against their records") {
+  const Finished finished(saving());
+  const std::string cell = finished.export_rows()[0][0];
+  const fs::path folder = fs::path(finished.run) / "cells" / cell;
+  std::ofstream(folder / ".test_probs.npy.17-1.tmp") << "left by a killed process";
+  fs::create_directories(fs::path(finished.run) / "cells" / "0123456789abcdef");  // of an interrupted cell
+  CHECK(ask({"verify", finished.run}).status == 0);
+  std::string bytes = file_text(folder / "test_probs.npy");
+  bytes.back() ^= 1;  // a whole array of other numbers
+  std::ofstream(folder / "test_probs.npy", std::ios::binary) << bytes;
+  CHECK(ask({"verify", finished.run}).out.find("test_probs.npy: other bytes than were recorded") !=
+        std::string::npos);
+  fs::remove(folder / "test_probs.npy");
+  CHECK(ask({"verify", finished.run}).out.find("test_probs.npy: missing") != std::string::npos);
+  CHECK(ask({"verify", finished.run}).status == 1);
+}
+
 TEST_CASE("compare puts means and verdicts of two runs side by side") {
   const Finished left(saving()), right(saving());
   const Json answer = Json::parse(ask({"compare", left.run, right.run, "--json"}).out);

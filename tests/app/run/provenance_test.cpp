@@ -1,0 +1,112 @@
+#include "app/run/provenance.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "app/run/figures.h"
+#include "app/run/session.h"
+#include "sim/base/kernels/kernels.h"
+#include "tests/app/commands/answer.h"
+#include "tests/app/run/test_scenario.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run whose first four cells come from one build and the others from another.
+struct TwoBuilds {
+  TemporaryFolder folder;
+  TwoBuilds() {
+    const Scenario scenario = small_scenario();
+    replace_file(folder.path() / "plan.json", plan_text(scenario));
+    for (const std::size_t start : {std::size_t{0}, std::size_t{4}}) {
+      StoreWriter writer(folder.path());
+      Json provenance = provenance_json({{"moelab"}, "", 1, writer.journal_name()});
+      if (start > 0) provenance["commit"] = "another";
+      write_provenance(folder.path(), provenance);
+      for (std::size_t i = start; i < start + 4; ++i)
+        writer.write(scenario.cells[i].id, pretend_run(scenario.cells[i]), 1);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("provenance: what made the results, and of every session") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  ::setenv("SLURM_JOB_ID", "17", 1);
+  ::setenv("SLURM_ARRAY_TASK_ID", "3", 1);
+  run_session(scenario,
+              {.directory = folder.path(), .arguments = {"moelab", "run", "x.json"}, .share = {0, 2}},
+              [](const Cell& cell, const CellProgress&) { return pretend_run(cell); });
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_ARRAY_TASK_ID");
+  const Json first = read_json_file(folder.path() / "provenance.json");
+  CHECK(first.at("slurm") == Json::parse(R"({"job": "17", "array_task": "3"})"));
+  for (const char* library : {"Eigen", "Boost", "nlohmann_json", "fmt", "Highway", "NLopt", "CLI11"})
+    CHECK(first.at("libraries").at(library).get<std::string>().find('.') != std::string::npos);
+  CHECK(first.at("vector_level") == kernels::vector_level_name());
+  CHECK(first.at("arguments") == Json({"moelab", "run", "x.json"}));
+  CHECK(first.at("scenario") == scenario.document);
+  CHECK(first.at("peak_memory_bytes") > 1000000);
+  CHECK(first.at("ended_at") >= first.at("started_at"));
+  CHECK(first.at("earlier").empty());
+
+  run_session(scenario, {.directory = folder.path()},
+              [](const Cell& cell, const CellProgress&) { return pretend_run(cell); });
+  const Json second = read_json_file(folder.path() / "provenance.json");
+  CHECK(second.at("slurm").is_null());
+  REQUIRE(second.at("earlier").size() == 1);
+  Json before = first;
+  before.erase("earlier");
+  CHECK(second.at("earlier")[0] == before);
+}
+
+TEST_CASE("provenance: builds differ by version, commit, compiler, flags and fused multiply-add") {
+  const Json provenance = provenance_json({});
+  const std::string name = build_name(provenance);
+  CHECK(name.starts_with(program_version() + " (commit " + program_commit()));
+  for (const char* field : {"version", "commit", "compiler", "flags"}) {
+    Json other = provenance;
+    other[field] = "another";
+    CHECK(build_name(other) != name);
+  }
+  Json wide = provenance, wider = provenance, narrow = provenance;
+  wide["vector_level"] = "avx2";
+  wider["vector_level"] = "avx512";
+  narrow["vector_level"] = "sse";
+  CHECK(build_name(wide) == build_name(wider));
+  CHECK(build_name(wide) != build_name(narrow));
+  CHECK(build_name(nullptr) == "unknown");
+}
+
+TEST_CASE("provenance: a run of two builds says so wherever its numbers are shown") {
+  const TwoBuilds run;
+  const std::string directory = run.folder.path().string();
+  const RunResults results = load_results(run.folder.path());
+  REQUIRE(results.builds.size() == 2);
+  for (const auto& [name, cells] : results.builds) CHECK(cells == 4);
+  for (const char* verb : {"status", "export", "claims"}) {
+    const Answer answer = ask({verb, directory});
+    CHECK(answer.err.find("note: Cells come from 2 builds of moelab: ") != std::string::npos);
+    CHECK(answer.err.find("commit another") != std::string::npos);
+    CHECK(answer.out.find("another") == std::string::npos);
+  }
+  const Figure figure =
+      build_figure(Json::parse(R"({"id": "f", "x": "data.train_samples", "y": "a_metric"})"), results);
+  CHECK(figure.caption.ends_with("Cells come from 2 builds of moelab."));
+  REQUIRE(ask({"report", directory}).status == 0);
+  CHECK(file_text(run.folder.path() / "report.html").find("Cells come from 2 builds") != std::string::npos);
+
+  // A lost session file is another build for all that is known; equal ones are one.
+  const fs::path sessions = run.folder.path() / "sessions";
+  fs::remove(fs::directory_iterator(sessions)->path());
+  CHECK(load_results(run.folder.path()).builds.contains("unknown"));
+  fs::remove_all(sessions);
+  CHECK(builds_text(load_results(run.folder.path())).empty());
+}
+
+}  // namespace moelab
