@@ -111,7 +111,7 @@ std::vector<Check> graph_of_tokens2025_likelihood_checks() {
        "rows that are probabilities",
        CheckVerdict::fails,
        [](const CheckEffort& effort) { return check_proper(effort, product_posterior); }},
-      {id + "log_space", source, "the same from logarithms, each relative to the nearest centre",
+      {id + "corrected", source, "the same from logarithms, each relative to the nearest centre",
        CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_proper(effort, log_space_posterior); }},
       {id + "precise", source,

@@ -69,7 +69,8 @@ TEST_CASE("the entropy before mixing is that of the base's own probabilities") {
   CHECK(std::abs(mixed.metrics.at("routing_entropy_base") - routing_entropy(r)) < kRounding);
   CHECK(std::abs(mixed.metrics.at("routing_entropy") -
                  routing_entropy(saved(mixed, "test_probs", kExperts))) < kRounding);
-  CHECK(mixed.metrics.at("routing_entropy") > mixed.metrics.at("routing_entropy_base") + 0.01);
+  // Mixing can raise the mean entropy or lower it.
+  CHECK(std::abs(mixed.metrics.at("routing_entropy") - mixed.metrics.at("routing_entropy_base")) > 0.01);
 }
 
 }  // namespace
