@@ -8,8 +8,6 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kDefaultMetric = "test_nmse_top1";
-
 std::size_t character_count(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -26,10 +24,13 @@ std::string entry_text(const SummaryEntry& entry) {
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
-  if (!figures.is_array() || figures.empty() || !figures.front().contains("y")) return kDefaultMetric;
-  const Json& y = figures.front().at("y");
-  if (y.is_string()) return y.get<std::string>();
-  return y.is_array() && !y.empty() && y.front().is_string() ? y.front().get<std::string>() : kDefaultMetric;
+  if (figures.is_array() && !figures.empty() && figures.front().contains("y")) {
+    const Json& y = figures.front().at("y");
+    if (y.is_string()) return y.get<std::string>();
+    if (y.is_array() && !y.empty() && y.front().is_string()) return y.front().get<std::string>();
+  }
+  const std::string task = results.plan.value("/scenario/loss/task"_json_pointer, "mse");
+  return task == "cross_entropy" ? "test_loss_eval" : "test_nmse_top1";
 }
 
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {

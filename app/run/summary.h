@@ -18,7 +18,7 @@ struct SummaryEntry {
   std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
 };
 
-/// The first figure's y, or test_nmse_top1 when there is no figure.
+/// The first figure's y; without a figure test_nmse_top1, or test_loss_eval of a model trained on classes.
 std::string main_metric(const RunResults& results);
 
 /// One entry per arm and sweep point, in the order of the plan.
