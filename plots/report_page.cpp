@@ -22,7 +22,7 @@ th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; 
 .verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }
 .reproduced, .holds { color: var(--good); } .refuted, .fails { color: var(--bad); } .inconclusive { color: var(--open); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem; }
-figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
+figure { margin: 0; max-width: 40rem; min-width: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; touch-action: pan-y; }
 figure text { fill: var(--ink); font: 11px system-ui, "DejaVu Sans", sans-serif; }
 figure img { display: block; width: 100%; background: #fff; border-radius: 4px; }
@@ -33,7 +33,13 @@ figcaption { font-size: .85rem; color: var(--soft); } .figure-title { font-weigh
 .legend i { display: inline-block; width: 1.1em; height: .25em; margin-right: .4em; vertical-align: middle; }
 .tip { position: absolute; pointer-events: none; background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; font-size: .8rem; white-space: pre; box-shadow: 0 1px 4px #0004; }
 details { margin: .6rem 0; } summary { cursor: pointer; } pre { overflow-x: auto; font-size: .8rem; background: var(--card); padding: .6rem; border-radius: 6px; }
-@media print { .tip { display: none; } details { display: none; } h2 { break-before: page; } body { max-width: none; } }
+@media (max-width: 40rem) { .points tr:first-child { display: none; } .points tr, .points td { display: block; white-space: normal; }
+  .points tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } .points td { border: 0; padding: 0; }
+  .points td:empty { display: none; } .points td::before { content: attr(data-of) ": "; color: var(--soft); } }
+@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --card: #fff; --good: #11703c;
+  --bad: #b3261e; --open: #7a5b00; --accent: #000; } .tip, details:not([open]), .data { display: none; } summary { list-style: none; } body { max-width: none; padding: 0; font-size: 10.5pt; }
+  section + section h2 { break-before: page; } h3 { break-after: avoid; } .claim { break-inside: avoid; } .scroll { overflow: visible; }
+  th, td { white-space: normal; } pre { white-space: pre-wrap; } }
 )css";
 
 const char* const kReportScript = R"js(
@@ -43,7 +49,7 @@ const char* const kReportScript = R"js(
   const dashes = ["", "6 3", "2 2", "7 2 2 2"];
   // Narrow pages get narrow figures, so that letters keep their size.
   const room = document.querySelector("figure")?.clientWidth ?? 480;
-  const W = Math.max(260, Math.min(460, room - 20)), H = 300, left = 58, right = 12, top = 10, bottom = 44;
+  const W = Math.max(260, Math.min(620, room - 20)), H = 300, left = 58, right = 12, top = 10, bottom = 44;
   const svg = (name, attributes, parent, text) => {
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const key in attributes) node.setAttribute(key, attributes[key]);
@@ -62,7 +68,8 @@ const char* const kReportScript = R"js(
   const usable = (v, log) => v !== null && Number.isFinite(v) && (!log || v > 0);
 
   // A scale from data to pixels with its ticks.
-  const scaleOf = (values, log, from, to, pad) => {
+  // Few places, such as those of a sweep, are the ticks themselves.
+  const scaleOf = (values, log, from, to, pad, places = []) => {
     let low = Math.min(...values), high = Math.max(...values);
     if (!values.length) { low = log ? 1 : 0; high = log ? 10 : 1; }
     const t = log ? Math.log10 : (v) => v;
@@ -72,7 +79,15 @@ const char* const kReportScript = R"js(
     a -= margin; b += margin;
     const place = (v) => from + (t(v) - a) / (b - a) * (to - from);
     const ticks = [];
-    if (log) {
+    if (places.length > 0 && places.length <= 10) {
+      let free = -Infinity;
+      for (const v of [...places].sort((p, q) => p - q)) {
+        const half = 4 * short(v).length + 4;
+        if (place(v) - half < free) continue;
+        ticks.push(v);
+        free = place(v) + half;
+      }
+    } else if (log) {
       const wide = b - a > 2.5;
       for (let e = Math.floor(a); e <= Math.ceil(b); ++e)
         for (const m of wide ? [1] : [1, 2, 5]) { const v = m * 10 ** e; if (t(v) >= a && t(v) <= b) ticks.push(v); }
@@ -106,7 +121,8 @@ const char* const kReportScript = R"js(
     const legend = html("div", "legend", box);
     const tip = tipOf(box);
     let targets = [];
-    const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[index % colours.length], dashes[index % dashes.length]];
+    const place = data.series.map((s, i) => data.series.slice(0, i).filter((before) => !before.reference).length);
+    const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[place[index] % colours.length], dashes[place[index] % dashes.length]];
     const draw = () => {
       canvas.replaceChildren();
       targets = [];
@@ -114,9 +130,9 @@ const char* const kReportScript = R"js(
       const xs = [], ys = [];
       for (const [s] of shown) for (const p of s.points) {
         if (!usable(p.x, data.xLog)) continue;
-        for (const v of [p.mean, p.low, p.high]) if (usable(v, data.yLog)) { xs.push(p.x); ys.push(v); }
+        for (const v of s.reference ? [p.mean] : [p.mean, p.low, p.high, ...(p.seeds.length < 10 ? p.seeds : [])]) if (usable(v, data.yLog)) { xs.push(p.x); ys.push(v); }
       }
-      const x = scaleOf(xs, data.xLog, left, W - right, .03), y = scaleOf(ys, data.yLog, H - bottom, top, .05);
+      const x = scaleOf(xs, data.xLog, left, W - right, .03, [...new Set(xs)]), y = scaleOf(ys, data.yLog, H - bottom, top, .05);
       const named = data.xNames.length > 0;
       const xTicks = named ? data.xNames.map((_, i) => i) : x.ticks;
       for (const v of y.ticks) {

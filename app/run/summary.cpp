@@ -26,8 +26,11 @@ std::string entry_text(const SummaryEntry& entry) {
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
-  if (!figures.is_array() || figures.empty() || !figures.front().contains("y")) return kDefaultMetric;
-  const Json& y = figures.front().at("y");
+  if (!figures.is_array() || figures.empty()) return kDefaultMetric;
+  // The axes of a heat map are swept paths, and its cells hold the metric.
+  const char* const field = figures.front().value("kind", "lines") == "heat_map" ? "value" : "y";
+  if (!figures.front().contains(field)) return kDefaultMetric;
+  const Json& y = figures.front().at(field);
   if (y.is_string()) return y.get<std::string>();
   return y.is_array() && !y.empty() && y.front().is_string() ? y.front().get<std::string>() : kDefaultMetric;
 }

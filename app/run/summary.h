@@ -18,7 +18,7 @@ struct SummaryEntry {
   std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
 };
 
-/// The first figure's y, or test_nmse_top1 when there is no figure.
+/// What the first figure shows (y, or the value of a heat map), or test_nmse_top1 where none shows a metric.
 std::string main_metric(const RunResults& results);
 
 /// One entry per arm and sweep point, in the order of the plan.
