@@ -21,8 +21,11 @@ constexpr double kNumberRoom = 17;
 
 /// Viridis, dark to bright: even steps of lightness, told apart by every common kind of colour vision.
 constexpr const char* kPalette =
-    "set palette defined (0 '#440154', 1 '#414487', 2 '#2A788E', 3 '#22A884', 4 '#7AD151', 5 '#FDE725')\n"
-    "set palette maxcolors 32\n";  // more would make the file large for no visible gain
+    "0 '#440154', 1 '#414487', 2 '#2A788E', 3 '#22A884', 4 '#7AD151', 5 '#FDE725'";
+/// Orange over white at 0 to blue, for scales from −a to a.
+constexpr const char* kSignedPalette = "0 '#B35806', 1 '#F1A340', 2 '#FFFFFF', 3 '#67A9CF', 4 '#08306B'";
+/// More would make the file large for no visible gain; odd, so that 0 has a colour of its own.
+constexpr int kColourSteps = 33;
 /// Above this share of the scale a cell is too bright for white numbers.
 constexpr double kBright = 0.6;
 
@@ -73,7 +76,8 @@ std::string heat_map_script(const HeatMap& map) {
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(map.id + ".csv"));
   text += "set border 0\nset tics scale 0,0 nomirror\nunset key\n";
   text += "set object rectangle from graph 0,0 to graph 1,1 behind fc rgb '#D9D9D9' fs solid noborder\n";
-  text += kPalette;
+  text += fmt::format("set palette defined ({})\nset palette maxcolors {}\n",
+                      map.low == -map.high ? kSignedPalette : kPalette, kColourSteps);
   text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}' format '%g'\n", map.low, map.high,
                       kTickFontSize);
   text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
@@ -110,10 +114,14 @@ std::string heat_map_script(const HeatMap& map) {
     // The place of a cell follows from its row in the file, whose names are for people.
     const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
     const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
-    const std::string box = fmt::format(
-        "{0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 noborder",
-        range, x, y);
-    plot += "plot " + box;
+    if (map.compact) {  // one picture: thousands of boxes would make the file large
+      plot += fmt::format("plot {}{}:{}:(valid(4) ? $4 : NaN) with image", range, x, y);
+    } else {
+      plot += fmt::format(
+          "plot {0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 "
+          "noborder",
+          range, x, y);
+    }
     if (cell_width >= kNumberRoom && !map.compact) {
       const double limit = map.low + kBright * (map.high - map.low);
       for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {

@@ -28,7 +28,7 @@ figure text { fill: var(--ink); font: 11px system-ui, "DejaVu Sans", sans-serif;
 figure img { display: block; width: 100%; background: #fff; border-radius: 4px; }
 figcaption { font-size: .85rem; color: var(--soft); } .figure-title { font-weight: 600; color: var(--ink); margin: 0 0 .3rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .3rem; margin: .4rem 0; }
-.legend button { font: inherit; font-size: .8rem; color: var(--ink); background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
+.legend button { text-align: left; font: inherit; font-size: .8rem; color: var(--ink); background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
 .legend button[aria-pressed="false"] { opacity: .4; text-decoration: line-through; }
 .legend i { display: inline-block; width: 1.1em; height: .25em; margin-right: .4em; vertical-align: middle; }
 .tip { position: absolute; pointer-events: none; background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; font-size: .8rem; white-space: pre; box-shadow: 0 1px 4px #0004; }
@@ -189,6 +189,15 @@ const char* const kReportScript = R"js(
     draw();
   };
 
+  // Light to blue; where a scale has both signs, orange over white at 0 to blue.
+  const colourOf = (value, low, high) => {
+    if (value === null) return ["#999", 0];
+    const reach = Math.max(-low, high), signed = low < 0 && high > 0;
+    const share = Math.max(-1, Math.min(1, signed ? value / reach : (value - low) / (high - low || 1)));
+    const [from, to] = share < 0 ? [[255, 255, 255], [179, 88, 6]] : [signed ? [255, 255, 255] : [247, 251, 255], [8, 48, 107]];
+    return [`rgb(${from.map((c, i) => Math.round(c + (to[i] - c) * Math.abs(share))).join(", ")})`, Math.abs(share)];
+  };
+
   const drawHeatMap = (data, box) => {
     const tip = tipOf(box);
     const columns = data.xNames.length, rows = data.yNames.length;
@@ -199,18 +208,18 @@ const char* const kReportScript = R"js(
       const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
       panel.values.forEach((value, at) => {
         const column = at % columns, row = Math.floor(at / columns);
-        const share = value === null ? 0 : Math.max(0, Math.min(1, (value - data.low) / (data.high - data.low || 1)));
-        const fill = value === null ? "#999" : `rgb(${Math.round(247 - 239 * share)}, ${Math.round(251 - 203 * share)}, ${Math.round(255 - 148 * share)})`;
+        const [fill, share] = colourOf(value, data.low, data.high);
         const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
-        const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill }, canvas);
+        const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill, "shape-rendering": "crispEdges" }, canvas);
         tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${value === null ? "none" : short(value)}`));
         tile.addEventListener("pointerleave", () => tip.hide());
         if (cell > 26 && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${share > .5 ? "#fff" : "#111"};pointer-events:none` }, canvas, short(+value.toPrecision(2)));
       });
-      const every = Math.ceil(14 / cell);  // names that would lie on each other are left out
-      const shown = (i) => i % every === 0;
-      data.xNames.forEach((name, i) => shown(i) && svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
-      data.yNames.forEach((name, i) => shown(i) && svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
+      // Names that would lie on each other are left out.
+      const longest = Math.max(...data.xNames.map((name) => name.length));
+      const shown = (i, room) => i % Math.ceil(room / cell) === 0;
+      data.xNames.forEach((name, i) => shown(i, 7 * longest + 6) && svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
+      data.yNames.forEach((name, i) => shown(i, 14) && svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
       svg("text", { x: left + columns * cell / 2, y: top + rows * cell + 32, "text-anchor": "middle" }, canvas, data.xLabel);
       svg("text", { x: 12, y: top + rows * cell / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + rows * cell / 2})` }, canvas, data.yLabel);
     }
