@@ -162,7 +162,7 @@ std::string copy_figure(const ReportedRun& run, const fs::path& folder, std::vec
 const ReportedPoint* decisive_point(const ReportedClaim& claim) {
   if (claim.points.empty()) return nullptr;
   const auto found = std::find_if(claim.points.begin(), claim.points.end(), [&](const ReportedPoint& point) {
-    return claim.verdict == "refuted" && point.verdict == claim.verdict;
+    return claim.verdict != "reproduced" && point.verdict == claim.verdict;
   });
   return found == claim.points.end() ? &claim.points.back() : &*found;
 }
@@ -175,7 +175,7 @@ std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
       "# Every claim\n\n"
       "Made by `moelab report DIR… --ledger {0}`, not edited by hand. `here` holds both sides of a claim, "
       "means over seeds ± half of the 95 % interval, and their paired difference or ratio with its interval: "
-      "at the last point, or where a claim is refuted at the first that refutes it. A paper's number stands "
+      "at the last point, or at the first that keeps a claim from being reproduced. A paper's number stands "
       "beside ours and is never a pass mark. [{1}]({1}) names the cells behind every claim, with the metric "
       "at their last step; `moelab reproduce DIR CELL` runs one again. Each command was given in the "
       "repository and wrote `runs/`.\n\n",

@@ -14,8 +14,8 @@ namespace moelab {
 /// <run>-<figure>.svg. Equal reports give equal bytes. Returns what was written. Throws EnvironmentError.
 std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
 
-/// The point of a claim that a single line can show: the first that bears the claim's verdict where that is
-/// refuted, or else the last. Null without points.
+/// The point of a claim that a single line can show: the last of a reproduced claim, or else the first that
+/// bears the claim's verdict. Null without points.
 const ReportedPoint* decisive_point(const ReportedClaim& claim);
 
 constexpr std::uintmax_t kLargestFigure = 60000;

@@ -238,7 +238,7 @@ TEST_CASE("claims as people read them: places, sides with factors, reported numb
         "learned 8.8, shuffled far above");
 }
 
-TEST_CASE("a claim's decisive point is the first that refutes it, or else the last") {
+TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
   ReportedClaim claim;
   CHECK(decisive_point(claim) == nullptr);
   claim.verdict = "refuted";
@@ -246,7 +246,10 @@ TEST_CASE("a claim's decisive point is the first that refutes it, or else the la
     claim.points.push_back({"", verdict, "", "", verdict, ""});
   CHECK(decisive_point(claim) == &claim.points[1]);
   claim.verdict = "inconclusive";
+  claim.points.push_back(claim.points.back());
   CHECK(decisive_point(claim) == &claim.points[3]);
+  claim.verdict = "reproduced";
+  CHECK(decisive_point(claim) == &claim.points[4]);
 }
 
 TEST_CASE("slurm writes an array job with a task for each share") {
