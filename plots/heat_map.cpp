@@ -21,7 +21,11 @@ constexpr double kNumberRoom = 17;
 
 /// Viridis, dark to bright: even steps of lightness, told apart by every common kind of colour vision.
 constexpr const char* kPalette =
-    "set palette defined (0 '#440154', 1 '#414487', 2 '#2A788E', 3 '#22A884', 4 '#7AD151', 5 '#FDE725')\n";
+    "0 '#440154', 1 '#414487', 2 '#2A788E', 3 '#22A884', 4 '#7AD151', 5 '#FDE725'";
+/// Orange over white at 0 to blue, for scales from −a to a.
+constexpr const char* kSignedPalette = "0 '#B35806', 1 '#F1A340', 2 '#FFFFFF', 3 '#67A9CF', 4 '#08306B'";
+/// More would make the file large for no visible gain; odd, so that 0 has a colour of its own.
+constexpr int kColourSteps = 33;
 /// Above this share of the scale a cell is too bright for white numbers.
 constexpr double kBright = 0.6;
 
@@ -71,9 +75,11 @@ std::string heat_map_script(const HeatMap& map) {
   std::string text = script_head(map.id, map.title);
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(map.id + ".csv"));
   text += "set border 0\nset tics scale 0,0 nomirror\nunset key\n";
-  text += kPalette;
-  text +=
-      fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}'\n", map.low, map.high, kTickFontSize);
+  text += "set object rectangle from graph 0,0 to graph 1,1 behind fc rgb '#D9D9D9' fs solid noborder\n";
+  text += fmt::format("set palette defined ({})\nset palette maxcolors {}\n",
+                      map.low == -map.high ? kSignedPalette : kPalette, kColourSteps);
+  text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}' format '%g'\n", map.low, map.high,
+                      kTickFontSize);
   text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
                       static_cast<double>(rows) - 0.5);
   text += map.compact ? "unset xtics\nunset ytics\n" : "set ytics " + tick_list(map.y_names);
@@ -99,7 +105,7 @@ std::string heat_map_script(const HeatMap& map) {
         "set colorbox user origin screen {:.5f}, screen {:.5f} size screen 0.025, screen {:.5f}\n",
         1 - (kRightMargin - 5) / kWidth, at(low), at(panel_height));
     if (is_last && !map.compact) plot += "set xtics " + tick_list(map.x_names);
-    if (!is_last) plot += map.compact ? "unset colorbox\n" : "unset xtics\n";
+    if (!is_last) plot += map.compact ? "unset colorbox\n" : "unset colorbox\nunset xtics\n";
     if (is_last || map.compact) {
       plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(map.x_label),
                           middle, at(bottom - (map.compact ? kCompactXLabelDepth : kXLabelDepth)));
@@ -108,18 +114,20 @@ std::string heat_map_script(const HeatMap& map) {
     // The place of a cell follows from its row in the file, whose names are for people.
     const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
     const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
-    const auto box = [&](const std::string& value, const std::string& colour) {
-      return fmt::format(
-          "{0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5){3} with boxxyerror {4} fs solid 1 noborder",
-          range, x, y, value, colour);
-    };
-    plot += "plot " + box("", "fc rgb '#D9D9D9'") + ", \\\n     " + box(":4", "fc palette");
+    if (map.compact) {  // one picture: thousands of boxes would make the file large
+      plot += fmt::format("plot {}{}:{}:(valid(4) ? $4 : NaN) with image", range, x, y);
+    } else {
+      plot += fmt::format(
+          "plot {0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 "
+          "noborder",
+          range, x, y);
+    }
     if (cell_width >= kNumberRoom && !map.compact) {
       const double limit = map.low + kBright * (map.high - map.low);
       for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
         plot += fmt::format(
-            ", \\\n     {}{}:{}:($4{}{:.8g} ? sprintf('%.2g',$4) : '') with labels font ',{}' tc rgb '{}'",
-            range, x, y, condition, limit, kSmallFontSize, colour);
+            ", \\\n     {}($4{}{:.8g} ? {} : NaN):{}:(sprintf('%.2g',$4)) with labels font ',{}' tc rgb '{}'",
+            range, condition, limit, x, y, kSmallFontSize, colour);
       }
     }
     plot += "\n";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 
 #include "plots/report_page.h"
@@ -82,13 +83,6 @@ Json heat_map_json(const HeatMap& map) {
           {"high", map.high},      {"panels", std::move(panels)}};
 }
 
-std::string figure_html(const std::string& title, const std::string& caption, const Json& data) {
-  return fmt::format(
-      "<figure><p class=\"figure-title\">{}</p><script type=\"application/json\">{}</script>"
-      "<figcaption>{}</figcaption></figure>\n",
-      escaped(title), script_json(data), escaped(caption));
-}
-
 /// Text as the data of an address.
 std::string percent_encoded(const std::string& text) {
   std::string encoded;
@@ -103,6 +97,21 @@ std::string percent_encoded(const std::string& text) {
   return encoded;
 }
 
+/// A link that saves a table which the page itself holds.
+std::string data_link(const std::string& name, const std::string& text, const std::string& csv) {
+  return fmt::format("<a download=\"{}.csv\" href=\"data:text/csv;charset=utf-8,{}\">{}</a>", escaped(name),
+                     percent_encoded(csv), escaped(text));
+}
+
+/// `drawn` is a Figure or a HeatMap.
+template <class Drawn>
+std::string figure_html(const Drawn& drawn, const Json& data, const std::string& csv) {
+  return fmt::format(
+      "<figure><p class=\"figure-title\">{}</p><script type=\"application/json\">{}</script>"
+      "<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
+      escaped(drawn.title), script_json(data), escaped(drawn.caption), data_link(drawn.id, "CSV", csv));
+}
+
 std::string picture_html(const ReportedPicture& picture) {
   const std::string image = picture.svg.empty()
                                 ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
@@ -112,15 +121,18 @@ std::string picture_html(const ReportedPicture& picture) {
                      escaped(picture.title), image, escaped(picture.caption));
 }
 
-std::string table_html(const ReportedTable& table) {
-  std::string html = "<div class=\"scroll\"><table>";
-  for (std::size_t row = 0; row < table.size(); ++row) {
-    const char* const tag = row == 0 ? "th" : "td";
-    html += "<tr>";
-    for (const std::string& entry : table[row]) html += fmt::format("<{0}>{1}</{0}>", tag, escaped(entry));
-    html += "</tr>";
+/// A narrow page breaks the rows of class "points" into lines, each with the name of its column.
+std::string table_html(const ReportedTable& table, const std::string& css_class = "") {
+  std::string html = fmt::format("<div class=\"scroll\"><table class=\"{}\"><tr>", css_class);
+  for (const std::string& head : table.front()) html += fmt::format("<th>{}</th>", escaped(head));
+  for (std::size_t row = 1; row < table.size(); ++row) {
+    html += "</tr><tr>";
+    for (std::size_t column = 0; column < table[row].size(); ++column) {
+      html += fmt::format("<td data-of=\"{}\">{}</td>", escaped(table.front()[column]),
+                          escaped(table[row][column]));
+    }
   }
-  return html + "</table></div>\n";
+  return html + "</tr></table></div>\n";
 }
 
 std::string verdict_html(const std::string& verdict) {
@@ -140,7 +152,7 @@ std::string claim_html(const ReportedClaim& claim) {
     table.push_back({point.at, point.left, point.right, point.estimate,
                      point.verdict + (point.note.empty() ? "" : ": " + point.note)});
   }
-  return html + table_html(table) + "</div>\n";
+  return html + table_html(table, "points") + "</div>\n";
 }
 
 /// Every claim of every run; verdicts come first, where a narrow page shows them.
@@ -157,17 +169,40 @@ std::string claims_html(const std::vector<ReportedRun>& runs) {
   return html + "</table></div>\n";
 }
 
-std::string run_html(const ReportedRun& run, std::size_t place) {
-  std::string html = fmt::format("<section><h2 id=\"run{}\">{}</h2><p class=\"soft\">{}{}{}</p>\n", place,
-                                 escaped(run.title.empty() ? run.name : run.title), escaped(run.source),
-                                 run.source.empty() ? "" : " · ", escaped(run.state));
-  if (run.summary.size() > 1)
-    html += "<h3>" + escaped(run.summary_caption) + "</h3>" + table_html(run.summary);
+/// What was run, where it is from, how long it took, how it came out.
+std::string run_head_html(const ReportedRun& run) {
+  std::vector<std::string> parts = {run.name};
+  if (!run.source.empty()) parts.push_back(run.source);
+  parts.push_back(run.state);
+  parts.push_back(fmt::format("{:.0f} s of processor time", run.seconds));
+  if (!run.claims.empty()) parts.push_back("claims: " + verdict_counts(run.claims));
+  std::string html = fmt::format("<p class=\"soft\">{}<span class=\"data\"> · {}</span></p>\n",
+                                 escaped(fmt::format("{}", fmt::join(parts, " · "))),
+                                 data_link(run.name, "every cell as CSV", run.cells_csv));
+  if (!run.command.empty()) html += "<pre>" + escaped(run.command) + "</pre>\n";
+  return html;
+}
+
+/// A long table is folded.
+std::string summary_html(const ReportedRun& run) {
+  constexpr std::size_t kRows = 13;
+  if (run.summary.size() < 2) return "";
+  return fmt::format("<details{}><summary><b>{}</b></summary>{}</details>\n",
+                     run.summary.size() <= kRows ? " open" : "", escaped(run.summary_caption),
+                     table_html(run.summary));
+}
+
+std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
+  std::string html = "<section>";
+  if (!is_alone) {
+    html += fmt::format("<h2 id=\"run{}\">{}</h2>", place, escaped(run.title.empty() ? run.name : run.title));
+  }
+  html += run_head_html(run) + summary_html(run);
   if (!run.figures.empty() || !run.heat_maps.empty() || !run.pictures.empty()) {
     html += "<h3>Figures</h3><div class=\"figures\">";
     for (const Figure& figure : run.figures)
-      html += figure_html(figure.title, figure.caption, figure_json(figure));
-    for (const HeatMap& map : run.heat_maps) html += figure_html(map.title, map.caption, heat_map_json(map));
+      html += figure_html(figure, figure_json(figure), figure_csv(figure));
+    for (const HeatMap& map : run.heat_maps) html += figure_html(map, heat_map_json(map), heat_map_csv(map));
     for (const ReportedPicture& picture : run.pictures) html += picture_html(picture);
     html += "</div>";
   }
@@ -199,6 +234,16 @@ std::string checks_html(const std::vector<ReportedCheck>& checks) {
 
 }  // namespace
 
+std::string verdict_counts(const std::vector<ReportedClaim>& claims) {
+  std::vector<std::string> parts;
+  for (const char* verdict : {"reproduced", "refuted", "inconclusive"}) {
+    const auto count = std::count_if(claims.begin(), claims.end(),
+                                     [&](const ReportedClaim& claim) { return claim.verdict == verdict; });
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, verdict));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 std::string report_html(const Report& report) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -216,7 +261,8 @@ std::string report_html(const Report& report) {
     html += "</ol></nav>\n";
     html += "<details open><summary>Every claim</summary>" + claims_html(report.runs) + "</details>\n";
   }
-  for (std::size_t i = 0; i < report.runs.size(); ++i) html += run_html(report.runs[i], i);
+  for (std::size_t i = 0; i < report.runs.size(); ++i)
+    html += run_html(report.runs[i], i, report.runs.size() == 1);
   if (!report.checks.empty()) html += checks_html(report.checks);
   return html + "<script>" + kReportScript + "</script></body></html>\n";
 }

@@ -42,6 +42,7 @@ struct ReportedPicture {
 struct ReportedRun {
   std::string name, title, source;
   std::string state;               ///< "100 cells: 100 done"
+  std::string builds;              ///< programs that recorded its cells
   std::string command;             ///< that made the newest of its cells; empty where unknown
   double seconds = 0;              ///< processor time of its cells
   std::vector<std::string> notes;  ///< how hyper-parameters were chosen
@@ -54,7 +55,8 @@ struct ReportedRun {
   std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them
   ReportedTable unfinished;                  ///< cells that diverged or failed
   std::vector<std::pair<std::string, std::string>> provenance;
-  std::string scenario;  ///< the resolved scenario as JSON text
+  std::string cells_csv;  ///< `moelab export`: one row per cell
+  std::string scenario;   ///< the resolved scenario as JSON text
 };
 
 /// A theorem check that was run.
@@ -69,6 +71,9 @@ struct Report {
   std::vector<ReportedRun> runs;
   std::vector<ReportedCheck> checks;
 };
+
+/// "3 reproduced, 1 refuted".
+std::string verdict_counts(const std::vector<ReportedClaim>& claims);
 
 /// The HTML. Texts are escaped; figures are drawn by the page's own script from data in it.
 std::string report_html(const Report& report);

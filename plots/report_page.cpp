@@ -22,18 +22,24 @@ th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; 
 .verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }
 .reproduced, .holds { color: var(--good); } .refuted, .fails { color: var(--bad); } .inconclusive { color: var(--open); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem; }
-figure { margin: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
+figure { margin: 0; max-width: 40rem; min-width: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; touch-action: pan-y; }
 figure text { fill: var(--ink); font: 11px system-ui, "DejaVu Sans", sans-serif; }
 figure img { display: block; width: 100%; background: #fff; border-radius: 4px; }
 figcaption { font-size: .85rem; color: var(--soft); } .figure-title { font-weight: 600; color: var(--ink); margin: 0 0 .3rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .3rem; margin: .4rem 0; }
-.legend button { font: inherit; font-size: .8rem; color: var(--ink); background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
+.legend button { text-align: left; font: inherit; font-size: .8rem; color: var(--ink); background: none; border: 1px solid var(--line); border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
 .legend button[aria-pressed="false"] { opacity: .4; text-decoration: line-through; }
 .legend i { display: inline-block; width: 1.1em; height: .25em; margin-right: .4em; vertical-align: middle; }
 .tip { position: absolute; pointer-events: none; background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: .2rem .5rem; font-size: .8rem; white-space: pre; box-shadow: 0 1px 4px #0004; }
 details { margin: .6rem 0; } summary { cursor: pointer; } pre { overflow-x: auto; font-size: .8rem; background: var(--card); padding: .6rem; border-radius: 6px; }
-@media print { .tip { display: none; } details { display: none; } h2 { break-before: page; } body { max-width: none; } }
+@media (max-width: 40rem) { .points tr:first-child { display: none; } .points tr, .points td { display: block; white-space: normal; }
+  .points tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } .points td { border: 0; padding: 0; }
+  .points td:empty { display: none; } .points td::before { content: attr(data-of) ": "; color: var(--soft); } }
+@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --card: #fff; --good: #11703c;
+  --bad: #b3261e; --open: #7a5b00; --accent: #000; } .tip, details:not([open]), .data { display: none; } summary { list-style: none; } body { max-width: none; padding: 0; font-size: 10.5pt; }
+  section + section h2 { break-before: page; } h3 { break-after: avoid; } .claim { break-inside: avoid; } .scroll { overflow: visible; }
+  th, td { white-space: normal; } pre { white-space: pre-wrap; } }
 )css";
 
 const char* const kReportScript = R"js(
@@ -43,7 +49,7 @@ const char* const kReportScript = R"js(
   const dashes = ["", "6 3", "2 2", "7 2 2 2"];
   // Narrow pages get narrow figures, so that letters keep their size.
   const room = document.querySelector("figure")?.clientWidth ?? 480;
-  const W = Math.max(260, Math.min(460, room - 20)), H = 300, left = 58, right = 12, top = 10, bottom = 44;
+  const W = Math.max(260, Math.min(620, room - 20)), H = 300, left = 58, right = 12, top = 10, bottom = 44;
   const svg = (name, attributes, parent, text) => {
     const node = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const key in attributes) node.setAttribute(key, attributes[key]);
@@ -62,7 +68,8 @@ const char* const kReportScript = R"js(
   const usable = (v, log) => v !== null && Number.isFinite(v) && (!log || v > 0);
 
   // A scale from data to pixels with its ticks.
-  const scaleOf = (values, log, from, to, pad) => {
+  // Few places, such as those of a sweep, are the ticks themselves.
+  const scaleOf = (values, log, from, to, pad, places = []) => {
     let low = Math.min(...values), high = Math.max(...values);
     if (!values.length) { low = log ? 1 : 0; high = log ? 10 : 1; }
     const t = log ? Math.log10 : (v) => v;
@@ -72,7 +79,15 @@ const char* const kReportScript = R"js(
     a -= margin; b += margin;
     const place = (v) => from + (t(v) - a) / (b - a) * (to - from);
     const ticks = [];
-    if (log) {
+    if (places.length > 0 && places.length <= 10) {
+      let free = -Infinity;
+      for (const v of [...places].sort((p, q) => p - q)) {
+        const half = 4 * short(v).length + 4;
+        if (place(v) - half < free) continue;
+        ticks.push(v);
+        free = place(v) + half;
+      }
+    } else if (log) {
       const wide = b - a > 2.5;
       for (let e = Math.floor(a); e <= Math.ceil(b); ++e)
         for (const m of wide ? [1] : [1, 2, 5]) { const v = m * 10 ** e; if (t(v) >= a && t(v) <= b) ticks.push(v); }
@@ -106,7 +121,8 @@ const char* const kReportScript = R"js(
     const legend = html("div", "legend", box);
     const tip = tipOf(box);
     let targets = [];
-    const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[index % colours.length], dashes[index % dashes.length]];
+    const place = data.series.map((s, i) => data.series.slice(0, i).filter((before) => !before.reference).length);
+    const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[place[index] % colours.length], dashes[place[index] % dashes.length]];
     const draw = () => {
       canvas.replaceChildren();
       targets = [];
@@ -114,9 +130,9 @@ const char* const kReportScript = R"js(
       const xs = [], ys = [];
       for (const [s] of shown) for (const p of s.points) {
         if (!usable(p.x, data.xLog)) continue;
-        for (const v of [p.mean, p.low, p.high]) if (usable(v, data.yLog)) { xs.push(p.x); ys.push(v); }
+        for (const v of s.reference ? [p.mean] : [p.mean, p.low, p.high, ...(p.seeds.length < 10 ? p.seeds : [])]) if (usable(v, data.yLog)) { xs.push(p.x); ys.push(v); }
       }
-      const x = scaleOf(xs, data.xLog, left, W - right, .03), y = scaleOf(ys, data.yLog, H - bottom, top, .05);
+      const x = scaleOf(xs, data.xLog, left, W - right, .03, [...new Set(xs)]), y = scaleOf(ys, data.yLog, H - bottom, top, .05);
       const named = data.xNames.length > 0;
       const xTicks = named ? data.xNames.map((_, i) => i) : x.ticks;
       for (const v of y.ticks) {
@@ -173,6 +189,15 @@ const char* const kReportScript = R"js(
     draw();
   };
 
+  // Light to blue; where a scale has both signs, orange over white at 0 to blue.
+  const colourOf = (value, low, high) => {
+    if (value === null) return ["#999", 0];
+    const reach = Math.max(-low, high), signed = low < 0 && high > 0;
+    const share = Math.max(-1, Math.min(1, signed ? value / reach : (value - low) / (high - low || 1)));
+    const [from, to] = share < 0 ? [[255, 255, 255], [179, 88, 6]] : [signed ? [255, 255, 255] : [247, 251, 255], [8, 48, 107]];
+    return [`rgb(${from.map((c, i) => Math.round(c + (to[i] - c) * Math.abs(share))).join(", ")})`, Math.abs(share)];
+  };
+
   const drawHeatMap = (data, box) => {
     const tip = tipOf(box);
     const columns = data.xNames.length, rows = data.yNames.length;
@@ -183,18 +208,18 @@ const char* const kReportScript = R"js(
       const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
       panel.values.forEach((value, at) => {
         const column = at % columns, row = Math.floor(at / columns);
-        const share = value === null ? 0 : Math.max(0, Math.min(1, (value - data.low) / (data.high - data.low || 1)));
-        const fill = value === null ? "#999" : `rgb(${Math.round(247 - 239 * share)}, ${Math.round(251 - 203 * share)}, ${Math.round(255 - 148 * share)})`;
+        const [fill, share] = colourOf(value, data.low, data.high);
         const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
-        const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill }, canvas);
+        const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill, "shape-rendering": "crispEdges" }, canvas);
         tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${value === null ? "none" : short(value)}`));
         tile.addEventListener("pointerleave", () => tip.hide());
         if (cell > 26 && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${share > .5 ? "#fff" : "#111"};pointer-events:none` }, canvas, short(+value.toPrecision(2)));
       });
-      const every = Math.ceil(14 / cell);  // names that would lie on each other are left out
-      const shown = (i) => i % every === 0;
-      data.xNames.forEach((name, i) => shown(i) && svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
-      data.yNames.forEach((name, i) => shown(i) && svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
+      // Names that would lie on each other are left out.
+      const longest = Math.max(...data.xNames.map((name) => name.length));
+      const shown = (i, room) => i % Math.ceil(room / cell) === 0;
+      data.xNames.forEach((name, i) => shown(i, 7 * longest + 6) && svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
+      data.yNames.forEach((name, i) => shown(i, 14) && svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
       svg("text", { x: left + columns * cell / 2, y: top + rows * cell + 32, "text-anchor": "middle" }, canvas, data.xLabel);
       svg("text", { x: 12, y: top + rows * cell / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + rows * cell / 2})` }, canvas, data.yLabel);
     }

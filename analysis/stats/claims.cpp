@@ -138,6 +138,12 @@ void judge(const Claim& claim, const std::vector<double>& delta, std::size_t poi
     point.verdict = Verdict::reproduced;
 }
 
+MeanEstimate side_estimate(const ClaimSide& side, const std::vector<double>& values) {
+  MeanEstimate estimate = mean_estimate(values);
+  if (side.value) estimate.interval.reset();
+  return estimate;
+}
+
 ClaimPoint evaluate_point(const Claim& claim, std::size_t index, const Pairs& pairs, bool logarithmic) {
   ClaimPoint point;
   point.left_at = claim.points[index].first;
@@ -150,8 +156,10 @@ ClaimPoint evaluate_point(const Claim& claim, std::size_t index, const Pairs& pa
     return point;
   }
   const std::vector<double> delta = differences(claim, pairs, logarithmic);
-  point.left = mean_estimate(pairs.left);
-  point.right = mean_estimate(pairs.right);
+  point.left = side_estimate(claim.left, pairs.left);
+  point.right = side_estimate(claim.right, pairs.right);
+  point.left_factor = claim.left.factor;
+  point.right_factor = claim.right.factor;
   point.difference = mean_estimate(delta, kLevel);
   if (point.pairs < kMinimumPairs)
     point.note += fmt::format("{}{} of the {} pairs that a verdict needs", point.note.empty() ? "" : "; ",

@@ -35,8 +35,10 @@ std::string to_string(Verdict verdict);
 
 struct ClaimPoint {
   SweepPoint left_at, right_at;      ///< where each side was taken; they differ with `where` and in trends
-  std::optional<MeanEstimate> left;  ///< mean of the side over the complete pairs, before its factor
+  std::optional<MeanEstimate> left;  ///< mean of the side over the complete pairs, before its factor; a
+                                     ///< constant has no interval
   std::optional<MeanEstimate> right;
+  double left_factor = 1, right_factor = 1;
   std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval
   bool logarithmic = false;                ///< δ is a difference of logarithms
   int pairs = 0;                           ///< complete pairs

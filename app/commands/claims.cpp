@@ -33,8 +33,31 @@ std::string difference_text(const ClaimPoint& point) {
 }
 
 std::string place_text(const ClaimPoint& point) {
-  const std::string left = point_text(point.left_at), right = point_text(point.right_at);
-  return left == right ? left : fmt::format("{} against {}", left, right);
+  const std::string left = point_text(point.left_at);
+  if (point.left_at == point.right_at) return left;
+  SweepPoint other;
+  for (const auto& coordinate : point.right_at) {
+    if (std::find(point.left_at.begin(), point.left_at.end(), coordinate) == point.left_at.end())
+      other.push_back(coordinate);
+  }
+  // Of several swept paths the reader has to be told which one differs.
+  const bool is_clear = point.right_at.size() == 1 && point.left_at.size() == 1;
+  return fmt::format("{} against {}", left, is_clear ? value_text(other.front().second) : point_text(other));
+}
+
+std::string side_text(const std::optional<MeanEstimate>& side, double factor) {
+  const std::string text = estimate_text(side);
+  return factor == 1 || !side ? text : fmt::format("{:g} × {}", factor, text);
+}
+
+std::string reported_text(const Json& reported) {
+  if (reported.is_null()) return "";
+  if (reported.is_string()) return reported.get<std::string>();
+  if (!reported.is_object()) return reported.dump();
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : reported.items())
+    parts.push_back(name + " " + (value.is_string() ? value.get<std::string>() : value.dump()));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::vector<ClaimResult> claim_results(const RunResults& results) {
@@ -55,16 +78,16 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
   for (const ClaimResult& claim : claims) {
     text += fmt::format("{}: {}\n  {}", claim.id, to_string(claim.verdict), claim.text);
     if (!claim.source.empty()) text += fmt::format(" ({})", claim.source);
-    if (!claim.reported.is_null())
-      text += fmt::format("\n  reported: {}", claim.reported.is_string() ? claim.reported.get<std::string>()
-                                                                         : claim.reported.dump());
+    if (const std::string reported = reported_text(claim.reported); !reported.empty())
+      text += "\n  reported: " + reported;
     text += "\n";
     for (const ClaimPoint& point : claim.points) {
       const std::string place = place_text(point), difference = difference_text(point);
-      text += fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", place.empty() ? "" : place + ": ",
-                          estimate_text(point.left), estimate_text(point.right),
-                          difference.empty() ? "" : "; " + difference, point.pairs, to_string(point.verdict),
-                          point.note.empty() ? "" : " (" + point.note + ")");
+      text +=
+          fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", place.empty() ? "" : place + ": ",
+                      side_text(point.left, point.left_factor), side_text(point.right, point.right_factor),
+                      difference.empty() ? "" : "; " + difference, point.pairs, to_string(point.verdict),
+                      point.note.empty() ? "" : " (" + point.note + ")");
     }
   }
   return text;

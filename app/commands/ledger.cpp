@@ -18,70 +18,92 @@ namespace fs = std::filesystem;
 
 /// Cells' ids are cut to this; `reproduce` takes the beginning of an id.
 constexpr std::size_t kIdLetters = 8;
+/// What build_name says of runs from before builds were recorded.
+constexpr const char* kUnknownBuild = "unknown";
 
-/// "Dikkala et al. 2023" of "Dikkala et al. 2023, Fig. 3".
+/// The work that a run's source names, up to its year or "(slides)": "Dikkala et al. 2023" of "Dikkala et al.
+/// 2023, Fig. 3" and of "after Dikkala et al. 2023, Theorem 2".
 std::string work_of(const std::string& source) {
-  return source.substr(0, source.find(','));
+  const std::string after = "after ";
+  const std::size_t begin = source.starts_with(after) ? after.size() : 0;
+  for (std::size_t i = begin + 1; i < source.size(); ++i) {
+    const char before = source[i - 1];
+    if (source[i] == ',' && ((before >= '0' && before <= '9') || before == ')'))
+      return source.substr(begin, i - begin);
+  }
+  return source.substr(begin);
+}
+
+/// The works in the order of their first runs.
+std::vector<std::string> works_of(const Report& report) {
+  std::vector<std::string> works;
+  for (const ReportedRun& run : report.runs) {
+    if (std::find(works.begin(), works.end(), work_of(run.source)) == works.end())
+      works.push_back(work_of(run.source));
+  }
+  return works;
 }
 
 std::string counts_table(const Report& report) {
-  std::map<std::string, std::map<std::string, int>> counts;
-  for (const ReportedRun& run : report.runs) {
-    for (const ReportedClaim& claim : run.claims) ++counts[work_of(run.source)][claim.verdict];
-  }
-  std::string text = "| source | reproduced | refuted | inconclusive |\n|---|---|---|---|\n";
-  for (auto& [source, verdicts] : counts) {
-    text += fmt::format("| {} | {} | {} | {} |\n", markdown_text(source), verdicts["reproduced"],
-                        verdicts["refuted"], verdicts["inconclusive"]);
+  std::string text =
+      "| source | runs | claims | reproduced | refuted | inconclusive |\n|---|---|---|---|---|---|\n";
+  for (const std::string& work : works_of(report)) {
+    int runs = 0, claims = 0;
+    std::map<std::string, int> verdicts;
+    for (const ReportedRun& run : report.runs) {
+      if (work_of(run.source) != work) continue;
+      ++runs;
+      for (const ReportedClaim& claim : run.claims) {
+        ++claims;
+        ++verdicts[claim.verdict];
+      }
+    }
+    text += fmt::format("| [{}](#{}) | {} | {} | {} | {} | {} |\n", markdown_text(work), anchor(work), runs,
+                        claims, verdicts["reproduced"], verdicts["refuted"], verdicts["inconclusive"]);
   }
   return text;
-}
-
-/// A side without the empty interval of a constant.
-std::string side_text(const std::string& side) {
-  const std::string none = " ± 0";
-  return side.ends_with(none) ? side.substr(0, side.size() - none.size()) : side;
 }
 
 /// Both sides and their difference at the decisive point, and how many other points there are.
 std::string numbers_text(const ReportedClaim& claim) {
   const ReportedPoint* const point = decisive_point(claim);
   if (point == nullptr) return "";
-  std::string text = fmt::format("{}{} against {}", point->at.empty() ? "" : point->at + ": ",
-                                 side_text(point->left), point->right);
+  std::string text =
+      fmt::format("{}{} against {}", point->at.empty() ? "" : point->at + ": ", point->left, point->right);
   if (!point->estimate.empty()) text += "; " + point->estimate;
   if (!point->note.empty()) text += fmt::format(" ({})", point->note);
+  if (claim.points.size() == 1) return text;
   std::map<std::string, int> verdicts;
   for (const ReportedPoint& other : claim.points) ++verdicts[other.verdict];
-  if (claim.points.size() == 1) return text;
   std::vector<std::string> parts;
   for (const auto& [verdict, count] : verdicts) parts.push_back(fmt::format("{} {}", count, verdict));
   return text + fmt::format("; of {} points {}", claim.points.size(), fmt::join(parts, ", "));
 }
 
-std::string claims_table(const Report& report, const std::string& cells_file) {
-  std::string text =
-      "| run | claim | source | verdict | here | paper | cells |\n|---|---|---|---|---|---|---|\n";
-  for (const ReportedRun& run : report.runs) {
-    for (const ReportedClaim& claim : run.claims) {
-      text += fmt::format("| [{0}](#{1}) | **{2}**: {3} | {4} | {5} | {6} | {7} | [{8}]({9}) |\n",
-                          markdown_text(run.name), anchor(run.name), markdown_text(claim.id),
-                          markdown_text(claim.text), markdown_text(claim.source), claim.verdict,
-                          markdown_text(numbers_text(claim)), markdown_text(claim.reported),
-                          claim.cells.size(), cells_file);
-    }
+std::string claims_table(const std::vector<ReportedClaim>& claims) {
+  if (claims.empty()) return "";
+  std::string text = "\n| claim | where | verdict | here | paper | cells |\n|---|---|---|---|---|---|\n";
+  for (const ReportedClaim& claim : claims) {
+    text +=
+        fmt::format("| **{}**: {} | {} | {} | {} | {} | {} |\n", markdown_text(claim.id),
+                    markdown_text(claim.text), markdown_text(claim.source), claim.verdict,
+                    markdown_text(numbers_text(claim)), markdown_text(claim.reported), claim.cells.size());
   }
   return text;
 }
 
 std::string run_text(const ReportedRun& run, const std::string& figure) {
-  std::string text =
-      fmt::format("\n### {}\n\n{}{}{}. {}, {:.0f} s of processor time.\n", markdown_text(run.name),
-                  markdown_text(run.title), run.title.empty() ? "" : ". ", markdown_text(run.source),
-                  run.state, run.seconds);
+  std::vector<std::string> sentences;
+  for (const std::string& sentence : {run.title, run.source, verdict_counts(run.claims)}) {
+    if (!sentence.empty()) sentences.push_back(markdown_text(sentence) + ".");
+  }
+  std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of processor time", markdown_text(run.name),
+                                 fmt::join(sentences, " "), run.state, run.seconds);
+  if (run.builds != kUnknownBuild) text += ", moelab " + run.builds;
+  text += ".\n";
   if (!run.command.empty()) text += fmt::format("\n    {}\n", run.command);
   if (!figure.empty()) text += fmt::format("\n![{}]({})\n", markdown_text(run.title), figure);
-  return text;
+  return text + claims_table(run.claims);
 }
 
 std::string checks_table(const std::vector<ReportedCheck>& checks) {
@@ -118,7 +140,8 @@ std::string cells_csv(const Report& report) {
   return text + "\n";
 }
 
-/// The run's first figure that is small enough, copied beside the ledger; empty where there is none.
+/// The run's first figure that is small enough, copied beside the ledger; the name of the copy, empty where
+/// there is none.
 std::string copy_figure(const ReportedRun& run, const fs::path& folder, std::vector<fs::path>& written) {
   for (const fs::path& figure : run.drawn) {
     std::error_code none;
@@ -139,7 +162,7 @@ std::string copy_figure(const ReportedRun& run, const fs::path& folder, std::vec
 const ReportedPoint* decisive_point(const ReportedClaim& claim) {
   if (claim.points.empty()) return nullptr;
   const auto found = std::find_if(claim.points.begin(), claim.points.end(), [&](const ReportedPoint& point) {
-    return claim.verdict == "refuted" && point.verdict == claim.verdict;
+    return claim.verdict != "reproduced" && point.verdict == claim.verdict;
   });
   return found == claim.points.end() ? &claim.points.back() : &*found;
 }
@@ -148,21 +171,23 @@ std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
   const fs::path folder = file.parent_path();
   const std::string cells = file.stem().string() + ".cells.csv";
   std::vector<fs::path> written = {file, folder / cells};
-  std::string runs;
-  for (const ReportedRun& run : report.runs) runs += run_text(run, copy_figure(run, folder, written));
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "# Every claim\n\n"
-      "Made by `moelab report DIR… --ledger {0}` ({1}); not edited by hand. `here` holds both sides of a "
-      "claim, "
+      "Made by `moelab report DIR… --ledger {0}`, not edited by hand. `here` holds both sides of a claim, "
       "means over seeds ± half of the 95 % interval, and their paired difference or ratio with its interval: "
-      "at "
-      "the last point, or where a claim is refuted at the first that refutes it. A paper's number stands "
-      "beside "
-      "ours and is never a pass mark. [{2}]({2}) lists the cells behind every claim, with the metric at "
-      "their "
-      "last step; `moelab reproduce DIR CELL` runs one again.\n\n{3}\n## Claims\n\n{4}\n## Runs\n{5}{6}",
-      file.filename().string(), report.program, cells, counts_table(report), claims_table(report, cells),
-      runs, checks_table(report.checks));
+      "at the last point, or at the first that keeps a claim from being reproduced. A paper's number stands "
+      "beside ours and is never a pass mark. [{1}]({1}) names the cells behind every claim, with the metric "
+      "at their last step; `moelab reproduce DIR CELL` runs one again. Each command was given in the "
+      "repository and wrote `runs/`.\n\n",
+      file.filename().string(), cells);
+  text += counts_table(report);
+  for (const std::string& work : works_of(report)) {
+    text += fmt::format("\n## {}\n", markdown_text(work));
+    for (const ReportedRun& run : report.runs) {
+      if (work_of(run.source) == work) text += run_text(run, copy_figure(run, folder, written));
+    }
+  }
+  text += checks_table(report.checks);
   replace_file(file, text);
   replace_file(folder / cells, cells_csv(report));
   return written;

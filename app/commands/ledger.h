@@ -8,16 +8,16 @@
 
 namespace moelab {
 
-/// Writes `file` (Markdown: counts by source, a table of claims, a table of runs, theorem checks where the
-/// report has them), beside it <stem>.cells.csv with the cells behind every claim, and a copy of each run's
-/// first figure, <run>-<figure>.svg, where it is below kLargestFigure bytes. Returns what was written. Throws
-/// EnvironmentError.
+/// Writes `file` (Markdown: counts by source, for each source its runs with command, time, figure and a table
+/// of claims, theorem checks where the report has them), beside it <stem>.cells.csv with the cells behind
+/// every claim, and of each run a copy of the first figure of at most kLargestFigure bytes,
+/// <run>-<figure>.svg. Equal reports give equal bytes. Returns what was written. Throws EnvironmentError.
 std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
 
-/// The point of a claim that a single line can show: the first that bears the claim's verdict where that is
-/// refuted, or else the last. Null without points.
+/// The point of a claim that a single line can show: the last of a reproduced claim, or else the first that
+/// bears the claim's verdict. Null without points.
 const ReportedPoint* decisive_point(const ReportedClaim& claim);
 
-constexpr std::uintmax_t kLargestFigure = 100000;
+constexpr std::uintmax_t kLargestFigure = 60000;
 
 }  // namespace moelab

@@ -14,6 +14,8 @@
 #include "app/commands/reported_figures.h"
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
+#include "app/run/export.h"
+#include "app/run/metric_groups.h"
 #include "app/run/provenance.h"
 #include "app/run/store.h"
 #include "app/run/summary.h"
@@ -59,10 +61,11 @@ std::vector<ReportedCell> cells_of(const Json& claim, const ClaimResult& result,
 ReportedClaim reported_claim(const Json& description, const ClaimResult& claim, const ResultTable& table) {
   ReportedClaim reported = {claim.id, to_string(claim.verdict),           claim.text, claim.source, "",
                             {},       cells_of(description, claim, table)};
-  if (!claim.reported.is_null()) reported.reported = text_of(claim.reported);
+  reported.reported = reported_text(claim.reported);
   for (const ClaimPoint& point : claim.points) {
-    reported.points.push_back({place_text(point), estimate_text(point.left), estimate_text(point.right),
-                               difference_text(point), to_string(point.verdict), point.note});
+    reported.points.push_back({place_text(point), side_text(point.left, point.left_factor),
+                               side_text(point.right, point.right_factor), difference_text(point),
+                               to_string(point.verdict), point.note});
   }
   return reported;
 }
@@ -75,6 +78,14 @@ std::string state_text(const ResultTable& table) {
   for (const auto& [state, count] : counts)
     text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", count, state);
   return text;
+}
+
+/// "0.1.0 (commit 0123abc, …)", with the number of cells where builds are several.
+std::string builds_of(const RunResults& results) {
+  if (results.builds.size() == 1) return results.builds.begin()->first;
+  std::vector<std::string> builds;
+  for (const auto& [name, cells] : results.builds) builds.push_back(fmt::format("{}: {} cells", name, cells));
+  return fmt::format("{}", fmt::join(builds, "; "));
 }
 
 ReportedTable unfinished_cells(const ResultTable& table) {
@@ -117,7 +128,7 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   run.title = plan.value("title", "");
   run.source = plan.value("source", "");
   run.state = state_text(results.table);
-  if (const std::string builds = builds_text(results); !builds.empty()) run.state += ". " + builds;
+  run.builds = builds_of(results);
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
   run.summary_caption = main_metric(results) + ", mean over seeds ± half of the 95 % interval";
@@ -131,7 +142,8 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   }
   add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
-  run.provenance = {{"directory", directory.string()}};
+  run.cells_csv = csv_text(export_table(results, false, metric_names()));
+  run.provenance = {{"directory", directory.string()}, {"builds", run.builds}};
   std::ifstream stream(directory / "provenance.json");
   const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
   if (provenance.is_object()) {

@@ -14,7 +14,7 @@ namespace {
 /// A panel as a figure of its own: the lines with their slopes, and the power laws fitted to them.
 Figure panel_figure(const RatePanels& panels, std::size_t place) {
   Figure figure;
-  figure.id = panels.id;
+  figure.id = panels.id + "-" + std::to_string(place + 1);
   figure.title =
       panels.rows[place / panels.columns.size()] + ", " + panels.columns[place % panels.columns.size()];
   figure.caption = place + 1 == panels.panels.size() ? panels.caption : "";

@@ -5,6 +5,7 @@
 
 #include "app/commands/claims.h"
 #include "app/commands/planned_run.h"
+#include "app/commands/plot.h"
 #include "app/commands/verbs.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
@@ -79,7 +80,8 @@ int run_run_command(const Arguments& arguments) {
   if (arguments.json) {
     std::cout << answer_json(results, directory, outcome.failed, claims, figures).dump(2) << '\n';
   } else {
-    for (const std::filesystem::path& figure : figures) std::cout << figure.string() << '\n';
+    std::cout << figures_text(figures)
+              << fmt::format("all of it on one page: moelab report {}\n", directory.string());
   }
   return outcome.failed > 0 ? 1 : 0;
 }

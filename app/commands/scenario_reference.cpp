@@ -111,7 +111,8 @@ std::string anchor(const std::string& heading) {
   std::string name;
   for (const char letter : heading) {
     if (letter == ' ') name += '-';
-    if (std::isalnum(static_cast<unsigned char>(letter)) || letter == '_' || letter == '-') name += letter;
+    const auto code = static_cast<unsigned char>(letter);
+    if (std::isalnum(code) || letter == '_' || letter == '-') name += static_cast<char>(std::tolower(code));
   }
   return name;
 }

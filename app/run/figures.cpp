@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -18,6 +19,8 @@ namespace moelab {
 namespace {
 
 constexpr const char* kReferenceMetric = "bayes_nmse";
+/// On a logarithmic axis a floor below this share of everything else would leave the figure empty.
+constexpr double kDistantFloor = 0.01;
 
 /// The rows of one arm at one value of the series path (null where arms are the series).
 struct Group {
@@ -142,6 +145,17 @@ std::string caption(const Json& description, const RunResults& results, const st
   return text + builds_footnote(results);
 }
 
+/// The least mean above zero; infinite without one.
+double least_mean(const std::vector<FigureSeries>& series) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const FigureSeries& line : series) {
+    for (const FigurePoint& point : line.points) {
+      if (point.mean && *point.mean > 0) least = std::min(least, *point.mean);
+    }
+  }
+  return least;
+}
+
 }  // namespace
 
 Figure build_figure(const Json& description, const RunResults& results) {
@@ -181,6 +195,8 @@ Figure build_figure(const Json& description, const RunResults& results) {
     }
   // Of each value of the series path, the first arm that knows the floor draws it.
   std::vector<Json> drawn;
+  const double least = least_mean(figure.series);
+  std::string below;
   for (const Group& group : groups) {
     if (measured.size() == metrics.size() ||
         std::find(drawn.begin(), drawn.end(), group.value) != drawn.end())
@@ -189,10 +205,14 @@ Figure build_figure(const Json& description, const RunResults& results) {
     const auto has_mean = [](const FigurePoint& point) { return point.mean.has_value(); };
     if (std::none_of(points.begin(), points.end(), has_mean)) continue;
     drawn.push_back(group.value);
-    figure.series.push_back(
-        {series_name(group, path, kReferenceMetric, false, true), std::move(points), true});
+    FigureSeries floor{series_name(group, path, kReferenceMetric, false, true), std::move(points), true};
+    if (const double height = least_mean({floor}); figure.y_log && height < kDistantFloor * least) {
+      below += fmt::format(" {}: {:.1g}, below the figure.", floor.name, height);
+    } else {
+      figure.series.push_back(std::move(floor));
+    }
   }
-  figure.caption = caption(description, results, groups);
+  figure.caption = caption(description, results, groups) + below;
   return figure;
 }
 

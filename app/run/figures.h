@@ -13,7 +13,8 @@ namespace moelab {
 /// One figure of plan["figures"]: {id, x, y, series, x_scale, y_scale, title, x_label, y_label, where, arms}.
 /// A line is an arm (or a value of the swept path `series`) times a metric of `y`: mean, 95 % band and single
 /// seeds of the cells that are done. A metric that does not apply to an arm gives no line; bayes_nmse beside
-/// other metrics, equal for all arms, is one dashed reference line. The caption names seeds, interval and
+/// other metrics, equal for all arms, is one dashed reference line, or, where it lies far below a logarithmic
+/// axis, a sentence in the caption. The caption names seeds, interval and
 /// cells left out.
 Figure build_figure(const Json& description, const RunResults& results);
 

@@ -24,8 +24,10 @@ std::string entry_text(const SummaryEntry& entry) {
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
-  if (figures.is_array() && !figures.empty() && figures.front().contains("y")) {
-    const Json& y = figures.front().at("y");
+  if (figures.is_array() && !figures.empty()) {
+    // The axes of a heat map are swept paths, and its cells hold the metric.
+    const char* const field = figures.front().value("kind", "lines") == "heat_map" ? "value" : "y";
+    const Json y = figures.front().value(field, Json());
     if (y.is_string()) return y.get<std::string>();
     if (y.is_array() && !y.empty() && y.front().is_string()) return y.front().get<std::string>();
   }

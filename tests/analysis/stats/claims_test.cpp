@@ -97,6 +97,15 @@ TEST_CASE("factors, values, `where` and `step`") {
   CHECK(verdict(R"({"left": {"value": 1e-3}, "op": ">", "right": {"arm": "a", "metric": "loss"}})") ==
         Verdict::refuted);
 
+  const ClaimPoint constant =
+      judged(R"({"left": {"arm": "a", "metric": "loss", "factor": 2}, "op": "<", "right": {"value": 50}})",
+             doubled_table())
+          .points[0];
+  CHECK(constant.left_factor == 2);
+  CHECK(constant.left->interval.has_value());
+  CHECK(constant.right->mean == 50);
+  CHECK_FALSE(constant.right->interval.has_value());
+
   const ClaimResult where = judged(
       R"({"left": {"arm": "a", "metric": "loss", "where": {"data.n": 100}}, "op": ">",
           "right": {"arm": "a", "metric": "loss", "where": {"data.n": 200}, "factor": 1.9}})",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/commands/claims.h"
 #include "app/commands/ledger.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
@@ -171,6 +172,11 @@ TEST_CASE("a report is one page whose texts are escaped and whose data is JSON")
   without_name.erase(without_name.find(name_of_svg), name_of_svg.size());
   for (const char* outside : {"http://", "https://", "src=", "@import"})
     CHECK(without_name.find(outside) == std::string::npos);
+  // What the page shows is in it as CSV: every cell, and each figure's points.
+  CHECK(html.find("download=\"tiny.csv\" href=\"data:text/csv;charset=utf-8,cell,arm,seed,") !=
+        std::string::npos);
+  CHECK(html.find("download=\"loss.csv\" href=\"data:text/csv;charset=utf-8,series,x,mean,") !=
+        std::string::npos);
   const std::string opening = "<script type=\"application/json\">";
   const std::size_t start = html.find(opening) + opening.size();
   const Json figure = Json::parse(html.substr(start, html.find("</script>", start) - start));
@@ -190,11 +196,13 @@ TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the f
   CHECK(answer.at("runs") == 2);
   CHECK(answer.at("files").size() == 4);  // the figure once for each mention of the run
   const std::string text = file_text(ledger);
-  CHECK(text.find("| A et al. 2020 | 0 | 0 | 2 |\n") != std::string::npos);  // two seeds decide nothing
-  CHECK(text.find(
-            "| [tiny](#tiny) | **learned_better**: learned test_loss_soft &lt; frozen test_loss_soft | ") !=
+  // Two seeds decide nothing.
+  CHECK(text.find("| [A et al. 2020](#a-et-al-2020) | 2 | 2 | 0 | 0 | 2 |\n") != std::string::npos);
+  CHECK(text.find("\n## A et al. 2020\n\n### tiny\n") != std::string::npos);
+  CHECK(text.find("A et al. 2020, Fig. 1. 1 inconclusive. 8 cells: 8 done, ") != std::string::npos);
+  CHECK(text.find("\n| **learned_better**: learned test_loss_soft &lt; frozen test_loss_soft | ") !=
         std::string::npos);
-  CHECK(text.find(" | &lt;/script> | [8](README.cells.csv) |\n") != std::string::npos);
+  CHECK(text.find(" | &lt;/script> | 8 |\n") != std::string::npos);
   CHECK(text.find("    moelab run ") != std::string::npos);
   CHECK(text.find("--out") == std::string::npos);
   CHECK(text.find("![A &lt;small> run & its \"title\"](tiny-loss.svg)") != std::string::npos);
@@ -209,7 +217,28 @@ TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the f
     CHECK(cells.find(row[0].get<std::string>().substr(0, 8)) != std::string::npos);
 }
 
-TEST_CASE("a claim's decisive point is the first that refutes it, or else the last") {
+TEST_CASE("claims as people read them: places, sides with factors, reported numbers") {
+  ClaimPoint point;
+  point.left_at = point.right_at = {{"data.n", 20}, {"model.e", 2}};
+  CHECK(place_text(point) == "data.n = 20, model.e = 2");
+  point.right_at[1].second = 4;
+  CHECK(place_text(point) == "data.n = 20, model.e = 2 against model.e = 4");
+  point.left_at = {{"data.n", 20}};
+  point.right_at = {{"data.n", 10}};
+  CHECK(place_text(point) == "data.n = 20 against 10");
+  const MeanEstimate side = {0.25, 3, Interval{0.2, 0.3}};
+  CHECK(side_text(side, 1) == "0.25 ± 0.05");
+  CHECK(side_text(side, 0.5) == "0.5 × 0.25 ± 0.05");
+  CHECK(side_text(MeanEstimate{0.25, 3, {}}, 1) == "0.25");
+  CHECK(side_text({}, 0.5) == "-");
+  CHECK(reported_text(Json()).empty());
+  CHECK(reported_text("tends to 1") == "tends to 1");
+  CHECK(reported_text(1.025) == "1.025");
+  CHECK(reported_text(Json::parse(R"({"learned": 8.8, "shuffled": "far above"})")) ==
+        "learned 8.8, shuffled far above");
+}
+
+TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
   ReportedClaim claim;
   CHECK(decisive_point(claim) == nullptr);
   claim.verdict = "refuted";
@@ -217,7 +246,10 @@ TEST_CASE("a claim's decisive point is the first that refutes it, or else the la
     claim.points.push_back({"", verdict, "", "", verdict, ""});
   CHECK(decisive_point(claim) == &claim.points[1]);
   claim.verdict = "inconclusive";
+  claim.points.push_back(claim.points.back());
   CHECK(decisive_point(claim) == &claim.points[3]);
+  claim.verdict = "reproduced";
+  CHECK(decisive_point(claim) == &claim.points[4]);
 }
 
 TEST_CASE("slurm writes an array job with a task for each share") {

@@ -68,6 +68,25 @@ TEST_CASE("metrics that do not apply give no line, and the Bayes floor is drawn 
   CHECK(figure.series[3].points.size() == 2);
 }
 
+TEST_CASE("a floor far below a logarithmic axis is told in the caption") {
+  const auto floor_at = [](double share, const char* scale) {
+    RunResults results = example();
+    for (ResultRow& row : results.table.rows) {
+      if (row.state == "done") row.metrics["bayes_nmse"] = share * 0.55;  // of the least mean, at n = 20
+    }
+    return build_figure({{"id", "f"},
+                         {"x", "data.train_samples"},
+                         {"y", {"test_nmse_top1", "bayes_nmse"}},
+                         {"y_scale", scale}},
+                        results);
+  };
+  CHECK(floor_at(0.012, "log").series.size() == 3);
+  CHECK(floor_at(0.008, "linear").series.size() == 3);
+  const Figure below = floor_at(0.008, "log");
+  CHECK(below.series.size() == 2);
+  CHECK(below.caption.ends_with(" Bayes floor: 0.004, below the figure."));
+}
+
 TEST_CASE("steps come from the trace; a swept path may be the series; `where` and `arms` choose") {
   const Figure steps =
       built(R"({"id": "f", "x": "step", "y": "test_nmse_top1", "series": "data.train_samples",

@@ -49,6 +49,8 @@ TEST_CASE("summary: the main metric is the first figure's") {
   CHECK(main_metric(results) == "effective_experts");
   results.plan["figures"][0]["y"] = {"router_norm_ratio", "other"};
   CHECK(main_metric(results) == "router_norm_ratio");
+  results.plan["figures"][0] = {{"kind", "heat_map"}, {"y", "model.experts"}, {"value", "effective_experts"}};
+  CHECK(main_metric(results) == "effective_experts");
 }
 
 }  // namespace moelab

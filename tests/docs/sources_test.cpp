@@ -1,0 +1,118 @@
+/// The pages of docs/sources name scenarios, claims and checks: each has to exist, and none may be left out.
+
+#include <doctest/doctest.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "analysis/theory/check.h"
+#include "sim/base/json.h"
+#include "tests/app/run/test_scenario.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = fs::path(MOELAB_TEST_DATA) / "..";
+
+/// What stands in a text between backticks.
+std::vector<std::string> quoted_names(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream parts(text);
+  std::string part;
+  for (bool inside = false; std::getline(parts, part, '`'); inside = !inside) {
+    if (inside) names.push_back(part);
+  }
+  return names;
+}
+
+/// The cells of the page's table rows.
+std::vector<std::vector<std::string>> table_rows(const std::string& page) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| ")) continue;
+    std::istringstream cells(line.substr(2));
+    rows.emplace_back();
+    for (std::string cell; std::getline(cells, cell, '|');) rows.back().push_back(cell);
+  }
+  return rows;
+}
+
+struct Named {
+  std::string name;
+  bool is_mentioned = false;
+};
+
+/// Marks what the pattern, with `*` for any letters, names; false where that is nothing.
+bool mention(const std::string& pattern, std::vector<Named>& names) {
+  bool any = false;
+  for (Named& named : names) {
+    if (fnmatch(pattern.c_str(), named.name.c_str(), 0) != 0) continue;
+    named.is_mentioned = any = true;
+  }
+  return any;
+}
+
+std::vector<Named> claims_of(const fs::path& scenario) {
+  std::vector<Named> claims;
+  const Json read = read_json_file(scenario);
+  for (const Json& claim : read.at("claims")) claims.push_back({claim.at("id")});
+  return claims;
+}
+
+std::vector<Named> checks_of(const std::string& work) {
+  std::vector<Named> names;
+  for (const Check& check : checks()) {
+    if (check.id.starts_with(work + ".")) names.push_back({check.id});
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("sources: a page for each folder of scenarios names all its claims and all checks, and no others") {
+  int pages = 0;
+  for (const auto& folder : fs::directory_iterator(kRoot / "scenarios")) {
+    const std::string work = folder.path().filename().string();
+    CAPTURE(work);
+    const std::string page = file_text(kRoot / "docs" / "sources" / (work + ".md"));
+    REQUIRE_FALSE(page.empty());
+    ++pages;
+    std::map<std::string, std::vector<Named>> claims;
+    for (const auto& file : fs::directory_iterator(folder))
+      claims[file.path().filename().string()] = claims_of(file.path());
+    std::vector<Named> checks = checks_of(work);
+
+    for (const std::vector<std::string>& row : table_rows(page)) {
+      const std::vector<std::string> named =
+          row.size() > 1 ? quoted_names(row[1]) : std::vector<std::string>{};
+      if (named.empty()) continue;  // a head
+      if (!named[0].ends_with(".json")) {
+        for (const std::string& check : named) {
+          CAPTURE(check);
+          CHECK((mention(check, checks) | mention(check + ".*", checks)));
+        }
+        continue;
+      }
+      CAPTURE(named[0]);
+      REQUIRE(claims.contains(named[0]));
+      for (const std::string& claim : quoted_names(row.at(2))) {
+        CAPTURE(claim);
+        CHECK(mention(claim, claims[named[0]]));
+      }
+    }
+    for (const auto& [scenario, list] : claims) {
+      CAPTURE(scenario);
+      for (const Named& claim : list) CHECK_MESSAGE(claim.is_mentioned, claim.name);
+    }
+    for (const Named& check : checks) CHECK_MESSAGE(check.is_mentioned, check.name);
+  }
+  CHECK(pages == 5);
+}
+
+}  // namespace moelab
