@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "plots/axis.h"
@@ -61,11 +62,19 @@ struct Axes {
   }
 };
 
+/// Dashes of the reference slopes, in turn.
+constexpr std::array<const char*, 2> kReferenceDashes = {"(8,4)", "(2,3)"};
+
+std::string reference_style(std::size_t index) {
+  return fmt::format("with lines lw 0.8 dt {} lc rgb '#{}'",
+                     kReferenceDashes[index % kReferenceDashes.size()], kReferenceColour);
+}
+
 /// A line of the reference slope from the left edge, below the top.
-std::string reference_clause(const Axes& axes, double slope) {
-  return fmt::format("{:.8g}*(x/{:.8g})**({}) with lines lw 0.7 dt (6,4) lc rgb '#{}' notitle",
+std::string reference_clause(const Axes& axes, std::size_t index, double slope) {
+  return fmt::format("{:.8g}*(x/{:.8g})**({}) {} notitle",
                      std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
-                     kReferenceColour);
+                     reference_style(index));
 }
 
 /// A frame without content over the whole page, whose key is the legend: inside a panel gnuplot would take it
@@ -81,9 +90,9 @@ std::string legend_plot(const RatePanels& figure, const std::vector<std::string>
     text += fmt::format(", \\\n     keyentry with linespoints lw 1.2 pt {} ps 0.5 lc rgb '#{}' title {}",
                         style_of(i).marker, style_of(i).colour, quoted(names[i]));
   }
-  for (const auto& reference : figure.references) {
-    text += fmt::format(", \\\n     keyentry with lines lw 0.7 dt (6,4) lc rgb '#{}' title {}",
-                        kReferenceColour, quoted(reference.second));
+  for (std::size_t i = 0; i < figure.references.size(); ++i) {
+    text += fmt::format(", \\\n     keyentry {} title {}", reference_style(i),
+                        quoted(figure.references[i].second));
   }
   return text + "\n";
 }
@@ -149,8 +158,8 @@ std::string rate_panels_script(const RatePanels& figure) {
                           up(low + kPanelHeight / 2));
     }
     std::vector<std::string> clauses;
-    for (const auto& reference : figure.references)
-      clauses.push_back(reference_clause(axes, reference.first));
+    for (std::size_t i = 0; i < figure.references.size(); ++i)
+      clauses.push_back(reference_clause(axes, i, figure.references[i].first));
     for (std::size_t l = 0; l < figure.panels[p].size(); ++l) {
       const RateLine& line = figure.panels[p][l];
       const std::size_t place =

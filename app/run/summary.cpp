@@ -8,8 +8,6 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kDefaultMetric = "test_nmse_top1";
-
 std::size_t character_count(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -26,13 +24,15 @@ std::string entry_text(const SummaryEntry& entry) {
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
-  if (!figures.is_array() || figures.empty()) return kDefaultMetric;
-  // The axes of a heat map are swept paths, and its cells hold the metric.
-  const char* const field = figures.front().value("kind", "lines") == "heat_map" ? "value" : "y";
-  if (!figures.front().contains(field)) return kDefaultMetric;
-  const Json& y = figures.front().at(field);
-  if (y.is_string()) return y.get<std::string>();
-  return y.is_array() && !y.empty() && y.front().is_string() ? y.front().get<std::string>() : kDefaultMetric;
+  if (figures.is_array() && !figures.empty()) {
+    // The axes of a heat map are swept paths, and its cells hold the metric.
+    const char* const field = figures.front().value("kind", "lines") == "heat_map" ? "value" : "y";
+    const Json y = figures.front().value(field, Json());
+    if (y.is_string()) return y.get<std::string>();
+    if (y.is_array() && !y.empty() && y.front().is_string()) return y.front().get<std::string>();
+  }
+  const std::string task = results.plan.value("/scenario/loss/task"_json_pointer, "mse");
+  return task == "cross_entropy" ? "test_loss_eval" : "test_nmse_top1";
 }
 
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {

@@ -18,7 +18,8 @@ struct SummaryEntry {
   std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
 };
 
-/// What the first figure shows (y, or the value of a heat map), or test_nmse_top1 where none shows a metric.
+/// What the first figure shows (y, or the value of a heat map); where none shows a metric test_nmse_top1, or
+/// test_loss_eval of a model trained on classes.
 std::string main_metric(const RunResults& results);
 
 /// One entry per arm and sweep point, in the order of the plan.

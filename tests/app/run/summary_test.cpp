@@ -43,6 +43,8 @@ TEST_CASE("summary: the main metric is the first figure's") {
   RunResults results;
   results.plan = {{"figures", Json::array()}};
   CHECK(main_metric(results) == "test_nmse_top1");
+  results.plan["scenario"] = Json::parse(R"({"loss": {"task": "cross_entropy"}})");
+  CHECK(main_metric(results) == "test_loss_eval");
   results.plan["figures"].push_back({{"id", "f"}, {"y", "effective_experts"}});
   CHECK(main_metric(results) == "effective_experts");
   results.plan["figures"][0]["y"] = {"router_norm_ratio", "other"};
