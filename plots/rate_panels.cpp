@@ -170,8 +170,10 @@ std::string rate_panels_script(const RatePanels& figure) {
       first_row += line.points.size();
       if (line.points.empty()) continue;
       clauses.push_back(fmt::format("{}4:8 with lines lw 1.2 lc rgb '#{}' notitle", range, style.colour));
-      clauses.push_back(fmt::format("{}4:5:6:7 with yerrorbars lw 0.8 pt {} ps 0.4 lc rgb '#{}' notitle",
-                                    range, style.marker, style.colour));
+      clauses.push_back(fmt::format("{}4:6:(0):($7-$6) with vectors nohead lw 0.8 lc rgb '#{}' notitle",
+                                    range, style.colour));
+      clauses.push_back(fmt::format("{}4:5 with points lw 0.8 pt {} ps 0.4 lc rgb '#{}' notitle", range,
+                                    style.marker, style.colour));
       plot += fmt::format(
           "set label {} at screen {:.5f}, screen {:.5f} left font ',{}' tc rgb '#{}'\n", quoted(line.slope),
           across(left + kInset),

@@ -224,12 +224,13 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
 }
 
 std::string checks_html(const std::vector<ReportedCheck>& checks) {
-  ReportedTable table = {{"check", "predicted", "measured", "± at most", "verdict", ""}};
+  ReportedTable table = {{"check", "statement", "predicted", "measured", "± at most", "verdict"}};
   for (const ReportedCheck& check : checks) {
-    table.push_back({check.id, check.predicted, check.measured, check.error_bound, check.verdict,
-                     check.expected ? "" : "not as expected"});
+    table.push_back({check.id, check.statement, check.predicted, check.measured, check.error_bound,
+                     check.verdict + (check.expected ? "" : ", not as expected")});
   }
-  return "<section><h2 id=\"checks\">Theorem checks</h2>" + table_html(table) + "</section>\n";
+  return "<section><h2 id=\"checks\">Theorem checks</h2>" + table_html(table, "points checks") +
+         "</section>\n";
 }
 
 }  // namespace

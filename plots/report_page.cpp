@@ -17,6 +17,7 @@ nav ol { padding-left: 1.2rem; columns: 20rem; column-gap: 2.5rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+.checks td { white-space: normal; }
 .claim { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .6rem .8rem; margin: .6rem 0; }
 .claim p { margin: .2rem 0; }
 .verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }

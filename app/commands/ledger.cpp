@@ -108,13 +108,17 @@ std::string run_text(const ReportedRun& run, const std::string& figure) {
 
 std::string checks_table(const std::vector<ReportedCheck>& checks) {
   if (checks.empty()) return "";
-  std::string text =
-      "\n## Theorem checks\n\n| check | source | verdict | measured | predicted | error bound |\n"
-      "|---|---|---|---|---|---|\n";
+  const auto as_expected =
+      std::count_if(checks.begin(), checks.end(), [](const ReportedCheck& check) { return check.expected; });
+  std::string text = fmt::format(
+      "\n## Theorem checks\n\n{} checks, {} with the verdict that is expected of them.\n\n"
+      "| check | source | verdict | measured | predicted | error bound |\n|---|---|---|---|---|---|\n",
+      checks.size(), as_expected);
   for (const ReportedCheck& check : checks) {
-    text += fmt::format("| {} | {} | {}{} | {} | {} | {} |\n", check.id, markdown_text(check.source),
-                        check.verdict, check.expected ? "" : ", not as expected", check.measured,
-                        check.predicted, check.error_bound);
+    text +=
+        fmt::format("| **{}**: {} | {} | {}{} | {} | {} | {} |\n", check.id, markdown_text(check.statement),
+                    markdown_text(check.source), check.verdict, check.expected ? "" : ", not as expected",
+                    check.measured, check.predicted, check.error_bound);
   }
   return text;
 }

@@ -162,7 +162,9 @@ std::vector<ReportedCheck> reported_checks(const std::filesystem::path& file) {
   };
   try {
     for (const Json& check : read_json_file(file)) {
-      checks.push_back({check.at("id"), check.at("source"), "", rounded(check.at("predicted")),
+      const std::string relation = check.at("relation");
+      checks.push_back({check.at("id"), check.at("source"), check.at("statement"),
+                        (relation == "equal" ? "" : relation + " ") + rounded(check.at("predicted")),
                         rounded(check.at("measured")), rounded(check.at("error_bound")), check.at("verdict"),
                         check.at("verdict") == check.at("expected")});
     }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/commands/claims.h"
+#include "app/commands/documents.h"
 #include "app/commands/ledger.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
@@ -215,6 +216,28 @@ TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the f
   REQUIRE(exported.size() == 8);
   for (const Json& row : exported)
     CHECK(cells.find(row[0].get<std::string>().substr(0, 8)) != std::string::npos);
+}
+
+TEST_CASE("report and ledger take what check --json answered, with its statements") {
+  const Finished finished(saving());
+  const fs::path folder = finished.folder.path(), checks = folder / "checks.json";
+  std::ofstream(checks) << ask({"check", "acmoe2025.lemma3", "--json"}).out;
+  const fs::path ledger = folder / "ledger.md", page = folder / "page.html";
+  REQUIRE(ask({"report", finished.run, "--checks", checks.string(), "--ledger", ledger.string()}).status ==
+          0);
+  REQUIRE(ask({"report", finished.run, "--checks", checks.string(), "--out", page.string()}).status == 0);
+  const std::string text = file_text(ledger), html = file_text(page);
+  CHECK(text.find("2 checks, 2 with the verdict that is expected of them.") != std::string::npos);
+  CHECK(html.find("Theorem checks") != std::string::npos);
+  const Json answer = read_json_file(checks);
+  REQUIRE(answer.size() == 2);
+  for (const Json& check : answer) {
+    const std::string id = check.at("id"), statement = check.at("statement");
+    CHECK(text.find("| **" + id + "**: " + markdown_text(statement) + " | ") != std::string::npos);
+    CHECK(html.find(">" + id + "</td>") != std::string::npos);
+  }
+  std::ofstream(checks) << "[{\"id\": 1}]";
+  CHECK(ask({"report", finished.run, "--checks", checks.string(), "--out", page.string()}).status == 2);
 }
 
 TEST_CASE("claims as people read them: places, sides with factors, reported numbers") {
