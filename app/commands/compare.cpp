@@ -72,8 +72,10 @@ int run_compare_command(const Arguments& arguments) {
   const std::size_t count = arguments.directories.size();
   if (count < 2) throw UserError("DIR", fmt::format("got {} directory, needs two or more", count));
   std::vector<RunResults> runs;
-  for (const std::filesystem::path& directory : arguments.directories)
+  for (const std::filesystem::path& directory : arguments.directories) {
     runs.push_back(load_results(directory));
+    warn_of_builds(runs.back());
+  }
   const std::string metric = arguments.metric.empty() ? main_metric(runs.front()) : arguments.metric;
   if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
   SideBySide means(count), verdicts(count);

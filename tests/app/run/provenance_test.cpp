@@ -89,8 +89,10 @@ TEST_CASE("provenance: a run of two builds says so wherever its numbers are show
   const RunResults results = load_results(run.folder.path());
   REQUIRE(results.builds.size() == 2);
   for (const auto& [name, cells] : results.builds) CHECK(cells == 4);
-  for (const char* verb : {"status", "export", "claims"}) {
-    const Answer answer = ask({verb, directory});
+  const std::vector<std::vector<std::string>> verbs = {
+      {"status", directory}, {"export", directory}, {"claims", directory}, {"compare", directory, directory}};
+  for (const std::vector<std::string>& verb : verbs) {
+    const Answer answer = ask(verb);
     CHECK(answer.err.find("note: Cells come from 2 builds of moelab: ") != std::string::npos);
     CHECK(answer.err.find("commit another") != std::string::npos);
     CHECK(answer.out.find("another") == std::string::npos);

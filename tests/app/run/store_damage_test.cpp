@@ -91,6 +91,20 @@ TEST_CASE("store: a journal with any byte changed is refused at its line, or los
   CHECK(refused > 4 * (static_cast<int>(journal.text.size()) - 1));
 }
 
+TEST_CASE("store: a second record is refused where it is damaged behind what is read") {
+  const Journal journal;
+  const fs::path second = journal.file.parent_path() / "zzz.jsonl";
+  const std::string cell = journal.records.begin()->first;
+  std::ofstream(second, std::ios::binary)
+      << sealed_line("{\"cell\":\"" + cell + R"(","state":"done","metrics":{},"trace":[3]})") << '\n';
+  try {
+    read_records(journal.folder.path(), RecordPart::state);
+    FAIL("was not refused");
+  } catch (const UserError& error) {
+    CHECK(error.path() == second.string() + ":1");
+  }
+}
+
 TEST_CASE("store: a record that was changed and signed again is other numbers, and both journals are named") {
   const Journal journal;
   Record record = journal.records.begin()->second;

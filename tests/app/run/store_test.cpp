@@ -115,6 +115,12 @@ TEST_CASE("store: a folder without a plan, or with a damaged one, is no run") {
   CHECK_THROWS_AS(load_results(folder.path()), UserError);
   write_text(folder.path() / "plan.json", "{\"name\": \"small\"}");
   CHECK_THROWS_AS(load_results(folder.path()), UserError);
+  for (const Json& cells : {Json(3), Json::array({3}), Json::array({{{"id", "a"}}}), Json()}) {
+    Json plan = plan_json(small_scenario());
+    plan["cells"] = cells;
+    write_text(folder.path() / "plan.json", plan.dump());
+    CHECK_THROWS_AS(load_results(folder.path()), UserError);
+  }
 }
 
 TEST_CASE("store: which folders a run may take") {
