@@ -199,7 +199,7 @@ void add_slurm_verb(Program& program) {
       ->check(check_minutes);
   slurm
       ->add_option("--minutes-per-cell", arguments.minutes_per_cell,
-                   "time of a cell on one processor (default: the mean of recorded cells)")
+                   "time of a cell on one processor (default: what `plan` estimates)")
       ->check(check_minutes);
   slurm->add_option("--threads", arguments.threads, "processors of a task (default: 1)")
       ->check(whole_number(1, kMaximumThreads));

@@ -14,14 +14,20 @@ int run_export_command(const Arguments& arguments) {
   const RunResults results =
       load_results(arguments.directory, arguments.trace ? RecordPart::all : RecordPart::metrics);
   warn_of_builds(results);
-  const ExportTable table = export_table(results, arguments.trace, metric_names());
-  if (!arguments.out.empty()) replace_file(arguments.out, csv_text(table));
+  const bool to_file = !arguments.out.empty();
+  if (to_file || !arguments.json) {
+    const std::string csv = export_csv(results, arguments.trace, metric_names());
+    if (to_file) {
+      replace_file(arguments.out, csv);
+    } else {
+      std::cout << csv;
+    }
+  }
   if (arguments.json) {
+    const ExportTable table = export_table(results, arguments.trace, metric_names());
     Json answer = {{"columns", table.columns}, {"rows", table.rows}};
-    if (!arguments.out.empty()) answer = {{"file", arguments.out.string()}, {"rows", table.rows.size()}};
+    if (to_file) answer = {{"file", arguments.out.string()}, {"rows", table.rows.size()}};
     std::cout << answer.dump(1) << '\n';
-  } else if (arguments.out.empty()) {
-    std::cout << csv_text(table);
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
+#include "app/run/cost.h"
 #include "app/run/durable_file.h"
 #include "app/run/session.h"
 #include "sim/base/error.h"
@@ -39,22 +40,24 @@ std::string quoted_pattern(const std::string& directory, const std::string& patt
   return quoted + "/" + pattern + "\"";
 }
 
-double minutes_of_a_cell(const Arguments& arguments, const Scenario& scenario, const Records& records) {
-  if (arguments.minutes_per_cell > 0) return arguments.minutes_per_cell;
-  double seconds = 0;
-  int recorded = 0;
-  for (const Cell& cell : scenario.cells) {
-    const auto record = records.find(cell.id);
-    if (record == records.end()) continue;
-    seconds += record->second.seconds;
-    ++recorded;
+/// Processor minutes of all cells, and what tells them.
+struct Work {
+  double minutes = 0;
+  std::string source;
+};
+
+Work work_of(const Arguments& arguments, const Scenario& scenario, const Records& records) {
+  const std::vector<const Cell*> cells = missing_cells(scenario, {});
+  if (arguments.minutes_per_cell > 0)
+    return {arguments.minutes_per_cell * static_cast<double>(cells.size()), "--minutes-per-cell"};
+  const RunCost missing = run_cost(scenario, records, 1);
+  Work work = {missing.seconds / 60, missing.source};
+  for (const Cell* cell : cells) {
+    if (const auto record = records.find(cell->id); record != records.end())
+      work.minutes += record->second.seconds / 60;
   }
-  if (recorded == 0) {
-    throw UserError(
-        "--minutes-per-cell",
-        "missing, and no recorded cell tells it; needs minutes above 0, or a run of one cell first");
-  }
-  return seconds / recorded / 60;
+  if (work.source.empty()) work.source = "the recorded times of all cells";
+  return work;
 }
 
 /// The time limit of a task as Slurm reads it: a third more than asked for, for cells that take longer.
@@ -93,8 +96,8 @@ int run_slurm_command(const Arguments& arguments) {
   const Records records = read_records(directory);
   const int threads = std::max(1, arguments.threads);
   const std::size_t cells = missing_cells(scenario, {}).size();
-  const double minutes =
-      minutes_of_a_cell(arguments, scenario, records) * static_cast<double>(cells) / threads;
+  const Work work = work_of(arguments, scenario, records);
+  const double minutes = work.minutes / threads;
   const int tasks = static_cast<int>(
       std::clamp(std::ceil(minutes / arguments.minutes_per_task), 1.0, static_cast<double>(cells)));
   if (tasks > kSlurmTasks) {
@@ -108,11 +111,16 @@ int run_slurm_command(const Arguments& arguments) {
   replace_file(script, script_of(arguments, scenario, directory, tasks, threads));
   const std::string submit = "sbatch " + shell_word(script.string());
   if (arguments.json) {
-    const Json answer = {
-        {"script", script.string()}, {"tasks", tasks}, {"cells", cells}, {"submitted", arguments.submit}};
+    const Json answer = {{"script", script.string()},
+                         {"tasks", tasks},
+                         {"cells", cells},
+                         {"minutes_estimate", work.minutes},
+                         {"minutes_from", work.source},
+                         {"submitted", arguments.submit}};
     std::cout << answer.dump(2) << '\n';
   } else {
-    std::cout << fmt::format("{}: {} tasks for {} cells\n", script.string(), tasks, cells);
+    std::cout << fmt::format("{}: {} tasks for {} cells, about {:.3g} processor minutes from {}\n",
+                             script.string(), tasks, cells, work.minutes, work.source);
     if (!arguments.submit) std::cout << "submit it with: " << submit << '\n';
   }
   std::cout.flush();

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <set>
 
@@ -48,8 +49,11 @@ int run_verify_command(const Arguments& arguments) {
   std::set<std::string> planned;
   for (const Json& cell : plan.at("cells")) planned.insert(cell.at("id").get<std::string>());
   int recorded = 0, others = 0, arrays = 0;
+  std::vector<std::string> array_problems;
   for (const auto& record : records) ++(planned.contains(record.first) ? recorded : others);
-  check_arrays(arguments.directory, records, problems, arrays);
+  check_arrays(arguments.directory, records, array_problems, arrays);
+  std::sort(array_problems.begin(), array_problems.end());
+  problems.insert(problems.end(), array_problems.begin(), array_problems.end());
   if (arguments.json) {
     const Json answer = {{"planned", planned.size()},
                          {"recorded", recorded},

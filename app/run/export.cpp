@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -39,12 +41,22 @@ struct Present {
 
  private:
   void add(const MetricValues& metrics, bool splits) {
+    // Most rows have the names of the row before.
+    const auto same_name = [](const auto& left, const auto& right) { return left.first == right.first; };
+    if (last_ && std::equal(metrics.begin(), metrics.end(), last_->begin(), last_->end(), same_name)) return;
+    last_ = &metrics;
     for (const auto& metric : metrics) {
+      if (!splits) {
+        names.insert(metric.first);
+        continue;
+      }
       const LayerName split = split_layer(metric.first);
-      names.insert(splits ? split.name : metric.first);
-      if (splits && split.layer) layers.insert(*split.layer);
+      names.insert(split.name);
+      if (split.layer) layers.insert(*split.layer);
     }
   }
+
+  const MetricValues* last_ = nullptr;
 };
 
 std::vector<std::string> metric_columns(std::set<std::string> present,
@@ -67,89 +79,129 @@ MetricValues metrics_of_layer(const MetricValues& metrics, int layer) {
   return own;
 }
 
-void append_metrics(const MetricValues& metrics, const std::vector<std::string>& columns,
-                    std::vector<Json>& row) {
-  for (const std::string& name : columns) {
-    const auto metric = metrics.find(name);
-    row.push_back(metric == metrics.end() ? Json() : Json(metric->second));
+void append_quoted(const std::string& field, std::string& text) {
+  if (field.find_first_of(",\"\r\n") == std::string::npos) {
+    text += field;
+    return;
+  }
+  text += '"';
+  for (const char c : field) {
+    if (c == '"') text += '"';
+    text += c;
+  }
+  text += '"';
+}
+
+void append_field(const Json& value, std::string& text) {
+  if (value.is_number_float()) {
+    fmt::format_to(std::back_inserter(text), "{}", value.get<double>());
+  } else if (value.is_string()) {
+    append_quoted(value.get_ref<const std::string&>(), text);
+  } else if (!value.is_null()) {
+    append_quoted(value.dump(), text);
   }
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string field = "\"";
-  for (const char c : text) {
-    if (c == '"') field += '"';
-    field += c;
+/// The columns of a table and its rows, one at a time.
+class Export {
+ public:
+  Export(const RunResults& results, bool trace, const std::vector<std::string>& metric_order)
+      : table_(results.table),
+        trace_(trace),
+        present_(results.table, trace),
+        metrics_(metric_columns(present_.names, metric_order)) {
+    for (std::size_t i = 0; i < metrics_.size(); ++i) places_[metrics_[i]] = i;
   }
-  return field + '"';
-}
 
-std::string field_text(const Json& value) {
-  if (value.is_null()) return "";
-  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
-  if (value.is_string()) return quoted(value.get<std::string>());
-  return quoted(value.dump());
-}
+  std::vector<std::string> columns() const {
+    std::vector<std::string> columns = {"cell", "arm", "seed"};
+    columns.insert(columns.end(), table_.sweep_paths.begin(), table_.sweep_paths.end());
+    columns.push_back("state");
+    if (trace_) columns.push_back("step");
+    if (!present_.layers.empty()) columns.push_back("layer");
+    columns.insert(columns.end(), metrics_.begin(), metrics_.end());
+    return columns;
+  }
+
+  /// `take` gets the fields of each row.
+  template <class Take>
+  void rows(const Take& take) const {
+    std::vector<Json> fields;
+    for (const ResultRow& row : table_.rows) {
+      fields.clear();
+      fields.emplace_back(row.cell);
+      fields.emplace_back(row.arm);
+      fields.emplace_back(row.seed);
+      for (const std::string& path : table_.sweep_paths) {
+        const Json* const swept = row.coordinate(path);
+        fields.push_back(swept ? *swept : Json());
+      }
+      fields.push_back(row.state);
+      if (!trace_) {
+        append_metrics(row.metrics, fields);
+        take(fields);
+        continue;
+      }
+      const std::size_t start = fields.size();
+      for (const TraceEntry& entry : row.trace) {
+        fields.resize(start);
+        fields.push_back(entry.step);
+        if (present_.layers.empty()) {
+          append_metrics(entry.metrics, fields);
+          take(fields);
+          continue;
+        }
+        for (const int layer : present_.layers) {
+          fields.resize(start + 1);
+          fields.push_back(layer);
+          append_metrics(metrics_of_layer(entry.metrics, layer), fields);
+          take(fields);
+        }
+      }
+    }
+  }
+
+ private:
+  void append_metrics(const MetricValues& metrics, std::vector<Json>& fields) const {
+    const std::size_t start = fields.size();
+    fields.resize(start + metrics_.size());
+    auto place = places_.begin();
+    for (const auto& [name, value] : metrics) {
+      // Both go by name, and every metric has a column.
+      while (place->first != name) ++place;
+      fields[start + place->second] = value;
+    }
+  }
+
+  const ResultTable& table_;
+  bool trace_;
+  Present present_;
+  std::vector<std::string> metrics_;
+  std::map<std::string, std::size_t> places_;  ///< of the metrics among their columns
+};
 
 }  // namespace
 
 ExportTable export_table(const RunResults& results, bool trace,
                          const std::vector<std::string>& metric_order) {
-  const ResultTable& table = results.table;
-  const Present present(table, trace);
-  const std::vector<std::string> metrics = metric_columns(present.names, metric_order);
-  ExportTable exported;
-  exported.columns = {"cell", "arm", "seed"};
-  exported.columns.insert(exported.columns.end(), table.sweep_paths.begin(), table.sweep_paths.end());
-  exported.columns.push_back("state");
-  if (trace) exported.columns.push_back("step");
-  if (!present.layers.empty()) exported.columns.push_back("layer");
-  exported.columns.insert(exported.columns.end(), metrics.begin(), metrics.end());
-  for (const ResultRow& row : table.rows) {
-    std::vector<Json> start = {row.cell, row.arm, row.seed};
-    for (const std::string& path : table.sweep_paths) {
-      const Json* const swept = row.coordinate(path);
-      start.push_back(swept ? *swept : Json());
-    }
-    start.push_back(row.state);
-    if (!trace) {
-      append_metrics(row.metrics, metrics, start);
-      exported.rows.push_back(std::move(start));
-      continue;
-    }
-    for (const TraceEntry& entry : row.trace) {
-      std::vector<Json> fields = start;
-      fields.push_back(entry.step);
-      if (present.layers.empty()) {
-        append_metrics(entry.metrics, metrics, fields);
-        exported.rows.push_back(std::move(fields));
-        continue;
-      }
-      for (const int layer : present.layers) {
-        std::vector<Json> of_layer = fields;
-        of_layer.push_back(layer);
-        append_metrics(metrics_of_layer(entry.metrics, layer), metrics, of_layer);
-        exported.rows.push_back(std::move(of_layer));
-      }
-    }
-  }
+  const Export table(results, trace, metric_order);
+  ExportTable exported = {table.columns(), {}};
+  table.rows([&](const std::vector<Json>& fields) { exported.rows.push_back(fields); });
   return exported;
 }
 
-std::string csv_text(const ExportTable& table) {
+std::string export_csv(const RunResults& results, bool trace, const std::vector<std::string>& metric_order) {
+  const Export table(results, trace, metric_order);
   std::string text;
-  const auto append_line = [&text](const std::vector<std::string>& fields) {
-    text += fmt::format("{}\n", fmt::join(fields, ","));
+  const auto append_line = [&text](const auto& fields) {
+    for (const auto& field : fields) {
+      append_field(field, text);
+      text += ',';
+    }
+    text.back() = '\n';
   };
-  std::vector<std::string> fields;
-  for (const std::string& column : table.columns) fields.push_back(quoted(column));
-  append_line(fields);
-  for (const std::vector<Json>& row : table.rows) {
-    fields.clear();
-    for (const Json& value : row) fields.push_back(field_text(value));
-    append_line(fields);
-  }
+  append_line(table.columns());
+  table.rows(append_line);
   return text;
 }
 

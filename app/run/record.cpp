@@ -1,8 +1,8 @@
 #include "app/run/record.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
-#include <boost/crc.hpp>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -139,9 +139,7 @@ class RecordReader : public nlohmann::json_sax<Json> {
 }  // namespace
 
 std::string checksum(std::string_view bytes) {
-  boost::crc_32_type crc;
-  crc.process_bytes(bytes.data(), bytes.size());
-  return fmt::format("{:08x}", crc.checksum());
+  return fmt::format("{:08x}", ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 std::string state_name(CellResult::State state) {

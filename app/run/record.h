@@ -3,6 +3,7 @@
 /// One line of a journal: the result of one cell, with a checksum.
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -21,7 +22,8 @@ struct Record {
   double seconds = 0;
   std::string finished_at;                         ///< UTC, ISO 8601
   std::map<std::string, std::string> arrays = {};  ///< saved arrays by name, with the checksum of their bytes
-  std::string build = {};  ///< of the program that wrote the journal; not part of the line
+  /// Name of the program that wrote the journal, one for all of its records; not part of the line.
+  std::shared_ptr<const std::string> build = {};
 };
 
 /// How much of a record is read: of a long journal, most is trace.
@@ -40,8 +42,8 @@ std::string record_line(const Record& record);
 /// The line of a record's text, as record_line writes it.
 std::string sealed_line(std::string_view text);
 
-/// The inverse of record_line; what lies behind `part` stays empty, but for a failed cell. The checksum of the whole line is
-/// taken in any case. Throws std::runtime_error with the reason when the line is damaged.
+/// The inverse of record_line; what lies behind `part` stays empty, but for a failed cell. The checksum of
+/// the whole line is taken in any case. Throws std::runtime_error with the reason when the line is damaged.
 Record parse_record_line(std::string_view line, RecordPart part = RecordPart::all);
 
 /// Whether two records of a cell hold the same state, the same numbers and the same arrays, to the last bit.

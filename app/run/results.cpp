@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <iostream>
 #include <unordered_map>
 #include <utility>
@@ -11,39 +12,61 @@
 
 namespace moelab {
 
+namespace {
+
+/// A planned cell of plan.json.
+ResultRow planned_row(const Json& cell) {
+  ResultRow row;
+  row.cell = cell.at("id").get<std::string>();
+  row.arm = cell.at("arm").get<std::string>();
+  row.seed = cell.at("seed").get<int>();
+  for (const auto& [path, value] : cell.at("point").items()) row.point.emplace_back(path, value);
+  row.state = "missing";
+  return row;
+}
+
+/// Reads the plan, its cells into `rows` one by one: of a large sweep they are nearly all of it.
+Json read_plan_into(const std::filesystem::path& directory, std::vector<ResultRow>& rows) {
+  bool in_cells = false;
+  return read_plan(directory, [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1) in_cells = parsed == "cells";
+    if (event != Json::parse_event_t::object_end || depth != 2 || !in_cells) return true;
+    rows.push_back(planned_row(parsed));
+    return false;
+  });
+}
+
+}  // namespace
+
 RunResults load_results(const std::filesystem::path& directory, RecordPart part) {
   RunResults results;
-  results.plan = read_plan(directory);
-  Records records = read_records(directory, part);
-  std::unordered_map<std::string, std::size_t> rows;  // of the cells so far: two arms may have the same cell
+  std::vector<ResultRow>& rows = results.table.rows;
+  std::future<Records> recorded =
+      std::async(std::launch::async, [&] { return read_records(directory, part); });
   try {
+    results.plan = read_plan_into(directory, rows);
     for (const char* key : {"name", "scenario", "claims", "figures"}) results.plan.at(key);
+    if (!results.plan.at("cells").empty())
+      throw UserError((directory / "plan.json").string(),
+                      "not a plan of this program: 'cells' holds no cells");
+    results.plan.erase("cells");
     results.table.arms = results.plan.at("arms").get<std::vector<std::string>>();
     results.table.sweep_paths = results.plan.at("sweep").get<std::vector<std::string>>();
-    for (const Json& cell : results.plan.at("cells")) {
-      ResultRow row;
-      row.cell = cell.at("id").get<std::string>();
-      row.arm = cell.at("arm").get<std::string>();
-      row.seed = cell.at("seed").get<int>();
-      for (const auto& [path, value] : cell.at("point").items()) row.point.emplace_back(path, value);
-      row.state = "missing";
-      if (const auto record = records.find(row.cell); record != records.end()) {
-        ++results.builds[record->second.build];
-        row.state = record->second.state;
-        const auto [place, is_first] = rows.try_emplace(row.cell, results.table.rows.size());
-        if (is_first) {
-          row.metrics = std::move(record->second.metrics);
-          row.trace = std::move(record->second.trace);
-        } else {
-          row.metrics = results.table.rows[place->second].metrics;
-          row.trace = results.table.rows[place->second].trace;
-        }
-      }
-      results.table.rows.push_back(std::move(row));
-    }
   } catch (const Json::exception& error) {
     throw UserError((directory / "plan.json").string(),
                     std::string("not a plan of this program: ") + error.what());
+  }
+  Records records = recorded.get();
+  std::unordered_map<const Record*, const ResultRow*> first_rows;  // two arms may have the same cell
+  for (ResultRow& row : rows) {
+    const auto found = records.find(row.cell);
+    if (found == records.end()) continue;
+    Record& record = found->second;
+    ++results.builds[*record.build];
+    row.state = record.state;
+    const auto [first, is_first] = first_rows.try_emplace(&record, &row);
+    row.metrics = is_first ? std::move(record.metrics) : first->second->metrics;
+    row.trace = is_first ? std::move(record.trace) : first->second->trace;
   }
   return results;
 }

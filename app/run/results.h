@@ -14,7 +14,8 @@ namespace moelab {
 
 /// What `plan.json` and the journals of a run directory say.
 struct RunResults {
-  Json plan;  ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", "cells": [...]}
+  Json
+      plan;  ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", …} without the cells
   std::map<std::string, int> builds;  ///< programs that recorded the planned cells (build_name), with counts
   ResultTable table;                  ///< every planned cell, `missing` where no journal holds it
 };

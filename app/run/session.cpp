@@ -15,14 +15,10 @@
 namespace moelab {
 namespace {
 
-void report_failure(const Scenario& scenario, const std::string& id, const std::string& message) {
-  for (const Cell& cell : scenario.cells) {
-    if (cell.id != id) continue;
-    std::string place = fmt::format("arm {}", cell.arm);
-    for (const auto& [path, value] : cell.point) place += fmt::format(", {} = {}", path, value.dump());
-    std::cerr << fmt::format("moelab: cell {} ({}, seed {}) failed: {}\n", id, place, cell.seed, message);
-    return;
-  }
+void report_failure(const Cell& cell, const std::string& message) {
+  std::string place = fmt::format("arm {}", cell.arm);
+  for (const auto& [path, value] : cell.point) place += fmt::format(", {} = {}", path, value.dump());
+  std::cerr << fmt::format("moelab: cell {} ({}, seed {}) failed: {}\n", cell.id, place, cell.seed, message);
 }
 
 /// Whether --fail-fast ended the session.
@@ -94,8 +90,6 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   if (options.retry_failed)
     std::erase_if(before, [](const auto& record) { return record.second.state == "failed"; });
   const std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
-  std::set<std::string> planned;
-  for (const Cell& cell : scenario.cells) planned.insert(cell.id);
   // Of the share's own cells: the progress line is about this process.
   const int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
 
@@ -106,14 +100,15 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
     outcome.stopped = run_missing(missing, already, scenario, options, runner, guard.flag());
   outcome.interrupted = guard.flag();
   const Records records = read_records(options.directory, RecordPart::state);
+  const std::vector<const Cell*> planned = missing_cells(scenario, {});
   int recorded = 0;
-  for (const std::string& id : planned) {
-    const auto record = records.find(id);
+  for (const Cell* cell : planned) {
+    const auto record = records.find(cell->id);
     if (record == records.end()) continue;
     ++recorded;
     if (record->second.state != "failed") continue;
     ++outcome.failed;
-    report_failure(scenario, id, record->second.message);
+    report_failure(*cell, record->second.message);
   }
   if (outcome.interrupted || outcome.stopped) {
     std::cerr << fmt::format("moelab: {} with {} of {} cells recorded; the same command resumes\n",

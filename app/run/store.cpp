@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <fstream>
+#include <memory>
 #include <unordered_map>
 #include <utility>
 
@@ -42,54 +43,74 @@ bool supersedes(const Record& record, const Record& failure) {
   return record.state != "failed" || record.finished_at > failure.finished_at;
 }
 
-/// A complete line of a journal.
-struct Line {
-  std::string place;  ///< "file:line"
-  std::string_view text;
+/// Where a record stands: its line is `size` bytes from `start`.
+struct Place {
+  const fs::path* journal = nullptr;
+  std::size_t number = 0, start = 0, size = 0;
 };
+
+std::string name_of(const Place& place) {
+  return fmt::format("{}:{}", place.journal->string(), place.number);
+}
+
+/// Whether `line` says again what stands at `place`, to the last number; damage behind the part that was
+/// asked for is a difference. The place is read once more: few cells are recorded twice, and journals are
+/// long.
+bool repeats(std::string_view line, const Place& place) {
+  std::ifstream stream(*place.journal, std::ios::binary);
+  std::string earlier(place.size, '\0');
+  stream.seekg(static_cast<std::streamoff>(place.start));
+  stream.read(earlier.data(), static_cast<std::streamsize>(earlier.size()));
+  try {
+    return same_numbers(parse_record_line(earlier), parse_record_line(line));
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 /// Reads every journal; `refuse` takes each error.
 template <class Refuse>
 Records read_all(const fs::path& directory, RecordPart part, const Refuse& refuse) {
   Records records;
-  std::deque<std::string> texts;  // lines refer into them
-  std::unordered_map<std::string, Line> lines;
-  for (const fs::path& file : journal_files(directory)) {
-    const std::string& text = texts.emplace_back(read_bytes(file));
-    const std::string build = build_name(read_journal_provenance(file));
-    std::size_t start = 0;
-    for (std::size_t number = 1;; ++number) {
-      const std::size_t end = text.find('\n', start);
-      if (end == std::string::npos) break;
-      const Line line = {fmt::format("{}:{}", file.string(), number),
-                         std::string_view(text).substr(start, end - start)};
-      const std::size_t offset = std::exchange(start, end + 1);
+  std::unordered_map<const Record*, Place> places;
+  const std::vector<fs::path> journals = journal_files(directory);
+  for (const fs::path& journal : journals) {
+    const auto build = std::make_shared<const std::string>(build_name(read_journal_provenance(journal)));
+    std::ifstream stream(journal, std::ios::binary);
+    Place place = {&journal};
+    // A line that ends with the file is of a killed process, or of one that is writing.
+    for (std::string line; std::getline(stream, line) && !stream.eof(); place.start += line.size() + 1) {
+      ++place.number;
+      place.size = line.size();
       Record record;
       try {
-        record = parse_record_line(line.text, part);
+        record = parse_record_line(line, part);
       } catch (const std::exception& error) {
-        refuse(UserError(line.place, fmt::format("damaged record at byte {}: {}; remove the line to have its "
-                                                 "cell run again",
-                                                 offset, error.what())));
+        refuse(UserError(name_of(place), fmt::format("damaged record at byte {}: {}; remove the line to have "
+                                                     "its cell run again",
+                                                     place.start, error.what())));
         continue;
       }
       record.build = build;
-      const auto [known, is_new] = lines.try_emplace(record.cell, line);
-      if (is_new) {
-        const std::string id = record.cell;
-        records.emplace(id, std::move(record));
+      const auto known = records.find(record.cell);
+      if (known == records.end()) {
+        std::string id = record.cell;
+        const auto added = records.emplace(std::move(id), std::move(record)).first;
+        places.emplace(&added->second, place);
         continue;
       }
-      Record& earlier = records.at(record.cell);
+      Record& earlier = known->second;
+      Place& earlier_place = places.at(&earlier);
       if (record.state == "failed" || earlier.state == "failed") {
         if (!supersedes(record, earlier)) continue;
-        known->second = line;
+        earlier_place = place;
         earlier = std::move(record);
-      } else if (!same_numbers(parse_record_line(known->second.text), parse_record_line(line.text))) {
-        refuse(UserError(line.place, fmt::format("cell {} has other numbers here than in {}", record.cell,
-                                                 known->second.place)));
+      } else if (!repeats(line, earlier_place)) {
+        refuse(UserError(name_of(place), fmt::format("cell {} has other numbers here than in {}", record.cell,
+                                                     name_of(earlier_place))));
       }
     }
+    if (!stream.eof()) throw EnvironmentError(journal.string() + ": cannot be read");
   }
   return records;
 }
@@ -133,11 +154,11 @@ std::string plan_text(const Scenario& scenario) {
   return plan_json(scenario).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Json read_plan(const fs::path& directory) {
+Json read_plan(const fs::path& directory, const Json::parser_callback_t& take) {
   const fs::path file = directory / "plan.json";
   if (!fs::exists(file)) throw UserError(directory.string(), "no plan.json here: not a run directory");
   // Not read_json_file: the plan of a large sweep may exceed what a scenario file may hold.
-  const Json plan = Json::parse(read_bytes(file), nullptr, false);
+  const Json plan = Json::parse(read_bytes(file), take, false);
   if (!plan.is_object()) throw UserError(file.string(), "damaged: not a JSON object");
   return plan;
 }

@@ -7,8 +7,8 @@
 /// directories may be merged by copying their journals, sessions and cells together.
 
 #include <filesystem>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "app/run/durable_file.h"
@@ -18,7 +18,7 @@
 namespace moelab {
 
 /// Records by cell id. Cells that are no longer planned are among them.
-using Records = std::map<std::string, Record>;
+using Records = std::unordered_map<std::string, Record>;
 
 /// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
 /// killed process leaves, is dropped. Of a cell that failed and was run again the later record counts. Throws
@@ -41,8 +41,9 @@ Json plan_json(const Scenario& scenario);
 /// The text of plan.json.
 std::string plan_text(const Scenario& scenario);
 
-/// plan.json as written. Throws UserError when it is missing or not an object.
-Json read_plan(const std::filesystem::path& directory);
+/// plan.json as written, but for what `take` takes out of it while it is read. Throws UserError when it is
+/// missing or not an object.
+Json read_plan(const std::filesystem::path& directory, const Json::parser_callback_t& take = nullptr);
 
 /// Throws UserError when `directory` cannot take the scenario's results: it is a file, holds something else,
 /// or belongs to a scenario of another name. Writes nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace moelab {
 namespace {
@@ -39,18 +40,15 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
   std::vector<SummaryEntry> entries;
   std::vector<std::vector<double>> values;
   for (const ResultRow& row : table.rows) {
-    const auto known = std::find_if(entries.begin(), entries.end(), [&](const SummaryEntry& entry) {
-      return entry.arm == row.arm && entry.point == row.point;
-    });
-    const std::size_t index = static_cast<std::size_t>(known - entries.begin());
-    if (known == entries.end()) {
+    // Rows of an arm at a point stand together.
+    if (entries.empty() || entries.back().arm != row.arm || entries.back().point != row.point) {
       entries.push_back({row.arm, row.point, 0, std::nullopt});
       values.emplace_back();
     }
-    ++entries[index].planned;
+    ++entries.back().planned;
     const auto value = row.metrics.find(metric);
     if (row.state == "done" && value != row.metrics.end() && std::isfinite(value->second)) {
-      values[index].push_back(value->second);
+      values.back().push_back(value->second);
     }
   }
   for (std::size_t index = 0; index < entries.size(); ++index) {
@@ -87,20 +85,16 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
   const std::vector<SummaryEntry> entries = summarize(table, metric);
   std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
   rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
-  std::vector<SweepPoint> points;
+  std::map<std::string, std::size_t> lines;  // of the points
   for (const SummaryEntry& entry : entries) {
-    if (std::find(points.begin(), points.end(), entry.point) == points.end()) points.push_back(entry.point);
-  }
-  for (const SweepPoint& point : points) {
-    std::vector<std::string> row;
-    for (const auto& coordinate : point) row.push_back(value_text(coordinate.second));
-    for (const std::string& arm : table.arms) {
-      const auto entry = std::find_if(entries.begin(), entries.end(), [&](const SummaryEntry& candidate) {
-        return candidate.arm == arm && candidate.point == point;
-      });
-      row.push_back(entry == entries.end() ? "-" : entry_text(*entry));
+    const auto [line, is_new] = lines.try_emplace(point_json(entry.point).dump(), rows.size());
+    if (is_new) {
+      std::vector<std::string>& row = rows.emplace_back();
+      for (const auto& coordinate : entry.point) row.push_back(value_text(coordinate.second));
+      row.resize(row.size() + table.arms.size(), "-");
     }
-    rows.push_back(std::move(row));
+    const auto arm = std::find(table.arms.begin(), table.arms.end(), entry.arm) - table.arms.begin();
+    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] = entry_text(entry);
   }
   return rows;
 }

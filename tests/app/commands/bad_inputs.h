@@ -178,7 +178,6 @@ inline BadInputs bad_inputs() {
            std::filesystem::create_directory("folder");
            write_bytes("folder/thesis.tex", "");
          }},
-        scenario_words({"slurm", "scenario.json"}),
         scenario_words({"slurm", "scenario.json", "--minutes-per-cell", "soon"}),
         words({"status", "no-such-folder"}),
         words({"compare", "runs/a"}),

@@ -27,7 +27,7 @@ RunResults example() {
 }  // namespace
 
 TEST_CASE("export: columns, order, quoting and empty fields") {
-  CHECK(csv_text(export_table(example(), false, {"first", "unused", "second"})) ==
+  CHECK(export_csv(example(), false, {"first", "unused", "second"}) ==
         "cell,arm,seed,model.experts,model.router.kind,state,first,second,alpha,zeta\n"
         "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,2.5,1e-20,1,0.1\n"
         "id2,c,1,0.5,linear,missing,,,,\n");
@@ -36,7 +36,7 @@ TEST_CASE("export: columns, order, quoting and empty fields") {
 TEST_CASE("export: a trace has one row per recorded step") {
   RunResults results = example();
   results.table.rows[0].metrics = {{"first", 2.5}, {"alpha", 1.0}};
-  CHECK(csv_text(export_table(results, true, {"first"})) ==
+  CHECK(export_csv(results, true, {"first"}) ==
         "cell,arm,seed,model.experts,model.router.kind,state,step,first,alpha\n"
         "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,0,3,\n"
         "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,10,2.5,1\n");
@@ -46,15 +46,15 @@ TEST_CASE("export: doubles keep every bit in the fewest digits") {
   RunResults results = example();
   results.table.rows.pop_back();
   results.table.rows[0].metrics = {{"a", 0.1 + 0.2}, {"b", -std::numeric_limits<double>::infinity()}};
-  const std::string text = csv_text(export_table(results, false, {}));
+  const std::string text = export_csv(results, false, {});
   CHECK(text.find(",0.30000000000000004,-inf\n") != std::string::npos);
 }
 
 TEST_CASE("export: a field with a line break or a quote is quoted") {
-  ExportTable table;
-  table.columns = {"one\ntwo", "plain"};
-  table.rows = {{"\"", Json()}};
-  CHECK(csv_text(table) == "\"one\ntwo\",plain\n\"\"\"\",\n");
+  RunResults results;
+  results.table.sweep_paths = {"one\ntwo"};
+  results.table.rows = {{"id", "\"", 0, {{"one\ntwo", Json()}}, "done", {}, {}}};
+  CHECK(export_csv(results, false, {}) == "cell,arm,seed,\"one\ntwo\",state\nid,\"\"\"\",0,,done\n");
 }
 
 }  // namespace moelab

@@ -22,7 +22,7 @@ CellResult run_quickly(const Cell& cell, const CellProgress&) {
 }
 
 std::string exported(const fs::path& directory, bool trace = false) {
-  return csv_text(export_table(load_results(directory), trace, {"test_nmse_top1"}));
+  return export_csv(load_results(directory), trace, {"test_nmse_top1"});
 }
 
 }  // namespace
