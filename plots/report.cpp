@@ -159,11 +159,11 @@ std::string claim_html(const ReportedClaim& claim) {
 std::string claims_html(const std::vector<ReportedRun>& runs) {
   std::string html =
       "<div class=\"scroll\"><table><tr><th>verdict</th><th>claim</th><th>run</th><th>source</th></tr>";
-  for (const ReportedRun& run : runs) {
-    for (const ReportedClaim& claim : run.claims) {
-      html +=
-          fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>", verdict_html(claim.verdict),
-                      escaped(claim.id), escaped(run.name), escaped(claim.source));
+  for (std::size_t place = 0; place < runs.size(); ++place) {
+    for (const ReportedClaim& claim : runs[place].claims) {
+      html += fmt::format("<tr><td>{}</td><td>{}</td><td><a href=\"#run{}\">{}</a></td><td>{}</td></tr>",
+                          verdict_html(claim.verdict), escaped(claim.id), place, escaped(runs[place].name),
+                          escaped(claim.source));
     }
   }
   return html + "</table></div>\n";
@@ -260,7 +260,11 @@ std::string report_html(const Report& report) {
                           escaped(run.title.empty() ? run.name : run.title));
     }
     html += "</ol></nav>\n";
-    html += "<details open><summary>Every claim</summary>" + claims_html(report.runs) + "</details>\n";
+    std::vector<ReportedClaim> claims;
+    for (const ReportedRun& run : report.runs)
+      claims.insert(claims.end(), run.claims.begin(), run.claims.end());
+    html += fmt::format("<details open><summary>Every claim: {}</summary>{}</details>\n",
+                        verdict_counts(claims), claims_html(report.runs));
   }
   for (std::size_t i = 0; i < report.runs.size(); ++i)
     html += run_html(report.runs[i], i, report.runs.size() == 1);

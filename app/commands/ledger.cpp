@@ -177,13 +177,13 @@ std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
   std::vector<fs::path> written = {file, folder / cells};
   std::string text = fmt::format(
       "# Every claim\n\n"
-      "Made by `moelab report DIR… --ledger {0}`, not edited by hand. `here` holds both sides of a claim, "
+      "Made by `moelab report DIR…{2} --ledger {0}`, not edited by hand. `here` holds both sides of a claim, "
       "means over seeds ± half of the 95 % interval, and their paired difference or ratio with its interval: "
       "at the last point, or at the first that keeps a claim from being reproduced. A paper's number stands "
       "beside ours and is never a pass mark. [{1}]({1}) names the cells behind every claim, with the metric "
       "at their last step; `moelab reproduce DIR CELL` runs one again. Each command was given in the "
       "repository and wrote `runs/`.\n\n",
-      file.filename().string(), cells);
+      file.filename().string(), cells, report.checks.empty() ? "" : " --checks FILE");
   text += counts_table(report);
   for (const std::string& work : works_of(report)) {
     text += fmt::format("\n## {}\n", markdown_text(work));
