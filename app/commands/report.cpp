@@ -142,7 +142,7 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   }
   add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
-  run.cells_csv = csv_text(export_table(results, false, metric_names()));
+  run.cells_csv = export_csv(results, false, metric_names());
   run.provenance = {{"directory", directory.string()}, {"builds", run.builds}};
   std::ifstream stream(directory / "provenance.json");
   const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
