@@ -42,7 +42,8 @@ struct ReportedPicture {
 struct ReportedRun {
   std::string name, title, source;
   std::string state;               ///< "100 cells: 100 done"
-  std::string builds;              ///< programs that recorded its cells
+  std::string builds;              ///< the program that recorded its cells, or a sentence that names several
+  bool mixed_builds = false;       ///< several programs: their numbers may differ
   std::string command;             ///< that made the newest of its cells; empty where unknown
   double seconds = 0;              ///< processor time of its cells
   std::vector<std::string> notes;  ///< how hyper-parameters were chosen

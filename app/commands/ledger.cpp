@@ -99,8 +99,11 @@ std::string run_text(const ReportedRun& run, const std::string& figure) {
   }
   std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of processor time", markdown_text(run.name),
                                  fmt::join(sentences, " "), run.state, run.seconds);
-  if (run.builds != kUnknownBuild) text += ", moelab " + run.builds;
-  text += ".\n";
+  if (run.mixed_builds) {
+    text += ". " + run.builds + "\n";
+  } else {
+    text += (run.builds == kUnknownBuild ? "" : ", moelab " + run.builds) + ".\n";
+  }
   if (!run.command.empty()) text += fmt::format("\n    {}\n", run.command);
   if (!figure.empty()) text += fmt::format("\n![{}]({})\n", markdown_text(run.title), figure);
   return text + claims_table(run.claims);

@@ -80,14 +80,6 @@ std::string state_text(const ResultTable& table) {
   return text;
 }
 
-/// "0.1.0 (commit 0123abc, …)", with the number of cells where builds are several.
-std::string builds_of(const RunResults& results) {
-  if (results.builds.size() == 1) return results.builds.begin()->first;
-  std::vector<std::string> builds;
-  for (const auto& [name, cells] : results.builds) builds.push_back(fmt::format("{}: {} cells", name, cells));
-  return fmt::format("{}", fmt::join(builds, "; "));
-}
-
 ReportedTable unfinished_cells(const ResultTable& table) {
   ReportedTable cells = {{"cell", "arm", "seed", "at", "state"}};
   for (const ResultRow& row : table.rows) {
@@ -128,7 +120,9 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   run.title = plan.value("title", "");
   run.source = plan.value("source", "");
   run.state = state_text(results.table);
-  run.builds = builds_of(results);
+  const std::string mixed = builds_text(results);
+  run.builds = mixed.empty() && !results.builds.empty() ? results.builds.begin()->first : mixed;
+  run.mixed_builds = !mixed.empty();
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
   run.summary_caption = main_metric(results) + ", mean over seeds ± half of the 95 % interval";
