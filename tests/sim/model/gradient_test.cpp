@@ -15,6 +15,9 @@ TEST_CASE("every router, expert, gating and loss: gradients equal central differ
   for (const std::string& loss : task_loss_names()) {
     for (const Kind& router : router_kinds()) {
       for (const Kind& expert : expert_kinds()) {
+        // A loss reaches experts and routers through the outputs alone: one kind of expert for all but the
+        // first.
+        if (loss != task_loss_names().front() && expert.name != "mlp") continue;
         for (const NamedGating& gating : example_gatings()) {
           CAPTURE(loss);
           CAPTURE(router.name);

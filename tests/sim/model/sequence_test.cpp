@@ -166,19 +166,18 @@ TEST_CASE("a dense model may read a sequence whole: order and all, and as many p
   CHECK(std::abs(static_cast<double>(tokens.parameter_count()) - target) <= (kInputs + kOutputs + 1) / 2.0);
 }
 
-TEST_CASE("sequences, every router, expert and gating: gradients equal central differences") {
+TEST_CASE("sequences, every router and gating: gradients equal central differences") {
   constexpr int kSamples = 4;
+  // Experts see tokens one by one, as they see rows: one kind stands for all.
+  const Json expert = {{"kind", "mlp"}, {"depth", 2}, {"width", 4}};
   for (const bool per_token : {false, true}) {
     for (const Kind& router : router_kinds()) {
-      for (const Kind& expert : expert_kinds()) {
-        for (const NamedGating& gating : example_gatings()) {
-          CAPTURE(per_token);
-          CAPTURE(router.name);
-          CAPTURE(expert.name);
-          CAPTURE(gating.name);
-          const Json spec = example_model(example_of(router), example_of(expert), gating.spec, kExperts);
-          check_gradients(spec, sequences(spec, per_token), kSamples, "mse");
-        }
+      for (const NamedGating& gating : example_gatings()) {
+        CAPTURE(per_token);
+        CAPTURE(router.name);
+        CAPTURE(gating.name);
+        const Json spec = example_model(example_of(router), expert, gating.spec, kExperts);
+        check_gradients(spec, sequences(spec, per_token), kSamples, "mse");
       }
     }
     for (const char* reads : {"tokens", "sequence"}) {
