@@ -65,10 +65,17 @@ std::string time_limit(double minutes) {
   return std::to_string(static_cast<int>(std::ceil(minutes * 4 / 3)) + 1);
 }
 
+/// This program's file; by name alone, to be found on PATH, where the system does not tell.
+std::string program_file() {
+  std::error_code unknown;
+  const std::filesystem::path file = std::filesystem::canonical("/proc/self/exe", unknown);
+  return unknown ? "moelab" : file.string();
+}
+
 std::string script_of(const Arguments& arguments, const Scenario& scenario,
                       const std::filesystem::path& directory, int tasks, int threads) {
-  std::string command = "exec " + shell_word(std::filesystem::canonical("/proc/self/exe").string()) +
-                        " run " + shell_word(std::filesystem::absolute(arguments.file).string());
+  std::string command = "exec " + shell_word(program_file()) + " run " +
+                        shell_word(std::filesystem::absolute(arguments.file).string());
   if (!arguments.profile.empty()) command += " --profile " + shell_word(arguments.profile);
   for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
   command += fmt::format(" --out {} --threads {} --share \"$SLURM_ARRAY_TASK_ID/{}\"",
