@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/error.h"
+#include "sim/base/softmax.h"
 
 namespace moelab {
 namespace {
@@ -47,14 +48,6 @@ NpyReader open_routing(const AnalyzedFiles& files) {
   std::optional<NpyReader> routing = open_either(files.probs, "--probs", files.logits, kLogits);
   if (!routing) throw UserError("--probs", "missing; needs routing probabilities, or --logits");
   return std::move(*routing);
-}
-
-/// In place, each row after its largest entry is taken off.
-void softmax_rows(Matrix& rows) {
-  for (Eigen::Index i = 0; i < rows.rows(); ++i) {
-    rows.row(i) = (rows.row(i).array() - rows.row(i).maxCoeff()).exp();
-    rows.row(i) /= rows.row(i).sum();
-  }
 }
 
 bool begins_with(const Shape& shape, const Shape& start) {
@@ -114,10 +107,7 @@ Matrix ArrayFiles::token_rows(const NpyReader& array, std::int64_t first, std::i
 
 Matrix ArrayFiles::probabilities(const NpyReader& array, std::int64_t first, std::int64_t count) const {
   Matrix rows = token_rows(array, first, count);
-  if (array.place() == kLogits || array.place() == kPreviousLogits) {
-    softmax_rows(rows);
-    return rows;
-  }
+  if (array.place() == kLogits || array.place() == kPreviousLogits) return softmax(rows);
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     const std::int64_t sample = first + i / tokens, token = i % tokens;
     Eigen::Index lowest = 0;

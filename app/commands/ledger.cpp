@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "app/commands/documents.h"
 #include "app/run/durable_file.h"
@@ -153,11 +151,8 @@ std::string copy_figure(const ReportedRun& run, const fs::path& folder, std::vec
   for (const fs::path& figure : run.drawn) {
     std::error_code none;
     if (!fs::exists(figure, none) || fs::file_size(figure, none) > kLargestFigure) continue;
-    std::ifstream stream(figure, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << stream.rdbuf();
     const std::string name = anchor(run.name) + "-" + figure.filename().string();
-    replace_file(folder / name, bytes.str());
+    replace_file(folder / name, read_bytes(figure));
     written.push_back(folder / name);
     return name;
   }

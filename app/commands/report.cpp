@@ -17,7 +17,6 @@
 #include "app/run/export.h"
 #include "app/run/metric_groups.h"
 #include "app/run/provenance.h"
-#include "app/run/store.h"
 #include "app/run/summary.h"
 #include "sim/base/error.h"
 
@@ -129,11 +128,7 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   const std::vector<ClaimResult> claims = claim_results(results);
   for (std::size_t i = 0; i < claims.size(); ++i)
     run.claims.push_back(reported_claim(plan.at("claims").at(i), claims[i], results.table));
-  const Records records = read_records(directory);
-  for (const ResultRow& row : results.table.rows) {
-    if (const auto record = records.find(row.cell); record != records.end())
-      run.seconds += record->second.seconds;
-  }
+  run.seconds = results.seconds;
   add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
   run.cells_csv = export_csv(results, false, metric_names());

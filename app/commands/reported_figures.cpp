@@ -1,9 +1,7 @@
 #include "app/commands/reported_figures.h"
 
-#include <fstream>
-#include <sstream>
-
 #include "app/run/cluster_maps.h"
+#include "app/run/durable_file.h"
 #include "app/run/figures.h"
 #include "app/run/heat_maps.h"
 #include "app/run/rate_results.h"
@@ -34,13 +32,6 @@ Figure panel_figure(const RatePanels& panels, std::size_t place) {
   return figure;
 }
 
-std::string text_of_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {
@@ -57,9 +48,10 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
       const RatePanels panels = build_rate_panels(figure, results);
       for (std::size_t place = 0; place < panels.panels.size(); ++place)
         run.figures.push_back(panel_figure(panels, place));
-    } else {  // thousands of points, which the page shows as they were drawn
-      run.pictures.push_back(
-          {figure.value("title", results.plan.value("title", "")), "", text_of_file(run.drawn.back())});
+    } else {  // thousands of points, which the page shows as they were drawn, if they were
+      const std::filesystem::path& file = run.drawn.back();
+      const std::string drawn = std::filesystem::exists(file) ? read_bytes(file) : "";
+      run.pictures.push_back({figure.value("title", results.plan.value("title", "")), "", drawn});
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "app/run/measurement.h"
 #include "sim/data/problem.h"
 #include "sim/model/model.h"
+#include "sim/train/batches.h"
 #include "sim/train/trainer.h"
 
 namespace moelab {
@@ -21,15 +22,10 @@ constexpr std::size_t kMaxEstimates = 100;
 /// Of the program itself, with its libraries.
 constexpr double kBaseBytes = 16e6;
 
-/// Default number of points of a population rule.
-constexpr double kPoints = 4096;
-
 /// The share of the experts that a row passes through in training.
-double active_share(const Json& model, int experts) {
-  const Json gate = model.value("gating", Json::object()).value("train", Json());
-  const std::string kind = gate.is_object() ? gate.value("kind", "") : "";
-  if (kind != "topk" && kind != "top1") return 1;
-  return std::min(1.0, gate.value("k", 1.0) / std::max(experts, 1));
+double active_share(const Gating& gating, int experts) {
+  const bool selects = gating.kind == Gating::Kind::topk || gating.kind == Gating::Kind::top1;
+  return selects ? std::min(1.0, static_cast<double>(gating.k) / experts) : 1;
 }
 
 /// An arm at a sweep point: its seeds cost the same.
@@ -66,12 +62,12 @@ CellCost estimated_cost(const Cell& cell) {
   const Model<float> model(cell.config.at("model"), layout, 0);
   const double parameters = static_cast<double>(model.parameter_count());
   const int experts = model.has_router() ? model.experts() : 1;
-  const double active = parameters * active_share(cell.config.at("model"), experts);
+  const double active = parameters * active_share(model.train_gating(), experts);
 
   const bool population = train.at("gradient") == "population";
   const int train_samples = data.value("train_samples", population ? 0 : kMeasuredTrainSamples);
   const double steps = static_cast<double>(total_steps(train, train_samples));
-  const double batch = population ? train.value("points", kPoints)
+  const double batch = population ? read_population_rule(train).points
                                   : std::min<double>(train.value("batch_size", train_samples), train_samples);
   const double records =
       2 + (train.contains("record_every") ? steps / train.at("record_every").get<double>() : 10);

@@ -64,6 +64,7 @@ RunResults load_results(const std::filesystem::path& directory, RecordPart part)
     if (found == records.end()) continue;
     Record& record = found->second;
     ++results.builds[*record.build];
+    results.seconds += record.seconds;
     row.state = record.state;
     const auto [first, is_first] = first_rows.try_emplace(&record, &row);
     row.metrics = is_first ? std::move(record.metrics) : first->second->metrics;

@@ -17,6 +17,7 @@ struct RunResults {
   Json
       plan;  ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", …} without the cells
   std::map<std::string, int> builds;  ///< programs that recorded the planned cells (build_name), with counts
+  double seconds = 0;                 ///< of the recorded cells of the plan; 0 where their times are left out
   ResultTable table;                  ///< every planned cell, `missing` where no journal holds it
 };
 
