@@ -10,6 +10,7 @@
 
 #include "sim/base/error.h"
 #include "tests/sim/data/cifar_files.h"
+#include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
 namespace moelab {
@@ -116,15 +117,7 @@ TEST_CASE("pieces equal the whole, and the first rows of a larger set are the sm
     const std::unique_ptr<Problem> problem = problem_of(changes);
     for (const Purpose purpose : {Purpose::train_data, Purpose::test_data}) {
       const Dataset whole = draw_set(*problem, kSeeds, purpose, 12);
-      Engine engine = kSeeds.stream(purpose);
-      int first = 0;
-      for (const int count : {1, 4, 5, 2}) {
-        const Dataset piece = problem->draw(engine, {purpose, first, count});
-        CHECK(piece.x == whole.x.middleRows(first, count));
-        CHECK(piece.y == whole.y.middleRows(first, count));
-        CHECK(std::equal(piece.cluster.begin(), piece.cluster.end(), whole.cluster.begin() + first));
-        first += count;
-      }
+      check_pieces(*problem, kSeeds, purpose, {1, 4, 5, 2});
       const Dataset small = draw_set(*problem, kSeeds, purpose, 5);
       CHECK(small.x == whole.x.topRows(5));
       CHECK(small.y == whole.y.topRows(5));

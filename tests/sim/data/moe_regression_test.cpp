@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/pieces.h"
 
 namespace moelab {
 namespace {
@@ -96,13 +97,7 @@ TEST_CASE("inputs, noise and labels follow their laws") {
 
 TEST_CASE("a set drawn in pieces equals the set drawn at once") {
   const std::unique_ptr<Problem> problem = problem_of({{"noise_std", 0.5}});
-  const Dataset whole = draw_set(*problem, {1, 0}, Purpose::train_data, 50);
-  Engine engine = Seeds{1, 0}.stream(Purpose::train_data);
-  for (const auto& [first, count] : {std::pair{0, 7}, {7, 20}, {27, 23}}) {
-    const Dataset piece = problem->draw(engine, {Purpose::train_data, first, count});
-    CHECK(piece.x == whole.x.middleRows(first, count));
-    CHECK(piece.y == whole.y.middleRows(first, count));
-  }
+  check_pieces(*problem, {1, 0}, Purpose::train_data, {7, 20, 23});
 }
 
 TEST_CASE("no two repetitions share data: neither inputs nor noise") {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
 namespace moelab {
@@ -256,16 +257,7 @@ TEST_CASE("without noise the Bayes predictor is exact, and weights beyond the ra
 TEST_CASE("sets drawn in pieces equal sets drawn at once, to the last bit") {
   for (const char* label_of : {"signal", "noise"}) {
     const std::unique_ptr<Problem> problem = problem_of({{"label_of", label_of}});
-    const Dataset whole = draw_set(*problem, kSeeds, Purpose::train_data, 700);
-    Engine engine = kSeeds.stream(Purpose::train_data);
-    int first = 0;
-    for (const int count : {1, 2, 30, 667}) {
-      const Dataset piece = problem->draw(engine, {Purpose::train_data, first, count});
-      CHECK((piece.x == whole.x.middleRows(first, count)));
-      CHECK((piece.y == whole.y.middleRows(first, count)));
-      CHECK(std::equal(piece.cluster.begin(), piece.cluster.end(), whole.cluster.begin() + first));
-      first += count;
-    }
+    check_pieces(*problem, kSeeds, Purpose::train_data, {1, 2, 30, 667});
   }
 }
 

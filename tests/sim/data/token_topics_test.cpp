@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
 namespace moelab {
@@ -206,19 +207,9 @@ TEST_CASE("the first samples of a set are the smaller set, and pieces equal the 
   for (const Json& target : {kConstant, kLinear, kClass, kLinearClass}) {
     const std::unique_ptr<Problem> problem = problem_of({{"target", target}});
     const Dataset whole = sample(*problem, 501);
-    Engine engine = kSeeds.stream(Purpose::train_data);
-    std::vector<int> labels;
-    int first = 0;
-    for (const int count : {1, 200, 7, 293}) {
-      const Dataset small = sample(*problem, count);
-      CHECK((small.x == whole.x.topRows(count)));
-      const Dataset piece = problem->draw(engine, {Purpose::train_data, first, count});
-      CHECK((piece.x == whole.x.middleRows(first, count)));
-      CHECK((piece.y == whole.y.middleRows(first, count)));
-      labels.insert(labels.end(), piece.cluster.begin(), piece.cluster.end());
-      first += count;
-    }
-    CHECK(labels == whole.cluster);
+    const std::vector<int> counts = {1, 200, 7, 293};
+    for (const int count : counts) CHECK((sample(*problem, count).x == whole.x.topRows(count)));
+    check_pieces(*problem, kSeeds, Purpose::train_data, counts);
   }
 }
 

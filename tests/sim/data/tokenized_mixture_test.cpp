@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
 namespace moelab {
@@ -213,17 +214,7 @@ TEST_CASE("the first samples of a set are the smaller set, and pieces equal the 
       CHECK((small.y == whole.y.topRows(count)));
       CHECK(std::equal(small.cluster.begin(), small.cluster.end(), whole.cluster.begin()));
     }
-    Engine engine = kSeeds.stream(Purpose::train_data);
-    std::vector<int> labels;
-    int first = 0;
-    for (const int count : {1, 400, 7, 593}) {
-      const Dataset piece = problem->draw(engine, {Purpose::train_data, first, count});
-      CHECK((piece.x == whole.x.middleRows(first, count)));
-      CHECK((piece.y == whole.y.middleRows(first, count)));
-      labels.insert(labels.end(), piece.cluster.begin(), piece.cluster.end());
-      first += count;
-    }
-    CHECK(labels == whole.cluster);
+    check_pieces(*problem, kSeeds, Purpose::train_data, {1, 400, 7, 593});
   }
 }
 

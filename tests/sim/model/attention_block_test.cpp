@@ -96,23 +96,8 @@ TEST_CASE("gradients in the inputs of a model with attention equal central diffe
   for (const int layers : {1, 2}) {
     Model<double> model(mixture({{"heads", 2}}, "attention_aware", layers), kLayout, 0.0);
     model.initialize({7, 0});
-    ExampleBatch<double> batch = smooth_batch(model, 3, *loss);
-    constexpr std::size_t kStride = 16;  // padded(5)
-    AlignedVector<double> gradient(3 * kTokens * kStride);
-    model.input_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss, gradient.data());
-    std::vector<double> exact, differences;
-    for (std::size_t i = 0; i < batch.x.size(); ++i) {
-      exact.push_back(gradient[i / kInputs * kStride + i % kInputs]);
-      double& x = batch.x[i];
-      const double kept = x;
-      x = kept + kStep;
-      const double above = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
-      x = kept - kStep;
-      const double below = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
-      x = kept;
-      differences.push_back((above - below) / (2 * kStep));
-    }
-    CHECK(relative_difference(exact, differences) <= kTolerance);
+    const ExampleBatch<double> batch = smooth_batch(model, 3, *loss);
+    check_input_gradient(model, batch, *loss);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/kernels/kernels.h"
 #include "sim/loss/loss.h"
 #include "tests/sim/model/example.h"
 
@@ -73,6 +74,28 @@ inline ExampleBatch<double> smooth_batch(Model<double>& model, int samples, cons
 inline std::vector<double> gradient_of(const Model<double>& model, const ParameterGroup& group) {
   return {model.gradient().begin() + static_cast<std::ptrdiff_t>(group.begin),
           model.gradient().begin() + static_cast<std::ptrdiff_t>(group.end)};
+}
+
+/// Checks ∂L/∂x of a batch whose loss is smooth around it.
+inline void check_input_gradient(Model<double>& model, ExampleBatch<double> batch,
+                                 const TaskLoss<double>& loss) {
+  const std::size_t inputs = static_cast<std::size_t>(model.layout().input_dim);
+  const std::size_t stride = static_cast<std::size_t>(kernels::padded(model.layout().input_dim));
+  AlignedVector<double> gradient(batch.x.size() / inputs * stride);
+  model.input_gradient(batch.x.data(), batch.y.data(), batch.rows, loss, gradient.data());
+  std::vector<double> exact, differences;
+  for (std::size_t i = 0; i < batch.x.size(); ++i) {
+    exact.push_back(gradient[i / inputs * stride + i % inputs]);
+    double& x = batch.x[i];
+    const double kept = x;
+    x = kept + kStep;
+    const double above = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    x = kept - kStep;
+    const double below = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    x = kept;
+    differences.push_back((above - below) / (2 * kStep));
+  }
+  CHECK(relative_difference(exact, differences) <= kTolerance);
 }
 
 /// Checks the gradient of a model of `spec` on data of `layout` in batches of `samples`, and that a wrong one

@@ -27,7 +27,7 @@ TEST_CASE("gradients of a stack agree with central differences, in parameters an
     for (const int layers : {1, 3}) {
       Model<double> model(stack_model(layers, gating.spec), kInputs, kOutputs, 0.0);
       model.initialize({7, 0});
-      ExampleBatch<double> batch = smooth_batch(model, kRows, *loss);
+      const ExampleBatch<double> batch = smooth_batch(model, kRows, *loss);
       CHECK(model.groups().size() == (layers == 1 ? 2u : 2u * static_cast<std::size_t>(layers) + 1));
       for (const ParameterGroup& group : model.groups()) {
         double bend = 0;
@@ -35,22 +35,7 @@ TEST_CASE("gradients of a stack agree with central differences, in parameters an
         model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
         CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
       }
-      constexpr int kStride = 16;  // padded(5)
-      AlignedVector<double> gradient(static_cast<std::size_t>(kRows) * kStride);
-      model.input_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss, gradient.data());
-      std::vector<double> exact, differences;
-      for (std::size_t i = 0; i < batch.x.size(); ++i) {
-        exact.push_back(gradient[i / kInputs * kStride + i % kInputs]);
-        double& x = batch.x[i];
-        const double kept = x;
-        x = kept + kStep;
-        const double above = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
-        x = kept - kStep;
-        const double below = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
-        x = kept;
-        differences.push_back((above - below) / (2 * kStep));
-      }
-      CHECK(relative_difference(exact, differences) <= kTolerance);
+      check_input_gradient(model, batch, *loss);
     }
   }
 }

@@ -5,8 +5,7 @@
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/schema.h"
 #include "sim/train/trainer.h"
-#include "tests/sim/model/example.h"
-#include "tests/sim/reference_numbers.h"
+#include "tests/sim/model/model_reference.h"
 
 namespace moelab {
 namespace {
@@ -47,22 +46,14 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
     const TrainingSet<double> data{rows, numbers_of(item.at("x")), numbers_of(item.at("y"))};
     const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
     const auto places = array_places(spec, inputs, outputs);
-    REQUIRE(places.size() == item.at("before").size());
-
     Model<double> model(spec, inputs, outputs, 0.0);
-    for (const auto& [name, where] : places) {
-      const std::vector<double> before = numbers_of(item.at("before").at(name));
-      REQUIRE(before.size() == where.size());
-      for (std::size_t i = 0; i < where.size(); ++i) model.parameters()[where[i]] = before[i];
-    }
+    set_parameters(model, places, item);
     CHECK(is_near(model.loss_and_gradient(data.x.data(), data.y.data(), rows, *loss), item.at("loss")));
     const auto check = [&](const AlignedVector<double>& buffer, const char* key) {
       for (const auto& [name, where] : places) {
         CAPTURE(key);
         CAPTURE(name);
-        std::vector<double> values;
-        for (const std::size_t place : where) values.push_back(buffer[place]);
-        CHECK(misses(values, numbers_of(item.at(key).at(name))) == 0);
+        CHECK(misses(values_at(where, buffer), numbers_of(item.at(key).at(name))) == 0);
       }
     };
     check(model.gradient(), "gradients");
