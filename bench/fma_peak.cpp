@@ -8,7 +8,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
 #include "sim/base/kernels/kernels.h"
 
 namespace {

@@ -2,11 +2,8 @@
 
 #include <functional>
 
+#include "app/json/options.h"
 #include "sim/base/error.h"
-#include "sim/data/problem.h"
-#include "sim/model/model.h"
-#include "sim/model/schema.h"
-#include "sim/train/optimizer.h"
 
 namespace moelab {
 namespace {
@@ -144,7 +141,8 @@ std::vector<double> expert_widths(const Workload& workload) {
   const Json& expert = workload.model.at("expert");
   const double output = workload.data.at("target").at("dim");
   if (expert.at("kind") == "constant") return {1.0, output};
-  std::vector<double> widths(static_cast<std::size_t>(expert_depth(expert)) + 1, expert.value("width", 1.0));
+  std::vector<double> widths(static_cast<std::size_t>(expert_depth(workload.options.model.expert)) + 1,
+                             expert.value("width", 1.0));
   widths.front() = workload.data.at("dim");
   widths.back() = output;
   return widths;
@@ -164,9 +162,12 @@ Workload make_workload(const std::string& name, const WorkloadSizes& sizes) {
   if (sizes.dim > 0) workload.data["dim"] = sizes.dim;
   if (sizes.batch > 0) workload.train["batch_size"] = sizes.batch;
   if (sizes.samples > 0) workload.data["train_samples"] = sizes.samples;
-  workload.data = resolve(data_shape(), workload.data, "data");
-  workload.model = resolve(model_shape(), workload.model, "model");
-  workload.train = resolve(train_shape(), workload.train, "train");
+  workload.data = resolve(shape_of<DataOptions>(), workload.data, "data");
+  workload.model = resolve(shape_of<ModelOptions>(), workload.model, "model");
+  workload.train = resolve(shape_of<TrainOptions>(), workload.train, "train");
+  workload.options.data = read_options<DataOptions>(workload.data);
+  workload.options.model = read_options<ModelOptions>(workload.model);
+  workload.options.train = read_options<TrainOptions>(workload.train);
   return workload;
 }
 
@@ -195,9 +196,9 @@ double needed_bytes(const Workload& workload, double pairs) {
   const double experts = workload.model.at("experts");
   const int dim = workload.data.at("dim");
   const int output = workload.data.at("target").at("dim");
-  const double parameters =
-      static_cast<double>(Model<float>(workload.model, dim, output, 0.0).parameter_count());
-  const double state = rescales_gradients(workload.train.at("optimizer")) ? 2 : 1;
+  const Network<float> network(workload.options.model, {.input_dim = dim, .output_dim = output});
+  const double parameters = static_cast<double>(network.parameter_count());
+  const double state = workload.options.train.optimizer.entry().rescales_gradients ? 2 : 1;
   double activations = rows * (4 * experts + 2 * output);
   if (workload.model.at("expert").at("kind") != "constant") {
     const std::vector<double> widths = expert_widths(workload);

@@ -1,20 +1,22 @@
 #pragma once
 
-/// The training runs whose speed and memory are measured, as resolved scenario objects.
+/// The training runs whose speed and memory are measured.
 
 #include <string>
 #include <vector>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
+#include "sim/train/experiment.h"
 
 namespace moelab {
 
-/// A run: the objects `data`, `model` and `train` of a scenario.
+/// A run: the objects `data`, `model` and `train` of a scenario, and what they say.
 struct Workload {
   std::string name;
   Json data;
   Json model;
   Json train;
+  ExperimentOptions options = {};
   /// C: seconds until train_nmse ≤ kTargetNmse are measured instead of steps per second.
   bool to_target = false;
 };
@@ -37,7 +39,7 @@ constexpr int kTargetSteps = 10000;  ///< fig3's; after them C gives up
 /// them.
 std::vector<std::string> workload_names();
 
-/// Throws UserError for an unknown name or an impossible size.
+/// Throws InvalidOption for an unknown name or an impossible size.
 Workload make_workload(const std::string& name, const WorkloadSizes& sizes);
 
 /// Floating-point operations of the matrix products that one step with every expert on needs (a multiply-add

@@ -1,4 +1,4 @@
-/// moelab_workloads NAME: runs one workload through the library's Model, Optimizer and train(), and prints
+/// moelab_workloads NAME: runs one workload through the library's Model and train(), and prints
 /// what was measured as one line of JSON.
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@
 #include "bench/workload.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/npy.h"
+#include "sim/data/npy/npy.h"
 #include "sim/data/problem.h"
 #include "sim/train/trainer.h"
 
@@ -44,7 +44,7 @@ double peak_memory_mb() {
 }
 
 TrainingSet<float> draw_training_set(const Workload& workload) {
-  const std::unique_ptr<Problem> problem = draw_problem(workload.data, kSeeds);
+  const std::unique_ptr<Problem> problem = draw_problem(workload.options.data, kSeeds);
   Engine engine = kSeeds.stream(Purpose::train_data);
   const Dataset data = problem->draw(engine, {Purpose::train_data, 0, workload.data.at("train_samples")});
   TrainingSet<float> set{static_cast<int>(data.x.rows()), {}, {}};
@@ -57,14 +57,14 @@ TrainingSet<float> draw_training_set(const Workload& workload) {
 struct Run {
   explicit Run(const Workload& workload)
       : set(draw_training_set(workload)),
-        model(workload.model, draw_problem(workload.data, kSeeds)->layout(), 0.0) {
-    model.initialize(kSeeds);
-  }
+        model(workload.options.model, draw_problem(workload.options.data, kSeeds)->layout(), {kSeeds}),
+        workspace(model.network->make_workspace()) {}
+  const Network<float>& network() const { return *model.network; }
   /// train_nmse over the first `rows` rows, under the training gating.
   double nmse(int rows) {
-    const int o = model.layout().target_dim();
+    const int o = network().layout().target_dim();
     std::vector<float> outputs(static_cast<std::size_t>(rows) * static_cast<std::size_t>(o));
-    model.predict(set.x.data(), rows, model.train_gating(), outputs.data());
+    predict(model, network().train_gating(), set.x.data(), rows, workspace, outputs.data());
     const Matrix fitted = Eigen::Map<const MatrixOf<float>>(outputs.data(), rows, o).cast<double>();
     const Matrix targets = Eigen::Map<const MatrixOf<float>>(set.y.data(), rows, o).cast<double>();
     return normalised_mean_squared_error(fitted, targets).value();
@@ -72,6 +72,7 @@ struct Run {
 
   TrainingSet<float> set;
   Model<float> model;
+  Workspace<float> workspace;
 };
 
 /// Steps per second over `seconds`, the first tenth of a second left out. The trainer reports the share of
@@ -98,8 +99,8 @@ void measure_rate(const Workload& workload, Run& run, double seconds, Json& resu
     return true;
   };
   const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
-  const TrainOutcome outcome =
-      train(run.model, *loss, run.set, workload.train, kSeeds, {[](std::int64_t) {}, progress});
+  const TrainOutcome outcome = train<float>(run.model, {*loss}, run.set, workload.options.train, kSeeds,
+                                            {[](std::int64_t) {}, progress}, run.workspace);
   if (outcome.state != TrainState::interrupted) throw std::runtime_error("the training diverged");
 }
 
@@ -118,7 +119,8 @@ void measure_to_target(const Workload& workload, Run& run, Json& result) {
     reached = nmse <= kTargetNmse;
   };
   const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
-  train(run.model, *loss, run.set, workload.train, kSeeds, {record, [&](double) { return reached; }});
+  train<float>(run.model, {*loss}, run.set, workload.options.train, kSeeds,
+               {record, [&](double) { return reached; }}, run.workspace);
   result["reached"] = reached;
   result["steps_per_second"] = result.at("steps").get<double>() / result.at("seconds").get<double>();
 }
@@ -141,18 +143,22 @@ void measure_router(const Workload& workload, const Run& run, Json& result) {
   const int experts = workload.model.at("experts");
   const int rows = std::min(workload.train.at("batch_size").get<int>(), run.set.rows);
   const int stride = kernels::padded(experts);
-  const std::unique_ptr<Router<float>> router =
-      make_router<float>(workload.model.at("router"), run.model.layout(), experts);
+  const RouterSetting setting{run.network().layout().input_dim, experts};
+  const std::unique_ptr<Router<float>> router = make_router<float>(workload.options.model.router, setting);
   AlignedVector<float> parameters(router->block_size()), gradient(router->block_size());
   AlignedVector<float> scores(static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride));
   AlignedVector<float> probabilities(scores.size());
-  router->initialize(kSeeds, parameters.data());
-  const RouterContext<float> context{run.set.x.data(), rows, run.model.layout().input_dim};
-  const bool trainable = workload.model.at("router").at("trainable");
+  router->initialize({kSeeds}, parameters.data());
+  const std::unique_ptr<Scratch> scratch = router->make_scratch();
+  RouterContext<float> context;
+  context.x = rows_of(run.set.x.data(), rows, setting.input_dim);
+  const bool trainable = is_trainable(workload.options.model.router);
   result["router_product_microseconds"] = microseconds_of([&] {
-    router->forward(context, parameters.data(), scores.data());
-    if (trainable)
-      router->backward(context, parameters.data(), {.scores = scores.data(), .parameters = gradient.data()});
+    router->forward(context, parameters.data(), *scratch, scores.data());
+    if (trainable) {
+      router->backward(context, parameters.data(), *scratch,
+                       {.scores = scores.data(), .parameters = gradient.data()});
+    }
   });
   result["router_softmax_microseconds"] = microseconds_of([&] {
     kernels::softmax_rows(scores.data(), probabilities.data(), rows, experts, stride);
@@ -177,16 +183,17 @@ Json measure(const Workload& workload, double seconds) {
   result["peak_memory_mb"] = peak_memory_mb();
   result["trained_batch_nmse"] = run.nmse(rows);
   // What follows counts a single layer without attention.
-  if (run.model.layers() > 1 || workload.model.contains("attention")) return result;
+  if (run.network().layers() > 1 || workload.model.contains("attention")) return result;
 
   const std::vector<std::int64_t> loads =
-      run.model.expert_loads(run.set.x.data(), rows, run.model.train_gating());
+      expert_loads(run.model, 0, run.network().train_gating(), run.set.x.data(), rows, run.workspace);
   const double pairs = static_cast<double>(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}));
   result["active_experts_per_row"] = pairs / rows;
   result["active_experts_per_batch"] =
       std::count_if(loads.begin(), loads.end(), [](std::int64_t load) { return load > 0; });
   result["needed_memory_mb"] = needed_bytes(workload, pairs) / (1 << 20);
-  if (run.model.train_gating().skip_below == 0) {
+  const SoftGatingOptions* const soft = workload.options.model.gating.train.as<SoftGatingOptions>();
+  if (soft && soft->skip_below == 0.0) {
     const double operations = step_operations(workload);
     result["mflop_per_step"] = operations / 1e6;
     result["gflops"] = operations * result.at("steps_per_second").get<double>() / 1e9;
@@ -198,7 +205,7 @@ Json measure(const Workload& workload, double seconds) {
 /// F: draws of fig2's mixture.
 Json measure_draws(double seconds) {
   const Workload workload = make_workload("A", {});
-  const std::unique_ptr<Problem> problem = draw_problem(workload.data, kSeeds);
+  const std::unique_ptr<Problem> problem = draw_problem(workload.options.data, kSeeds);
   const int samples = workload.data.at("train_samples");
   Engine engine = kSeeds.stream(Purpose::train_data);
   const double microseconds = [&] {
@@ -233,9 +240,9 @@ void write_array(const std::filesystem::path& file, const std::vector<std::int64
 void save(const Workload& workload, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const Run run(workload);
-  write_array(folder / "x.npy", run.model.layout().input_shape(run.set.rows), run.set.x);
-  write_array(folder / "y.npy", run.model.layout().target_shape(run.set.rows), run.set.y);
-  for (const NamedArray<float>& array : run.model.arrays()) {
+  write_array(folder / "x.npy", run.network().layout().input_shape(run.set.rows), run.set.x);
+  write_array(folder / "y.npy", run.network().layout().target_shape(run.set.rows), run.set.y);
+  for (const NamedArray<float>& array : run.network().arrays(run.model.parameters)) {
     write_array(folder / (array.name + ".npy"), array.shape, array.values);
   }
   const Json settings = {{"workload", workload.name},
@@ -284,7 +291,7 @@ int run_program(int count, char** arguments) {
 int main(int count, char** arguments) {
   try {
     return moelab::run_program(count, arguments);
-  } catch (const moelab::UserError& error) {
+  } catch (const moelab::InvalidOption& error) {
     std::cerr << "moelab_workloads: " << error.what() << '\n';
     return 2;
   } catch (const std::exception& error) {

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "plots/report_page.h"
-#include "sim/base/json.h"
 
 namespace moelab {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string escaped(const std::string& text) {
   std::string html;

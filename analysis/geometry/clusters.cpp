@@ -12,11 +12,11 @@ namespace {
 
 void require_square_matrices(const std::vector<Matrix>& matrices, const Matrix& means, const char* name) {
   if (static_cast<Eigen::Index>(matrices.size()) != means.rows())
-    throw UserError(name, fmt::format("{} matrices for {} clusters", matrices.size(), means.rows()));
+    throw InvalidOption(name, fmt::format("{} matrices for {} clusters", matrices.size(), means.rows()));
   for (const Matrix& matrix : matrices) {
     if (matrix.rows() != means.cols() || matrix.cols() != means.cols())
-      throw UserError(name, fmt::format("shape ({}, {}), but the means have {} features", matrix.rows(),
-                                        matrix.cols(), means.cols()));
+      throw InvalidOption(name, fmt::format("shape ({}, {}), but the means have {} features", matrix.rows(),
+                                            matrix.cols(), means.cols()));
   }
 }
 
@@ -37,7 +37,7 @@ GaussianClusters contaminated(const GaussianClusters& clusters, const Matrix& no
   GaussianClusters noisy = clusters;
   for (Matrix& covariance : noisy.covariances) {
     if (covariance.rows() != noise_covariance.rows() || covariance.cols() != noise_covariance.cols())
-      throw UserError(
+      throw InvalidOption(
           "noise_covariance",
           fmt::format("shape ({}, {}), but the clusters' covariances have ({}, {})", noise_covariance.rows(),
                       noise_covariance.cols(), covariance.rows(), covariance.cols()));
@@ -52,7 +52,8 @@ Matrix symmetric_root(const Matrix& matrix, const char* name) {
   const double rounding = static_cast<double>(matrix.rows()) * std::numeric_limits<double>::epsilon() *
                           values.cwiseAbs().maxCoeff();
   if (values.minCoeff() < -4 * rounding)
-    throw UserError(name, fmt::format("has the eigenvalue {}; it must be positive semidefinite", values[0]));
+    throw InvalidOption(name,
+                        fmt::format("has the eigenvalue {}; it must be positive semidefinite", values[0]));
   const Vector roots = values.cwiseMax(0.0).cwiseSqrt();
   return solver.eigenvectors() * roots.asDiagonal() * solver.eigenvectors().transpose();
 }

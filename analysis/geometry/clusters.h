@@ -28,11 +28,11 @@ Metrics diagonal_metrics(const Matrix& weights);
 /// The clusters after independent noise of that covariance (d, d): Σ_i + Σ_ε.
 GaussianClusters contaminated(const GaussianClusters& clusters, const Matrix& noise_covariance);
 
-/// The symmetric square root of a positive semidefinite matrix. Throws UserError, with `name` for its path,
-/// where an eigenvalue is negative beyond rounding.
+/// The symmetric square root of a positive semidefinite matrix. Throws InvalidOption, with `name` for its
+/// path, where an eigenvalue is negative beyond rounding.
 Matrix symmetric_root(const Matrix& matrix, const char* name);
 
-/// Throws UserError unless there are k covariances and k metrics, all (d, d).
+/// Throws InvalidOption unless there are k covariances and k metrics, all (d, d).
 void require_shapes(const GaussianClusters& clusters, const Metrics& metrics);
 
 }  // namespace moelab

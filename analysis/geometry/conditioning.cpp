@@ -11,8 +11,8 @@ namespace moelab {
 
 Conditioning conditioning(const Matrix& symmetric) {
   if (symmetric.rows() == 0 || symmetric.rows() != symmetric.cols())
-    throw UserError("matrix", fmt::format("shape ({}, {}); eigenvalues need a square matrix",
-                                          symmetric.rows(), symmetric.cols()));
+    throw InvalidOption("matrix", fmt::format("shape ({}, {}); eigenvalues need a square matrix",
+                                              symmetric.rows(), symmetric.cols()));
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(symmetric, Eigen::EigenvaluesOnly);
   const Vector& values = solver.eigenvalues();
   const Vector sizes = values.cwiseAbs();

@@ -14,8 +14,8 @@ struct Conditioning {
   int negative = 0;      ///< eigenvalues below −d ε max|λ|, which is rounding
 };
 
-/// Only the lower triangle is read. For positive definite matrices κ = λ_max/λ_min. Throws UserError for a
-/// matrix that is empty or not square.
+/// Only the lower triangle is read. For positive definite matrices κ = λ_max/λ_min. Throws InvalidOption for
+/// a matrix that is empty or not square.
 Conditioning conditioning(const Matrix& symmetric);
 
 /// M Σ M with M = diag(weights): the covariance of M h (Nielsen et al. 2025, Eq. 32).

@@ -9,10 +9,10 @@ namespace {
 
 void require_labels(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters) {
   if (static_cast<Eigen::Index>(labels.size()) != x.rows())
-    throw UserError("labels", fmt::format("{} labels for {} rows", labels.size(), x.rows()));
+    throw InvalidOption("labels", fmt::format("{} labels for {} rows", labels.size(), x.rows()));
   for (const int label : labels) {
     if (label < 0 || label >= clusters)
-      throw UserError("labels", fmt::format("{}, but there are {} clusters", label, clusters));
+      throw InvalidOption("labels", fmt::format("{}, but there are {} clusters", label, clusters));
   }
 }
 

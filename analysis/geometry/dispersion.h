@@ -18,7 +18,7 @@ struct DispersionTable {
 };
 
 /// Mean absolute deviation from the cluster's mean, (1/N_k) Σ_i |x_iq − x̄_q|. x (n, d), labels (n) in
-/// 0 … k − 1. Throws UserError where there are not n labels, or one is out of range.
+/// 0 … k − 1. Throws InvalidOption where there are not n labels, or one is out of range.
 DispersionTable mean_absolute_deviations(const Eigen::Ref<const Matrix>& x, std::span<const int> labels,
                                          int clusters);
 

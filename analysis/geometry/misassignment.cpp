@@ -39,7 +39,7 @@ Matrix pairwise_misassignment(const GaussianClusters& clusters, const Metrics& m
 }
 
 WorstPair worst_pair(const Matrix& pairwise) {
-  if (pairwise.rows() < 2) throw UserError("means", "a pair needs at least two clusters");
+  if (pairwise.rows() < 2) throw InvalidOption("means", "a pair needs at least two clusters");
   Eigen::Index from = 0, to = 0;
   const double probability = pairwise.maxCoeff(&from, &to);
   return {probability, static_cast<int>(from), static_cast<int>(to)};
@@ -53,8 +53,9 @@ DrawnShare drawn_misassignment(const GaussianClusters& clusters, const Metrics& 
                                int draws, Engine& engine) {
   require_shapes(clusters, metrics);
   if (cluster < 0 || cluster >= clusters.means.rows())
-    throw UserError("cluster", fmt::format("{}, but there are {} clusters", cluster, clusters.means.rows()));
-  if (draws < 1) throw UserError("draws", fmt::format("{} is not positive", draws));
+    throw InvalidOption("cluster",
+                        fmt::format("{}, but there are {} clusters", cluster, clusters.means.rows()));
+  if (draws < 1) throw InvalidOption("draws", fmt::format("{} is not positive", draws));
   const std::size_t own = static_cast<std::size_t>(cluster);
   // In the coordinates M^{1/2} x the metric is the Euclidean one.
   const Matrix metric_root = symmetric_root(metrics[own], "metrics");

@@ -18,7 +18,7 @@ double boundary_distance(const Vector& difference, const Matrix& covariance, con
 double misassignment_probability(const Vector& difference, const Matrix& covariance, const Matrix& metric);
 
 /// Entry (i, j): the probability that a point of cluster i is nearer to μ_j than to μ_i, in M_i; (k, k), zero
-/// on the diagonal. Throws UserError where shapes differ.
+/// on the diagonal. Throws InvalidOption where shapes differ.
 Matrix pairwise_misassignment(const GaussianClusters& clusters, const Metrics& metrics);
 
 /// The largest entry of such a table.

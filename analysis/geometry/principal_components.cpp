@@ -9,10 +9,10 @@
 namespace moelab {
 
 PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int components) {
-  if (x.rows() == 0) throw UserError("x", "has no rows");
+  if (x.rows() == 0) throw InvalidOption("x", "has no rows");
   if (components < 1 || components > x.cols()) {
-    throw UserError("components",
-                    fmt::format("got {}, needs 1 to {}, the columns of x", components, x.cols()));
+    throw InvalidOption("components",
+                        fmt::format("got {}, needs 1 to {}, the columns of x", components, x.cols()));
   }
   const Matrix centred = x.rowwise() - x.colwise().mean();
   const Matrix covariance = centred.transpose() * centred / static_cast<double>(x.rows());

@@ -13,7 +13,7 @@ struct PrincipalComponents {
 };
 
 /// The eigenvectors v of the covariance (1/n) Σ_i (x_i − x̄)(x_i − x̄)ᵀ. Of v and −v, the one whose entry of
-/// largest size is positive. Throws UserError for no rows, or unless 1 ≤ k ≤ d.
+/// largest size is positive. Throws InvalidOption for no rows, or unless 1 ≤ k ≤ d.
 PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int components);
 
 }  // namespace moelab

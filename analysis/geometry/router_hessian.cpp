@@ -11,10 +11,10 @@ namespace {
 
 void require_shapes(const MixtureSamples& batch) {
   const Eigen::Index rows = batch.features.rows(), experts = batch.probabilities.cols();
-  if (rows == 0) throw UserError("features", "empty; a mean over samples needs at least one");
+  if (rows == 0) throw InvalidOption("features", "empty; a mean over samples needs at least one");
   const auto require = [](const char* name, const Matrix& array, Eigen::Index n, Eigen::Index columns) {
     if (array.rows() != n || array.cols() != columns)
-      throw UserError(
+      throw InvalidOption(
           name, fmt::format("shape ({}, {}), expected ({}, {})", array.rows(), array.cols(), n, columns));
   };
   require("probabilities", batch.probabilities, rows, experts);
@@ -60,8 +60,8 @@ Matrix contrasts(int experts) {
 int rows_per_expert(const Matrix& hessian, int experts) {
   const int size = static_cast<int>(hessian.rows());
   if (experts < 1 || hessian.rows() != hessian.cols() || size % experts != 0)
-    throw UserError("hessian", fmt::format("shape ({}, {}) does not fit {} experts", hessian.rows(),
-                                           hessian.cols(), experts));
+    throw InvalidOption("hessian", fmt::format("shape ({}, {}) does not fit {} experts", hessian.rows(),
+                                               hessian.cols(), experts));
   return size / experts;
 }
 
@@ -87,7 +87,7 @@ Matrix router_hessian(const MixtureSamples& batch, RouterCurvature curvature) {
 Matrix expert_block(const Matrix& hessian, int experts, int expert) {
   const int dim = rows_per_expert(hessian, experts);
   if (expert < 0 || expert >= experts)
-    throw UserError("expert", fmt::format("{}, but there are {} experts", expert, experts));
+    throw InvalidOption("expert", fmt::format("{}, but there are {} experts", expert, experts));
   return hessian.block(expert * dim, expert * dim, dim, dim);
 }
 

@@ -30,7 +30,7 @@ enum class RouterCurvature { exact, gauss_newton };
 /// The paper takes B to be one constant for all samples (its Eq. 30), which it is not: ρᵀa_e depends on the
 /// sample and may be negative. Softmax ignores a shift of all scores, so that Σ_k B_ek = 0 and the Hessian
 /// has d zero eigenvalues at least: take one expert's block, as the paper does, or without_common_shift.
-/// Throws UserError where shapes differ.
+/// Throws InvalidOption where shapes differ.
 Matrix router_hessian(const MixtureSamples& batch, RouterCurvature curvature);
 
 /// The block of row e alone, (d, d): ∂²L/∂w_e².

@@ -22,7 +22,7 @@ double largest_variance(const Matrix& covariance, const Matrix& root) {
 Separation minimum_separation(const GaussianClusters& clusters, const Metrics& metrics) {
   require_shapes(clusters, metrics);
   const int count = static_cast<int>(clusters.means.rows());
-  if (count < 2) throw UserError("means", "a separation needs at least two clusters");
+  if (count < 2) throw InvalidOption("means", "a separation needs at least two clusters");
   const double dim = static_cast<double>(clusters.means.cols());
   Separation nearest{std::numeric_limits<double>::infinity(), 0, 1};
   Vector widths(count), difference(clusters.means.cols());

@@ -17,7 +17,7 @@ struct Separation {
 ///   ‖μ_i − μ_j‖_{M_i} / √(d · max(λ_max(Σ'_i), λ_max(Σ'_j))),
 /// with Σ' = M_i^{1/2} Σ M_i^{1/2}, the covariance in the space where M_i is the Euclidean metric. For
 /// spherical clusters and M = I the denominator is max(σ_i, σ_j) √d. The scale of M_i cancels. Infinite where
-/// neither cluster has any width. Throws UserError for fewer than two clusters, or shapes that differ.
+/// neither cluster has any width. Throws InvalidOption for fewer than two clusters, or shapes that differ.
 Separation minimum_separation(const GaussianClusters& clusters, const Metrics& metrics);
 
 }  // namespace moelab

@@ -28,9 +28,10 @@ double entropy_of(const Counts& counts, double total) {
 
 }  // namespace
 
-double adjusted_rand_index(const ContingencyTable& table) {
+std::optional<double> adjusted_rand_index(const ContingencyTable& table) {
   const ContingencyTable clusters = table.rowwise().sum(), experts = table.colwise().sum();
   const double total = static_cast<double>(table.sum());
+  if (total == 0) return std::nullopt;
   const double together = pairs(table), in_clusters = pairs(clusters), in_experts = pairs(experts);
   const double all = total * (total - 1) / 2;
   // Equal partitions, among them the trivial ones for which the quotient is 0 / 0.
@@ -39,9 +40,10 @@ double adjusted_rand_index(const ContingencyTable& table) {
   return (together - chance) / ((in_clusters + in_experts) / 2 - chance);
 }
 
-double normalized_mutual_information(const ContingencyTable& table) {
+std::optional<double> normalized_mutual_information(const ContingencyTable& table) {
   const ContingencyTable clusters = table.rowwise().sum(), experts = table.colwise().sum();
   const double total = static_cast<double>(table.sum());
+  if (total == 0) return std::nullopt;
   const double of_clusters = entropy_of(clusters, total), of_experts = entropy_of(experts, total);
   if (of_clusters + of_experts == 0) return 1;
   const double information = of_clusters + of_experts - entropy_of(table, total);

@@ -14,7 +14,8 @@ Vector routing_entropies(const Eigen::Ref<const Matrix>& probabilities) {
 }
 
 double routing_entropy(const Eigen::Ref<const Matrix>& probabilities) {
-  if (probabilities.rows() == 0) throw UserError("probs", "empty; routing entropy needs at least one row");
+  if (probabilities.rows() == 0)
+    throw InvalidOption("probs", "empty; routing entropy needs at least one row");
   return routing_entropies(probabilities).mean();
 }
 

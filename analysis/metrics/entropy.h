@@ -1,6 +1,6 @@
 #pragma once
 
-/// How undecided a router is about single rows (Nguyen et al. 2025, section 4).
+/// How undecided a router is about single rows (Nguyen et al. 2025, section 4). Uses `probabilities`.
 
 #include "sim/base/types.h"
 
@@ -10,7 +10,8 @@ namespace moelab {
 Vector routing_entropies(const Eigen::Ref<const Matrix>& probabilities);
 
 /// Mean over rows of H(r(x)): 0 for one-hot routing, ln E for uniform routing. The entropy of a cluster's
-/// mean routing (sparsity.h) is never below the mean of these over its rows. Throws UserError without rows.
+/// mean routing (sparsity.h) is never below the mean of these over its rows. Throws InvalidOption without
+/// rows.
 double routing_entropy(const Eigen::Ref<const Matrix>& probabilities);
 
 }  // namespace moelab

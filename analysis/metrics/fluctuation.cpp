@@ -15,7 +15,7 @@ namespace {
 void check_snapshots(std::span<const int> previous, std::span<const int> current, int k) {
   if (previous.size() != current.size() || previous.empty() ||
       previous.size() % static_cast<std::size_t>(k) != 0) {
-    throw UserError(
+    throw InvalidOption(
         "assignment",
         fmt::format("{} and {} assignments of {} to a row; needs as many of both, at least one row",
                     previous.size(), current.size(), k));
@@ -26,55 +26,67 @@ double squared(std::int64_t count) {
   return static_cast<double>(count) * static_cast<double>(count);
 }
 
-/// Rows with each pair of experts, before and now.
-std::map<std::pair<int, int>, std::int64_t> joint_counts(std::span<const int> previous,
-                                                         std::span<const int> current) {
-  std::map<std::pair<int, int>, std::int64_t> counts;
-  for (std::size_t i = 0; i < current.size(); ++i) ++counts[{previous[i], current[i]}];
-  return counts;
-}
+/// Rows served in both snapshots: by expert before and now, and with each pair of experts.
+struct JointCounts {
+  std::int64_t rows = 0;
+  std::map<int, std::int64_t> before, after;
+  std::map<std::pair<int, int>, std::int64_t> both;
+
+  JointCounts(std::span<const int> previous, std::span<const int> current) {
+    for (std::size_t i = 0; i < current.size(); ++i) {
+      if (previous[i] < 0 || current[i] < 0) continue;
+      ++rows;
+      ++before[previous[i]];
+      ++after[current[i]];
+      ++both[{previous[i], current[i]}];
+    }
+  }
+};
 
 }  // namespace
 
-double routing_fluctuation(std::span<const int> previous, std::span<const int> current, int k) {
+std::optional<double> routing_fluctuation(std::span<const int> previous, std::span<const int> current,
+                                          int k) {
   check_snapshots(previous, current, k);
   const std::size_t size = static_cast<std::size_t>(k);
   std::vector<int> before(size), after(size);
-  std::size_t changed = 0;
+  std::size_t changed = 0, rows = 0;
   for (std::size_t at = 0; at < current.size(); at += size) {
     std::copy_n(previous.begin() + static_cast<std::ptrdiff_t>(at), size, before.begin());
     std::copy_n(current.begin() + static_cast<std::ptrdiff_t>(at), size, after.begin());
     std::sort(before.begin(), before.end());
     std::sort(after.begin(), after.end());
+    if (before.back() < 0 || after.back() < 0) continue;
+    ++rows;
     if (before != after) ++changed;
   }
-  return static_cast<double>(changed) / static_cast<double>(current.size() / size);
+  if (rows == 0) return std::nullopt;
+  return static_cast<double>(changed) / static_cast<double>(rows);
 }
 
-double router_instability(std::span<const int> previous, std::span<const int> current) {
+std::optional<double> router_instability(std::span<const int> previous, std::span<const int> current) {
   check_snapshots(previous, current, 1);
-  std::map<int, std::int64_t> before, after;
-  for (std::size_t i = 0; i < current.size(); ++i) {
-    ++before[previous[i]];
-    ++after[current[i]];
-  }
+  const JointCounts counts(previous, current);
+  if (counts.rows == 0) return std::nullopt;
   // Pairs together before or after, less twice those together in both.
   double pairs = 0;
-  for (const auto& [expert, rows] : before) pairs += squared(rows);
-  for (const auto& [expert, rows] : after) pairs += squared(rows);
-  for (const auto& [experts, rows] : joint_counts(previous, current)) pairs -= 2 * squared(rows);
-  return pairs / squared(static_cast<std::int64_t>(current.size()));
+  for (const auto& [expert, rows] : counts.before) pairs += squared(rows);
+  for (const auto& [expert, rows] : counts.after) pairs += squared(rows);
+  for (const auto& [experts, rows] : counts.both) pairs -= 2 * squared(rows);
+  return pairs / squared(counts.rows);
 }
 
-double assignment_change_share(std::span<const int> previous, std::span<const int> current) {
+std::optional<double> assignment_change_share(std::span<const int> previous, std::span<const int> current) {
   check_snapshots(previous, current, 1);
+  const JointCounts counts(previous, current);
+  if (counts.rows == 0) return std::nullopt;
   std::map<int, std::int64_t> majority;
-  for (const auto& [experts, rows] : joint_counts(previous, current)) {
+  for (const auto& [experts, rows] : counts.both) {
     majority[experts.first] = std::max(majority[experts.first], rows);
   }
   double stay = 0;
   for (const auto& [expert, rows] : majority) stay += static_cast<double>(rows);
-  return 1 - stay / static_cast<double>(current.size());
+  return 1 - stay / static_cast<double>(counts.rows);
 }
 
 }  // namespace moelab

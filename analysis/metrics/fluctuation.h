@@ -1,9 +1,11 @@
 #pragma once
 
 /// How much routing changes between two snapshots of the same rows: two epochs (Nguyen et al. 2025) or two
-/// layers (Nielsen et al. 2025).
+/// layers (Nielsen et al. 2025). Uses `serving` (or sets of the likeliest experts): experts of rows, −1 where
+/// there is none. Rows that have none in either snapshot are left out.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "sim/base/types.h"
@@ -11,16 +13,20 @@
 namespace moelab {
 
 /// Share of rows whose set of K experts differs between two snapshots, (n·K) each: the K experts of a row
-/// one after another, in any order. With K = 1 the share of rows that change their top-1 expert. Throws
-/// UserError when the lengths differ, are no multiple of K, or there are no rows.
-double routing_fluctuation(std::span<const int> previous, std::span<const int> current, int k = 1);
+/// one after another, in any order, −1 filling up sets of fewer. With K = 1 the share of rows that change
+/// their expert. None when every row is left out. Throws InvalidOption when the lengths differ, are no
+/// multiple of K, or there are no rows.
+std::optional<double> routing_fluctuation(std::span<const int> previous, std::span<const int> current,
+                                          int k = 1);
 
 /// Mean over the n² ordered pairs of rows of |S_ij − S'_ij|, S_ij = 1 when rows i and j share an expert:
-/// at most 1/E + 1/E' for balanced assignments. Experts are names, (n) in both snapshots. Throws as above.
-double router_instability(std::span<const int> previous, std::span<const int> current);
+/// at most 1/E + 1/E' for balanced assignments. Experts are names, (n) in both snapshots. None and throws as
+/// above.
+std::optional<double> router_instability(std::span<const int> previous, std::span<const int> current);
 
 /// 1 − (1/n) Σ_a max_b n_ab, n_ab rows with expert a before and b now: the share of rows that do not go where
-/// most of their former company goes, whatever the experts are called. Throws as above.
-double assignment_change_share(std::span<const int> previous, std::span<const int> current);
+/// most of their former company goes, whatever the experts are called. None and throws as
+/// above.
+std::optional<double> assignment_change_share(std::span<const int> previous, std::span<const int> current);
 
 }  // namespace moelab

@@ -18,7 +18,8 @@ double total_load(std::span<const std::int64_t> loads) {
 }  // namespace
 
 std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities) {
-  if (probabilities.cols() == 0) throw UserError("probs", "no columns; there must be at least one expert");
+  if (probabilities.cols() == 0)
+    throw InvalidOption("probs", "no columns; there must be at least one expert");
   std::vector<int> assignment(static_cast<std::size_t>(probabilities.rows()));
   for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
     const double* routing = &probabilities.coeffRef(row, 0);
@@ -31,7 +32,7 @@ std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities) 
 std::vector<int> topk_assignment(const Eigen::Ref<const Matrix>& probabilities, int k) {
   const int experts = static_cast<int>(probabilities.cols());
   if (k < 1 || k > experts)
-    throw UserError("k", fmt::format("got {}, needs 1 to {}, the number of experts", k, experts));
+    throw InvalidOption("k", fmt::format("got {}, needs 1 to {}, the number of experts", k, experts));
   if (k == 1) return top1_assignment(probabilities);
   std::vector<int> assignment, order(static_cast<std::size_t>(experts));
   assignment.reserve(static_cast<std::size_t>(probabilities.rows() * k));
@@ -48,11 +49,19 @@ std::vector<int> topk_assignment(const Eigen::Ref<const Matrix>& probabilities, 
 std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts) {
   std::vector<std::int64_t> loads(static_cast<std::size_t>(experts), 0);
   for (const int expert : assignment) {
+    if (expert == -1) continue;
     if (expert < 0 || expert >= experts)
-      throw UserError("assignment", fmt::format("expert {} where 0 to {} are allowed", expert, experts - 1));
+      throw InvalidOption("assignment",
+                          fmt::format("expert {} where 0 to {} are allowed", expert, experts - 1));
     ++loads[static_cast<std::size_t>(expert)];
   }
   return loads;
+}
+
+std::optional<double> unserved_share(std::span<const int> serving) {
+  if (serving.empty()) return std::nullopt;
+  const auto unserved = std::count_if(serving.begin(), serving.end(), [](int expert) { return expert < 0; });
+  return static_cast<double>(unserved) / static_cast<double>(serving.size());
 }
 
 std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// How evenly rows are spread over experts.
+/// How evenly rows are spread over experts. Uses `selected` or `serving`, whichever the assignment holds.
 
 #include <cstdint>
 #include <optional>
@@ -11,16 +11,21 @@
 
 namespace moelab {
 
-/// The expert of largest probability for each row of r(x) (n, E), the lowest index among equals; (n).
-/// Throws UserError when there are no experts.
+/// The expert of largest probability for each row of r(x) (n, E), the lowest index among equals; (n). It is
+/// the serving expert where nothing biases the selection. Uses `probabilities`. Throws InvalidOption when
+/// there are no experts.
 std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities);
 
 /// The k experts of largest probability for each row, the likeliest first and lower indices first among
-/// equals; (n·k). Throws UserError when k is not in 1 … E.
+/// equals; (n·k). Uses `probabilities`. Throws InvalidOption when k is not in 1 … E.
 std::vector<int> topk_assignment(const Eigen::Ref<const Matrix>& probabilities, int k);
 
-/// n_e: how many entries of `assignment` name expert e, (E). Throws UserError for an entry outside 0 … E − 1.
+/// n_e: how many entries of `assignment` name expert e, (E); entries −1 name none. Throws InvalidOption for
+/// an entry outside −1 … E − 1.
 std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts);
+
+/// The share of rows that no expert serves, `serving` (n) with −1 for these. None without rows.
+std::optional<double> unserved_share(std::span<const int> serving);
 
 /// (max_e n_e − mean_e n_e) / mean_e n_e: 0 when balanced, E − 1 when one expert takes all. None without
 /// rows.

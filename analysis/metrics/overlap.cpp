@@ -12,6 +12,7 @@ void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries
   for (std::size_t query = 0; query < nearest_.size(); ++query) {
     std::vector<Neighbour>& nearest = nearest_[query];
     for (std::size_t j = 0; j < experts.size(); ++j) {
+      if (experts[j] < 0) continue;
       const Neighbour point = {
           distances_to_queries(static_cast<Eigen::Index>(query), static_cast<Eigen::Index>(j)),
           rows_ + static_cast<std::int64_t>(j), experts[j]};
@@ -26,11 +27,12 @@ void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries
     }
   }
   rows_ += static_cast<std::int64_t>(experts.size());
+  served_rows_ += std::count_if(experts.begin(), experts.end(), [](int expert) { return expert >= 0; });
 }
 
 std::vector<double> NearestNeighbours::other_expert_shares() const {
   std::vector<double> shares;
-  if (rows_ < 2) return shares;
+  if (served_rows_ < 2) return shares;
   for (std::size_t query = 0; query < nearest_.size(); ++query) {
     const auto others = std::count_if(
         nearest_[query].begin(), nearest_[query].end(),

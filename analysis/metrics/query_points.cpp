@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "sim/base/error.h"
 
@@ -19,12 +18,14 @@ constexpr Eigen::Index kBlock = 256;
 QueryPoints first_points(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
                          std::int64_t count) {
   if (static_cast<std::size_t>(points.rows()) != experts.size())
-    throw UserError("experts", fmt::format("{} experts for {} points", experts.size(), points.rows()));
-  const Eigen::Index size = std::min<Eigen::Index>(count, points.rows());
-  QueryPoints queries{std::vector<std::int64_t>(static_cast<std::size_t>(size)),
-                      points.topRows(size),
-                      {experts.begin(), experts.begin() + size}};
-  std::iota(queries.rows.begin(), queries.rows.end(), 0);
+    throw InvalidOption("experts", fmt::format("{} experts for {} points", experts.size(), points.rows()));
+  QueryPoints queries;
+  for (std::size_t row = 0; row < experts.size() && std::ssize(queries.rows) < count; ++row) {
+    if (experts[row] < 0) continue;
+    queries.rows.push_back(static_cast<std::int64_t>(row));
+    queries.experts.push_back(experts[row]);
+  }
+  queries.points = points(queries.rows, Eigen::all);
   return queries;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// A set of points, each with its expert, held block by block against some or all of its own rows.
+/// A set of points, each with its `serving` expert, held block by block against some or all of its own rows.
 
 #include <cstdint>
 #include <functional>
@@ -15,13 +15,13 @@ namespace moelab {
 struct QueryPoints {
   std::vector<std::int64_t> rows;  ///< ascending
   Matrix points;                   ///< (m, d), the points of these rows
-  std::vector<int> experts;        ///< (m), their top-1 experts
+  std::vector<int> experts;        ///< (m), the experts that serve them
 
   std::size_t size() const { return rows.size(); }
 };
 
-/// The first `count` rows (all, where there are less) of points (n, d) with their experts (n). Throws
-/// UserError when there are not as many experts as points.
+/// The first `count` served rows (all, where there are less) of points (n, d) with the experts (n) that serve
+/// them, −1 for none. Throws InvalidOption when there are not as many experts as points.
 QueryPoints first_points(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
                          std::int64_t count);
 

@@ -17,8 +17,8 @@ std::optional<double> router_norm_ratio(const Eigen::Ref<const Matrix>& weight) 
 std::optional<double> router_signal_fraction(const Eigen::Ref<const Matrix>& weight,
                                              const Eigen::Ref<const Matrix>& basis) {
   if (basis.rows() != weight.cols())
-    throw UserError("basis",
-                    fmt::format("{} rows for router weights of width {}", basis.rows(), weight.cols()));
+    throw InvalidOption("basis",
+                        fmt::format("{} rows for router weights of width {}", basis.rows(), weight.cols()));
   const double total = weight.squaredNorm();
   if (total == 0) return std::nullopt;
   const Matrix projected = weight * basis;

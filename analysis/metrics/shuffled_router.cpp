@@ -33,7 +33,7 @@ ShuffledRouter::ShuffledRouter(const Eigen::Ref<const Matrix>& weight, const See
 ShuffledRouter::Probabilities ShuffledRouter::route(const AlignedVector<double>& weight,
                                                     const Matrix& inputs) {
   if (inputs.cols() != width_)
-    throw UserError("inputs", fmt::format("{} columns for a router of width {}", inputs.cols(), width_));
+    throw InvalidOption("inputs", fmt::format("{} columns for a router of width {}", inputs.cols(), width_));
   const int rows = static_cast<int>(inputs.rows());
   reserve_entries(probabilities_, static_cast<std::size_t>(rows) * static_cast<std::size_t>(stride_));
   kernels::Product<double> product;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// The baseline of sparsity: the same linear router with its columns shuffled (Dikkala et al. 2023).
+/// The baseline of sparsity: the same linear router with its columns shuffled (Dikkala et al. 2023). Gives
+/// `probabilities`.
 
 #include <vector>
 

@@ -12,10 +12,14 @@ Silhouette::Silhouette(const QueryPoints& queries, int experts)
 
 void Silhouette::add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts) {
   for (Eigen::Index query = 0; query < sums_.rows(); ++query) {
-    for (std::size_t j = 0; j < experts.size(); ++j)
-      sums_(query, experts[j]) += distances_to_queries(query, static_cast<Eigen::Index>(j));
+    for (std::size_t j = 0; j < experts.size(); ++j) {
+      if (experts[j] >= 0)
+        sums_(query, experts[j]) += distances_to_queries(query, static_cast<Eigen::Index>(j));
+    }
   }
-  for (const int expert : experts) ++counts_[static_cast<std::size_t>(expert)];
+  for (const int expert : experts) {
+    if (expert >= 0) ++counts_[static_cast<std::size_t>(expert)];
+  }
 }
 
 std::vector<double> Silhouette::coefficients() const {

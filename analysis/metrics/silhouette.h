@@ -1,6 +1,7 @@
 #pragma once
 
-/// Silhouette of points labelled by their experts (Rousseeuw 1987; used by Guo et al. 2025).
+/// Silhouette of points labelled by their experts (Rousseeuw 1987; used by Guo et al. 2025). Uses `serving`;
+/// points that no expert serves are left out.
 
 #include <optional>
 #include <span>
@@ -17,7 +18,7 @@ class Silhouette {
  public:
   /// Experts are 0 … experts − 1.
   Silhouette(const QueryPoints& queries, int experts);
-  /// The next block of a DistanceBlock.
+  /// The next block of a DistanceBlock; experts as in QueryPoints, −1 for none.
   void add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts);
   /// s of each query, (m); empty when less than two experts have points.
   std::vector<double> coefficients() const;
@@ -28,8 +29,8 @@ class Silhouette {
   std::vector<std::int64_t> counts_;  // (E)
 };
 
-/// Mean of s_i over all points (n, d), in [−1, 1]. None when less than two experts have points. Throws
-/// UserError when there are not as many experts as points.
+/// Mean of s_i over all points (n, d), in [−1, 1]. None when less than two experts have points. `experts` (n)
+/// are the serving ones, −1 for none; throws InvalidOption when there are not as many as points.
 std::optional<double> silhouette(const Eigen::Ref<const Matrix>& points, std::span<const int> experts);
 
 }  // namespace moelab

@@ -10,10 +10,10 @@ namespace {
 /// The columns of an expert's output.
 Eigen::Index output_width(const Eigen::Ref<const Matrix>& outputs, int experts) {
   if (experts < 2 || outputs.cols() % experts != 0)
-    throw UserError("expert outputs",
-                    fmt::format("{} columns of {} experts; needs at least two experts and as "
-                                "many outputs of each",
-                                outputs.cols(), experts));
+    throw InvalidOption("expert outputs",
+                        fmt::format("{} columns of {} experts; needs at least two experts and as "
+                                    "many outputs of each",
+                                    outputs.cols(), experts));
   return outputs.cols() / experts;
 }
 
@@ -43,8 +43,8 @@ Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int expert
                              const Eigen::Ref<const Matrix>& gradients) {
   const Eigen::Index width = output_width(outputs, experts);
   if (gradients.rows() != outputs.rows() || gradients.cols() > width) {
-    throw UserError("gradients", fmt::format("({}, {}) for outputs ({}, {} · {})", gradients.rows(),
-                                             gradients.cols(), outputs.rows(), experts, width));
+    throw InvalidOption("gradients", fmt::format("({}, {}) for outputs ({}, {} · {})", gradients.rows(),
+                                                 gradients.cols(), outputs.rows(), experts, width));
   }
   Vector variances(outputs.rows());
   Vector signals(experts);

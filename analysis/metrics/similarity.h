@@ -1,6 +1,7 @@
 #pragma once
 
-/// How alike the experts' outputs are (Guo et al. 2025: experts grow alike under a balance loss alone).
+/// How alike the experts' outputs are (Guo et al. 2025: experts grow alike under a balance loss alone). Uses
+/// no routing.
 
 #include "sim/base/types.h"
 
@@ -8,12 +9,12 @@ namespace moelab {
 
 /// For each row of expert outputs (n, E·o), expert after expert: the mean cosine between the outputs of two
 /// different experts, over all E(E − 1) pairs; an output of zero has cosine 0 with every other. (n). Throws
-/// UserError when there are less than two experts or E does not divide the columns.
+/// InvalidOption when there are less than two experts or E does not divide the columns.
 Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts);
 
 /// How differently the experts answer the task's error: for each row the variance over experts j (ddof 0) of
 /// g^T x̃_j, with outputs x̃ (n, E·o) and error gradients g (n, o'), o' ≤ o columns of each expert's output
-/// counting. (n). Throws UserError as above, when the rows differ, or when o' > o.
+/// counting. (n). Throws InvalidOption as above, when the rows differ, or when o' > o.
 Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
                              const Eigen::Ref<const Matrix>& gradients);
 

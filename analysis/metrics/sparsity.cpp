@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/metrics/load.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -23,34 +24,59 @@ ClusterRouting::ClusterRouting(const Eigen::Ref<const Matrix>& probabilities, st
   add(probabilities, labels);
 }
 
+ClusterRouting::ClusterRouting(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> serving,
+                               std::span<const int> labels)
+    : ClusterRouting(probabilities.cols()) {
+  add(probabilities, serving, labels);
+}
+
 ClusterRouting::Cluster& ClusterRouting::cluster_of(int label) {
   const auto [place, is_new] = index_of_label_.try_emplace(label, clusters_.size());
   if (is_new) {
     const std::vector<std::int64_t> no_counts(static_cast<std::size_t>(experts_), 0);
-    clusters_.push_back({0, Vector::Zero(experts_), no_counts});
+    clusters_.push_back({0, 0, Vector::Zero(experts_), no_counts});
   }
   return clusters_[place->second];
 }
 
 void ClusterRouting::add(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> labels) {
-  if (probabilities.cols() != experts_ || experts_ == 0)
-    throw UserError("probs",
-                    fmt::format("{} columns, but there are {} experts", probabilities.cols(), experts_));
+  require_columns(probabilities);
+  add(probabilities, top1_assignment(probabilities), labels);
+}
+
+void ClusterRouting::add(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> serving,
+                         std::span<const int> labels) {
+  require_columns(probabilities);
   if (static_cast<std::size_t>(probabilities.rows()) != labels.size())
-    throw UserError("labels", fmt::format("{} labels for {} rows of routing probabilities", labels.size(),
-                                          probabilities.rows()));
+    throw InvalidOption("labels", fmt::format("{} labels for {} rows of routing probabilities", labels.size(),
+                                              probabilities.rows()));
+  if (serving.size() != labels.size())
+    throw InvalidOption("serving", fmt::format("{} experts for {} rows of routing probabilities",
+                                               serving.size(), labels.size()));
   for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
     Cluster& cluster = cluster_of(labels[static_cast<std::size_t>(row)]);
     const double* routing = &probabilities.coeffRef(row, 0);
     cluster.probability_sum += Eigen::Map<const Vector>(routing, experts_);
-    ++cluster.top1_counts[static_cast<std::size_t>(std::max_element(routing, routing + experts_) - routing)];
     ++cluster.rows;
+    const int expert = serving[static_cast<std::size_t>(row)];
+    if (expert >= experts_)
+      throw InvalidOption("serving", fmt::format("expert {}, but there are {} experts", expert, experts_));
+    if (expert < 0) continue;
+    ++cluster.serving_counts[static_cast<std::size_t>(expert)];
+    ++cluster.served_rows;
+    ++served_rows_;
   }
   rows_ += probabilities.rows();
 }
 
+void ClusterRouting::require_columns(const Eigen::Ref<const Matrix>& probabilities) const {
+  if (probabilities.cols() != experts_ || experts_ == 0)
+    throw InvalidOption("probs",
+                        fmt::format("{} columns, but there are {} experts", probabilities.cols(), experts_));
+}
+
 void ClusterRouting::require_rows() const {
-  if (rows_ == 0) throw UserError("probs", "empty; metrics of clusters need at least one row");
+  if (rows_ == 0) throw InvalidOption("probs", "empty; metrics of clusters need at least one row");
 }
 
 Matrix ClusterRouting::mean_routing() const {
@@ -79,33 +105,41 @@ double ClusterRouting::effective_experts() const {
   return cluster_entropies().array().exp().mean();
 }
 
-double ClusterRouting::top1_cluster_purity() const {
+std::optional<double> ClusterRouting::top1_cluster_purity() const {
   require_rows();
+  if (served_rows_ == 0) return std::nullopt;
   std::int64_t majority_rows = 0;
   for (std::size_t expert = 0; expert < static_cast<std::size_t>(experts_); ++expert) {
     std::int64_t largest = 0;
-    for (const Cluster& cluster : clusters_) largest = std::max(largest, cluster.top1_counts[expert]);
+    for (const Cluster& cluster : clusters_) largest = std::max(largest, cluster.serving_counts[expert]);
     majority_rows += largest;
   }
-  return static_cast<double>(majority_rows) / static_cast<double>(rows_);
+  return static_cast<double>(majority_rows) / static_cast<double>(served_rows_);
 }
 
-double ClusterRouting::top1_cluster_concentration() const {
+std::optional<double> ClusterRouting::top1_cluster_concentration() const {
   require_rows();
   double sum = 0;
+  std::int64_t clusters = 0;
   for (const Cluster& cluster : clusters_) {
-    const std::int64_t largest = *std::max_element(cluster.top1_counts.begin(), cluster.top1_counts.end());
-    sum += static_cast<double>(largest) / static_cast<double>(cluster.rows);
+    if (cluster.served_rows == 0) continue;
+    const std::int64_t largest =
+        *std::max_element(cluster.serving_counts.begin(), cluster.serving_counts.end());
+    sum += static_cast<double>(largest) / static_cast<double>(cluster.served_rows);
+    ++clusters;
   }
-  return sum / static_cast<double>(clusters_.size());
+  if (clusters == 0) return std::nullopt;
+  return sum / static_cast<double>(clusters);
 }
 
 ContingencyTable ClusterRouting::top1_table() const {
   require_rows();
-  ContingencyTable table(clusters(), experts_);
-  for (Eigen::Index c = 0; c < clusters(); ++c) {
-    const std::vector<std::int64_t>& counts = clusters_[static_cast<std::size_t>(c)].top1_counts;
-    std::copy(counts.begin(), counts.end(), table.row(c).begin());
+  const auto is_served = [](const Cluster& cluster) { return cluster.served_rows > 0; };
+  ContingencyTable table(std::count_if(clusters_.begin(), clusters_.end(), is_served), experts_);
+  Eigen::Index row = 0;
+  for (const Cluster& cluster : clusters_) {
+    if (!is_served(cluster)) continue;
+    std::copy(cluster.serving_counts.begin(), cluster.serving_counts.end(), table.row(row++).begin());
   }
   return table;
 }

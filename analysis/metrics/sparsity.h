@@ -1,13 +1,15 @@
 #pragma once
 
 /// How concentrated the routing of each latent cluster is (Dikkala et al. 2023, "sparsity", Figs. 2c, 3b,
-/// 4b).
+/// 4b). Uses `probabilities` for the entropies, `serving` for what is called top-1 (vocabulary of
+/// sim/model/gating/routing.h).
 ///
 /// For cluster c the mean routing is r̄_c = E_{x∈c} r(x) ∈ Δ^{E−1}. The paper defines S = E_c H(r̄_c) but
 /// prints effective numbers of experts, exp H; both are given here. Means over clusters are unweighted and
 /// take clusters that have rows. For sequences a row is a token and its label the token's mixture component.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -26,40 +28,50 @@ class ClusterRouting {
  public:
   explicit ClusterRouting(Eigen::Index experts);
   ClusterRouting(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> labels);
+  ClusterRouting(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> serving,
+                 std::span<const int> labels);
 
-  /// Adds rows r(x), (n, E), with their labels, (n): any integers, each the name of a cluster. A row's top-1
-  /// expert is its largest entry, the lowest index among equals. Throws UserError when the shapes do not fit.
+  /// Adds rows r(x), (n, E), with the experts that serve them, (n), each 0 … E − 1 or −1 for none, and their
+  /// labels, (n): any integers, each the name of a cluster. Throws InvalidOption when the shapes do not fit.
+  void add(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> serving,
+           std::span<const int> labels);
+  /// The same where the likeliest expert serves: the largest entry, the lowest index among equals.
   void add(const Eigen::Ref<const Matrix>& probabilities, std::span<const int> labels);
 
   std::int64_t rows() const { return rows_; }
+  /// Rows that an expert serves.
+  std::int64_t served_rows() const { return served_rows_; }
   /// Number of clusters that have rows.
   Eigen::Index clusters() const { return static_cast<Eigen::Index>(clusters_.size()); }
   /// r̄_c, (clusters, E), in the order in which the clusters were first seen.
   Matrix mean_routing() const;
 
-  /// E_c[H(r̄_c)] in nats. This and the metrics below throw UserError when no row was added.
+  /// E_c[H(r̄_c)] in nats, over all rows. This and the metrics below throw InvalidOption when no row was
+  /// added; those named top1 are taken over served rows, and none when there are none.
   double cluster_entropy() const;
   /// E_c[exp H(r̄_c)] ∈ [1, E].
   double effective_experts() const;
-  /// Σ_e max_c n_ec / n, with n_ec the rows of cluster c whose top-1 expert is e.
-  double top1_cluster_purity() const;
+  /// Σ_e max_c n_ec / n, with n_ec the rows of cluster c that expert e serves, n their sum.
+  std::optional<double> top1_cluster_purity() const;
   /// E_c[max_e n_ec / n_c]. A router that sends everything to one expert scores 1: read it beside the purity.
-  double top1_cluster_concentration() const;
-  /// n_ce, (clusters, E): rows of each cluster by their top-1 expert.
+  std::optional<double> top1_cluster_concentration() const;
+  /// n_ce, (clusters with served rows, E): rows of each cluster by the expert that serves them.
   ContingencyTable top1_table() const;
 
  private:
   struct Cluster {
     std::int64_t rows = 0;
-    Vector probability_sum;                 ///< (E)
-    std::vector<std::int64_t> top1_counts;  ///< (E)
+    std::int64_t served_rows = 0;
+    Vector probability_sum;                    ///< (E)
+    std::vector<std::int64_t> serving_counts;  ///< (E)
   };
   Cluster& cluster_of(int label);
   Vector cluster_entropies() const;
+  void require_columns(const Eigen::Ref<const Matrix>& probabilities) const;
   void require_rows() const;
 
   Eigen::Index experts_;
-  std::int64_t rows_ = 0;
+  std::int64_t rows_ = 0, served_rows_ = 0;
   std::vector<Cluster> clusters_;
   std::unordered_map<int, std::size_t> index_of_label_;
 };

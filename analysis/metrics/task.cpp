@@ -11,9 +11,11 @@ namespace {
 
 void require_equal_shapes(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
   if (outputs.rows() != targets.rows() || outputs.cols() != targets.cols())
-    throw UserError("outputs", fmt::format("shape ({}, {}) differs from the targets' ({}, {})",
-                                           outputs.rows(), outputs.cols(), targets.rows(), targets.cols()));
-  if (targets.size() == 0) throw UserError("targets", "empty; a loss needs at least one row and one output");
+    throw InvalidOption("outputs",
+                        fmt::format("shape ({}, {}) differs from the targets' ({}, {})", outputs.rows(),
+                                    outputs.cols(), targets.rows(), targets.cols()));
+  if (targets.size() == 0)
+    throw InvalidOption("targets", "empty; a loss needs at least one row and one output");
 }
 
 }  // namespace
@@ -25,7 +27,7 @@ double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::
 
 double label_variance(const Eigen::Ref<const Matrix>& targets) {
   if (targets.size() == 0)
-    throw UserError("targets", "empty; a variance needs at least one row and one output");
+    throw InvalidOption("targets", "empty; a variance needs at least one row and one output");
   // Measured from the first row, a constant output gives exactly zero whatever its value.
   const Eigen::RowVectorXd origin = targets.row(0);
   const Eigen::RowVectorXd mean = (targets.rowwise() - origin).colwise().mean();

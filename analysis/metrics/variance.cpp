@@ -14,8 +14,8 @@ void ScoreVariance::add(const Eigen::Ref<const Matrix>& scores) {
     squares_ = Vector::Zero(scores.cols());
   }
   if (scores.cols() != origin_.size())
-    throw UserError("probs",
-                    fmt::format("{} columns, but there are {} experts", scores.cols(), origin_.size()));
+    throw InvalidOption("probs",
+                        fmt::format("{} columns, but there are {} experts", scores.cols(), origin_.size()));
   Vector shifted(scores.cols());
   const double experts = static_cast<double>(scores.cols());
   for (Eigen::Index i = 0; i < scores.rows(); ++i) {
@@ -29,7 +29,7 @@ void ScoreVariance::add(const Eigen::Ref<const Matrix>& scores) {
 }
 
 Vector ScoreVariance::mean_shift() const {
-  if (rows_ == 0) throw UserError("probs", "empty; variances of scores need at least one row");
+  if (rows_ == 0) throw InvalidOption("probs", "empty; variances of scores need at least one row");
   return sums_ / static_cast<double>(rows_);
 }
 

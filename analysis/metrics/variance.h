@@ -1,7 +1,7 @@
 #pragma once
 
-/// Variances of routing scores (Guo et al. 2025). The paper calls two different things by one name; each has
-/// its own here.
+/// Variances of routing scores (Guo et al. 2025). Uses `probabilities`. The paper calls two different things
+/// by one name; each has its own here.
 
 #include <cstdint>
 
@@ -13,11 +13,11 @@ namespace moelab {
 /// constant scores have variance exactly 0.
 class ScoreVariance {
  public:
-  /// Throws UserError when the number of experts is not that of the blocks before.
+  /// Throws InvalidOption when the number of experts is not that of the blocks before.
   void add(const Eigen::Ref<const Matrix>& scores);
 
   /// Eq. 42: (1/E) Σ_j (mean_i s_ij − 1/E)². It measures how uneven the *mean* gate is, 0 under balance,
-  /// though the text reads higher as more specialised. This and those below throw UserError without rows.
+  /// though the text reads higher as more specialised. This and those below throw InvalidOption without rows.
   double routing_variance_eq42() const;
   /// (1/E) Σ_j Var_i(s_ij), ddof 0: what the variance loss L_v raises (L_v = −n times this).
   double score_variance() const;

@@ -103,8 +103,8 @@ VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureCompo
   const double maps =
       std::pow(static_cast<double>(truth.bias.size()), static_cast<double>(fitted.bias.size()));
   if (maps > kMostMaps) {
-    throw UserError("model.experts", fmt::format("{} fits of {} components are too many to match",
-                                                 fitted.bias.size(), truth.bias.size()));
+    throw InvalidOption("model.experts", fmt::format("{} fits of {} components are too many to match",
+                                                     fitted.bias.size(), truth.bias.size()));
   }
   const Vector weights = softmax(fitted.bias);
   Vector missing = softmax(truth.bias);

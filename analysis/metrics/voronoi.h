@@ -2,6 +2,7 @@
 
 /// How far a fitted mixture of experts is from the true one: losses over Voronoi cells and errors of each
 /// parameter (Nguyen et al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts).
+/// Uses no routing.
 
 #include <optional>
 #include <vector>
@@ -51,7 +52,7 @@ struct VoronoiErrors {
 /// vectors have continuous equivalents when k ≤ d − 1. `even_power`: (a, b) and (−a, −b) are one expert, and
 /// the nearer of the two counts.
 ///
-/// Throws UserError when (true components)^(fits) is beyond a million maps.
+/// Throws InvalidOption when (true components)^(fits) is beyond a million maps.
 VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureComponents& truth,
                              bool even_power);
 

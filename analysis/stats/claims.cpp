@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "analysis/stats/claim_sides.h"
+#include "analysis/stats/claim_points.h"
 #include "analysis/stats/curve_rmse.h"
 #include "analysis/stats/rate_claims.h"
 
@@ -31,11 +31,12 @@ const ResultRow* find_row(const ResultTable& table, const std::string& arm, cons
   return nullptr;
 }
 
-const MetricValues* metrics_at(const ResultRow& row, const Json& step) {
-  if (step.is_null() || step == "end") return &row.metrics;
-  if (step == "start") return row.trace.empty() ? nullptr : &row.trace.front().metrics;
+const MetricValues* metrics_at(const ResultRow& row, const std::optional<ClaimStep>& step) {
+  const ClaimStep wanted = step.value_or(ClaimStep{});
+  if (wanted.at == ClaimStep::At::end) return &row.metrics;
+  if (wanted.at == ClaimStep::At::start) return row.trace.empty() ? nullptr : &row.trace.front().metrics;
   for (const TraceEntry& entry : row.trace)
-    if (step == entry.step) return &entry.metrics;
+    if (entry.step == wanted.step) return &entry.metrics;
   return nullptr;
 }
 
@@ -90,7 +91,7 @@ std::optional<double> side_value(const ClaimSide& side, const ResultTable& table
   return *value / *base;
 }
 
-Pairs collect_pairs(const Claim& claim, const ResultTable& table, const SweepPoint& left_point,
+Pairs collect_pairs(const PointedClaim& claim, const ResultTable& table, const SweepPoint& left_point,
                     const SweepPoint& right_point) {
   std::set<int> seeds;
   for (const ResultRow& row : table.rows)
@@ -107,7 +108,7 @@ Pairs collect_pairs(const Claim& claim, const ResultTable& table, const SweepPoi
 }
 
 /// δ over the pairs: of logarithms, or raw.
-std::vector<double> differences(const Claim& claim, const Pairs& pairs, bool logarithmic) {
+std::vector<double> differences(const PointedClaim& claim, const Pairs& pairs, bool logarithmic) {
   std::vector<double> left = pairs.left, right = pairs.right;
   for (double& value : left) value *= claim.left.factor;
   for (double& value : right) value *= claim.right.factor;
@@ -118,7 +119,7 @@ std::vector<double> differences(const Claim& claim, const Pairs& pairs, bool log
 }
 
 /// The open range of δ in which the claim holds.
-Interval claimed_range(const Claim& claim, const ClaimPoint& point) {
+Interval claimed_range(const PointedClaim& claim, const ClaimPoint& point) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (claim.op == '<') return {-infinity, 0};
   if (claim.op == '>') return {0, infinity};
@@ -128,7 +129,8 @@ Interval claimed_range(const Claim& claim, const ClaimPoint& point) {
   return {-scale, scale};
 }
 
-void judge(const Claim& claim, const std::vector<double>& delta, std::size_t points, ClaimPoint& point) {
+void judge(const PointedClaim& claim, const std::vector<double>& delta, std::size_t points,
+           ClaimPoint& point) {
   const Interval range = claimed_range(claim, point);
   const Interval interval = *point.difference->interval;
   const Interval wide = *mean_estimate(delta, 1 - (1 - kLevel) / static_cast<double>(points)).interval;
@@ -144,7 +146,8 @@ MeanEstimate side_estimate(const ClaimSide& side, const std::vector<double>& val
   return estimate;
 }
 
-ClaimPoint evaluate_point(const Claim& claim, std::size_t index, const Pairs& pairs, bool logarithmic) {
+ClaimPoint evaluate_point(const PointedClaim& claim, std::size_t index, const Pairs& pairs,
+                          bool logarithmic) {
   ClaimPoint point;
   point.left_at = claim.points[index].first;
   point.right_at = claim.points[index].second;
@@ -169,7 +172,7 @@ ClaimPoint evaluate_point(const Claim& claim, std::size_t index, const Pairs& pa
   return point;
 }
 
-bool all_positive(const Claim& claim, const std::vector<Pairs>& points) {
+bool all_positive(const PointedClaim& claim, const std::vector<Pairs>& points) {
   const auto positive = [](double value) { return value > 0; };
   return claim.left.factor > 0 && claim.right.factor > 0 &&
          std::all_of(points.begin(), points.end(), [&](const Pairs& pairs) {
@@ -178,16 +181,9 @@ bool all_positive(const Claim& claim, const std::vector<Pairs>& points) {
          });
 }
 
-ClaimResult evaluate_claim(const Json& json, const ResultTable& table,
-                           const std::function<bool(const std::string&)>& is_positive,
-                           const std::string& path) {
-  const Claim claim = read_claim(json, table, path);
-  ClaimResult result;
-  result.id = json.at("id").get<std::string>();
-  result.text = json.value("text", claim.text);
-  result.source = json.value("source", "");
-  result.reported = json.value("reported", Json());
-
+/// Judges the claim at its points.
+void evaluate_pointed(const PointedClaim& claim, const ResultTable& table,
+                      const std::function<bool(const std::string&)>& is_positive, ClaimResult& result) {
   std::vector<Pairs> pairs;
   for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, table, left, right));
   // The distance of equal curves is 0, whatever the metric.
@@ -210,16 +206,28 @@ ClaimResult evaluate_claim(const Json& json, const ResultTable& table,
     result.verdict = Verdict::refuted;
   else if (reproduced)
     result.verdict = Verdict::reproduced;
+}
+
+ClaimResult evaluate_claim(const Claim& claim, const ResultTable& table,
+                           const std::function<bool(const std::string&)>& is_positive,
+                           const std::string& path) {
+  ClaimResult result;
+  result.id = claim.id;
+  result.source = claim.source;
+  result.reported = claim.reported;
+  if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
+    ClaimPoint point = evaluate_rate_claim(*rate, table, path);
+    result.text = claim.text.value_or(rate_claim_text(*rate));
+    result.verdict = point.verdict;
+    result.points.push_back(std::move(point));
+    return result;
+  }
+  const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
+  const PointedClaim pointed = comparison ? find_points(*comparison, table, path)
+                                          : find_points(std::get<Trend>(claim.statement), table, path);
+  result.text = claim.text.value_or(pointed.text);
+  evaluate_pointed(pointed, table, is_positive, result);
   return result;
-}
-
-Json interval_json(const std::optional<MeanEstimate>& estimate) {
-  if (!estimate || !estimate->interval) return nullptr;
-  return Json::array({estimate->interval->low, estimate->interval->high});
-}
-
-Json mean_json(const std::optional<MeanEstimate>& estimate) {
-  return estimate ? Json(estimate->mean) : Json();
 }
 
 }  // namespace
@@ -236,44 +244,13 @@ std::string to_string(Verdict verdict) {
   return "inconclusive";
 }
 
-std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
+std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive) {
   std::vector<ClaimResult> results;
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    const std::string path = join_path("claims", i);
-    results.push_back(is_rate_claim(claims[i]) ? evaluate_rate_claim(claims[i], table, path)
-                                               : evaluate_claim(claims[i], table, is_positive, path));
+  for (const Claim& claim : claims) {
+    results.push_back(evaluate_claim(claim, table, is_positive, fmt::format("claims[{}]", results.size())));
   }
   return results;
-}
-
-Json to_json(const ClaimResult& result) {
-  Json points = Json::array();
-  for (const ClaimPoint& point : result.points) {
-    SweepPoint shared;
-    for (const auto& coordinate : point.left_at)
-      if (std::find(point.right_at.begin(), point.right_at.end(), coordinate) != point.right_at.end())
-        shared.push_back(coordinate);
-    Json json = {{"at", point_json(shared)}};
-    if (point.left_at != point.right_at) {
-      json["left_at"] = point_json(point.left_at);
-      json["right_at"] = point_json(point.right_at);
-    }
-    json["left"] = mean_json(point.left);
-    json["left_interval"] = interval_json(point.left);
-    json["right"] = mean_json(point.right);
-    json["right_interval"] = interval_json(point.right);
-    json["estimate"] = mean_json(point.difference);
-    json["interval"] = interval_json(point.difference);
-    json["scale"] = point.logarithmic ? "log ratio" : "difference";
-    json["pairs"] = point.pairs;
-    json["verdict"] = to_string(point.verdict);
-    json["note"] = point.note;
-    points.push_back(std::move(json));
-  }
-  return {{"id", result.id},         {"verdict", to_string(result.verdict)},
-          {"source", result.source}, {"reported", result.reported},
-          {"text", result.text},     {"points", std::move(points)}};
 }
 
 }  // namespace moelab

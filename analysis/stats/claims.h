@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/stats/claim.h"
 #include "analysis/stats/intervals.h"
 #include "analysis/stats/result_table.h"
 
@@ -51,25 +52,13 @@ struct ClaimResult {
   Verdict verdict = Verdict::inconclusive;
   std::string text;  ///< the claim in words: its own `text`, or composed from its sides
   std::string source;
-  Json reported;  ///< the paper's number, never a pass mark; null when none
+  std::string reported;  ///< see Claim
   std::vector<ClaimPoint> points;
 };
 
-/// Judges resolved claims: {id, left, op: < | > | ~, right, at, tolerance, source, reported}, a side being
-/// {value} or {arm, metric, relative_to, factor, where: {path: value}, step}: the metric of `arm`, divided by
-/// that of the arm `relative_to` where given, or {arm, metric, distance_from, factor, where}, its curve_rmse
-/// over training from that of the arm `distance_from`; `step` a recorded step, "start" or "end" (default);
-/// `at` "each" (default), "last" or a list of points ({path: value}, or the bare value when one path is
-/// swept); or a trend {id, arm, metric, relative_to, op: decreases | increases, along}: the last swept value
-/// (the end, for "step") against the first; or a claim on a rate, see rate_claims.h. Throws UserError
-/// ("claims[i]…") for arms, points or operators that do not exist.
-std::vector<ClaimResult> evaluate_claims(const Json& claims, const ResultTable& table,
+/// Judges claims. A metric of which `is_positive` holds is compared by its logarithm. Throws InvalidOption
+/// ("claims[i]…") for arms and points that do not exist.
+std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive);
-
-/// {id, verdict, source, reported, text, points: [{at, left, left_interval, right,
-/// right_interval, estimate, interval, scale: "log ratio" | "difference", pairs, verdict,
-/// note}]}. `at` holds the coordinates on which the sides agree; where they do not, `left_at` and `right_at`
-/// stand beside it.
-Json to_json(const ClaimResult& result);
 
 }  // namespace moelab

@@ -11,7 +11,7 @@
 namespace moelab {
 
 MeanEstimate mean_estimate(std::span<const double> values, double level) {
-  if (values.empty()) throw UserError("values", "empty; a mean needs at least one value");
+  if (values.empty()) throw InvalidOption("values", "empty; a mean needs at least one value");
   MeanEstimate estimate;
   estimate.count = static_cast<int>(values.size());
   const double count = static_cast<double>(values.size());
@@ -32,7 +32,7 @@ MeanEstimate mean_estimate(std::span<const double> values, double level) {
 
 Interval binomial_interval(int hits, int trials, double level) {
   if (trials < 1 || hits < 0 || hits > trials)
-    throw UserError("hits", fmt::format("got {} of {} trials", hits, trials));
+    throw InvalidOption("hits", fmt::format("got {} of {} trials", hits, trials));
   const double tail = (1 - level) / 2;
   using Binomial = boost::math::binomial_distribution<double>;
   return {Binomial::find_lower_bound_on_p(trials, hits, tail),
@@ -41,8 +41,8 @@ Interval binomial_interval(int hits, int trials, double level) {
 
 std::vector<double> paired_differences(std::span<const double> left, std::span<const double> right) {
   if (left.size() != right.size())
-    throw UserError("values",
-                    fmt::format("{} values on the left, {} on the right", left.size(), right.size()));
+    throw InvalidOption("values",
+                        fmt::format("{} values on the left, {} on the right", left.size(), right.size()));
   std::vector<double> differences(left.size());
   for (std::size_t i = 0; i < left.size(); ++i) differences[i] = left[i] - right[i];
   return differences;

@@ -20,15 +20,15 @@ struct MeanEstimate {
 };
 
 /// The mean m of n ≥ 1 values with the interval m ± t_{n−1}((1 + level)/2) · s/√n, s the sample standard
-/// deviation (ddof 1), exact for normal values. Throws UserError without values.
+/// deviation (ddof 1), exact for normal values. Throws InvalidOption without values.
 MeanEstimate mean_estimate(std::span<const double> values, double level = 0.95);
 
 /// The interval of Clopper and Pearson (1934) for the probability of which `hits` of `trials` ≥ 1 were met:
-/// the probabilities that neither tail of level (1 − level)/2 refutes. Throws UserError unless 0 ≤ hits ≤
+/// the probabilities that neither tail of level (1 − level)/2 refutes. Throws InvalidOption unless 0 ≤ hits ≤
 /// trials.
 Interval binomial_interval(int hits, int trials, double level = 0.95);
 
-/// left_i − right_i. Throws UserError when the lengths differ.
+/// left_i − right_i. Throws InvalidOption when the lengths differ.
 std::vector<double> paired_differences(std::span<const double> left, std::span<const double> right);
 
 }  // namespace moelab

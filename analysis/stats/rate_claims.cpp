@@ -14,7 +14,7 @@ constexpr int kMinimumSlopes = 3;
 void check_name(const std::string& name, const std::vector<std::string>& allowed, const char* what,
                 const std::string& path) {
   if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
-    throw UserError(path, unknown_name(what, name, allowed));
+    throw InvalidOption(path, unknown_name(what, name, allowed));
 }
 
 /// The two sides' slopes at the repetitions that have both; a constant stands at each.
@@ -45,74 +45,50 @@ std::string note_on(const RateEstimate& estimate, const std::string& arm) {
 
 }  // namespace
 
-bool is_rate_claim(const Json& claim) {
-  return claim.at("op") == "rate" || claim.at("op") == "slower";
-}
+ClaimPoint evaluate_rate_claim(const RateClaim& claim, const ResultTable& table, const std::string& path) {
+  const RateQuery& query = claim.query;
+  check_name(query.arm, table.arms, "arm", path + ".arm");
+  check_name(query.along, table.sweep_paths, "swept path", path + ".along");
+  const std::string* const than = std::get_if<std::string>(&claim.against);
+  if (than) check_name(*than, table.arms, "arm", path + ".than");
+  const double constant = than ? 0 : std::get<double>(claim.against);
 
-RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
-                          const std::string& along) {
-  RateQuery query{arm, metric, along};
-  const Json where = part.value("where", Json::object());
-  for (const auto& [name, value] : where.items()) query.where.emplace_back(name, value);
-  if (part.contains("window")) query.window = Interval{part.at("window")[0], part.at("window")[1]};
-  return query;
-}
-
-ClaimResult evaluate_rate_claim(const Json& claim, const ResultTable& table, const std::string& path) {
-  const std::string arm = claim.at("arm"), along = claim.at("along"), metric = claim.at("metric");
-  check_name(arm, table.arms, "arm", join_path(path, "arm"));
-  check_name(along, table.sweep_paths, "swept path", join_path(path, "along"));
-  const bool is_rate = claim.at("op") == "rate";
-  const Json& against = is_rate ? claim.at("exponent") : claim.at("than");
-  if (against.is_string()) check_name(against, table.arms, "arm", join_path(path, "than"));
-
-  const RateQuery query = read_rate_query(claim, arm, metric, along);
   const RateEstimate estimate = estimate_rate(rate_data(table, query));
   RateEstimate other;
-  if (against.is_string()) {
+  if (than) {
     RateQuery other_query = query;
-    other_query.arm = against;
+    other_query.arm = *than;
     other = estimate_rate(rate_data(table, other_query));
   }
-  const Slopes slopes = paired_slopes(estimate, against.is_string() ? &other : nullptr,
-                                      against.is_number() ? against.get<double>() : 0);
+  const Slopes slopes = paired_slopes(estimate, than ? &other : nullptr, constant);
 
   ClaimPoint point;
   point.left_at = point.right_at = query.where;
   point.pairs = static_cast<int>(slopes.left.size());
-  point.note = note_on(estimate, arm);
-  if (const std::string note = note_on(other, against.is_string() ? against.get<std::string>() : "");
-      !note.empty())
+  point.note = note_on(estimate, query.arm);
+  if (const std::string note = note_on(other, than ? *than : ""); !note.empty())
     point.note += (point.note.empty() ? "" : "; ") + note;
   if (point.pairs > 0) {
     point.left = mean_estimate(slopes.left);
-    point.right =
-        against.is_number() ? MeanEstimate{against, point.pairs, std::nullopt} : mean_estimate(slopes.right);
+    point.right = than ? mean_estimate(slopes.right) : MeanEstimate{constant, point.pairs, std::nullopt};
     point.difference = mean_estimate(paired_differences(slopes.left, slopes.right));
   }
   if (point.pairs >= kMinimumSlopes && estimate.left_out == 0 && other.left_out == 0) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    const double tolerance = claim.value("tolerance", kRateTolerance);
-    const RateVerdict verdict =
-        judge_slope(point.difference, is_rate ? Interval{-tolerance, tolerance} : Interval{0, infinity});
+    const RateVerdict verdict = judge_slope(
+        point.difference, claim.slower ? Interval{0, infinity} : Interval{-claim.tolerance, claim.tolerance});
     if (verdict == RateVerdict::compatible) point.verdict = Verdict::reproduced;
     if (verdict == RateVerdict::excluded) point.verdict = Verdict::refuted;
   }
+  return point;
+}
 
-  ClaimResult result;
-  result.id = claim.at("id");
-  result.verdict = point.verdict;
-  result.text = claim.value(
-      "text", fmt::format("{} of {} falls {} along {}", metric, arm,
-                          is_rate ? fmt::format("as n^{}", against.dump())
-                                  : fmt::format("more slowly than {}",
-                                                against.is_string() ? "that of " + against.get<std::string>()
-                                                                    : fmt::format("n^{}", against.dump())),
-                          along));
-  result.source = claim.value("source", "");
-  result.reported = claim.value("reported", Json());
-  result.points.push_back(std::move(point));
-  return result;
+std::string rate_claim_text(const RateClaim& claim) {
+  const std::string* const than = std::get_if<std::string>(&claim.against);
+  const std::string against =
+      than ? "that of " + *than : fmt::format("n^{}", std::get<double>(claim.against));
+  return fmt::format("{} of {} falls {} {} along {}", claim.query.metric, claim.query.arm,
+                     claim.slower ? "more slowly than" : "as", against, claim.query.along);
 }
 
 }  // namespace moelab

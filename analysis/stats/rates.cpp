@@ -75,14 +75,9 @@ RateData rate_data(const ResultTable& table, const RateQuery& query) {
   std::size_t repetitions = 0;
   for (const ResultRow& row : table.rows) {
     if (row.arm != query.arm) continue;
-    const auto has = [&](const auto& wanted) {
-      return std::find(row.point.begin(), row.point.end(), wanted) != row.point.end();
-    };
-    if (!std::all_of(query.where.begin(), query.where.end(), has)) continue;
-    const auto along = std::find_if(row.point.begin(), row.point.end(),
-                                    [&](const auto& coordinate) { return coordinate.first == query.along; });
-    if (along == row.point.end() || !along->second.is_number()) continue;
-    const double n = along->second.template get<double>();
+    const SweepValue* const along = row.coordinate(query.along);
+    if (!row.is_at(query.where) || !along || !along->number()) continue;
+    const double n = *along->number();
     if (query.window && (n < query.window->low || n > query.window->high)) continue;
     chosen.emplace_back(n, &row);
     data.samples.push_back(n);

@@ -15,9 +15,9 @@ namespace moelab {
 struct RateQuery {
   std::string arm;
   std::string metric;
-  std::string along;                                     ///< the swept path whose values are n
-  std::vector<std::pair<std::string, Json>> where = {};  ///< values of the other swept paths
-  std::optional<Interval> window = std::nullopt;         ///< n within [low, high]; all without
+  std::string along;                              ///< the swept path whose values are n
+  SweepPoint where = {};                          ///< values of the other swept paths
+  std::optional<Interval> window = std::nullopt;  ///< n within [low, high]; all without
 };
 
 /// errors[r][s] of repetition r at n = samples[s] (ascending); none where a cell is not done or lacks the

@@ -4,23 +4,12 @@
 
 #include <boost/container/flat_map.hpp>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "sim/base/json.h"
+#include "analysis/stats/sweep_value.h"
 
 namespace moelab {
-
-/// Sweep coordinates: swept path → value, in sweep order.
-using SweepPoint = std::vector<std::pair<std::string, Json>>;
-
-/// {"path": value, …}.
-Json point_json(const SweepPoint& point);
-
-/// A swept value as a scenario writes it, names without their quotes.
-std::string value_text(const Json& value);
 
 /// Metrics by name; absent where a metric does not apply. Flat, since 10^5 cells have 10^5 of them.
 using MetricValues = boost::container::flat_map<std::string, double>;
@@ -41,9 +30,9 @@ struct ResultRow {
   std::vector<TraceEntry> trace;  ///< at every recorded step, the last included
 
   /// The value of a swept path; null where the path is not swept.
-  const Json* coordinate(const std::string& path) const;
-  /// Whether the row has every coordinate of `where`, {"path": value, …}.
-  bool is_at(const Json& where) const;
+  const SweepValue* coordinate(const std::string& path) const;
+  /// Whether the row has every coordinate of `where`.
+  bool is_at(const SweepPoint& where) const { return has_coordinates(point, where); }
 };
 
 struct ResultTable {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <memory>
 
 #include "app/commands/array_analysis.h"
+#include "app/commands/verbs.h"
 
 namespace moelab {
 namespace {
@@ -74,6 +76,35 @@ int run_analyze_command(const AnalyzedFiles& files, bool json) {
   const ArrayAnalysis analysis = analyze_arrays(files);
   std::cout << (json ? to_json(analysis).dump(2) + "\n" : to_text(analysis));
   return 0;
+}
+
+Verb analyze_verb() {
+  return {
+      "analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
+      "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
+      [](Arguments& arguments) -> VerbCall {
+        const auto files = std::make_shared<AnalyzedFiles>();
+        return {
+            {{"--probs", &files->probs, "routing probabilities (n, E)"},
+             {"--logits", &files->logits, "or the router's scores (n, E), whose softmax they are"},
+             {"--labels", &files->labels, "cluster of each row, integers (n), for sparsity"},
+             {"--inputs", &files->inputs, "router inputs (n, d)"},
+             {"--router", &files->router, "weights (E, d) of a linear router, for the shuffled baseline"},
+             {"--embeddings", &files->embeddings,
+              "where overlap and silhouette are measured (n, m) (default: the inputs)"},
+             {"--expert-outputs", &files->expert_outputs, "outputs of every expert (n, E, o)"},
+             {"--previous-probs", &files->previous_probs, "an earlier snapshot of --probs, for fluctuation"},
+             {"--previous-logits", &files->previous_logits, "or of --logits"},
+             {"--previous-assignments", &files->previous_assignments,
+              "or its experts, integers (n), or (n, K) with --top-k K"},
+             {"--top-k", &files->top_k,
+              "experts that serve a row: load and fluctuation count them (default 1)", false,
+              whole_number(1, 1000000)},
+             {"--neighbours", &files->neighbours, "neighbours of expert overlap (default 10)", false,
+              whole_number(1, 1000000)},
+             json_option(arguments)},
+            [files, &arguments] { return run_analyze_command(*files, arguments.json); }};
+      }};
 }
 
 }  // namespace moelab

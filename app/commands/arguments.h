@@ -28,7 +28,6 @@ struct Arguments {
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
   std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML
   std::string metric;                              ///< of `compare`: empty for the main one
-  std::string shell;                               ///< of `completion`
   double minutes_per_task = 30;                    ///< of `slurm`
   double minutes_per_cell = 0;                     ///< of `slurm`: 0 where recorded cells tell
   bool submit = false;                             ///< of `slurm`

@@ -16,13 +16,16 @@
 #include "analysis/metrics/sparsity.h"
 #include "analysis/metrics/variance.h"
 #include "app/commands/array_files.h"
-#include "app/run/measurement.h"
+#include "app/metrics/cluster_labels.h"
 
 namespace moelab {
 namespace {
 
 /// Entries of a block of probabilities: half a megabyte stays in the cache from one metric to the next.
 constexpr std::int64_t kBlockEntries = 1 << 16;
+
+/// Why a metric of labels is left out.
+constexpr const char* kNoRows = "there are no rows";
 
 /// One way to cut the rows into clusters, with the routing of each, learned and shuffled.
 struct ClusterCut {
@@ -156,10 +159,10 @@ class Analysis {
       result_.metrics["cluster_entropy" + cut.clusters.suffix] = cut.learned.cluster_entropy();
       result_.metrics["effective_experts" + cut.clusters.suffix] = cut.learned.effective_experts();
       if (!cut.clusters.suffix.empty()) continue;
-      result_.metrics["top1_cluster_purity"] = cut.learned.top1_cluster_purity();
-      result_.metrics["top1_cluster_concentration"] = cut.learned.top1_cluster_concentration();
-      result_.metrics["top1_cluster_ari"] = adjusted_rand_index(cut.learned.top1_table());
-      result_.metrics["top1_cluster_nmi"] = normalized_mutual_information(cut.learned.top1_table());
+      report("top1_cluster_purity", cut.learned.top1_cluster_purity(), kNoRows);
+      report("top1_cluster_concentration", cut.learned.top1_cluster_concentration(), kNoRows);
+      report("top1_cluster_ari", adjusted_rand_index(cut.learned.top1_table()), kNoRows);
+      report("top1_cluster_nmi", normalized_mutual_information(cut.learned.top1_table()), kNoRows);
     }
     if (!shuffled_router_) {
       std::vector<std::string> missing;
@@ -261,12 +264,12 @@ class Analysis {
                ? snapshot
                : "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert");
     } else {
-      result_.metrics["routing_fluctuation"] = routing_fluctuation(previous_top1_, top1_);
-      result_.metrics["router_instability"] = router_instability(previous_top1_, top1_);
+      report("routing_fluctuation", routing_fluctuation(previous_top1_, top1_), kNoRows);
+      report("router_instability", router_instability(previous_top1_, top1_), kNoRows);
     }
     if (top_k_ == 1) return;
     if (previous_topk_.empty()) return skip({"routing_fluctuation_topk"}, snapshot);
-    result_.metrics["routing_fluctuation_topk"] = routing_fluctuation(previous_topk_, topk_, top_k_);
+    report("routing_fluctuation_topk", routing_fluctuation(previous_topk_, topk_, top_k_), kNoRows);
   }
 
   ArrayFiles arrays_;

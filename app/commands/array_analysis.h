@@ -5,7 +5,7 @@
 
 #include "analysis/stats/intervals.h"
 #include "app/commands/analyze.h"
-#include "sim/base/json.h"
+#include "app/json/json.h"
 
 namespace moelab {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/commands/analyze.h"
-#include "sim/base/npy_reader.h"
+#include "sim/data/npy/npy_reader.h"
 
 namespace moelab {
 

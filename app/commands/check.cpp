@@ -9,12 +9,14 @@
 #include <thread>
 
 #include "app/commands/verbs.h"
+#include "app/json/json.h"
 #include "app/run/summary.h"
 #include "sim/base/error.h"
-#include "sim/base/json.h"
 
 namespace moelab {
 namespace {
+
+constexpr int kMaximumSeeds = 10000;
 
 bool names_check(const std::string& name, const std::string& id) {
   return id == name || id.starts_with(name + ".");
@@ -192,8 +194,17 @@ int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
   return expected ? 0 : 1;
 }
 
-int run_check_command(const Arguments& arguments) {
-  return answer_checks(checks(), arguments);
+Verb check_verb() {
+  return {"check", "Check theorems against computation; status 1 when a verdict is unexpected",
+          "check dikkala2023.theorem4", [](Arguments& arguments) -> VerbCall {
+            return {{{"ID", &arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)"},
+                     {"--list", &arguments.listing, "list the checks and run none"},
+                     {"--seeds", &arguments.seeds, "multiplies the random repetitions (default: 1)", false,
+                      whole_number(1, kMaximumSeeds)},
+                     threads_option(arguments, "checks run at a time (default: one per processor)"),
+                     json_option(arguments)},
+                    [&] { return answer_checks(checks(), arguments); }};
+          }};
 }
 
 }  // namespace moelab

@@ -1,99 +1,14 @@
-#include "app/commands/claims.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
-#include "analysis/stats/claim_sides.h"
-#include "app/run/durable_file.h"
-#include "app/run/metric_groups.h"
+#include "app/commands/verbs.h"
+#include "app/report/claim_results.h"
 #include "app/run/rate_results.h"
-#include "app/run/summary.h"
 
 namespace moelab {
 namespace {
 
-bool is_positive(const std::string& name) {
-  const MetricGroup::Metric* metric = find_metric(name);
-  return metric != nullptr && metric->positive;
-}
-
-}  // namespace
-
-std::string difference_text(const ClaimPoint& point) {
-  if (!point.difference) return "";
-  const auto shown = [&](double value) { return point.logarithmic ? std::exp(value) : value; };
-  std::string text =
-      fmt::format("{} {:.3g}", point.logarithmic ? "ratio" : "difference", shown(point.difference->mean));
-  if (const std::optional<Interval>& interval = point.difference->interval)
-    text += fmt::format(" [{:.3g}, {:.3g}]", shown(interval->low), shown(interval->high));
-  return text;
-}
-
-std::string place_text(const ClaimPoint& point) {
-  const std::string left = point_text(point.left_at);
-  if (point.left_at == point.right_at) return left;
-  SweepPoint other;
-  for (const auto& coordinate : point.right_at) {
-    if (std::find(point.left_at.begin(), point.left_at.end(), coordinate) == point.left_at.end())
-      other.push_back(coordinate);
-  }
-  // Of several swept paths the reader has to be told which one differs.
-  const bool is_clear = point.right_at.size() == 1 && point.left_at.size() == 1;
-  return fmt::format("{} against {}", left, is_clear ? value_text(other.front().second) : point_text(other));
-}
-
-std::string side_text(const std::optional<MeanEstimate>& side, double factor) {
-  const std::string text = estimate_text(side);
-  return factor == 1 || !side ? text : fmt::format("{:g} × {}", factor, text);
-}
-
-std::string reported_text(const Json& reported) {
-  if (reported.is_null()) return "";
-  if (reported.is_string()) return reported.get<std::string>();
-  if (!reported.is_object()) return reported.dump();
-  std::vector<std::string> parts;
-  for (const auto& [name, value] : reported.items())
-    parts.push_back(name + " " + (value.is_string() ? value.get<std::string>() : value.dump()));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::vector<ClaimResult> claim_results(const RunResults& results) {
-  return evaluate_claims(results.plan.at("claims"), results.table, is_positive);
-}
-
-std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {
-  std::vector<ClaimResult> claims = claim_results(results);
-  Json json = Json::array();
-  for (const ClaimResult& claim : claims) json.push_back(to_json(claim));
-  replace_file(directory / "claims.json", json.dump(1) + "\n");
-  return claims;
-}
-
-std::string claims_text(const std::vector<ClaimResult>& claims) {
-  if (claims.empty()) return "no claims\n";
-  std::string text;
-  for (const ClaimResult& claim : claims) {
-    text += fmt::format("{}: {}\n  {}", claim.id, to_string(claim.verdict), claim.text);
-    if (!claim.source.empty()) text += fmt::format(" ({})", claim.source);
-    if (const std::string reported = reported_text(claim.reported); !reported.empty())
-      text += "\n  reported: " + reported;
-    text += "\n";
-    for (const ClaimPoint& point : claim.points) {
-      const std::string place = place_text(point), difference = difference_text(point);
-      text +=
-          fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", place.empty() ? "" : place + ": ",
-                      side_text(point.left, point.left_factor), side_text(point.right, point.right_factor),
-                      difference.empty() ? "" : "; " + difference, point.pairs, to_string(point.verdict),
-                      point.note.empty() ? "" : " (" + point.note + ")");
-    }
-  }
-  return text;
-}
-
-int run_claims_command(const std::filesystem::path& directory, bool json) {
+int judge(const std::filesystem::path& directory, bool json) {
   const RunResults results = load_results(directory);
   warn_of_builds(results);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
@@ -107,6 +22,16 @@ int run_claims_command(const std::filesystem::path& directory, bool json) {
   }
   const auto refuted = [](const ClaimResult& claim) { return claim.verdict == Verdict::refuted; };
   return std::any_of(claims.begin(), claims.end(), refuted) ? 1 : 0;
+}
+
+}  // namespace
+
+Verb claims_verb() {
+  return {"claims", "Judge the scenario's claims; status 1 when one is refuted", "claims runs/fig2a-quick",
+          [](Arguments& arguments) -> VerbCall {
+            return {{directory_option(arguments), json_option(arguments)},
+                    [&] { return judge(arguments.directory, arguments.json); }};
+          }};
 }
 
 }  // namespace moelab

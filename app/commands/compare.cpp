@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iostream>
 
-#include "app/commands/claims.h"
 #include "app/commands/verbs.h"
-#include "app/run/metric_groups.h"
+#include "app/metrics/metric_groups.h"
+#include "app/report/claim_results.h"
 #include "app/run/summary.h"
 #include "sim/base/error.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 std::string label_of(const SummaryEntry& entry) {
   std::string label = entry.arm;
-  for (const auto& [path, value] : entry.point) label += fmt::format(", {} = {}", path, value.dump());
+  for (const auto& [path, value] : entry.point) label += fmt::format(", {} = {}", path, value.text());
   return label;
 }
 
@@ -66,9 +66,7 @@ class SideBySide {
   std::vector<std::pair<std::string, std::vector<Entry>>> rows_;
 };
 
-}  // namespace
-
-int run_compare_command(const Arguments& arguments) {
+int compare(const Arguments& arguments) {
   const std::size_t count = arguments.directories.size();
   if (count < 2) throw UserError("DIR", fmt::format("got {} directory, needs two or more", count));
   std::vector<RunResults> runs;
@@ -103,6 +101,18 @@ int run_compare_command(const Arguments& arguments) {
   const std::string verdict_table = verdicts.text(head("claim"));
   std::cout << means.text(head(metric)) << (verdict_table.empty() ? "" : "\n") << verdict_table;
   return 0;
+}
+
+}  // namespace
+
+Verb compare_verb() {
+  return {"compare", "Put run directories side by side", "compare runs/fig3-quick runs/fig3",
+          [](Arguments& arguments) -> VerbCall {
+            return {{{"DIR", &arguments.directories, "run directories, two or more", true},
+                     {"--metric", &arguments.metric, "what is compared (default: the first figure's)"},
+                     json_option(arguments)},
+                    [&] { return compare(arguments); }};
+          }};
 }
 
 }  // namespace moelab

@@ -10,7 +10,10 @@
 
 namespace moelab {
 
-int run_docs_command(const Arguments& arguments) {
+namespace {
+
+/// Writes the documents that are made from the program's tables.
+int run(const Arguments& arguments) {
   const std::filesystem::path directory = arguments.out.empty() ? "docs" : arguments.out;
   const std::vector<const Check*> all = chosen_checks(checks(), {});
   const std::vector<CheckFinding> findings = run_checks(all, {}, thread_count(arguments));
@@ -28,6 +31,20 @@ int run_docs_command(const Arguments& arguments) {
     for (const Json& file : files) std::cout << file.get<std::string>() << '\n';
   }
   return 0;
+}
+
+}  // namespace
+
+Verb docs_verb() {
+  return {"docs",
+          "Write the documents made from the program's tables: scenario.md, theorems.md and "
+          "scenario.schema.json",
+          "docs --out docs", [](Arguments& arguments) -> VerbCall {
+            return {{{"--out", &arguments.out, "folder (default: docs)"},
+                     threads_option(arguments, "checks run at a time (default: one per processor)"),
+                     json_option(arguments)},
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

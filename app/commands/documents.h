@@ -9,13 +9,6 @@
 
 namespace moelab {
 
-/// Text with what Markdown would take for markup escaped, for tables, too.
-std::string markdown_text(const std::string& text);
-
-/// The anchor that a heading gets: small letters, digits, hyphens and underscores, spaces as
-/// hyphens.
-std::string anchor(const std::string& heading);
-
 /// The reference of scenario files as Markdown: every field of the scenario's shape with its value, default
 /// and meaning, a section for each object and each axis of kinds.
 std::string scenario_reference();

@@ -1,16 +1,15 @@
 #include "app/run/export.h"
 
-#include <fmt/format.h>
-
 #include <iostream>
 
 #include "app/commands/verbs.h"
+#include "app/metrics/metric_groups.h"
 #include "app/run/durable_file.h"
-#include "app/run/metric_groups.h"
 
 namespace moelab {
+namespace {
 
-int run_export_command(const Arguments& arguments) {
+int write_table(const Arguments& arguments) {
   const RunResults results =
       load_results(arguments.directory, arguments.trace ? RecordPart::all : RecordPart::metrics);
   warn_of_builds(results);
@@ -30,6 +29,19 @@ int run_export_command(const Arguments& arguments) {
     std::cout << answer.dump(1) << '\n';
   }
   return 0;
+}
+
+}  // namespace
+
+Verb export_verb() {
+  return {"export", "Print the results as CSV, one row per cell",
+          "export runs/fig2a-quick --trace --out trace.csv", [](Arguments& arguments) -> VerbCall {
+            return {{directory_option(arguments),
+                     {"--trace", &arguments.trace, "one row per cell and recorded step"},
+                     {"--out", &arguments.out, "file to write instead of stdout"},
+                     json_option(arguments)},
+                    [&] { return write_table(arguments); }};
+          }};
 }
 
 }  // namespace moelab

@@ -5,16 +5,11 @@
 
 #include "app/commands/shape_text.h"
 #include "app/commands/verbs.h"
-#include "app/run/metric_groups.h"
+#include "app/json/options.h"
+#include "app/metrics/metric_groups.h"
 #include "app/run/summary.h"
+#include "app/scenario/scenario_shape.h"
 #include "sim/base/error.h"
-#include "sim/data/problem.h"
-#include "sim/loss/loss.h"
-#include "sim/model/expert/expert.h"
-#include "sim/model/gating.h"
-#include "sim/model/router/router.h"
-#include "sim/model/schema.h"
-#include "sim/train/optimizer.h"
 
 namespace moelab {
 namespace {
@@ -42,16 +37,27 @@ std::vector<Kind> target_kinds() {
   return targets;
 }
 
+template <class Options>
+std::vector<Kind> kinds_of() {
+  return shape_of<Options>().kinds;
+}
+
+std::vector<Kind> task_losses() {
+  std::vector<Kind> kinds;
+  for (const TaskLossKind& kind : task_loss_kinds()) kinds.push_back({kind.name, kind.help, {}});
+  return kinds;
+}
+
 std::vector<Axis> axes() {
   return {{"generators", "data.generator", data_shape().kinds},
           {"targets", "data.target.kind", target_kinds()},
-          {"routers", "model.router.kind", router_kinds()},
-          {"experts", "model.expert.kind", expert_kinds()},
-          {"gatings", "model.gating.train, model.gating.eval", gating_kinds()},
-          {"losses", "loss.task", task_loss_kinds()},
-          {"optimizers", "train.optimizer.kind", optimizer_kinds()},
-          {"schedules", "train.schedule.kind", schedule_kinds()},
-          {"metrics", "metrics", metric_kinds()}};
+          {"routers", "model.router.kind", kinds_of<RouterOptions>()},
+          {"experts", "model.expert.kind", kinds_of<ExpertOptions>()},
+          {"gatings", "model.gating.train, model.gating.eval", kinds_of<GatingRule>()},
+          {"losses", "loss.task", task_losses()},
+          {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
+          {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
+          {"metrics", "metrics", kinds_of<MetricOptions>()}};
 }
 
 /// The metrics of the group `name`; none for the kinds of other axes.
@@ -104,9 +110,8 @@ std::string axis_text(const Axis& axis) {
   return text;
 }
 
-}  // namespace
-
-int run_list_command(const Arguments& arguments) {
+/// Lists the parts that scenarios are made of, with their fields.
+int run(const Arguments& arguments) {
   std::vector<std::string> names;
   std::vector<Axis> chosen;
   for (Axis& axis : axes()) {
@@ -124,6 +129,19 @@ int run_list_command(const Arguments& arguments) {
   }
   if (arguments.json) std::cout << answer.dump(2) << '\n';
   return 0;
+}
+
+}  // namespace
+
+Verb list_verb() {
+  return {"list", "List generators, routers, experts, metrics … with their fields", "list routers",
+          [](Arguments& arguments) -> VerbCall {
+            return {{{"AXIS", &arguments.axis,
+                      "generators, targets, routers, experts, gatings, losses, optimizers, schedules or "
+                      "metrics"},
+                     json_option(arguments)},
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

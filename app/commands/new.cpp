@@ -4,10 +4,10 @@
 
 #include "app/commands/documents.h"
 #include "app/commands/verbs.h"
+#include "app/json/json.h"
 #include "app/run/durable_file.h"
 #include "app/scenario/cross_checks.h"
 #include "sim/base/error.h"
-#include "sim/base/json.h"
 
 namespace moelab {
 namespace {
@@ -90,9 +90,8 @@ void fill_in(std::string& text, const std::string& place, const std::string& val
   text.replace(text.find(place), place.size(), value);
 }
 
-}  // namespace
-
-int run_new_command(const Arguments& arguments) {
+/// Writes a scenario to start from, and beside it the JSON Schema that it names; refuses a file that exists.
+int run(const Arguments& arguments) {
   check_name(arguments.name, "NAME");
   const std::filesystem::path file =
       arguments.out.empty() ? std::filesystem::path(arguments.name + ".json") : arguments.out;
@@ -111,6 +110,18 @@ int run_new_command(const Arguments& arguments) {
     std::cout << fmt::format("{0}\nrun it with: moelab run {0}\n", file.string());
   }
   return 0;
+}
+
+}  // namespace
+
+Verb new_verb() {
+  return {"new", "Write a small scenario to start from, its parts explained in its notes", "new my_idea",
+          [](Arguments& arguments) -> VerbCall {
+            return {{{"NAME", &arguments.name, "the scenario's name", true},
+                     {"--out", &arguments.out, "file to write (default: NAME.json)"},
+                     json_option(arguments)},
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

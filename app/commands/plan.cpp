@@ -10,6 +10,7 @@
 #include "app/run/progress.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
+#include "app/scenario/sweep_values.h"
 
 namespace moelab {
 namespace {
@@ -27,9 +28,8 @@ Json swept_values(const Scenario& scenario) {
   return values;
 }
 
-}  // namespace
-
-int run_plan_command(const Arguments& arguments) {
+/// Says what `run` would do. Writes nothing.
+int run(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
 
@@ -79,6 +79,19 @@ int run_plan_command(const Arguments& arguments) {
   }
   std::cout << aligned_columns(rows);
   return 0;
+}
+
+}  // namespace
+
+Verb plan_verb() {
+  return {"plan", "Say what run would do, and write nothing",
+          "plan scenarios/dikkala2023/fig2a.json --set seeds.count=3", [](Arguments& arguments) -> VerbCall {
+            return {joined(scenario_options(arguments),
+                           {run_directory_options(arguments),
+                            {threads_option(arguments, "cells run at a time (default: one per processor)"),
+                             json_option(arguments)}}),
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

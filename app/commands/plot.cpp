@@ -1,29 +1,13 @@
-#include "app/commands/plot.h"
-
-#include <fmt/format.h>
-
 #include <iostream>
 
+#include "app/commands/verbs.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 
 namespace moelab {
+namespace {
 
-std::string figures_text(const std::vector<std::filesystem::path>& files) {
-  std::string text;
-  for (const std::filesystem::path& file : files) {
-    if (file.extension() != ".svg") continue;
-    std::vector<std::string> others;
-    for (const std::filesystem::path& other : files) {
-      if (other != file && other.parent_path() == file.parent_path() && other.stem() == file.stem())
-        others.push_back(other.extension().string());
-    }
-    text += fmt::format("{} ({})\n", file.string(), fmt::join(others, " "));
-  }
-  return text;
-}
-
-int run_plot_command(const std::filesystem::path& directory, bool json) {
+int draw(const std::filesystem::path& directory, bool json) {
   const std::vector<std::filesystem::path> figures = draw_figures(load_results(directory), directory);
   if (json) {
     Json files = Json::array();
@@ -33,6 +17,16 @@ int run_plot_command(const std::filesystem::path& directory, bool json) {
     std::cout << figures_text(figures);
   }
   return 0;
+}
+
+}  // namespace
+
+Verb plot_verb() {
+  return {"plot", "Draw the scenario's figures again", "plot runs/fig2a-quick",
+          [](Arguments& arguments) -> VerbCall {
+            return {{directory_option(arguments), json_option(arguments)},
+                    [&] { return draw(arguments.directory, arguments.json); }};
+          }};
 }
 
 }  // namespace moelab

@@ -47,9 +47,8 @@ std::vector<std::string> differences(const Record& recorded, const Record& again
   return lines;
 }
 
-}  // namespace
-
-int run_reproduce_command(const Arguments& arguments) {
+/// Runs one recorded cell again and compares its numbers and arrays to the last bit; 1 when they differ.
+int run(const Arguments& arguments) {
   const Records records = read_records(arguments.directory);
   const Cell cell = planned_cell(arguments.directory, arguments.cell);
   const auto recorded = records.find(cell.id);
@@ -87,6 +86,18 @@ int run_reproduce_command(const Arguments& arguments) {
     for (const std::string& line : lines) std::cout << "  " << line << '\n';
   }
   return lines.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+Verb reproduce_verb() {
+  return {"reproduce", "Run a recorded cell again; status 1 when a bit differs",
+          "reproduce runs/fig2a-quick 0123abcd", [](Arguments& arguments) -> VerbCall {
+            return {{directory_option(arguments),
+                     {"CELL", &arguments.cell, "cell id, or its beginning", true},
+                     json_option(arguments)},
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

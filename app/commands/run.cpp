@@ -1,12 +1,10 @@
 #include <fmt/format.h>
 
 #include <iostream>
-#include <thread>
 
-#include "app/commands/claims.h"
 #include "app/commands/planned_run.h"
-#include "app/commands/plot.h"
 #include "app/commands/verbs.h"
+#include "app/report/claim_results.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
 #include "app/run/rate_results.h"
@@ -30,14 +28,8 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
   return answer;
 }
 
-}  // namespace
-
-int thread_count(const Arguments& arguments) {
-  if (arguments.threads > 0) return arguments.threads;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-int run_run_command(const Arguments& arguments) {
+/// Runs the missing cells, then judges the claims and draws the figures.
+int run(const Arguments& arguments) {
   exit_when_interrupted();
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   const auto [scenario, directory] = planned_run(arguments);
@@ -84,6 +76,26 @@ int run_run_command(const Arguments& arguments) {
               << fmt::format("all of it on one page: moelab report {}\n", directory.string());
   }
   return outcome.failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Verb run_verb() {
+  return {"run", "Run a scenario's missing cells, judge its claims, draw its figures",
+          "run scenarios/dikkala2023/fig2a.json --profile quick", [](Arguments& arguments) -> VerbCall {
+            return {
+                joined(scenario_options(arguments),
+                       {run_directory_options(arguments),
+                        {threads_option(arguments, "cells run at a time (default: one per processor)"),
+                         {"--share", &arguments.share,
+                          "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one "
+                          "directory"},
+                         {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
+                          false, one_of("choice", {"failed"})},
+                         {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
+                         json_option(arguments)}}),
+                [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

@@ -6,10 +6,11 @@
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
 #include "app/run/summary.h"
+#include "app/scenario/experiment_reader.h"
 #include "app/scenario/scenario.h"
+#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
-#include "sim/base/npy.h"
-#include "sim/data/problem.h"
+#include "sim/data/npy/npy.h"
 
 namespace moelab {
 namespace {
@@ -65,28 +66,23 @@ void write_dataset(const fs::path& directory, const std::string& prefix, const L
               arrays);
 }
 
-}  // namespace
-
-int run_sample_command(const Arguments& arguments) {
+/// Writes the data that a cell draws.
+int run(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
   const Cell& cell = chosen_cell(scenario, arguments.cell);
   const fs::path directory =
       arguments.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : arguments.out;
   check_sample_directory(directory, scenario.name);
 
-  const Json& seed = cell.config.at("seed");
-  const Seeds seeds = {seed.at("root").get<std::uint64_t>(), seed.at("index").get<std::uint64_t>()};
-  const Json& data = cell.config.at("data");
+  const Seeds seeds = read_seeds(cell.config);
+  const DataOptions data = read_data(cell.config.at("data"));
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
   Json arrays = Json::object();
-  const auto draw = [&](const std::string& prefix, Purpose purpose) {
-    const std::string count = prefix + "_samples";
-    if (!data.contains(count)) return;
-    write_dataset(directory, prefix, problem->layout(),
-                  draw_set(*problem, seeds, purpose, data.at(count).get<int>()), arrays);
+  const auto draw = [&](const std::string& prefix, Purpose purpose, int samples) {
+    write_dataset(directory, prefix, problem->layout(), draw_set(*problem, seeds, purpose, samples), arrays);
   };
-  draw("train", Purpose::train_data);
-  draw("test", Purpose::test_data);
+  if (data.train_samples) draw("train", Purpose::train_data, *data.train_samples);
+  draw("test", Purpose::test_data, data.test_samples);
 
   const Json answer = {
       {"name", scenario.name}, {"directory", directory.string()}, {"cell", cell.id}, {"arm", cell.arm},
@@ -100,6 +96,19 @@ int run_sample_command(const Arguments& arguments) {
     std::cout << fmt::format("{} {}\n", (directory / (name + ".npy")).string(), shape.dump());
   }
   return 0;
+}
+
+}  // namespace
+
+Verb sample_verb() {
+  return {"sample", "Write the training and test data that a cell draws, as .npy files",
+          "sample scenarios/dikkala2023/fig2a.json --out runs/data", [](Arguments& arguments) -> VerbCall {
+            return {joined(scenario_options(arguments),
+                           {{{"--out", &arguments.out, "folder for the arrays (default: runs/<name>-sample)"},
+                             {"--cell", &arguments.cell, "cell id, or first (default)"},
+                             json_option(arguments)}}),
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

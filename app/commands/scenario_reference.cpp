@@ -4,7 +4,8 @@
 
 #include "app/commands/documents.h"
 #include "app/commands/shape_text.h"
-#include "app/run/metric_groups.h"
+#include "app/metrics/metric_groups.h"
+#include "app/report/markdown.h"
 #include "app/scenario/scenario.h"
 
 namespace moelab {
@@ -93,29 +94,6 @@ class Reference {
 };
 
 }  // namespace
-
-std::string markdown_text(const std::string& text) {
-  std::string escaped;
-  for (const char letter : text) {
-    if (letter == '|' || letter == '*') escaped += '\\';
-    if (letter == '<') {
-      escaped += "&lt;";
-    } else {
-      escaped += letter;
-    }
-  }
-  return escaped;
-}
-
-std::string anchor(const std::string& heading) {
-  std::string name;
-  for (const char letter : heading) {
-    if (letter == ' ') name += '-';
-    const auto code = static_cast<unsigned char>(letter);
-    if (std::isalnum(code) || letter == '_' || letter == '-') name += static_cast<char>(std::tolower(code));
-  }
-  return name;
-}
 
 std::string scenario_schema() {
   return scenario_file_schema().dump(2) + "\n";

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/base/schema.h"
+#include "app/json/schema.h"
 
 namespace moelab {
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -16,6 +17,7 @@ namespace {
 
 /// What Slurm's own MaxArraySize of 1001 leaves.
 constexpr int kSlurmTasks = 1000;
+constexpr double kMaximumMinutes = 1e6;  // two years
 
 /// A word of a shell command, quoted where it has to be.
 std::string shell_word(const std::string& word) {
@@ -38,6 +40,14 @@ std::string quoted_pattern(const std::string& directory, const std::string& patt
     quoted += c;
   }
   return quoted + "/" + pattern + "\"";
+}
+
+std::string check_minutes(const std::string& text) {
+  double minutes = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, minutes);
+  if (error == std::errc() && after == end && minutes > 0 && minutes <= kMaximumMinutes) return {};
+  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
 }
 
 /// Processor minutes of all cells, and what tells them.
@@ -96,9 +106,8 @@ std::string script_of(const Arguments& arguments, const Scenario& scenario,
       shell_word(std::filesystem::current_path().string()), command);
 }
 
-}  // namespace
-
-int run_slurm_command(const Arguments& arguments) {
+/// Writes an array job for Slurm, and submits it where asked to.
+int run(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
   const int threads = std::max(1, arguments.threads);
@@ -135,6 +144,26 @@ int run_slurm_command(const Arguments& arguments) {
   if (std::system(submit.c_str()) != 0)
     throw EnvironmentError("'" + submit + "' failed; is Slurm installed here?");
   return 0;
+}
+
+}  // namespace
+
+Verb slurm_verb() {
+  return {"slurm", "Write a Slurm array job whose tasks each run a share of the cells",
+          "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
+          [](Arguments& arguments) -> VerbCall {
+            return {joined(scenario_options(arguments),
+                           {run_directory_options(arguments),
+                            {{"--minutes-per-task", &arguments.minutes_per_task,
+                              "length of a task (default: 30)", false, check_minutes},
+                             {"--minutes-per-cell", &arguments.minutes_per_cell,
+                              "time of a cell on one processor (default: what `plan` estimates)", false,
+                              check_minutes},
+                             threads_option(arguments, "processors of a task (default: 1)"),
+                             {"--submit", &arguments.submit, "hand the job to sbatch"},
+                             json_option(arguments)}}),
+                    [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

@@ -7,7 +7,10 @@
 
 namespace moelab {
 
-int run_status_command(const Arguments& arguments) {
+namespace {
+
+/// Counts the cells of a run directory by state.
+int run(const Arguments& arguments) {
   const RunResults results = load_results(arguments.directory, RecordPart::state);
   warn_of_builds(results);
   const std::vector<std::string> states = {"done", "diverged", "failed", "missing"};
@@ -41,6 +44,15 @@ int run_status_command(const Arguments& arguments) {
     std::cout << aligned_columns(rows);
   }
   return 0;
+}
+
+}  // namespace
+
+Verb status_verb() {
+  return {"status", "Count the cells by arm and state", "status runs/fig2a-quick",
+          [](Arguments& arguments) -> VerbCall {
+            return {{directory_option(arguments), json_option(arguments)}, [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

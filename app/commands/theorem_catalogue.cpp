@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "app/commands/documents.h"
+#include "app/report/markdown.h"
 
 namespace moelab {
 

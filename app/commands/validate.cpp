@@ -8,7 +8,9 @@
 
 namespace moelab {
 
-int run_validate_command(const Arguments& arguments) {
+namespace {
+
+int validate(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
   if (arguments.json) {
     const Json answer = {{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}};
@@ -19,9 +21,26 @@ int run_validate_command(const Arguments& arguments) {
   return 0;
 }
 
-int run_schema_command() {
+int print_schema() {
   std::cout << scenario_schema();
   return 0;
+}
+
+}  // namespace
+
+Verb validate_verb() {
+  return {"validate", "Check a scenario, every cell of it", "validate my_scenario.json",
+          [](Arguments& arguments) -> VerbCall {
+            return {joined(scenario_options(arguments), {{json_option(arguments)}}),
+                    [&] { return validate(arguments); }};
+          }};
+}
+
+Verb schema_verb() {
+  return {"schema", "Print the JSON Schema of scenario files", "schema > moelab.schema.json",
+          [](Arguments& arguments) -> VerbCall {
+            return {{json_option(arguments)}, [] { return print_schema(); }};
+          }};
 }
 
 }  // namespace moelab

@@ -8,7 +8,7 @@
 #include "app/run/results.h"
 #include "app/run/store.h"
 #include "sim/base/error.h"
-#include "sim/base/npy_reader.h"
+#include "sim/data/npy/npy_reader.h"
 
 namespace moelab {
 namespace {
@@ -40,9 +40,8 @@ void check_arrays(const std::filesystem::path& directory, const Records& records
   }
 }
 
-}  // namespace
-
-int run_verify_command(const Arguments& arguments) {
+/// Reads every record and every array of a run directory; 1 when one is damaged.
+int run(const Arguments& arguments) {
   std::vector<std::string> problems;
   const Json plan = read_plan(arguments.directory);
   const Records records = read_records(arguments.directory, problems);
@@ -69,6 +68,15 @@ int run_verify_command(const Arguments& arguments) {
     if (problems.empty()) std::cout << "every record and every array is whole\n";
   }
   return problems.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+Verb verify_verb() {
+  return {"verify", "Read every record and array; status 1 when one is damaged", "verify runs/fig2a-quick",
+          [](Arguments& arguments) -> VerbCall {
+            return {{directory_option(arguments), json_option(arguments)}, [&] { return run(arguments); }};
+          }};
 }
 
 }  // namespace moelab

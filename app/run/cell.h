@@ -14,6 +14,8 @@
 
 namespace moelab {
 
+struct CellOptions;
+
 /// An array to be written as cells/<id>/<name>.npy.
 struct SavedArray {
   std::string name;
@@ -35,8 +37,10 @@ struct CellResult {
 /// Called now and then from the running cell with the share done in [0, 1]; returns true to abandon it.
 using CellProgress = std::function<bool(double)>;
 
-/// Runs the cell on the calling thread. A UserError (a c-separation that cannot be reached, say) becomes the
-/// state `failed`; divergence becomes `diverged`; an abandoned cell is `interrupted`.
+/// Runs the cell on the calling thread. An InvalidOption (a c-separation that cannot be reached, say) becomes
+/// the state `failed`; divergence becomes `diverged`; an abandoned cell is `interrupted`.
 CellResult run_cell(const Cell& cell, const CellProgress& progress);
+/// The same for options that a program wrote, see app/scenario/experiment_reader.h.
+CellResult run_experiment(const CellOptions& cell, const CellProgress& progress);
 
 }  // namespace moelab

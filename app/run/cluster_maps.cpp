@@ -7,8 +7,9 @@
 
 #include "analysis/metrics/sparsity.h"
 #include "app/run/saved_arrays.h"
+#include "app/scenario/figure_values.h"
 #include "sim/base/error.h"
-#include "sim/base/npy_reader.h"
+#include "sim/data/npy/npy_reader.h"
 
 namespace moelab {
 namespace {

@@ -9,10 +9,6 @@
 
 namespace moelab {
 
-/// What the cells of such a map hold.
-inline constexpr const char* kMeanRouting = "routing";       ///< E[r_e(x) | c]
-inline constexpr const char* kRouterCosine = "router_rows";  ///< cos(w_e, E[x | c])
-
 /// One figure of plan["figures"] of kind "cluster_map": {id, value, title, where, arms}. A panel is an arm's
 /// first seed that is done, at the last sweep point of `where`: a row for each cluster, a column for each
 /// expert, rows in the order of their largest entry's column, so that one expert to a cluster is a staircase.

@@ -7,11 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "app/run/measurement.h"
-#include "sim/data/problem.h"
-#include "sim/model/model.h"
-#include "sim/train/batches.h"
-#include "sim/train/trainer.h"
+#include "app/scenario/experiment_reader.h"
 
 namespace moelab {
 namespace {
@@ -23,9 +19,10 @@ constexpr std::size_t kMaxEstimates = 100;
 constexpr double kBaseBytes = 16e6;
 
 /// The share of the experts that a row passes through in training.
-double active_share(const Gating& gating, int experts) {
-  const bool selects = gating.kind == Gating::Kind::topk || gating.kind == Gating::Kind::top1;
-  return selects ? std::min(1.0, static_cast<double>(gating.k) / experts) : 1;
+double active_share(const GatingRule& gating, int experts) {
+  const GatingKind& kind = gating.entry();
+  const int most = kind.most_experts ? kind.most_experts(gating.options()) : 0;
+  return most > 0 ? std::min(1.0, static_cast<double>(most) / experts) : 1;
 }
 
 /// An arm at a sweep point: its seeds cost the same.
@@ -54,34 +51,36 @@ std::vector<Setting> settings_of(const Scenario& scenario, const Records& record
 }  // namespace
 
 CellCost estimated_cost(const Cell& cell) {
-  const Json& data = cell.config.at("data");
-  const Json& train = cell.config.at("train");
-  const Seeds seeds{cell.config.at("seed").at("root"), cell.config.at("seed").at("index")};
-  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+  const CellOptions options = read_cell(cell.config);
+  const DataOptions& data = options.experiment.data;
+  const TrainOptions& train = options.experiment.train;
+  const std::unique_ptr<Problem> problem = draw_problem(data, options.seeds);
   const Layout layout = problem->layout();
-  const Model<float> model(cell.config.at("model"), layout, 0);
-  const double parameters = static_cast<double>(model.parameter_count());
-  const int experts = model.has_router() ? model.experts() : 1;
-  const double active = parameters * active_share(model.train_gating(), experts);
+  const Network<float> network(options.experiment.model, layout);
+  const double parameters = static_cast<double>(network.parameter_count());
+  const double active =
+      network.has_router()
+          ? parameters * active_share(options.experiment.model.gating.train, network.experts())
+          : parameters;
 
-  const bool population = train.at("gradient") == "population";
-  const int train_samples = data.value("train_samples", population ? 0 : kMeasuredTrainSamples);
+  const bool population = train.gradient == TrainOptions::Gradient::population;
+  const int train_samples = data.train_samples.value_or(population ? 0 : kMeasuredTrainSamples);
   const double steps = static_cast<double>(total_steps(train, train_samples));
-  const double batch = population ? read_population_rule(train).points
-                                  : std::min<double>(train.value("batch_size", train_samples), train_samples);
-  const double records =
-      2 + (train.contains("record_every") ? steps / train.at("record_every").get<double>() : 10);
-  const double tests = data.at("test_samples").get<double>() *
-                       (1.0 + static_cast<double>(cell.config.at("evaluations").size()));
+  const double batch =
+      population
+          ? population_rule(train).points
+          : std::min<double>(static_cast<double>(train.batch_size.value_or(train_samples)), train_samples);
+  const double records = 2 + (train.record_every ? steps / static_cast<double>(*train.record_every) : 10);
+  const double tests = data.test_samples * (1.0 + static_cast<double>(options.evaluations.size()));
   const double measured = tests + std::min(train_samples, kMeasuredTrainSamples);
   const double tokens = layout.tokens;
 
   CellCost cost;
   cost.operations = tokens * (6 * active * steps * batch + 2 * parameters * records * measured);
   const double sample = layout.sample_dim() + layout.target_dim();
-  const double real = train.at("precision") == "double" ? 8 : 4;
+  const double real = train.precision == TrainOptions::Precision::in_double ? 8 : 4;
   // Test sets are kept as drawn and as contaminated; outputs and probabilities of all rows are measured.
-  const double measured_width = 2 * sample + tokens * (2.0 * experts + 2.0 * layout.output_dim);
+  const double measured_width = 2 * sample + tokens * (2.0 * network.experts() + 2.0 * layout.output_dim);
   // A weight of d inputs stands for 1/d of an activation, kept forwards and backwards.
   const double activations = 2 * batch * tokens * parameters / std::max(layout.input_dim, 1);
   cost.bytes = real * (train_samples * sample + 4 * parameters + activations) + 8 * measured * measured_width;

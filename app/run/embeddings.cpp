@@ -71,7 +71,8 @@ Embedding build_embedding(const Json& description, const RunResults& results,
   embedding.caption += fmt::format(
       "{} test rows of the first seed in the plane of their first two principal components ({:.0f} % and "
       "{:.0f} "
-      "% of the variance), coloured by top-1 expert: in each panel the {} with most rows, grey the others.",
+      "% of the variance), coloured by likeliest expert: in each panel the {} with most rows, grey the "
+      "others.",
       most_points, 100 * first, 100 * second, kColours.size());
   if (embedding.panels.size() < arms.size()) {
     embedding.caption +=

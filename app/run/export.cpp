@@ -8,7 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "app/run/metric_groups.h"
+#include "app/metrics/metric_groups.h"
+#include "app/scenario/sweep_values.h"
 
 namespace moelab {
 namespace {
@@ -133,8 +134,8 @@ class Export {
       fields.emplace_back(row.arm);
       fields.emplace_back(row.seed);
       for (const std::string& path : table_.sweep_paths) {
-        const Json* const swept = row.coordinate(path);
-        fields.push_back(swept ? *swept : Json());
+        const SweepValue* const swept = row.coordinate(path);
+        fields.push_back(swept ? to_json(*swept) : Json());
       }
       fields.push_back(row.state);
       if (!trace_) {

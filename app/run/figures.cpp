@@ -13,6 +13,7 @@
 #include "app/run/embeddings.h"
 #include "app/run/heat_maps.h"
 #include "app/run/rate_results.h"
+#include "app/scenario/sweep_values.h"
 #include "plots/labels.h"
 
 namespace moelab {
@@ -22,24 +23,24 @@ constexpr const char* kReferenceMetric = "bayes_nmse";
 /// On a logarithmic axis a floor below this share of everything else would leave the figure empty.
 constexpr double kDistantFloor = 0.01;
 
-/// The rows of one arm at one value of the series path (null where arms are the series).
+/// The rows of one arm at one value of the series path (none where arms are the series).
 struct Group {
   std::string arm;
-  Json value;
+  std::optional<SweepValue> value;
   std::vector<const ResultRow*> rows;
 };
 
 std::vector<Group> group_rows(const Json& description, const ResultTable& table) {
   const std::string series = description.value("series", "arm");
-  const Json where = description.value("where", Json::object());
+  const SweepPoint where = read_point(description.value("where", Json::object()));
   const std::vector<std::string> arms =
       description.contains("arms") ? description.at("arms").get<std::vector<std::string>>() : table.arms;
   std::vector<Group> groups;
   for (const std::string& arm : arms)
     for (const ResultRow& row : table.rows) {
       if (row.arm != arm || !row.is_at(where)) continue;
-      const Json* found = series == "arm" ? nullptr : row.coordinate(series);
-      const Json value = found ? *found : Json();
+      const SweepValue* const found = series == "arm" ? nullptr : row.coordinate(series);
+      const std::optional<SweepValue> value = found ? std::optional(*found) : std::nullopt;
       auto group = std::find_if(groups.begin(), groups.end(),
                                 [&](const Group& known) { return known.arm == arm && known.value == value; });
       if (group == groups.end()) group = groups.insert(groups.end(), Group{arm, value, {}});
@@ -52,14 +53,14 @@ std::vector<Group> group_rows(const Json& description, const ResultTable& table)
 class Horizontal {
  public:
   Horizontal(const std::string& path, const std::vector<Group>& groups) : path_(path) {
-    std::vector<Json> values;
+    std::vector<SweepValue> values;
     for (const Group& group : groups)
       for (const ResultRow* row : group.rows)
-        if (const Json* value = row->coordinate(path); value && !known(values, *value))
+        if (const SweepValue* value = row->coordinate(path); value && !known(values, *value))
           values.push_back(*value);
-    if (std::all_of(values.begin(), values.end(), [](const Json& value) { return value.is_number(); }))
-      return;
-    for (const Json& value : values) categories_.push_back(value_text(value));
+    const auto is_number = [](const SweepValue& value) { return value.number().has_value(); };
+    if (std::all_of(values.begin(), values.end(), is_number)) return;
+    for (const SweepValue& value : values) categories_.push_back(value_text(value));
   }
 
   const std::vector<std::string>& categories() const { return categories_; }
@@ -70,17 +71,17 @@ class Horizontal {
     if (path_ == "step") {
       for (const TraceEntry& entry : row.trace)
         found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
-    } else if (const Json* value = row.coordinate(path_)) {
+    } else if (const SweepValue* value = row.coordinate(path_)) {
       const auto category = std::find(categories_.begin(), categories_.end(), value_text(*value));
       found.emplace_back(
-          categories_.empty() ? value->get<double>() : static_cast<double>(category - categories_.begin()),
+          categories_.empty() ? value->number().value() : static_cast<double>(category - categories_.begin()),
           &row.metrics);
     }
     return found;
   }
 
  private:
-  static bool known(const std::vector<Json>& values, const Json& value) {
+  static bool known(const std::vector<SweepValue>& values, const SweepValue& value) {
     return std::find(values.begin(), values.end(), value) != values.end();
   }
   std::string path_;
@@ -117,8 +118,7 @@ std::string series_name(const Group& group, const std::string& path, const std::
                         bool name_metric) {
   std::vector<std::string> parts;
   if (name_arm) parts.push_back(group.arm);
-  if (!group.value.is_null())
-    parts.push_back(fmt::format("{} = {}", legend_label(path), value_text(group.value)));
+  if (group.value) parts.push_back(fmt::format("{} = {}", legend_label(path), value_text(*group.value)));
   if (name_metric) parts.push_back(legend_label(metric));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -194,7 +194,7 @@ Figure build_figure(const Json& description, const RunResults& results) {
             {series_name(group, path, metric, name_arm, name_metric), std::move(points), false});
     }
   // Of each value of the series path, the first arm that knows the floor draws it.
-  std::vector<Json> drawn;
+  std::vector<std::optional<SweepValue>> drawn;
   const double least = least_mean(figure.series);
   std::string below;
   for (const Group& group : groups) {
@@ -233,6 +233,20 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
     }
   }
   return files;
+}
+
+std::string figures_text(const std::vector<std::filesystem::path>& files) {
+  std::string text;
+  for (const std::filesystem::path& file : files) {
+    if (file.extension() != ".svg") continue;
+    std::vector<std::string> others;
+    for (const std::filesystem::path& other : files) {
+      if (other != file && other.parent_path() == file.parent_path() && other.stem() == file.stem())
+        others.push_back(other.extension().string());
+    }
+    text += fmt::format("{} ({})\n", file.string(), fmt::join(others, " "));
+  }
+  return text;
 }
 
 }  // namespace moelab

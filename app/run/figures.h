@@ -3,6 +3,7 @@
 /// From a run's results to the figures that its plan asks for.
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "app/run/results.h"
@@ -21,5 +22,8 @@ Figure build_figure(const Json& description, const RunResults& results);
 /// Renders every figure of the plan into `directory`/figures; the files written. Throws EnvironmentError.
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory);
+
+/// A line for each figure among these files: its SVG file, and which others lie beside it.
+std::string figures_text(const std::vector<std::filesystem::path>& files);
 
 }  // namespace moelab

@@ -4,22 +4,23 @@
 
 #include <algorithm>
 
+#include "app/scenario/sweep_values.h"
 #include "plots/labels.h"
 
 namespace moelab {
 namespace {
 
 /// The place of `value`, which is added where it is new.
-std::size_t place_of(const Json& value, std::vector<Json>& values) {
+std::size_t place_of(const SweepValue& value, std::vector<SweepValue>& values) {
   const auto found = std::find(values.begin(), values.end(), value);
   if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
   values.push_back(value);
   return values.size() - 1;
 }
 
-std::vector<std::string> names_of(const std::vector<Json>& values) {
+std::vector<std::string> names_of(const std::vector<SweepValue>& values) {
   std::vector<std::string> names;
-  for (const Json& value : values) names.push_back(value_text(value));
+  for (const SweepValue& value : values) names.push_back(value_text(value));
   return names;
 }
 
@@ -33,11 +34,11 @@ struct CellSeeds {
 
 HeatMap build_heat_map(const Json& description, const RunResults& results) {
   const std::string x = description.at("x"), y = description.at("y"), metric = description.at("value");
-  const Json where = description.value("where", Json::object());
+  const SweepPoint where = read_point(description.value("where", Json::object()));
   const std::vector<std::string> arms = description.contains("arms")
                                             ? description.at("arms").get<std::vector<std::string>>()
                                             : results.table.arms;
-  std::vector<Json> x_values, y_values;
+  std::vector<SweepValue> x_values, y_values;
   int most_seeds = 0, left_out = 0;
   std::vector<const ResultRow*> shown;
   for (const ResultRow& row : results.table.rows) {

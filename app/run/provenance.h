@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
 
 namespace moelab {
 

@@ -5,22 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/stats/rate_claims.h"
 #include "app/run/summary.h"
+#include "app/scenario/claim_reader.h"
 #include "plots/labels.h"
 
 namespace moelab {
 namespace {
 
-/// The values of a swept path in the order of the table; one null where arms are the series.
-std::vector<Json> series_values(const std::string& path, const ResultTable& table) {
-  if (path == "arm") return {Json()};
-  std::vector<Json> values;
+/// The values of a swept path in the order of the table; one that is none where arms are the series.
+std::vector<std::optional<SweepValue>> series_values(const std::string& path, const ResultTable& table) {
+  if (path == "arm") return {std::nullopt};
+  std::vector<std::optional<SweepValue>> values;
   for (const ResultRow& row : table.rows) {
-    for (const auto& [name, value] : row.point) {
-      if (name == path && std::find(values.begin(), values.end(), value) == values.end())
-        values.push_back(value);
-    }
+    const SweepValue* const value = row.coordinate(path);
+    if (value && std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
   }
   return values;
 }
@@ -110,12 +108,12 @@ std::vector<RateEntry> rate_entries(const Json& description, const ResultTable& 
   const Json metrics = y.is_array() ? y : Json::array({y});
   std::vector<RateEntry> entries;
   for (const std::string& arm : arms_of(description, table)) {
-    for (const Json& value : series_values(series, table)) {
+    for (const std::optional<SweepValue>& value : series_values(series, table)) {
       for (const Json& metric : metrics) {
         RateEntry entry{arm, legend_label(metric), read_rate_query(description, arm, metric, x), {}, {}};
-        if (!value.is_null()) {
-          entry.query.where.emplace_back(series, value);
-          entry.name = fmt::format("{} {}, {}", value.dump(), legend_label(series), entry.name);
+        if (value) {
+          entry.query.where.emplace_back(series, *value);
+          entry.name = fmt::format("{} {}, {}", value->text(), legend_label(series), entry.name);
         }
         entry.estimate = estimate_rate(rate_data(table, entry.query));
         RateQuery everywhere = entry.query;

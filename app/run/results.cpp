@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/run/store.h"
+#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -20,7 +21,7 @@ ResultRow planned_row(const Json& cell) {
   row.cell = cell.at("id").get<std::string>();
   row.arm = cell.at("arm").get<std::string>();
   row.seed = cell.at("seed").get<int>();
-  for (const auto& [path, value] : cell.at("point").items()) row.point.emplace_back(path, value);
+  row.point = read_point(cell.at("point"));
   row.state = "missing";
   return row;
 }

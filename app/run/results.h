@@ -7,8 +7,8 @@
 #include <string>
 
 #include "analysis/stats/result_table.h"
+#include "app/json/json.h"
 #include "app/run/record.h"
-#include "sim/base/json.h"
 
 namespace moelab {
 

@@ -1,14 +1,16 @@
 #include "app/run/saved_arrays.h"
 
 #include "app/run/store.h"
-#include "sim/base/npy_reader.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/data/npy/npy_reader.h"
 
 namespace moelab {
 
 const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const Json& where) {
+  const SweepPoint place = read_point(where);
   const ResultRow* shown = nullptr;
   for (const ResultRow& row : table.rows) {
-    if (row.arm != arm || row.state != "done" || !row.is_at(where)) continue;
+    if (row.arm != arm || row.state != "done" || !row.is_at(place)) continue;
     // Of each later sweep point again the first seed.
     if (!shown || row.point != shown->point) shown = &row;
   }

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kTick{200};
 /// What the threads share. `mutex` guards the counts, the error and the sink.
 struct Batch {
   Batch(const std::vector<const Cell*>& cells_, const CellRunner& runner_, const CellSink& sink_,
-        const ScheduleOptions& options_, std::size_t threads)
+        const BatchOptions& options_, std::size_t threads)
       : cells(cells_), runner(runner_), sink(sink_), options(options_), shares(threads) {
     running_threads = static_cast<int>(threads);
     progress.total = static_cast<int>(cells.size());
@@ -28,7 +28,7 @@ struct Batch {
   const std::vector<const Cell*>& cells;
   const CellRunner& runner;
   const CellSink& sink;
-  const ScheduleOptions& options;
+  const BatchOptions& options;
   std::atomic<std::size_t> next{0};
   std::atomic<bool> broken{false};
   std::atomic<bool> one_failed{false};
@@ -106,7 +106,7 @@ void work(Batch& batch, std::atomic<double>& share) {
   batch.thread_ended.notify_all();
 }
 
-void wait_for_threads(Batch& batch, const ScheduleOptions& options) {
+void wait_for_threads(Batch& batch, const BatchOptions& options) {
   Clock::time_point stopped{};
   bool was_overdue = false;
   std::unique_lock lock(batch.mutex);
@@ -131,7 +131,7 @@ void wait_for_threads(Batch& batch, const ScheduleOptions& options) {
 }  // namespace
 
 BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner& runner, const CellSink& sink,
-                        const ScheduleOptions& options) {
+                        const BatchOptions& options) {
   const std::size_t count =
       std::clamp<std::size_t>(cells.size(), 1, static_cast<std::size_t>(std::max(options.threads, 1)));
   Batch batch(cells, runner, sink, options, count);

@@ -25,7 +25,7 @@ struct BatchProgress {
   double partial = 0;
 };
 
-struct ScheduleOptions {
+struct BatchOptions {
   int threads = 1;
   /// Set from outside (by a signal handler) to abandon the running cells and start no other.
   const std::atomic<bool>* stop = nullptr;
@@ -45,6 +45,6 @@ constexpr double kGraceSeconds = 1.5;
 /// throws counts as failed, with what it threw as its message; exceptions of the sink, EnvironmentError and
 /// exhausted memory abandon the batch and are thrown again here, after every thread has ended.
 BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner& runner, const CellSink& sink,
-                        const ScheduleOptions& options);
+                        const BatchOptions& options);
 
 }  // namespace moelab

@@ -32,7 +32,7 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
   const CellSink sink = [&](const Cell& cell, const CellResult& result, double seconds) {
     writer.write(cell.id, result, seconds);
   };
-  ScheduleOptions schedule;
+  BatchOptions schedule;
   schedule.threads = options.threads;
   schedule.stop = &stop;
   schedule.fail_fast = options.fail_fast;

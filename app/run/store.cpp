@@ -11,8 +11,9 @@
 #include <utility>
 
 #include "app/run/provenance.h"
+#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
-#include "sim/base/npy.h"
+#include "sim/data/npy/npy.h"
 
 namespace moelab {
 namespace {

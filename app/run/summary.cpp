@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "app/scenario/sweep_values.h"
+
 namespace moelab {
 namespace {
 

@@ -12,9 +12,9 @@ namespace moelab {
 /// dash.
 void check_name(const std::string& name, const std::string& path);
 
-/// One resolved configuration: no array beyond all memory, K ≤ experts, steps or epochs, weights for each
-/// cluster, subspaces of less than full rank, dense with match, nothing listed twice. Throws UserError at the
-/// path in the configuration.
+/// One resolved configuration: no array beyond all memory, options that go together (see check() of
+/// ExperimentOptions), metrics that can be taken, nothing listed twice. Throws InvalidOption at the path in
+/// the configuration.
 void check_config(const Json& config);
 
 /// The claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
@@ -23,8 +23,8 @@ void check_claims(const Scenario& scenario);
 /// The figures: x, series and `where` are swept and single out one value per seed; metrics and arms exist.
 void check_figures(const Scenario& scenario);
 
-/// Draws the means of every cell that requires a separation. Throws UserError at "data.separation" where no
-/// place is found, before anything runs.
+/// Draws the means of every cell that requires a separation. Throws InvalidOption at "data.separation" where
+/// no place is found, before anything runs.
 void check_separation(const Scenario& scenario);
 
 /// Reads the rows that cells take from the user's files. Throws UserError for entries that are not finite.

@@ -144,7 +144,7 @@ bool is_within(const std::string& path, const std::string& ancestor) {
          (path.size() == ancestor.size() || path[ancestor.size()] == '.' || path[ancestor.size()] == '[');
 }
 
-UserError at_override(const UserError& error, const Shape& shape, std::span<const Override> overrides,
+UserError at_override(const InvalidOption& error, const Shape& shape, std::span<const Override> overrides,
                       const Json& document) {
   for (std::size_t i = overrides.size(); i-- > 0;) {
     const Override& change = overrides[i];
@@ -154,7 +154,7 @@ UserError at_override(const UserError& error, const Shape& shape, std::span<cons
     }
     if (is_below || is_within(change.path, error.path())) return {change.place, error.message()};
   }
-  return error;
+  return {error.path(), error.message()};
 }
 
 }  // namespace moelab

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "app/json/json.h"
+#include "app/json/schema.h"
 #include "sim/base/error.h"
-#include "sim/base/json.h"
-#include "sim/base/schema.h"
 
 namespace moelab {
 
@@ -34,8 +34,9 @@ void apply_overrides(const Shape& shape, std::span<const Override> overrides, Js
 /// Whether `path` is `ancestor` or lies below it.
 bool is_within(const std::string& path, const std::string& ancestor);
 
-/// The error, moved to the place of the override that wrote the refused value; unchanged when none did.
-UserError at_override(const UserError& error, const Shape& shape, std::span<const Override> overrides,
+/// What the user is told of an error: at the place of the override that wrote the refused value, or where it
+/// stands when none did.
+UserError at_override(const InvalidOption& error, const Shape& shape, std::span<const Override> overrides,
                       const Json& document);
 
 }  // namespace moelab

@@ -3,71 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/crc.hpp>
-#include <boost/uuid/name_generator.hpp>
-#include <boost/uuid/uuid.hpp>
-#include <fstream>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 
+#include "app/scenario/cell_identity.h"
 #include "app/scenario/cross_checks.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario_file.h"
 #include "app/scenario/scenario_shape.h"
 #include "app/scenario/sweep.h"
 #include "sim/base/error.h"
-#include "sim/data/problem.h"
 
 namespace moelab {
 namespace {
 
-/// Part of every cell's id: raised when a change of the program changes results, so that old ones are not
-/// reused.
-constexpr int kNumericsVersion = 2;
-
 constexpr double kMaxCells = 1e6;
-
-/// What stands for a file in a cell's id: length and checksum of its bytes, wherever it lies.
-std::string content_of(const std::string& file) {
-  static std::mutex mutex;
-  static std::map<std::string, std::string> known;  // a sweep asks for the same file in every cell
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::string& content = known[file];
-  if (!content.empty()) return content;
-  std::ifstream stream(file, std::ios::binary);
-  boost::crc_optimal<64, 0x42F0E1EBA9EA3693u, ~0ull, ~0ull, true, true> crc;
-  std::vector<char> block(1 << 20);
-  std::uint64_t bytes = 0;
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())), stream.gcount() > 0) {
-    crc.process_bytes(block.data(), static_cast<std::size_t>(stream.gcount()));
-    bytes += static_cast<std::uint64_t>(stream.gcount());
-  }
-  return content = fmt::format("{} bytes, {:016x}", bytes, crc.checksum());
-}
-
-/// What makes the id of a configuration's cells: two that give the same numbers for sure have the same.
-/// Fields at their defaults are left out, and files count by what they hold.
-Json identity_of(const Json& config) {
-  Json identity = without_defaults(config_shape(), config);
-  for (const auto& [name, data] : config.at("evaluations").items()) {
-    identity["evaluations"][name] = without_defaults(data_shape(), data);
-  }
-  for (const std::string& field : file_fields(config.at("data"))) {
-    identity["data"][field] = content_of(config.at("data").at(field));
-  }
-  return identity;
-}
-
-std::string cell_id(const Json& identity) {
-  const boost::uuids::name_generator_sha1 generator(boost::uuids::ns::oid());
-  const boost::uuids::uuid hash =
-      generator(fmt::format("{}\n{}", kNumericsVersion, canonical_text(identity)));
-  std::string id;
-  for (std::size_t byte = 0; byte < 8; ++byte) id += fmt::format("{:02x}", hash.data[byte]);
-  return id;
-}
 
 std::vector<Override> profile_overrides(const Json& document, const std::string& profile) {
   if (profile.empty()) return {};
@@ -157,7 +107,7 @@ Json evaluation_data(const Json& document, const Json& overrides, const std::str
     const Json config = resolve(config_shape(), changed, "");
     check_config(config);
     return config.at("data");
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     throw at_override(error, config_shape(), changes, changed);
   }
 }
@@ -175,8 +125,8 @@ Resolved resolve_config(const Json& base, std::span<const Override> overrides, J
       evaluation = evaluation_data(document, evaluation, place);
     }
     return {std::move(config), std::nullopt};
-  } catch (const UserError& error) {
-    return {{}, error};
+  } catch (const InvalidOption& error) {
+    return {{}, UserError(error.path(), error.message())};
   }
 }
 
@@ -276,7 +226,7 @@ Scenario load_scenario(const std::filesystem::path& file, const std::string& pro
     Scenario scenario = expand_scenario(read.document, profile, settings);
     scenario.files = read.files;
     return scenario;
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     throw at_file(error, read);
   }
 }
@@ -301,7 +251,7 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   overrides.insert(overrides.end(), given.begin(), given.end());
   try {
     expand(scenario.document, scenario);
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     throw at_override(error, scenario_shape(), overrides, scenario.document);
   }
   return scenario;

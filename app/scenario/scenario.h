@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/json.h"
-#include "sim/base/schema.h"
+#include "app/json/json.h"
+#include "app/json/schema.h"
 
 namespace moelab {
 

@@ -129,7 +129,7 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   for (std::size_t i = read.files.size() - 1; i-- > 0;) {
     try {
       extend(read.document, read.own_documents[i]);
-    } catch (const UserError& error) {
+    } catch (const InvalidOption& error) {
       if (i == 0) throw;
       throw UserError(read.files[i] + ": " + error.path(), error.message());
     }
@@ -137,13 +137,13 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   return read;
 }
 
-UserError at_file(const UserError& error, const ScenarioFile& file) {
+UserError at_file(const InvalidOption& error, const ScenarioFile& file) {
   for (std::size_t i = 0; i < file.files.size(); ++i) {
     if (!writes(file.own_documents[i], error.path())) continue;
     if (i == 0) break;
     return {error.path(), fmt::format("{} (written in {})", error.message(), file.files[i])};
   }
-  return error;
+  return {error.path(), error.message()};
 }
 
 void check_version(const Json& document, const std::string& place) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/json/json.h"
 #include "sim/base/error.h"
-#include "sim/base/json.h"
 
 namespace moelab {
 
@@ -28,7 +28,7 @@ struct ScenarioFile {
 ScenarioFile read_scenario_file(const std::filesystem::path& file);
 
 /// The error with the name of the file in its message where not the scenario's own file wrote the value.
-UserError at_file(const UserError& error, const ScenarioFile& file);
+UserError at_file(const InvalidOption& error, const ScenarioFile& file);
 
 /// Throws UserError at `place` unless the document is of a version that this program reads.
 void check_version(const Json& document, const std::string& place);

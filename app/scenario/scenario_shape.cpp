@@ -1,11 +1,11 @@
 #include "app/scenario/scenario_shape.h"
 
 #include "analysis/stats/rates.h"
-#include "app/run/metric_groups.h"
+#include "app/json/options.h"
+#include "app/metrics/metric_groups.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/scenario_file.h"
-#include "sim/data/problem.h"
-#include "sim/model/schema.h"
+#include "sim/train/experiment.h"
 
 namespace moelab {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 Json default_metric_groups() {
   Json names = Json::array();
   for (const MetricGroup& group : metric_groups()) {
-    if (group.by_default) names.push_back(group.kind.name);
+    if (group.by_default) names.push_back(group.name);
   }
   return names;
 }
@@ -110,7 +110,7 @@ Shape figure_shape() {
       {"kind", Shape::choice({"lines", "heat_map", "rate_panels", "embedding", "cluster_map"}),
        "lines over x, a grid over x and y for each arm, a panel for each arm with slopes of y on x, or the "
        "test "
-       "rows in the plane of their first two principal components, coloured by top-1 expert, or each "
+       "rows in the plane of their first two principal components, coloured by likeliest expert, or each "
        "cluster's mean routing or "
        "likeness to router rows (both need \"save\": [\"routing\"])",
        "lines"},
@@ -144,10 +144,10 @@ Shape figure_shape() {
 std::vector<Field> config_fields() {
   return {
       {"data", data_shape(), "where samples come from"},
-      {"model", model_shape(), "what is trained"},
-      {"loss", loss_shape(), "what is minimised", Json::object()},
-      {"train", train_shape(), "how it is minimised"},
-      {"metrics", Shape::list(Shape::variant(metric_kinds())), "groups of metrics to measure",
+      {"model", shape_of<ModelOptions>(), "what is trained"},
+      {"loss", shape_of<LossOptions>(), "what is minimised", Json::object()},
+      {"train", shape_of<TrainOptions>(), "how it is minimised"},
+      {"metrics", Shape::list(shape_of<MetricOptions>()), "groups of metrics to measure",
        default_metric_groups()},
       {"save", Shape::list(Shape::choice({"weights", "routing"})), "arrays to keep of every cell",
        Json::array()},
@@ -195,6 +195,11 @@ Shape make_scenario_shape() {
 }
 
 }  // namespace
+
+const Shape& data_shape() {
+  static const Shape shape = shape_of<DataOptions>();
+  return shape;
+}
 
 const Shape& config_shape() {
   static const Shape shape = Shape::object(config_fields());

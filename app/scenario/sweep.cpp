@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "sim/base/schema.h"
+#include "app/json/schema.h"
 
 namespace moelab {
 namespace {

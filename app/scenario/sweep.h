@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/json/json.h"
 #include "app/scenario/overrides.h"
-#include "sim/base/json.h"
 
 namespace moelab {
 

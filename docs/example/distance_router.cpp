@@ -1,63 +1,72 @@
 #include <algorithm>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
 #include "sim/model/router/router.h"
 
 namespace moelab {
 namespace {
 
+struct DistanceRouterOptions {
+  bool trainable = true;
+  double init_scale = 1.0;
+
+  void bind(Fields& fields) {
+    fields.add("trainable", trainable, "false freezes the router at its start");
+    fields.add("init_scale", init_scale, at_least(0), "standard deviation of the centres' entries");
+  }
+};
+
 /// γ_e(x) = −‖x − w_e‖² / 2: every expert has a centre, and a row prefers the expert whose centre is nearest.
 template <class Real>
 class DistanceRouter final : public Router<Real> {
  public:
-  DistanceRouter(double init_scale, int input_dim, int experts)
-      : init_scale_(init_scale),
-        input_dim_(input_dim),
-        experts_(experts),
-        row_(kernels::padded(input_dim)),
-        score_row_(kernels::padded(experts)) {}
+  DistanceRouter(const DistanceRouterOptions& options, const RouterSetting& setting)
+      : init_scale_(options.init_scale), dim_(setting.input_dim), experts_(setting.experts) {}
 
-  // Centres lie one after another, each padded to row_ entries. Padding stays zero.
-  std::size_t parameter_count() const override { return static_cast<std::size_t>(experts_ * input_dim_); }
-  std::size_t block_size() const override { return static_cast<std::size_t>(experts_ * row_); }
+  // Centres lie one after another, each padded for vectors. Padding stays zero.
+  std::size_t parameter_count() const override { return entries(experts_, dim_); }
+  std::size_t block_size() const override { return entries(experts_, kernels::padded(dim_)); }
 
   // One stream for each expert: its centre does not depend on how many experts there are.
-  void initialize(const Seeds& seeds, Real* parameters) const override {
-    std::fill(parameters, parameters + block_size(), Real(0));
+  void initialize(const Start& start, Real* parameters) const override {
+    std::fill_n(parameters, block_size(), Real(0));
     for (int e = 0; e < experts_; ++e) {
-      Engine engine = seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
-      for (int j = 0; j < input_dim_; ++j)
-        parameters[e * row_ + j] = static_cast<Real>(init_scale_ * draw_normal(engine));
-    }
-  }
-
-  void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
-    for (int i = 0; i < context.rows; ++i) {
-      const Real* const x = context.x + i * context.stride;
-      for (int e = 0; e < experts_; ++e) {
-        Real sum = 0;
-        for (int j = 0; j < input_dim_; ++j) {
-          const Real difference = x[j] - parameters[e * row_ + j];
-          sum += difference * difference;
-        }
-        scores[i * score_row_ + e] = -sum / 2;
+      Engine engine = start.seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
+      for (int j = 0; j < dim_; ++j) {
+        centres(parameters)(e, j) = static_cast<Real>(init_scale_ * draw_normal(engine));
       }
     }
   }
 
-  // ∂γ_e/∂w_e = x − w_e and ∂γ_e/∂x = w_e − x, each times ∂L/∂γ_e.
-  void backward(const RouterContext<Real>& context, const Real* parameters,
-                const RouterGradients<Real>& gradients) override {
-    std::fill(gradients.parameters, gradients.parameters + block_size(), Real(0));
-    if (gradients.inputs) std::fill(gradients.inputs, gradients.inputs + context.rows * row_, Real(0));
-    for (int i = 0; i < context.rows; ++i) {
-      const Real* const x = context.x + i * context.stride;
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch&,
+                             Real* scores) const override {
+    const View<const Real> x = context.x, w = centres(parameters);
+    const View<Real> of_rows = kernels::padded_rows(scores, x.rows, experts_);
+    for (int i = 0; i < x.rows; ++i) {
       for (int e = 0; e < experts_; ++e) {
-        const Real gradient = gradients.scores[i * score_row_ + e];
-        for (int j = 0; j < input_dim_; ++j) {
-          const Real difference = x[j] - parameters[e * row_ + j];
-          gradients.parameters[e * row_ + j] += gradient * difference;
-          if (gradients.inputs) gradients.inputs[i * row_ + j] -= gradient * difference;
+        Real sum = 0;
+        for (int j = 0; j < dim_; ++j) sum += (x(i, j) - w(e, j)) * (x(i, j) - w(e, j));
+        of_rows(i, e) = -sum / 2;
+      }
+    }
+    return {};
+  }
+
+  // ∂γ_e/∂w_e = x − w_e and ∂γ_e/∂x = w_e − x, each times ∂L/∂γ_e.
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch&,
+                const RouterGradients<Real>& gradients) const override {
+    const View<const Real> x = context.x, w = centres(parameters);
+    const View<const Real> delta = kernels::padded_rows(gradients.scores, x.rows, experts_);
+    const View<Real> of_centres = centres(gradients.parameters);
+    const View<Real> of_x = kernels::padded_rows(gradients.inputs, x.rows, dim_);
+    std::fill_n(gradients.parameters, block_size(), Real(0));
+    if (gradients.inputs) std::fill_n(gradients.inputs, entries(x.rows, kernels::padded(dim_)), Real(0));
+    for (int i = 0; i < x.rows; ++i) {
+      for (int e = 0; e < experts_; ++e) {
+        for (int j = 0; j < dim_; ++j) {
+          const Real step = delta(i, e) * (x(i, j) - w(e, j));
+          of_centres(e, j) += step;
+          if (gradients.inputs) of_x(i, j) -= step;
         }
       }
     }
@@ -65,36 +74,27 @@ class DistanceRouter final : public Router<Real> {
 
   // Not "router_weight": the scores are not linear in x.
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
-    NamedArray<Real> centres{"router_centres", {experts_, input_dim_}, {}};
+    NamedArray<Real> named{"router_centres", {experts_, dim_}, {}};
     for (int e = 0; e < experts_; ++e) {
-      const Real* const centre = parameters + e * row_;
-      centres.values.insert(centres.values.end(), centre, centre + input_dim_);
+      for (int j = 0; j < dim_; ++j) named.values.push_back(centres(parameters)(e, j));
     }
-    return {std::move(centres)};
+    return {std::move(named)};
   }
 
  private:
+  template <class Value>
+  View<Value> centres(Value* block) const {
+    return kernels::padded_rows(block, experts_, dim_);
+  }
+
   double init_scale_;
-  int input_dim_, experts_;
-  int row_, score_row_;  // entries from a centre, or a row of scores, to the next
+  int dim_, experts_;
 };
 
 }  // namespace
 
-Kind distance_router_kind() {
-  return {"distance",
-          "γ_e(x) = −‖x − w_e‖² / 2",
-          {{"trainable", Shape::boolean(), "false freezes the router at its start", true},
-           {"init_scale", Shape::real_at_least(0), "standard deviation of the centres' entries", 1.0}}};
+RouterKind distance_router() {
+  return router_kind<DistanceRouterOptions, DistanceRouter>("distance", "γ_e(x) = −‖x − w_e‖² / 2");
 }
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_distance_router(const Json& spec, const Layout& layout, int experts) {
-  return std::make_unique<DistanceRouter<Real>>(spec.at("init_scale").get<double>(), layout.router_dim(),
-                                                experts);
-}
-
-template std::unique_ptr<Router<float>> make_distance_router(const Json&, const Layout&, int);
-template std::unique_ptr<Router<double>> make_distance_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Errors of the two kinds a caller can act on. Both are caught once, in app/main.cpp.
+/// Errors of the kinds that a caller can act on. All are caught once, in app/main.cpp.
 
 #include <stdexcept>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace moelab {
 
-/// Bad input (exit status 2): where it stands, what was given, what is allowed.
-/// `path` is a JSON path ("data.target.kind"), "file:line:column", or a command-line option.
-class UserError : public std::runtime_error {
+/// A caller of the library asked for what cannot be: `path` names the option as scenarios do
+/// ("data.target.kind"), the message says what was given and what is allowed.
+class InvalidOption : public std::invalid_argument {
  public:
-  UserError(std::string path, std::string message)
-      : std::runtime_error(path.empty() ? message : path + ": " + message),
+  InvalidOption(std::string path, std::string message)
+      : std::invalid_argument(path.empty() ? message : path + ": " + message),
         path_(std::move(path)),
         message_(std::move(message)) {}
   const std::string& path() const { return path_; }
@@ -23,6 +23,13 @@ class UserError : public std::runtime_error {
  private:
   std::string path_;
   std::string message_;
+};
+
+/// Bad input that a user wrote (exit status 2): where it stands, what was given, what is allowed. `path` is a
+/// JSON path, "file:line:column", or a command-line option.
+class UserError : public InvalidOption {
+ public:
+  using InvalidOption::InvalidOption;
 };
 
 /// The environment failed: disk, permissions, a missing program (exit status 3).

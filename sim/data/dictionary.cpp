@@ -12,6 +12,8 @@
 namespace moelab {
 namespace {
 
+using namespace dictionary;
+
 /// Sets over which E[y | x] is summed at most: with more it would cost as much as training.
 constexpr int kMostSets = 1000;
 
@@ -38,13 +40,17 @@ std::vector<std::vector<int>> all_sets(int atoms, int rank) {
 
 class Dictionary final : public Problem {
  public:
-  Dictionary(const Json& data, const Seeds& seeds)
-      : rank_(data.at("rank")),
-        output_dim_(data.at("target").at("dim")),
-        noise_std_(data.at("noise_std")),
-        linear_(data.at("target").at("kind") == "linear") {
+  Dictionary(const DictionaryOptions& options, const Seeds& seeds)
+      : rank_(options.rank),
+        output_dim_(outputs_of(options.target)),
+        noise_std_(options.noise_std),
+        linear_(options.target.as<LinearTarget>() != nullptr) {
     Engine engine = seeds.stream(Purpose::problem, kAtoms);
-    atoms_ = draw_separated_means(data, data.at("atoms"), engine);
+    atoms_ = draw_separated_means({.dim = options.dim,
+                                   .mean_std = options.mean_std,
+                                   .noise_std = noise_std_,
+                                   .separation = options.separation},
+                                  options.atoms, engine);
     draw_targets(seeds);
     sets_ = all_sets(clusters(), rank_);
   }
@@ -145,40 +151,40 @@ class Dictionary final : public Problem {
   std::vector<std::vector<int>> sets_;  // empty when there are too many
 };
 
+void check_rank(const DataOptions& data) {
+  const DictionaryOptions& options = data.options().get<DictionaryOptions>();
+  if (options.rank <= options.atoms) return;
+  throw InvalidOption("data.rank",
+                      fmt::format("got {}, needs at most data.atoms = {}", options.rank, options.atoms));
+}
+
 }  // namespace
 
-const Kind& dictionary_kind() {
-  static const Kind kind = {
-      "dictionary",
-      "x = Σ_{i∈S} N(μ_i, σ² I), S a random set of r of c atoms (Dikkala et al. 2023, 3.6)",
-      {
-          {"atoms", Shape::count(1, 1e6), "number of atoms c, the Gaussians that a sample may be made of"},
-          {"dim", Shape::count(1, 1e6), "dimensions d"},
-          {"rank", Shape::count(1, 1000), "different atoms r in a sample", 2},
-          {"mean_std", Shape::positive_real(), "atoms are N(0, mean_std² I)", 1.5},
-          {"separation", Shape::positive_real(),
-           "required c: all atoms at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
-          {"noise_std", Shape::real_at_least(0), "σ of every atom's Gaussian", 1.0},
-          {"target",
-           Shape::variant({{"linear",
-                            "y = (Σ_{i∈S} W_i) x, rows of W_i ~ N(0, I / dim)",
-                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}},
-                           {"constant",
-                            "y = Σ_{i∈S} W_i μ_i, rows of W_i ~ N(0, I / dim)",
-                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
-           "what the atoms say of y", "linear"},
-      }};
-  return kind;
+const std::vector<TargetKind>& dictionary::Targets::table() {
+  static const std::vector<TargetKind> kinds = {
+      target_kind("linear", "y = (Σ_{i∈S} W_i) x, rows of W_i ~ N(0, I / dim)", &LinearTarget::dim),
+      target_kind("constant", "y = Σ_{i∈S} W_i μ_i, rows of W_i ~ N(0, I / dim)", &ConstantTarget::dim)};
+  return kinds;
 }
 
-void check_dictionary_rank(const Json& data) {
-  if (data.at("rank") <= data.at("atoms")) return;
-  throw UserError("data.rank", fmt::format("got {}, needs at most data.atoms = {}", data.at("rank").dump(),
-                                           data.at("atoms").dump()));
+void DictionaryOptions::bind(Fields& fields) {
+  fields.required().add("atoms", atoms, between(1, 1e6),
+                        "number of atoms c, the Gaussians that a sample may be made of");
+  fields.required().add("dim", dim, between(1, 1e6), "dimensions d");
+  fields.add("rank", rank, between(1, 1000), "different atoms r in a sample");
+  fields.add("mean_std", mean_std, positive(), "atoms are N(0, mean_std² I)");
+  fields.add("separation", separation, positive(),
+             "required c: all atoms at least c · noise_std · √dim apart (drawn until it holds)");
+  fields.add("noise_std", noise_std, at_least(0), "σ of every atom's Gaussian");
+  fields.add("target", target, "what the atoms say of y");
 }
 
-std::unique_ptr<Problem> draw_dictionary(const Json& data, const Seeds& seeds) {
-  return std::make_unique<Dictionary>(data, seeds);
+GeneratorKind dictionary_generator() {
+  return {
+      {"dictionary", "x = Σ_{i∈S} N(μ_i, σ² I), S a random set of r of c atoms (Dikkala et al. 2023, 3.6)",
+       DictionaryOptions{}, DictionaryOptions{.atoms = 5, .dim = 4, .target = LinearTarget{2}}},
+      draw_as<Dictionary, DictionaryOptions>,
+      check_rank};
 }
 
 }  // namespace moelab

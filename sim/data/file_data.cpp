@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/base/npy_reader.h"
+#include "sim/data/npy/npy_reader.h"
 
 namespace moelab {
 namespace {
@@ -27,22 +27,19 @@ void require_shape(bool holds, const NpyReader& array, const std::string& needed
 }
 
 /// The arrays of the fields `prefix`inputs, `prefix`targets and `prefix`labels.
-FileSet open_set(const Json& data, const std::string& prefix) {
-  const auto open = [&](const std::string& field) {
-    const std::string name = prefix + field;
-    return NpyReader(data.at(name).get<std::string>(), "data." + name);
-  };
-  FileSet set{open("inputs"), open("targets"), {}};
+FileSet open_set(const std::string& prefix, const std::string& inputs, const std::string& targets,
+                 const std::optional<std::string>& label_file) {
+  const std::string at = "data." + prefix;
+  FileSet set{NpyReader(inputs, at + "inputs"), NpyReader(targets, at + "targets"), {}};
   const std::int64_t rows = set.inputs.rows();
-  const std::string beside =
-      fmt::format("beside data.{}inputs of shape {}", prefix, shape_text(set.inputs.shape()));
+  const std::string beside = fmt::format("beside {}inputs of shape {}", at, shape_text(set.inputs.shape()));
   require_shape(set.inputs.shape().size() == 2 && set.inputs.row_size() <= kMaxColumns, set.inputs,
                 fmt::format("(n, d) with at most {} columns", kMaxColumns));
   require_shape(
       set.targets.shape().size() <= 2 && set.targets.rows() == rows && set.targets.row_size() <= kMaxColumns,
       set.targets, fmt::format("({}, o) or ({},) {}", rows, rows, beside));
-  if (data.contains(prefix + "labels")) {
-    const NpyReader labels = open("labels");
+  if (label_file) {
+    const NpyReader labels(*label_file, at + "labels");
     require_shape(labels.shape().size() == 1 && labels.rows() == rows, labels,
                   fmt::format("({},) {}", rows, beside));
     set.labels = read_labels(labels, 0, rows, kLabelLimit);
@@ -51,27 +48,32 @@ FileSet open_set(const Json& data, const std::string& prefix) {
 }
 
 /// Fields of the test files come together, and their columns are those of the training files.
-void check_test_fields(const Json& data) {
-  const bool has_inputs = data.contains("test_inputs");
-  if (has_inputs != data.contains("test_targets")) {
-    throw UserError(has_inputs ? "data.test_targets" : "data.test_inputs",
-                    fmt::format("missing; data.{} is given", has_inputs ? "test_inputs" : "test_targets"));
+void check_test_fields(const FileOptions& files) {
+  const bool has_inputs = files.test_inputs.has_value();
+  if (has_inputs != files.test_targets.has_value()) {
+    throw InvalidOption(
+        has_inputs ? "data.test_targets" : "data.test_inputs",
+        fmt::format("missing; data.{} is given", has_inputs ? "test_inputs" : "test_targets"));
   }
-  if (data.contains("test_labels") && !has_inputs)
-    throw UserError("data.test_labels", "given without data.test_inputs, to whose rows it belongs");
-  if (has_inputs && data.contains("labels") != data.contains("test_labels")) {
-    const bool has_labels = data.contains("labels");
-    throw UserError(has_labels ? "data.test_labels" : "data.labels",
-                    fmt::format("missing; data.{} is given", has_labels ? "labels" : "test_labels"));
+  if (files.test_labels && !has_inputs)
+    throw InvalidOption("data.test_labels", "given without data.test_inputs, to whose rows it belongs");
+  if (has_inputs && files.labels.has_value() != files.test_labels.has_value()) {
+    const bool has_labels = files.labels.has_value();
+    throw InvalidOption(has_labels ? "data.test_labels" : "data.labels",
+                        fmt::format("missing; data.{} is given", has_labels ? "labels" : "test_labels"));
   }
 }
 
 class FileProblem final : public Problem {
  public:
-  explicit FileProblem(const Json& data) : train_(open_set(data, "")) {
-    check_test_fields(data);
-    if (data.contains("test_inputs")) open_test_files(data);
-    set_counts(data);
+  explicit FileProblem(const DataOptions& data)
+      : FileProblem(data.options().get<FileOptions>(), data.train_samples.value_or(0), data.test_samples) {}
+
+  FileProblem(const FileOptions& files, int train, int test)
+      : train_(open_set("", files.inputs, files.targets, files.labels)) {
+    check_test_fields(files);
+    if (files.test_inputs) open_test_files(files);
+    set_counts(train, test);
     const auto label_count = [](const std::vector<int>& labels) {
       return labels.empty() ? 1 : *std::max_element(labels.begin(), labels.end()) + 1;
     };
@@ -88,14 +90,15 @@ class FileProblem final : public Problem {
 
   Dataset draw(Engine& /*engine*/, const SampleRange& range) const override {
     if (range.purpose != Purpose::train_data && range.purpose != Purpose::test_data)
-      throw UserError("data.generator", "'file' has no rows but those of the training and test sets");
+      throw InvalidOption("data.generator", "'file' has no rows but those of the training and test sets");
     const bool is_test = range.purpose == Purpose::test_data;
     const FileSet& set = is_test && test_ ? *test_ : train_;
     const std::int64_t start = is_test && !test_ ? train_.inputs.rows() - test_count_ : 0;
     const std::int64_t first = start + range.first;
     if (range.first < 0 || range.count > (is_test ? test_count_ : train_count_) - range.first)
-      throw UserError("data.inputs", fmt::format("{} samples from {} on are asked for, more than there are",
-                                                 range.count, range.first));
+      throw InvalidOption(
+          "data.inputs",
+          fmt::format("{} samples from {} on are asked for, more than there are", range.count, range.first));
     Dataset rows{set.inputs.read_finite(first, range.count), set.targets.read_finite(first, range.count),
                  std::vector<int>(static_cast<std::size_t>(range.count), 0)};
     if (!set.labels.empty()) std::copy_n(set.labels.begin() + first, range.count, rows.cluster.begin());
@@ -103,8 +106,8 @@ class FileProblem final : public Problem {
   }
 
  private:
-  void open_test_files(const Json& data) {
-    test_.emplace(open_set(data, "test_"));
+  void open_test_files(const FileOptions& files) {
+    test_.emplace(open_set("test_", *files.test_inputs, *files.test_targets, files.test_labels));
     const auto require_columns = [](const NpyReader& array, const NpyReader& other) {
       if (array.row_size() == other.row_size()) return;
       array.refuse(fmt::format("has shape {}, needs as many columns as {}, which has shape {}",
@@ -114,27 +117,27 @@ class FileProblem final : public Problem {
     require_columns(test_->targets, train_.targets);
   }
 
-  void set_counts(const Json& data) {
-    const std::int64_t train = data.value("train_samples", 0), test = data.at("test_samples");
+  void set_counts(int train, int test) {
     const std::int64_t rows = train_.inputs.rows();
     const std::int64_t test_rows = test_ ? test_->inputs.rows() : rows - 1;
     if (test > test_rows) {
-      throw UserError("data.test_samples",
-                      test_ ? fmt::format("got {}, but data.test_inputs has {} rows", test, test_rows)
-                            : fmt::format("got {}, but data.inputs has {} rows, of which training needs one "
-                                          "at least",
-                                          test, rows));
+      throw InvalidOption(
+          "data.test_samples",
+          test_ ? fmt::format("got {}, but data.test_inputs has {} rows", test, test_rows)
+                : fmt::format("got {}, but data.inputs has {} rows, of which training needs one "
+                              "at least",
+                              test, rows));
     }
     const std::int64_t train_rows = test_ ? rows : rows - test;
     if (train > train_rows) {
-      throw UserError("data.train_samples",
-                      test_ ? fmt::format("got {}, but data.inputs has {} rows", train, rows)
-                            : fmt::format("got {}, but the last data.test_samples = {} of the {} rows of "
-                                          "data.inputs are the test set: at most {} are left",
-                                          train, test, rows, train_rows));
+      throw InvalidOption("data.train_samples",
+                          test_ ? fmt::format("got {}, but data.inputs has {} rows", train, rows)
+                                : fmt::format("got {}, but the last data.test_samples = {} of the {} rows of "
+                                              "data.inputs are the test set: at most {} are left",
+                                              train, test, rows, train_rows));
     }
-    train_count_ = static_cast<int>(train);
-    test_count_ = static_cast<int>(test);
+    train_count_ = train;
+    test_count_ = test;
   }
 
   FileSet train_;
@@ -144,44 +147,57 @@ class FileProblem final : public Problem {
   int clusters_ = 1;
 };
 
+std::vector<std::pair<std::string, std::string>> files_with_rows(const AnyOptions& options) {
+  const FileOptions& files = options.get<FileOptions>();
+  std::vector<std::pair<std::string, std::string>> given = {{"inputs", files.inputs},
+                                                            {"targets", files.targets}};
+  const auto add = [&](const char* field, const std::optional<std::string>& file) {
+    if (file) given.emplace_back(field, *file);
+  };
+  add("labels", files.labels);
+  add("test_inputs", files.test_inputs);
+  add("test_targets", files.test_targets);
+  add("test_labels", files.test_labels);
+  return given;
+}
+
 }  // namespace
 
-const Kind& file_data_kind() {
-  static const Kind kind = {
-      "file",
-      "x, y and clusters from .npy files; the test set is the last test_samples rows unless it has files of "
-      "its own",
-      {
-          {"inputs", Shape::text(), "file of x, (n, d); relative to the current folder"},
-          {"targets", Shape::text(), "file of y, (n, o) or (n,)"},
-          {"labels", Shape::text(),
-           "file of the rows' clusters, integers (n,); without it all rows are one cluster, and sparsity is "
-           "measured over that one",
-           kOptional},
-          {"test_inputs", Shape::text(), "file of the test set's x, (m, d)", kOptional},
-          {"test_targets", Shape::text(), "file of the test set's y, (m, o) or (m,)", kOptional},
-          {"test_labels", Shape::text(), "file of the test set's clusters, integers (m,)", kOptional},
-      }};
+void FileOptions::bind(Fields& fields) {
+  fields.required().add("inputs", inputs, "file of x, (n, d); relative to the current folder");
+  fields.required().add("targets", targets, "file of y, (n, o) or (n,)");
+  fields.add(
+      "labels", labels,
+      "file of the rows' clusters, integers (n,); without it all rows are one cluster, and sparsity is "
+      "measured over that one");
+  fields.add("test_inputs", test_inputs, "file of the test set's x, (m, d)");
+  fields.add("test_targets", test_targets, "file of the test set's y, (m, o) or (m,)");
+  fields.add("test_labels", test_labels, "file of the test set's clusters, integers (m,)");
+}
+
+GeneratorKind file_generator() {
+  GeneratorKind kind = {
+      {"file",
+       "x, y and clusters from .npy files; the test set is the last test_samples rows unless it has files of "
+       "its own",
+       FileOptions{}, FileOptions{.inputs = "inputs.npy", .targets = "targets.npy"}},
+      [](const DataOptions& data, const Seeds& /*seeds*/) -> std::unique_ptr<Problem> {
+        return std::make_unique<FileProblem>(data);
+      },
+      [](const DataOptions& data) { FileProblem problem(data); }};
+  kind.files = files_with_rows;
   return kind;
 }
 
-std::unique_ptr<Problem> draw_file_data(const Json& data, const Seeds& /*seeds*/) {
-  return std::make_unique<FileProblem>(data);
-}
-
-void check_file_data(const Json& data) {
-  FileProblem problem(data);
-}
-
-void check_file_values(const Json& data, bool class_targets) {
+void check_file_values(const DataOptions& data, bool class_targets) {
   const FileProblem problem(data);
+  const bool has_test_files = data.options().get<FileOptions>().test_targets.has_value();
   Engine engine;
   const auto check_rows = [&](const Dataset& rows, Purpose purpose, int first) {
     for (Eigen::Index i = 0; i < rows.y.rows() && class_targets; ++i) {
       if (rows.y.row(i).minCoeff() >= 0 && std::abs(rows.y.row(i).sum() - 1) <= kProbabilityRounding)
         continue;
-      throw UserError(purpose == Purpose::test_data && data.contains("test_targets") ? "data.test_targets"
-                                                                                     : "data.targets",
+      throw UserError(purpose == Purpose::test_data && has_test_files ? "data.test_targets" : "data.targets",
                       fmt::format("sample {} of the {} set is no indicator of a class: with loss.task "
                                   "\"cross_entropy\" rows need entries of at least 0 that sum to 1",
                                   first + i, purpose == Purpose::test_data ? "test" : "training"));

@@ -14,23 +14,26 @@
 namespace moelab {
 namespace {
 
+using namespace gaussian_mixture;
+
 /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
 enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2, kTightFeatures = 3 };
 
 class GaussianMixture final : public Problem {
  public:
-  GaussianMixture(const Json& data, const Seeds& seeds)
-      : dim_(data.at("dim")),
-        spurious_dims_(data.at("spurious_dims")),
-        output_dim_(data.at("target").at("dim")),
-        noise_std_(data.at("noise_std")),
-        correlation_(data.at("covariance").value("correlation", 0.0)),
-        linear_(data.at("target").at("kind") == "linear") {
-    draw_means(data, seeds);
-    draw_deviations(data.at("covariance"), seeds);
+  GaussianMixture(const GaussianMixtureOptions& options, const Seeds& seeds)
+      : dim_(options.dim),
+        spurious_dims_(options.spurious_dims),
+        output_dim_(outputs_of(options.target)),
+        noise_std_(options.noise_std),
+        linear_(options.target.as<LinearTarget>() != nullptr) {
+    const TightSubsets* const tight = options.covariance.as<TightSubsets>();
+    if (tight) correlation_ = tight->correlation;
+    draw_means(options, seeds);
+    draw_deviations(tight, seeds);
     draw_targets(seeds);
-    set_weights(data);
-    if (data.at("rotate").get<bool>()) draw_rotation(seeds);
+    set_weights(options.weights.value_or(std::vector<double>{}));
+    if (options.rotate) draw_rotation(seeds);
   }
 
   Layout layout() const override { return {.input_dim = input_dim(), .output_dim = output_dim_}; }
@@ -149,22 +152,24 @@ class GaussianMixture final : public Problem {
     return std::min(static_cast<int>(place - cumulative_.begin()), clusters() - 1);
   }
 
-  void draw_means(const Json& data, const Seeds& seeds) {
+  void draw_means(const GaussianMixtureOptions& options, const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kMeans);
-    means_ = draw_separated_means(data, data.at("clusters"), engine);
+    means_ = draw_separated_means(
+        {dim_, options.mean_std, noise_std_, options.separation, options.scale_to_separation},
+        options.clusters, engine);
   }
 
-  void draw_deviations(const Json& covariance, const Seeds& seeds) {
+  /// `tight` is null where all features have σ.
+  void draw_deviations(const TightSubsets* tight, const Seeds& seeds) {
     deviations_ = Matrix::Constant(clusters(), dim_, noise_std_);
-    if (covariance.at("kind") != "tight_subsets") return;
-    const int tight = covariance.at("tight_features");
+    if (!tight) return;
     for (int c = 0; c < clusters(); ++c) {
       // A stream for each component, so that adding one changes no other.
       Engine engine =
           seeds.stream(Purpose::problem, kTightFeatures + 1000 * static_cast<std::uint64_t>(c + 1));
       const std::vector<int> order = draw_permutation(engine, dim_);
-      for (int j = 0; j < tight; ++j) {
-        deviations_(c, order[static_cast<std::size_t>(j)]) = covariance.at("tight_std");
+      for (int j = 0; j < tight->tight_features; ++j) {
+        deviations_(c, order[static_cast<std::size_t>(j)]) = tight->tight_std;
       }
     }
   }
@@ -175,9 +180,8 @@ class GaussianMixture final : public Problem {
     values_ = draw_normals(engine, clusters(), linear_ ? output_dim_ * dim_ : output_dim_, scale);
   }
 
-  void set_weights(const Json& data) {
-    std::vector<double> weights(static_cast<std::size_t>(clusters()), 1.0);
-    if (data.contains("weights")) weights = data.at("weights").get<std::vector<double>>();
+  void set_weights(std::vector<double> weights) {
+    if (weights.empty()) weights.assign(static_cast<std::size_t>(clusters()), 1.0);
     const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
     double sum = 0;
     log_weights_.resize(clusters());
@@ -192,10 +196,9 @@ class GaussianMixture final : public Problem {
   /// A uniformly random orthogonal matrix: Q of a Gaussian matrix, columns signed by the diagonal of R.
   void draw_rotation(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kRotation);
-    const int d = input_dim();
-    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, d, d));
+    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, input_dim(), input_dim()));
     rotation_ = qr.householderQ();
-    for (int j = 0; j < d; ++j) {
+    for (int j = 0; j < input_dim(); ++j) {
       if (qr.matrixQR()(j, j) < 0) rotation_.col(j) *= -1;
     }
   }
@@ -204,7 +207,7 @@ class GaussianMixture final : public Problem {
   int spurious_dims_;
   int output_dim_;
   double noise_std_;
-  double correlation_;
+  double correlation_ = 0;
   bool linear_;
   Matrix means_;       // (k, dim)
   Matrix deviations_;  // (k, dim), standard deviation of each feature
@@ -214,74 +217,84 @@ class GaussianMixture final : public Problem {
   Matrix rotation_;  // (d, d), empty for the identity
 };
 
+/// Weights for each cluster; what is tight, and what is scaled, has to be there.
+void check_mixture(const DataOptions& data) {
+  const GaussianMixtureOptions& options = data.options().get<GaussianMixtureOptions>();
+  const std::size_t weights = options.weights ? options.weights->size() : 0;
+  if (weights > 0 && weights != static_cast<std::size_t>(options.clusters)) {
+    throw InvalidOption(
+        "data.weights",
+        fmt::format("got {} weights, needs one for each of data.clusters = {}", weights, options.clusters));
+  }
+  if (const TightSubsets* const tight = options.covariance.as<TightSubsets>()) {
+    const int features = tight->tight_features;
+    if (features > options.dim)
+      throw InvalidOption("data.covariance.tight_features",
+                          fmt::format("got {}, needs at most data.dim = {}", features, options.dim));
+    if (tight->correlation == 1.0) throw InvalidOption("data.covariance.correlation", "got 1, needs less");
+    if (options.noise_std == 0) throw InvalidOption("data.noise_std", "got 0, needs more with tight_subsets");
+  }
+  if (!options.scale_to_separation) return;
+  const std::string path = "data.scale_to_separation";
+  if (!options.separation) throw InvalidOption(path, "got true, needs data.separation");
+  if (options.clusters < 2) throw InvalidOption(path, "got true, needs data.clusters of at least 2");
+  if (options.noise_std == 0) throw InvalidOption(path, "got true, needs data.noise_std above 0");
+}
+
 }  // namespace
 
-const Kind& gaussian_mixture_kind() {
-  static const Kind kind = {
-      "gaussian_mixture",
-      "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
-      {
-          {"clusters", Shape::count(1, 1e6), "number of components k"},
-          {"dim", Shape::count(1, 1e6), "dimensions of the mixture (the signal), spurious ones not counted"},
-          {"spurious_dims", Shape::count(0, 1e6), "further coordinates, N(0, 1) for every component", 0},
-          {"rotate", Shape::boolean(), "rotate the inputs at random, so that the signal is not axis-aligned",
-           false},
-          {"mean_std", Shape::positive_real(), "means are N(0, mean_std² I)", 1.5},
-          {"separation", Shape::positive_real(),
-           "required c: all means at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
-          {"scale_to_separation", Shape::boolean(),
-           "instead of drawing again, scale all means so that the two nearest are exactly that far apart",
-           false},
-          {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
-          {"covariance",
-           Shape::variant(
-               {{"isotropic", "σ² I", {}},
-                {"tight_subsets",
-                 "each component is tight on random features of its own and has σ on the others (Nielsen et "
-                 "al. 2025)",
-                 {{"tight_features", Shape::count(1, 1e6), "features on which a component is tight"},
-                  {"tight_std", Shape::positive_real(), "standard deviation on these", 0.2},
-                  {"correlation", Shape::fraction(), "correlation ρ of every two features, below 1", 0.0}}}}),
-           "covariance of the components", "isotropic"},
-          {"weights", Shape::list(Shape::positive_real(), 1),
-           "mixture weights, scaled to sum 1 (default uniform)", kOptional},
-          {"target",
-           Shape::variant(
-               {{"constant", "y = v_c with v_c ~ N(0, I)", {{"dim", Shape::count(1, 1e4), "outputs o", 10}}},
-                {"linear",
-                 "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)",
-                 {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
-           "what the component says of y"},
-      }};
-  return kind;
+namespace gaussian_mixture {
+
+void TightSubsets::bind(Fields& fields) {
+  fields.required().add("tight_features", tight_features, between(1, 1e6),
+                        "features on which a component is tight");
+  fields.add("tight_std", tight_std, positive(), "standard deviation on these");
+  fields.add("correlation", correlation, fraction(), "correlation ρ of every two features, below 1");
 }
 
-void check_gaussian_mixture(const Json& data) {
-  const std::size_t weights = data.contains("weights") ? data.at("weights").size() : 0;
-  if (weights > 0 && weights != data.at("clusters").get<std::size_t>()) {
-    throw UserError("data.weights", fmt::format("got {} weights, needs one for each of data.clusters = {}",
-                                                weights, data.at("clusters").dump()));
-  }
-  const Json& covariance = data.at("covariance");
-  if (covariance.at("kind") == "tight_subsets") {
-    const std::string at = "data.covariance.";
-    if (covariance.at("tight_features") > data.at("dim")) {
-      throw UserError(at + "tight_features",
-                      fmt::format("got {}, needs at most data.dim = {}",
-                                  covariance.at("tight_features").dump(), data.at("dim").dump()));
-    }
-    if (covariance.at("correlation") == 1.0) throw UserError(at + "correlation", "got 1, needs less");
-    if (data.at("noise_std") == 0) throw UserError("data.noise_std", "got 0, needs more with tight_subsets");
-  }
-  if (!data.value("scale_to_separation", false)) return;
-  const std::string path = "data.scale_to_separation";
-  if (!data.contains("separation")) throw UserError(path, "got true, needs data.separation");
-  if (data.at("clusters") < 2) throw UserError(path, "got true, needs data.clusters of at least 2");
-  if (data.at("noise_std") == 0) throw UserError(path, "got true, needs data.noise_std above 0");
+const std::vector<KindEntry>& CovarianceAxis::table() {
+  static const std::vector<KindEntry> kinds = {
+      plain_kind<IsotropicCovariance>("isotropic", "σ² I"),
+      plain_kind<TightSubsets>("tight_subsets",
+                               "each component is tight on random features of its own and has σ on the "
+                               "others (Nielsen et al. 2025)")};
+  return kinds;
 }
 
-std::unique_ptr<Problem> draw_gaussian_mixture(const Json& data, const Seeds& seeds) {
-  return std::make_unique<GaussianMixture>(data, seeds);
+const std::vector<TargetKind>& Targets::table() {
+  static const std::vector<TargetKind> kinds = {
+      target_kind("constant", "y = v_c with v_c ~ N(0, I)", &ConstantTarget::dim),
+      target_kind("linear", "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)", &LinearTarget::dim)};
+  return kinds;
+}
+
+}  // namespace gaussian_mixture
+
+void GaussianMixtureOptions::bind(Fields& fields) {
+  fields.required().add("clusters", clusters, between(1, 1e6), "number of components k");
+  fields.required().add("dim", dim, between(1, 1e6),
+                        "dimensions of the mixture (the signal), spurious ones not counted");
+  fields.add("spurious_dims", spurious_dims, between(0, 1e6),
+             "further coordinates, N(0, 1) for every component");
+  fields.add("rotate", rotate, "rotate the inputs at random, so that the signal is not axis-aligned");
+  fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I)");
+  fields.add("separation", separation, positive(),
+             "required c: all means at least c · noise_std · √dim apart (drawn until it holds)");
+  fields.add("scale_to_separation", scale_to_separation,
+             "instead of drawing again, scale all means so that the two nearest are exactly that far apart");
+  fields.add("noise_std", noise_std, at_least(0), "σ of every component");
+  fields.add("covariance", covariance, "covariance of the components");
+  fields.add("weights", weights, positive(), 1, "mixture weights, scaled to sum 1 (default uniform)");
+  fields.required().add("target", target, "what the component says of y");
+}
+
+GeneratorKind gaussian_mixture_generator() {
+  return {{"gaussian_mixture",
+           "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
+           GaussianMixtureOptions{},
+           GaussianMixtureOptions{.clusters = 4, .dim = 5, .spurious_dims = 2, .target = ConstantTarget{3}}},
+          draw_as<GaussianMixture, GaussianMixtureOptions>,
+          check_mixture};
 }
 
 }  // namespace moelab

@@ -3,20 +3,65 @@
 /// Mixtures of spherical Gaussians with a target that depends on the component
 /// (Dikkala et al. 2023, sections 3.1 and 3.2).
 
+#include <optional>
+#include <vector>
+
+#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
 
+namespace gaussian_mixture {
+
+/// σ² I.
+struct IsotropicCovariance {
+  void bind(Fields& /*fields*/) {}
+};
+/// Each component is tight on random features of its own and has σ on the others (Nielsen et al. 2025).
+struct TightSubsets {
+  int tight_features = 0;
+  double tight_std = 0.2;
+  double correlation = 0;  ///< ρ of every two features, below 1
+  void bind(Fields& fields);
+};
+struct CovarianceAxis : PlainAxis {
+  static const std::vector<KindEntry>& table();
+  static constexpr const char* kNoun = "covariance";
+};
+
+/// y = v_c,  v_c ~ N(0, I_o).
+struct ConstantTarget {
+  int dim = 10;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+/// y = W_c (x_signal − μ_c),  rows of W_c ~ N(0, I_dim / dim).
+struct LinearTarget {
+  int dim = 1;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+struct Targets : TargetAxis {
+  static const std::vector<TargetKind>& table();
+};
+
+}  // namespace gaussian_mixture
+
 /// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious), R the identity or a random
 /// rotation. Means: μ_c ~ N(0, mean_std² I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all
-/// pairs. Targets: `constant` y = v_c, v_c ~ N(0, I_o);  `linear` y = W_c (x_signal − μ_c), W_c rows ~ N(0,
-/// I_dim / dim).
-const Kind& gaussian_mixture_kind();
+/// pairs.
+struct GaussianMixtureOptions {
+  int clusters = 0;  ///< k
+  int dim = 0;       ///< of the signal, spurious ones not counted
+  int spurious_dims = 0;
+  bool rotate = false;
+  double mean_std = 1.5;
+  std::optional<double> separation = std::nullopt;
+  bool scale_to_separation = false;  ///< scale all means so that the two nearest are exactly that far apart
+  double noise_std = 1;              ///< σ
+  OneOf<gaussian_mixture::CovarianceAxis> covariance = gaussian_mixture::IsotropicCovariance{};
+  std::optional<std::vector<double>> weights = std::nullopt;  ///< (k), scaled to sum 1; none: uniform
+  OneOf<gaussian_mixture::Targets> target = {};
 
-/// Throws UserError at "data.weights" unless there is one for each cluster, and at "data.scale_to_separation"
-/// unless there are a separation, a noise and two means to scale.
-void check_gaussian_mixture(const Json& data);
-
-std::unique_ptr<Problem> draw_gaussian_mixture(const Json& data, const Seeds& seeds);
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

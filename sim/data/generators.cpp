@@ -1,99 +1,66 @@
 #include "sim/base/error.h"
-#include "sim/data/contamination.h"
-#include "sim/data/dictionary.h"
-#include "sim/data/file_data.h"
-#include "sim/data/gaussian_mixture.h"
-#include "sim/data/image_clusters.h"
-#include "sim/data/moe_regression.h"
 #include "sim/data/problem.h"
-#include "sim/data/subspace_mixture.h"
-#include "sim/data/token_topics.h"
-#include "sim/data/tokenized_mixture.h"
+
+// Adding a generator is a new file that defines <name>_generator() and a line here.
+// clang-format off
+#define MOELAB_GENERATORS(entry) \
+  entry(gaussian_mixture)        \
+  entry(subspace_mixture)        \
+  entry(tokenized_mixture)       \
+  entry(token_topics)            \
+  entry(dictionary)              \
+  entry(image_clusters)          \
+  entry(moe_regression)          \
+  entry(file)
+// clang-format on
 
 namespace moelab {
+
+#define MOELAB_DECLARE(name) GeneratorKind name##_generator();
+MOELAB_GENERATORS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
 namespace {
 
-struct Generator {
-  Kind kind;
-  std::unique_ptr<Problem> (*draw)(const Json& data, const Seeds& seeds);
-  void (*check)(const Json& data) = nullptr;  ///< see check_data()
-  bool has_image = false;
-  std::vector<std::string> file_fields = {};    ///< fields that name files of samples
-  std::vector<std::string> class_targets = {};  ///< kinds of data.target that are classes
-};
-
-/// The table of generators: adding one is a new file and a line here.
-const std::vector<Generator>& generators() {
-  static const std::vector<Generator> table = {
-      {gaussian_mixture_kind(), draw_gaussian_mixture, check_gaussian_mixture},
-      {subspace_mixture_kind(), draw_subspace_mixture, check_subspace_rank},
-      {tokenized_mixture_kind(), draw_tokenized_mixture},
-      {token_topics_kind(), draw_token_topics, check_token_topics, false, {}, {"class", "linear_class"}},
-      {dictionary_kind(), draw_dictionary, check_dictionary_rank},
-      {image_clusters_kind(), draw_image_clusters, check_image_files, true, {"path"}},
-      {moe_regression_kind(), draw_moe_regression, check_moe_regression},
-      {file_data_kind(),
-       draw_file_data,
-       check_file_data,
-       false,
-       {"inputs", "targets", "labels", "test_inputs", "test_targets", "test_labels"}},
-  };
+std::vector<GeneratorKind>& generators() {
+#define MOELAB_CALL(name) name##_generator(),
+  static std::vector<GeneratorKind> table = {MOELAB_GENERATORS(MOELAB_CALL)};
+#undef MOELAB_CALL
   return table;
-}
-
-const Generator& generator_of(const Json& data) {
-  const std::string name = data.at("generator");
-  for (const Generator& generator : generators()) {
-    if (generator.kind.name == name) return generator;
-  }
-  throw UserError("data.generator", "unknown generator '" + name + "'");
 }
 
 }  // namespace
 
-const Shape& data_shape() {
-  static const Shape shape = [] {
-    std::vector<Kind> kinds;
-    for (const Generator& generator : generators()) {
-      Kind kind = generator.kind;
-      kind.fields.push_back({"train_samples", Shape::count(1, 1e9),
-                             "number of training samples (sample gradients)", kOptional});
-      kind.fields.push_back({"test_samples", Shape::count(2, 1e9), "number of test samples", 10000});
-      kind.fields.push_back(
-          {"contamination", contamination_shape(), "what is done to the test inputs", "none"});
-      kinds.push_back(std::move(kind));
-    }
-    return Shape::variant(std::move(kinds), "generator");
-  }();
-  return shape;
+const std::vector<GeneratorKind>& GeneratorAxis::table() {
+  return generators();
 }
 
-std::vector<std::string> image_generators() {
-  std::vector<std::string> names;
-  for (const Generator& generator : generators()) {
-    if (generator.has_image) names.push_back(generator.kind.name);
-  }
-  return names;
+void add_generator_kind(GeneratorKind kind) {
+  generators().push_back(std::move(kind));
 }
 
-std::vector<std::string> class_target_kinds(const Json& data) {
-  return generator_of(data).class_targets;
+void DataOptions::bind(Fields& fields) {
+  OneOf<GeneratorAxis>::bind(fields);
+  fields.add("train_samples", train_samples, between(1, 1e9),
+             "number of training samples (sample gradients)");
+  fields.add("test_samples", test_samples, between(2, 1e9), "number of test samples");
+  fields.add("contamination", contamination, "what is done to the test inputs");
 }
 
-std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds) {
-  return generator_of(data).draw(data, seeds);
+void check(const DataOptions& options) {
+  if (options.chosen().empty()) throw InvalidOption("data.generator", "missing; no generator is chosen");
+  if (options.entry().check) options.entry().check(options);
 }
 
-void check_data(const Json& data) {
-  if (const auto check = generator_of(data).check) check(data);
+std::vector<std::pair<std::string, std::string>> files_of(const DataOptions& options) {
+  const GeneratorKind& generator = options.entry();
+  if (!generator.files) return {};
+  return generator.files(options.options());
 }
 
-std::vector<std::string> file_fields(const Json& data) {
-  std::vector<std::string> given;
-  for (const std::string& field : generator_of(data).file_fields) {
-    if (data.contains(field)) given.push_back(field);
-  }
-  return given;
+std::unique_ptr<Problem> draw_problem(const DataOptions& options, const Seeds& seeds) {
+  if (options.chosen().empty()) throw InvalidOption("data.generator", "missing; no generator is chosen");
+  return options.entry().draw(options, seeds);
 }
 
 Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -14,6 +13,8 @@
 namespace moelab {
 namespace {
 
+using namespace image_clusters;
+
 /// Streams of the problem: one per ingredient.
 enum ProblemStream : std::uint64_t { kTargets = 0, kTemplates = 1, kTrainOrder = 2, kTestOrder = 3 };
 
@@ -21,18 +22,17 @@ struct CifarFile {
   const char* name;     ///< in the folder data.path
   const char* samples;  ///< the field of data that says how many are needed
 };
-constexpr std::array<CifarFile, 2> kCifarFiles = {
-    {{"train.bin", "train_samples"}, {"test.bin", "test_samples"}}};
+constexpr CifarFile kTrainFile = {"train.bin", "train_samples"}, kTestFile = {"test.bin", "test_samples"};
 
-std::filesystem::path cifar_path(const Json& data, const CifarFile& file) {
-  return std::filesystem::path(data.at("path").get<std::string>()) / file.name;
+std::filesystem::path cifar_path(const ImageClustersOptions& options, const CifarFile& file) {
+  return std::filesystem::path(options.path.value()) / file.name;
 }
 
 /// The images of one CIFAR-100 file in an order of the problem's own.
 class CifarSet {
  public:
-  CifarSet(const Json& data, const CifarFile& file, Engine engine)
-      : images_(read_cifar(cifar_path(data, file), data.at("classes"))),
+  CifarSet(const ImageClustersOptions& options, const CifarFile& file, Engine engine)
+      : images_(read_cifar(cifar_path(options, file), options.classes)),
         order_(draw_permutation(engine, images_.count())) {}
 
   const CifarImages& images() const { return images_; }
@@ -40,7 +40,7 @@ class CifarSet {
   /// The class of the set's `sample`-th image; its pixels become (byte − mean) / deviation.
   int read(int sample, const ChannelMoments& moments, double* pixels) const {
     if (sample >= images_.count()) {
-      throw UserError("data.path", fmt::format("sample {} asked of {} images", sample, images_.count()));
+      throw InvalidOption("data.path", fmt::format("sample {} asked of {} images", sample, images_.count()));
     }
     const std::size_t image = static_cast<std::size_t>(order_[static_cast<std::size_t>(sample)]);
     const std::uint8_t* bytes = images_.pixels.data() + image * static_cast<std::size_t>(kCifarImage.size());
@@ -59,21 +59,21 @@ class CifarSet {
 
 class ImageClusters final : public Problem {
  public:
-  ImageClusters(const Json& data, const Seeds& seeds)
-      : classes_(data.at("classes")),
-        vector_dim_(data.at("vector_dim")),
-        output_dim_(data.at("target").at("dim")),
+  ImageClusters(const ImageClustersOptions& options, const Seeds& seeds)
+      : classes_(options.classes),
+        vector_dim_(options.vector_dim),
+        output_dim_(outputs_of(options.target)),
         slopes_(classes_ * output_dim_, vector_dim_) {
     Engine engine = seeds.stream(Purpose::problem, kTargets);
     fill_normal(engine, 1.0 / std::sqrt(static_cast<double>(vector_dim_)), slopes_.data(),
                 static_cast<std::size_t>(slopes_.size()));
-    if (data.contains("path")) {
-      train_.emplace(data, kCifarFiles[0], seeds.stream(Purpose::problem, kTrainOrder));
-      test_.emplace(data, kCifarFiles[1], seeds.stream(Purpose::problem, kTestOrder));
+    if (options.path) {
+      train_.emplace(options, kTrainFile, seeds.stream(Purpose::problem, kTrainOrder));
+      test_.emplace(options, kTestFile, seeds.stream(Purpose::problem, kTestOrder));
       moments_ = channel_moments(train_->images());
     } else {
       Engine templates = seeds.stream(Purpose::problem, kTemplates);
-      synthetic_.emplace(data, templates);
+      synthetic_.emplace(options.synthetic, classes_, templates);
     }
   }
 
@@ -120,60 +120,66 @@ class ImageClusters final : public Problem {
   ChannelMoments moments_;
 };
 
-}  // namespace
-
-const Kind& image_clusters_kind() {
-  static const Kind kind = {
-      "image_clusters",
-      "x = [image ; v], v ~ N(0, I), y = W_class v; images synthetic or CIFAR-100's (Dikkala et al. 2023, "
-      "3.4)",
-      {
-          {"classes", Shape::count(1, 1e4), "classes k; of CIFAR-100 the first k fine labels", 100},
-          {"vector_dim", Shape::count(1, 1e4), "entries of v", 32},
-          {"target",
-           Shape::variant({{"linear",
-                            "y = W_c v, rows of W_c ~ N(0, I / vector_dim)",
-                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
-           "what the class says of y", "linear"},
-          {"path", Shape::text(),
-           "folder with CIFAR-100's train.bin and test.bin; the fields of synthetic images then have no "
-           "effect",
-           kOptional},
-          {"size", Shape::count(4, 256), "synthetic images: height and width in pixels", 16},
-          {"channels", Shape::count(1, 16), "synthetic images: channels", 3},
-          {"frequencies", Shape::count(1, 16),
-           "synthetic images: highest frequency of a template, in periods", 2},
-          {"max_shift", Shape::count(0, 256),
-           "synthetic images: largest shift of the template in each direction, in pixels, around the edges",
-           2},
-          {"contrast", Shape::fraction(),
-           "synthetic images: the template's scale is U[1 − contrast, 1 + contrast]", 0.5},
-          {"noise_std", Shape::real_at_least(0),
-           "synthetic images: deviation of the pixels' noise, the template's mean square being 1", 1.0},
-      }};
-  return kind;
-}
-
-void check_image_files(const Json& data) {
-  if (!data.contains("path")) return;
-  const int classes = data.at("classes");
+/// With a path: both files have to be whole and have an image for each sample.
+void check_images(const DataOptions& data) {
+  const ImageClustersOptions& options = data.options().get<ImageClustersOptions>();
+  if (!options.path) return;
+  const int classes = options.classes;
   if (classes > kCifarClasses) {
-    throw UserError("data.classes", fmt::format("got {}, needs at most {}, the classes of CIFAR-100", classes,
-                                                kCifarClasses));
+    throw InvalidOption("data.classes", fmt::format("got {}, needs at most {}, the classes of CIFAR-100",
+                                                    classes, kCifarClasses));
   }
-  for (const CifarFile& file : kCifarFiles) {
-    const std::filesystem::path path = cifar_path(data, file);
+  const auto check_file = [&](const CifarFile& file, int samples) {
+    const std::filesystem::path path = cifar_path(options, file);
     const std::int64_t images =
         classes == kCifarClasses ? count_cifar_records(path) : read_cifar(path, classes).count();
-    if (images >= data.at(file.samples)) continue;
-    throw UserError("data.path",
-                    fmt::format("{} has {} images of {} classes, needs data.{} = {}", path.string(), images,
-                                classes, file.samples, data.at(file.samples).dump()));
-  }
+    if (images >= samples) return;
+    throw InvalidOption("data.path", fmt::format("{} has {} images of {} classes, needs data.{} = {}",
+                                                 path.string(), images, classes, file.samples, samples));
+  };
+  check_file(kTrainFile, data.train_samples.value_or(0));
+  check_file(kTestFile, data.test_samples);
 }
 
-std::unique_ptr<Problem> draw_image_clusters(const Json& data, const Seeds& seeds) {
-  return std::make_unique<ImageClusters>(data, seeds);
+std::vector<std::pair<std::string, std::string>> image_files(const AnyOptions& options) {
+  const std::optional<std::string>& path = options.get<ImageClustersOptions>().path;
+  if (!path) return {};
+  return {{"path", *path}};
+}
+
+}  // namespace
+
+const std::vector<TargetKind>& image_clusters::Targets::table() {
+  static const std::vector<TargetKind> kinds = {
+      target_kind("linear", "y = W_c v, rows of W_c ~ N(0, I / vector_dim)", &LinearTarget::dim)};
+  return kinds;
+}
+
+void ImageClustersOptions::bind(Fields& fields) {
+  fields.add("classes", classes, between(1, 1e4), "classes k; of CIFAR-100 the first k fine labels");
+  fields.add("vector_dim", vector_dim, between(1, 1e4), "entries of v");
+  fields.add("target", target, "what the class says of y");
+  fields.add("path", path,
+             "folder with CIFAR-100's train.bin and test.bin; the fields of synthetic images then have no "
+             "effect");
+  synthetic.bind(fields);
+}
+
+GeneratorKind image_clusters_generator() {
+  GeneratorKind kind = {
+      {"image_clusters",
+       "x = [image ; v], v ~ N(0, I), y = W_class v; images synthetic or CIFAR-100's (Dikkala et al. 2023, "
+       "3.4)",
+       ImageClustersOptions{},
+       ImageClustersOptions{.classes = 4,
+                            .vector_dim = 3,
+                            .target = LinearTarget{2},
+                            .synthetic = {.size = 4, .channels = 2}}},
+      draw_as<ImageClusters, ImageClustersOptions>,
+      check_images};
+  kind.has_image = true;
+  kind.files = image_files;
+  return kind;
 }
 
 }  // namespace moelab

@@ -11,29 +11,6 @@ double reciprocal(double value) {
 
 }  // namespace
 
-std::optional<MixtureForm> mixture_form(const Json& spec) {
-  const Json &router = spec.at("router"), &expert = spec.at("expert");
-  if (spec.contains("attention") || router.contains("projection_dim") || router.contains("temperature")) {
-    return std::nullopt;
-  }
-  MixtureForm form;
-  if (router.at("kind") == "cosine" || router.at("kind") == "perturbed_cosine") {
-    form.router = MixtureForm::Router::cosine;
-    form.tau1 = router.value("tau1", 0.0);
-    form.tau2 = router.value("tau2", 0.0);
-  } else if (router.at("kind") != "linear") {
-    return std::nullopt;
-  }
-  if (expert.at("kind") == "relu") {
-    form.expert = MixtureForm::Expert::relu;
-  } else if (expert.at("kind") == "polynomial") {
-    form.power = expert.at("power");
-  } else if (expert.at("kind") != "linear") {
-    return std::nullopt;
-  }
-  return form;
-}
-
 Matrix effective_directions(const MixingMeasure& measure) {
   if (measure.form.router == MixtureForm::Router::linear) return measure.gate;
   Matrix directions = measure.gate;

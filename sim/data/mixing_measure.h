@@ -3,14 +3,12 @@
 /// Mixing measures of softmax-gated mixtures of ridge experts, and the regression functions that they stand
 /// for (Nguyen et al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts).
 
-#include <optional>
-
-#include "sim/base/json.h"
 #include "sim/base/types.h"
 
 namespace moelab {
 
-/// What turns the parameters of a component into its score and its expert.
+/// What turns the parameters of a component into its score and its expert. A linear router without its bias
+/// has β0 = 0.
 struct MixtureForm {
   enum class Router {
     linear,  ///< γ_j(x) = β1_j^T x + β0_j
@@ -27,10 +25,6 @@ struct MixtureForm {
 
   friend bool operator==(const MixtureForm&, const MixtureForm&) = default;
 };
-
-/// The form that the resolved `router` and `expert` objects of a `model`, or of data with a true measure,
-/// have; none for other kinds (an MLP router, say). A linear router without its bias has β0 = 0.
-std::optional<MixtureForm> mixture_form(const Json& spec);
 
 /// G = Σ_j exp(β0_j) δ_(β1_j, a_j, b_j) with k components in R^d.
 struct MixingMeasure {

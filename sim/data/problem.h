@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "sim/base/one_of.h"
 #include "sim/base/random.h"
-#include "sim/base/schema.h"
 #include "sim/base/types.h"
+#include "sim/data/contamination/contamination.h"
 #include "sim/data/layout.h"
 #include "sim/data/mixing_measure.h"
 
@@ -51,26 +53,58 @@ class Problem {
   virtual const MixingMeasure* true_measure() const { return nullptr; }
 };
 
-/// The shape of a scenario's `data`: a variant on "generator".
-const Shape& data_shape();
+class DataOptions;
 
-/// What a resolved `data` object has to satisfy beyond its fields one by one (a rank below the width, files
-/// that are whole), before anything is drawn. Throws UserError at "data.<field>".
-void check_data(const Json& data);
+/// An entry of the table of generators.
+struct GeneratorKind : KindEntry {
+  std::unique_ptr<Problem> (*draw)(const DataOptions& data, const Seeds& seeds) = nullptr;
+  /// What data have to satisfy beyond their fields one by one (a rank below the width, files that are whole
+  /// and have as many samples), before anything is drawn. Throws InvalidOption at "data.<field>". Null for
+  /// nothing.
+  void (*check)(const DataOptions& data) = nullptr;
+  bool has_image = false;  ///< rows lead with an image (Layout::image)
+  /// The fields that name files (or folders) from which samples are read, with their values; null for none.
+  std::vector<std::pair<std::string, std::string>> (*files)(const AnyOptions& options) = nullptr;
+  /// Kinds of target whose targets are classes; and the kind that the options have. Empty for none.
+  std::vector<std::string> class_targets = {};
+  std::string (*target_kind)(const AnyOptions& options) = nullptr;
+};
 
-/// The fields of a resolved `data` object that name files from which samples are read; none where all are
-/// drawn.
-std::vector<std::string> file_fields(const Json& data);
+/// The table: adding a generator is a new file and a line in generators.cpp.
+struct GeneratorAxis {
+  using Entry = GeneratorKind;
+  static const std::vector<GeneratorKind>& table();
+  static constexpr const char* kTag = "generator";
+  static constexpr const char* kNoun = "generator";
+};
+void add_generator_kind(GeneratorKind kind);
 
-/// The generators whose rows lead with an image (Layout::image).
-std::vector<std::string> image_generators();
+/// `data` of a scenario: a generator with its options, and what every generator has.
+class DataOptions final : public OneOf<GeneratorAxis> {
+ public:
+  using OneOf<GeneratorAxis>::OneOf;
+  std::optional<int> train_samples;  ///< of sample gradients
+  int test_samples = 10000;
+  ContaminationOptions contamination = NoContaminationOptions{};
 
-/// The kinds of data.target whose targets are classes, of the generator of a resolved `data` object.
-std::vector<std::string> class_target_kinds(const Json& data);
+  /// The generator's fields, then those above.
+  void bind(Fields& fields) override;
+};
 
-/// Draws the problem that a resolved `data` object describes. Throws UserError when it cannot be drawn
-/// (a c-separation that is not reached).
-std::unique_ptr<Problem> draw_problem(const Json& data, const Seeds& seeds);
+/// The `draw` of a generator whose problem is made of its options and seeds.
+template <class OwnProblem, class Options>
+std::unique_ptr<Problem> draw_as(const DataOptions& data, const Seeds& seeds) {
+  return std::make_unique<OwnProblem>(data.options().get<Options>(), seeds);
+}
+
+/// Throws InvalidOption at "data.<field>".
+void check(const DataOptions& options);
+
+/// The fields that name files, with their values; none where all samples are drawn.
+std::vector<std::pair<std::string, std::string>> files_of(const DataOptions& options);
+
+/// Draws the problem. Throws InvalidOption when it cannot be drawn (a c-separation that is not reached).
+std::unique_ptr<Problem> draw_problem(const DataOptions& options, const Seeds& seeds);
 
 /// The first `count` samples of a set.
 Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count);

@@ -33,20 +33,19 @@ double least_distance(const Matrix& means) {
   return least;
 }
 
-Matrix draw_separated_means(const Json& data, int count, Engine& engine) {
-  const int dim = data.at("dim");
-  const double mean_std = data.at("mean_std");
-  const double noise_std = data.at("noise_std");
-  const double separation = data.value("separation", 0.0);
-  const bool scaled = data.value("scale_to_separation", false);
-  const double wanted = separation * noise_std * std::sqrt(static_cast<double>(dim));
+Matrix draw_separated_means(const SeparatedMeans& options, int count, Engine& engine) {
+  const int dim = options.dim;
+  const double mean_std = options.mean_std;
+  const double separation = options.separation.value_or(0.0);
+  const bool scaled = options.scale_to_separation;
+  const double wanted = separation * options.noise_std * std::sqrt(static_cast<double>(dim));
   const double distance = scaled ? 0 : wanted;  // for which a draw is repeated
   Matrix means(count, dim);
   for (int c = 0; c < count; ++c) {
     int tries = 0;
     do {
       if (++tries > kSeparationTries) {
-        throw UserError(
+        throw InvalidOption(
             "data.separation",
             fmt::format("got {}: no place for mean {} of {} at least {:.4g} from the others in {} draws "
                         "of N(0, {}² I) in {} dimensions; lower it or raise mean_std",

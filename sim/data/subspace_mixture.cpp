@@ -11,22 +11,29 @@
 namespace moelab {
 namespace {
 
+using namespace subspace_mixture;
+
 /// Streams of the problem: one per ingredient, and one per cluster for its basis (kBases + c).
 enum ProblemStream : std::uint64_t { kTargets = 0, kBases = 1 };
 
+void check_rank(const SubspaceMixtureOptions& options) {
+  if (options.rank < options.dim) return;
+  throw InvalidOption("data.rank",
+                      fmt::format("got {}, needs at most data.dim − 1 = {}", options.rank, options.dim - 1));
+}
+
 class SubspaceMixture final : public Problem {
  public:
-  SubspaceMixture(const Json& data, const Seeds& seeds)
-      : dim_(data.at("dim")),
-        rank_(data.at("rank")),
-        output_dim_(data.at("target").at("dim")),
-        signal_std_(data.at("signal_std")),
-        noise_std_(data.at("noise_std")),
-        label_of_noise_(data.at("label_of") == "noise") {
-    check_subspace_rank(data);
-    const int clusters = data.at("clusters");
+  SubspaceMixture(const SubspaceMixtureOptions& options, const Seeds& seeds)
+      : dim_(options.dim),
+        rank_(options.rank),
+        output_dim_(outputs_of(options.target)),
+        signal_std_(options.signal_std),
+        noise_std_(options.noise_std),
+        label_of_noise_(options.label_of == LabelOf::noise) {
+    check_rank(options);
     Engine engine = seeds.stream(Purpose::problem, kTargets);
-    for (int c = 0; c < clusters; ++c) {
+    for (int c = 0; c < options.clusters; ++c) {
       bases_.push_back(draw_basis(seeds, c));
       slopes_.push_back(draw_normals(engine, output_dim_, dim_, 1 / std::sqrt(static_cast<double>(dim_))));
     }
@@ -114,40 +121,34 @@ class SubspaceMixture final : public Problem {
 
 }  // namespace
 
-const Kind& subspace_mixture_kind() {
-  static const Kind kind = {
-      "subspace_mixture",
-      "x = z + ε, z ~ N(0, signal_std² B_c B_cᵀ) in a random subspace of cluster c, ε ~ N(0, noise_std² I) "
-      "(Dikkala et al. 2023, 3.3 and C.1)",
-      {
-          {"clusters", Shape::count(1, 1e6), "number of subspaces k"},
-          {"dim", Shape::count(2, 1e6), "input width d"},
-          {"rank", Shape::count(1, 1e6), "dimensions t of every subspace, below dim"},
-          {"signal_std", Shape::positive_real(),
-           "standard deviation of z along each direction of its subspace", 1.0},
-          {"noise_std", Shape::real_at_least(0),
-           "σ, standard deviation of every coordinate of ε; the paper wants ‖ε‖ below ‖z‖: "
-           "noise_std √dim < signal_std √rank",
-           0.1},
-          {"label_of", Shape::choice({"signal", "noise"}),
-           "what the label is a linear function of: z, or ε as the paper prints it", "signal"},
-          {"target",
-           Shape::variant({{"linear",
-                            "y = W_c z or W_c ε, rows of W_c ~ N(0, I / dim)",
-                            {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
-           "what the cluster says of y"},
-      }};
-  return kind;
+const std::vector<TargetKind>& subspace_mixture::Targets::table() {
+  static const std::vector<TargetKind> kinds = {
+      target_kind("linear", "y = W_c z or W_c ε, rows of W_c ~ N(0, I / dim)", &LinearTarget::dim)};
+  return kinds;
 }
 
-void check_subspace_rank(const Json& data) {
-  if (data.at("rank") < data.at("dim")) return;
-  throw UserError("data.rank", fmt::format("got {}, needs at most data.dim − 1 = {}", data.at("rank").dump(),
-                                           data.at("dim").get<int>() - 1));
+void SubspaceMixtureOptions::bind(Fields& fields) {
+  fields.required().add("clusters", clusters, between(1, 1e6), "number of subspaces k");
+  fields.required().add("dim", dim, between(2, 1e6), "input width d");
+  fields.required().add("rank", rank, between(1, 1e6), "dimensions t of every subspace, below dim");
+  fields.add("signal_std", signal_std, positive(),
+             "standard deviation of z along each direction of its subspace");
+  fields.add("noise_std", noise_std, at_least(0),
+             "σ, standard deviation of every coordinate of ε; the paper wants ‖ε‖ below ‖z‖: "
+             "noise_std √dim < signal_std √rank");
+  fields.add("label_of", label_of, {"signal", "noise"},
+             "what the label is a linear function of: z, or ε as the paper prints it");
+  fields.required().add("target", target, "what the cluster says of y");
 }
 
-std::unique_ptr<Problem> draw_subspace_mixture(const Json& data, const Seeds& seeds) {
-  return std::make_unique<SubspaceMixture>(data, seeds);
+GeneratorKind subspace_mixture_generator() {
+  return {{"subspace_mixture",
+           "x = z + ε, z ~ N(0, signal_std² B_c B_cᵀ) in a random subspace of cluster c, ε ~ N(0, noise_std² "
+           "I) (Dikkala et al. 2023, 3.3 and C.1)",
+           SubspaceMixtureOptions{},
+           SubspaceMixtureOptions{.clusters = 4, .dim = 6, .rank = 2, .target = LinearTarget{2}}},
+          draw_as<SubspaceMixture, SubspaceMixtureOptions>,
+          [](const DataOptions& data) { check_rank(data.options().get<SubspaceMixtureOptions>()); }};
 }
 
 }  // namespace moelab

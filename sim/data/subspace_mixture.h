@@ -3,9 +3,28 @@
 /// Mixtures of random subspaces, which no linear router separates (Dikkala et al. 2023, section 3.3 and
 /// appendix C.1).
 
+#include <vector>
+
+#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
+
+namespace subspace_mixture {
+
+/// What y is a linear function of: z, or ε as the paper prints it.
+enum class LabelOf { signal, noise };
+
+/// y = W_c z or W_c ε,  rows of W_c ~ N(0, I_dim / dim).
+struct LinearTarget {
+  int dim = 1;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+struct Targets : TargetAxis {
+  static const std::vector<TargetKind>& table();
+};
+
+}  // namespace subspace_mixture
 
 /// x = z + ε,  z = s B_c g,  c uniform over k clusters, g ~ N(0, I_rank), ε ~ N(0, σ² I_dim), s signal_std,
 /// σ noise_std. B_c (dim, rank) is an orthonormal basis of a uniformly random subspace, so that
@@ -20,11 +39,16 @@ namespace moelab {
 /// E[y | x] is exact. With v = s² / (s² + σ²), P_c = B_c B_cᵀ: E[z | x, c] = v P_c x, E[ε | x, c] = x − v P_c
 /// x, and Pr[c | x] ∝ exp(v ‖B_cᵀ x‖² / 2σ²), since all clusters share ‖x‖² and the determinant. Without
 /// noise the nearest subspace has all the mass.
-const Kind& subspace_mixture_kind();
+struct SubspaceMixtureOptions {
+  int clusters = 0;  ///< k
+  int dim = 0;       ///< d
+  int rank = 0;      ///< t, below d: subspaces of full rank would all be the same
+  double signal_std = 1;
+  double noise_std = 0.1;
+  subspace_mixture::LabelOf label_of = subspace_mixture::LabelOf::signal;
+  OneOf<subspace_mixture::Targets> target = {};
 
-/// Throws UserError at "data.rank" unless rank < dim: subspaces of full rank would all be the same.
-void check_subspace_rank(const Json& data);
-
-std::unique_ptr<Problem> draw_subspace_mixture(const Json& data, const Seeds& seeds);
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

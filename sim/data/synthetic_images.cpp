@@ -28,16 +28,30 @@ void add_waves(Engine& engine, int frequencies, int size, double* plane) {
 
 }  // namespace
 
-SyntheticImages::SyntheticImages(const Json& data, Engine& engine)
-    : shape_{data.at("channels"), data.at("size"), data.at("size")},
-      max_shift_(data.at("max_shift")),
-      contrast_(data.at("contrast")),
-      noise_std_(data.at("noise_std")),
-      templates_(Matrix::Zero(data.at("classes").get<int>(), shape_.size())) {
+void SyntheticImageOptions::bind(Fields& fields) {
+  fields.add("size", size, between(4, 256), "synthetic images: height and width in pixels");
+  fields.add("channels", channels, between(1, 16), "synthetic images: channels");
+  fields.add("frequencies", frequencies, between(1, 16),
+             "synthetic images: highest frequency of a template, in periods");
+  fields.add(
+      "max_shift", max_shift, between(0, 256),
+      "synthetic images: largest shift of the template in each direction, in pixels, around the edges");
+  fields.add("contrast", contrast, fraction(),
+             "synthetic images: the template's scale is U[1 − contrast, 1 + contrast]");
+  fields.add("noise_std", noise_std, at_least(0),
+             "synthetic images: deviation of the pixels' noise, the template's mean square being 1");
+}
+
+SyntheticImages::SyntheticImages(const SyntheticImageOptions& options, int classes, Engine& engine)
+    : shape_{options.channels, options.size, options.size},
+      max_shift_(options.max_shift),
+      contrast_(options.contrast),
+      noise_std_(options.noise_std),
+      templates_(Matrix::Zero(classes, shape_.size())) {
   const int plane = shape_.height * shape_.width;
   for (Eigen::Index c = 0; c < templates_.rows(); ++c) {
     for (int channel = 0; channel < shape_.channels; ++channel) {
-      add_waves(engine, data.at("frequencies"), shape_.height, &templates_(c, channel * plane));
+      add_waves(engine, options.frequencies, shape_.height, &templates_(c, channel * plane));
     }
     templates_.row(c) /= std::sqrt(templates_.row(c).squaredNorm() / shape_.size());
   }

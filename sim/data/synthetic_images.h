@@ -2,12 +2,23 @@
 
 /// Images of classes without a data set: smooth random templates, deformed and noisy.
 
-#include "sim/base/json.h"
+#include "sim/base/options.h"
 #include "sim/base/random.h"
 #include "sim/base/types.h"
 #include "sim/data/layout.h"
 
 namespace moelab {
+
+struct SyntheticImageOptions {
+  int size = 16;  ///< height and width in pixels
+  int channels = 3;
+  int frequencies = 2;  ///< highest frequency of a template, in periods
+  int max_shift = 2;    ///< in each direction, in pixels
+  double contrast = 0.5;
+  double noise_std = 1;
+
+  void bind(Fields& fields);
+};
 
 /// A template is a random trigonometric polynomial in each channel, independent over classes and channels,
 ///   T_c(i, j) = Σ_{|k|, |l| ≤ F} a_kl cos φ + b_kl sin φ,  φ = 2π (k i + l j) / size,  a, b ~ N(0, 1),
@@ -18,8 +29,8 @@ namespace moelab {
 /// and mean square one.
 class SyntheticImages {
  public:
-  /// From a resolved `data` object. The first k templates do not depend on the number of classes.
-  SyntheticImages(const Json& data, Engine& engine);
+  /// The first k templates do not depend on the number of classes.
+  SyntheticImages(const SyntheticImageOptions& options, int classes, Engine& engine);
 
   const ImageShape& shape() const { return shape_; }
   /// An image of class `label`, (channels, height, width).

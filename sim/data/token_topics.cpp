@@ -12,6 +12,8 @@
 namespace moelab {
 namespace {
 
+using namespace token_topics;
+
 /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
 enum ProblemStream : std::uint64_t { kTopics = 0, kClusters = 1, kTargets = 2, kClasses = 3 };
 
@@ -37,22 +39,24 @@ std::vector<std::vector<int>> topic_sets(int count, int size) {
 
 class TokenTopics final : public Problem {
  public:
-  TokenTopics(const Json& data, const Seeds& seeds)
-      : dim_(data.at("dim")),
-        tokens_(data.at("tokens")),
-        topics_(data.at("topics")),
-        topics_per_sequence_(data.at("topics_per_sequence")),
-        clusters_per_topic_(data.at("clusters_per_topic")),
-        noise_std_(data.at("noise_std")) {
-    const Json& target = data.at("target");
-    const std::string kind = target.at("kind");
-    linear_ = kind == "linear" || kind == "linear_class";
-    class_targets_ = kind == "class" || kind == "linear_class";
-    output_dim_ = target.at(class_targets_ ? "classes" : "dim");
+  TokenTopics(const TokenTopicsOptions& options, const Seeds& seeds)
+      : dim_(options.dim),
+        tokens_(options.tokens),
+        topics_(options.topics),
+        topics_per_sequence_(options.topics_per_sequence),
+        clusters_per_topic_(options.clusters_per_topic),
+        noise_std_(options.noise_std),
+        linear_(options.target.as<LinearTarget>() || options.target.as<LinearClassTarget>()),
+        class_targets_(options.target.as<ClassTarget>() || options.target.as<LinearClassTarget>()),
+        output_dim_(outputs_of(options.target)) {
     Engine topics = seeds.stream(Purpose::problem, kTopics),
            nearby = seeds.stream(Purpose::problem, kClusters);
-    const Matrix centres = draw_separated_means(data, topics_, topics);
-    means_ = draw_normals(nearby, topics_ * clusters_per_topic_, dim_, data.at("cluster_std"));
+    const Matrix centres = draw_separated_means({.dim = dim_,
+                                                 .mean_std = options.mean_std,
+                                                 .noise_std = noise_std_,
+                                                 .separation = options.separation},
+                                                topics_, topics);
+    means_ = draw_normals(nearby, topics_ * clusters_per_topic_, dim_, options.cluster_std);
     for (int c = 0; c < clusters(); ++c) means_.row(c) += centres.row(c / clusters_per_topic_);
     draw_targets(seeds);
     sets_ = topic_sets(topics_, topics_per_sequence_);
@@ -195,53 +199,79 @@ class TokenTopics final : public Problem {
   std::vector<std::vector<int>> sets_;  // of m topics; empty when there are too many
 };
 
+/// A sequence has at most as many topics as there are, and a class at least one cluster.
+void check_topics(const DataOptions& data) {
+  const TokenTopicsOptions& options = data.options().get<TokenTopicsOptions>();
+  if (options.topics_per_sequence > options.topics) {
+    throw InvalidOption("data.topics_per_sequence", fmt::format("got {}, needs at most data.topics = {}",
+                                                                options.topics_per_sequence, options.topics));
+  }
+  const std::int64_t clusters = std::int64_t{options.topics} * options.clusters_per_topic;
+  const ClassTarget* const target = options.target.as<ClassTarget>();
+  if (target && target->classes > clusters) {
+    throw InvalidOption("data.target.classes",
+                        fmt::format("got {}, needs at most the {} clusters", target->classes, clusters));
+  }
+}
+
+void bind_classes(Fields& fields, int& classes) {
+  fields.add("classes", classes, between(2, 1e4), "classes, outputs o");
+}
+
 }  // namespace
 
-const Kind& token_topics_kind() {
-  static const Field outputs = {"dim", Shape::count(1, 1e4), "outputs o", 10};
-  static const Field classes = {"classes", Shape::count(2, 1e4), "classes, outputs o", 4};
-  static const Kind kind = {
-      "token_topics",
-      "sequences of s tokens from clusters of a few topics that the sequence draws, one target a token (for "
-      "Nguyen et al. 2025)",
-      {
-          {"topics", Shape::count(1, 1e5), "number of topics T"},
-          {"topics_per_sequence", Shape::count(1, 1e5), "topics of a sequence m, all different", 2},
-          {"clusters_per_topic", Shape::count(1, 1e4), "clusters of a topic q; k = T q", 1},
-          {"dim", Shape::count(1, 1e5), "width of a token d"},
-          {"tokens", Shape::count(1, 1e4), "tokens of a sequence s"},
-          {"mean_std", Shape::positive_real(), "centres of topics are N(0, mean_std² I)", 1.5},
-          {"separation", Shape::positive_real(),
-           "required c: all centres at least c · noise_std · √dim apart (drawn until it holds)", kOptional},
-          {"cluster_std", Shape::real_at_least(0), "means of clusters are N(centre, cluster_std² I)", 0.5},
-          {"noise_std", Shape::real_at_least(0), "σ of every cluster", 1.0},
-          {"target",
-           Shape::variant({{"constant", "y_t = v_c with v_c ~ N(0, I)", {outputs}},
-                           {"linear", "y_t = W_c (x_t − μ_c), rows of W_c ~ N(0, I / dim)", {outputs}},
-                           {"class", "indicator of the class of the cluster", {classes}},
-                           {"linear_class", "indicator of the largest entry of W_c (x_t − μ_c)", {classes}}}),
-           "what the token's cluster says of y_t"},
-      }};
+namespace token_topics {
+
+void ClassTarget::bind(Fields& fields) {
+  bind_classes(fields, classes);
+}
+
+void LinearClassTarget::bind(Fields& fields) {
+  bind_classes(fields, classes);
+}
+
+const std::vector<TargetKind>& Targets::table() {
+  static const std::vector<TargetKind> kinds = {
+      target_kind("constant", "y_t = v_c with v_c ~ N(0, I)", &ConstantTarget::dim),
+      target_kind("linear", "y_t = W_c (x_t − μ_c), rows of W_c ~ N(0, I / dim)", &LinearTarget::dim),
+      target_kind("class", "indicator of the class of the cluster", &ClassTarget::classes),
+      target_kind("linear_class", "indicator of the largest entry of W_c (x_t − μ_c)",
+                  &LinearClassTarget::classes)};
+  return kinds;
+}
+
+}  // namespace token_topics
+
+void TokenTopicsOptions::bind(Fields& fields) {
+  fields.required().add("topics", topics, between(1, 1e5), "number of topics T");
+  fields.add("topics_per_sequence", topics_per_sequence, between(1, 1e5),
+             "topics of a sequence m, all different");
+  fields.add("clusters_per_topic", clusters_per_topic, between(1, 1e4), "clusters of a topic q; k = T q");
+  fields.required().add("dim", dim, between(1, 1e5), "width of a token d");
+  fields.required().add("tokens", tokens, between(1, 1e4), "tokens of a sequence s");
+  fields.add("mean_std", mean_std, positive(), "centres of topics are N(0, mean_std² I)");
+  fields.add("separation", separation, positive(),
+             "required c: all centres at least c · noise_std · √dim apart (drawn until it holds)");
+  fields.add("cluster_std", cluster_std, at_least(0), "means of clusters are N(centre, cluster_std² I)");
+  fields.add("noise_std", noise_std, at_least(0), "σ of every cluster");
+  fields.required().add("target", target, "what the token's cluster says of y_t");
+}
+
+GeneratorKind token_topics_generator() {
+  GeneratorKind kind = {
+      {"token_topics",
+       "sequences of s tokens from clusters of a few topics that the sequence draws, one target a token (for "
+       "Nguyen et al. 2025)",
+       TokenTopicsOptions{},
+       TokenTopicsOptions{
+           .topics = 4, .clusters_per_topic = 2, .dim = 5, .tokens = 3, .target = ClassTarget{3}}},
+      draw_as<TokenTopics, TokenTopicsOptions>,
+      check_topics};
+  kind.class_targets = {"class", "linear_class"};
+  kind.target_kind = [](const AnyOptions& options) {
+    return options.get<TokenTopicsOptions>().target.chosen();
+  };
   return kind;
-}
-
-void check_token_topics(const Json& data) {
-  if (data.at("topics_per_sequence") > data.at("topics")) {
-    throw UserError("data.topics_per_sequence",
-                    fmt::format("got {}, needs at most data.topics = {}",
-                                data.at("topics_per_sequence").dump(), data.at("topics").dump()));
-  }
-  const Json& target = data.at("target");
-  const std::int64_t clusters =
-      data.at("topics").get<std::int64_t>() * data.at("clusters_per_topic").get<std::int64_t>();
-  if (target.at("kind") == "class" && target.at("classes") > clusters) {
-    throw UserError("data.target.classes", fmt::format("got {}, needs at most the {} clusters",
-                                                       target.at("classes").dump(), clusters));
-  }
-}
-
-std::unique_ptr<Problem> draw_token_topics(const Json& data, const Seeds& seeds) {
-  return std::make_unique<TokenTopics>(data, seeds);
 }
 
 }  // namespace moelab

@@ -3,26 +3,62 @@
 /// Sequences of tokens that share latent topics, with one target a token: data on which the tokens of a
 /// sequence tell something about one another (Nguyen et al. 2025, "graph of tokens").
 
+#include <optional>
+#include <vector>
+
+#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
+
+namespace token_topics {
+
+/// y_t = v_c,  v_c ~ N(0, I).
+struct ConstantTarget {
+  int dim = 10;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+/// y_t = W_c (x_t − μ_c),  rows of W_c ~ N(0, I / d).
+struct LinearTarget {
+  int dim = 10;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+/// The indicator of a class that the cluster has; the classes share the clusters evenly.
+struct ClassTarget {
+  int classes = 4;
+  void bind(Fields& fields);
+};
+/// The indicator of argmax_j (W_c (x_t − μ_c))_j, so that experts have something to learn.
+struct LinearClassTarget {
+  int classes = 4;
+  void bind(Fields& fields);
+};
+struct Targets : TargetAxis {
+  static const std::vector<TargetKind>& table();
+};
+
+}  // namespace token_topics
 
 /// A sequence draws m of T topics without replacement; each of its s tokens takes one of these m and one of
 /// the q clusters of that topic, both uniformly, and is
 ///   x_t = μ_c + σ g,  g ~ N(0, I_d),  μ_c = a_τ + cluster_std · b_c,
 /// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I): clusters of a topic lie near one another. A token's label
-/// is its cluster c = τ q + j, (n, s); its target, (n, s, o), depends on that cluster alone:
-///   `constant`      y_t = v_c, v_c ~ N(0, I)
-///   `linear`        y_t = W_c (x_t − μ_c), rows of W_c ~ N(0, I / d)
-///   `class`         the indicator of a class that the cluster has; the classes share the clusters evenly
-///   `linear_class`  the indicator of argmax_j (W_c (x_t − μ_c))_j, so that experts have something to learn
+/// is its cluster c = τ q + j, (n, s); its target, (n, s, o), depends on that cluster alone.
 /// The source has text and images instead; this is the least law under which similar tokens belong together.
-const Kind& token_topics_kind();
-
-/// A sequence has at most as many topics as there are, and a class at least one cluster.
-void check_token_topics(const Json& data);
-
 /// E[y_t | x_1, …, x_s] is computed over the sets of m topics where there are at most 200 of them.
-std::unique_ptr<Problem> draw_token_topics(const Json& data, const Seeds& seeds);
+struct TokenTopicsOptions {
+  int topics = 0;               ///< T
+  int topics_per_sequence = 2;  ///< m
+  int clusters_per_topic = 1;   ///< q; k = T q
+  int dim = 0;                  ///< d
+  int tokens = 0;               ///< s
+  double mean_std = 1.5;
+  std::optional<double> separation = std::nullopt;  ///< see sim/data/separated_means.h
+  double cluster_std = 0.5;
+  double noise_std = 1;  ///< σ
+  OneOf<token_topics::Targets> target = {};
+
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

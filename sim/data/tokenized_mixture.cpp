@@ -5,20 +5,22 @@
 namespace moelab {
 namespace {
 
+using namespace tokenized_mixture;
+
 /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
 enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1 };
 
 class TokenizedMixture final : public Problem {
  public:
-  TokenizedMixture(const Json& data, const Seeds& seeds)
-      : dim_(data.at("dim")),
-        tokens_(data.at("tokens")),
-        output_dim_(data.at("target").at("dim")),
-        noise_std_(data.at("noise_std")),
-        quadratic_(data.at("target").at("kind") == "quadratic"),
-        means_(data.at("clusters").get<Eigen::Index>(), dim_),
+  TokenizedMixture(const TokenizedMixtureOptions& options, const Seeds& seeds)
+      : dim_(options.dim),
+        tokens_(options.tokens),
+        output_dim_(outputs_of(options.target)),
+        noise_std_(options.noise_std),
+        quadratic_(options.target.as<QuadraticTarget>() != nullptr),
+        means_(options.clusters, dim_),
         slopes_(means_.rows() * output_dim_, dim_) {
-    const double mean_std = data.at("mean_std");
+    const double mean_std = options.mean_std;
     const double token_std = std::hypot(mean_std, noise_std_);
     Engine means = seeds.stream(Purpose::problem, kMeans), targets = seeds.stream(Purpose::problem, kTargets);
     fill_normal(means, mean_std, means_.data(), static_cast<std::size_t>(means_.size()));
@@ -101,29 +103,32 @@ class TokenizedMixture final : public Problem {
 
 }  // namespace
 
-const Kind& tokenized_mixture_kind() {
-  static const Kind kind = {
-      "tokenized_mixture",
-      "sequences of s tokens, each from Σ_c N(μ_c, σ² I) / k in R^dim, one target a sequence (Dikkala et al. "
-      "2023, C.2)",
-      {
-          {"clusters", Shape::count(1, 1e6), "number of components k"},
-          {"dim", Shape::count(1, 1e5), "width of a token d"},
-          {"tokens", Shape::count(1, 1e4), "tokens of a sequence s"},
-          {"mean_std", Shape::positive_real(), "means are N(0, mean_std² I)", 1.5},
-          {"noise_std", Shape::real_at_least(0), "σ of every component", 1.0},
-          {"target",
-           Shape::variant(
-               {{"linear", "y = Σ_t W_{c_t} x_t", {{"dim", Shape::count(1, 1e4), "outputs o", 1}}},
-                {"quadratic", "y = Σ_t (W_{c_t} x_t)²", {{"dim", Shape::count(1, 1e4), "outputs o", 1}}}}),
-           "what the tokens add up to, not divided by s; rows of W_c ~ N(0, I / (dim (mean_std² + "
-           "noise_std²)))"},
-      }};
-  return kind;
+const std::vector<TargetKind>& tokenized_mixture::Targets::table() {
+  static const std::vector<TargetKind> kinds = {
+      target_kind("linear", "y = Σ_t W_{c_t} x_t", &LinearTarget::dim),
+      target_kind("quadratic", "y = Σ_t (W_{c_t} x_t)²", &QuadraticTarget::dim)};
+  return kinds;
 }
 
-std::unique_ptr<Problem> draw_tokenized_mixture(const Json& data, const Seeds& seeds) {
-  return std::make_unique<TokenizedMixture>(data, seeds);
+void TokenizedMixtureOptions::bind(Fields& fields) {
+  fields.required().add("clusters", clusters, between(1, 1e6), "number of components k");
+  fields.required().add("dim", dim, between(1, 1e5), "width of a token d");
+  fields.required().add("tokens", tokens, between(1, 1e4), "tokens of a sequence s");
+  fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I)");
+  fields.add("noise_std", noise_std, at_least(0), "σ of every component");
+  fields.required().add("target", target,
+                        "what the tokens add up to, not divided by s; rows of W_c ~ N(0, I / (dim (mean_std² "
+                        "+ noise_std²)))");
+}
+
+GeneratorKind tokenized_mixture_generator() {
+  return {
+      {"tokenized_mixture",
+       "sequences of s tokens, each from Σ_c N(μ_c, σ² I) / k in R^dim, one target a sequence (Dikkala et "
+       "al. 2023, C.2)",
+       TokenizedMixtureOptions{},
+       TokenizedMixtureOptions{.clusters = 4, .dim = 5, .tokens = 3, .target = LinearTarget{2}}},
+      draw_as<TokenizedMixture, TokenizedMixtureOptions>};
 }
 
 }  // namespace moelab

@@ -3,21 +3,47 @@
 /// Sequences of tokens from a mixture of spherical Gaussians, with one target a sequence (Dikkala et al.
 /// 2023, C.2).
 
+#include <vector>
+
+#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
 
+namespace tokenized_mixture {
+
+/// y = Σ_t W_{c_t} x_t.
+struct LinearTarget {
+  int dim = 1;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+/// y = Σ_t (W_{c_t} x_t)², entry by entry.
+struct QuadraticTarget {
+  int dim = 1;
+  void bind(Fields& fields) { bind_outputs(fields, dim); }
+};
+struct Targets : TargetAxis {
+  static const std::vector<TargetKind>& table();
+};
+
+}  // namespace tokenized_mixture
+
 /// A sample is s independent tokens x_t = μ_{c_t} + σ g,  c_t ~ U{0, …, k − 1}, g ~ N(0, I_d), and a target
-///   `linear`     y = Σ_t W_{c_t} x_t
-///   `quadratic`  y = Σ_t (W_{c_t} x_t)², entry by entry,
-/// a sum over tokens that is not divided by s. Means μ_c ~ N(0, mean_std² I); rows of W_c ~ N(0, I / (d
+/// that is a sum over tokens, not divided by s. Means μ_c ~ N(0, mean_std² I); rows of W_c ~ N(0, I / (d
 /// (mean_std² + noise_std²))), so that an entry of W_c x_t is of order one and the label variance of order s.
 /// The paper prints neither scale. Labels are the tokens' components, (n, s).
 ///
 /// Means and W depend neither on s nor on the target. The tokens of a set are one stream that is cut into
 /// samples: a sample at 2s is two consecutive samples at s one after the other, and its target their sum.
-const Kind& tokenized_mixture_kind();
+struct TokenizedMixtureOptions {
+  int clusters = 0;  ///< k
+  int dim = 0;       ///< d
+  int tokens = 0;    ///< s
+  double mean_std = 1.5;
+  double noise_std = 1;  ///< σ
+  OneOf<tokenized_mixture::Targets> target = {};
 
-std::unique_ptr<Problem> draw_tokenized_mixture(const Json& data, const Seeds& seeds);
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

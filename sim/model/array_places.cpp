@@ -1,20 +1,30 @@
 #include "sim/model/array_places.h"
 
-#include <numeric>
-
-#include "sim/model/model.h"
-
 namespace moelab {
 
-ArrayPlaces array_places(const Json& spec, const Layout& layout) {
-  // Each array is read through a model whose parameters are their own places.
-  Model<double> numbered(spec, layout, 0.0);
-  std::iota(numbered.parameters().begin(), numbered.parameters().end(), 0.0);
+template <class Real>
+ArrayPlaces array_places(const Network<Real>& network) {
+  // Arrays are read through parameters that hold their own places: two digits, since a float counts to 2^24.
+  constexpr std::size_t kDigit = std::size_t{1} << 20;
+  AlignedVector<Real> low(network.parameter_size()), high(network.parameter_size());
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    low[i] = static_cast<Real>(i % kDigit);
+    high[i] = static_cast<Real>(i / kDigit);
+  }
   ArrayPlaces places;
-  for (const NamedArray<double>& array : numbered.arrays()) {
-    places.emplace_back(array.name, std::vector<std::size_t>(array.values.begin(), array.values.end()));
+  const std::vector<NamedArray<Real>> of_high = network.arrays(high);
+  for (const NamedArray<Real>& array : network.arrays(low)) {
+    std::vector<std::size_t> own;
+    for (std::size_t i = 0; i < array.values.size(); ++i) {
+      own.push_back(static_cast<std::size_t>(of_high[places.size()].values[i]) * kDigit +
+                    static_cast<std::size_t>(array.values[i]));
+    }
+    places.emplace_back(array.name, std::move(own));
   }
   return places;
 }
+
+template ArrayPlaces array_places(const Network<float>&);
+template ArrayPlaces array_places(const Network<double>&);
 
 }  // namespace moelab

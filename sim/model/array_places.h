@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/json.h"
-#include "sim/data/layout.h"
+#include "sim/model/network.h"
 
 namespace moelab {
 
-/// Where the entries of Model::arrays() lie in the flat buffer of a model of the resolved `model` object: the
-/// places of each array, in its order. Together they are the free parameters, each once.
+/// Names for the flat buffer: where the entries of each array of Network::arrays() lie in it, in the array's
+/// order. Together they are the free parameters, each once.
 using ArrayPlaces = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
-ArrayPlaces array_places(const Json& spec, const Layout& layout);
+template <class Real>
+ArrayPlaces array_places(const Network<Real>& network);
 
 }  // namespace moelab

@@ -3,6 +3,8 @@
 /// What self-attention computed for a batch of n sequences of s tokens, and what routers that look at it hand
 /// back.
 
+#include <algorithm>
+
 #include "sim/base/aligned.h"
 
 namespace moelab {
@@ -19,12 +21,27 @@ struct AttentionState {
   AlignedVector<Real> outputs;      ///< U = MHA(X) (n·s, padded(d)), padding zero
 };
 
-/// ∂L/∂(log A, centres, U) through the router, in those shapes.
+/// ∂L/∂(log A, centres, U) through the routers, in those shapes. A router calls start_adding() before it
+/// adds.
 template <class Real>
 struct AttentionGradients {
   AlignedVector<Real> log_weights;
   AlignedVector<Real> centres;
   AlignedVector<Real> outputs;
+  bool used = false;  ///< whether a router added since the last forward pass
+
+  /// Zeros in the shapes of `state`, unless a router has added already.
+  void start_adding(const AttentionState<Real>& state) {
+    if (used) return;
+    used = true;
+    const auto clear = [](AlignedVector<Real>& values, std::size_t count) {
+      reserve_entries(values, count);
+      std::fill_n(values.begin(), count, Real(0));
+    };
+    clear(log_weights, state.log_weights.size());
+    clear(centres, state.centres.size());
+    clear(outputs, state.outputs.size());
+  }
 };
 
 }  // namespace moelab

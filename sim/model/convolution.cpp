@@ -75,7 +75,7 @@ void Convolution<Real>::forward(const Real* x, const ImageStrides& strides, int 
       for (int c = 0; c < channels; ++c) own[place + c] = source[c * strides.channel];
     });
   }
-  layer_.forward(patches, patch_size(), rows * positions(), parameters, outputs);
+  layer_.forward(all_patches(patches, rows), parameters, outputs);
 }
 
 template <class Real>
@@ -85,7 +85,7 @@ void Convolution<Real>::backward(int rows, const Real* parameters, const Real* p
   for (std::size_t i = 0; i < count && relu_; ++i) {
     if (!(outputs[i] > 0)) output_gradient[i] = 0;
   }
-  layer_.parameter_gradient(patches, patch_size(), rows * positions(), output_gradient, gradient);
+  layer_.parameter_gradient(all_patches(patches, rows), output_gradient, gradient);
   if (patch_gradients) {
     layer_.input_gradient(output_gradient, rows * positions(), parameters, patch_gradients);
   }

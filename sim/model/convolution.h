@@ -72,6 +72,10 @@ class Convolution {
 
  private:
   int positions() const { return output_.height * output_.width; }
+  /// Patches (n·P, K).
+  View<const Real> all_patches(const Real* patches, int rows) const {
+    return rows_of(patches, rows * positions(), patch_size());
+  }
 
   ImageShape input_;
   Window window_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
 
 namespace moelab {
 
@@ -23,59 +23,24 @@ void DenseLayer<Real>::initialize(Engine& engine, double scale, Real* parameters
 }
 
 template <class Real>
-void DenseLayer<Real>::forward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
-                               Real* h) const {
-  kernels::Product<Real> product;
-  product.m = rows;
-  product.n = outputs_;
-  product.k = inputs_;
-  product.a = x;
-  product.a_row = x_stride;
-  product.b = parameters;
-  product.b_row = stride_;
-  product.c = h;
-  product.c_row = stride_;
-  product.start = kernels::Start::bias;
-  product.bias = bias(parameters);
-  product.finish = relu_ ? kernels::Finish::relu : kernels::Finish::none;
-  kernels::multiply(product);
+void DenseLayer<Real>::forward(const View<const Real>& x, const Real* parameters, Real* h) const {
+  kernels::multiply(x, weight(parameters), View<Real>(h, x.rows, outputs_, stride_),
+                    {.bias = bias(parameters), .relu = relu_});
 }
 
 template <class Real>
-void DenseLayer<Real>::parameter_gradient(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* delta,
+void DenseLayer<Real>::parameter_gradient(const View<const Real>& x, const Real* delta,
                                           Real* gradient) const {
-  kernels::Product<Real> product;
-  product.m = inputs_;
-  product.n = outputs_;
-  product.k = rows;
-  product.a = x;
-  product.a_row = 1;
-  product.a_column = x_stride;
-  product.b = delta;
-  product.b_row = stride_;
-  product.c = gradient;
-  product.c_row = stride_;
-  kernels::multiply(product);
-  kernels::sum_rows(delta, rows, outputs_, stride_, gradient + entries(inputs_, stride_));
+  kernels::multiply(x.transposed(), View<const Real>(delta, x.rows, outputs_, stride_),
+                    View<Real>(gradient, inputs_, outputs_, stride_));
+  kernels::sum_rows(delta, x.rows, outputs_, stride_, gradient + entries(inputs_, stride_));
 }
 
 template <class Real>
 void DenseLayer<Real>::input_gradient(const Real* delta, int rows, const Real* parameters, Real* gradient,
                                       const Real* relu_output) const {
-  kernels::Product<Real> product;
-  product.m = rows;
-  product.n = inputs_;
-  product.k = outputs_;
-  product.a = delta;
-  product.a_row = stride_;
-  product.b = parameters;
-  product.b_row = stride_;
-  product.b_transposed = true;
-  product.c = gradient;
-  product.c_row = kernels::padded(inputs_);
-  product.finish = relu_output ? kernels::Finish::relu_mask : kernels::Finish::none;
-  product.mask = relu_output;
-  kernels::multiply(product);
+  kernels::multiply(View<const Real>(delta, rows, outputs_, stride_), weight(parameters).transposed(),
+                    kernels::padded_rows(gradient, rows, inputs_), {.relu_mask = relu_output});
 }
 
 template class DenseLayer<float>;

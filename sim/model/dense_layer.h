@@ -6,6 +6,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/base/random.h"
+#include "sim/base/view.h"
 
 namespace moelab {
 
@@ -30,19 +31,20 @@ class DenseLayer {
   /// Weights N(0, 2 / in) before a ReLU and N(0, 1 / in) without, times `scale`; biases zero.
   void initialize(Engine& engine, double scale, Real* parameters) const;
 
-  /// x (rows, x_stride) → h (rows, stride).
-  void forward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters, Real* h) const;
+  /// x (n, in) → h (n, stride).
+  void forward(const View<const Real>& x, const Real* parameters, Real* h) const;
 
-  /// ∂L/∂(A, b), overwritten, padding zero, from `delta` = ∂L/∂(x A + b) (rows, stride), padding zero.
-  void parameter_gradient(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* delta,
-                          Real* gradient) const;
+  /// ∂L/∂(A, b), overwritten, padding zero, from `delta` = ∂L/∂(x A + b) (n, stride), padding zero.
+  void parameter_gradient(const View<const Real>& x, const Real* delta, Real* gradient) const;
 
-  /// ∂L/∂x (rows, padded(in)) from the same. Where x is a ReLU's output of that shape, given as
+  /// ∂L/∂x (n, padded(in)) from the same. Where x is a ReLU's output of that shape, given as
   /// `relu_output`, ∂L/∂x before the ReLU.
   void input_gradient(const Real* delta, int rows, const Real* parameters, Real* gradient,
                       const Real* relu_output = nullptr) const;
 
  private:
+  View<const Real> weight(const Real* parameters) const { return {parameters, inputs_, outputs_, stride_}; }
+
   int inputs_;
   int outputs_;
   bool relu_;

@@ -1,31 +1,65 @@
 #include "sim/model/measure_places.h"
 
-#include "sim/base/error.h"
+#include "sim/model/expert/linear_expert.h"
+#include "sim/model/expert/polynomial_expert.h"
+#include "sim/model/expert/relu_expert.h"
+#include "sim/model/router/cosine_router.h"
+#include "sim/model/router/linear_router.h"
 
 namespace moelab {
 namespace {
 
-MixtureForm checked_form(const Json& model, const Layout& layout) {
-  if (model.at("kind") != "moe") throw UserError("model.kind", "got \"dense\", needs a mixture, \"moe\"");
-  if (model.at("layers") != 1) throw UserError("model.layers", "a mixing measure needs 1");
-  const std::optional<MixtureForm> form = mixture_form(model);
-  if (!form) {
-    throw UserError("model",
-                    "needs a router of kind linear, cosine or perturbed_cosine and an expert of kind linear, "
-                    "polynomial or relu, without attention, projection or temperature: others have no mixing "
-                    "measure");
+MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
+  if (options.kind != ModelOptions::Kind::moe) {
+    throw InvalidOption("model.kind", "got \"dense\", needs a mixture, \"moe\"");
   }
-  if (model.at("router").at("kind") == "linear" && !model.at("router").value("bias", false))
-    throw UserError("model.router.bias", "missing; a mixing measure needs true");
-  if (layout.output_dim != 1) throw UserError("model", "a mixing measure needs data of one output");
+  if (options.layers != 1) throw InvalidOption("model.layers", "a mixing measure needs 1");
+  const std::optional<MixtureForm> form = mixture_form(options);
+  if (!form) {
+    throw InvalidOption(
+        "model",
+        "needs a router of kind linear, cosine or perturbed_cosine and an expert of kind linear, "
+        "polynomial or relu, without attention, projection or temperature: others have no mixing "
+        "measure");
+  }
+  if (const auto* const linear = options.router.as<LinearRouterOptions>();
+      linear && !linear->bias.value_or(false)) {
+    throw InvalidOption("model.router.bias", "missing; a mixing measure needs true");
+  }
+  if (layout.output_dim != 1) throw InvalidOption("model", "a mixing measure needs data of one output");
   return *form;
 }
 
 }  // namespace
 
-MeasurePlaces::MeasurePlaces(const Json& model, const Layout& layout)
-    : form_(checked_form(model, layout)), experts_(model.at("experts")), dim_(layout.input_dim) {
-  for (auto& [name, places] : array_places(model, layout)) {
+std::optional<MixtureForm> mixture_form(const ModelOptions& options) {
+  if (options.attention) return std::nullopt;
+  MixtureForm form;
+  if (const auto* const cosine = options.router.as<CosineRouterOptions>()) {
+    if (cosine->projection_dim || cosine->temperature) return std::nullopt;
+    form.router = MixtureForm::Router::cosine;
+  } else if (const auto* const perturbed = options.router.as<PerturbedCosineRouterOptions>()) {
+    form.router = MixtureForm::Router::cosine;
+    form.tau1 = perturbed->tau1;
+    form.tau2 = perturbed->tau2;
+  } else if (!options.router.as<LinearRouterOptions>()) {
+    return std::nullopt;
+  }
+  if (options.expert.as<ReluExpertOptions>()) {
+    form.expert = MixtureForm::Expert::relu;
+  } else if (const auto* const polynomial = options.expert.as<PolynomialExpertOptions>()) {
+    form.power = polynomial->power;
+  } else if (!options.expert.as<LinearExpertOptions>()) {
+    return std::nullopt;
+  }
+  return form;
+}
+
+MeasurePlaces::MeasurePlaces(const ModelOptions& options, const Network<double>& network)
+    : form_(checked_form(options, network.layout())),
+      experts_(options.experts),
+      dim_(network.layout().input_dim) {
+  for (auto& [name, places] : array_places(network)) {
     if (name == "router_weight" || name == "router_direction") gate_ = places;
     if (name == "router_bias") bias_ = places;
     if (name == "expert_weight_1") slope_ = places;

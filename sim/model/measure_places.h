@@ -2,6 +2,7 @@
 
 /// A mixture of ridge experts as a mixing measure, and back.
 
+#include <optional>
 #include <span>
 
 #include "sim/data/mixing_measure.h"
@@ -9,12 +10,15 @@
 
 namespace moelab {
 
+/// The form of the mixing measures that a model's parameters are; none for others (an MLP router, say).
+std::optional<MixtureForm> mixture_form(const ModelOptions& options);
+
 /// Where β1, β0, a and b of a mixture with one output lie in the flat buffer of parameters.
 class MeasurePlaces {
  public:
-  /// For a resolved `model` object of a mixture that has a mixture_form(), with a bias in the router. Throws
-  /// UserError at "model.…" for other models.
-  MeasurePlaces(const Json& model, const Layout& layout);
+  /// For a mixture that has a mixture_form(), with a bias in the router. Throws InvalidOption at "model.…"
+  /// for other models.
+  MeasurePlaces(const ModelOptions& options, const Network<double>& network);
 
   MixingMeasure read(std::span<const double> parameters) const;
   /// `measure` has as many components as the model has experts.

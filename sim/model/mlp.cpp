@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
 
 namespace moelab {
 
@@ -36,38 +36,35 @@ void Mlp<Real>::initialize(Engine& engine, double scale, Real* parameters) const
 }
 
 template <class Real>
-const Real* Mlp<Real>::forward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
-                               Real* activations) const {
-  const Real* input = x;
-  std::ptrdiff_t input_stride = x_stride;
+const Real* Mlp<Real>::forward(const View<const Real>& x, const Real* parameters, Real* activations) const {
+  View<const Real> input = x;
   Real* output = activations;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    layers_[l].forward(input, input_stride, rows, parameters + offsets_[l], output);
-    input = output;
-    input_stride = layers_[l].stride();
-    output += entries(rows, input_stride);
+    layers_[l].forward(input, parameters + offsets_[l], output);
+    input = kernels::padded_rows<const Real>(output, x.rows, layers_[l].outputs());
+    output += entries(x.rows, layers_[l].stride());
   }
-  return input;
+  return input.data;
 }
 
 template <class Real>
-void Mlp<Real>::backward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
-                         const Real* activations, const Real* output_gradient, Real* gradient, Real* scratch,
+void Mlp<Real>::backward(const View<const Real>& x, const Real* parameters, const Real* activations,
+                         const Real* output_gradient, Real* gradient, Real* scratch,
                          Real* input_gradient) const {
   const Real* delta = output_gradient;  // ∂L/∂(pre-activation of the current layer)
   Real* next = scratch;
-  Real* other = scratch + entries(rows, widest_);
-  const Real* input = activations + activation_size(rows) - entries(rows, output_stride());
+  Real* other = scratch + entries(x.rows, widest_);
+  const Real* input = activations + activation_size(x.rows) - entries(x.rows, output_stride());
   for (std::size_t l = layers_.size() - 1; l > 0; --l) {
-    const int input_stride = layers_[l - 1].stride();
-    input -= entries(rows, input_stride);
-    layers_[l].parameter_gradient(input, input_stride, rows, delta, gradient + offsets_[l]);
-    layers_[l].input_gradient(delta, rows, parameters + offsets_[l], next, input);
+    input -= entries(x.rows, layers_[l - 1].stride());
+    layers_[l].parameter_gradient(kernels::padded_rows(input, x.rows, layers_[l].inputs()), delta,
+                                  gradient + offsets_[l]);
+    layers_[l].input_gradient(delta, x.rows, parameters + offsets_[l], next, input);
     delta = next;
     std::swap(next, other);
   }
-  layers_.front().parameter_gradient(x, x_stride, rows, delta, gradient);
-  if (input_gradient) layers_.front().input_gradient(delta, rows, parameters, input_gradient);
+  layers_.front().parameter_gradient(x, delta, gradient);
+  if (input_gradient) layers_.front().input_gradient(delta, x.rows, parameters, input_gradient);
 }
 
 template <class Real>

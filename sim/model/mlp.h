@@ -31,15 +31,13 @@ class Mlp {
   /// Weights N(0, 2 / in) before a ReLU and N(0, 1 / in) at the output, times `scale`; biases zero.
   void initialize(Engine& engine, double scale, Real* parameters) const;
 
-  /// x (rows, x_stride) → activations; the output is the block that `output` points into, (rows,
-  /// output_stride).
-  const Real* forward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
-                      Real* activations) const;
+  /// x (n, d) → activations; returns where the output (n, output_stride) begins in them.
+  const Real* forward(const View<const Real>& x, const Real* parameters, Real* activations) const;
 
-  /// From ∂L/∂output (rows, output_stride), padding zero, writes ∂L/∂parameters (overwritten, padding zero).
-  /// `scratch` holds 2 · rows · the widest padded layer. With `input_gradient` (rows, padded(d)) also ∂L/∂x.
-  void backward(const Real* x, std::ptrdiff_t x_stride, int rows, const Real* parameters,
-                const Real* activations, const Real* output_gradient, Real* gradient, Real* scratch,
+  /// From ∂L/∂output (n, output_stride), padding zero, writes ∂L/∂parameters (overwritten, padding zero).
+  /// `scratch` holds scratch_size(n) entries. With `input_gradient` (n, padded(d)) also ∂L/∂x.
+  void backward(const View<const Real>& x, const Real* parameters, const Real* activations,
+                const Real* output_gradient, Real* gradient, Real* scratch,
                 Real* input_gradient = nullptr) const;
   std::size_t scratch_size(int rows) const;
 

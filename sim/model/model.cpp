@@ -1,11 +1,10 @@
 #include "sim/model/model.h"
 
 #include <algorithm>
+#include <stdexcept>
 
-#include "sim/base/error.h"
-#include "sim/base/kernels/kernels.h"
-#include "sim/model/dense_network.h"
-#include "sim/model/router/attention_aware_router.h"
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/array_places.h"
 
 namespace moelab {
 namespace {
@@ -13,415 +12,256 @@ namespace {
 /// Rows of a block in evaluation: enough to keep the kernels busy, few enough to stay in the cache.
 constexpr int kEvaluationRows = 1024;
 
-/// Whether the router of a layer of a stack is handed the layer before: an adaptive router may be placed in
-/// some layers only (Nielsen et al. 2025, placement).
-bool is_placed(const std::string& placement, int layer, int layers) {
-  if (layer == 0) return false;
-  if (placement == "skip_1") return layer >= 2;
-  if (placement == "alternating") return layer % 2 == 1;
-  if (placement == "back_half") return layer >= (layers + 1) / 2;
-  return true;
+template <class Real>
+Pass<Real> pass_of(const Model<Real>& model, const Gating<Real>& gating, bool keep) {
+  Pass<Real> pass;
+  pass.tokens = model.network->layout().tokens;
+  pass.keep = keep;
+  pass.progress = model.state.progress;
+  pass.gating = &gating;
+  return pass;
 }
 
-}  // namespace
-
-template <class Real>
-Model<Real>::Model(const Json& spec, const Layout& layout, double default_skip_below)
-    : layout_(layout_read_by(spec, layout)) {
-  if (spec.at("kind") == "dense") {
-    layers_.emplace_back(dense_network(spec, layout), layout_);
-    reads_previous_.push_back(false);
-  } else {
-    const Json& gating = spec.at("gating");
-    train_gating_ = read_gating(gating.at("train"), default_skip_below);
-    eval_gating_ = read_gating(gating.at("eval"), default_skip_below);
-    balance_rate_ = static_cast<Real>(gating.value("balance_rate", 0.0));
-    const int layers = spec.at("layers");
-    if (layers > 1 && layout_.image.size() > 0) {
-      throw UserError("model.layers", "got " + std::to_string(layers) +
-                                          ", needs 1 where an image leads the input: the experts of a stack "
-                                          "read all that the router reads");
-    }
-    for (int l = 0; l < layers; ++l) {
-      layers_.emplace_back(spec, layout_, layers > 1 ? layout_.input_dim : layout_.output_dim);
-      reads_previous_.push_back(is_placed(spec.at("router").value("placement", "full"), l, layers));
-    }
-    if (layers > 1) {
-      readout_ = std::make_unique<Mlp<Real>>(std::vector<int>{layout_.input_dim, layout_.output_dim});
-      hidden_.resize(static_cast<std::size_t>(layers));
-    }
-  }
-  std::size_t size = 0;
-  for (const MoeLayer<Real>& layer : layers_) {
-    offsets_.push_back(size);
-    size += layer.block_size();
-  }
-  offsets_.push_back(size);
-  if (readout_) size += readout_->block_size();
-  attention_begin_ = size;
-  for (int l = 0; l < layers() && spec.contains("attention"); ++l) {
-    attention_.emplace_back(spec.at("attention"), layout_);
-    size += attention_.back().block_size();
-  }
-  attended_.resize(attention_.size());
-  for (const MoeLayer<Real>& layer : layers_) {
-    if (layer.router_reads_attention() && !has_attention()) throw no_attention_error();
-  }
-  parameters_.resize(size);
-  gradient_.resize(size);
+/// Calls visit(first sample, samples) for every block.
+template <class Real, class Visit>
+void for_each_block(const Model<Real>& model, int samples, const Visit& visit) {
+  const int most = std::max(1, kEvaluationRows / model.network->layout().tokens);
+  for (int first = 0; first < samples; first += most) visit(first, std::min(most, samples - first));
 }
 
+/// Forward and backward pass of the task loss, with what the pass adds on the way.
 template <class Real>
-void Model<Real>::initialize(const Seeds& seeds) {
-  for (int l = 0; l < layers(); ++l) {
-    layers_[static_cast<std::size_t>(l)].initialize(seeds.of_layer(l), parameters_.data() + offset(l));
-  }
-  for (int l = 0; l < layers() && has_attention(); ++l) {
-    attention_[static_cast<std::size_t>(l)].initialize(seeds.of_layer(l),
-                                                       parameters_.data() + attention_offset(l));
-  }
-  if (!readout_) return;
-  Engine engine = seeds.of_layer(layers()).stream(Purpose::expert_init);
-  readout_->initialize(engine, 1.0, parameters_.data() + offset(layers()));
-}
-
-template <class Real>
-std::size_t Model<Real>::parameter_count() const {
-  std::size_t count = readout_ ? readout_->parameter_count() : 0;
-  for (const MoeLayer<Real>& layer : layers_) count += layer.parameter_count();
-  for (const AttentionBlock<Real>& block : attention_) count += block.parameter_count();
-  return count;
-}
-
-template <class Real>
-std::vector<ParameterGroup> Model<Real>::groups() const {
-  using Role = ParameterGroup::Role;
-  std::vector<ParameterGroup> groups;
-  for (int l = 0; l < layers(); ++l) {
-    const std::size_t experts_begin = offset(l) + layer(l).router_size();
-    const std::size_t router_begin = offset(l) + layer(l).router_frozen_size();
-    if (router_begin > offset(l)) groups.push_back({offset(l), router_begin, false, Role::router, l});
-    if (experts_begin > router_begin) {
-      groups.push_back({router_begin, experts_begin, layer(l).router_trainable(), Role::router, l});
-    }
-    groups.push_back({experts_begin, offset(l + 1), true, Role::expert, l});
-  }
-  if (readout_) groups.push_back({offset(layers()), attention_begin_, true, Role::expert, -1});
-  if (has_attention()) groups.push_back({attention_begin_, parameters_.size(), true, Role::expert, -1});
-  return groups;
-}
-
-template <class Real>
-void Model<Real>::before_experts(const std::function<void(int, const Routing<Real>&)>& hook) {
-  for (int l = 0; l < layers(); ++l) {
-    if (!hook) {
-      layers_[static_cast<std::size_t>(l)].before_experts(nullptr);
-    } else {
-      layers_[static_cast<std::size_t>(l)].before_experts(
-          [hook, l](const Routing<Real>& routing) { hook(l, routing); });
-    }
-  }
-}
-
-template <class Real>
-const Real* Model<Real>::layer_input(int layer, const Real* x) const {
-  return layer > 0 ? hidden_[static_cast<std::size_t>(layer) - 1].data() : x;
-}
-
-template <class Real>
-RouterContext<Real> Model<Real>::context(int layer, const Real* x, int rows) const {
-  const std::size_t at = static_cast<std::size_t>(layer);
-  const auto inputs = [&](int l) {
-    return has_attention() && l < layers() ? attended_[static_cast<std::size_t>(l)].data()
-                                           : layer_input(l, x);
-  };
-  RouterContext<Real> context;
-  context.x = inputs(layer);
-  context.rows = rows;
-  context.stride = layout_.input_dim;
-  context.first_x = x;
-  context.training = in_training_step_;
-  context.progress = progress_;
-  context.tokens = layout_.tokens;
-  if (has_attention() && layer < layers()) context.attention = &attention_[at].state();
-  if (layer < layers() && reads_previous_[at]) {
-    const MoeLayer<Real>& previous = layers_[at - 1];
-    context.previous_x = inputs(layer - 1);
-    context.previous_probabilities = previous.state().probabilities.data();
-    context.previous_stride = previous.routing().stride;
-  }
-  return context;
-}
-
-template <class Real>
-RouterContext<Real> Model<Real>::attended(int layer, const Real* x, int rows) {
-  if (has_attention() && layer < layers()) {
-    const std::size_t at = static_cast<std::size_t>(layer);
-    reserve_entries(attended_[at], entries(rows, layout_.input_dim));
-    attention_[at].forward(layer_input(layer, x), rows, parameters_.data() + attention_offset(layer),
-                           attended_[at].data());
-  }
-  return context(layer, x, rows);
-}
-
-template <class Real>
-RouterContext<Real> Model<Real>::forward_to(int layer, const Real* x, int rows, const Gating& gating,
-                                            bool keep) {
-  const int dim = layout_.input_dim;
-  const int stride = kernels::padded(dim);
-  for (int l = 0; l < layer; ++l) {
-    const std::size_t at = static_cast<std::size_t>(l);
-    const RouterContext<Real> read = attended(l, x, rows);
-    reserve_entries(layer_output_, entries(rows, stride));
-    reserve_entries(hidden_[at], entries(rows, dim));
-    layers_[at].forward(read, gating, parameters_.data() + offset(l), layer_output_.data(), keep);
-    for (int row = 0; row < rows; ++row) {
-      const Real* const h = read.x + entries(row, dim);
-      const Real* const branch = layer_output_.data() + entries(row, stride);
-      Real* const next = hidden_[at].data() + entries(row, dim);
-      for (int j = 0; j < dim; ++j) next[j] = h[j] + branch[j];
-    }
-  }
-  return attended(layer, x, rows);
-}
-
-template <class Real>
-void Model<Real>::forward(const Real* x, int samples, const Gating& gating, bool keep) {
-  const int rows = samples * layout_.tokens;
-  const int output_stride = kernels::padded(layout_.output_dim);
-  reserve_entries(outputs_, entries(rows, output_stride));
-  if (is_stack()) {
-    const RouterContext<Real> top = forward_to(layers(), x, rows, gating, keep);
-    readout_->forward(top.x, top.stride, rows, parameters_.data() + offset(layers()), outputs_.data());
-  } else {
-    layers_[0].forward(attended(0, x, rows), gating, parameters_.data(), outputs_.data(), keep);
-  }
-  if (!adds_tokens()) return;
-  reserve_entries(sums_, entries(samples, output_stride));
-  for (int i = 0; i < samples; ++i) {
-    kernels::sum_rows(outputs_.data() + entries(i * layout_.tokens, output_stride), layout_.tokens,
-                      layout_.output_dim, output_stride, sums_.data() + entries(i, output_stride));
-  }
-}
-
-template <class Real>
-double Model<Real>::loss_and_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss) {
-  in_training_step_ = true;
-  double value = pass(x, y, samples, loss, losses_, nullptr);
-  in_training_step_ = false;
-  for (const MoeLayer<Real>& layer : layers_) value += layer.router_loss();
-  for (int l = 0; l < layers() && has_router() && !losses_.empty(); ++l) {
-    value += losses_.weighted_sum(layers_[static_cast<std::size_t>(l)].auxiliary_values(
-        losses_, parameters_.data() + offset(l), losses_.reads_outputs()));
-  }
-  for (MoeLayer<Real>& layer : layers_) {
-    if (balance_rate_ > 0) layer.balance_selection(balance_rate_);
-  }
+double pass_through(const Model<Real>& model, const Pass<Real>& pass, const TaskLoss<Real>& loss,
+                    const Real* x, const Real* y, int samples, Workspace<Real>& workspace,
+                    Real* input_gradient) {
+  const View<const Real> outputs =
+      model.network->forward(pass, x, samples, model.parameters, model.state, workspace);
+  reserve_entries(workspace.output_gradient, entries(outputs.rows, outputs.row_stride));
+  const double value = loss.value_and_gradient(outputs.data, y, outputs.rows, outputs.columns,
+                                               workspace.output_gradient.data());
+  model.network->backward(pass, model.parameters, model.state, workspace.output_gradient.data(), workspace,
+                          input_gradient);
   return value;
 }
-
-template <class Real>
-double Model<Real>::input_gradient(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
-                                   Real* input_gradient) {
-  AuxiliaryLosses none;
-  return pass(x, y, samples, loss, none, input_gradient);
-}
-
-template <class Real>
-double Model<Real>::pass(const Real* x, const Real* y, int samples, const TaskLoss<Real>& loss,
-                         AuxiliaryLosses& losses, Real* input_gradient) {
-  forward(x, samples, train_gating_, true);
-  const int rows = samples * layout_.tokens;
-  const int output_dim = layout_.output_dim;
-  const int stride = kernels::padded(output_dim);
-  reserve_entries(output_gradient_, entries(rows, stride));
-  double value = 0;
-  if (adds_tokens()) {
-    reserve_entries(sums_gradient_, entries(samples, stride));
-    value = loss.value_and_gradient(sums_.data(), y, samples, output_dim, sums_gradient_.data());
-    for (int row = 0; row < rows; ++row) {
-      std::copy_n(sums_gradient_.data() + entries(row / layout_.tokens, stride), stride,
-                  output_gradient_.data() + entries(row, stride));
-    }
-  } else {
-    value = loss.value_and_gradient(outputs_.data(), y, rows, output_dim, output_gradient_.data());
-  }
-  backward(x, rows, losses, output_gradient_.data(), input_gradient);
-  return value;
-}
-
-template <class Real>
-void Model<Real>::backward(const Real* x, int rows, AuxiliaryLosses& losses, Real* output_gradient,
-                           Real* input_gradient) {
-  const auto backward_layer = [&](int l, const Real* upstream, Real* down) {
-    MoeLayer<Real>& layer = layers_[static_cast<std::size_t>(l)];
-    AttentionGradients<Real>* const attention =
-        layer.router_reads_attention() ? &attention_[static_cast<std::size_t>(l)].cleared_gradients(rows)
-                                       : nullptr;
-    layer.backward(context(l, x, rows), train_gating_, losses, parameters_.data() + offset(l), upstream,
-                   gradient_.data() + offset(l), down, attention);
-    return attention;
-  };
-  // From ∂L/∂u of a layer ∂L/∂h, in place or where `down` says.
-  const auto backward_attention = [&](int l, const AttentionGradients<Real>* of_router, Real* down) {
-    attention_[static_cast<std::size_t>(l)].backward(
-        layer_input(l, x), rows, parameters_.data() + attention_offset(l), hidden_gradient_.data(), of_router,
-        gradient_.data() + attention_offset(l), down);
-  };
-  const int dim = layout_.input_dim;
-  const std::size_t size = entries(rows, kernels::padded(dim));
-  if (!is_stack()) {
-    if (!has_attention()) {
-      backward_layer(0, output_gradient, input_gradient);
-      return;
-    }
-    reserve_entries(hidden_gradient_, size);
-    backward_attention(0, backward_layer(0, output_gradient, hidden_gradient_.data()), input_gradient);
-    return;
-  }
-  reserve_entries(hidden_gradient_, size);
-  reserve_entries(branch_gradient_, size);
-  reserve_entries(scratch_, readout_->scratch_size(rows));
-  readout_->backward(hidden_.back().data(), dim, rows, parameters_.data() + offset(layers()), outputs_.data(),
-                     output_gradient, gradient_.data() + offset(layers()), scratch_.data(),
-                     hidden_gradient_.data());
-  for (int l = layers() - 1; l >= 0; --l) {
-    const bool goes_on = l > 0 || input_gradient;
-    const bool needs_branch = goes_on || has_attention();
-    const AttentionGradients<Real>* const of_router =
-        backward_layer(l, hidden_gradient_.data(), needs_branch ? branch_gradient_.data() : nullptr);
-    if (needs_branch) {
-      kernels::add_scaled(Real(1), branch_gradient_.data(), hidden_gradient_.data(), static_cast<int>(size));
-    }
-    if (has_attention()) backward_attention(l, of_router, goes_on ? hidden_gradient_.data() : nullptr);
-  }
-  if (input_gradient) std::copy_n(hidden_gradient_.begin(), size, input_gradient);
-}
-
-template <class Real>
-int Model<Real>::samples_of_block() const {
-  return std::max(1, kEvaluationRows / layout_.tokens);
-}
-
-template <class Real>
-void Model<Real>::predict(const Real* x, int samples, const Gating& gating, Real* outputs) {
-  const int output_dim = layout_.output_dim;
-  const int stride = kernels::padded(output_dim);
-  const int rows_of_sample = adds_tokens() ? 1 : layout_.tokens;
-  for (int start = 0; start < samples; start += samples_of_block()) {
-    const int block = std::min(samples_of_block(), samples - start);
-    forward(x + entries(start, layout_.sample_dim()), block, gating, false);
-    const Real* const values = adds_tokens() ? sums_.data() : outputs_.data();
-    for (int i = 0; i < block * rows_of_sample; ++i) {
-      std::copy_n(values + entries(i, stride), output_dim,
-                  outputs + entries(start * rows_of_sample + i, output_dim));
-    }
-  }
-}
-
-namespace {
 
 /// Rows with coordinate π(j) at place j of the first places; the rest stays.
 template <class Real>
-const Real* permute_columns(const Real* rows, int count, std::ptrdiff_t stride,
-                            std::span<const int> permutation, AlignedVector<Real>& permuted) {
-  if (rows == nullptr) return nullptr;
-  const std::size_t size = static_cast<std::size_t>(count) * static_cast<std::size_t>(stride);
-  reserve_entries(permuted, size);
-  std::copy_n(rows, size, permuted.begin());
-  for (std::ptrdiff_t row = 0; row < count; ++row) {
-    for (std::size_t j = 0; j < permutation.size(); ++j) {
-      permuted[static_cast<std::size_t>(row * stride) + j] = rows[row * stride + permutation[j]];
-    }
+View<const Real> permute_columns(const View<const Real>& rows, std::span<const int> permutation,
+                                 AlignedVector<Real>& permuted) {
+  if (rows.empty()) return rows;
+  reserve_entries(permuted, entries(rows.rows, rows.columns));
+  for (int row = 0; row < rows.rows; ++row) {
+    Real* const place = permuted.data() + entries(row, rows.columns);
+    std::copy_n(rows.row(row), rows.columns, place);
+    for (std::size_t j = 0; j < permutation.size(); ++j) place[j] = rows.row(row)[permutation[j]];
   }
-  return permuted.data();
+  return rows_of<const Real>(permuted.data(), rows.rows, rows.columns);
+}
+
+/// Routes block after block of samples through a layer under `gating`, the layers before it under the
+/// evaluation gating, and calls visit(first row, rows, scratch of the layer).
+template <class Real, class Visit>
+void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gating, const Real* x, int samples,
+                  Workspace<Real>& workspace, std::span<const int> permutation, const Visit& visit) {
+  const Network<Real>& network = *model.network;
+  const PlacedBlock<Real>& placed = network.placed_mixture(layer);
+  const std::size_t at = static_cast<std::size_t>(&placed - network.blocks().data());
+  const Pass<Real> before = pass_of(model, network.eval_gating(), false);
+  const Pass<Real> pass = pass_of(model, gating, false);
+  MixtureScratch<Real>& scratch = network.mixture_scratch(layer, workspace);
+  for_each_block(model, samples, [&](int first, int count) {
+    const Layout& layout = network.layout();
+    View<const Real> rows = network.forward(before, x + entries(first, layout.sample_dim()), count,
+                                            model.parameters, model.state, workspace, at);
+    LayerSignals<Real> signals = workspace.signals[at];
+    if (!permutation.empty()) {
+      rows = permute_columns(rows, permutation, workspace.permuted);
+      signals.previous_inputs =
+          permute_columns(signals.previous_inputs, permutation, workspace.permuted_previous);
+    }
+    placed.mixture->route(pass, rows, network.values(placed, model.parameters, model.state), signals,
+                          scratch);
+    visit(first * layout.tokens, rows.rows, scratch);
+  });
 }
 
 }  // namespace
 
 template <class Real>
-void Model<Real>::route(const Real* x, int samples, Real* probabilities, int layer,
-                        std::span<const int> permutation) {
-  MoeLayer<Real>& routed = layers_[static_cast<std::size_t>(layer)];
-  for (int start = 0; start < samples; start += samples_of_block()) {
-    const int rows = std::min(samples_of_block(), samples - start) * layout_.tokens;
-    RouterContext<Real> context =
-        forward_to(layer, x + entries(start, layout_.sample_dim()), rows, eval_gating_, false);
-    if (!permutation.empty()) {
-      context.x = permute_columns(context.x, rows, context.stride, permutation, permuted_);
-      context.previous_x =
-          permute_columns(context.previous_x, rows, context.stride, permutation, permuted_previous_);
-    }
-    routed.route(context, {}, parameters_.data() + offset(layer));
-    const int stride = routed.routing().stride;
-    for (int i = 0; i < rows; ++i) {
-      std::copy_n(routed.state().probabilities.data() + entries(i, stride), experts(),
-                  probabilities + entries(start * layout_.tokens + i, experts()));
-    }
-  }
+Model<Real>::Model(const ModelOptions& options, const Layout& layout, const Start& start)
+    : network(std::make_shared<const Network<Real>>(options, layout)) {
+  network->initialize(start, parameters, state);
 }
 
 template <class Real>
-std::vector<std::int64_t> Model<Real>::expert_loads(const Real* x, int samples, const Gating& gating,
-                                                    int layer) {
-  MoeLayer<Real>& routed = layers_[static_cast<std::size_t>(layer)];
-  std::vector<std::int64_t> loads(static_cast<std::size_t>(experts()), 0);
-  for (int start = 0; start < samples; start += samples_of_block()) {
-    const int rows = std::min(samples_of_block(), samples - start) * layout_.tokens;
-    const RouterContext<Real> context =
-        forward_to(layer, x + entries(start, layout_.sample_dim()), rows, eval_gating_, false);
-    routed.route(context, gating, parameters_.data() + offset(layer));
-    for (int e = 0; e < experts(); ++e) loads[static_cast<std::size_t>(e)] += routed.routing().pairs_of(e);
+double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const Real* x,
+                         const Real* y, int samples, Workspace<Real>& workspace,
+                         const std::function<void(int, const Routing<Real>&)>* before_experts) {
+  Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
+  pass.training = true;
+  pass.losses = &objective.losses;
+  pass.before_experts = before_experts;
+  double value = pass_through<Real>(model, pass, objective.task, x, y, samples, workspace, nullptr);
+  const std::vector<PlacedBlock<Real>>& blocks = model.network->blocks();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    value += blocks[i].block->added_loss(
+        pass, model.network->values(blocks[i], model.parameters, model.state), *workspace.scratch[i]);
   }
+  return value;
+}
+
+template <class Real>
+bool separates_samples(const Network<Real>& network, const Objective<Real>& objective) {
+  return network.layers() == 1 && objective.losses.empty();
+}
+
+template <class Real>
+double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const Real* x, const Real* y,
+                      int samples, Workspace<Real>& workspace, Real* gradient) {
+  const Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
+  return pass_through(model, pass, loss, x, y, samples, workspace, gradient);
+}
+
+template <class Real>
+void predict(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
+             Workspace<Real>& workspace, Real* outputs) {
+  const Pass<Real> pass = pass_of(model, gating, false);
+  const Layout& layout = model.network->layout();
+  for_each_block(model, samples, [&](int first, int count) {
+    const View<const Real> rows = model.network->forward(pass, x + entries(first, layout.sample_dim()), count,
+                                                         model.parameters, model.state, workspace);
+    Real* place = outputs + entries(first, layout.target_dim());
+    for (int row = 0; row < rows.rows; ++row) place = std::copy_n(rows.row(row), rows.columns, place);
+  });
+}
+
+template <class Real>
+void route(const Model<Real>& model, int layer, const Real* x, int samples, Workspace<Real>& workspace,
+           Real* probabilities, std::span<const int> permutation) {
+  const int experts = model.network->experts();
+  route_blocks(model, layer, model.network->soft_gating(), x, samples, workspace, permutation,
+               [&](int first_row, int rows, const MixtureScratch<Real>& scratch) {
+                 for (int row = 0; row < rows; ++row) {
+                   std::copy_n(scratch.gating.probabilities.data() + entries(row, scratch.routing().stride),
+                               experts, probabilities + entries(first_row + row, experts));
+                 }
+               });
+}
+
+template <class Real>
+RoutedRows routed_rows(const Model<Real>& model, int layer, const Real* x, int samples,
+                       Workspace<Real>& workspace) {
+  const int experts = model.network->experts();
+  const std::size_t all = entries(samples, model.network->layout().tokens);
+  RoutedRows routed;
+  routed.probabilities.reserve(all * size(experts));
+  routed.selected.assign(all * size(experts), 0);
+  routed.serving.reserve(all);
+  route_blocks(model, layer, model.network->eval_gating(), x, samples, workspace, {},
+               [&](int first_row, int rows, const MixtureScratch<Real>& scratch) {
+                 const Routing<Real>& routing = scratch.routing();
+                 for (int row = 0; row < rows; ++row) {
+                   const Real* const r = scratch.gating.probabilities.data() + entries(row, routing.stride);
+                   routed.probabilities.insert(routed.probabilities.end(), r, r + experts);
+                   routed.serving.push_back(serving_expert(routing, row));
+                 }
+                 for_each_pair(routing, [&](int row, int expert) {
+                   routed.selected[entries(first_row + row, experts) + size(expert)] = 1;
+                 });
+               });
+  return routed;
+}
+
+template <class Real>
+std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, const Gating<Real>& gating,
+                                       const Real* x, int samples, Workspace<Real>& workspace) {
+  std::vector<std::int64_t> loads(size(model.network->experts()), 0);
+  route_blocks(model, layer, gating, x, samples, workspace, {},
+               [&](int, int, const MixtureScratch<Real>& scratch) {
+                 for (std::size_t e = 0; e < loads.size(); ++e) {
+                   loads[e] += scratch.routing().pairs_of(static_cast<int>(e));
+                 }
+               });
   return loads;
 }
 
 template <class Real>
-void Model<Real>::visit_blocks(const Real* x, int samples, const Gating& gating,
-                               const std::function<void(int)>& visit) {
-  for (int start = 0; start < samples; start += samples_of_block()) {
-    const int block = std::min(samples_of_block(), samples - start);
-    forward(x + entries(start, layout_.sample_dim()), block, gating, true);
-    visit(start * layout_.tokens);
-  }
+void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
+                  Workspace<Real>& workspace, const std::function<void(int)>& visit) {
+  const Pass<Real> pass = pass_of(model, gating, true);
+  const Layout& layout = model.network->layout();
+  for_each_block(model, samples, [&](int first, int count) {
+    model.network->forward(pass, x + entries(first, layout.sample_dim()), count, model.parameters,
+                           model.state, workspace);
+    visit(first * layout.tokens);
+  });
 }
 
 template <class Real>
-AuxiliaryValues Model<Real>::auxiliary_values(int layer) {
-  return layers_[static_cast<std::size_t>(layer)].auxiliary_values(losses_,
-                                                                   parameters_.data() + offset(layer), true);
-}
-
-template <class Real>
-const Real* Model<Real>::pair_outputs(int layer) {
-  return layers_[static_cast<std::size_t>(layer)].pair_outputs(parameters_.data() + offset(layer));
-}
-
-template <class Real>
-std::vector<NamedArray<Real>> Model<Real>::arrays() const {
-  std::vector<NamedArray<Real>> all;
-  for (int l = 0; l < layers(); ++l) {
-    const auto add = [&](std::vector<NamedArray<Real>> arrays) {
-      for (NamedArray<Real>& array : arrays) {
-        if (is_stack()) array.name += "_layer" + std::to_string(l);
-        all.push_back(std::move(array));
-      }
-    };
-    if (has_attention()) {
-      add(attention_[static_cast<std::size_t>(l)].arrays(parameters_.data() + attention_offset(l)));
-    }
-    add(layer(l).arrays(parameters_.data() + offset(l)));
+std::vector<NamedArray<Real>> arrays(const Model<Real>& model) {
+  std::vector<NamedArray<Real>> all = model.network->arrays(model.parameters);
+  const double* values = model.state.values.data();
+  for (const StateArray& array : model.network->state_arrays()) {
+    NamedArray<Real> named{array.name, array.shape, {}};
+    for (std::int64_t i = 0; i < array.size(); ++i) named.values.push_back(static_cast<Real>(*values++));
+    all.push_back(std::move(named));
   }
-  if (readout_) {
-    for (NamedArray<Real>& array :
-         layer_arrays(*readout_, parameters_.data() + offset(layers()), "readout_")) {
-      all.push_back(std::move(array));
-    }
-  }
+  all.push_back({"training_progress", {1}, {static_cast<Real>(model.state.progress)}});
   return all;
 }
 
-template class Model<float>;
-template class Model<double>;
+template <class Real>
+void restore(Model<Real>& model, const std::vector<NamedArray<Real>>& arrays) {
+  // All are found before one is written.
+  const std::vector<NamedArray<Real>> own = moelab::arrays(model);
+  std::vector<const NamedArray<Real>*> given;
+  for (const NamedArray<Real>& array : own) {
+    const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const NamedArray<Real>& other) {
+      return other.name == array.name && other.shape == array.shape &&
+             other.values.size() == array.values.size();
+    });
+    if (found == arrays.end()) {
+      throw std::invalid_argument("restore: no array '" + array.name + "' of the model's shape");
+    }
+    given.push_back(&*found);
+  }
+  if (arrays.size() != own.size()) {
+    throw std::invalid_argument("restore: " + std::to_string(arrays.size()) + " arrays, the model has " +
+                                std::to_string(own.size()));
+  }
+  // The parameters, the state and its progress, in this order.
+  auto next = given.begin();
+  for (const auto& [name, places] : array_places(*model.network)) {
+    const std::vector<Real>& values = (*next++)->values;
+    for (std::size_t i = 0; i < places.size(); ++i) model.parameters[places[i]] = values[i];
+  }
+  auto state = model.state.values.begin();
+  for (; next + 1 != given.end(); ++next) {
+    state = std::copy((*next)->values.begin(), (*next)->values.end(), state);
+  }
+  model.state.progress = static_cast<double>((*next)->values.front());
+}
+
+template struct Model<float>;
+template struct Model<double>;
+#define MOELAB_INSTANTIATE(Real)                                                                             \
+  template double loss_and_gradient(const Model<Real>&, const Objective<Real>&, const Real*, const Real*,    \
+                                    int, Workspace<Real>&,                                                   \
+                                    const std::function<void(int, const Routing<Real>&)>*);                  \
+  template bool separates_samples(const Network<Real>&, const Objective<Real>&);                             \
+  template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Real*, const Real*, int,   \
+                                 Workspace<Real>&, Real*);                                                   \
+  template void predict(const Model<Real>&, const Gating<Real>&, const Real*, int, Workspace<Real>&, Real*); \
+  template void route(const Model<Real>&, int, const Real*, int, Workspace<Real>&, Real*,                    \
+                      std::span<const int>);                                                                 \
+  template RoutedRows routed_rows(const Model<Real>&, int, const Real*, int, Workspace<Real>&);              \
+  template std::vector<std::int64_t> expert_loads(const Model<Real>&, int, const Gating<Real>&, const Real*, \
+                                                  int, Workspace<Real>&);                                    \
+  template void visit_blocks(const Model<Real>&, const Gating<Real>&, const Real*, int, Workspace<Real>&,    \
+                             const std::function<void(int)>&);                                               \
+  template std::vector<NamedArray<Real>> arrays(const Model<Real>&);                                         \
+  template void restore(Model<Real>&, const std::vector<NamedArray<Real>>&)
+MOELAB_INSTANTIATE(float);
+MOELAB_INSTANTIATE(double);
 
 }  // namespace moelab

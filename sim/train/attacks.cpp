@@ -1,83 +1,50 @@
 #include "sim/train/attacks.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "sim/base/kernels/kernels.h"
 
 namespace moelab {
 namespace {
 
-/// Stream of Purpose::evaluation for spsa's directions; contamination.cpp has those below.
-constexpr std::uint64_t kDirections = 3;
+/// Stream of Purpose::evaluation for what attacks draw; contaminations have those below.
+constexpr std::uint64_t kAttackStream = 3;
 constexpr int kBlockRows = 1024;
 
-/// A block of samples under attack, in the precision of the model.
+void attack(const ContaminationOptions& options, AttackedLoss<float>& loss, Engine& engine, int samples,
+            std::vector<float>& x) {
+  options.entry().attack_float(options.options(), loss, engine, samples, x);
+}
+void attack(const ContaminationOptions& options, AttackedLoss<double>& loss, Engine& engine, int samples,
+            std::vector<double>& x) {
+  options.entry().attack_double(options.options(), loss, engine, samples, x);
+}
+
+/// The loss of a model on a block of samples, in the precision of the model.
 template <class Real>
-class Attack {
+class LossOfModel final : public AttackedLoss<Real> {
  public:
-  Attack(const Json& contamination, Model<Real>& model, const TaskLoss<Real>& loss)
-      : spec_(contamination), model_(model), loss_(loss), layout_(model.layout()) {
-    const double budget = spec_.at("budget");
-    steps_ = spec_.value("steps", 1);
-    step_size_ = spec_.value("step_size", steps_ > 1 ? 2.5 * budget / steps_ : budget);
-  }
+  LossOfModel(const Model<Real>& model, const TaskLoss<Real>& loss, Workspace<Real>& workspace)
+      : model_(model), loss_(loss), workspace_(workspace), layout_(model.network->layout()) {}
 
-  void run(const Matrix& x, const Matrix& y, Engine& engine, Matrix& attacked) {
-    samples_ = static_cast<int>(x.rows());
-    clean_.assign(x.data(), x.data() + x.size());
+  void set_targets(const Matrix& y) {
+    samples_ = static_cast<int>(y.rows());
     targets_.assign(y.data(), y.data() + y.size());
-    inputs_ = clean_;
-    const Real budget = static_cast<Real>(spec_.at("budget").get<double>());
-    for (int step = 0; step < steps_; ++step) {
-      if (spec_.at("kind") == "spsa") {
-        estimate_gradient(engine);
-      } else {
-        exact_gradient();
-      }
-      for (std::size_t i = 0; i < inputs_.size(); ++i) {
-        const Real sign = gradient_[i] > 0 ? Real(1) : gradient_[i] < 0 ? Real(-1) : Real(0);
-        inputs_[i] = std::clamp(inputs_[i] + static_cast<Real>(step_size_) * sign, clean_[i] - budget,
-                                clean_[i] + budget);
-      }
-    }
-    attacked = Eigen::Map<const MatrixOf<Real>>(inputs_.data(), x.rows(), x.cols()).template cast<double>();
   }
 
- private:
-  void exact_gradient() {
-    const int rows = samples_ * layout_.tokens;
+  void gradient(const std::vector<Real>& x, std::vector<Real>& gradient) override {
+    const std::size_t width = size(layout_.input_dim);
     const std::size_t stride = size(kernels::padded(layout_.input_dim));
-    padded_.resize(size(rows) * stride);
-    model_.input_gradient(inputs_.data(), targets_.data(), samples_, loss_, padded_.data());
-    gradient_.resize(inputs_.size());
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      gradient_[i] = padded_[i / size(layout_.input_dim) * stride + i % size(layout_.input_dim)];
-    }
+    padded_.resize(entries(samples_, layout_.tokens) * stride);
+    input_gradient(model_, loss_, x.data(), targets_.data(), samples_, workspace_, padded_.data());
+    gradient.resize(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = padded_[i / width * stride + i % width];
   }
 
-  /// Σ_v v (ℓ(x + δv) − ℓ(x − δv)) over random signs v, sample by sample: proportional to the estimate.
-  void estimate_gradient(Engine& engine) {
-    const Real difference = static_cast<Real>(spec_.at("difference").get<double>());
-    gradient_.assign(inputs_.size(), Real(0));
-    std::vector<Real> signs(inputs_.size()), moved(inputs_.size());
-    for (int direction = 0; direction < spec_.at("directions").template get<int>(); ++direction) {
-      for (Real& sign : signs) sign = draw_uniform(engine) < 0.5 ? Real(-1) : Real(1);
-      std::vector<double> slopes(size(samples_), 0.0);
-      for (const Real side : {Real(1), Real(-1)}) {
-        for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = inputs_[i] + side * difference * signs[i];
-        add_losses(moved, static_cast<double>(side), slopes);
-      }
-      const std::size_t width = size(layout_.sample_dim());
-      for (std::size_t i = 0; i < signs.size(); ++i) {
-        gradient_[i] += static_cast<Real>(slopes[i / width]) * signs[i];
-      }
-    }
-  }
-
-  /// sums[i] += factor · the task loss of sample i, averaged over its targets.
-  void add_losses(const std::vector<Real>& x, double factor, std::vector<double>& sums) {
+  void add_losses(const std::vector<Real>& x, double factor, std::vector<double>& sums) override {
     outputs_.resize(targets_.size());
-    model_.predict(x.data(), samples_, model_.train_gating(), outputs_.data());
+    predict(model_, model_.network->train_gating(), x.data(), samples_, workspace_, outputs_.data());
     const int output_dim = layout_.output_dim, targets_of_sample = layout_.target_dim() / output_dim;
     const std::size_t stride = size(kernels::padded(output_dim));
     padded_.resize(2 * size(targets_of_sample) * stride);
@@ -93,38 +60,45 @@ class Attack {
     }
   }
 
-  const Json& spec_;
-  Model<Real>& model_;
+ private:
+  const Model<Real>& model_;
   const TaskLoss<Real>& loss_;
-  const Layout layout_;
-  int steps_;
-  double step_size_;
+  Workspace<Real>& workspace_;
+  const Layout& layout_;
   int samples_ = 0;
-  std::vector<Real> clean_, targets_, inputs_, gradient_, outputs_;
+  std::vector<Real> targets_, outputs_;
   AlignedVector<Real> padded_;
 };
 
 }  // namespace
 
 template <class Real>
-Matrix attacked_inputs(const Json& contamination, Model<Real>& model, const TaskLoss<Real>& loss,
-                       const Dataset& clean, const Seeds& seeds) {
-  Attack<Real> attack(contamination, model, loss);
-  Engine engine = seeds.stream(Purpose::evaluation, kDirections);
+Matrix attacked_inputs(const ContaminationOptions& contamination, const Model<Real>& model,
+                       const TaskLoss<Real>& loss, const Dataset& clean, const Seeds& seeds,
+                       Workspace<Real>& workspace) {
+  if (!contamination.entry().is_attack()) {
+    throw std::invalid_argument("'" + contamination.chosen() + "' is no attack on a model");
+  }
+  LossOfModel<Real> of_model(model, loss, workspace);
+  Engine engine = seeds.stream(Purpose::evaluation, kAttackStream);
   Matrix attacked = clean.x;
-  const Eigen::Index samples = std::max(1, kBlockRows / model.layout().tokens);
-  Matrix block;
-  for (Eigen::Index start = 0; start < clean.x.rows(); start += samples) {
-    const Eigen::Index count = std::min(samples, clean.x.rows() - start);
-    attack.run(clean.x.middleRows(start, count), clean.y.middleRows(start, count), engine, block);
-    attacked.middleRows(start, count) = block;
+  const Eigen::Index most = std::max(1, kBlockRows / model.network->layout().tokens);
+  std::vector<Real> block;
+  for (Eigen::Index start = 0; start < clean.x.rows(); start += most) {
+    const Eigen::Index count = std::min(most, clean.x.rows() - start);
+    const Matrix x = clean.x.middleRows(start, count);
+    of_model.set_targets(clean.y.middleRows(start, count));
+    block.assign(x.data(), x.data() + x.size());
+    attack(contamination, of_model, engine, static_cast<int>(count), block);
+    attacked.middleRows(start, count) =
+        Eigen::Map<const MatrixOf<Real>>(block.data(), count, x.cols()).template cast<double>();
   }
   return attacked;
 }
 
-template Matrix attacked_inputs(const Json&, Model<float>&, const TaskLoss<float>&, const Dataset&,
-                                const Seeds&);
-template Matrix attacked_inputs(const Json&, Model<double>&, const TaskLoss<double>&, const Dataset&,
-                                const Seeds&);
+template Matrix attacked_inputs(const ContaminationOptions&, const Model<float>&, const TaskLoss<float>&,
+                                const Dataset&, const Seeds&, Workspace<float>&);
+template Matrix attacked_inputs(const ContaminationOptions&, const Model<double>&, const TaskLoss<double>&,
+                                const Dataset&, const Seeds&, Workspace<double>&);
 
 }  // namespace moelab

@@ -1,7 +1,6 @@
 #pragma once
 
-/// Attacks on the inputs of a trained model within an l∞ budget: fgsm (Goodfellow et al. 2015), pgd (Madry et
-/// al. 2018) and spsa (Uesato et al. 2018).
+/// Attacks on the inputs of a trained model, see sim/data/contamination.
 
 #include "sim/data/problem.h"
 #include "sim/model/model.h"
@@ -9,10 +8,11 @@
 namespace moelab {
 
 /// Inputs (n, s·d) that raise the model's loss on `clean`, no entry further than the budget from the clean
-/// one. Gradients are those of the task loss under the training gating, a router's own statistics held fixed;
-/// samples are attacked in blocks, the same at every call.
+/// one. `contamination` is an attack. Gradients are those of the task loss under the training gating, a
+/// router's own statistics held fixed; samples are attacked in blocks, the same at every call.
 template <class Real>
-Matrix attacked_inputs(const Json& contamination, Model<Real>& model, const TaskLoss<Real>& loss,
-                       const Dataset& clean, const Seeds& seeds);
+Matrix attacked_inputs(const ContaminationOptions& contamination, const Model<Real>& model,
+                       const TaskLoss<Real>& loss, const Dataset& clean, const Seeds& seeds,
+                       Workspace<Real>& workspace);
 
 }  // namespace moelab

@@ -54,24 +54,24 @@ int SampleBatches<Real>::advance() {
   return static_cast<int>(rows);
 }
 
-PopulationRule read_population_rule(const Json& train) {
+PopulationRule population_rule(const TrainOptions& options) {
   const PopulationRule defaults;
-  return {train.value("points", defaults.points), train.value("rule", defaults.rule),
-          train.value("redraw", defaults.redraw)};
+  return {options.points.value_or(defaults.points), options.rule.value_or(defaults.rule),
+          options.redraw.value_or(defaults.redraw)};
 }
 
 template <class Real>
-PopulationBatches<Real>::PopulationBatches(const Problem& problem, const Json& train, const Seeds& seeds,
-                                           std::uint64_t stream)
+PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOptions& options,
+                                           const Seeds& seeds, std::uint64_t stream)
     : problem_(problem), engine_(seeds.stream(Purpose::population, stream)) {
-  const PopulationRule rule = read_population_rule(train);
+  const PopulationRule rule = population_rule(options);
   points_ = rule.points;
   redraw_ = rule.redraw;
-  if (rule.rule == "quasi_monte_carlo") {
+  if (rule.rule == TrainOptions::Rule::quasi_monte_carlo) {
     if (problem.uniforms_per_sample() == 0) {
-      throw UserError("train.rule",
-                      "got 'quasi_monte_carlo', but data.generator has no map from uniform variables; "
-                      "'monte_carlo' works with every generator");
+      throw InvalidOption("train.rule",
+                          "got 'quasi_monte_carlo', but data.generator has no map from uniform variables; "
+                          "'monte_carlo' works with every generator");
     }
     quasi_random_ = std::make_unique<QuasiRandom>(problem.uniforms_per_sample(), engine_);
   }

@@ -8,6 +8,7 @@
 #include "sim/base/aligned.h"
 #include "sim/base/quasi_random.h"
 #include "sim/data/problem.h"
+#include "sim/train/train_options.h"
 
 namespace moelab {
 
@@ -59,10 +60,10 @@ class SampleBatches final : public BatchSource<Real> {
 template <class Real>
 class PopulationBatches final : public BatchSource<Real> {
  public:
-  /// From a resolved `train` object with gradient "population"; `problem` must outlive the object. Rules of
-  /// another `stream` are independent of these. Throws UserError where the generator has no map from
-  /// uniforms.
-  PopulationBatches(const Problem& problem, const Json& train, const Seeds& seeds, std::uint64_t stream = 0);
+  /// From options with gradient "population"; `problem` must outlive the object. Rules of another `stream`
+  /// are independent of these. Throws InvalidOption where the generator has no map from uniforms.
+  PopulationBatches(const Problem& problem, const TrainOptions& options, const Seeds& seeds,
+                    std::uint64_t stream = 0);
   int advance() override;
 
  private:
@@ -76,12 +77,12 @@ class PopulationBatches final : public BatchSource<Real> {
   int drawn_ = 0;
 };
 
-/// The fields that `train` has with gradient "population" only, with their defaults.
+/// What options have with gradient "population" only, defaults filled in.
 struct PopulationRule {
   int points = 4096;
-  std::string rule = "monte_carlo";
+  TrainOptions::Rule rule = TrainOptions::Rule::monte_carlo;
   bool redraw = true;
 };
-PopulationRule read_population_rule(const Json& train);
+PopulationRule population_rule(const TrainOptions& options);
 
 }  // namespace moelab

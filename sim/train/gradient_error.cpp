@@ -5,20 +5,21 @@
 namespace moelab {
 
 template <class Real>
-GradientError population_gradient_error(Model<Real>& model, const TaskLoss<Real>& loss,
-                                        const Problem& problem, const Json& train, const Seeds& seeds,
-                                        std::uint64_t moment) {
-  const std::size_t size = model.parameters().size();
+GradientError population_gradient_error(const Model<Real>& model, const Objective<Real>& objective,
+                                        const Problem& problem, const TrainOptions& options,
+                                        const Seeds& seeds, std::uint64_t moment,
+                                        Workspace<Real>& workspace) {
+  const std::size_t size = model.parameters.size();
   std::vector<double> mean(size, 0.0), squares(size, 0.0);  // Welford's recursion, entry by entry
   for (int rule = 0; rule < kGradientRules; ++rule) {
     // Stream 0 trains.
     const std::uint64_t stream = 1 + moment * kGradientRules + static_cast<std::uint64_t>(rule);
-    PopulationBatches<Real> batches(problem, train, seeds, stream);
+    PopulationBatches<Real> batches(problem, options, seeds, stream);
     const int points = batches.advance();
-    model.loss_and_gradient(batches.x(), batches.y(), points, loss);
-    for (const ParameterGroup& group : model.groups()) {
+    loss_and_gradient(model, objective, batches.x(), batches.y(), points, workspace);
+    for (const ParameterGroup& group : model.network->groups()) {
       for (std::size_t j = group.begin; j < group.end && group.trainable; ++j) {
-        const double value = static_cast<double>(model.gradient()[j]);
+        const double value = static_cast<double>(workspace.gradient[j]);
         const double step = value - mean[j];
         mean[j] += step / (rule + 1);
         squares[j] += step * (value - mean[j]);
@@ -35,9 +36,11 @@ GradientError population_gradient_error(Model<Real>& model, const TaskLoss<Real>
   return error;
 }
 
-template GradientError population_gradient_error(Model<float>&, const TaskLoss<float>&, const Problem&,
-                                                 const Json&, const Seeds&, std::uint64_t);
-template GradientError population_gradient_error(Model<double>&, const TaskLoss<double>&, const Problem&,
-                                                 const Json&, const Seeds&, std::uint64_t);
+template GradientError population_gradient_error(const Model<float>&, const Objective<float>&, const Problem&,
+                                                 const TrainOptions&, const Seeds&, std::uint64_t,
+                                                 Workspace<float>&);
+template GradientError population_gradient_error(const Model<double>&, const Objective<double>&,
+                                                 const Problem&, const TrainOptions&, const Seeds&,
+                                                 std::uint64_t, Workspace<double>&);
 
 }  // namespace moelab

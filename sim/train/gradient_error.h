@@ -13,12 +13,12 @@ struct GradientError {
       0;  ///< of a single rule's gradient: √(Σ_j s_j²), s_j² the variance over rules (ddof 1)
 };
 
-/// From `kGradientRules` randomisations of the rule that a resolved `train` object describes, drawn for this
-/// purpose alone and new at every `moment`. The model's gradient is left changed, its parameters are not.
+/// From `kGradientRules` randomisations of the rule that `options` (with gradient "population") describe,
+/// drawn for this purpose alone and new at every `moment`.
 constexpr int kGradientRules = 8;
 template <class Real>
-GradientError population_gradient_error(Model<Real>& model, const TaskLoss<Real>& loss,
-                                        const Problem& problem, const Json& train, const Seeds& seeds,
-                                        std::uint64_t moment);
+GradientError population_gradient_error(const Model<Real>& model, const Objective<Real>& objective,
+                                        const Problem& problem, const TrainOptions& options,
+                                        const Seeds& seeds, std::uint64_t moment, Workspace<Real>& workspace);
 
 }  // namespace moelab

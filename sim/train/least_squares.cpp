@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 
 #include "sim/base/error.h"
 #include "sim/model/measure_places.h"
@@ -23,18 +24,23 @@ constexpr int kBlock = 512;
 constexpr double kSmallestChange = 1e-15;
 
 /// L and its gradient as functions of the free parameters θ alone.
-class Objective {
+class SampleLoss {
  public:
-  Objective(Model<double>& model, const Json& spec, const TaskLoss<double>& loss,
-            const TrainingSet<double>& data, double bound, const std::function<bool(double)>& progress)
-      : model_(model), loss_(loss), data_(data), bound_(bound), progress_(progress) {
-    const std::vector<ParameterGroup> groups = model.groups();
+  SampleLoss(Model<double>& model, const Objective<double>& objective, const TrainingSet<double>& data,
+             double bound, const std::function<bool(double)>& progress, Workspace<double>& workspace)
+      : model_(model),
+        objective_(objective),
+        data_(data),
+        bound_(bound),
+        progress_(progress),
+        workspace_(workspace) {
+    const std::vector<ParameterGroup>& groups = model.network->groups();
     const auto learns = [&](std::size_t place) {
       return std::any_of(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
         return group.trainable && place >= group.begin && place < group.end;
       });
     };
-    for (const auto& [name, places] : array_places(spec, model.layout()))
+    for (const auto& [name, places] : array_places(*model.network))
       std::copy_if(places.begin(), places.end(), std::back_inserter(free_), learns);
     gradient_.resize(free_.size());
   }
@@ -42,11 +48,11 @@ class Objective {
   std::vector<double> parameters() const {
     std::vector<double> values;
     for (const std::size_t place : free_)
-      values.push_back(std::clamp(model_.parameters()[place], -bound_, bound_));
+      values.push_back(std::clamp(model_.parameters[place], -bound_, bound_));
     return values;
   }
   void set_parameters(const double* values) {
-    for (const std::size_t place : free_) model_.parameters()[place] = *values++;
+    for (const std::size_t place : free_) model_.parameters[place] = *values++;
   }
 
   /// L(θ); `gradient` may be null.
@@ -76,27 +82,28 @@ class Objective {
  private:
   /// L, with its gradient in `gradient_`: the mean over blocks of samples, weighted by their sizes.
   double sum_over_blocks() {
-    const std::size_t inputs = static_cast<std::size_t>(model_.layout().sample_dim());
-    const std::size_t targets = static_cast<std::size_t>(model_.layout().target_dim());
-    const int block = model_.separates_samples() ? kBlock : data_.rows;
+    const std::size_t inputs = size(model_.network->layout().sample_dim());
+    const std::size_t targets = size(model_.network->layout().target_dim());
+    const int block = separates_samples(*model_.network, objective_) ? kBlock : data_.rows;
     std::fill(gradient_.begin(), gradient_.end(), 0.0);
     double value = 0;
     for (int start = 0; start < data_.rows; start += block) {
       const int rows = std::min(block, data_.rows - start);
       const double share = static_cast<double>(rows) / data_.rows;
-      const std::size_t at = static_cast<std::size_t>(start);
-      value += share * model_.loss_and_gradient(data_.x.data() + at * inputs, data_.y.data() + at * targets,
-                                                rows, loss_);
-      for (std::size_t i = 0; i < free_.size(); ++i) gradient_[i] += share * model_.gradient()[free_[i]];
+      const std::size_t at = size(start);
+      value += share * loss_and_gradient(model_, objective_, data_.x.data() + at * inputs,
+                                         data_.y.data() + at * targets, rows, workspace_);
+      for (std::size_t i = 0; i < free_.size(); ++i) gradient_[i] += share * workspace_.gradient[free_[i]];
     }
     return value;
   }
 
   Model<double>& model_;
-  const TaskLoss<double>& loss_;
+  const Objective<double>& objective_;
   const TrainingSet<double>& data_;
   double bound_;
   const std::function<bool(double)>& progress_;
+  Workspace<double>& workspace_;
   std::vector<std::size_t> free_;
   std::vector<double> gradient_;  ///< ∂L/∂θ
   int evaluations_ = 0;
@@ -106,7 +113,7 @@ class Objective {
 };
 
 struct Descent {
-  Objective& objective;
+  SampleLoss& loss;
   nlopt_opt optimizer;
   double least = std::numeric_limits<double>::infinity();
   std::vector<double> best = {};  ///< the point of least L
@@ -114,27 +121,26 @@ struct Descent {
 
 double evaluate_for_nlopt(unsigned count, const double* values, double* gradient, void* argument) {
   Descent& descent = *static_cast<Descent*>(argument);
-  const double value = descent.objective.evaluate(values, gradient);
+  const double value = descent.loss.evaluate(values, gradient);
   // NLopt's line search takes an infinite value for one to turn away from.
   if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
   if (value < descent.least) {
     descent.least = value;
     descent.best.assign(values, values + count);
   }
-  if (descent.objective.interrupted()) nlopt_force_stop(descent.optimizer);
+  if (descent.loss.interrupted()) nlopt_force_stop(descent.optimizer);
   return value;
 }
 
 /// The minimum below `values`; empty when no value on the way is finite.
-std::vector<double> descend(Objective& objective, const Json& spec, int evaluations,
-                            std::vector<double> values) {
+std::vector<double> descend(SampleLoss& loss, int memory, int evaluations, std::vector<double> values) {
   const std::unique_ptr<nlopt_opt_s, decltype(&nlopt_destroy)> optimizer(
       nlopt_create(NLOPT_LD_LBFGS, static_cast<unsigned>(values.size())), nlopt_destroy);
-  Descent descent{objective, optimizer.get()};
+  Descent descent{loss, optimizer.get()};
   nlopt_set_min_objective(optimizer.get(), evaluate_for_nlopt, &descent);
-  nlopt_set_vector_storage(optimizer.get(), spec.at("memory"));
-  nlopt_set_lower_bounds1(optimizer.get(), -objective.bound());
-  nlopt_set_upper_bounds1(optimizer.get(), objective.bound());
+  nlopt_set_vector_storage(optimizer.get(), memory);
+  nlopt_set_lower_bounds1(optimizer.get(), -loss.bound());
+  nlopt_set_upper_bounds1(optimizer.get(), loss.bound());
   nlopt_set_ftol_rel(optimizer.get(), kSmallestChange);
   nlopt_set_maxeval(optimizer.get(), evaluations);
   double value = 0;
@@ -143,28 +149,15 @@ std::vector<double> descend(Objective& objective, const Json& spec, int evaluati
   return descent.best;
 }
 
+int tries_of(const FitStart& start) {
+  const WarmStartOptions* const warm = start.as<WarmStartOptions>();
+  return warm ? warm->tries : start.as<ColdStartOptions>()->tries;
+}
+
 }  // namespace
 
-Kind least_squares_kind() {
-  return {
-      "lbfgs",
-      "least squares over the whole training set by limited-memory BFGS, to convergence; needs train.steps "
-      "(the most evaluations of a start) and train.precision \"double\", has no rate and no batches",
-      {{"memory", Shape::count(1, 1000), "pairs of steps and gradient changes kept", 20},
-       {"bound", Shape::positive_real(), "largest absolute value of a parameter (default: none)",
-        kOptional}}};
-}
-
-std::vector<Kind> start_kinds() {
-  const Field tries = {"tries", Shape::count(1, 1000), "starts made until one converges", 2};
-  return {{"cold", "at the model's own initial weights", {tries}},
-          {"warm",
-           "at the true measure of the data, each parameter moved by N(0, perturbation²)",
-           {{"perturbation", Shape::real_at_least(0), "standard deviation", 0.1}, tries}}};
-}
-
-bool is_least_squares(const Json& train) {
-  return train.at("optimizer").at("kind") == "lbfgs";
+bool is_least_squares(const TrainOptions& options) {
+  return options.optimizer.as<LeastSquaresOptions>() != nullptr;
 }
 
 MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine) {
@@ -184,40 +177,48 @@ MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturb
   return start;
 }
 
-FitOutcome fit_least_squares(Model<double>& model, const Json& model_spec, const TaskLoss<double>& loss,
-                             const TrainingSet<double>& data, const Json& train, const MixingMeasure* truth,
-                             const Seeds& seeds, const TrainCallbacks& callbacks) {
-  const Json start = train.value("start", resolve(Shape::variant(start_kinds()), "cold", "train.start"));
-  if (start.at("kind") == "warm" && !truth)
-    throw UserError("train.start", "got \"warm\", needs data of a known mixing measure");
+FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_options,
+                             const Objective<double>& objective, const TrainingSet<double>& data,
+                             const TrainOptions& options, const MixingMeasure* truth, const Seeds& seeds,
+                             const TrainCallbacks& callbacks, Workspace<double>& workspace) {
+  const LeastSquaresOptions* const optimizer = options.optimizer.as<LeastSquaresOptions>();
+  if (!optimizer || !options.steps) {
+    throw std::invalid_argument("a least-squares fit needs the optimizer \"lbfgs\" and a number of steps");
+  }
+  const FitStart start = options.start.value_or(ColdStartOptions{});
+  const WarmStartOptions* const warm = start.as<WarmStartOptions>();
+  if (warm && !truth)
+    throw InvalidOption("train.start", "got \"warm\", needs data of a known mixing measure");
+  const Network<double>& network = *model.network;
   const auto begin = [&](int attempt) {
     Engine engine = seeds.stream(Purpose::starts, static_cast<std::uint64_t>(attempt));
-    if (start.at("kind") == "warm") {
-      const MeasurePlaces places(model_spec, model.layout());
-      places.write(near_truth(*truth, model.experts(), start.at("perturbation"), engine), model.parameters());
+    if (warm) {
+      const MeasurePlaces places(model_options, network);
+      places.write(near_truth(*truth, network.experts(), warm->perturbation, engine), model.parameters);
     } else if (attempt > 0) {
-      model.initialize({engine(), seeds.index});
+      network.initialize({{engine(), seeds.index}}, model.parameters, model.state);
     }
   };
-  const Json& optimizer = train.at("optimizer");
-  const double bound = optimizer.value("bound", std::numeric_limits<double>::infinity());
-  Objective objective(model, model_spec, loss, data, bound, callbacks.progress);
+  const double bound = optimizer->bound.value_or(std::numeric_limits<double>::infinity());
+  const int evaluations =
+      static_cast<int>(std::min<std::int64_t>(*options.steps, std::numeric_limits<int>::max()));
+  SampleLoss loss(model, objective, data, bound, callbacks.progress, workspace);
   FitOutcome outcome;
   std::vector<double> best;
   double least = std::numeric_limits<double>::infinity();
-  for (int attempt = 0; attempt < start.at("tries").get<int>() && !outcome.converged; ++attempt) {
+  for (int attempt = 0; attempt < tries_of(start) && !outcome.converged; ++attempt) {
     begin(attempt);
     if (attempt == 0) callbacks.record(0);
-    std::vector<double> values = descend(objective, optimizer, train.at("steps"), objective.parameters());
+    std::vector<double> values = descend(loss, optimizer->memory, evaluations, loss.parameters());
     ++outcome.starts;
-    outcome.evaluations = objective.evaluations();
-    if (objective.interrupted()) {
+    outcome.evaluations = loss.evaluations();
+    if (loss.interrupted()) {
       outcome.state = TrainState::interrupted;
       return outcome;
     }
     if (values.empty()) continue;
-    const double value = objective.evaluate(values.data(), nullptr);
-    outcome.converged = objective.has_converged();
+    const double value = loss.evaluate(values.data(), nullptr);
+    outcome.converged = loss.has_converged();
     if (outcome.converged || value < least) {
       least = value;
       best = std::move(values);
@@ -227,7 +228,7 @@ FitOutcome fit_least_squares(Model<double>& model, const Json& model_spec, const
     outcome.state = TrainState::diverged;
     return outcome;
   }
-  objective.set_parameters(best.data());
+  loss.set_parameters(best.data());
   callbacks.record(outcome.evaluations);
   return outcome;
 }

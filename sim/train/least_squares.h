@@ -9,10 +9,8 @@
 
 namespace moelab {
 
-/// The optimizer kind "lbfgs" and the fields of `train.start`.
-Kind least_squares_kind();
-std::vector<Kind> start_kinds();
-bool is_least_squares(const Json& train);
+/// Whether training is a fit: the training rule "lbfgs".
+bool is_least_squares(const TrainOptions& options);
 
 /// How a fit ended.
 struct FitOutcome {
@@ -23,11 +21,12 @@ struct FitOutcome {
 };
 
 /// argmin_θ L(θ), L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)², over the free parameters of `model` (those of the
-/// experts alone where the router is frozen), by NLopt's limited-memory BFGS (Nocedal 1980; Luksan's
-/// implementation) with the model's exact gradients, in double. `train` is a resolved `train` object: `steps`
-/// limits the evaluations of each start, and `optimizer.bound` B keeps every |θ_i| ≤ B, as the theory's
-/// compact parameter space does: without it a superfluous component may run off to an ever steeper expert
-/// with an ever smaller gate.
+/// experts alone where the router is frozen), by limited-memory BFGS (Nocedal 1980; Luksan's
+/// implementation) with the model's exact gradients, in double. Of `options`, whose optimizer is "lbfgs",
+/// `steps` limits the evaluations of each start, and the bound B of the optimizer keeps every |θ_i| ≤ B, as
+/// the theory's compact parameter space does: without it a superfluous component may run off to an ever
+/// steeper expert with an ever smaller gate. What a training step changes beside the parameters stays at its
+/// start.
 ///
 /// A fit has converged when ‖∇L‖ ≤ √L / n (entries that push a parameter beyond its bound left out), of the
 /// order of what the residual of one sample adds to the gradient: the optimizer's error is then small against
@@ -38,16 +37,19 @@ struct FitOutcome {
 /// earlier would lie near its start and not where the data want it. Directions that do not change f (a common
 /// shift of the biases) have no gradient and stay where they started.
 ///
-/// `train.start` "cold" begins at the model's own initial weights, "warm" at `truth` (model.experts ≥ its
-/// components): fit i at component i mod k*, its weight exp(β0) shared by the fits of that component, each
-/// parameter moved by an independent N(0, perturbation²). A start that does not converge is followed by
-/// another, `tries` in all; the first that converges is kept, or else the one of least L. The model ends at
-/// the kept fit. `diverged` when no start has a finite loss; `interrupted` when `progress` says so.
+/// `options.start` "cold" (the default) begins at the model's own initial weights, "warm" at `truth`
+/// (model.experts ≥ its components): fit i at component i mod k*, its weight exp(β0) shared by the fits of
+/// that component, each parameter moved by an independent N(0, perturbation²). A start that does not converge
+/// is followed by another, `tries` in all; the first that converges is kept, or else the one of least L. The
+/// model ends at the kept fit. `diverged` when no start has a finite loss; `interrupted` when `progress` says
+/// so.
 ///
-/// Throws UserError where a warm start lacks a truth of the model's form.
-FitOutcome fit_least_squares(Model<double>& model, const Json& model_spec, const TaskLoss<double>& loss,
-                             const TrainingSet<double>& data, const Json& train, const MixingMeasure* truth,
-                             const Seeds& seeds, const TrainCallbacks& callbacks);
+/// Throws InvalidOption where a warm start lacks a truth of the model's form. `model_options` are those that
+/// the model was made from.
+FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_options,
+                             const Objective<double>& objective, const TrainingSet<double>& data,
+                             const TrainOptions& options, const MixingMeasure* truth, const Seeds& seeds,
+                             const TrainCallbacks& callbacks, Workspace<double>& workspace);
 
 /// The warm start for a model of `experts` components.
 MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine);

@@ -1,17 +1,15 @@
 #pragma once
 
-/// Optimizers and learning-rate schedules.
+/// The axis of training rules: optimizers, which take a gradient step by step, and fits, which take a whole
+/// training set at once (see least_squares.h).
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "sim/base/schema.h"
+#include "sim/base/one_of.h"
 
 namespace moelab {
-
-std::vector<Kind> optimizer_kinds();
-std::vector<Kind> schedule_kinds();
 
 /// An update rule with its state, for one contiguous group of parameters.
 template <class Real>
@@ -33,17 +31,53 @@ class Optimizer {
                           std::size_t begin, std::size_t count);
 };
 
-/// An optimizer for `count` parameters (a multiple of kernels::kPadding), from a resolved `train.optimizer`
-/// object.
+struct TrainingRuleKind : KindEntry {
+  /// An optimizer for `count` parameters (a multiple of kernels::kPadding); null for fits.
+  std::unique_ptr<Optimizer<float>> (*make_float)(const AnyOptions&, std::size_t count) = nullptr;
+  std::unique_ptr<Optimizer<double>> (*make_double)(const AnyOptions&, std::size_t count) = nullptr;
+  /// Whether updates do not follow the gradient's size, so that tiny gates are not harmless to skip.
+  bool rescales_gradients = true;
+};
+
+/// The table: adding a rule is a new file and a line in training_rules.cpp.
+struct TrainingRuleAxis {
+  using Entry = TrainingRuleKind;
+  static const std::vector<TrainingRuleKind>& table();
+  static constexpr const char* kTag = "kind";
+  static constexpr const char* kNoun = "optimizer";
+};
+using TrainingRule = OneOf<TrainingRuleAxis>;
+void add_training_rule_kind(TrainingRuleKind kind);
+
+/// The entry of an optimizer class `Made<Real>` that is made from (Options, count).
+template <class Options, template <class> class Made>
+TrainingRuleKind optimizer_kind(std::string name, std::string help, Options example = {}) {
+  return {{std::move(name), std::move(help), Options{}, std::move(example)},
+          [](const AnyOptions& options, std::size_t count) -> std::unique_ptr<Optimizer<float>> {
+            return std::make_unique<Made<float>>(options.get<Options>(), count);
+          },
+          [](const AnyOptions& options, std::size_t count) -> std::unique_ptr<Optimizer<double>> {
+            return std::make_unique<Made<double>>(options.get<Options>(), count);
+          }};
+}
+
 template <class Real>
-std::unique_ptr<Optimizer<Real>> make_optimizer(const Json& spec, std::size_t count);
+std::unique_ptr<Optimizer<Real>> make_optimizer(const TrainingRule& rule, std::size_t count);
 
-/// Whether skipping tiny gates is harmless by default: Adam divides gradients by their own size, so it is
-/// not.
-bool rescales_gradients(const Json& optimizer_spec);
-
-/// The factor on the learning rate at `step` of `total` (0-based):
-/// constant 1; step factor^⌊step / every⌋; cosine final + (1 − final) (1 + cos(π step / total)) / 2.
-double schedule_factor(const Json& spec, std::int64_t step, std::int64_t total);
+/// v ← momentum v + g + λ w, w ← w − η v.
+struct SgdOptions {
+  double momentum = 0.0;
+  void bind(Fields& fields);
+};
+/// Kingma, Ba 2015; weight decay is added to the gradient.
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  void bind(Fields& fields);
+};
+/// Loshchilov, Hutter 2019; weight decay is decoupled.
+struct AdamWOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

@@ -4,12 +4,13 @@
 #include <chrono>
 #include <cmath>
 
+#include "sim/base/error.h"
+
 namespace moelab {
 namespace {
 
-double rate_of(const Json& value, ParameterGroup::Role role) {
-  if (!value.is_object()) return value.get<double>();
-  return value.at(role == ParameterGroup::Role::router ? "router" : "expert").get<double>();
+double rate_of(const PerGroup& value, ParameterGroup::Role role) {
+  return role == ParameterGroup::Role::router ? value.router : value.expert;
 }
 
 /// A parameter group with its rates and its optimizer.
@@ -21,27 +22,30 @@ double rate_of(const Json& value, ParameterGroup::Role role) {
 template <class Real>
 class TrainedGroup {
  public:
-  TrainedGroup(Model<Real>& model, const ParameterGroup& range, const Json& train, std::int64_t steps)
+  TrainedGroup(Model<Real>& model, Workspace<Real>& workspace, const ParameterGroup& range,
+               const TrainOptions& options, std::int64_t steps)
       : model_(model),
+        workspace_(workspace),
         range_(range),
-        learning_rate_(rate_of(train.at("lr"), range.role)),
-        weight_decay_(rate_of(train.at("weight_decay"), range.role)),
-        schedule_(train.at("schedule")),
+        learning_rate_(rate_of(*options.lr, range.role)),
+        weight_decay_(rate_of(options.weight_decay, range.role)),
+        schedule_(options.schedule),
         steps_(steps),
-        optimizer_(make_optimizer<Real>(train.at("optimizer"), range.end - range.begin)) {
+        optimizer_(make_optimizer<Real>(options.optimizer, range.end - range.begin)) {
     const bool is_bank = range.role == ParameterGroup::Role::expert && range.layer >= 0;
-    if (is_bank && layer().expert_block_size() > 0 && optimizer_->can_defer()) {
-      updated_.assign(static_cast<std::size_t>(model.experts()), 0);
+    if (is_bank && expert_block_size() > 0 && optimizer_->can_defer()) {
+      updated_.assign(size(model.network->experts()), 0);
     }
   }
 
-  /// The update number `step` (0-based) from the model's gradient.
+  /// The update number `step` (0-based) from the workspace's gradient.
   void update(std::int64_t step) {
-    const Real* gradient = model_.gradient().data() + range_.begin;
+    const Real* gradient = workspace_.gradient.data() + range_.begin;
     if (updated_.empty()) return optimizer_->step(rate(step), weight_decay_, gradient, parameters());
-    const std::size_t block = layer().expert_block_size();
+    const Routing<Real>& routing = model_.network->mixture_scratch(range_.layer, workspace_).routing();
+    const std::size_t block = expert_block_size();
     for (std::size_t e = 0; e < updated_.size(); ++e) {
-      if (layer().routing().pairs_of(static_cast<int>(e)) == 0) continue;
+      if (routing.pairs_of(static_cast<int>(e)) == 0) continue;
       optimizer_->step_part(rate(step), weight_decay_, gradient, parameters(), e * block, block);
       updated_[e] = step + 1;
     }
@@ -50,7 +54,7 @@ class TrainedGroup {
   /// Brings expert e to the state after `step` updates.
   void catch_up(std::size_t e, std::int64_t step) {
     constexpr int kChunk = 64;
-    const std::size_t block = layer().expert_block_size();
+    const std::size_t block = expert_block_size();
     while (updated_[e] < step) {
       Real rates[kChunk];
       const int count = static_cast<int>(std::min<std::int64_t>(kChunk, step - updated_[e]));
@@ -71,65 +75,63 @@ class TrainedGroup {
   }
 
  private:
-  const MoeLayer<Real>& layer() const { return model_.layer(range_.layer); }
-  Real* parameters() { return model_.parameters().data() + range_.begin; }
-  double rate(std::int64_t step) const { return schedule_factor(schedule_, step, steps_) * learning_rate_; }
+  std::size_t expert_block_size() const { return model_.network->mixture(range_.layer).expert_block_size(); }
+  Real* parameters() { return model_.parameters.data() + range_.begin; }
+  double rate(std::int64_t step) const { return schedule_.factor(step, steps_) * learning_rate_; }
 
   Model<Real>& model_;
+  Workspace<Real>& workspace_;
   ParameterGroup range_;
   double learning_rate_;
   double weight_decay_;
-  const Json& schedule_;
+  Schedule schedule_;
   std::int64_t steps_;
   std::unique_ptr<Optimizer<Real>> optimizer_;
   std::vector<std::int64_t> updated_;  // updates applied to each expert; empty where none is put off
 };
 
 template <class Real>
-std::vector<TrainedGroup<Real>> trained_groups(Model<Real>& model, const Json& train, std::int64_t steps) {
+std::vector<TrainedGroup<Real>> trained_groups(Model<Real>& model, Workspace<Real>& workspace,
+                                               const TrainOptions& options, std::int64_t steps) {
+  if (!options.lr) throw InvalidOption("train.lr", "missing");
   std::vector<TrainedGroup<Real>> groups;
-  for (const ParameterGroup& range : model.groups()) {
-    if (range.trainable) groups.emplace_back(model, range, train, steps);
+  for (const ParameterGroup& range : model.network->groups()) {
+    if (range.trainable) groups.emplace_back(model, workspace, range, options, steps);
   }
   return groups;
 }
 
 }  // namespace
 
-std::int64_t total_steps(const Json& train, int train_samples) {
-  if (train.contains("steps")) return train.at("steps").get<std::int64_t>();
-  const std::int64_t batch =
-      std::min<std::int64_t>(train.at("batch_size").get<std::int64_t>(), train_samples);
-  return train.at("epochs").get<std::int64_t>() * ((train_samples + batch - 1) / batch);
-}
-
-std::int64_t record_interval(const Json& train, std::int64_t steps) {
-  return train.value("record_every", std::max<std::int64_t>(1, steps / 10));
-}
-
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, BatchSource<Real>& batches,
-                   std::int64_t steps, const Json& train, const TrainCallbacks& callbacks) {
+TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSource<Real>& batches,
+                   std::int64_t steps, const TrainOptions& options, const TrainCallbacks& callbacks,
+                   Workspace<Real>& workspace) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetweenReports{100};
-  const std::int64_t interval = record_interval(train, steps);
-  std::vector<TrainedGroup<Real>> groups = trained_groups(model, train, steps);
+  const std::int64_t interval = record_interval(options, steps);
+  const Network<Real>& network = *model.network;
+  std::vector<TrainedGroup<Real>> groups = trained_groups(model, workspace, options, steps);
   std::int64_t done = 0;  // updates so far, those put off included
-  model.before_experts([&](int layer, const Routing<Real>& routing) {
+  const std::function<void(int, const Routing<Real>&)> before_experts = [&](int layer,
+                                                                            const Routing<Real>& routing) {
     for (TrainedGroup<Real>& group : groups) group.catch_up_active(layer, routing, done);
-  });
+  };
   const auto finite = [&] {
-    return std::all_of(model.parameters().begin(), model.parameters().end(),
+    return std::all_of(model.parameters.begin(), model.parameters.end(),
                        [](Real w) { return std::isfinite(w); });
   };
   const auto run = [&]() -> TrainState {
     callbacks.record(0);
     Clock::time_point last_report = Clock::now();
     while (done < steps) {
-      const int rows = batches.advance();
-      model.set_progress(static_cast<double>(done) / static_cast<double>(steps));
-      const double value = model.loss_and_gradient(batches.x(), batches.y(), rows, loss);
+      const int samples = batches.advance();
+      network.begin_step(static_cast<double>(done) / static_cast<double>(steps), model.parameters,
+                         model.state);
+      const double value =
+          loss_and_gradient(model, objective, batches.x(), batches.y(), samples, workspace, &before_experts);
       if (!std::isfinite(value)) return TrainState::diverged;
+      network.end_step(workspace, model.state);
       for (TrainedGroup<Real>& group : groups) group.update(done);
       ++done;
       if (done % interval == 0 || done == steps) {
@@ -148,24 +150,25 @@ TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, BatchSource<R
   };
   const TrainState state = run();
   for (TrainedGroup<Real>& group : groups) group.catch_up_all(done);
-  model.before_experts(nullptr);
   return {state, done};
 }
 
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
-                   const Json& spec, const Seeds& seeds, const TrainCallbacks& callbacks) {
-  SampleBatches<Real> batches(data, model.layout(), spec.at("batch_size"), seeds);
-  return train(model, loss, batches, total_steps(spec, data.rows), spec, callbacks);
+TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, const TrainingSet<Real>& data,
+                   const TrainOptions& options, const Seeds& seeds, const TrainCallbacks& callbacks,
+                   Workspace<Real>& workspace) {
+  if (!options.batch_size) throw InvalidOption("train.batch_size", "missing; mini-batches need it");
+  SampleBatches<Real> batches(data, model.network->layout(), static_cast<int>(*options.batch_size), seeds);
+  return train(model, objective, batches, total_steps(options, data.rows), options, callbacks, workspace);
 }
 
-template TrainOutcome train(Model<float>&, const TaskLoss<float>&, BatchSource<float>&, std::int64_t,
-                            const Json&, const TrainCallbacks&);
-template TrainOutcome train(Model<double>&, const TaskLoss<double>&, BatchSource<double>&, std::int64_t,
-                            const Json&, const TrainCallbacks&);
-template TrainOutcome train(Model<float>&, const TaskLoss<float>&, const TrainingSet<float>&, const Json&,
-                            const Seeds&, const TrainCallbacks&);
-template TrainOutcome train(Model<double>&, const TaskLoss<double>&, const TrainingSet<double>&, const Json&,
-                            const Seeds&, const TrainCallbacks&);
+template TrainOutcome train(Model<float>&, const Objective<float>&, BatchSource<float>&, std::int64_t,
+                            const TrainOptions&, const TrainCallbacks&, Workspace<float>&);
+template TrainOutcome train(Model<double>&, const Objective<double>&, BatchSource<double>&, std::int64_t,
+                            const TrainOptions&, const TrainCallbacks&, Workspace<double>&);
+template TrainOutcome train(Model<float>&, const Objective<float>&, const TrainingSet<float>&,
+                            const TrainOptions&, const Seeds&, const TrainCallbacks&, Workspace<float>&);
+template TrainOutcome train(Model<double>&, const Objective<double>&, const TrainingSet<double>&,
+                            const TrainOptions&, const Seeds&, const TrainCallbacks&, Workspace<double>&);
 
 }  // namespace moelab

@@ -1,13 +1,13 @@
 #pragma once
 
-/// Training: gradients of batches, one update a batch.
+/// Training: gradients of batches, one update a batch. The only place where a model changes.
 
 #include <cstdint>
 #include <functional>
 
 #include "sim/model/model.h"
 #include "sim/train/batches.h"
-#include "sim/train/optimizer.h"
+#include "sim/train/train_options.h"
 
 namespace moelab {
 
@@ -21,26 +21,22 @@ struct TrainOutcome {
 /// The trainer knows no metric: it calls back with the step, and the caller looks at the model.
 struct TrainCallbacks {
   /// Before the first step (0), every `record_every` steps, and after the last.
-  std::function<void(std::int64_t)> record;
+  std::function<void(std::int64_t)> record = [](std::int64_t) {};
   /// Now and then, with the share done; true abandons the run.
-  std::function<bool(double)> progress;
+  std::function<bool(double)> progress = [](double) { return false; };
 };
 
-/// Optimizer steps that a resolved `train` object asks for: `steps`, or epochs · ⌈n / batch_size⌉.
-std::int64_t total_steps(const Json& train, int train_samples);
-
-/// Steps between records: `record_every`, or a tenth of the run.
-std::int64_t record_interval(const Json& train, std::int64_t steps);
-
-/// Trains `model` in place by a resolved `train` object with `steps` batches. Ends as `diverged` at the first
-/// batch loss that is not finite, or when a parameter is not finite at a record.
+/// Trains `model` in place with `steps` batches. Ends as `diverged` at the first batch loss that is not
+/// finite, or when a parameter is not finite at a record. `workspace` may be used by the callbacks too.
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, BatchSource<Real>& batches,
-                   std::int64_t steps, const Json& train, const TrainCallbacks& callbacks);
+TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSource<Real>& batches,
+                   std::int64_t steps, const TrainOptions& options, const TrainCallbacks& callbacks,
+                   Workspace<Real>& workspace);
 
 /// The same with mini-batches of a training set.
 template <class Real>
-TrainOutcome train(Model<Real>& model, const TaskLoss<Real>& loss, const TrainingSet<Real>& data,
-                   const Json& spec, const Seeds& seeds, const TrainCallbacks& callbacks);
+TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, const TrainingSet<Real>& data,
+                   const TrainOptions& options, const Seeds& seeds, const TrainCallbacks& callbacks,
+                   Workspace<Real>& workspace);
 
 }  // namespace moelab

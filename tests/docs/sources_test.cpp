@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "analysis/theory/check.h"
-#include "sim/base/json.h"
+#include "app/json/json.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {

@@ -27,7 +27,7 @@ struct Target {
 constexpr Target kTargets[] = {{"fuzz/corpus/scenario", fuzz_scenario},
                                {"fuzz/corpus/setting", fuzz_setting},
                                {"fuzz/corpus/journal", fuzz_journal},
-                               {"sim/base/npy", fuzz_npy}};  // NumPy's own files serve twice
+                               {"sim/data/npy/files", fuzz_npy}};  // NumPy's own files serve twice
 
 /// The files of a corpus in the order of their names; make.py, which wrote one, is none of it.
 std::vector<fs::path> corpus_files(const char* corpus) {

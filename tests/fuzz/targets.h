@@ -17,8 +17,8 @@
 #include "app/scenario/scenario_shape.h"
 #include "app/scenario/sweep.h"
 #include "sim/base/error.h"
-#include "sim/base/npy.h"
-#include "sim/base/npy_reader.h"
+#include "sim/data/npy/npy.h"
+#include "sim/data/npy/npy_reader.h"
 #include "tests/app/commands/tiny_run.h"
 
 namespace moelab {

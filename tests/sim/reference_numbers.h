@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
 
 namespace moelab {
 

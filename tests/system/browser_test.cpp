@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/system/process.h"

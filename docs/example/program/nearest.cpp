@@ -4,18 +4,13 @@
 #include <iostream>
 
 #include "analysis/metrics/sparsity.h"
-#include "sim/data/problem.h"
+#include "sim/data/gaussian_mixture.h"
 
 int main() {
   using namespace moelab;
   constexpr int kExperts = 24, kRows = 4000;
-  const Json data = resolve(data_shape(),
-                            {{"generator", "gaussian_mixture"},
-                             {"clusters", 8},
-                             {"dim", 16},
-                             {"mean_std", 2.0},
-                             {"target", {{"kind", "constant"}, {"dim", 2}}}},
-                            "data");
+  const DataOptions data = GaussianMixtureOptions{
+      .clusters = 8, .dim = 16, .mean_std = 2.0, .target = gaussian_mixture::ConstantTarget{.dim = 2}};
   const Seeds seeds = {1, 0};
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
   const Dataset drawn = draw_set(*problem, seeds, Purpose::train_data, kRows);
@@ -27,6 +22,6 @@ int main() {
     routing(i, nearest) = 1;
   }
   const ClusterRouting clusters(routing, drawn.cluster);
-  std::cout << "purity " << clusters.top1_cluster_purity() << ", effective experts per cluster "
+  std::cout << "purity " << clusters.top1_cluster_purity().value_or(0) << ", effective experts per cluster "
             << clusters.effective_experts() << '\n';
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/expert/expert.h"
 
 namespace moelab {
 namespace {
@@ -12,12 +13,12 @@ namespace {
 template <class Real>
 class ConstantBank final : public ExpertBank<Real> {
  public:
-  ConstantBank(double init_scale, int input_dim, int output_dim, int experts)
-      : init_scale_(init_scale),
-        input_dim_(input_dim),
-        output_dim_(output_dim),
-        experts_(experts),
-        stride_(kernels::padded(output_dim)) {}
+  ConstantBank(const ConstantExpertOptions& options, const ExpertSetting& setting)
+      : init_scale_(options.init_scale),
+        input_dim_(setting.input_dim),
+        output_dim_(setting.output_dim),
+        experts_(setting.experts),
+        stride_(kernels::padded(setting.output_dim)) {}
 
   std::size_t parameters_per_expert() const override { return size(output_dim_); }
   std::size_t block_size() const override { return entries(experts_, stride_); }
@@ -32,77 +33,63 @@ class ConstantBank final : public ExpertBank<Real> {
     }
   }
 
-  void forward(const Real* /*x*/, const Routing<Real>& routing, const Real* parameters, Real* outputs,
-               bool /*keep*/) override {
-    kernels::Product<Real> product;
-    product.m = routing.rows;
-    product.n = output_dim_;
-    product.k = experts_;
-    product.a = routing.gates;
-    product.a_row = routing.stride;
-    product.b = parameters;
-    product.b_row = stride_;
-    product.c = outputs;
-    product.c_row = stride_;
-    kernels::multiply(product);
+  /// The passes need no arrays of their own.
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
+
+  void forward(const View<const Real>& /*x*/, const Routing<Real>& routing, const Real* parameters,
+               Scratch& /*scratch*/, Real* outputs, bool /*keep*/) const override {
+    kernels::multiply(gates_of(routing), values(parameters), rows_of_outputs(outputs, routing));
   }
 
-  void backward(const Real* /*x*/, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
-                const Real* pair_gradient) override {
-    kernels::Product<Real> weights;
-    weights.m = experts_;
-    weights.n = output_dim_;
-    weights.k = routing.rows;
-    weights.a = routing.gates;
-    weights.a_row = 1;
-    weights.a_column = routing.stride;
-    weights.b = output_gradient;
-    weights.b_row = stride_;
-    weights.c = gradient;
-    weights.c_row = stride_;
-    kernels::multiply(weights);
-    if (pair_gradient) {
+  void backward(const View<const Real>& /*x*/, const Routing<Real>& routing, const Real* parameters,
+                Scratch& /*scratch*/, const ExpertGradients<Real>& gradients) const override {
+    const View<const Real> upstream = rows_of_outputs(gradients.outputs, routing);
+    kernels::multiply(gates_of(routing).transposed(), upstream,
+                      kernels::padded_rows(gradients.parameters, experts_, output_dim_));
+    if (gradients.pair_outputs) {
       for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
-        kernels::add_scaled(Real(1), pair_gradient + (row * experts_ + e) * stride_, gradient + e * stride_,
-                            stride_);
+        kernels::add_scaled(Real(1), gradients.pair_outputs + (row * experts_ + e) * stride_,
+                            gradients.parameters + e * stride_, stride_);
       });
     }
-
-    kernels::Product<Real> gates;
-    gates.m = routing.rows;
-    gates.n = experts_;
-    gates.k = output_dim_;
-    gates.a = output_gradient;
-    gates.a_row = stride_;
-    gates.b = parameters;
-    gates.b_row = stride_;
-    gates.b_transposed = true;
-    gates.c = gate_gradient;
-    gates.c_row = routing.stride;
-    kernels::multiply(gates);
-    if (input_gradient) {
-      std::fill_n(input_gradient, static_cast<std::ptrdiff_t>(routing.rows) * kernels::padded(input_dim_),
-                  Real(0));
+    if (gradients.gates) {
+      kernels::multiply(upstream, values(parameters).transposed(),
+                        View<Real>(gradients.gates, routing.rows, experts_, routing.stride));
+    }
+    if (gradients.inputs) {
+      std::fill_n(gradients.inputs, entries(routing.rows, kernels::padded(input_dim_)), Real(0));
     }
   }
 
-  void pair_outputs(const Routing<Real>& routing, const Real* parameters, Real* outputs) const override {
+  void pair_outputs(const Routing<Real>& routing, const Real* parameters, const Scratch& /*scratch*/,
+                    Real* outputs) const override {
     for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
       std::copy_n(parameters + e * stride_, stride_, outputs + (row * experts_ + e) * stride_);
     });
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
-    NamedArray<Real> values{"expert_output", {experts_, output_dim_}, {}};
+    NamedArray<Real> array{"expert_output", {experts_, output_dim_}, {}};
     for (int e = 0; e < experts_; ++e) {
       const Real* row = parameters + entries(e, stride_);
-      values.values.insert(values.values.end(), row, row + output_dim_);
+      array.values.insert(array.values.end(), row, row + output_dim_);
     }
-    return {std::move(values)};
+    return {std::move(array)};
   }
 
  private:
+  /// U (E, o).
+  View<const Real> values(const Real* parameters) const {
+    return kernels::padded_rows(parameters, experts_, output_dim_);
+  }
+  View<const Real> gates_of(const Routing<Real>& routing) const {
+    return {routing.gates, routing.rows, experts_, routing.stride};
+  }
+  template <class T>
+  View<T> rows_of_outputs(T* rows, const Routing<Real>& routing) const {
+    return kernels::padded_rows(rows, routing.rows, output_dim_);
+  }
+
   double init_scale_;
   int input_dim_;
   int output_dim_;
@@ -112,20 +99,13 @@ class ConstantBank final : public ExpertBank<Real> {
 
 }  // namespace
 
-Kind constant_expert_kind() {
-  return {"constant",
-          "expert_e(x) = u_e (Dikkala et al. 2023, 3.1)",
-          {{"init_scale", Shape::real_at_least(0), "u_e starts N(0, init_scale² I)", 1.0}}};
+void ConstantExpertOptions::bind(Fields& fields) {
+  fields.add("init_scale", init_scale, at_least(0), "u_e starts N(0, init_scale² I)");
 }
 
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_constant_bank(const Json& spec, int input_dim, int output_dim,
-                                                     int experts) {
-  return std::make_unique<ConstantBank<Real>>(spec.at("init_scale").get<double>(), input_dim, output_dim,
-                                              experts);
+ExpertKind constant_expert() {
+  return expert_kind<ConstantExpertOptions, ConstantBank>("constant",
+                                                          "expert_e(x) = u_e (Dikkala et al. 2023, 3.1)");
 }
-
-template std::unique_ptr<ExpertBank<float>> make_constant_bank(const Json&, int, int, int);
-template std::unique_ptr<ExpertBank<double>> make_constant_bank(const Json&, int, int, int);
 
 }  // namespace moelab

@@ -10,22 +10,25 @@ namespace {
 /// follows the active pairs.
 constexpr int kRidgeOutputs = 4;
 
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> make(const AnyOptions& options, const ExpertSetting& setting) {
+  const double init_scale = options.get<LinearExpertOptions>().init_scale;
+  if (setting.output_dim > kRidgeOutputs) {
+    return make_mlp_bank<Real>({.depth = 1, .init_scale = init_scale}, setting);
+  }
+  return make_ridge_bank<Real>({}, init_scale, setting);
+}
+
 }  // namespace
 
-Kind linear_expert_kind() {
-  return {"linear",
-          "expert_e(x) = A_e x + b_e",
-          {{"init_scale", Shape::real_at_least(0), "entries of A_e start N(0, init_scale² / d)", 1.0}}};
+void LinearExpertOptions::bind(Fields& fields) {
+  fields.add("init_scale", init_scale, at_least(0), "entries of A_e start N(0, init_scale² / d)");
 }
 
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_linear_bank(const Json& spec, int input_dim, int output_dim,
-                                                   int experts) {
-  if (output_dim > kRidgeOutputs) return make_mlp_bank<Real>(spec, input_dim, output_dim, experts);
-  return make_ridge_bank<Real>({}, spec.at("init_scale"), input_dim, output_dim, experts);
+ExpertKind linear_expert() {
+  return {{"linear", "expert_e(x) = A_e x + b_e", LinearExpertOptions{}, LinearExpertOptions{}},
+          make<float>,
+          make<double>};
 }
-
-template std::unique_ptr<ExpertBank<float>> make_linear_bank(const Json&, int, int, int);
-template std::unique_ptr<ExpertBank<double>> make_linear_bank(const Json&, int, int, int);
 
 }  // namespace moelab

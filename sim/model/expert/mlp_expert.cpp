@@ -8,122 +8,120 @@
 namespace moelab {
 namespace {
 
-std::vector<int> layer_widths(const Json& spec, int input_dim, int output_dim) {
-  std::vector<int> widths(size(expert_depth(spec)) + 1, spec.value("width", 1));
-  widths.front() = input_dim;
-  widths.back() = output_dim;
+std::vector<int> layer_widths(const MlpExpertOptions& options, const ExpertSetting& setting) {
+  std::vector<int> widths(size(options.depth) + 1, options.width);
+  widths.front() = setting.input_dim;
+  widths.back() = setting.output_dim;
   return widths;
 }
+
+template <class Real>
+struct MlpScratch final : Scratch {
+  AlignedVector<Real> activations;  ///< of all pairs, by expert
+  AlignedVector<Real> gathered;     ///< inputs of all pairs, by expert
+  AlignedVector<Real> delta, layers;
+  AlignedVector<Real> input_delta;  ///< ∂L/∂x of one expert's rows
+  /// Experts whose part of `gradient` is zero already: spares inactive ones the refill.
+  std::vector<bool> gradient_is_zero;
+  const Real* gradient = nullptr;
+};
 
 /// Experts one after another, each on its own active rows: rows are gathered, pass the network as one block,
 /// and are added to the outputs with their gates. The cost follows the number of active pairs.
 template <class Real>
 class MlpBank final : public ExpertBank<Real> {
  public:
-  MlpBank(const Json& spec, int input_dim, int output_dim, int experts)
-      : mlp_(layer_widths(spec, input_dim, output_dim)),
-        init_scale_(spec.at("init_scale").get<double>()),
-        input_dim_(input_dim),
-        experts_(experts),
-        stride_(mlp_.output_stride()),
-        gradient_is_zero_(size(experts), false) {}
+  MlpBank(const MlpExpertOptions& options, const ExpertSetting& setting)
+      : mlp_(layer_widths(options, setting)),
+        init_scale_(options.init_scale),
+        input_dim_(setting.input_dim),
+        experts_(setting.experts),
+        stride_(mlp_.output_stride()) {}
 
   std::size_t parameters_per_expert() const override { return mlp_.parameter_count(); }
   std::size_t block_size() const override { return mlp_.block_size() * size(experts_); }
-
   std::size_t expert_block_size() const override { return mlp_.block_size(); }
 
   void initialize(const Seeds& seeds, Real* parameters) const override {
     for (int e = 0; e < experts_; ++e) {
       Engine engine = seeds.stream(Purpose::expert_init, static_cast<std::uint64_t>(e));
-      mlp_.initialize(engine, init_scale_, parameters + size(e) * mlp_.block_size());
+      mlp_.initialize(engine, init_scale_, parameters + of_expert(e));
     }
   }
 
-  void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
-               bool keep) override {
-    std::fill(outputs, outputs + size(routing.rows) * size(stride_), Real(0));
-    const std::size_t pairs = first_pair(routing, experts_);
-    reserve_entries(activations_,
-                    keep ? mlp_.activation_size(1) * pairs : mlp_.activation_size(routing.rows));
-    if (!routing.every_pair)
-      reserve_entries(gathered_, size(input_dim_) * (keep ? pairs : size(routing.rows)));
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<MlpScratch<Real>>(); }
+
+  void forward(const View<const Real>& x, const Routing<Real>& routing, const Real* parameters,
+               Scratch& scratch, Real* outputs, bool keep) const override {
+    MOELAB_EXPECT(x.rows == routing.rows && x.columns == input_dim_);
+    MlpScratch<Real>& mine = static_cast<MlpScratch<Real>&>(scratch);
+    std::fill_n(outputs, entries(x.rows, stride_), Real(0));
+    const std::size_t pairs = keep ? first_pair(routing, experts_) : size(x.rows);
+    reserve_entries(mine.activations, mlp_.activation_size(1) * pairs);
+    if (!routing.every_pair) reserve_entries(mine.gathered, size(input_dim_) * pairs);
     for (int e = 0; e < experts_; ++e) {
       const int rows = routing.pairs_of(e);
       if (rows == 0) continue;
       const std::size_t start = keep ? first_pair(routing, e) : 0;
-      const Real* input = x;
-      if (!routing.every_pair) {
-        Real* block = gathered_.data() + start * size(input_dim_);
-        for (int i = 0; i < rows; ++i) {
-          std::copy_n(x + size(row_of(routing, e, i)) * size(input_dim_), input_dim_,
-                      block + size(i * input_dim_));
-        }
-        input = block;
+      for (int i = 0; i < rows && !routing.every_pair; ++i) {
+        std::copy_n(x.row(row_of(routing, e, i)), input_dim_,
+                    mine.gathered.data() + (start + size(i)) * size(input_dim_));
       }
-      const Real* output = mlp_.forward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(),
-                                        activations_.data() + start * mlp_.activation_size(1));
+      const Real* output = mlp_.forward(read_rows(x, routing, mine, start, rows), parameters + of_expert(e),
+                                        mine.activations.data() + start * mlp_.activation_size(1));
       for (int i = 0; i < rows; ++i) {
         const int row = row_of(routing, e, i);
-        kernels::add_scaled(gate_of(routing, row, e), output + size(i) * size(stride_),
-                            outputs + size(row) * size(stride_), stride_);
+        kernels::add_scaled(gate_of(routing, row, e), output + entries(i, stride_),
+                            outputs + entries(row, stride_), stride_);
       }
     }
   }
 
-  void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
-                const Real* pair_gradient) override {
-    const std::size_t input_stride = size(kernels::padded(input_dim_));
-    if (input_gradient) {
-      std::fill_n(input_gradient, size(routing.rows) * input_stride, Real(0));
-      reserve_entries(input_delta_, size(routing.rows) * input_stride);
+  void backward(const View<const Real>& x, const Routing<Real>& routing, const Real* parameters,
+                Scratch& scratch, const ExpertGradients<Real>& gradients) const override {
+    MlpScratch<Real>& mine = static_cast<MlpScratch<Real>&>(scratch);
+    const int input_stride = kernels::padded(input_dim_);
+    if (gradients.inputs) {
+      std::fill_n(gradients.inputs, entries(x.rows, input_stride), Real(0));
+      reserve_entries(mine.input_delta, entries(x.rows, input_stride));
     }
-    reserve_entries(scratch_, mlp_.scratch_size(routing.rows));
-    reserve_entries(delta_, size(routing.rows) * size(stride_));
+    if (mine.gradient != gradients.parameters || mine.gradient_is_zero.empty()) {
+      mine.gradient_is_zero.assign(size(experts_), false);
+      mine.gradient = gradients.parameters;
+    }
+    reserve_entries(mine.layers, mlp_.scratch_size(x.rows));
+    reserve_entries(mine.delta, entries(x.rows, stride_));
     for (int e = 0; e < experts_; ++e) {
       const int rows = routing.pairs_of(e);
-      Real* expert_gradient = gradient + size(e) * mlp_.block_size();
+      Real* const expert_gradient = gradients.parameters + of_expert(e);
       if (rows == 0) {
-        if (!gradient_is_zero_[size(e)]) std::fill_n(expert_gradient, mlp_.block_size(), Real(0));
-        gradient_is_zero_[size(e)] = true;
+        if (!mine.gradient_is_zero[size(e)]) std::fill_n(expert_gradient, mlp_.block_size(), Real(0));
+        mine.gradient_is_zero[size(e)] = true;
         continue;
       }
-      gradient_is_zero_[size(e)] = false;
+      mine.gradient_is_zero[size(e)] = false;
       const std::size_t start = first_pair(routing, e);
-      const Real* activations = activations_.data() + start * mlp_.activation_size(1);
-      const Real* output = outputs_of(start, rows);
-      for (int i = 0; i < rows; ++i) {
-        const int row = row_of(routing, e, i);
-        const Real* upstream = output_gradient + size(row) * size(stride_);
-        gate_gradient[size(row) * size(routing.stride) + size(e)] =
-            kernels::dot(output + size(i) * size(stride_), upstream, stride_);
-        Real* const delta = delta_.data() + size(i) * size(stride_);
-        kernels::scale_into(gate_of(routing, row, e), upstream, delta, stride_);
-        if (pair_gradient) {
-          kernels::add_scaled(Real(1), pair_gradient + size(row * experts_ + e) * size(stride_), delta,
-                              stride_);
-        }
-      }
-      const Real* input = routing.every_pair ? x : gathered_.data() + start * size(input_dim_);
-      mlp_.backward(input, input_dim_, rows, parameters + size(e) * mlp_.block_size(), activations,
-                    delta_.data(), expert_gradient, scratch_.data(),
-                    input_gradient ? input_delta_.data() : nullptr);
-      for (int i = 0; i < rows && input_gradient; ++i) {
-        kernels::add_scaled(Real(1), input_delta_.data() + size(i) * input_stride,
-                            input_gradient + size(row_of(routing, e, i)) * input_stride,
-                            static_cast<int>(input_stride));
+      backward_gates(routing, e, gradients, mine);
+      mlp_.backward(read_rows(x, routing, mine, start, rows), parameters + of_expert(e),
+                    mine.activations.data() + start * mlp_.activation_size(1), mine.delta.data(),
+                    expert_gradient, mine.layers.data(),
+                    gradients.inputs ? mine.input_delta.data() : nullptr);
+      for (int i = 0; i < rows && gradients.inputs; ++i) {
+        kernels::add_scaled(Real(1), mine.input_delta.data() + entries(i, input_stride),
+                            gradients.inputs + entries(row_of(routing, e, i), input_stride), input_stride);
       }
     }
   }
 
-  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, Real* outputs) const override {
+  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, const Scratch& scratch,
+                    Real* outputs) const override {
+    const MlpScratch<Real>& mine = static_cast<const MlpScratch<Real>&>(scratch);
     for (int e = 0; e < experts_; ++e) {
       const int rows = routing.pairs_of(e);
-      const Real* const output = outputs_of(first_pair(routing, e), rows);
-      for (int i = 0; i < rows; ++i) {
-        std::copy_n(output + size(i) * size(stride_), stride_,
-                    outputs + size(row_of(routing, e, i) * experts_ + e) * size(stride_));
+      const Real* const output = outputs_of(mine, first_pair(routing, e), rows);
+      for (std::ptrdiff_t i = 0; i < rows; ++i) {
+        const std::ptrdiff_t row = row_of(routing, e, static_cast<int>(i));
+        std::copy_n(output + i * stride_, stride_, outputs + (row * experts_ + e) * stride_);
       }
     }
   }
@@ -133,18 +131,46 @@ class MlpBank final : public ExpertBank<Real> {
   }
 
  private:
-  /// The outputs (rows, stride) of an expert whose pairs begin at `start`: its last activations.
-  const Real* outputs_of(std::size_t start, int rows) const {
-    return activations_.data() + (start + size(rows)) * mlp_.activation_size(1) - size(rows) * size(stride_);
+  std::size_t of_expert(int expert) const { return size(expert) * mlp_.block_size(); }
+  /// What an expert whose pairs begin at `start` reads.
+  View<const Real> read_rows(const View<const Real>& x, const Routing<Real>& routing,
+                             const MlpScratch<Real>& mine, std::size_t start, int rows) const {
+    if (routing.every_pair) return x;
+    return rows_of<const Real>(mine.gathered.data() + start * size(input_dim_), rows, input_dim_);
+  }
+  /// Its outputs (rows, stride): its last activations.
+  const Real* outputs_of(const MlpScratch<Real>& mine, std::size_t start, int rows) const {
+    return mine.activations.data() + (start + size(rows)) * mlp_.activation_size(1) - entries(rows, stride_);
   }
   static std::size_t first_pair(const Routing<Real>& routing, int expert) {
-    return routing.every_pair ? size(expert) * size(routing.rows) : size(routing.offsets[size(expert)]);
+    return routing.every_pair ? entries(expert, routing.rows) : size(routing.offsets[size(expert)]);
   }
   static int row_of(const Routing<Real>& routing, int expert, int i) {
     return routing.every_pair ? i : routing.pair_rows[size(routing.offsets[size(expert)] + i)];
   }
   static Real gate_of(const Routing<Real>& routing, int row, int expert) {
-    return routing.gates[size(row) * size(routing.stride) + size(expert)];
+    return routing.gates[entries(row, routing.stride) + size(expert)];
+  }
+
+  /// ∂L/∂gates at an expert's pairs, and `delta` ← ∂L/∂(its outputs).
+  void backward_gates(const Routing<Real>& routing, int expert, const ExpertGradients<Real>& gradients,
+                      MlpScratch<Real>& mine) const {
+    const int rows = routing.pairs_of(expert);
+    const Real* const output = outputs_of(mine, first_pair(routing, expert), rows);
+    for (int i = 0; i < rows; ++i) {
+      const int row = row_of(routing, expert, i);
+      const Real* const upstream = gradients.outputs + entries(row, stride_);
+      if (gradients.gates) {
+        gradients.gates[entries(row, routing.stride) + size(expert)] =
+            kernels::dot(output + entries(i, stride_), upstream, stride_);
+      }
+      Real* const delta = mine.delta.data() + entries(i, stride_);
+      kernels::scale_into(gate_of(routing, row, expert), upstream, delta, stride_);
+      if (gradients.pair_outputs) {
+        const std::ptrdiff_t pair = static_cast<std::ptrdiff_t>(row) * experts_ + expert;
+        kernels::add_scaled(Real(1), gradients.pair_outputs + entries(pair, stride_), delta, stride_);
+      }
+    }
   }
 
   Mlp<Real> mlp_;
@@ -152,33 +178,31 @@ class MlpBank final : public ExpertBank<Real> {
   int input_dim_;
   int experts_;
   int stride_;
-  std::vector<bool>
-      gradient_is_zero_;             // spares inactive experts the refill of a gradient that is zero already
-  AlignedVector<Real> activations_;  // of all pairs, by expert
-  AlignedVector<Real> gathered_;     // inputs of all pairs, by expert
-  AlignedVector<Real> delta_;
-  AlignedVector<Real> scratch_;
-  AlignedVector<Real> input_delta_;  // ∂L/∂x of one expert's rows
 };
 
 }  // namespace
 
-Kind mlp_expert_kind() {
-  return {"mlp",
-          "expert_e(x) = MLP_e(x), ReLU, biases (Dikkala et al. 2023, 3.1)",
-          {{"depth", Shape::count(1, 64), "weight matrices", 3},
-           {"width", Shape::count(1, 1e6), "hidden units per layer", 96},
-           {"init_scale", Shape::real_at_least(0),
-            "weights start N(0, init_scale² · 2 / in), the last N(0, … 1 / in)", 1.0}}};
+void MlpExpertOptions::bind(Fields& fields) {
+  fields.add("depth", depth, between(1, 64), "weight matrices");
+  fields.add("width", width, between(1, 1e6), "hidden units per layer");
+  fields.add("init_scale", init_scale, at_least(0),
+             "weights start N(0, init_scale² · 2 / in), the last N(0, … 1 / in)");
 }
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_mlp_bank(const Json& spec, int input_dim, int output_dim,
-                                                int experts) {
-  return std::make_unique<MlpBank<Real>>(spec, input_dim, output_dim, experts);
+std::unique_ptr<ExpertBank<Real>> make_mlp_bank(const MlpExpertOptions& options,
+                                                const ExpertSetting& setting) {
+  return std::make_unique<MlpBank<Real>>(options, setting);
 }
 
-template std::unique_ptr<ExpertBank<float>> make_mlp_bank(const Json&, int, int, int);
-template std::unique_ptr<ExpertBank<double>> make_mlp_bank(const Json&, int, int, int);
+template std::unique_ptr<ExpertBank<float>> make_mlp_bank(const MlpExpertOptions&, const ExpertSetting&);
+template std::unique_ptr<ExpertBank<double>> make_mlp_bank(const MlpExpertOptions&, const ExpertSetting&);
+
+ExpertKind mlp_expert() {
+  ExpertKind kind = expert_kind<MlpExpertOptions, MlpBank>(
+      "mlp", "expert_e(x) = MLP_e(x), ReLU, biases (Dikkala et al. 2023, 3.1)", {.width = 6});
+  kind.depth = [](const AnyOptions& options) { return options.get<MlpExpertOptions>().depth; };
+  return kind;
+}
 
 }  // namespace moelab

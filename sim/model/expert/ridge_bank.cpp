@@ -16,21 +16,30 @@ Real power(Real base, int exponent) {
   return result;
 }
 
+/// What the passes of a batch leave, all (n, o · padded(E)).
+template <class Real>
+struct RidgeScratch final : Scratch {
+  AlignedVector<Real> values;  ///< φ(X W + b)
+  AlignedVector<Real> slopes;  ///< φ′(X W + b); unused where φ is the identity
+  AlignedVector<Real> delta;   ///< ∂L/∂φ, then ∂L/∂(X W + b)
+};
+
 /// All experts as one product: columns [j · padded(E), j · padded(E) + E) of W (d, o · padded(E)) hold output
 /// j of every expert, so that output j of the mixture is the dot product of a row of gates and a row of
 /// φ(X W + b). Inactive pairs have gate zero.
 template <class Real>
 class RidgeBank final : public ExpertBank<Real> {
  public:
-  RidgeBank(const Activation& activation, double init_scale, int input_dim, int output_dim, int experts)
+  RidgeBank(const Activation& activation, double init_scale, const ExpertSetting& setting)
       : activation_(activation),
         init_scale_(init_scale),
-        input_dim_(input_dim),
-        output_dim_(output_dim),
-        experts_(experts),
-        slab_(kernels::padded(experts)),
-        columns_(slab_ * output_dim),
-        layer_(input_dim, columns_, false) {}
+        input_dim_(setting.input_dim),
+        output_dim_(setting.output_dim),
+        experts_(setting.experts),
+        stride_(kernels::padded(setting.output_dim)),
+        slab_(kernels::padded(setting.experts)),
+        columns_(slab_ * setting.output_dim),
+        layer_(setting.input_dim, columns_, false) {}
 
   std::size_t parameters_per_expert() const override { return size(input_dim_ + 1) * size(output_dim_); }
   std::size_t block_size() const override { return layer_.block_size(); }
@@ -48,55 +57,51 @@ class RidgeBank final : public ExpertBank<Real> {
     }
   }
 
-  void forward(const Real* x, const Routing<Real>& routing, const Real* parameters, Real* outputs,
-               bool /*keep*/) override {
-    reserve_entries(values_, size(routing.rows) * size(columns_));
-    layer_.forward(x, input_dim_, routing.rows, parameters, values_.data());
-    activate(routing.rows);
-    const int stride = kernels::padded(output_dim_);
-    std::fill_n(outputs, size(routing.rows) * size(stride), Real(0));
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<RidgeScratch<Real>>(); }
+
+  void forward(const View<const Real>& x, const Routing<Real>& routing, const Real* parameters,
+               Scratch& scratch, Real* outputs, bool /*keep*/) const override {
+    MOELAB_EXPECT(x.rows == routing.rows && x.columns == input_dim_ && routing.stride == slab_);
+    RidgeScratch<Real>& mine = static_cast<RidgeScratch<Real>&>(scratch);
+    reserve_entries(mine.values, entries(x.rows, columns_));
+    layer_.forward(x, parameters, mine.values.data());
+    activate(x.rows, mine);
+    std::fill_n(outputs, entries(x.rows, stride_), Real(0));
     for (int j = 0; j < output_dim_; ++j) {
-      kernels::dot_rows({routing.gates, slab_}, {value(0, j), columns_}, routing.rows, slab_,
-                        {outputs + j, stride});
+      kernels::dot_rows({routing.gates, slab_}, {value(mine, 0, j), columns_}, x.rows, slab_,
+                        {outputs + j, stride_});
     }
   }
 
-  void backward(const Real* x, const Routing<Real>& routing, const Real* parameters,
-                const Real* output_gradient, Real* gradient, Real* gate_gradient, Real* input_gradient,
-                const Real* pair_gradient) override {
-    reserve_entries(delta_, size(routing.rows) * size(columns_));
-    const int stride = kernels::padded(output_dim_);
+  void backward(const View<const Real>& x, const Routing<Real>& routing, const Real* parameters,
+                Scratch& scratch, const ExpertGradients<Real>& gradients) const override {
+    RidgeScratch<Real>& mine = static_cast<RidgeScratch<Real>&>(scratch);
+    reserve_entries(mine.delta, entries(x.rows, columns_));
     for (int j = 0; j < output_dim_; ++j) {
-      const kernels::RowsOf<const Real> upstream = {output_gradient + j, stride};
-      kernels::scale_rows(upstream, {routing.gates, slab_}, routing.rows, slab_,
-                          {delta_.data() + size(j) * size(slab_), columns_});
-      if (j == 0)
-        kernels::scale_rows(upstream, {value(0, 0), columns_}, routing.rows, slab_, {gate_gradient, slab_});
+      kernels::scale_rows({gradients.outputs + j, stride_}, {routing.gates, slab_}, x.rows, slab_,
+                          {mine.delta.data() + size(j) * size(slab_), columns_});
     }
-    for (int row = 0; row < routing.rows && output_dim_ > 1; ++row) {
-      for (int j = 1; j < output_dim_; ++j) {
-        kernels::add_scaled(output_gradient[size(row) * size(stride) + size(j)], value(row, j),
-                            gate_gradient + size(row) * size(slab_), slab_);
-      }
-    }
-    if (pair_gradient) {
+    if (gradients.gates) backward_gates(gradients.outputs, x.rows, mine, gradients.gates);
+    if (gradients.pair_outputs) {
       for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
         for (int j = 0; j < output_dim_; ++j) {
-          delta_[size(row * columns_ + j * slab_ + e)] += pair_gradient[(row * experts_ + e) * stride + j];
+          mine.delta[size(row * columns_ + j * slab_ + e)] +=
+              gradients.pair_outputs[(row * experts_ + e) * stride_ + j];
         }
       });
     }
-    scale_by_slopes(routing.rows);
-    layer_.parameter_gradient(x, input_dim_, routing.rows, delta_.data(), gradient);
-    if (input_gradient) layer_.input_gradient(delta_.data(), routing.rows, parameters, input_gradient);
+    scale_by_slopes(x.rows, mine);
+    layer_.parameter_gradient(x, mine.delta.data(), gradients.parameters);
+    if (gradients.inputs) layer_.input_gradient(mine.delta.data(), x.rows, parameters, gradients.inputs);
   }
 
-  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, Real* outputs) const override {
-    const int stride = kernels::padded(output_dim_);
+  void pair_outputs(const Routing<Real>& routing, const Real* /*parameters*/, const Scratch& scratch,
+                    Real* outputs) const override {
+    const RidgeScratch<Real>& mine = static_cast<const RidgeScratch<Real>&>(scratch);
     for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
-      Real* const place = outputs + (row * experts_ + e) * stride;
-      std::fill_n(place, stride, Real(0));
-      for (int j = 0; j < output_dim_; ++j) place[j] = values_[size(row * columns_ + j * slab_ + e)];
+      Real* const place = outputs + (row * experts_ + e) * stride_;
+      std::fill_n(place, stride_, Real(0));
+      for (int j = 0; j < output_dim_; ++j) place[j] = mine.values[size(row * columns_ + j * slab_ + e)];
     });
   }
 
@@ -117,32 +122,45 @@ class RidgeBank final : public ExpertBank<Real> {
   std::size_t place(int i, int j, int e) const {
     return size(i) * size(columns_) + size(j) * size(slab_) + size(e);
   }
-  const Real* value(int row, int j) const {
-    return values_.data() + size(row) * size(columns_) + size(j) * size(slab_);
+  const Real* value(const RidgeScratch<Real>& mine, int row, int j) const {
+    return mine.values.data() + entries(row, columns_) + entries(j, slab_);
   }
 
-  /// values_ ← φ(values_), and slopes_ ← φ′ at the former values.
-  void activate(int rows) {
-    if (activation_.kind == Activation::Kind::identity) return;
-    const std::size_t count = size(rows) * size(columns_);
-    reserve_entries(slopes_, count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const Real z = values_[i];
-      if (activation_.kind == Activation::Kind::relu) {
-        slopes_[i] = z > 0 ? Real(1) : Real(0);
-        values_[i] = z > 0 ? z : Real(0);
-      } else {
-        const Real below = power(z, activation_.power - 1);
-        slopes_[i] = static_cast<Real>(activation_.power) * below;
-        values_[i] = below * z;
+  /// ∂L/∂gates, column j of the outputs after the other.
+  void backward_gates(const Real* output_gradient, int rows, const RidgeScratch<Real>& mine,
+                      Real* gates) const {
+    kernels::scale_rows({output_gradient, stride_}, {value(mine, 0, 0), columns_}, rows, slab_,
+                        {gates, slab_});
+    for (int row = 0; row < rows; ++row) {
+      for (int j = 1; j < output_dim_; ++j) {
+        kernels::add_scaled(output_gradient[entries(row, stride_) + size(j)], value(mine, row, j),
+                            gates + entries(row, slab_), slab_);
       }
     }
   }
 
-  /// delta_ ← ∂L/∂(X W + b).
-  void scale_by_slopes(int rows) {
+  /// values ← φ(values), and slopes ← φ′ at the former values.
+  void activate(int rows, RidgeScratch<Real>& mine) const {
     if (activation_.kind == Activation::Kind::identity) return;
-    for (std::size_t i = 0; i < size(rows) * size(columns_); ++i) delta_[i] *= slopes_[i];
+    const std::size_t count = entries(rows, columns_);
+    reserve_entries(mine.slopes, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Real z = mine.values[i];
+      if (activation_.kind == Activation::Kind::relu) {
+        mine.slopes[i] = z > 0 ? Real(1) : Real(0);
+        mine.values[i] = z > 0 ? z : Real(0);
+      } else {
+        const Real below = power(z, activation_.power - 1);
+        mine.slopes[i] = static_cast<Real>(activation_.power) * below;
+        mine.values[i] = below * z;
+      }
+    }
+  }
+
+  /// delta ← ∂L/∂(X W + b).
+  void scale_by_slopes(int rows, RidgeScratch<Real>& mine) const {
+    if (activation_.kind == Activation::Kind::identity) return;
+    for (std::size_t i = 0; i < entries(rows, columns_); ++i) mine.delta[i] *= mine.slopes[i];
   }
 
   Activation activation_;
@@ -150,23 +168,21 @@ class RidgeBank final : public ExpertBank<Real> {
   int input_dim_;
   int output_dim_;
   int experts_;
-  int slab_;                    // padded(E)
-  int columns_;                 // o · padded(E)
-  DenseLayer<Real> layer_;      // of all experts
-  AlignedVector<Real> values_;  // φ(X W + b)
-  AlignedVector<Real> slopes_;  // φ′(X W + b); unused where φ is the identity
-  AlignedVector<Real> delta_;
+  int stride_;              // padded(o)
+  int slab_;                // padded(E)
+  int columns_;             // o · padded(E)
+  DenseLayer<Real> layer_;  // of all experts
 };
 
 }  // namespace
 
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, double init_scale,
-                                                  int input_dim, int output_dim, int experts) {
-  return std::make_unique<RidgeBank<Real>>(activation, init_scale, input_dim, output_dim, experts);
+                                                  const ExpertSetting& setting) {
+  return std::make_unique<RidgeBank<Real>>(activation, init_scale, setting);
 }
 
-template std::unique_ptr<ExpertBank<float>> make_ridge_bank(const Activation&, double, int, int, int);
-template std::unique_ptr<ExpertBank<double>> make_ridge_bank(const Activation&, double, int, int, int);
+template std::unique_ptr<ExpertBank<float>> make_ridge_bank(const Activation&, double, const ExpertSetting&);
+template std::unique_ptr<ExpertBank<double>> make_ridge_bank(const Activation&, double, const ExpertSetting&);
 
 }  // namespace moelab

@@ -16,6 +16,6 @@ struct Activation {
 /// not: for few outputs their rows are too short for gathering to pay.
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, double init_scale,
-                                                  int input_dim, int output_dim, int experts);
+                                                  const ExpertSetting& setting);
 
 }  // namespace moelab

@@ -1,18 +1,37 @@
 #pragma once
 
-#include "sim/model/router/router.h"
+#include "sim/model/router/linear_router.h"
 
 namespace moelab {
 
 /// The AC router (Nielsen et al. 2025, Definition 2): γ_e(x) = x^T M_{k*} w_e, k* the row's likeliest expert
 /// in the layer before, M_k = diag of weights that are large on the features on which cluster k is tight, of
 /// mean 1 over the features. The dispersions s_qk are taken, in every batch, over the rows of which k is the
-/// likeliest expert. No gradient goes through M, so ∂L/∂x holds M fixed. In a first layer, and where the
-/// router is not placed, M = I: a linear router.
-Kind adaptive_clustering_router_kind();
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_adaptive_clustering_router(const Json& spec, const Layout& layout,
-                                                              int experts);
+/// likeliest expert; with `frozen` statistics, outside training, they are a running mean of those of
+/// training. No gradient goes through M, so ∂L/∂x holds M fixed. In a first layer, and where the router is
+/// not placed, M = I: a linear router.
+///
+/// State, where the router is placed: "router_feature_weights" (E, d), M; unless it is drawn,
+/// "router_dispersion" (E, d), s of the last step's batch or the running mean, and
+/// "router_dispersion_batches" (1), the steps that it is of. Before the first step a batch has its own.
+struct AdaptiveClusteringRouterOptions {
+  enum class Weights { inverse, optimal, random };
+  enum class Dispersion { mad, variance };
+  enum class Representations { previous, current };
+  enum class Statistics { batch, frozen };
+  enum class Placement { full, skip_1, alternating, back_half };
+  bool trainable = true;
+  std::string init = "normal";
+  double init_scale = 1.0;
+  std::optional<bool> bias = {};
+  Weights weights = Weights::inverse;
+  Dispersion dispersion = Dispersion::mad;
+  double lambda = 1.0;
+  int mixed_clusters = 1;  ///< 0 for all
+  Representations representations = Representations::previous;
+  Statistics statistics = Statistics::batch;
+  Placement placement = Placement::full;
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

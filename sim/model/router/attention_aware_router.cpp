@@ -1,14 +1,25 @@
 #include "sim/model/router/attention_aware_router.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
 #include "sim/model/log_softmax.h"
-#include "sim/model/router/mixing_router.h"
 
 namespace moelab {
 namespace {
+
+using Options = AttentionAwareRouterOptions;
+
+template <class Real>
+struct PosteriorScratch final : Scratch {
+  int joint_stride = 0;
+  AlignedVector<int> heads;  // h* of each sequence
+  AlignedVector<Real> difference;
+  AlignedVector<Real> joint, log_joint, joint_gradient;  // w (n·s, padded(heads · s)), its logarithm, ∂L
+};
 
 /// The posterior of (head, position) of each token: w_i[h, j] = A_h[i,j] N(u_i; c_hj, σ² I) / Σ over the
 /// heads that count and all j, c_hj = W_h^T x_j; S_ij = Σ_h w_i[h, j]. All heads count, or one in each
@@ -16,70 +27,83 @@ namespace {
 template <class Real>
 class PosteriorWeights final : public TokenWeights<Real> {
  public:
-  PosteriorWeights(const Json& spec, int dim)
-      : precision_(1 / (spec.at("sigma").get<double>() * spec.at("sigma").get<double>())),
-        all_heads_(spec.at("head") == "posterior"),
+  PosteriorWeights(const Options& options, int dim)
+      : precision_(1 / (options.sigma * options.sigma)),
+        all_heads_(options.head == Options::Head::posterior),
         dim_(dim),
         stride_(kernels::padded(dim)) {}
 
-  bool reads_attention() const override { return true; }
-
-  void forward(const RouterContext<Real>& context, const Real* /*parameters*/, Real* weights,
-               Real* log_weights) override {
-    const AttentionState<Real>& attention = *context.attention;
-    const int tokens = context.tokens, samples = context.rows / tokens;
-    const int heads = all_heads_ ? attention.heads : 1;
-    reserve_entries(heads_, size(samples));
-    if (!all_heads_) choose_heads(attention, samples, tokens);
-    joint_stride_ = kernels::padded(heads * tokens);
-    reserve_entries(joint_, entries(context.rows, joint_stride_));
-    reserve_entries(log_joint_, entries(context.rows, joint_stride_));
-    reserve_entries(difference_, size(stride_));
-    for (int row = 0; row < context.rows; ++row) {
-      for (int h = 0; h < heads; ++h) {
-        add_log_joint(context, row, head(row / tokens, h),
-                      log_joint_.data() + entries(row, joint_stride_) + size(h * tokens));
-      }
-    }
-    log_softmax_rows(log_joint_.data(), joint_.data(), context.rows, heads * tokens, joint_stride_);
-    sum_over_heads(context, heads, weights, log_weights);
+  std::unique_ptr<Scratch> make_scratch() const override {
+    return std::make_unique<PosteriorScratch<Real>>();
   }
 
-  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, const Real* /*weights*/,
-                Real* weight_gradient, const RouterGradients<Real>& gradients) override {
-    if (!gradients.attention) return;
-    const int tokens = context.tokens, weight_stride = kernels::padded(tokens);
-    const int heads = all_heads_ ? context.attention->heads : 1;
-    reserve_entries(joint_gradient_, entries(context.rows, joint_stride_));
-    for (int row = 0; row < context.rows; ++row) {
-      const Real* const own = weight_gradient + entries(row, weight_stride);
-      Real* const joint = joint_gradient_.data() + entries(row, joint_stride_);
-      for (int h = 0; h < heads; ++h) std::copy_n(own, tokens, joint + h * tokens);
-    }
-    kernels::softmax_backward_rows(joint_.data(), joint_gradient_.data(), joint_gradient_.data(),
-                                   context.rows, heads * tokens, joint_stride_);
-    for (int sample = 0; sample < context.rows / tokens; ++sample) {
+  void forward(const RouterContext<Real>& context, const Real* /*parameters*/, Scratch& scratch,
+               Real* weights, Real* log_weights) const override {
+    auto& own = static_cast<PosteriorScratch<Real>&>(scratch);
+    MOELAB_EXPECT(context.signals.attention);
+    const AttentionState<Real>& attention = *context.signals.attention;
+    const int rows = context.x.rows, tokens = context.tokens;
+    const int heads = all_heads_ ? attention.heads : 1;
+    if (!all_heads_) choose_heads(attention, rows / tokens, tokens, own.heads);
+    own.joint_stride = kernels::padded(heads * tokens);
+    reserve_entries(own.joint, entries(rows, own.joint_stride));
+    reserve_entries(own.log_joint, entries(rows, own.joint_stride));
+    reserve_entries(own.difference, size(stride_));
+    for (int row = 0; row < rows; ++row) {
       for (int h = 0; h < heads; ++h) {
-        likelihood_backward(context, sample, head(sample, h), h * tokens, *gradients.attention);
+        Real* const log_joint = own.log_joint.data() + entries(row, own.joint_stride) + size(h * tokens);
+        write_log_joint(context, row, head(own, row / tokens, h), own.difference.data(), log_joint);
+      }
+    }
+    log_softmax_rows(own.log_joint.data(), own.joint.data(), rows, heads * tokens, own.joint_stride);
+    sum_over_heads(own, rows, tokens, heads, weights, log_weights);
+  }
+
+  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, Scratch& scratch,
+                const Real* /*weights*/, Real* weight_gradient,
+                const RouterGradients<Real>& /*gradients*/) const override {
+    AttentionGradients<Real>* const gradients = context.signals.attention_gradients;
+    if (!gradients) return;
+    gradients->start_adding(*context.signals.attention);
+    auto& own = static_cast<PosteriorScratch<Real>&>(scratch);
+    const int rows = context.x.rows, tokens = context.tokens;
+    const int heads = all_heads_ ? context.signals.attention->heads : 1;
+    reserve_entries(own.joint_gradient, entries(rows, own.joint_stride));
+    for (int row = 0; row < rows; ++row) {
+      const Real* const of_row = weight_gradient + entries(row, kernels::padded(tokens));
+      Real* const joint = own.joint_gradient.data() + entries(row, own.joint_stride);
+      for (int h = 0; h < heads; ++h) std::copy_n(of_row, tokens, joint + h * tokens);
+    }
+    kernels::softmax_backward_rows(own.joint.data(), own.joint_gradient.data(), own.joint_gradient.data(),
+                                   rows, heads * tokens, own.joint_stride);
+    for (int sample = 0; sample < rows / tokens; ++sample) {
+      for (int h = 0; h < heads; ++h) {
+        Real* const joint =
+            own.joint_gradient.data() + entries(sample * tokens, own.joint_stride) + size(h * tokens);
+        const View<Real> delta{joint, tokens, tokens, own.joint_stride};
+        likelihood_backward(context, sample, head(own, sample, h), delta, *gradients);
       }
     }
   }
 
  private:
   /// The number of the head in place h among those that count in a sequence.
-  int head(int sample, int h) const { return all_heads_ ? h : heads_[size(sample)]; }
+  int head(const PosteriorScratch<Real>& own, int sample, int h) const {
+    return all_heads_ ? h : own.heads[size(sample)];
+  }
   /// The first row of a head's weights, and of its centres at a row of the batch.
   static std::size_t weights_row(const RouterContext<Real>& context, int row, int head) {
     const int tokens = context.tokens;
-    return entries(row / tokens * context.attention->heads + head, tokens) + size(row % tokens);
+    return entries(row / tokens * context.signals.attention->heads + head, tokens) + size(row % tokens);
   }
   static std::size_t centres_row(const RouterContext<Real>& context, int row, int head) {
-    return entries(head, context.rows) + size(row);
+    return entries(head, context.x.rows) + size(row);
   }
 
-  /// heads_ ← argmin_h of the mean over tokens i of H(A_h[i, :]) in each sequence; ties go to the lower
-  /// index.
-  void choose_heads(const AttentionState<Real>& attention, int samples, int tokens) {
+  /// heads ← argmin_h of the mean over tokens i of H(A_h[i, :]) in each sequence; ties go to the lower index.
+  static void choose_heads(const AttentionState<Real>& attention, int samples, int tokens,
+                           AlignedVector<int>& heads) {
+    reserve_entries(heads, size(samples));
     const std::size_t block = entries(tokens, kernels::padded(tokens));
     for (int sample = 0; sample < samples; ++sample) {
       Real lowest = 0;
@@ -94,16 +118,17 @@ class PosteriorWeights final : public TokenWeights<Real> {
         }
         if (h == 0 || entropy < lowest) {
           lowest = entropy;
-          heads_[size(sample)] = h;
+          heads[size(sample)] = h;
         }
       }
     }
   }
 
   /// log A_h[i, j] − ‖u_i − c_hj‖² / (2σ²), j = 1 … s. Squares of differences, not differences of squares: at
-  /// a small σ the digits that those lose would decide.
-  void add_log_joint(const RouterContext<Real>& context, int row, int head, Real* log_joint) {
-    const AttentionState<Real>& attention = *context.attention;
+  /// a small σ the digits that those lose would decide. `difference` holds padded(d) entries.
+  void write_log_joint(const RouterContext<Real>& context, int row, int head, Real* difference,
+                       Real* log_joint) const {
+    const AttentionState<Real>& attention = *context.signals.attention;
     const int tokens = context.tokens, first_row = row - row % tokens;
     const Real* const u = attention.outputs.data() + entries(row, stride_);
     const Real* const log_weights =
@@ -112,16 +137,17 @@ class PosteriorWeights final : public TokenWeights<Real> {
     for (int j = 0; j < tokens; ++j) {
       const Real* const centre =
           attention.centres.data() + centres_row(context, first_row + j, head) * size(stride_);
-      for (int q = 0; q < stride_; ++q) difference_[size(q)] = u[q] - centre[q];
-      log_joint[j] = log_weights[j] - scale * kernels::dot(difference_.data(), difference_.data(), stride_);
+      for (int q = 0; q < stride_; ++q) difference[q] = u[q] - centre[q];
+      log_joint[j] = log_weights[j] - scale * kernels::dot(difference, difference, stride_);
     }
   }
 
-  void sum_over_heads(const RouterContext<Real>& context, int heads, Real* weights, Real* log_weights) {
-    const int tokens = context.tokens, weight_stride = kernels::padded(tokens);
-    for (int row = 0; row < context.rows; ++row) {
-      const Real* const joint = joint_.data() + entries(row, joint_stride_);
-      const Real* const log_joint = log_joint_.data() + entries(row, joint_stride_);
+  static void sum_over_heads(const PosteriorScratch<Real>& own, int rows, int tokens, int heads,
+                             Real* weights, Real* log_weights) {
+    const int weight_stride = kernels::padded(tokens);
+    for (int row = 0; row < rows; ++row) {
+      const Real* const joint = own.joint.data() + entries(row, own.joint_stride);
+      const Real* const log_joint = own.log_joint.data() + entries(row, own.joint_stride);
       Real* const sum = weights + entries(row, weight_stride);
       Real* const log_sum = log_weights + entries(row, weight_stride);
       std::copy_n(joint, tokens, sum);
@@ -138,45 +164,36 @@ class PosteriorWeights final : public TokenWeights<Real> {
     }
   }
 
-  /// From G = ∂L/∂(log A_h[i,j] + log N(u_i; c_hj)) of a sequence and head, columns from `column` on. Over
+  /// From G = ∂L/∂(log A_h[i,j] + log N(u_i; c_hj)) of a sequence and head (s, s), which it overwrites. Over
   /// heads and positions a row of G sums to zero, so that u_i itself drops out of ∂L/∂u_i = Σ_hj G_i[h,j]
   /// c_hj / σ².
-  void likelihood_backward(const RouterContext<Real>& context, int sample, int head, int column,
-                           AttentionGradients<Real>& gradients) {
-    const AttentionState<Real>& attention = *context.attention;
+  void likelihood_backward(const RouterContext<Real>& context, int sample, int head, const View<Real>& delta,
+                           AttentionGradients<Real>& gradients) const {
+    const AttentionState<Real>& attention = *context.signals.attention;
     const int tokens = context.tokens, first_row = sample * tokens;
-    const std::size_t centres_place = centres_row(context, first_row, head) * size(stride_);
-    Real* const joint = joint_gradient_.data() + entries(first_row, joint_stride_) + size(column);
     for (int i = 0; i < tokens; ++i) {
-      Real* const own = joint + i * joint_stride_;
       Real* const log_weights = gradients.log_weights.data() +
                                 weights_row(context, first_row + i, head) * size(kernels::padded(tokens));
       for (int j = 0; j < tokens; ++j) {
-        log_weights[j] += own[j];
-        own[j] *= static_cast<Real>(precision_);
+        log_weights[j] += delta(i, j);
+        delta(i, j) *= static_cast<Real>(precision_);
       }
     }
-    kernels::Product<Real> of_outputs;
-    of_outputs.m = of_outputs.k = tokens;
-    of_outputs.n = dim_;
-    of_outputs.a = joint;
-    of_outputs.a_row = joint_stride_;
-    of_outputs.b = attention.centres.data() + centres_place;
-    of_outputs.b_row = of_outputs.c_row = stride_;
-    of_outputs.c = gradients.outputs.data() + entries(first_row, stride_);
-    of_outputs.start = kernels::Start::accumulate;
-    kernels::multiply(of_outputs);
-    kernels::Product<Real> of_centres = of_outputs;
-    of_centres.a_row = 1;
-    of_centres.a_column = joint_stride_;
-    of_centres.b = attention.outputs.data() + entries(first_row, stride_);
-    of_centres.c = gradients.centres.data() + centres_place;
-    kernels::multiply(of_centres);
+    const std::size_t outputs_place = entries(first_row, stride_);
+    const std::size_t centres_place = centres_row(context, first_row, head) * size(stride_);
+    const Real* const centres = attention.centres.data() + centres_place;
+    Real* const of_centres = gradients.centres.data() + centres_place;
+    kernels::multiply(delta, kernels::padded_rows(centres, tokens, dim_),
+                      kernels::padded_rows(gradients.outputs.data() + outputs_place, tokens, dim_),
+                      {.accumulate = true});
+    kernels::multiply(delta.transposed(),
+                      kernels::padded_rows(attention.outputs.data() + outputs_place, tokens, dim_),
+                      kernels::padded_rows(of_centres, tokens, dim_), {.accumulate = true});
     for (int j = 0; j < tokens; ++j) {
       Real sum = 0;
-      for (int i = 0; i < tokens; ++i) sum += joint[i * joint_stride_ + j];
-      const std::size_t place = centres_place + entries(j, stride_);
-      kernels::add_scaled(-sum, attention.centres.data() + place, gradients.centres.data() + place, stride_);
+      for (int i = 0; i < tokens; ++i) sum += delta(i, j);
+      const std::size_t place = entries(j, stride_);
+      kernels::add_scaled(-sum, centres + place, of_centres + place, stride_);
     }
   }
 
@@ -184,40 +201,38 @@ class PosteriorWeights final : public TokenWeights<Real> {
   bool all_heads_;
   int dim_;
   int stride_;
-  int joint_stride_ = 0;
-  AlignedVector<int> heads_;  // h* of each sequence
-  AlignedVector<Real> difference_;
-  AlignedVector<Real> joint_, log_joint_, joint_gradient_;  // w (n·s, padded(heads · s)), its logarithm, ∂L
+};
+
+template <class Real>
+class AttentionAwareRouter final : public MixingRouter<Real> {
+ public:
+  AttentionAwareRouter(const Options& options, const RouterSetting& setting)
+      : MixingRouter<Real>(options.base, std::make_unique<PosteriorWeights<Real>>(options, setting.input_dim),
+                           setting) {}
 };
 
 }  // namespace
 
-Kind attention_aware_router_kind() {
-  Kind kind = {
+void AttentionAwareRouterOptions::bind(Fields& fields) {
+  bind_mixing_fields(fields, trainable, base);
+  fields.add("sigma", sigma, positive(), "standard deviation σ of a token around the centre it attended to");
+  fields.add("head", head, {"lowest_entropy", "posterior"},
+             "the head of lowest mean row entropy in the sequence, or all by their posterior");
+}
+
+InvalidOption no_attention_error(const std::string& router) {
+  return {"model.attention", fmt::format("missing; model.router.kind \"{}\" needs it", router)};
+}
+
+RouterKind attention_aware_router() {
+  RouterKind kind = router_kind<Options, AttentionAwareRouter>(
       "attention_aware",
       "p_i = Σ_j A^p[i,j] r(u_j) over the tokens of a sequence, A^p[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) "
-      "(Nguyen et al. 2025); needs model.attention",
-      mixing_fields()};
-  kind.fields.push_back({"sigma", Shape::positive_real(),
-                         "standard deviation σ of a token around the centre it attended to", 1.0});
-  kind.fields.push_back({"head", Shape::choice({"lowest_entropy", "posterior"}),
-                         "the head of lowest mean row entropy in the sequence, or all by their posterior",
-                         "lowest_entropy"});
+      "(Nguyen et al. 2025); needs model.attention");
+  kind.needs_attention = true;
+  kind.mixes_tokens = true;
+  kind.starts_at_rows = true;
   return kind;
 }
-
-UserError no_attention_error() {
-  return {"model.attention", "missing; model.router.kind \"attention_aware\" needs it"};
-}
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_attention_aware_router(const Json& spec, const Layout& layout,
-                                                          int experts) {
-  return std::make_unique<MixingRouter<Real>>(
-      spec, std::make_unique<PosteriorWeights<Real>>(spec, layout.router_dim()), layout, experts);
-}
-
-template std::unique_ptr<Router<float>> make_attention_aware_router(const Json&, const Layout&, int);
-template std::unique_ptr<Router<double>> make_attention_aware_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

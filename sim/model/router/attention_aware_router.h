@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/base/error.h"
-#include "sim/model/router/router.h"
+#include "sim/model/router/mixing_router.h"
 
 namespace moelab {
 
@@ -9,19 +9,22 @@ namespace moelab {
 /// the tokens of the sequence, r the routing of `base` (see MixingRouter), with the posterior of the position
 /// that token i attended to, A^p_h[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) for the block's own U = MHA(X):
 /// the source writes the centre W_h x_j, which matches no U of its Eq. 9. h* is the head of lowest mean row
-/// entropy of A_h over the tokens of the sequence; `head` "posterior" sums over the heads instead, each with
-/// its posterior probability H^p[i,h] under a uniform prior (Lemma 1), which is the exact rule. Likelihoods
-/// stay logarithms.
+/// entropy of A_h over the tokens of the sequence; `posterior` sums over the heads instead, each with its
+/// posterior probability H^p[i,h] under a uniform prior (Lemma 1), which is the exact rule. Likelihoods stay
+/// logarithms.
 ///
 /// Differentiated are r, and the posterior in A_h, in the centres and in U, so that the attention block
 /// learns through it; the choice of h* is held fixed.
-Kind attention_aware_router_kind();
+struct AttentionAwareRouterOptions {
+  enum class Head { lowest_entropy, posterior };
+  bool trainable = true;
+  BaseRouterOptions base = LinearBaseOptions{};
+  double sigma = 1.0;
+  Head head = Head::lowest_entropy;
+  void bind(Fields& fields);
+};
 
-/// What is wrong with a model of that router and no attention.
-UserError no_attention_error();
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_attention_aware_router(const Json& spec, const Layout& layout,
-                                                          int experts);
+/// What is wrong with a model of a router that looks at attention and has none.
+InvalidOption no_attention_error(const std::string& router = "attention_aware");
 
 }  // namespace moelab

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/data/problem.h"
 #include "sim/model/convolution.h"
@@ -18,27 +17,33 @@ constexpr Window kConvolution{3, 3, 2, 1};
 
 /// Convolutions, then the dense layer and the output layer as windows as large as their inputs.
 template <class Real>
-std::vector<Convolution<Real>> make_layers(const Json& spec, const ImageShape& image, int experts) {
+std::vector<Convolution<Real>> make_layers(const CnnRouterOptions& options, const RouterSetting& setting) {
+  if (setting.image.size() == 0) throw no_image_error();
   std::vector<Convolution<Real>> layers;
-  ImageShape shape = image;
+  ImageShape shape = setting.image;
   const auto add = [&](const Window& window, int channels, bool relu) {
     shape = layers.emplace_back(shape, window, channels, relu).output();
   };
-  for (const Json& channels : spec.at("channels")) add(kConvolution, channels, true);
-  add({shape.height, shape.width, 1, 0}, spec.at("width"), true);
-  add({}, experts, false);
+  for (const int channels : options.channels) add(kConvolution, channels, true);
+  add({shape.height, shape.width, 1, 0}, options.width, true);
+  add({}, setting.experts, false);
   return layers;
 }
 
 template <class Real>
+struct CnnScratch final : Scratch {
+  std::vector<AlignedVector<Real>> patches;
+  std::vector<AlignedVector<Real>> outputs;  // of all layers but the last
+  AlignedVector<Real> delta;                 // ∂L/∂ outputs of the current layer
+  AlignedVector<Real> patch_gradients;
+};
+
+template <class Real>
 class CnnRouter final : public Router<Real> {
  public:
-  CnnRouter(const Json& spec, const Layout& layout, int experts)
-      : layers_(make_layers<Real>(spec, layout.image, experts)),
-        init_scale_(spec.at("init_scale").get<double>()),
-        input_dim_(layout.input_dim),
-        patches_(layers_.size()),
-        outputs_(layers_.size() - 1) {
+  CnnRouter(const CnnRouterOptions& options, const RouterSetting& setting)
+      : layers_(make_layers<Real>(options, setting)), init_scale_(options.init_scale) {
+    MOELAB_EXPECT(setting.input_dim == setting.image.size());
     for (const Convolution<Real>& layer : layers_) {
       offsets_.push_back(block_size_);
       block_size_ += layer.block_size();
@@ -51,68 +56,79 @@ class CnnRouter final : public Router<Real> {
     return count;
   }
   std::size_t block_size() const override { return block_size_; }
+  std::unique_ptr<Scratch> make_scratch() const override {
+    auto scratch = std::make_unique<CnnScratch<Real>>();
+    scratch->patches.resize(layers_.size());
+    scratch->outputs.resize(layers_.size() - 1);
+    return scratch;
+  }
 
-  void initialize(const Seeds& seeds, Real* parameters) const override {
+  void initialize(const Start& start, Real* parameters) const override {
     // The hidden layers have the stream that no expert uses.
-    Engine hidden = seeds.stream(Purpose::router_init, ~std::uint64_t{0});
+    Engine hidden = start.seeds.stream(Purpose::router_init, ~std::uint64_t{0});
     for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].initialize(hidden, parameters + offsets_[l]);
     const std::ptrdiff_t stride = layers_.back().output_strides().pixel;
     const double deviation = init_scale_ / std::sqrt(static_cast<double>(feature_dim()));
     for (int e = 0; e < layers_.back().output().channels; ++e) {
-      Engine engine = seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
+      Engine engine = start.seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
       for (int j = 0; j < feature_dim(); ++j) {
-        parameters[offsets_.back() + static_cast<std::size_t>(j * stride + e)] =
+        parameters[offsets_.back() + size(j * stride + e)] =
             static_cast<Real>(deviation * draw_normal(engine));
       }
     }
   }
 
-  void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
-    const Real* x = context.x;
-    ImageStrides strides = image_strides(context.stride);
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                             Real* scores) const override {
+    auto& own = static_cast<CnnScratch<Real>&>(scratch);
+    MOELAB_EXPECT(context.x.columns == layers_.front().input().size());
+    const int rows = context.x.rows;
+    const Real* x = context.x.data;
+    ImageStrides strides = image_strides(context.x.row_stride);
     for (std::size_t l = 0; l < layers_.size(); ++l) {
-      reserve_entries(patches_[l], layers_[l].patches_size(context.rows));
+      reserve_entries(own.patches[l], layers_[l].patches_size(rows));
       Real* output = scores;
-      if (l < outputs_.size()) {
-        reserve_entries(outputs_[l], layers_[l].outputs_size(context.rows));
-        output = outputs_[l].data();
+      if (l < own.outputs.size()) {
+        reserve_entries(own.outputs[l], layers_[l].outputs_size(rows));
+        output = own.outputs[l].data();
       }
-      layers_[l].forward(x, strides, context.rows, parameters + offsets_[l], patches_[l].data(), output);
+      layers_[l].forward(x, strides, rows, parameters + offsets_[l], own.patches[l].data(), output);
       x = output;
       strides = layers_[l].output_strides();
     }
+    // The output layer's patches: one a row, without padding.
+    return {.features = own.patches.back().data()};
   }
 
-  void backward(const RouterContext<Real>& context, const Real* parameters,
-                const RouterGradients<Real>& gradients) override {
-    const int rows = context.rows;
-    reserve_entries(delta_, layers_.back().outputs_size(rows));
-    std::copy_n(gradients.scores, layers_.back().outputs_size(rows), delta_.data());
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const RouterGradients<Real>& gradients) const override {
+    auto& own = static_cast<CnnScratch<Real>&>(scratch);
+    const int rows = context.x.rows;
+    reserve_entries(own.delta, layers_.back().outputs_size(rows));
+    std::copy_n(gradients.scores, layers_.back().outputs_size(rows), own.delta.data());
     for (std::size_t l = layers_.size(); l-- > 0;) {
       const Convolution<Real>& layer = layers_[l];
       const bool goes_on = l > 0 || gradients.inputs;
-      if (goes_on) reserve_entries(patch_gradients_, layer.patch_gradients_size(rows));
-      layer.backward(rows, parameters + offsets_[l], patches_[l].data(),
-                     l < outputs_.size() ? outputs_[l].data() : nullptr, delta_.data(),
-                     gradients.parameters + offsets_[l], goes_on ? patch_gradients_.data() : nullptr);
+      if (goes_on) reserve_entries(own.patch_gradients, layer.patch_gradients_size(rows));
+      layer.backward(rows, parameters + offsets_[l], own.patches[l].data(),
+                     l < own.outputs.size() ? own.outputs[l].data() : nullptr, own.delta.data(),
+                     gradients.parameters + offsets_[l], goes_on ? own.patch_gradients.data() : nullptr);
       if (l == 0) break;
-      if (l == layers_.size() - 1) add_feature_gradient(gradients.features, rows);
+      if (l == layers_.size() - 1) add_feature_gradient(gradients.features, rows, own.patch_gradients);
       const std::size_t count = layers_[l - 1].outputs_size(rows);
-      reserve_entries(delta_, count);
-      std::fill_n(delta_.data(), count, Real(0));
-      layer.add_patch_gradients(patch_gradients_.data(), rows, layers_[l - 1].output_strides(),
-                                delta_.data());
+      reserve_entries(own.delta, count);
+      std::fill_n(own.delta.data(), count, Real(0));
+      layer.add_patch_gradients(own.patch_gradients.data(), rows, layers_[l - 1].output_strides(),
+                                own.delta.data());
     }
     if (!gradients.inputs) return;
-    const std::ptrdiff_t stride = kernels::padded(input_dim_);
+    const std::ptrdiff_t stride = kernels::padded(context.x.columns);
     std::fill_n(gradients.inputs, rows * stride, Real(0));
-    layers_.front().add_patch_gradients(patch_gradients_.data(), rows, image_strides(stride),
+    layers_.front().add_patch_gradients(own.patch_gradients.data(), rows, image_strides(stride),
                                         gradients.inputs);
   }
 
   int feature_dim() const override { return layers_.back().input().channels; }
-  /// The output layer's patches: one a row, without padding.
-  const Real* features() const override { return patches_.back().data(); }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     std::vector<NamedArray<Real>> arrays;
@@ -140,53 +156,50 @@ class CnnRouter final : public Router<Real> {
   }
 
   /// ∂L/∂features joins what comes back from the scores.
-  void add_feature_gradient(const Real* features, int rows) {
+  void add_feature_gradient(const Real* features, int rows, AlignedVector<Real>& patch_gradients) const {
     if (!features) return;
     const int stride = kernels::padded(feature_dim());
     for (int row = 0; row < rows; ++row) {
       for (int j = 0; j < feature_dim(); ++j) {
-        patch_gradients_[static_cast<std::size_t>(row * stride + j)] += features[row * feature_dim() + j];
+        patch_gradients[size(row * stride + j)] += features[row * feature_dim() + j];
       }
     }
   }
 
   std::vector<Convolution<Real>> layers_;
   double init_scale_;
-  int input_dim_;
   std::vector<std::size_t> offsets_;
   std::size_t block_size_ = 0;
-  std::vector<AlignedVector<Real>> patches_;
-  std::vector<AlignedVector<Real>> outputs_;  // of all layers but the last
-  AlignedVector<Real> delta_;                 // ∂L/∂ outputs of the current layer
-  AlignedVector<Real> patch_gradients_;
 };
 
 }  // namespace
 
-Kind cnn_router_kind() {
-  return {
+void CnnRouterOptions::bind(Fields& fields) {
+  fields.add("trainable", trainable, "false freezes the router at its start");
+  fields.add("init_scale", init_scale, at_least(0), "output rows start N(0, init_scale² / width)");
+  fields.add("channels", channels, between(1, 4096), 1,
+             "output channels of the 3 × 3 convolutions, each of stride 2, ReLU");
+  fields.add("width", width, between(1, 1e6), "units of the penultimate, dense layer");
+}
+
+InvalidOption no_image_error(const std::string& router) {
+  std::vector<std::string> generators;
+  for (const GeneratorKind& generator : GeneratorAxis::table()) {
+    if (generator.has_image) generators.push_back(generator.name);
+  }
+  return {"model.router.kind", fmt::format("a '{}' router needs images; generators that have them: {}",
+                                           router, fmt::join(generators, ", "))};
+}
+
+RouterKind cnn_router() {
+  RouterKind kind = router_kind<CnnRouterOptions, CnnRouter>(
       "cnn",
       "γ = W h + b, h the penultimate layer of a CNN on the image, which the experts read too (Dikkala et "
       "al. 2023, 3.4)",
-      {{"trainable", Shape::boolean(), "false freezes the router at its start", true},
-       {"init_scale", Shape::real_at_least(0), "output rows start N(0, init_scale² / width)", 1.0},
-       {"channels", Shape::list(Shape::count(1, 4096), 1),
-        "output channels of the 3 × 3 convolutions, each of stride 2, ReLU", Json::array({16, 32})},
-       {"width", Shape::count(1, 1e6), "units of the penultimate, dense layer", 64}}};
+      {.channels = {3, 5}, .width = 6});
+  kind.needs_image = true;
+  kind.starts_at_rows = true;
+  return kind;
 }
-
-UserError no_image_error() {
-  return {"model.router.kind", fmt::format("a 'cnn' router needs images; generators that have them: {}",
-                                           fmt::join(image_generators(), ", "))};
-}
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_cnn_router(const Json& spec, const Layout& layout, int experts) {
-  if (layout.image.size() == 0) throw no_image_error();
-  return std::make_unique<CnnRouter<Real>>(spec, layout, experts);
-}
-
-template std::unique_ptr<Router<float>> make_cnn_router(const Json&, const Layout&, int);
-template std::unique_ptr<Router<double>> make_cnn_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

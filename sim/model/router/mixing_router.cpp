@@ -4,10 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
 #include "sim/model/log_softmax.h"
 #include "sim/model/router/cosine_router.h"
-#include "sim/model/router/linear_router.h"
 
 namespace moelab {
 namespace {
@@ -18,21 +17,63 @@ template <class Real>
 constexpr Real kSmallest = std::numeric_limits<Real>::min() / std::numeric_limits<Real>::epsilon();
 
 template <class Real>
-std::unique_ptr<Router<Real>> make_base(const Json& spec, const Layout& layout, int experts) {
-  return spec.at("kind") == "cosine" ? make_cosine_router<Real>(spec, layout, experts)
-                                     : make_linear_router<Real>(spec, layout, experts);
+std::unique_ptr<Router<Real>> make_base(const BaseRouterOptions& options, const RouterSetting& setting) {
+  if constexpr (std::is_same_v<Real, float>) {
+    return options.entry().make_float(options.options(), setting);
+  } else {
+    return options.entry().make_double(options.options(), setting);
+  }
+}
+
+template <class Real>
+struct MixingScratch final : Scratch {
+  std::unique_ptr<Scratch> base, weights;
+  AlignedVector<Real> base_log_probabilities, base_probabilities;  // log r and r (n, padded(E))
+  AlignedVector<Real> token_weights, log_token_weights;            // S and log S (n·s, padded(s))
+  AlignedVector<Real> mixtures;                                    // p (n, padded(E))
+  AlignedVector<Real> mixture_gradient, base_gradient;             // (n, padded(E))
+  AlignedVector<Real> weight_gradient;                             // ∂L/∂S
+};
+
+/// The tokens of a sequence that begins at row `first`: (s, columns) of an array of padded rows.
+template <class Value>
+View<Value> sequence(Value* rows, int first, int tokens, int columns) {
+  return kernels::padded_rows(rows + entries(first, kernels::padded(columns)), tokens, columns);
+}
+
+/// log Σ_j exp(log S_ij + log r_e(u_j)), from log S_i and log r of the sequence's first token.
+template <class Real>
+Real log_mixture(const Real* log_weights, const View<const Real>& log_probabilities, int expert) {
+  const auto term = [&](int j) { return log_weights[j] + log_probabilities(j, expert); };
+  Real peak = term(0);
+  for (int j = 1; j < log_probabilities.rows; ++j) peak = std::max(peak, term(j));
+  Real sum = 0;
+  for (int j = 0; j < log_probabilities.rows; ++j) sum += std::exp(term(j) - peak);
+  return peak + std::log(sum);
 }
 
 }  // namespace
 
+const std::vector<RouterKind>& BaseRouterAxis::table() {
+  static const std::vector<RouterKind> table = {linear_base(), cosine_router()};
+  return table;
+}
+
+void bind_mixing_fields(Fields& fields, bool& trainable, BaseRouterOptions& base) {
+  fields.add("trainable", trainable, "false freezes the router, its base included, at its start");
+  fields.add("base", base, "scores of r(u), a token's own routing; frozen alone by base.trainable false");
+}
+
 template <class Real>
-MixingRouter<Real>::MixingRouter(const Json& spec, std::unique_ptr<TokenWeights<Real>> weights,
-                                 const Layout& layout, int experts)
-    : base_(make_base<Real>(spec.at("base"), layout, experts)),
+MixingRouter<Real>::MixingRouter(const BaseRouterOptions& base, std::unique_ptr<TokenWeights<Real>> weights,
+                                 const RouterSetting& setting)
+    : base_(make_base<Real>(base, setting)),
       weights_(std::move(weights)),
-      base_trainable_(spec.at("base").at("trainable")),
-      experts_(experts),
-      stride_(kernels::padded(experts)) {}
+      base_trainable_(base.entry().trainable(base.options())),
+      experts_(setting.experts),
+      stride_(kernels::padded(setting.experts)) {
+  MOELAB_EXPECT(base_->state_arrays().empty());
+}
 
 template <class Real>
 std::size_t MixingRouter<Real>::parameter_count() const {
@@ -40,104 +81,86 @@ std::size_t MixingRouter<Real>::parameter_count() const {
 }
 
 template <class Real>
-void MixingRouter<Real>::initialize(const Seeds& seeds, Real* parameters) const {
-  base_->initialize(seeds, parameters);
+void MixingRouter<Real>::initialize(const Start& start, Real* parameters) const {
+  base_->initialize(start, parameters);
   weights_->initialize(parameters + base_->block_size());
 }
 
 template <class Real>
-void MixingRouter<Real>::forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) {
-  const int rows = context.rows, tokens = context.tokens;
-  const int weight_stride = kernels::padded(tokens);
-  reserve_entries(base_log_probabilities_, entries(rows, stride_));
-  reserve_entries(base_probabilities_, entries(rows, stride_));
-  reserve_entries(mixtures_, entries(rows, stride_));
-  reserve_entries(token_weights_, entries(rows, weight_stride));
-  reserve_entries(log_token_weights_, entries(rows, weight_stride));
-  base_->forward(context, parameters, base_log_probabilities_.data());
-  log_softmax_rows(base_log_probabilities_.data(), base_probabilities_.data(), rows, experts_, stride_);
-  weights_->forward(context, parameters + base_->block_size(), token_weights_.data(),
-                    log_token_weights_.data());
-  for (int first = 0; first < rows; first += tokens) {
-    kernels::Product<Real> product;
-    product.m = product.k = tokens;
-    product.n = experts_;
-    product.a = token_weights_.data() + entries(first, weight_stride);
-    product.a_row = weight_stride;
-    product.b = base_probabilities_.data() + entries(first, stride_);
-    product.b_row = product.c_row = stride_;
-    product.c = mixtures_.data() + entries(first, stride_);
-    kernels::multiply(product);
-  }
-  for (int row = 0; row < rows; ++row) {
-    const Real* const mixture = mixtures_.data() + entries(row, stride_);
-    Real* const own = scores + entries(row, stride_);
-    std::fill_n(own, stride_, Real(0));
-    for (int e = 0; e < experts_; ++e) {
-      own[e] = mixture[e] > kSmallest<Real>
-                   ? std::log(mixture[e])
-                   : log_mixture(log_token_weights_.data() + entries(row, weight_stride), tokens,
-                                 row - row % tokens, e);
-    }
-  }
+std::unique_ptr<Scratch> MixingRouter<Real>::make_scratch() const {
+  auto scratch = std::make_unique<MixingScratch<Real>>();
+  scratch->base = base_->make_scratch();
+  scratch->weights = weights_->make_scratch();
+  return scratch;
 }
 
-/// log Σ_j exp(log S_ij + log r_e(u_j)).
 template <class Real>
-Real MixingRouter<Real>::log_mixture(const Real* log_weights, int tokens, int first_row, int expert) const {
-  const auto term = [&](int j) {
-    return log_weights[j] + base_log_probabilities_[entries(first_row + j, stride_) + size(expert)];
-  };
-  Real peak = term(0);
-  for (int j = 1; j < tokens; ++j) peak = std::max(peak, term(j));
-  Real sum = 0;
-  for (int j = 0; j < tokens; ++j) sum += std::exp(term(j) - peak);
-  return peak + std::log(sum);
+RouterOutput<Real> MixingRouter<Real>::forward(const RouterContext<Real>& context, const Real* parameters,
+                                               Scratch& scratch, Real* scores) const {
+  auto& own = static_cast<MixingScratch<Real>&>(scratch);
+  const int rows = context.x.rows, tokens = context.tokens;
+  const int weight_stride = kernels::padded(tokens);
+  MOELAB_EXPECT(rows % tokens == 0);
+  reserve_entries(own.base_log_probabilities, entries(rows, stride_));
+  reserve_entries(own.base_probabilities, entries(rows, stride_));
+  reserve_entries(own.mixtures, entries(rows, stride_));
+  reserve_entries(own.token_weights, entries(rows, weight_stride));
+  reserve_entries(own.log_token_weights, entries(rows, weight_stride));
+  Real* const log_r = own.base_log_probabilities.data();
+  Real* const r = own.base_probabilities.data();
+  base_->forward(context, parameters, *own.base, log_r);
+  log_softmax_rows(log_r, r, rows, experts_, stride_);
+  weights_->forward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
+                    own.log_token_weights.data());
+  for (int first = 0; first < rows; first += tokens) {
+    kernels::multiply(sequence(own.token_weights.data(), first, tokens, tokens),
+                      sequence(r, first, tokens, experts_),
+                      sequence(own.mixtures.data(), first, tokens, experts_));
+  }
+  for (int row = 0; row < rows; ++row) {
+    const Real* const mixture = own.mixtures.data() + entries(row, stride_);
+    const Real* const log_weights = own.log_token_weights.data() + entries(row, weight_stride);
+    const View<const Real> log_probabilities = sequence(log_r, row - row % tokens, tokens, experts_);
+    Real* const of_row = scores + entries(row, stride_);
+    std::fill_n(of_row, stride_, Real(0));
+    for (int e = 0; e < experts_; ++e) {
+      of_row[e] = mixture[e] > kSmallest<Real> ? std::log(mixture[e])
+                                               : log_mixture(log_weights, log_probabilities, e);
+    }
+  }
+  return {.base_probabilities = r};
 }
 
 template <class Real>
 void MixingRouter<Real>::backward(const RouterContext<Real>& context, const Real* parameters,
-                                  const RouterGradients<Real>& gradients) {
-  const int rows = context.rows, tokens = context.tokens;
-  const int weight_stride = kernels::padded(tokens);
-  reserve_entries(mixture_gradient_, entries(rows, stride_));
-  reserve_entries(base_gradient_, entries(rows, stride_));
-  reserve_entries(weight_gradient_, entries(rows, weight_stride));
+                                  Scratch& scratch, const RouterGradients<Real>& gradients) const {
+  auto& own = static_cast<MixingScratch<Real>&>(scratch);
+  const int rows = context.x.rows, tokens = context.tokens;
+  reserve_entries(own.mixture_gradient, entries(rows, stride_));
+  reserve_entries(own.base_gradient, entries(rows, stride_));
+  reserve_entries(own.weight_gradient, entries(rows, kernels::padded(tokens)));
   for (std::size_t i = 0; i < entries(rows, stride_); ++i) {
-    mixture_gradient_[i] = mixtures_[i] > kSmallest<Real> ? gradients.scores[i] / mixtures_[i] : Real(0);
+    own.mixture_gradient[i] =
+        own.mixtures[i] > kSmallest<Real> ? gradients.scores[i] / own.mixtures[i] : Real(0);
   }
   for (int first = 0; first < rows; first += tokens) {
-    const Real* const delta = mixture_gradient_.data() + entries(first, stride_);
-    kernels::Product<Real> of_weights;
-    of_weights.m = of_weights.n = tokens;
-    of_weights.k = experts_;
-    of_weights.a = delta;
-    of_weights.a_row = of_weights.b_row = stride_;
-    of_weights.b = base_probabilities_.data() + entries(first, stride_);
-    of_weights.b_transposed = true;
-    of_weights.c = weight_gradient_.data() + entries(first, weight_stride);
-    of_weights.c_row = weight_stride;
-    kernels::multiply(of_weights);
-    kernels::Product<Real> of_base;
-    of_base.m = of_base.k = tokens;
-    of_base.n = experts_;
-    of_base.a = token_weights_.data() + entries(first, weight_stride);
-    of_base.a_row = 1;
-    of_base.a_column = weight_stride;
-    of_base.b = delta;
-    of_base.b_row = of_base.c_row = stride_;
-    of_base.c = base_gradient_.data() + entries(first, stride_);
-    kernels::multiply(of_base);
+    // Of P = S R: ∂L/∂S = (∂L/∂P) R^T and ∂L/∂R = S^T ∂L/∂P.
+    const View<const Real> delta = sequence(own.mixture_gradient.data(), first, tokens, experts_);
+    const View<const Real> r = sequence(own.base_probabilities.data(), first, tokens, experts_);
+    const View<const Real> weights = sequence(own.token_weights.data(), first, tokens, tokens);
+    kernels::multiply(delta, r.transposed(), sequence(own.weight_gradient.data(), first, tokens, tokens));
+    kernels::multiply(weights.transposed(), delta,
+                      sequence(own.base_gradient.data(), first, tokens, experts_));
   }
-  kernels::softmax_backward_rows(base_probabilities_.data(), base_gradient_.data(), base_gradient_.data(),
-                                 rows, experts_, stride_);
+  kernels::softmax_backward_rows(own.base_probabilities.data(), own.base_gradient.data(),
+                                 own.base_gradient.data(), rows, experts_, stride_);
   RouterGradients<Real> of_base = gradients;
-  of_base.scores = base_gradient_.data();
-  base_->backward(context, parameters, of_base);
+  of_base.scores = own.base_gradient.data();
+  base_->backward(context, parameters, *own.base, of_base);
   RouterGradients<Real> of_weights = gradients;
   of_weights.parameters = gradients.parameters + base_->block_size();
-  weights_->backward(context, parameters + base_->block_size(), token_weights_.data(),
-                     weight_gradient_.data(), of_weights);
+  weights_->backward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
+                     own.weight_gradient.data(), of_weights);
 }
 
 template <class Real>
@@ -147,15 +170,6 @@ std::vector<NamedArray<Real>> MixingRouter<Real>::arrays(const Real* parameters)
     all.push_back(std::move(array));
   }
   return all;
-}
-
-std::vector<Field> mixing_fields() {
-  Kind linear = linear_router_kind();
-  // A base starts at random: the rows of the training set are those of the whole model's router.
-  std::erase_if(linear.fields, [](const Field& field) { return field.name == "init"; });
-  return {{"trainable", Shape::boolean(), "false freezes the router, its base included, at its start", true},
-          {"base", Shape::variant({linear, cosine_router_kind()}),
-           "scores of r(u), a token's own routing; frozen alone by base.trainable false", "linear"}};
 }
 
 template class MixingRouter<float>;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <memory>
-
 #include "sim/model/router/router.h"
 
 namespace moelab {
@@ -11,27 +9,32 @@ namespace moelab {
 template <class Real>
 class ProjectedRouter final : public Router<Real> {
  public:
-  /// `inner` reads rows of m columns.
+  /// `inner` reads rows of m columns and has no state.
   ProjectedRouter(std::unique_ptr<Router<Real>> inner, int input_dim, int projection_dim);
 
   std::size_t parameter_count() const override;
   /// [A (d, padded(m)) | inner].
   std::size_t block_size() const override { return projection_size() + inner_->block_size(); }
-  void initialize(const Seeds& seeds, Real* parameters) const override;
-  void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override;
-  void backward(const RouterContext<Real>& context, const Real* parameters,
-                const RouterGradients<Real>& gradients) override;
+  void initialize(const Start& start, Real* parameters) const override;
+  std::unique_ptr<Scratch> make_scratch() const override;
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                             Real* scores) const override;
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const RouterGradients<Real>& gradients) const override;
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override;
 
  private:
   std::size_t projection_size() const;
-  RouterContext<Real> projected(const RouterContext<Real>& context) const;
+  /// A (d, m) of a block.
+  template <class Value>
+  View<Value> projection(Value* block) const {
+    return {block, input_dim_, projection_dim_, stride_};
+  }
 
   std::unique_ptr<Router<Real>> inner_;
   int input_dim_;
   int projection_dim_;
   int stride_;
-  AlignedVector<Real> rows_, gradient_;  ///< x A and ∂L/∂(x A) (n, padded(m))
 };
 
 }  // namespace moelab

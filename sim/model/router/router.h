@@ -5,32 +5,44 @@
 #include <memory>
 #include <vector>
 
-#include "sim/base/random.h"
-#include "sim/base/schema.h"
-#include "sim/base/types.h"
+#include "sim/base/aligned.h"
+#include "sim/base/one_of.h"
 #include "sim/data/layout.h"
-#include "sim/model/attention_state.h"
+#include "sim/model/layer_signals.h"
 #include "sim/model/named_array.h"
+#include "sim/model/scratch.h"
+#include "sim/model/start.h"
+#include "sim/model/state.h"
 
 namespace moelab {
 
-/// What a router may look at: rows (n, d), row-major; the tokens of a sequence are s rows one after another.
+/// Where a router stands: what its scores are for.
+struct RouterSetting {
+  int input_dim = 0;  ///< d, columns of the rows it reads
+  int experts = 0;    ///< E
+  int layer = 0;      ///< of `layers`
+  int layers = 1;
+  ImageShape image = {};  ///< where the rows it reads are images, channel after channel
+};
+
+/// A batch as a router sees it.
 template <class Real>
 struct RouterContext {
-  const Real* x = nullptr;
-  int rows = 0;
-  std::ptrdiff_t stride = 0;  ///< entries from a row of x to the next
-  /// The inputs (n, d), same stride, and the routing probabilities (n, previous_stride) of the layer before;
-  /// null in the first layer, and where the router is placed in others only.
-  const Real* previous_x = nullptr;
-  const Real* previous_probabilities = nullptr;
-  int previous_stride = 0;
-  const Real* first_x = nullptr;  ///< the model's own inputs (n, d), same stride
-  bool training = false;          ///< a training step, for routers that keep statistics
-  double progress = 0;            ///< share of the training's steps that are done
-  int tokens = 1;                 ///< s, rows of a sequence
-  /// Of the attention block that handed on x, null where there is none.
-  const AttentionState<Real>* attention = nullptr;
+  View<const Real> x;     ///< (n, d) rows; the tokens of a sequence are s rows one after another
+  int tokens = 1;         ///< s
+  bool training = false;  ///< a step's gradient, for what a router learns beside the loss
+  double progress = 0;    ///< State::progress
+  LayerSignals<Real> signals;
+  const double* state = nullptr;  ///< the router's own part of State::values
+};
+
+/// What a forward pass leaves beside the scores.
+template <class Real>
+struct RouterOutput {
+  double added_loss = 0;           ///< what a training step adds to the loss for the router's own sake
+  const Real* features = nullptr;  ///< (n, feature_dim), for routers that hand features on to the experts
+  /// r (n, padded(E)) before tokens mixed their routing, where they do.
+  const Real* base_probabilities = nullptr;
 };
 
 /// What a backward pass reads and writes. Arrays that nobody asked for are null.
@@ -40,11 +52,10 @@ struct RouterGradients {
   const Real* features = nullptr;  ///< ∂L/∂features (n, feature_dim); null where no expert reads them
   Real* parameters = nullptr;      ///< ∂L/∂parameters, overwritten
   Real* inputs = nullptr;          ///< ∂L/∂x (n, padded(d)), overwritten
-  /// Added to: the part that does not go through x.
-  AttentionGradients<Real>* attention = nullptr;
 };
 
-/// Parameters live in the model's flat buffer; a router knows their layout. Called once per batch.
+/// Immutable: parameters and state live in the model's buffers, a router knows their layout; a batch's arrays
+/// live in its scratch. Called once per batch.
 template <class Real>
 class Router {
  public:
@@ -53,39 +64,84 @@ class Router {
   virtual std::size_t parameter_count() const = 0;
   /// Entries of the parameter block, padding included; a multiple of kernels::kPadding.
   virtual std::size_t block_size() const = 0;
-  /// Starting values. Expert e's row does not depend on E.
-  virtual void initialize(const Seeds& seeds, Real* parameters) const = 0;
-  /// Row e of a router that is linear in x ← init_scale times row e of `rows` (E, d), for kinds that have the
-  /// field `init`: a router that starts at training samples (Dikkala et al. 2023, Theorem 2).
-  virtual void start_at(const Matrix& /*rows*/, Real* /*parameters*/) const {}
-  /// scores (n, padded(E)) ← γ(x).
-  virtual void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) = 0;
-  /// For the batch of the last forward pass: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and so on.
-  virtual void backward(const RouterContext<Real>& context, const Real* parameters,
-                        const RouterGradients<Real>& gradients) = 0;
-  /// What a training step adds to the loss for the router's own sake, for the batch of the last forward pass.
-  virtual double added_loss() const { return 0; }
-  /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
-  virtual int feature_dim() const { return 0; }
-  /// features (n, feature_dim) of the last forward pass.
-  virtual const Real* features() const { return nullptr; }
   /// Entries at the front of the block that stay at their start, beside what `trainable` says of the whole.
   virtual std::size_t frozen_size() const { return 0; }
-  /// Whether the router looks at RouterContext::attention, and so needs an attention block.
-  virtual bool reads_attention() const { return false; }
-  /// r (n, padded(E)) of the last forward pass before tokens mixed their routing; null where they do not.
-  virtual const Real* base_probabilities() const { return nullptr; }
+  /// Starting values. Expert e's row does not depend on E.
+  virtual void initialize(const Start& start, Real* parameters) const = 0;
+  virtual std::unique_ptr<Scratch> make_scratch() const { return std::make_unique<Scratch>(); }
+  /// scores (n, padded(E)) ← γ(x).
+  virtual RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters,
+                                     Scratch& scratch, Real* scores) const = 0;
+  /// For the batch of the last forward pass with that scratch: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and
+  /// so on.
+  virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                        const RouterGradients<Real>& gradients) const = 0;
+  /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
+  virtual int feature_dim() const { return 0; }
   /// Arrays for saving. One named "router_weight" (E, d) holds the rows that meet the input, where γ is
   /// linear in x.
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
+
+  /// What training changes beside the parameters, if anything: its arrays, their start, and what the
+  /// beginning and the end of a step do to them. Only a trainer calls the last two.
+  virtual std::vector<StateArray> state_arrays() const { return {}; }
+  virtual void start_state(const Start& /*start*/, double* /*state*/) const {}
+  virtual void begin_step(double /*progress*/, const Real* /*parameters*/, double* /*state*/) const {}
+  /// `scratch` is that of the step's forward pass.
+  virtual void end_step(const Scratch& /*scratch*/, double* /*state*/) const {}
 };
 
-/// The kinds of routers with their fields: from the one table in routers.cpp.
-std::vector<Kind> router_kinds();
+/// An entry of the table of routers.
+struct RouterKind : KindEntry {
+  std::unique_ptr<Router<float>> (*make_float)(const AnyOptions&, const RouterSetting&) = nullptr;
+  std::unique_ptr<Router<double>> (*make_double)(const AnyOptions&, const RouterSetting&) = nullptr;
+  bool needs_image = false;           ///< reads rows that lead with an image
+  bool needs_attention = false;       ///< reads LayerSignals::attention
+  bool reads_previous_layer = false;  ///< reads the routing of the layer before, where there is one
+  bool mixes_tokens = false;          ///< the scores of a token depend on the sequence that it stands in
+  /// The last of its arrays "router_…" with a row for each expert starts N(0, init_scale² / columns): by a
+  /// start law, as a rule.
+  bool starts_at_rows = false;
+  /// Whether training moves a router of these options.
+  bool (*trainable)(const AnyOptions&) = [](const AnyOptions&) { return true; };
+  /// Whether it starts at rows of the training set; see Start::train_rows.
+  bool (*needs_train_rows)(const AnyOptions&) = [](const AnyOptions&) { return false; };
+};
 
-/// A router for inputs of that layout and `experts` scores, from a resolved `model.router` object. Throws
-/// UserError where the router cannot read such inputs.
+/// The table: adding a router is a new file and a line in routers.cpp.
+struct RouterAxis {
+  using Entry = RouterKind;
+  static const std::vector<RouterKind>& table();
+  static constexpr const char* kTag = "kind";
+  static constexpr const char* kNoun = "router";
+};
+using RouterOptions = OneOf<RouterAxis>;
+
+/// Adds a kind to the table, for programs and tests that bring their own.
+void add_router_kind(RouterKind kind);
+
+/// The entry of a router class `Made<Real>` that is made from (Options, RouterSetting). Options of every
+/// router have a field `bool trainable`.
+template <class Options, template <class> class Made>
+RouterKind router_kind(std::string name, std::string help, Options example = {}) {
+  RouterKind kind{{std::move(name), std::move(help), Options{}, std::move(example)}};
+  kind.make_float = [](const AnyOptions& options,
+                       const RouterSetting& setting) -> std::unique_ptr<Router<float>> {
+    return std::make_unique<Made<float>>(options.get<Options>(), setting);
+  };
+  kind.make_double = [](const AnyOptions& options,
+                        const RouterSetting& setting) -> std::unique_ptr<Router<double>> {
+    return std::make_unique<Made<double>>(options.get<Options>(), setting);
+  };
+  kind.trainable = [](const AnyOptions& options) { return options.get<Options>().trainable; };
+  return kind;
+}
+
+/// Whether training moves a router of these options.
+bool is_trainable(const RouterOptions& options);
+
+/// Throws InvalidOption where the router cannot read such inputs.
 template <class Real>
-std::unique_ptr<Router<Real>> make_router(const Json& spec, const Layout& layout, int experts);
+std::unique_ptr<Router<Real>> make_router(const RouterOptions& options, const RouterSetting& setting);
 
 }  // namespace moelab

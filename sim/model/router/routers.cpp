@@ -1,66 +1,57 @@
-#include "sim/base/error.h"
-#include "sim/model/router/adaptive_clustering_router.h"
-#include "sim/model/router/attention_aware_router.h"
-#include "sim/model/router/cnn_router.h"
-#include "sim/model/router/cosine_router.h"
-#include "sim/model/router/linear_router.h"
-#include "sim/model/router/mlp_router.h"
 #include "sim/model/router/router.h"
-#include "sim/model/router/similarity_aware_router.h"
-#include "sim/model/router/stable_router.h"
+
+// Adding a router is a new file that defines <name>_router() and a line here.
+// clang-format off
+#define MOELAB_ROUTERS(entry) \
+  entry(linear)               \
+  entry(mlp)                  \
+  entry(cnn)                  \
+  entry(adaptive_clustering)  \
+  entry(stable)               \
+  entry(cosine)               \
+  entry(perturbed_cosine)     \
+  entry(similarity_aware)     \
+  entry(attention_aware)
+// clang-format on
 
 namespace moelab {
+
+#define MOELAB_DECLARE(name) RouterKind name##_router();
+MOELAB_ROUTERS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
 namespace {
 
-struct Entry {
-  Kind kind;
-  std::unique_ptr<Router<float>> (*make_float)(const Json&, const Layout&, int);
-  std::unique_ptr<Router<double>> (*make_double)(const Json&, const Layout&, int);
-};
-
-/// The table of routers: adding one is a new file and a line here.
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> table = {
-      {linear_router_kind(), make_linear_router<float>, make_linear_router<double>},
-      {mlp_router_kind(), make_mlp_router<float>, make_mlp_router<double>},
-      {cnn_router_kind(), make_cnn_router<float>, make_cnn_router<double>},
-      {adaptive_clustering_router_kind(), make_adaptive_clustering_router<float>,
-       make_adaptive_clustering_router<double>},
-      {stable_router_kind(), make_stable_router<float>, make_stable_router<double>},
-      {cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
-      {perturbed_cosine_router_kind(), make_cosine_router<float>, make_cosine_router<double>},
-      {similarity_aware_router_kind(), make_similarity_aware_router<float>,
-       make_similarity_aware_router<double>},
-      {attention_aware_router_kind(), make_attention_aware_router<float>,
-       make_attention_aware_router<double>},
-  };
-  return table;
-}
-
-const Entry& find(const Json& spec) {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries()) {
-    if (spec.at("kind") == entry.kind.name) return entry;
-    names.push_back(entry.kind.name);
-  }
-  throw UserError("model.router.kind", unknown_name("router", spec.at("kind").get<std::string>(), names));
+std::vector<RouterKind>& kinds() {
+#define MOELAB_ENTRY(name) name##_router(),
+  static std::vector<RouterKind> all = {MOELAB_ROUTERS(MOELAB_ENTRY)};
+#undef MOELAB_ENTRY
+  return all;
 }
 
 }  // namespace
 
-std::vector<Kind> router_kinds() {
-  std::vector<Kind> kinds;
-  for (const Entry& entry : entries()) kinds.push_back(entry.kind);
-  return kinds;
+const std::vector<RouterKind>& RouterAxis::table() {
+  return kinds();
+}
+
+void add_router_kind(RouterKind kind) {
+  kinds().push_back(std::move(kind));
+}
+
+bool is_trainable(const RouterOptions& options) {
+  return options.entry().trainable(options.options());
 }
 
 template <>
-std::unique_ptr<Router<float>> make_router<float>(const Json& spec, const Layout& layout, int experts) {
-  return find(spec).make_float(spec, layout, experts);
+std::unique_ptr<Router<float>> make_router<float>(const RouterOptions& options,
+                                                  const RouterSetting& setting) {
+  return options.entry().make_float(options.options(), setting);
 }
 template <>
-std::unique_ptr<Router<double>> make_router<double>(const Json& spec, const Layout& layout, int experts) {
-  return find(spec).make_double(spec, layout, experts);
+std::unique_ptr<Router<double>> make_router<double>(const RouterOptions& options,
+                                                    const RouterSetting& setting) {
+  return options.entry().make_double(options.options(), setting);
 }
 
 }  // namespace moelab

@@ -4,196 +4,168 @@
 #include <cmath>
 #include <numbers>
 
-#include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/multiply.h"
 #include "sim/model/log_softmax.h"
-#include "sim/model/router/mixing_router.h"
 
 namespace moelab {
 namespace {
 
-/// τ over the training steps.
-class Temperature {
- public:
-  explicit Temperature(const Json& spec)
-      : start_(spec.at("tau")), end_(spec.value("tau_end", start_)), schedule_(spec.at("tau_schedule")) {}
-  /// At a share of the steps.
-  double at(double progress) const {
-    if (schedule_ == "geometric") return start_ * std::pow(end_ / start_, progress);
-    const double share = schedule_ == "cosine" ? (1 - std::cos(std::numbers::pi * progress)) / 2 : progress;
-    return start_ + (end_ - start_) * share;
-  }
+using Options = SimilarityAwareRouterOptions;
 
- private:
-  double start_;
-  double end_;
-  std::string schedule_;
+/// τ at a share of the training steps.
+double temperature(const Options& options, double progress) {
+  const double start = options.tau, end = options.tau_end.value_or(start);
+  if (options.tau_schedule == Options::Schedule::geometric) return start * std::pow(end / start, progress);
+  const bool is_cosine = options.tau_schedule == Options::Schedule::cosine;
+  const double share = is_cosine ? (1 - std::cos(std::numbers::pi * progress)) / 2 : progress;
+  return start + (end - start) * share;
+}
+
+template <class Real>
+struct SimilarityScratch final : Scratch {
+  Real inverse_temperature = 1;
+  AlignedVector<Real> rows, turned, turned_gradient;  // U, Y and ∂L/∂Y (n·s, padded(d))
 };
 
 /// S = row-softmax(Y U^T / τ), Y = U W_s. W_s is kept as (d, padded(d)).
 template <class Real>
 class SimilarityWeights final : public TokenWeights<Real> {
  public:
-  SimilarityWeights(const Json& spec, int dim)
-      : temperature_(spec),
-        learned_(spec.at("similarity") == "learned"),
+  SimilarityWeights(const Options& options, int dim)
+      : options_(options),
+        learned_(options.similarity == Options::Similarity::learned),
         dim_(dim),
         stride_(kernels::padded(dim)) {}
 
   std::size_t parameter_count() const override { return learned_ ? entries(dim_, dim_) : 0; }
   std::size_t block_size() const override { return learned_ ? entries(dim_, stride_) : 0; }
+  std::unique_ptr<Scratch> make_scratch() const override {
+    return std::make_unique<SimilarityScratch<Real>>();
+  }
 
   void initialize(Real* parameters) const override {
     std::fill_n(parameters, block_size(), Real(0));
-    for (int j = 0; j < dim_ && learned_; ++j) parameters[entries(j, stride_) + size(j)] = Real(1);
+    for (int j = 0; j < dim_ && learned_; ++j) matrix(parameters)(j, j) = Real(1);
   }
 
-  void forward(const RouterContext<Real>& context, const Real* parameters, Real* weights,
-               Real* log_weights) override {
-    pad(context);
-    inverse_temperature_ = static_cast<Real>(1 / temperature_.at(context.progress));
+  void forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch, Real* weights,
+               Real* log_weights) const override {
+    auto& own = static_cast<SimilarityScratch<Real>&>(scratch);
+    const int rows = context.x.rows, tokens = context.tokens;
+    const int weight_stride = kernels::padded(tokens);
+    pad(context.x, own.rows);
+    own.inverse_temperature = static_cast<Real>(1 / temperature(options_, context.progress));
     if (learned_) {
-      reserve_entries(turned_, entries(context.rows, stride_));
-      kernels::Product<Real> product;
-      product.m = context.rows;
-      product.n = product.k = dim_;
-      product.a = rows_.data();
-      product.a_row = product.b_row = product.c_row = stride_;
-      product.b = parameters;
-      product.c = turned_.data();
-      kernels::multiply(product);
+      reserve_entries(own.turned, entries(rows, stride_));
+      kernels::multiply(all_of<const Real>(own.rows.data(), rows), matrix(parameters),
+                        all_of(own.turned.data(), rows));
     }
-    const int tokens = context.tokens, weight_stride = kernels::padded(tokens);
-    for (int first = 0; first < context.rows; first += tokens) {
-      kernels::Product<Real> product;
-      product.m = product.n = tokens;
-      product.k = dim_;
-      product.a = turned(first);
-      product.a_row = product.b_row = stride_;
-      product.b = rows_.data() + entries(first, stride_);
-      product.b_transposed = true;
-      product.c = log_weights + entries(first, weight_stride);
-      product.c_row = weight_stride;
-      kernels::multiply(product);
+    for (int first = 0; first < rows; first += tokens) {
+      kernels::multiply(turned(own, rows).middle_rows(first, tokens),
+                        all_of<const Real>(own.rows.data(), rows).middle_rows(first, tokens).transposed(),
+                        kernels::padded_rows(log_weights + entries(first, weight_stride), tokens, tokens));
     }
-    kernels::scale_into(inverse_temperature_, log_weights, log_weights,
-                        static_cast<int>(entries(context.rows, weight_stride)));
-    log_softmax_rows(log_weights, weights, context.rows, tokens, weight_stride);
+    kernels::scale_into(own.inverse_temperature, log_weights, log_weights,
+                        static_cast<int>(entries(rows, weight_stride)));
+    log_softmax_rows(log_weights, weights, rows, tokens, weight_stride);
   }
 
-  void backward(const RouterContext<Real>& context, const Real* parameters, const Real* weights,
-                Real* weight_gradient, const RouterGradients<Real>& gradients) override {
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const Real* weights, Real* weight_gradient,
+                const RouterGradients<Real>& gradients) const override {
     if (!learned_ && !gradients.inputs) return;
-    const int rows = context.rows, tokens = context.tokens, weight_stride = kernels::padded(tokens);
+    auto& own = static_cast<SimilarityScratch<Real>&>(scratch);
+    const int rows = context.x.rows, tokens = context.tokens;
+    const int weight_stride = kernels::padded(tokens);
     kernels::softmax_backward_rows(weights, weight_gradient, weight_gradient, rows, tokens, weight_stride);
-    kernels::scale_into(inverse_temperature_, weight_gradient, weight_gradient,
+    kernels::scale_into(own.inverse_temperature, weight_gradient, weight_gradient,
                         static_cast<int>(entries(rows, weight_stride)));
-    if (learned_) reserve_entries(turned_gradient_, entries(rows, stride_));
+    if (learned_) reserve_entries(own.turned_gradient, entries(rows, stride_));
+    const View<const Real> u = all_of<const Real>(own.rows.data(), rows), y = turned(own, rows);
+    const View<Real> of_u = all_of(gradients.inputs, rows);
+    const View<Real> of_y = learned_ ? all_of(own.turned_gradient.data(), rows) : of_u;
     for (int first = 0; first < rows; first += tokens) {
       // With Z = Y U^T / τ: ∂L/∂Y = (∂L/∂Z) U / τ, and U gets (∂L/∂Z)^T Y / τ on its own side.
-      kernels::Product<Real> of_turned;
-      of_turned.m = of_turned.k = tokens;
-      of_turned.n = dim_;
-      of_turned.a = weight_gradient + entries(first, weight_stride);
-      of_turned.a_row = weight_stride;
-      of_turned.b = rows_.data() + entries(first, stride_);
-      of_turned.b_row = of_turned.c_row = stride_;
-      of_turned.c = learned_ ? turned_gradient_.data() + entries(first, stride_)
-                             : gradients.inputs + entries(first, stride_);
-      if (!learned_) of_turned.start = kernels::Start::accumulate;
-      kernels::multiply(of_turned);
+      const View<const Real> delta =
+          kernels::padded_rows(weight_gradient + entries(first, weight_stride), tokens, tokens);
+      kernels::multiply(delta, u.middle_rows(first, tokens), of_y.middle_rows(first, tokens),
+                        {.accumulate = !learned_});
       if (!gradients.inputs) continue;
-      kernels::Product<Real> of_rows = of_turned;
-      of_rows.a_row = 1;
-      of_rows.a_column = weight_stride;
-      of_rows.b = turned(first);
-      of_rows.c = gradients.inputs + entries(first, stride_);
-      of_rows.start = kernels::Start::accumulate;
-      kernels::multiply(of_rows);
+      kernels::multiply(delta.transposed(), y.middle_rows(first, tokens), of_u.middle_rows(first, tokens),
+                        {.accumulate = true});
     }
-    if (learned_) matrix_backward(rows, parameters, gradients);
+    if (!learned_) return;
+    kernels::multiply(u.transposed(), of_y, matrix(gradients.parameters));
+    if (!gradients.inputs) return;
+    kernels::multiply(of_y, matrix(parameters).transposed(), of_u, {.accumulate = true});
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     if (!learned_) return {};
-    NamedArray<Real> matrix{"router_similarity", {dim_, dim_}, {}};
+    NamedArray<Real> similarity{"router_similarity", {dim_, dim_}, {}};
     for (int j = 0; j < dim_; ++j) {
-      const Real* const row = parameters + entries(j, stride_);
-      matrix.values.insert(matrix.values.end(), row, row + dim_);
+      const Real* const row = matrix(parameters).row(j);
+      similarity.values.insert(similarity.values.end(), row, row + dim_);
     }
-    return {std::move(matrix)};
+    return {std::move(similarity)};
   }
 
  private:
-  /// rows_ ← U with padding.
-  void pad(const RouterContext<Real>& context) {
-    reserve_entries(rows_, entries(context.rows, stride_));
-    for (int row = 0; row < context.rows; ++row) {
-      std::copy_n(context.x + row * context.stride, dim_, rows_.data() + entries(row, stride_));
+  /// W_s (d, d) of a block, and arrays of rows (n·s, d).
+  template <class Value>
+  View<Value> matrix(Value* block) const {
+    return {block, dim_, dim_, stride_};
+  }
+  template <class Value>
+  View<Value> all_of(Value* rows, int count) const {
+    return {rows, count, dim_, stride_};
+  }
+  /// Y.
+  View<const Real> turned(const SimilarityScratch<Real>& own, int count) const {
+    return all_of((learned_ ? own.turned : own.rows).data(), count);
+  }
+  /// rows ← U with padding.
+  void pad(const View<const Real>& u, AlignedVector<Real>& rows) const {
+    MOELAB_EXPECT(u.columns == dim_);
+    reserve_entries(rows, entries(u.rows, stride_));
+    for (int row = 0; row < u.rows; ++row) {
+      std::copy_n(u.row(row), dim_, rows.data() + entries(row, stride_));
     }
   }
-  const Real* turned(int row) const { return (learned_ ? turned_ : rows_).data() + entries(row, stride_); }
 
-  /// From ∂L/∂Y that of W_s, and its part of ∂L/∂U.
-  void matrix_backward(int rows, const Real* parameters, const RouterGradients<Real>& gradients) {
-    kernels::Product<Real> product;
-    product.m = product.n = dim_;
-    product.k = rows;
-    product.a = rows_.data();
-    product.a_row = 1;
-    product.a_column = stride_;
-    product.b = turned_gradient_.data();
-    product.b_row = product.c_row = stride_;
-    product.c = gradients.parameters;
-    kernels::multiply(product);
-    if (!gradients.inputs) return;
-    kernels::Product<Real> back;
-    back.m = rows;
-    back.n = back.k = dim_;
-    back.a = turned_gradient_.data();
-    back.a_row = back.b_row = back.c_row = stride_;
-    back.b = parameters;
-    back.b_transposed = true;
-    back.c = gradients.inputs;
-    back.start = kernels::Start::accumulate;
-    kernels::multiply(back);
-  }
-
-  Temperature temperature_;
+  Options options_;
   bool learned_;
   int dim_;
   int stride_;
-  Real inverse_temperature_ = 1;
-  AlignedVector<Real> rows_, turned_, turned_gradient_;  // U, Y and ∂L/∂Y (n·s, padded(d))
+};
+
+template <class Real>
+class SimilarityAwareRouter final : public MixingRouter<Real> {
+ public:
+  SimilarityAwareRouter(const Options& options, const RouterSetting& setting)
+      : MixingRouter<Real>(options.base,
+                           std::make_unique<SimilarityWeights<Real>>(options, setting.input_dim), setting) {}
 };
 
 }  // namespace
 
-Kind similarity_aware_router_kind() {
-  Kind kind = {"similarity_aware",
-               "p_i = Σ_j S_ij r(u_j) over the tokens of a sequence, S = row-softmax(U W_s U^T / τ) (Nguyen "
-               "et al. 2025)",
-               mixing_fields()};
-  const std::vector<Field> own = {
-      {"tau", Shape::positive_real(), "temperature τ of the similarities", 1.0},
-      {"tau_end", Shape::positive_real(), "τ after the last training step (default: tau throughout)",
-       kOptional},
-      {"tau_schedule", Shape::choice({"linear", "cosine", "geometric"}),
-       "how τ moves from tau to tau_end over the steps", "linear"},
-      {"similarity", Shape::choice({"identity", "learned"}), "W_s = I, or learned from the start I",
-       "identity"},
-  };
-  kind.fields.insert(kind.fields.end(), own.begin(), own.end());
+void SimilarityAwareRouterOptions::bind(Fields& fields) {
+  bind_mixing_fields(fields, trainable, base);
+  fields.add("tau", tau, positive(), "temperature τ of the similarities");
+  fields.add("tau_end", tau_end, positive(), "τ after the last training step (default: tau throughout)");
+  fields.add("tau_schedule", tau_schedule, {"linear", "cosine", "geometric"},
+             "how τ moves from tau to tau_end over the steps");
+  fields.add("similarity", similarity, {"identity", "learned"}, "W_s = I, or learned from the start I");
+}
+
+RouterKind similarity_aware_router() {
+  RouterKind kind = router_kind<Options, SimilarityAwareRouter>(
+      "similarity_aware",
+      "p_i = Σ_j S_ij r(u_j) over the tokens of a sequence, S = row-softmax(U W_s U^T / τ) (Nguyen et al. "
+      "2025)");
+  kind.mixes_tokens = true;
+  kind.starts_at_rows = true;
   return kind;
 }
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_similarity_aware_router(const Json& spec, const Layout& layout,
-                                                           int experts) {
-  return std::make_unique<MixingRouter<Real>>(
-      spec, std::make_unique<SimilarityWeights<Real>>(spec, layout.router_dim()), layout, experts);
-}
-
-template std::unique_ptr<Router<float>> make_similarity_aware_router(const Json&, const Layout&, int);
-template std::unique_ptr<Router<double>> make_similarity_aware_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

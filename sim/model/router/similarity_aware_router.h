@@ -1,6 +1,8 @@
 #pragma once
 
-#include "sim/model/router/router.h"
+#include <optional>
+
+#include "sim/model/router/mixing_router.h"
 
 namespace moelab {
 
@@ -10,10 +12,16 @@ namespace moelab {
 /// time it is that of the last step. Differentiated are r, and S in u on both sides and in W_s.
 ///
 /// Arrays: those of the base, and "router_similarity" (d, d) where W_s is learned.
-Kind similarity_aware_router_kind();
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_similarity_aware_router(const Json& spec, const Layout& layout,
-                                                           int experts);
+struct SimilarityAwareRouterOptions {
+  enum class Schedule { linear, cosine, geometric };
+  enum class Similarity { identity, learned };
+  bool trainable = true;
+  BaseRouterOptions base = LinearBaseOptions{};
+  double tau = 1.0;
+  std::optional<double> tau_end = {};  ///< unset: tau throughout
+  Schedule tau_schedule = Schedule::linear;
+  Similarity similarity = Similarity::identity;
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

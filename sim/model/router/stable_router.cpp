@@ -2,150 +2,204 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/model/router/linear_router.h"
 
 namespace moelab {
 namespace {
 
-/// Parameters [main | light], two linear routers.
+template <class Real>
+struct StableScratch final : Scratch {
+  std::unique_ptr<Scratch> main, light;
+  AlignedVector<Real> frozen;           // the light router's block, its padding zero
+  AlignedVector<Real> unused;           // its gradient, which nobody asked for
+  AlignedVector<Real> distil_gradient;  // (n, padded(E))
+};
+
+/// Parameters [main | light], two linear routers. A copy of the light one is frozen in the state: momentum
+/// would move the parameters on.
 template <class Real>
 class StableRouter final : public Router<Real> {
  public:
-  StableRouter(const Json& spec, const Layout& layout, int experts)
-      : distil_share_(spec.at("distil_share")),
-        experts_(experts),
-        stride_(kernels::padded(experts)),
-        main_(make_linear_router<Real>(spec, layout, experts)),
-        light_(make_linear_router<Real>(spec, layout, experts)) {}
+  StableRouter(const StableRouterOptions& options, const RouterSetting& setting)
+      : distil_share_(options.distil_share),
+        input_dim_(setting.input_dim),
+        experts_(setting.experts),
+        stride_(kernels::padded(setting.experts)),
+        main_(make_linear_router<Real>(linear_part(options), setting)),
+        light_(make_linear_router<Real>(linear_part(options), setting)) {
+    // Arrays of the places themselves tell where the entries of an array lie.
+    const std::unique_ptr<Router<double>> numbered =
+        make_linear_router<double>(linear_part(options), setting);
+    std::vector<double> places(numbered->block_size());
+    std::iota(places.begin(), places.end(), 0.0);
+    for (const NamedArray<double>& array : numbered->arrays(places.data())) {
+      light_arrays_.push_back({"frozen_" + light_name(array.name), array.shape});
+      light_places_.insert(light_places_.end(), array.values.begin(), array.values.end());
+    }
+  }
 
   std::size_t parameter_count() const override {
     return main_->parameter_count() + light_->parameter_count();
   }
   std::size_t block_size() const override { return main_->block_size() + light_->block_size(); }
 
-  void initialize(const Seeds& seeds, Real* parameters) const override {
-    main_->initialize(seeds, parameters);
+  void initialize(const Start& start, Real* parameters) const override {
+    main_->initialize(start, parameters);
     // The light router starts undecided.
     std::fill_n(light_of(parameters), light_->block_size(), Real(0));
-    frozen_.clear();
   }
 
-  void start_at(const Matrix& rows, Real* parameters) const override { main_->start_at(rows, parameters); }
+  std::unique_ptr<Scratch> make_scratch() const override {
+    auto scratch = std::make_unique<StableScratch<Real>>();
+    scratch->main = main_->make_scratch();
+    scratch->light = light_->make_scratch();
+    scratch->frozen.resize(light_->block_size());
+    scratch->unused.resize(light_->block_size());
+    return scratch;
+  }
 
-  void forward(const RouterContext<Real>& context, const Real* parameters, Real* scores) override {
-    loss_ = 0;
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                             Real* scores) const override {
+    auto& own = static_cast<StableScratch<Real>&>(scratch);
     if (context.progress >= distil_share_) {
-      // A copy: momentum would move the parameters on.
-      if (frozen_.empty()) frozen_.assign(light_of(parameters), light_of(parameters) + light_->block_size());
-      return light_->forward(inputs(context), frozen_.data(), scores);
+      return light_->forward(first_inputs(context), frozen_light(context, parameters, own), *own.light,
+                             scores);
     }
-    main_->forward(context, parameters, scores);
-    if (context.training) distil(context, parameters, scores);
+    main_->forward(context, parameters, *own.main, scores);
+    if (!context.training) return {};
+    return {.added_loss = distil(context, parameters, scores, own)};
   }
 
-  void backward(const RouterContext<Real>& context, const Real* parameters,
-                const RouterGradients<Real>& gradients) override {
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const RouterGradients<Real>& gradients) const override {
+    auto& own = static_cast<StableScratch<Real>&>(scratch);
     if (context.progress >= distil_share_) {
       std::fill_n(gradients.parameters, block_size(), Real(0));
       if (!gradients.inputs) return;
       // Of the model's inputs, which are no layer's but the first's.
-      const std::size_t entries =
-          static_cast<std::size_t>(context.rows * kernels::padded(static_cast<int>(context.stride)));
-      if (context.x != context.first_x) {
-        std::fill_n(gradients.inputs, entries, Real(0));
+      if (context.x.data != context.signals.first_inputs.data) {
+        std::fill_n(gradients.inputs, entries(context.x.rows, kernels::padded(input_dim_)), Real(0));
         return;
       }
-      unused_.resize(light_->block_size());
       RouterGradients<Real> of_light = gradients;
-      of_light.parameters = unused_.data();
-      return light_->backward(inputs(context), frozen_.data(), of_light);
+      of_light.parameters = own.unused.data();
+      return light_->backward(first_inputs(context), frozen_light(context, parameters, own), *own.light,
+                              of_light);
     }
-    main_->backward(context, parameters, gradients);
+    main_->backward(context, parameters, *own.main, gradients);
     if (!context.training) {
       std::fill_n(light_of(gradients.parameters), light_->block_size(), Real(0));
       return;
     }
-    light_->backward(inputs(context), light_of(parameters),
-                     {distil_gradient_.data(), nullptr, light_of(gradients.parameters), nullptr});
+    RouterGradients<Real> of_light;
+    of_light.scores = own.distil_gradient.data();
+    of_light.parameters = light_of(gradients.parameters);
+    light_->backward(first_inputs(context), light_of(parameters), *own.light, of_light);
   }
-
-  double added_loss() const override { return loss_; }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     std::vector<NamedArray<Real>> all = main_->arrays(parameters);
-    for (NamedArray<Real>& array : light_->arrays(frozen_.empty() ? light_of(parameters) : frozen_.data())) {
-      array.name.replace(0, std::string("router").size(), "light_router");
+    for (NamedArray<Real>& array : light_->arrays(light_of(parameters))) {
+      array.name = light_name(array.name);
       all.push_back(std::move(array));
     }
     return all;
   }
 
+  std::vector<StateArray> state_arrays() const override {
+    std::vector<StateArray> arrays = light_arrays_;
+    arrays.push_back({"light_router_frozen", {1}});
+    return arrays;
+  }
+  void start_state(const Start& /*start*/, double* state) const override {
+    std::fill_n(state, light_places_.size() + 1, 0.0);
+  }
+  void begin_step(double progress, const Real* parameters, double* state) const override {
+    if (progress < distil_share_ || is_frozen(state)) return;
+    for (std::size_t i = 0; i < light_places_.size(); ++i) {
+      state[i] = static_cast<double>(light_of(parameters)[light_places_[i]]);
+    }
+    state[light_places_.size()] = 1;
+  }
+
  private:
+  static std::string light_name(std::string name) {
+    return name.replace(0, std::string("router").size(), "light_router");
+  }
   template <class Value>
   Value* light_of(Value* parameters) const {
     return parameters + main_->block_size();
   }
+  bool is_frozen(const double* state) const { return state[light_places_.size()] != 0; }
 
-  static RouterContext<Real> inputs(const RouterContext<Real>& context) {
-    RouterContext<Real> rows = context;
-    rows.x = context.first_x;
-    return rows;
+  RouterContext<Real> first_inputs(const RouterContext<Real>& context) const {
+    RouterContext<Real> first = context;
+    first.x = context.signals.first_inputs.middle_columns(0, input_dim_);
+    return first;
   }
 
-  /// loss_ and its gradient in the light router's scores, from the main router's `scores`.
-  void distil(const RouterContext<Real>& context, const Real* parameters, const Real* scores) {
-    const std::size_t size = static_cast<std::size_t>(context.rows) * static_cast<std::size_t>(stride_);
-    reserve_entries(distil_gradient_, size);
-    light_->forward(inputs(context), light_of(parameters), distil_gradient_.data());
-    for (int row = 0; row < context.rows; ++row) {
-      const Real* const main = scores + static_cast<std::ptrdiff_t>(row) * stride_;
-      Real* const light = distil_gradient_.data() + static_cast<std::ptrdiff_t>(row) * stride_;
+  /// The block of the frozen copy, or of the light router as it is where there is none.
+  const Real* frozen_light(const RouterContext<Real>& context, const Real* parameters,
+                           StableScratch<Real>& own) const {
+    MOELAB_EXPECT(context.state);
+    if (!is_frozen(context.state)) return light_of(parameters);
+    for (std::size_t i = 0; i < light_places_.size(); ++i) {
+      own.frozen[light_places_[i]] = static_cast<Real>(context.state[i]);
+    }
+    return own.frozen.data();
+  }
+
+  /// The loss of the distillation, from the main router's `scores`, and its gradient in the light router's.
+  double distil(const RouterContext<Real>& context, const Real* parameters, const Real* scores,
+                StableScratch<Real>& own) const {
+    const int rows = context.x.rows;
+    reserve_entries(own.distil_gradient, entries(rows, stride_));
+    light_->forward(first_inputs(context), light_of(parameters), *own.light, own.distil_gradient.data());
+    double loss = 0;
+    for (int row = 0; row < rows; ++row) {
+      const Real* const main = scores + entries(row, stride_);
+      Real* const light = own.distil_gradient.data() + entries(row, stride_);
       const std::ptrdiff_t assigned = std::max_element(main, main + experts_) - main;
       const Real largest = *std::max_element(light, light + experts_);
       double sum = 0;
       for (int e = 0; e < experts_; ++e) sum += std::exp(static_cast<double>(light[e] - largest));
       const double log_sum = static_cast<double>(largest) + std::log(sum);
-      loss_ += (log_sum - static_cast<double>(light[assigned])) / context.rows;
+      loss += (log_sum - static_cast<double>(light[assigned])) / rows;
       for (int e = 0; e < experts_; ++e) {
         const double r = std::exp(static_cast<double>(light[e]) - log_sum);
-        light[e] = static_cast<Real>((r - (e == assigned ? 1 : 0)) / context.rows);
+        light[e] = static_cast<Real>((r - (e == assigned ? 1 : 0)) / rows);
       }
     }
+    return loss;
   }
 
   double distil_share_;
+  int input_dim_;
   int experts_;
   int stride_;
   std::unique_ptr<Router<Real>> main_;
   std::unique_ptr<Router<Real>> light_;
-  mutable std::vector<Real> frozen_;  // the light router's parameters, empty while it learns
-  std::vector<Real> unused_;
-  AlignedVector<Real> distil_gradient_;  // (n, padded(E))
-  double loss_ = 0;
+  std::vector<StateArray> light_arrays_;   // of the frozen copy
+  std::vector<std::size_t> light_places_;  // of their entries in the light router's block
 };
 
 }  // namespace
 
-Kind stable_router_kind() {
-  Kind kind = linear_router_kind();
-  kind.name = "stable";
-  kind.help =
+void StableRouterOptions::bind(Fields& fields) {
+  bind_linear_fields(fields, trainable, init, init_scale, bias);
+  fields.add("distil_share", distil_share, fraction(), "share of training before the routing is frozen");
+}
+
+RouterKind stable_router() {
+  RouterKind kind = router_kind<StableRouterOptions, StableRouter>(
+      "stable",
       "γ_e(h) = w_e^T h, from distil_share of training on a frozen u_e^T x of the model's inputs that has "
-      "learned its assignment (StableMoE, Dai et al. 2022)";
-  kind.fields.push_back(
-      {"distil_share", Shape::fraction(), "share of training before the routing is frozen", 0.1});
+      "learned its assignment (StableMoE, Dai et al. 2022)");
+  kind.starts_at_rows = true;
+  kind.needs_train_rows = starts_at_train_rows<StableRouterOptions>;
   return kind;
 }
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_stable_router(const Json& spec, const Layout& layout, int experts) {
-  return std::make_unique<StableRouter<Real>>(spec, layout, experts);
-}
-
-template std::unique_ptr<Router<float>> make_stable_router(const Json&, const Layout&, int);
-template std::unique_ptr<Router<double>> make_stable_router(const Json&, const Layout&, int);
 
 }  // namespace moelab

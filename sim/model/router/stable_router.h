@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/model/router/router.h"
+#include "sim/model/router/linear_router.h"
 
 namespace moelab {
 
@@ -11,9 +11,17 @@ namespace moelab {
 /// scores are the light router's, frozen: a token's assignment depends on its input alone and stays.
 /// Departure: the source keeps w_e^T h for the gates' values and the light router for the choice; here both
 /// are the light router's, so that probabilities and assignments agree.
-Kind stable_router_kind();
-
-template <class Real>
-std::unique_ptr<Router<Real>> make_stable_router(const Json& spec, const Layout& layout, int experts);
+///
+/// Arrays: those of the linear router, and "light_router_weight" (E, d) and its bias. State: the frozen copy
+/// "frozen_light_router_weight" (E, d) with its bias, zeros before it is made, and "light_router_frozen" (1),
+/// whether it is.
+struct StableRouterOptions {
+  bool trainable = true;
+  std::string init = "normal";
+  double init_scale = 1.0;
+  std::optional<bool> bias = {};
+  double distil_share = 0.1;
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

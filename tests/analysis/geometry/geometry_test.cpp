@@ -167,13 +167,14 @@ TEST_CASE("dispersions agree with NumPy, and by hand") {
   CHECK(difference(variances(points, labels, 3).values, Matrix{{14.0 / 3, 0.0}, {0.0, 0.0}, {0.0, 0.0}}) <
         kLastBits);
   // M = I for what has no dispersion.
-  CHECK(difference(feature_weights(table, inverse_dispersion_weights), Matrix::Ones(3, 2)) < kLastBits);
+  const auto inverse = [](std::span<const double> s) { return inverse_dispersion_weights(s); };
+  CHECK(difference(feature_weights(table, inverse), Matrix::Ones(3, 2)) < kLastBits);
 }
 
 TEST_CASE("feature weights go row by row") {
   const DispersionTable table{Matrix{{1.0, 3.0}, {0.0, 0.0}}, {5, 0}};
-  CHECK(difference(feature_weights(table, inverse_dispersion_weights), Matrix{{1.5, 0.5}, {1.0, 1.0}}) <
-        kLastBits);
+  const auto inverse = [](std::span<const double> s) { return inverse_dispersion_weights(s); };
+  CHECK(difference(feature_weights(table, inverse), Matrix{{1.5, 0.5}, {1.0, 1.0}}) < kLastBits);
   const auto optimal = [](std::span<const double> s) { return optimal_feature_weights(s, 1.5); };
   CHECK(difference(feature_weights(table, optimal), Matrix{{0.75, 0.25}, {0.5, 0.5}}) < kLastBits);
 }
@@ -181,22 +182,23 @@ TEST_CASE("feature weights go row by row") {
 TEST_CASE("shapes and values that do not fit are named") {
   const GaussianClusters clusters = flat_pair();
   const Metrics metrics = euclidean_metrics(clusters);
-  CHECK_THROWS_AS(minimum_separation(clusters, Metrics(1, Matrix::Identity(2, 2))), UserError);
-  CHECK_THROWS_AS(minimum_separation(clusters, Metrics(2, Matrix::Identity(3, 3))), UserError);
-  CHECK_THROWS_AS(minimum_separation({clusters.means, {}}, metrics), UserError);
+  CHECK_THROWS_AS(minimum_separation(clusters, Metrics(1, Matrix::Identity(2, 2))), InvalidOption);
+  CHECK_THROWS_AS(minimum_separation(clusters, Metrics(2, Matrix::Identity(3, 3))), InvalidOption);
+  CHECK_THROWS_AS(minimum_separation({clusters.means, {}}, metrics), InvalidOption);
   const GaussianClusters one{Matrix::Zero(1, 2), {Matrix::Identity(2, 2)}};
-  CHECK_THROWS_AS(minimum_separation(one, euclidean_metrics(one)), UserError);
-  CHECK_THROWS_AS(worst_pair(Matrix::Zero(1, 1)), UserError);
-  CHECK_THROWS_AS(minimum_separation(clusters, diagonal_metrics(Matrix{{1.0, 1.0}, {1.0, -1.0}})), UserError);
-  CHECK_THROWS_AS(pairwise_misassignment(clusters, {}), UserError);
-  CHECK_THROWS_AS(contaminated(clusters, Matrix::Identity(3, 3)), UserError);
+  CHECK_THROWS_AS(minimum_separation(one, euclidean_metrics(one)), InvalidOption);
+  CHECK_THROWS_AS(worst_pair(Matrix::Zero(1, 1)), InvalidOption);
+  CHECK_THROWS_AS(minimum_separation(clusters, diagonal_metrics(Matrix{{1.0, 1.0}, {1.0, -1.0}})),
+                  InvalidOption);
+  CHECK_THROWS_AS(pairwise_misassignment(clusters, {}), InvalidOption);
+  CHECK_THROWS_AS(contaminated(clusters, Matrix::Identity(3, 3)), InvalidOption);
   Engine engine = Seeds{1, 0}.stream(Purpose::evaluation);
-  CHECK_THROWS_AS(drawn_misassignment(clusters, metrics, 2, 10, engine), UserError);
-  CHECK_THROWS_AS(drawn_misassignment(clusters, metrics, 0, 0, engine), UserError);
-  CHECK_THROWS_AS(conditioning(Matrix::Zero(2, 3)), UserError);
-  CHECK_THROWS_AS(conditioning(Matrix()), UserError);
-  CHECK_THROWS_AS(variances(Matrix::Zero(2, 1), std::vector<int>{0}, 1), UserError);
-  CHECK_THROWS_AS(variances(Matrix::Zero(1, 1), std::vector<int>{1}, 1), UserError);
+  CHECK_THROWS_AS(drawn_misassignment(clusters, metrics, 2, 10, engine), InvalidOption);
+  CHECK_THROWS_AS(drawn_misassignment(clusters, metrics, 0, 0, engine), InvalidOption);
+  CHECK_THROWS_AS(conditioning(Matrix::Zero(2, 3)), InvalidOption);
+  CHECK_THROWS_AS(conditioning(Matrix()), InvalidOption);
+  CHECK_THROWS_AS(variances(Matrix::Zero(2, 1), std::vector<int>{0}, 1), InvalidOption);
+  CHECK_THROWS_AS(variances(Matrix::Zero(1, 1), std::vector<int>{1}, 1), InvalidOption);
 }
 
 }  // namespace moelab

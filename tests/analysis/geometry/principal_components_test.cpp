@@ -46,9 +46,9 @@ TEST_CASE("principal components agree with the singular values of the centred ro
 TEST_CASE("rows without variance have no share; wrong numbers of components are refused") {
   const Matrix x = Matrix::Ones(4, 2);
   CHECK(principal_components(x, 2).variance_share == Vector::Zero(2));
-  CHECK_THROWS_AS(principal_components(x, 0), UserError);
-  CHECK_THROWS_AS(principal_components(x, 3), UserError);
-  CHECK_THROWS_AS(principal_components(Matrix(0, 2), 1), UserError);
+  CHECK_THROWS_AS(principal_components(x, 0), InvalidOption);
+  CHECK_THROWS_AS(principal_components(x, 3), InvalidOption);
+  CHECK_THROWS_AS(principal_components(Matrix(0, 2), 1), InvalidOption);
 }
 
 }  // namespace moelab

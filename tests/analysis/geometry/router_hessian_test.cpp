@@ -81,15 +81,15 @@ TEST_CASE("the gradient by hand, and a gate that keeps the probabilities of the 
 TEST_CASE("shapes that do not fit are named") {
   MixtureSamples batch = one_sample(0);
   batch.targets = Matrix::Zero(1, 2);
-  CHECK_THROWS_AS(router_hessian(batch, RouterCurvature::exact), UserError);
+  CHECK_THROWS_AS(router_hessian(batch, RouterCurvature::exact), InvalidOption);
   batch = one_sample(0);
   batch.probabilities = Matrix::Ones(2, 2);
-  CHECK_THROWS_AS(router_gradient(batch), UserError);
+  CHECK_THROWS_AS(router_gradient(batch), InvalidOption);
   batch = {Matrix(0, 2), Matrix(0, 2), Matrix(0, 2), Matrix(0, 1)};
-  CHECK_THROWS_AS(router_hessian(batch, RouterCurvature::exact), UserError);
-  CHECK_THROWS_AS(expert_block(Matrix::Zero(4, 4), 2, 2), UserError);
-  CHECK_THROWS_AS(expert_block(Matrix::Zero(5, 5), 2, 0), UserError);
-  CHECK_THROWS_AS(without_common_shift(Matrix::Zero(4, 4), 3), UserError);
+  CHECK_THROWS_AS(router_hessian(batch, RouterCurvature::exact), InvalidOption);
+  CHECK_THROWS_AS(expert_block(Matrix::Zero(4, 4), 2, 2), InvalidOption);
+  CHECK_THROWS_AS(expert_block(Matrix::Zero(5, 5), 2, 0), InvalidOption);
+  CHECK_THROWS_AS(without_common_shift(Matrix::Zero(4, 4), 3), InvalidOption);
 }
 
 }  // namespace moelab

@@ -36,10 +36,10 @@ TEST_CASE("metrics agree with NumPy") {
   const ClusterRouting routing(reference_probabilities(), reference::labels);
   CHECK(std::abs(routing.cluster_entropy() - reference::cluster_entropy) < kRounding);
   CHECK(std::abs(routing.effective_experts() - reference::effective_experts) < kRounding);
-  CHECK(std::abs(routing.top1_cluster_purity() - reference::purity) < kRounding);
-  CHECK(std::abs(routing.top1_cluster_concentration() - reference::concentration) < kRounding);
-  CHECK(std::abs(adjusted_rand_index(routing.top1_table()) - reference::ari) < kRounding);
-  CHECK(std::abs(normalized_mutual_information(routing.top1_table()) - reference::nmi) < kRounding);
+  CHECK(std::abs(routing.top1_cluster_purity().value() - reference::purity) < kRounding);
+  CHECK(std::abs(routing.top1_cluster_concentration().value() - reference::concentration) < kRounding);
+  CHECK(std::abs(adjusted_rand_index(routing.top1_table()).value() - reference::ari) < kRounding);
+  CHECK(std::abs(normalized_mutual_information(routing.top1_table()).value() - reference::nmi) < kRounding);
 
   const MatrixView predictions = view(reference::predictions, reference::rows, reference::outputs);
   const MatrixView targets = view(reference::targets, reference::rows, reference::outputs);
@@ -73,8 +73,31 @@ TEST_CASE("one-hot routing: two clusters on one expert each, one split evenly") 
   CHECK(std::abs(routing.cluster_entropy() - std::log(2.0) / 3) < kLastBits);
   CHECK(std::abs(routing.effective_experts() - (1 + 1 + 2) / 3.0) < kLastBits);
   // Expert 0 holds two rows of cluster 7; expert 1 one each of two clusters; expert 2 one: (2 + 1 + 1) / 5.
-  CHECK(std::abs(routing.top1_cluster_purity() - 4 / 5.0) < kLastBits);
-  CHECK(std::abs(routing.top1_cluster_concentration() - (1 + 1 + 0.5) / 3) < kLastBits);
+  CHECK(std::abs(routing.top1_cluster_purity().value() - 4 / 5.0) < kLastBits);
+  CHECK(std::abs(routing.top1_cluster_concentration().value() - (1 + 1 + 0.5) / 3) < kLastBits);
+}
+
+TEST_CASE("top-1 metrics go by the serving experts and leave out rows that none serves") {
+  // Likeliest experts 0 0 1 1; the second row is served by the other, the last by none.
+  const std::vector<double> probabilities = {0.9, 0.1, 0.6, 0.4, 0.2, 0.8, 0.3, 0.7};
+  const std::vector<int> labels = {0, 0, 1, 2}, serving = {0, 1, 1, -1}, none(4, -1);
+  const ClusterRouting routing(view(probabilities, 4, 2), serving, labels);
+  CHECK(routing.rows() == 4);
+  CHECK(routing.served_rows() == 3);
+  CHECK(std::abs(routing.top1_cluster_purity().value() - 2 / 3.0) < kLastBits);
+  CHECK(std::abs(routing.top1_cluster_concentration().value() - (0.5 + 1) / 2) < kLastBits);
+  CHECK(routing.top1_table() == ContingencyTable{{1, 1}, {0, 1}});
+  // Entropies are of the probabilities of all rows.
+  const ClusterRouting likeliest(view(probabilities, 4, 2), labels);
+  CHECK(routing.cluster_entropy() == likeliest.cluster_entropy());
+  CHECK(likeliest.top1_cluster_purity().value() == 0.75);
+
+  const ClusterRouting unserved(view(probabilities, 4, 2), none, labels);
+  CHECK(unserved.cluster_entropy() == likeliest.cluster_entropy());
+  CHECK_FALSE(unserved.top1_cluster_purity());
+  CHECK_FALSE(unserved.top1_cluster_concentration());
+  CHECK_FALSE(adjusted_rand_index(unserved.top1_table()));
+  CHECK_FALSE(normalized_mutual_information(unserved.top1_table()));
 }
 
 TEST_CASE("the mean of entropies is not the entropy of the mean") {
@@ -91,8 +114,8 @@ TEST_CASE("collapse scores 1 in concentration and 1/k in purity") {
   const std::vector<double> probabilities = {0.6, 0.4, 0.6, 0.4, 0.9, 0.1, 0.5, 0.5};
   const std::vector<int> labels = {0, 1, 2, 3};
   const ClusterRouting routing(view(probabilities, 4, 2), labels);
-  CHECK(routing.top1_cluster_concentration() == 1);
-  CHECK(routing.top1_cluster_purity() == 0.25);
+  CHECK(routing.top1_cluster_concentration().value() == 1);
+  CHECK(routing.top1_cluster_purity().value() == 0.25);
 }
 
 TEST_CASE("rows added in blocks give the same bits as rows added at once") {
@@ -148,8 +171,8 @@ TEST_CASE("cross-entropy of classes: gradients equal central differences, extrem
   indicator << 1, 0, 0;
   CHECK(mean_cross_entropy(far, indicator) == 2e5);
   CHECK(accuracy(far, indicator) == 0);
-  CHECK_THROWS_AS(mean_cross_entropy(far, Matrix::Ones(1, 2)), UserError);
-  CHECK_THROWS_AS(accuracy(Matrix(0, 2), Matrix(0, 2)), UserError);
+  CHECK_THROWS_AS(mean_cross_entropy(far, Matrix::Ones(1, 2)), InvalidOption);
+  CHECK_THROWS_AS(accuracy(Matrix(0, 2), Matrix(0, 2)), InvalidOption);
 }
 
 TEST_CASE("router norms: equal rows, a single row, no row") {
@@ -162,7 +185,7 @@ TEST_CASE("router norms: equal rows, a single row, no row") {
   basis(0, 0) = 1;
   CHECK(std::abs(router_signal_fraction(single, basis).value() - 9 / 25.0) < kLastBits);
   CHECK_FALSE(router_signal_fraction(Matrix::Zero(5, 3), basis).has_value());
-  CHECK_THROWS_AS(router_signal_fraction(Matrix::Zero(5, 4), basis), UserError);
+  CHECK_THROWS_AS(router_signal_fraction(Matrix::Zero(5, 4), basis), InvalidOption);
 }
 
 TEST_CASE("load: ties go to the lowest index, balance is 0, collapse is E − 1") {
@@ -176,13 +199,19 @@ TEST_CASE("load: ties go to the lowest index, balance is 0, collapse is E − 1"
   CHECK(std::abs(expert_load_std_percent(collapsed).value() - 25 * std::sqrt(3.0)) < 100 * kLastBits);
   CHECK_FALSE(expert_load_max_violation(none).has_value());
   CHECK_FALSE(expert_load_std_percent(none).has_value());
+  const std::vector<int> serving = {1, -1, 1, 0};
+  CHECK(expert_loads(serving, 2) == std::vector<std::int64_t>{1, 2});
+  CHECK(unserved_share(serving) == 0.25);
+  CHECK_FALSE(unserved_share({}));
 }
 
 TEST_CASE("shapes that do not fit are refused") {
   const std::vector<int> labels = {0, 1, 2};
-  CHECK_THROWS_AS(ClusterRouting(Matrix::Ones(2, 4), labels), UserError);
-  CHECK_THROWS_AS(ClusterRouting(3).cluster_entropy(), UserError);
-  CHECK_THROWS_AS(mean_squared_error(Matrix::Ones(2, 4), Matrix::Ones(4, 2)), UserError);
-  CHECK_THROWS_AS(label_variance(Matrix(0, 2)), UserError);
-  CHECK_THROWS_AS(expert_loads(labels, 2), UserError);
+  CHECK_THROWS_AS(ClusterRouting(Matrix::Ones(2, 4), labels), InvalidOption);
+  CHECK_THROWS_AS(ClusterRouting(Matrix::Ones(3, 2), labels, labels), InvalidOption);
+  CHECK_THROWS_AS(ClusterRouting(Matrix::Ones(3, 4), {labels.data(), 2}, labels), InvalidOption);
+  CHECK_THROWS_AS(ClusterRouting(3).cluster_entropy(), InvalidOption);
+  CHECK_THROWS_AS(mean_squared_error(Matrix::Ones(2, 4), Matrix::Ones(4, 2)), InvalidOption);
+  CHECK_THROWS_AS(label_variance(Matrix(0, 2)), InvalidOption);
+  CHECK_THROWS_AS(expert_loads(labels, 2), InvalidOption);
 }

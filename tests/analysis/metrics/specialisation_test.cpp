@@ -56,13 +56,13 @@ TEST_CASE("metrics of specialisation agree with NumPy, SciPy and scikit-learn") 
   CHECK(std::abs(expert_overlap(points(), top1, reference::neighbours).value() - reference::overlap) <
         kRounding);
   CHECK(std::abs(silhouette(points(), top1).value() - reference::silhouette_score) < kRounding);
-  CHECK(std::abs(routing_fluctuation(before, top1) - reference::fluctuation) < kRounding);
-  CHECK(std::abs(router_instability(before, top1) - reference::instability) < kRounding);
+  CHECK(std::abs(routing_fluctuation(before, top1).value() - reference::fluctuation) < kRounding);
+  CHECK(std::abs(router_instability(before, top1).value() - reference::instability) < kRounding);
 
   const std::vector<int> best = topk_assignment(probabilities(), reference::top);
   const std::vector<int> best_before = topk_assignment(previous(), reference::top);
-  CHECK(std::abs(routing_fluctuation(best_before, best, reference::top) - reference::fluctuation_topk) <
-        kRounding);
+  CHECK(std::abs(routing_fluctuation(best_before, best, reference::top).value() -
+                 reference::fluctuation_topk) < kRounding);
   CHECK(std::abs(expert_load_max_violation(expert_loads(best, reference::experts)).value() -
                  reference::topk_max_violation) < kRounding);
   const MatrixView outputs =
@@ -84,9 +84,9 @@ TEST_CASE("entropy and variances of uniform, one-hot and constant rows") {
   constant.add(Matrix::Ones(7, 1) * Eigen::RowVector3d(0.1, 0.3, 0.6));
   CHECK(constant.score_variance() == 0);
   CHECK(constant.routing_variance_eq42() > 0.01);
-  CHECK_THROWS_AS(ScoreVariance().score_variance(), UserError);
-  CHECK_THROWS_AS(constant.add(uniform), UserError);
-  CHECK_THROWS_AS(routing_entropy(Matrix(0, 3)), UserError);
+  CHECK_THROWS_AS(ScoreVariance().score_variance(), InvalidOption);
+  CHECK_THROWS_AS(constant.add(uniform), InvalidOption);
+  CHECK_THROWS_AS(routing_entropy(Matrix(0, 3)), InvalidOption);
 }
 
 TEST_CASE("variances of blocks are those of the whole") {
@@ -115,6 +115,21 @@ TEST_CASE("overlap and silhouette of points on a line") {
   CHECK(silhouette(line, mixed).value() < 0.1);
 }
 
+TEST_CASE("overlap and silhouette leave out points that no expert serves") {
+  Matrix line(6, 1);
+  line << 0, 1, 1.5, 2, 10, 11;
+  const std::vector<int> some = {3, 3, -1, 5, 5, 5}, served = {3, 3, 5, 5, 5}, none(6, -1),
+                         one = {2, -1, -1, -1, -1, -1};
+  Matrix rest(5, 1);
+  rest << 0, 1, 2, 10, 11;
+  CHECK(expert_overlap(line, some, 2) == expert_overlap(rest, served, 2));
+  CHECK(silhouette(line, some) == silhouette(rest, served));
+  CHECK(first_points(line, some, 3).rows == std::vector<std::int64_t>{0, 1, 3});
+  CHECK_FALSE(expert_overlap(line, one));
+  CHECK_FALSE(expert_overlap(line, none));
+  CHECK_FALSE(silhouette(line, none));
+}
+
 TEST_CASE("overlap and silhouette where they have no value or nothing to measure") {
   Matrix same = Matrix::Ones(4, 2);
   const std::vector<int> one = {1, 1, 1, 1}, all = {0, 1, 2, 3}, pair = {0, 0, 1, 1};
@@ -126,8 +141,8 @@ TEST_CASE("overlap and silhouette where they have no value or nothing to measure
   // Of equally near points the earlier row is nearer: rows 0 and 1 see each other, rows 2 and 3 see row 0.
   CHECK(expert_overlap(same, pair, 1).value() == 0.5);
   CHECK_FALSE(expert_overlap(same.topRows(1), {one.data(), 1}).has_value());
-  CHECK_THROWS_AS(expert_overlap(same, {one.data(), 3}), UserError);
-  CHECK_THROWS_AS(silhouette(same, {one.data(), 3}), UserError);
+  CHECK_THROWS_AS(expert_overlap(same, {one.data(), 3}), InvalidOption);
+  CHECK_THROWS_AS(silhouette(same, {one.data(), 3}), InvalidOption);
 }
 
 TEST_CASE("some rows against all of them: the values of those rows") {
@@ -151,19 +166,29 @@ TEST_CASE("some rows against all of them: the values of those rows") {
 
 TEST_CASE("fluctuation counts sets, whatever the order in them; instability counts pairs") {
   const std::vector<int> before = {0, 1, 1, 2, 3, 0}, after = {1, 0, 1, 3, 3, 0};
-  CHECK(std::abs(routing_fluctuation(before, after, 2) - 1 / 3.0) < kLastBits);
-  CHECK(std::abs(routing_fluctuation(before, after) - 3 / 6.0) < kLastBits);
+  CHECK(std::abs(routing_fluctuation(before, after, 2).value() - 1 / 3.0) < kLastBits);
+  CHECK(std::abs(routing_fluctuation(before, after).value() - 3 / 6.0) < kLastBits);
   // All experts renamed: every row changes, no pair does.
   const std::vector<int> old_names = {0, 0, 1, 1}, new_names = {1, 1, 0, 0}, alone = {0, 1, 2, 3};
-  CHECK(routing_fluctuation(old_names, new_names) == 1);
-  CHECK(router_instability(old_names, new_names) == 0);
-  CHECK(router_instability(old_names, alone) == 4 / 16.0);
-  CHECK(assignment_change_share(old_names, new_names) == 0);
-  CHECK(assignment_change_share(old_names, alone) == 0.5);
-  CHECK(assignment_change_share(alone, old_names) == 0);
-  CHECK_THROWS_AS(routing_fluctuation(old_names, before), UserError);
-  CHECK_THROWS_AS(routing_fluctuation(old_names, new_names, 3), UserError);
-  CHECK_THROWS_AS(router_instability({}, {}), UserError);
+  CHECK(routing_fluctuation(old_names, new_names).value() == 1);
+  CHECK(router_instability(old_names, new_names).value() == 0);
+  CHECK(router_instability(old_names, alone).value() == 4 / 16.0);
+  CHECK(assignment_change_share(old_names, new_names).value() == 0);
+  CHECK(assignment_change_share(old_names, alone).value() == 0.5);
+  CHECK(assignment_change_share(alone, old_names).value() == 0);
+  // Rows that have no expert in either snapshot are left out.
+  const std::vector<int> some = {0, -1, 2, 2}, none(4, -1);
+  CHECK(std::abs(routing_fluctuation(alone, some).value() - 1 / 3.0) < kLastBits);
+  CHECK(std::abs(router_instability(alone, some).value() - 2 / 9.0) < kLastBits);
+  CHECK(assignment_change_share(some, alone).value() == 1 - 2 / 3.0);
+  CHECK(routing_fluctuation(alone, some, 2).value() == 1);
+  for (const auto& change : {routing_fluctuation(alone, none), router_instability(none, alone),
+                             assignment_change_share(none, none)}) {
+    CHECK_FALSE(change.has_value());
+  }
+  CHECK_THROWS_AS(routing_fluctuation(old_names, before), InvalidOption);
+  CHECK_THROWS_AS(routing_fluctuation(old_names, new_names, 3), InvalidOption);
+  CHECK_THROWS_AS(router_instability({}, {}), InvalidOption);
 }
 
 TEST_CASE("similarity of experts' outputs: equal, opposite, orthogonal, zero") {
@@ -174,16 +199,16 @@ TEST_CASE("similarity of experts' outputs: equal, opposite, orthogonal, zero") {
   CHECK(std::abs(similarities[1] + 1) < kLastBits);
   CHECK(std::abs(similarities[2]) < kLastBits);
   CHECK(std::abs(similarities[3]) < kLastBits);
-  CHECK_THROWS_AS(expert_output_similarities(outputs, 1), UserError);
-  CHECK_THROWS_AS(expert_output_similarities(outputs, 3), UserError);
+  CHECK_THROWS_AS(expert_output_similarities(outputs, 1), InvalidOption);
+  CHECK_THROWS_AS(expert_output_similarities(outputs, 3), InvalidOption);
 }
 
 TEST_CASE("top-k: the likeliest first, lower indices first among equals") {
   const std::vector<double> values = {0.2, 0.3, 0.3, 0.2, 0.1, 0.2, 0.3, 0.4};
   CHECK(topk_assignment(view(values, 2, 4), 3) == std::vector<int>{1, 2, 0, 3, 2, 1});
   CHECK(topk_assignment(view(values, 2, 4), 1) == top1_assignment(view(values, 2, 4)));
-  CHECK_THROWS_AS(topk_assignment(view(values, 2, 4), 5), UserError);
-  CHECK_THROWS_AS(topk_assignment(view(values, 2, 4), 0), UserError);
+  CHECK_THROWS_AS(topk_assignment(view(values, 2, 4), 5), InvalidOption);
+  CHECK_THROWS_AS(topk_assignment(view(values, 2, 4), 0), InvalidOption);
 }
 
 TEST_CASE("a shuffled router routes inputs whose coordinates are permuted") {
@@ -202,5 +227,5 @@ TEST_CASE("a shuffled router routes inputs whose coordinates are permuted") {
     const Matrix expected = router.route(permuted);
     CHECK((router.route_shuffled(s, points()) - expected).cwiseAbs().maxCoeff() < kRounding);
   }
-  CHECK_THROWS_AS(router.route(Matrix::Ones(2, 3)), UserError);
+  CHECK_THROWS_AS(router.route(Matrix::Ones(2, 3)), InvalidOption);
 }

@@ -111,7 +111,7 @@ TEST_CASE("more maps than can be compared are refused") {
   const MixtureComponents many =
       on_a_line(std::vector<std::array<double, 3>>(20, {0, 0, 0}), std::vector<double>(20, 1));
   CHECK_NOTHROW(voronoi_errors(on_a_line({{0, 0, 0}}, {1}), many, false));
-  CHECK_THROWS_AS(voronoi_errors(many, kTruth, false), UserError);
+  CHECK_THROWS_AS(voronoi_errors(many, kTruth, false), InvalidOption);
 }
 
 }  // namespace

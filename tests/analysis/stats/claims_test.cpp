@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "app/scenario/claim_reader.h"
 #include "sim/base/error.h"
 
 using namespace moelab;
@@ -48,7 +49,7 @@ Json claim(const std::string& text) {
 }
 
 ClaimResult judged(const std::string& text, const ResultTable& table) {
-  return evaluate_claims(claim(text), table, kLossIsPositive).at(0);
+  return evaluate_claims(read_claims(claim(text)), table, kLossIsPositive).at(0);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ TEST_CASE("a paired comparison at each point, on the logarithm of a positive met
                                "right": {"arm": "b", "metric": "loss"}, "at": "each", "reported": 0.5})";
   const ClaimResult result = judged(less, doubled_table());
   CHECK(result.verdict == Verdict::reproduced);
-  CHECK(result.reported == 0.5);
+  CHECK(result.reported == "0.5");
   REQUIRE(result.points.size() == 2);
   CHECK(result.points[0].logarithmic);
   CHECK(result.points[0].pairs == 4);
@@ -112,10 +113,8 @@ TEST_CASE("factors, values, `where` and `step`") {
       doubled_table());
   CHECK(where.verdict == Verdict::reproduced);
   CHECK(where.points.size() == 1);  // both sides fix the only path: one comparison, not one for each point
-  const Json json = to_json(where);
-  CHECK(json["points"][0]["at"] == Json::object());
-  CHECK(json["points"][0]["left_at"]["data.n"] == 100);
-  CHECK(json["points"][0]["right_at"]["data.n"] == 200);
+  CHECK(where.points[0].left_at == SweepPoint{{"data.n", 100}});
+  CHECK(where.points[0].right_at == SweepPoint{{"data.n", 200}});
 
   const ClaimResult steps = judged(
       R"({"left": {"arm": "a", "metric": "loss"}, "op": "~", "tolerance": 1e-6,
@@ -274,7 +273,7 @@ TEST_CASE("names that do not exist are refused with their path") {
   const auto path_of = [](const std::string& text) -> std::string {
     try {
       judged(text, doubled_table());
-    } catch (const UserError& error) {
+    } catch (const InvalidOption& error) {
       return error.path();
     }
     return "no error";

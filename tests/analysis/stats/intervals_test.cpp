@@ -37,8 +37,8 @@ TEST_CASE("one value has no interval, equal values an empty one, none is refused
   CHECK_FALSE(mean_estimate(one).interval.has_value());
   CHECK(mean_estimate(equal).mean == 0.1);
   CHECK(mean_estimate(equal).interval->low == mean_estimate(equal).interval->high);
-  CHECK_THROWS_AS(mean_estimate({}), UserError);
-  CHECK_THROWS_AS(paired_differences(one, equal), UserError);
+  CHECK_THROWS_AS(mean_estimate({}), InvalidOption);
+  CHECK_THROWS_AS(paired_differences(one, equal), InvalidOption);
 }
 
 TEST_CASE("binomial intervals are those of SciPy") {
@@ -52,8 +52,8 @@ TEST_CASE("binomial intervals are those of SciPy") {
   check(3, 40, 0.01574217985, 0.2038647487);
   check(20, 20, 0.831566529, 1);
   check(700, 1000, 0.6705383213, 0.7282788879);
-  CHECK_THROWS_AS(binomial_interval(3, 2), UserError);
-  CHECK_THROWS_AS(binomial_interval(0, 0), UserError);
+  CHECK_THROWS_AS(binomial_interval(3, 2), InvalidOption);
+  CHECK_THROWS_AS(binomial_interval(0, 0), InvalidOption);
 }
 
 TEST_CASE("bands leave out seeds without a value and stay positive on a logarithmic axis") {

@@ -13,8 +13,8 @@
 #include "app/commands/array_analysis.h"
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
-#include "sim/base/npy.h"
 #include "sim/base/random.h"
+#include "sim/data/npy/npy.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 

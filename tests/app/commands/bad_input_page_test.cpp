@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "sim/base/npy.h"
+#include "sim/data/npy/npy.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/bad_inputs.h"
 #include "tests/app/run/test_scenario.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/npy.h"
+#include "sim/data/npy/npy.h"
 #include "tests/app/scenario/example.h"
 
 namespace moelab {

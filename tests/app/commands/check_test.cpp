@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "app/commands/documents.h"
+#include "app/json/json.h"
 #include "sim/base/error.h"
-#include "sim/base/json.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 

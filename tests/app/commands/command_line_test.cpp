@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"

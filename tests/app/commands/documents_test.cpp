@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "app/json/json.h"
 #include "app/scenario/scenario.h"
-#include "sim/base/json.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 

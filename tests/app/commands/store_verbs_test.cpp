@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "app/commands/claims.h"
-#include "app/commands/documents.h"
-#include "app/commands/ledger.h"
+#include "app/report/markdown.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
@@ -238,41 +236,6 @@ TEST_CASE("report and ledger take what check --json answered, with its statement
   }
   std::ofstream(checks) << "[{\"id\": 1}]";
   CHECK(ask({"report", finished.run, "--checks", checks.string(), "--out", page.string()}).status == 2);
-}
-
-TEST_CASE("claims as people read them: places, sides with factors, reported numbers") {
-  ClaimPoint point;
-  point.left_at = point.right_at = {{"data.n", 20}, {"model.e", 2}};
-  CHECK(place_text(point) == "data.n = 20, model.e = 2");
-  point.right_at[1].second = 4;
-  CHECK(place_text(point) == "data.n = 20, model.e = 2 against model.e = 4");
-  point.left_at = {{"data.n", 20}};
-  point.right_at = {{"data.n", 10}};
-  CHECK(place_text(point) == "data.n = 20 against 10");
-  const MeanEstimate side = {0.25, 3, Interval{0.2, 0.3}};
-  CHECK(side_text(side, 1) == "0.25 ± 0.05");
-  CHECK(side_text(side, 0.5) == "0.5 × 0.25 ± 0.05");
-  CHECK(side_text(MeanEstimate{0.25, 3, {}}, 1) == "0.25");
-  CHECK(side_text({}, 0.5) == "-");
-  CHECK(reported_text(Json()).empty());
-  CHECK(reported_text("tends to 1") == "tends to 1");
-  CHECK(reported_text(1.025) == "1.025");
-  CHECK(reported_text(Json::parse(R"({"learned": 8.8, "shuffled": "far above"})")) ==
-        "learned 8.8, shuffled far above");
-}
-
-TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
-  ReportedClaim claim;
-  CHECK(decisive_point(claim) == nullptr);
-  claim.verdict = "refuted";
-  for (const char* verdict : {"reproduced", "refuted", "refuted", "inconclusive"})
-    claim.points.push_back({"", verdict, "", "", verdict, ""});
-  CHECK(decisive_point(claim) == &claim.points[1]);
-  claim.verdict = "inconclusive";
-  claim.points.push_back(claim.points.back());
-  CHECK(decisive_point(claim) == &claim.points[3]);
-  claim.verdict = "reproduced";
-  CHECK(decisive_point(claim) == &claim.points[4]);
 }
 
 TEST_CASE("slurm writes an array job with a task for each share") {

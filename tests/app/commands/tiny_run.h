@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "sim/base/json.h"
+#include "app/json/json.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab {

@@ -148,12 +148,12 @@ TEST_CASE("a mixture has every metric; a dense model none of a router") {
 TEST_CASE("saved arrays have the shapes of the contract and agree with the metrics") {
   const CellResult result = run(small_cell());
   const std::map<std::string, std::vector<std::int64_t>> expected = {
-      {"router_weight", {kExperts, kInputs}},  {"expert_weight_1", {kExperts, 5, kInputs}},
-      {"expert_bias_1", {kExperts, 5}},        {"expert_weight_2", {kExperts, kOutputs, 5}},
-      {"expert_bias_2", {kExperts, kOutputs}}, {"test_inputs", {kTest, kInputs}},
-      {"test_targets", {kTest, kOutputs}},     {"test_labels", {kTest}},
-      {"test_probs", {kTest, kExperts}},       {"test_outputs_soft", {kTest, kOutputs}},
-      {"test_outputs_top1", {kTest, kOutputs}}};
+      {"router_weight", {kExperts, kInputs}},   {"expert_weight_1", {kExperts, 5, kInputs}},
+      {"expert_bias_1", {kExperts, 5}},         {"expert_weight_2", {kExperts, kOutputs, 5}},
+      {"expert_bias_2", {kExperts, kOutputs}},  {"test_inputs", {kTest, kInputs}},
+      {"test_targets", {kTest, kOutputs}},      {"test_labels", {kTest}},
+      {"test_probs", {kTest, kExperts}},        {"test_outputs_soft", {kTest, kOutputs}},
+      {"test_outputs_top1", {kTest, kOutputs}}, {"training_progress", {1}}};
   CHECK(shapes(result) == expected);
   for (const SavedArray& array : result.arrays) {
     std::int64_t entries = 1;

@@ -6,7 +6,7 @@
 
 #include "app/run/store.h"
 #include "sim/base/error.h"
-#include "sim/base/npy.h"
+#include "sim/data/npy/npy.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab {

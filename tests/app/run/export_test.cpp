@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "app/scenario/sweep_values.h"
+
 namespace moelab {
 namespace {
 
@@ -53,7 +55,7 @@ TEST_CASE("export: doubles keep every bit in the fewest digits") {
 TEST_CASE("export: a field with a line break or a quote is quoted") {
   RunResults results;
   results.table.sweep_paths = {"one\ntwo"};
-  results.table.rows = {{"id", "\"", 0, {{"one\ntwo", Json()}}, "done", {}, {}}};
+  results.table.rows = {{"id", "\"", 0, {{"one\ntwo", read_sweep_value(Json())}}, "done", {}, {}}};
   CHECK(export_csv(results, false, {}) == "cell,arm,seed,\"one\ntwo\",state\nid,\"\"\"\",0,,done\n");
 }
 

@@ -48,8 +48,8 @@ Matrix saved(const CellResult& result, const std::string& name, Eigen::Index col
 TEST_CASE("fluctuation compares the routing of the test rows with that of the record before") {
   const CellResult early = run("linear", 10), late = run("linear", 20);
   const Matrix before = saved(early, "test_probs", kExperts), now = saved(late, "test_probs", kExperts);
-  const double top1 = routing_fluctuation(top1_assignment(before), top1_assignment(now));
-  const double sets = routing_fluctuation(topk_assignment(before, 3), topk_assignment(now, 3), 3);
+  const double top1 = routing_fluctuation(top1_assignment(before), top1_assignment(now)).value();
+  const double sets = routing_fluctuation(topk_assignment(before, 3), topk_assignment(now, 3), 3).value();
   CHECK(late.metrics.at("routing_fluctuation") == top1);
   CHECK(late.metrics.at("routing_fluctuation_topk") == sets);
   CHECK(top1 > 0);

@@ -6,6 +6,7 @@
 
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
+#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -58,7 +59,7 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
     CHECK(result.metrics.contains("fit_converged"));
     CHECK(result.metrics.contains("expert_error_over") == (cell.config.at("model").at("experts") == 3));
     results.table.rows.push_back(
-        {cell.id, cell.arm, cell.seed, cell.point, "done", result.metrics, result.trace});
+        {cell.id, cell.arm, cell.seed, read_point(cell.point), "done", result.metrics, result.trace});
   }
   // A test of the wiring; the rates themselves are judged on more data.
   const std::vector<RateEntry> entries = rate_entries(scenario.figures[0], results.table);

@@ -13,8 +13,6 @@
 namespace moelab {
 namespace {
 
-using State = CellResult::State;
-
 std::vector<const Cell*> pointers(const Scenario& scenario) {
   std::vector<const Cell*> cells;
   for (const Cell& cell : scenario.cells) cells.push_back(&cell);
@@ -25,7 +23,7 @@ std::vector<const Cell*> pointers(const Scenario& scenario) {
 CellResult wait_for_stop(const CellProgress& progress) {
   while (!progress(0.5)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   CellResult result;
-  result.state = State::interrupted;
+  result.state = CellResult::State::interrupted;
   return result;
 }
 
@@ -59,7 +57,7 @@ TEST_CASE("scheduler: a cell that throws is failed, and the batch goes on") {
         return pretend_run(cell);
       },
       [&](const Cell&, const CellResult& result, double) {
-        if (result.state == State::failed) message = result.message;
+        if (result.state == CellResult::State::failed) message = result.message;
       },
       {.threads = 2});
   CHECK(progress.finished == 8);
@@ -96,7 +94,7 @@ TEST_CASE("scheduler: the caller hears of cells that do not stop") {
         stop = true;
         while (!told) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         CellResult result;
-        result.state = State::interrupted;
+        result.state = CellResult::State::interrupted;
         return result;
       },
       [](const Cell&, const CellResult&, double) {},

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "app/scenario/sweep_values.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab {
@@ -15,7 +16,7 @@ ResultTable example() {
   double value = 0;
   for (const Cell& cell : scenario.cells) {
     value += 1;
-    table.rows.push_back({cell.id, cell.arm, cell.seed, cell.point, "done", {{"m", value}}, {}});
+    table.rows.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "done", {{"m", value}}, {}});
   }
   table.rows.back().state = "diverged";
   return table;

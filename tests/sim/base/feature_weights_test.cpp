@@ -95,10 +95,10 @@ TEST_CASE("optimal weights satisfy Eq. 7 for many features") {
 }
 
 TEST_CASE("bad input, and numbers that are not finite") {
-  CHECK_THROWS_AS(inverse_dispersion_weights(std::vector{1.0, -1.0}), UserError);
-  CHECK_THROWS_AS(optimal_feature_weights(std::vector{1.0, -1.0}, 1.0), UserError);
+  CHECK_THROWS_AS(inverse_dispersion_weights(std::vector{1.0, -1.0}), InvalidOption);
+  CHECK_THROWS_AS(optimal_feature_weights(std::vector{1.0, -1.0}, 1.0), InvalidOption);
   for (const double lambda : {0.0, -1.0, std::nan("")})
-    CHECK_THROWS_AS(optimal_feature_weights(std::vector{1.0}, lambda), UserError);
+    CHECK_THROWS_AS(optimal_feature_weights(std::vector{1.0}, lambda), InvalidOption);
   for (const double bad : {std::nan(""), kInfinity}) {
     for (const double weight : inverse_dispersion_weights(std::vector{1.0, bad})) CHECK(std::isnan(weight));
     for (const double weight : optimal_feature_weights(std::vector{1.0, bad}, 1.0)) CHECK(std::isnan(weight));

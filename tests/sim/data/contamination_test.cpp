@@ -1,45 +1,46 @@
-#include "sim/data/contamination.h"
+#include "sim/data/contamination/contamination.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/data/contamination/fgsm.h"
+#include "sim/data/contamination/noise.h"
+#include "sim/data/contamination/pgd.h"
+#include "sim/data/contamination/replaced.h"
+#include "sim/data/contamination/spsa.h"
 #include "sim/data/problem.h"
+#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/router/linear_router.h"
 #include "sim/train/attacks.h"
-#include "tests/sim/model/example.h"
 
 namespace moelab {
 namespace {
 
 constexpr Eigen::Index kRows = 4000;
 
-Json contamination(const Json& spec) {
-  return resolve(contamination_shape(), spec, "data.contamination");
-}
-
 TEST_CASE("noise has the deviations asked for, and nothing else changes the rows") {
   const Layout layout{.input_dim = 3, .output_dim = 1};
   Matrix x = Matrix::Constant(kRows, 3, 2.0);
-  contaminate(contamination("none"), layout, {1, 0}, x);
-  contaminate(contamination({{"kind", "fgsm"}, {"budget", 1}}), layout, {1, 0}, x);
+  contaminate(NoContaminationOptions{}, layout, {1, 0}, x);
+  contaminate(FgsmOptions{.budget = 1}, layout, {1, 0}, x);
   CHECK((x.array() == 2.0).all());
-  contaminate(contamination({{"kind", "noise"}, {"std", {0.0, 0.5, 3.0}}}), layout, {1, 0}, x);
+  contaminate(NoiseOptions{{0.0, 0.5, 3.0}}, layout, {1, 0}, x);
   CHECK((x.col(0).array() == 2.0).all());
   for (const auto& [column, deviation] : {std::pair{1, 0.5}, {2, 3.0}}) {
     const double variance = (x.col(column).array() - 2).square().mean();
     // A variance over n draws has relative standard error √(2/n).
     CHECK(std::abs(variance / (deviation * deviation) - 1) < 4 * std::sqrt(2.0 / kRows));
   }
-  CHECK_THROWS_AS(contaminate(contamination({{"kind", "noise"}, {"std", {1.0, 2.0}}}), layout, {1, 0}, x),
-                  UserError);
+  CHECK_THROWS_AS(contaminate(NoiseOptions{{1.0, 2.0}}, layout, {1, 0}, x), InvalidOption);
 }
 
 TEST_CASE("a share of the tokens becomes one fixed token; a larger share takes the same and more") {
   const Layout layout{.input_dim = 2, .output_dim = 1, .sequences = true, .tokens = 3};
   const auto replaced = [&](double share) {
     Matrix x = Matrix::Constant(kRows, 6, 9.0);
-    contaminate(contamination({{"kind", "replaced"}, {"share", share}}), layout, {1, 0}, x);
+    contaminate(ReplacedOptions{.share = share}, layout, {1, 0}, x);
     return x;
   };
   const Matrix some = replaced(0.1), more = replaced(0.3);
@@ -58,44 +59,112 @@ TEST_CASE("a share of the tokens becomes one fixed token; a larger share takes t
   CHECK(std::abs(count / tokens - 0.1) < 4 * std::sqrt(0.1 * 0.9 / tokens));
 }
 
+/// ℓ(x_i) = ½ ‖x_i‖² of samples of `width` entries; counts what is asked of it.
+class Bowl final : public AttackedLoss<double> {
+ public:
+  explicit Bowl(std::size_t width) : width_(width) {}
+  void gradient(const std::vector<double>& x, std::vector<double>& gradient) override {
+    gradient = x;
+    ++asked;
+  }
+  void add_losses(const std::vector<double>& x, double factor, std::vector<double>& sums) override {
+    for (std::size_t i = 0; i < x.size(); ++i) sums[i / width_] += factor * x[i] * x[i] / 2;
+    ++asked;
+  }
+  int asked = 0;
+
+ private:
+  std::size_t width_;
+};
+
+TEST_CASE(
+    "attacks move to the corner of the budget by the gradient's signs, in steps of the size asked for") {
+  const std::vector<double> clean = {2, -1, 0, 0.5, -3, 1};  // two samples of three entries
+  const auto attacked = [&](const ContaminationOptions& options, int asked) {
+    Bowl loss(3);
+    Engine engine(1);
+    std::vector<double> x = clean;
+    options.entry().attack_double(options.options(), loss, engine, 2, x);
+    CHECK(loss.asked == asked);
+    return x;
+  };
+  // The gradient is zero at an entry of zero, which stays.
+  const std::vector<double> corner = {2.25, -1.25, 0, 0.75, -3.25, 1.25},
+                            halfway = {2.125, -1.125, 0, 0.625, -3.125, 1.125};
+  CHECK(attacked(FgsmOptions{.budget = 0.25}, 1) == corner);
+  CHECK(attacked(PgdOptions{.budget = 0.25, .steps = 2, .step_size = 0.0625}, 2) == halfway);
+  CHECK(attacked(PgdOptions{.budget = 0.25, .steps = 1}, 1) == corner);
+  CHECK(attacked(PgdOptions{.budget = 0.25}, 10) == corner);  // 10 steps of a quarter of the budget
+  // Estimates of enough directions have the signs of the gradient where it is large.
+  const std::vector<double> estimated =
+      attacked(SpsaOptions{.budget = 0.25, .steps = 1, .directions = 200}, 400);
+  for (const std::size_t i : {0u, 1u, 4u, 5u}) CHECK(estimated[i] == corner[i]);
+}
+
 TEST_CASE("attacks stay within the budget and raise the loss, more with a larger budget and by a gradient") {
   constexpr int kInputs = 6, kOutputs = 2, kSamples = 200;
-  const Json spec = example_model("linear", example_of(kind_named(expert_kinds(), "mlp")), "soft", 4);
-  Model<double> model(spec, kInputs, kOutputs, 0.0);
-  model.initialize({3, 0});
+  ModelOptions options;
+  options.experts = 4;
+  options.router = LinearRouterOptions{};
+  options.expert = MlpExpertOptions{.width = 6};
+  const Model<double> model(options, {.input_dim = kInputs, .output_dim = kOutputs}, {{3, 0}});
+  Workspace<double> workspace = model.network->make_workspace();
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  const ExampleBatch<double> batch(1, kSamples, kInputs, kOutputs);
+  Engine draws = Seeds{1, 0}.stream(Purpose::train_data);
   Dataset clean;
-  clean.x = Eigen::Map<const Matrix>(batch.x.data(), kSamples, kInputs);
-  clean.y = Eigen::Map<const Matrix>(batch.y.data(), kSamples, kOutputs);
+  clean.x = draw_normals(draws, kSamples, kInputs);
+  clean.y = draw_normals(draws, kSamples, kOutputs);
   const auto loss_at = [&](const Matrix& x) {
     Matrix outputs(kSamples, kOutputs);
-    model.predict(x.data(), kSamples, model.train_gating(), outputs.data());
+    predict(model, model.network->train_gating(), x.data(), kSamples, workspace, outputs.data());
     return (outputs - clean.y).squaredNorm();
   };
-  const std::vector<double> parameters(model.parameters().begin(), model.parameters().end());
-  const auto attacked = [&](Json attack) {
-    const Matrix x = attacked_inputs(contamination(attack), model, *loss, clean, {1, 0});
-    CHECK((x - clean.x).cwiseAbs().maxCoeff() <= attack.at("budget").get<double>() * (1 + 1e-12));
+  const auto attacked = [&](const ContaminationOptions& attack, double budget) {
+    const Matrix x = attacked_inputs(attack, model, *loss, clean, {1, 0}, workspace);
+    CHECK((x - clean.x).cwiseAbs().maxCoeff() <= budget * (1 + 1e-12));
     return loss_at(x);
   };
   const double untouched = loss_at(clean.x);
-  const double fgsm = attacked({{"kind", "fgsm"}, {"budget", 0.1}});
-  const double pgd = attacked({{"kind", "pgd"}, {"budget", 0.1}});
-  const double spsa = attacked({{"kind", "spsa"}, {"budget", 0.1}, {"steps", 5}});
+  const double fgsm = attacked(FgsmOptions{.budget = 0.1}, 0.1);
+  const double pgd = attacked(PgdOptions{.budget = 0.1}, 0.1);
+  const double spsa = attacked(SpsaOptions{.budget = 0.1, .steps = 5}, 0.1);
   CHECK(fgsm > 1.05 * untouched);
   CHECK(pgd >= fgsm);
   CHECK(spsa > untouched);
   CHECK(spsa <= pgd);
-  CHECK(attacked({{"kind", "fgsm"}, {"budget", 0.2}}) > fgsm);
-  CHECK(attacked({{"kind", "fgsm"}, {"budget", 0}}) == untouched);
+  CHECK(attacked(FgsmOptions{.budget = 0.2}, 0.2) > fgsm);
+  CHECK(attacked(FgsmOptions{.budget = 0}, 0) == untouched);
   // Random signs of the same size do far less.
   Engine engine(1);
   Matrix random = clean.x;
   for (Eigen::Index i = 0; i < random.size(); ++i)
     random.data()[i] += draw_uniform(engine) < 0.5 ? 0.1 : -0.1;
   CHECK(loss_at(random) - untouched < 0.5 * (fgsm - untouched));
-  CHECK(std::equal(parameters.begin(), parameters.end(), model.parameters().begin()));
+}
+
+TEST_CASE("every contamination's example leaves shapes and clean copies alone, and attacks a loss upwards") {
+  const Layout layout{.input_dim = 3, .output_dim = 1};
+  for (const ContaminationKind& kind : ContaminationAxis::table()) {
+    CAPTURE(kind.name);
+    const ContaminationOptions options = ContaminationOptions::example(kind.name);
+    Matrix x = Matrix::Constant(50, 3, 2.0), again = x;
+    contaminate(options, layout, {1, 0}, x);
+    contaminate(options, layout, {1, 0}, again);
+    CHECK(x == again);
+    CHECK(x.allFinite());
+    CHECK(x.rows() == 50);
+    CHECK(x.cols() == 3);
+    CHECK((kind.attack_float == nullptr) == (kind.attack_double == nullptr));
+    if (!kind.is_attack()) continue;
+    CHECK((x.array() == 2.0).all());
+    Bowl loss(3);
+    Engine engine(1);
+    std::vector<double> inputs(x.data(), x.data() + x.size()), before(50, 0.0), after(50, 0.0);
+    loss.add_losses(inputs, 1, before);
+    kind.attack_double(options.options(), loss, engine, 50, inputs);
+    loss.add_losses(inputs, 1, after);
+    for (std::size_t i = 0; i < 50; ++i) CHECK(after[i] > before[i]);
+  }
 }
 
 }  // namespace

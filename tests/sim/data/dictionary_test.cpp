@@ -10,6 +10,7 @@
 #include <map>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
@@ -30,7 +31,7 @@ const Seeds kSeeds{1, 0};
 std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
   Json data = {{"generator", "dictionary"}, {"atoms", kAtoms}, {"dim", kDim}, {"train_samples", 10}};
   data.update(changes);
-  return draw_problem(resolve(data_shape(), data, "data"), seeds);
+  return draw_problem(data_of(data), seeds);
 }
 
 Dataset sample(const Problem& problem, int rows) {
@@ -188,7 +189,7 @@ TEST_CASE("a required separation of the atoms holds") {
   const double required = 2.5;
   CHECK(closest({{"separation", required / (1e-9 * std::sqrt(6.0))}}) > required - kNoise);
   CHECK(closest(Json::object()) < required - kNoise);
-  CHECK_THROWS_AS(problem_of({{"separation", 50}}), UserError);
+  CHECK_THROWS_AS(problem_of({{"separation", 50}}), InvalidOption);
 }
 
 TEST_CASE("linear targets: y = (Σ W_i) x, constant ones: y = Σ W_i μ_i with the same W_i") {

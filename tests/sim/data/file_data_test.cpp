@@ -7,8 +7,9 @@
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
-#include "sim/base/npy.h"
+#include "sim/data/npy/npy.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/sim/data/data_of.h"
 
 namespace moelab {
 namespace {
@@ -56,7 +57,7 @@ struct Files {
 
 Dataset drawn(const Json& data, Purpose purpose, int first, int count) {
   Engine engine;
-  return draw_problem(data, {})->draw(engine, {purpose, first, count});
+  return draw_problem(data_of(data), {})->draw(engine, {purpose, first, count});
 }
 
 /// The error with which a scenario of this data is refused before it runs.
@@ -65,7 +66,7 @@ void check_refused(const Files& files, const Json& data, const std::string& path
   try {
     expand_scenario(files.scenario(data), "", {});
     FAIL_CHECK("accepted");
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     CHECK(error.path() == path);
     CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
   }
@@ -76,10 +77,10 @@ void check_refused(const Files& files, const Json& data, const std::string& path
 TEST_CASE("file: the first rows train, the last ones test") {
   const Files files;
   const Json data = files.data(30, 20);
-  const Layout layout = draw_problem(data, {})->layout();
+  const Layout layout = draw_problem(data_of(data), {})->layout();
   CHECK(layout.input_dim == kInputs);
   CHECK(layout.output_dim == kOutputs);
-  CHECK(draw_problem(data, {})->clusters() == 4);
+  CHECK(draw_problem(data_of(data), {})->clusters() == 4);
   const Dataset train = drawn(data, Purpose::train_data, 10, 20);
   const Dataset test = drawn(data, Purpose::test_data, 0, 20);
   for (int i = 0; i < 20; ++i) {
@@ -91,8 +92,8 @@ TEST_CASE("file: the first rows train, the last ones test") {
     CHECK(train.cluster[static_cast<std::size_t>(i)] == (10 + i) % 4);
     CHECK(test.cluster[static_cast<std::size_t>(i)] == (30 + i) % 4);
   }
-  CHECK_THROWS_AS(drawn(data, Purpose::train_data, 20, 11), UserError);
-  CHECK_THROWS_AS(drawn(data, Purpose::evaluation, 0, 1), UserError);
+  CHECK_THROWS_AS(drawn(data, Purpose::train_data, 20, 11), InvalidOption);
+  CHECK_THROWS_AS(drawn(data, Purpose::evaluation, 0, 1), InvalidOption);
 }
 
 TEST_CASE("file: a test set of its own, one target without a second dimension, no labels") {
@@ -104,8 +105,8 @@ TEST_CASE("file: a test set of its own, one target without a second dimension, n
   files.write("test_y", {3, 1}, std::vector<double>(3, 8));
   data["test_inputs"] = files.name("test_x");
   data["test_targets"] = files.name("test_y");
-  CHECK(draw_problem(data, {})->layout().output_dim == 1);
-  CHECK(draw_problem(data, {})->clusters() == 1);
+  CHECK(draw_problem(data_of(data), {})->layout().output_dim == 1);
+  CHECK(draw_problem(data_of(data), {})->clusters() == 1);
   const Dataset test = drawn(data, Purpose::test_data, 0, 2);
   CHECK(test.x == Matrix::Constant(2, kInputs, 7));
   CHECK(test.y == Matrix::Constant(2, 1, 8));
@@ -149,7 +150,7 @@ TEST_CASE("file: there is no population to take gradients of") {
   try {
     expand_scenario(document, "", {});
     FAIL_CHECK("accepted");
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     CHECK(error.path() == "data.inputs");
     CHECK(error.message().find("a file is a sample without a law") != std::string::npos);
   }
@@ -217,7 +218,7 @@ TEST_CASE("file: cross-entropy takes targets that are probabilities, and names t
   CHECK(found.contains("test_accuracy_top1"));
   CHECK_FALSE(found.contains("test_nmse_top1"));
   document["train"]["optimizer"] = "lbfgs";
-  CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}), doctest::Contains("train.lr"), UserError);
+  CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}), doctest::Contains("train.lr"), InvalidOption);
   document["train"]["optimizer"] = "sgd";
   files.y[2 * 41] = 0.5;
   files.write("y", {kRows, kOutputs}, files.y);

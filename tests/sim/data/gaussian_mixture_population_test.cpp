@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/base/quasi_random.h"
-#include "sim/data/problem.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/statistics.h"
 
 namespace moelab {
@@ -19,7 +19,7 @@ std::unique_ptr<Problem> problem_of(const Json& changes) {
                {"noise_std", 0.5},
                {"target", {{"kind", "constant"}, {"dim", 2}}}};
   data.update(changes);
-  return draw_problem(resolve(data_shape(), data, "data"), kSeeds);
+  return draw_problem(data_of(data), kSeeds);
 }
 
 /// μ_c (k, dim): the image of the uniforms in the middle of each component, whose normals are zero.

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "sim/data/problem.h"
+#include "tests/sim/data/data_of.h"
 
 namespace moelab {
 
@@ -17,7 +17,7 @@ inline std::unique_ptr<Problem> mixture_problem(const Json& changes, const Seeds
                {"target", {{"kind", "constant"}, {"dim", 3}}},
                {"train_samples", 10}};
   data.update(changes);
-  return draw_problem(resolve(data_shape(), data, "data"), seeds);
+  return draw_problem(data_of(data), seeds);
 }
 
 inline Dataset sample(const Problem& problem, int rows) {

@@ -156,7 +156,7 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
   try {
     mixture_problem(impossible);
     FAIL("an impossible separation was accepted");
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     CHECK(error.path() == "data.separation");
     CHECK(error.message().find("50") != std::string::npos);
   }

@@ -10,6 +10,7 @@
 
 #include "sim/base/error.h"
 #include "tests/sim/data/cifar_files.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
@@ -25,12 +26,12 @@ constexpr double kRounding = 1e-11;
 
 const Seeds kSeeds{1, 0};
 
-Json described(const Json& changes) {
+DataOptions described(const Json& changes) {
   Json data = {
       {"generator", "image_clusters"}, {"classes", 8},      {"vector_dim", 5}, {"size", 4}, {"channels", 2},
       {"train_samples", 10},           {"test_samples", 10}};
   data.update(changes);
-  return resolve(data_shape(), data, "data");
+  return data_of(data);
 }
 
 std::unique_ptr<Problem> problem_of(const Json& changes) {
@@ -163,7 +164,7 @@ TEST_CASE("CIFAR-100: each image once, with its class, standardised by the train
         }
       }
       CHECK(static_cast<int>(seen.size()) == kept);
-      CHECK_THROWS_AS(draw_set(*problem, kSeeds, purpose, kept + 1), UserError);
+      CHECK_THROWS_AS(draw_set(*problem, kSeeds, purpose, kept + 1), InvalidOption);
     }
   }
 }
@@ -174,8 +175,8 @@ TEST_CASE("files are checked before anything runs") {
     Json data = {{"path", folder.path().string()}, {"train_samples", 3}, {"test_samples", 2}};
     data.update(changes);
     try {
-      check_image_files(described(data));
-    } catch (const UserError& error) {
+      check(described(data));
+    } catch (const InvalidOption& error) {
       return error.path();
     }
     return "";
@@ -193,7 +194,7 @@ TEST_CASE("files are checked before anything runs") {
   CHECK(error_path({{"classes", 101}}) == "data.classes");
   std::filesystem::resize_file(folder.path() / "test.bin", 3 * 3074 + 1);
   CHECK(error_path(Json::object()) == "data.path");
-  CHECK_NOTHROW(check_image_files(described({{"train_samples", 1000000}})));  // synthetic
+  CHECK_NOTHROW(check(described({{"train_samples", 1000000}})));  // synthetic
 }
 
 }  // namespace

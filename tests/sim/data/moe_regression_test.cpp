@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 
 namespace moelab {
@@ -29,11 +30,11 @@ Json data_with(const Json& changes) {
                  {"intercept", {-1, 0.25}}}},
                {"noise_std", 0.0}};
   data.update(changes);
-  return resolve(data_shape(), data, "data");
+  return data;
 }
 
 std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = {1, 0}) {
-  return draw_problem(data_with(changes), seeds);
+  return draw_problem(data_of(data_with(changes)), seeds);
 }
 
 TEST_CASE("the regression function by hand, for every router and expert") {
@@ -143,8 +144,8 @@ TEST_CASE("arrays of a given measure that do not fit each other are refused") {
     Json data = data_with(Json::object());
     data[Json::json_pointer(pointer)] = Json::parse(value);
     try {
-      check_data(data);
-    } catch (const UserError& error) {
+      check(data_of(data));
+    } catch (const InvalidOption& error) {
       return std::string(error.what());
     }
     return std::string();

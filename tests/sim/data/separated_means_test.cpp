@@ -12,15 +12,15 @@ namespace {
 
 const Seeds kSeeds{1, 0};
 
-Matrix drawn(const Json& data, int count) {
+Matrix drawn(const SeparatedMeans& options, int count) {
   Engine engine = kSeeds.stream(Purpose::problem);
-  return draw_separated_means(data, count, engine);
+  return draw_separated_means(options, count, engine);
 }
 
 TEST_CASE("means keep the distance that is asked for") {
-  const Json free = {{"dim", 6}, {"mean_std", 1.0}, {"noise_std", 0.8}};
-  Json wide = free;
-  wide["separation"] = 1.4;
+  const SeparatedMeans free{.dim = 6, .mean_std = 1.0, .noise_std = 0.8};
+  SeparatedMeans wide = free;
+  wide.separation = 1.4;
   const double distance = 1.4 * 0.8 * std::sqrt(6.0);
   CHECK(closest_pair(drawn(wide, 30)) >= distance);
   CHECK(closest_pair(drawn(free, 30)) < distance);
@@ -30,11 +30,11 @@ TEST_CASE("means keep the distance that is asked for") {
 }
 
 TEST_CASE("a distance that finds no place is an error of the user") {
-  const Json impossible = {{"dim", 6}, {"mean_std", 1.0}, {"noise_std", 0.8}, {"separation", 50}};
+  const SeparatedMeans impossible{.dim = 6, .mean_std = 1.0, .noise_std = 0.8, .separation = 50};
   try {
     drawn(impossible, 30);
     FAIL("an impossible separation was accepted");
-  } catch (const UserError& error) {
+  } catch (const InvalidOption& error) {
     CHECK(error.path() == "data.separation");
     CHECK(error.message().find("got 50") != std::string::npos);
     CHECK(error.message().find("mean 2 of 30") != std::string::npos);

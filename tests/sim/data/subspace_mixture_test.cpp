@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
@@ -36,7 +37,7 @@ std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kS
                {"target", {{"kind", "linear"}, {"dim", kOutputs}}},
                {"train_samples", 10}};
   data.update(changes);
-  return draw_problem(resolve(data_shape(), data, "data"), seeds);
+  return draw_problem(data_of(data), seeds);
 }
 
 Dataset sample(const Json& changes, int rows, const Seeds& seeds = kSeeds) {
@@ -289,7 +290,7 @@ TEST_CASE("a rank that fills the space is an error of the user") {
     try {
       problem_of({{"rank", rank}});
       FAIL("a full rank was accepted");
-    } catch (const UserError& error) {
+    } catch (const InvalidOption& error) {
       CHECK(error.path() == "data.rank");
       CHECK(error.message().find(std::to_string(rank)) != std::string::npos);
     }

@@ -14,16 +14,19 @@ constexpr double kStandardErrors = 5;
 /// Sums of a few hundred terms of order one.
 constexpr double kRounding = 1e-12;
 
-Json described(const Json& changes) {
-  Json data = {{"classes", 6},   {"size", 8},     {"channels", 2},   {"frequencies", 2},
-               {"max_shift", 0}, {"contrast", 0}, {"noise_std", 0.0}};
-  data.update(changes);
-  return data;
+/// Without shifts, contrast and noise.
+constexpr SyntheticImageOptions kStill{
+    .size = 8, .channels = 2, .frequencies = 2, .max_shift = 0, .contrast = 0, .noise_std = 0};
+
+SyntheticImages images_of(const SyntheticImageOptions& options, int classes = 6) {
+  Engine engine = Seeds{1, 0}.stream(Purpose::problem, 1);
+  return {options, classes, engine};
 }
 
-SyntheticImages images_of(const Json& changes) {
-  Engine engine = Seeds{1, 0}.stream(Purpose::problem, 1);
-  return {described(changes), engine};
+SyntheticImageOptions shifted(int max_shift) {
+  SyntheticImageOptions options = kStill;
+  options.max_shift = max_shift;
+  return options;
 }
 
 /// `count` images of class 0, (count, pixels).
@@ -35,7 +38,7 @@ Matrix drawn(const SyntheticImages& images, int count, int label = 0) {
 }
 
 TEST_CASE("templates are smooth, of mean zero and mean square one in all, and one for each class") {
-  const SyntheticImages images = images_of(Json::object());
+  const SyntheticImages images = images_of(kStill);
   for (int c = 0; c < 6; ++c) {
     const Matrix pixels = drawn(images, 2, c);
     CHECK(pixels.row(0) == pixels.row(1));
@@ -63,14 +66,14 @@ TEST_CASE("templates are smooth, of mean zero and mean square one in all, and on
 }
 
 TEST_CASE("the first classes do not depend on how many there are") {
-  const SyntheticImages few = images_of({{"classes", 3}}), many = images_of({{"classes", 50}});
+  const SyntheticImages few = images_of(kStill, 3), many = images_of(kStill, 50);
   for (int c = 0; c < 3; ++c) CHECK(drawn(few, 1, c) == drawn(many, 1, c));
 }
 
 TEST_CASE("shifts move the template around the edges, each of (2 m + 1)² equally often") {
   constexpr int kShift = 2, kCount = 20000;
-  const Matrix still = drawn(images_of(Json::object()), 1);
-  const Matrix moved = drawn(images_of({{"max_shift", kShift}}), kCount);
+  const Matrix still = drawn(images_of(kStill), 1);
+  const Matrix moved = drawn(images_of(shifted(kShift)), kCount);
   std::vector<double> counts;
   for (int u = -kShift; u <= kShift; ++u) {
     for (int v = -kShift; v <= kShift; ++v) {
@@ -98,15 +101,18 @@ TEST_CASE("shifts move the template around the edges, each of (2 m + 1)² equall
   }
   CHECK(total == kCount);
   // A shift larger than the image goes around it more than once.
-  CHECK(drawn(images_of({{"max_shift", 256}}), 100).allFinite());
+  CHECK(drawn(images_of(shifted(256)), 100).allFinite());
 }
 
 TEST_CASE("contrast and noise: pixels are (s T + σ g) / √(E s² + σ²)") {
   constexpr int kCount = 4000;
   constexpr double kContrast = 0.6, kNoise = 0.8;
-  const Matrix still = drawn(images_of(Json::object()), 1);
-  const Matrix pixels = drawn(images_of({{"contrast", kContrast}, {"noise_std", kNoise}}), kCount) *
-                        std::sqrt(1 + kContrast * kContrast / 3 + kNoise * kNoise);
+  const Matrix still = drawn(images_of(kStill), 1);
+  SyntheticImageOptions noisy = kStill;
+  noisy.contrast = kContrast;
+  noisy.noise_std = kNoise;
+  const Matrix pixels =
+      drawn(images_of(noisy), kCount) * std::sqrt(1 + kContrast * kContrast / 3 + kNoise * kNoise);
   // The projection on T (mean square one) is s + σ g / √128; the rest is noise alone.
   const Vector scales = pixels * still.row(0).transpose() / 128;
   const Matrix rest = pixels - scales * still.row(0);

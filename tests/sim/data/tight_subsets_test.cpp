@@ -5,27 +5,22 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/data/problem.h"
+#include "sim/data/gaussian_mixture.h"
 
 namespace moelab {
 namespace {
 
 constexpr int kClusters = 3, kDim = 6, kTight = 2, kSamples = 30000;
 
-Json tight_mixture(double correlation) {
-  return resolve(data_shape(),
-                 {{"generator", "gaussian_mixture"},
-                  {"clusters", kClusters},
-                  {"dim", kDim},
-                  {"noise_std", 2.0},
-                  {"mean_std", 3.0},
-                  {"covariance",
-                   {{"kind", "tight_subsets"},
-                    {"tight_features", kTight},
-                    {"tight_std", 0.1},
-                    {"correlation", correlation}}},
-                  {"target", "constant"}},
-                 "data");
+DataOptions tight_mixture(double correlation, int tight_features = kTight) {
+  return GaussianMixtureOptions{.clusters = kClusters,
+                                .dim = kDim,
+                                .mean_std = 3.0,
+                                .noise_std = 2.0,
+                                .covariance = gaussian_mixture::TightSubsets{.tight_features = tight_features,
+                                                                             .tight_std = 0.1,
+                                                                             .correlation = correlation},
+                                .target = gaussian_mixture::ConstantTarget{}};
 }
 
 TEST_CASE("each component has its own tight features, and every two features the correlation") {
@@ -78,21 +73,17 @@ TEST_CASE("the best prediction weighs the components by their own covariances") 
 }
 
 TEST_CASE("fields that cannot be are refused") {
-  const auto path_of = [](Json data) {
+  const auto path_of = [](const DataOptions& data) {
     try {
-      check_data(resolve(data_shape(), data, "data"));
-    } catch (const UserError& error) {
+      check(data);
+    } catch (const InvalidOption& error) {
       return error.path();
     }
     return std::string();
   };
-  Json data = tight_mixture(0);
-  CHECK(path_of(data).empty());
-  data["covariance"]["tight_features"] = kDim + 1;
-  CHECK(path_of(data) == "data.covariance.tight_features");
-  data = tight_mixture(0);
-  data["covariance"]["correlation"] = 1.0;
-  CHECK(path_of(data) == "data.covariance.correlation");
+  CHECK(path_of(tight_mixture(0)).empty());
+  CHECK(path_of(tight_mixture(0, kDim + 1)) == "data.covariance.tight_features");
+  CHECK(path_of(tight_mixture(1.0)) == "data.covariance.correlation");
 }
 
 }  // namespace

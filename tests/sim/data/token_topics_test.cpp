@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
@@ -27,16 +28,16 @@ const Json kLinear = {{"kind", "linear"}, {"dim", 3}}, kConstant = {{"kind", "co
            kLinearClass = {{"kind", "linear_class"}, {"classes", 3}};
 
 std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
-  Json data = {{"generator", "token_topics"},
+  Json spec = {{"generator", "token_topics"},
                {"topics", kTopics},
                {"clusters_per_topic", kPerTopic},
                {"dim", kDim},
                {"tokens", 3},
                {"target", kConstant},
                {"train_samples", 10}};
-  data.update(changes);
-  data = resolve(data_shape(), data, "data");
-  check_data(data);
+  spec.update(changes);
+  const DataOptions data = data_of(spec);
+  check(data);
   return draw_problem(data, seeds);
 }
 
@@ -298,7 +299,7 @@ TEST_CASE("a bad field is named with what is allowed") {
   const auto message = [](const Json& changes) {
     try {
       problem_of(changes);
-    } catch (const UserError& error) {
+    } catch (const InvalidOption& error) {
       return std::string(error.what());
     }
     return std::string("accepted");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
@@ -21,12 +22,12 @@ constexpr double kRounding = 1e-11;
 constexpr int kClusters = 5, kDim = 4;
 const Seeds kSeeds{1, 0};
 
-Json tokenized(const Json& changes) {
+DataOptions tokenized(const Json& changes) {
   Json data = {
       {"generator", "tokenized_mixture"},           {"clusters", kClusters}, {"dim", kDim}, {"tokens", 3},
       {"target", {{"kind", "linear"}, {"dim", 2}}}, {"train_samples", 10}};
   data.update(changes);
-  return resolve(data_shape(), data, "data");
+  return data_of(data);
 }
 
 std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {

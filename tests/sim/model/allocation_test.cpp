@@ -7,7 +7,7 @@
 #include <new>
 
 #include "sim/train/optimizer.h"
-#include "tests/sim/model/example.h"
+#include "tests/sim/model/example_model.h"
 
 namespace {
 
@@ -61,38 +61,49 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 namespace moelab {
 namespace {
 
-TEST_CASE("training steps do not allocate once the buffers have grown") {
-  constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 8, kTokens = 4, kSteps = 50;
+constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 8, kTokens = 4, kSteps = 50;
+
+/// Allocations of training steps whose buffers have grown.
+long allocations_of_steps(const ModelOptions& options, const Layout& layout) {
   const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
-  for (const Kind& router : router_kinds()) {
-    for (const Kind& expert : expert_kinds()) {
-      for (const NamedGating& gating : example_gatings()) {
-        CAPTURE(router.name);
+  ExampleModel<float> model(options, layout, {1, 0});
+  const ExampleBatch<float> batch = model.batch(1, kRows);
+  long during = 0;
+  // Buffers follow the largest need, so the same run is done twice and counted the second time.
+  for (const bool counting : {false, true}) {
+    model.network().initialize({{1, 0}}, model.model.parameters, model.model.state);
+    const std::unique_ptr<Optimizer<float>> optimizer =
+        make_optimizer<float>(AdamOptions{}, model.parameters().size());
+    const long before = allocations;
+    for (int i = 0; i < kSteps; ++i) {
+      model.step(batch, *loss, static_cast<double>(i) / kSteps);
+      optimizer->step(0.01, 0.0, model.gradient().data(), model.parameters().data());
+    }
+    if (counting) during = allocations - before;
+  }
+  return during;
+}
+
+TEST_CASE("training steps do not allocate once the buffers have grown") {
+  const Layout layout{.input_dim = kInputs, .output_dim = kOutputs, .tokens = kTokens};
+  for (const RouterKind& router : RouterAxis::table()) {
+    // Scores start near zero: every pair is active, and later steps skip some.
+    const RouterOptions flat = with_field(RouterOptions::example(router.name), "init_scale", 0.1);
+    for (const NamedGating& gating : example_gatings()) {
+      CAPTURE(router.name);
+      CAPTURE(gating.name);
+      for (const ExpertKind& expert : ExpertAxis::table()) {
         CAPTURE(expert.name);
-        CAPTURE(gating.name);
-        Json flat = example_of(router);
-        // Scores start near zero: every pair is active, and later steps skip some. Buffers follow the largest
-        // need, so the same run is done twice and counted the second time.
-        set_init_scale(flat, 0.1);
-        const Json spec = example_model(flat, example_of(expert), gating.spec, kExperts);
-        Model<float> model(
-            spec, with_image(spec, {.input_dim = kInputs, .output_dim = kOutputs, .tokens = kTokens}), 0.0);
-        const ExampleBatch<float> batch(1, kRows, model.layout().sample_dim(), kOutputs);
-        const Json adam = resolve(Shape::variant(optimizer_kinds()), "adam", "optimizer");
-        long during = 0;
-        for (const bool counting : {false, true}) {
-          model.initialize({1, 0});
-          const std::unique_ptr<Optimizer<float>> optimizer =
-              make_optimizer<float>(adam, model.parameters().size());
-          const long before = allocations;
-          for (int i = 0; i < kSteps; ++i) {
-            model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
-            optimizer->step(0.01, 0.0, model.gradient().data(), model.parameters().data());
-          }
-          if (counting) during = allocations - before;
-        }
-        CHECK(during == 0);
+        const ModelOptions options =
+            example_model(flat, ExpertOptions::example(expert.name), gating.rule, kExperts);
+        CHECK(allocations_of_steps(options, with_image(options, layout)) == 0);
       }
+      if (router.needs_image) continue;  // no stack has one
+      ModelOptions stack = example_model(flat, ExpertOptions::example(ExpertAxis::table().front().name),
+                                         gating.rule, kExperts);
+      stack.layers = 2;
+      if (gating.rule.entry().selects) stack.gating.balance_rate = 0.01;
+      CHECK(allocations_of_steps(stack, layout) == 0);
     }
   }
   const long before = allocations;

@@ -8,8 +8,7 @@
 #include <cmath>
 
 #include "sim/base/kernels/kernels.h"
-#include "sim/loss/loss.h"
-#include "tests/sim/model/example.h"
+#include "tests/sim/model/example_model.h"
 
 namespace moelab {
 
@@ -38,7 +37,7 @@ inline constexpr double kSmooth = 1e-3;
 
 /// Central differences of the loss in the parameters [begin, end), padding included (which must not matter).
 /// `bend` becomes the largest disagreement of the one-sided differences.
-inline std::vector<double> central_differences(Model<double>& model, const ExampleBatch<double>& batch,
+inline std::vector<double> central_differences(ExampleModel<double>& model, const ExampleBatch<double>& batch,
                                                const TaskLoss<double>& loss, const ParameterGroup& group,
                                                double& bend) {
   std::vector<double> differences;
@@ -46,12 +45,12 @@ inline std::vector<double> central_differences(Model<double>& model, const Examp
     double& parameter = model.parameters()[i];
     const double kept = parameter;
     parameter = kept + kStep;
-    const double above = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    const double above = model.loss_and_gradient(batch, loss);
     parameter = kept - kStep;
-    const double below = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    const double below = model.loss_and_gradient(batch, loss);
     parameter = kept;
     differences.push_back((above - below) / (2 * kStep));
-    const double here = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    const double here = model.loss_and_gradient(batch, loss);
     bend = std::max(bend, std::abs((above - here) - (here - below)) / kStep);
   }
   return differences;
@@ -59,73 +58,74 @@ inline std::vector<double> central_differences(Model<double>& model, const Examp
 
 /// The first batch on which the loss is smooth around the model's parameters: no ReLU and no selection
 /// changes within a step, told by one-sided differences that agree. The gradient under test has no say in it.
-inline ExampleBatch<double> smooth_batch(Model<double>& model, int samples, const TaskLoss<double>& loss) {
+inline ExampleBatch<double> smooth_batch(ExampleModel<double>& model, int samples,
+                                         const TaskLoss<double>& loss) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    ExampleBatch<double> batch(seed, samples, model.layout().sample_dim(), model.layout().target_dim());
+    const ExampleBatch<double> batch = model.batch(seed, samples);
     double bend = 0;
     for (const ParameterGroup& group : model.groups()) {
       central_differences(model, batch, loss, group, bend);
     }
     if (bend < kSmooth) return batch;
   }
-  throw UserError("batch", "every batch has a kink");
+  throw std::runtime_error("every batch has a kink");
 }
 
-inline std::vector<double> gradient_of(const Model<double>& model, const ParameterGroup& group) {
+inline std::vector<double> gradient_of(const ExampleModel<double>& model, const ParameterGroup& group) {
   return {model.gradient().begin() + static_cast<std::ptrdiff_t>(group.begin),
           model.gradient().begin() + static_cast<std::ptrdiff_t>(group.end)};
 }
 
 /// Checks ∂L/∂x of a batch whose loss is smooth around it.
-inline void check_input_gradient(Model<double>& model, ExampleBatch<double> batch,
+inline void check_input_gradient(ExampleModel<double>& model, ExampleBatch<double> batch,
                                  const TaskLoss<double>& loss) {
   const std::size_t inputs = static_cast<std::size_t>(model.layout().input_dim);
   const std::size_t stride = static_cast<std::size_t>(kernels::padded(model.layout().input_dim));
   AlignedVector<double> gradient(batch.x.size() / inputs * stride);
-  model.input_gradient(batch.x.data(), batch.y.data(), batch.rows, loss, gradient.data());
+  input_gradient(model.model, loss, batch.x.data(), batch.y.data(), batch.rows, model.workspace,
+                 gradient.data());
   std::vector<double> exact, differences;
   for (std::size_t i = 0; i < batch.x.size(); ++i) {
     exact.push_back(gradient[i / inputs * stride + i % inputs]);
     double& x = batch.x[i];
     const double kept = x;
     x = kept + kStep;
-    const double above = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    const double above = model.loss_and_gradient(batch, loss);
     x = kept - kStep;
-    const double below = model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, loss);
+    const double below = model.loss_and_gradient(batch, loss);
     x = kept;
     differences.push_back((above - below) / (2 * kStep));
   }
   CHECK(relative_difference(exact, differences) <= kTolerance);
 }
 
-/// Checks the gradient of a model of `spec` on data of `layout` in batches of `samples`, and that a wrong one
-/// would not pass.
-inline void check_gradients(const Json& spec, const Layout& layout, int samples,
-                            const std::string& loss_name) {
-  Model<double> model(spec, layout, 0.0);
-  model.initialize({3, 0});
+/// Checks the gradient of a model on data of `layout` in batches of `samples`, and that a wrong one would not
+/// pass.
+inline void check_gradients(const ModelOptions& options, const Layout& layout, int samples,
+                            const std::string& loss_name = "mse") {
+  ExampleModel<double> model(options, layout, {3, 0});
   // Biases start at zero, where a unit whose inputs are all dead sits on its kink: move every parameter a
   // little.
   Engine engine(1);
-  for (const auto& [name, places] : array_places(spec, layout)) {
+  for (const auto& [name, places] : array_places(model.network())) {
     for (const std::size_t place : places) model.parameters()[place] += 0.1 * draw_normal(engine);
   }
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_name);
   const ExampleBatch<double> batch = smooth_batch(model, samples, *loss);
-  const bool is_top1 = model.train_gating().kind == Gating::Kind::top1;
+  const bool reaches_scores = options.gating.train.entry().reaches_scores;
   for (const ParameterGroup& group : model.groups()) {
     const bool is_router = group.role == ParameterGroup::Role::router;
     double bend = 0;
     const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-    model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
+    model.loss_and_gradient(batch, *loss);
     std::vector<double> gradient = gradient_of(model, group);
     CAPTURE(is_router);
     CHECK(relative_difference(gradient, differences) <= kTolerance);
 
-    // Under top1 a router learns only through features that the experts read, and what lies below only where
-    // the experts read their inputs; else the gradient is zero.
+    // Where no gradient reaches the scores, a router learns only through features that the experts read, and
+    // what lies below only where the experts read their inputs; else the gradient is zero.
     const auto is_zero = [](double value) { return value == 0; };
-    if (is_top1 && std::all_of(differences.begin(), differences.end(), is_zero)) {
+    if (!reaches_scores && std::all_of(differences.begin(), differences.end(), is_zero)) {
       CHECK(std::all_of(gradient.begin(), gradient.end(), is_zero));
       continue;
     }

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "sim/data/problem.h"
-#include "tests/sim/model/example.h"
+#include "tests/sim/data/data_of.h"
+#include "tests/sim/model/example_model.h"
 
 namespace moelab {
 namespace {
@@ -15,10 +15,10 @@ constexpr double kRounding = 1e-12;
 
 constexpr int kInputs = 3, kExperts = 4;
 const Layout kLayout{.input_dim = kInputs, .output_dim = 1};
-const Gating kSoft{};
 
-Json measure_spec(const Json& router, const Json& expert) {
-  return example_model(router, expert, "soft", kExperts);
+ModelOptions measure_model(const Json& router, const Json& expert) {
+  return example_model(resolve_options<RouterOptions>(router), resolve_options<ExpertOptions>(expert),
+                       SoftGatingOptions{}, kExperts);
 }
 
 TEST_CASE("a model with the parameters of a measure computes its regression function") {
@@ -31,17 +31,15 @@ TEST_CASE("a model with the parameters of a measure computes its regression func
       Json data_router = router;
       data_router.erase("bias");
       const std::unique_ptr<Problem> problem =
-          draw_problem(resolve(data_shape(),
-                               {{"generator", "moe_regression"},
+          draw_problem(data_of({{"generator", "moe_regression"},
                                 {"dim", kInputs},
                                 {"router", data_router},
                                 {"expert", expert},
-                                {"measure", {{"kind", "drawn"}, {"components", kExperts}, {"bias_std", 1}}}},
-                               "data"),
+                                {"measure", {{"kind", "drawn"}, {"components", kExperts}, {"bias_std", 1}}}}),
                        {3, 0});
-      const Json spec = measure_spec(router, expert);
-      const MeasurePlaces places(spec, kLayout);
-      Model<double> model(spec, kLayout, 0.0);
+      const ModelOptions options = measure_model(router, expert);
+      ExampleModel<double> model(options, kLayout, {});
+      const MeasurePlaces places(options, model.network());
       const MixingMeasure& truth = *problem->true_measure();
       places.write(truth, model.parameters());
       const MixingMeasure back = places.read(model.parameters());
@@ -54,7 +52,8 @@ TEST_CASE("a model with the parameters of a measure computes its regression func
       const Matrix x = draw_set(*problem, {3, 0}, Purpose::test_data, 50).x;
       Matrix outputs(x.rows(), 1);
       const auto difference = [&] {
-        model.predict(x.data(), static_cast<int>(x.rows()), kSoft, outputs.data());
+        predict(model.model, model.network().soft_gating(), x.data(), static_cast<int>(x.rows()),
+                model.workspace, outputs.data());
         return (outputs - *problem->bayes_prediction(x)).cwiseAbs().maxCoeff();
       };
       CHECK(difference() <= kRounding);
@@ -68,18 +67,18 @@ TEST_CASE("a model with the parameters of a measure computes its regression func
 
 TEST_CASE("models without a mixing measure are refused") {
   const Json linear = {{"kind", "linear"}}, biased = {{"kind", "linear"}, {"bias", true}};
-  const auto refused_at = [](const Json& spec) {
+  const auto refused_at = [](const ModelOptions& options) {
     try {
-      MeasurePlaces places(spec, kLayout);
-    } catch (const UserError& error) {
+      MeasurePlaces places(options, Network<double>(options, kLayout));
+    } catch (const InvalidOption& error) {
       return error.path();
     }
     return std::string();
   };
-  CHECK(refused_at(measure_spec(biased, linear)).empty());
-  CHECK(refused_at(measure_spec(linear, linear)) == "model.router.bias");
-  CHECK(refused_at(measure_spec({{"kind", "mlp"}}, linear)) == "model");
-  CHECK(refused_at(measure_spec(biased, {{"kind", "mlp"}})) == "model");
+  CHECK(refused_at(measure_model(biased, linear)).empty());
+  CHECK(refused_at(measure_model(linear, linear)) == "model.router.bias");
+  CHECK(refused_at(measure_model({{"kind", "mlp"}}, linear)) == "model");
+  CHECK(refused_at(measure_model(biased, {{"kind", "mlp"}})) == "model");
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 
 /// Models against stored numbers of another implementation.
 
-#include "tests/sim/model/example.h"
+#include "app/json/options.h"
+#include "tests/sim/model/example_model.h"
 #include "tests/sim/reference_numbers.h"
 
 namespace moelab {
@@ -21,22 +22,21 @@ inline void set_parameters(Model<double>& model, const ArrayPlaces& places, cons
   for (const auto& [name, where] : places) {
     const std::vector<double> before = numbers_of(item.at("before").at(name));
     REQUIRE(before.size() == where.size());
-    for (std::size_t i = 0; i < where.size(); ++i) model.parameters()[where[i]] = before[i];
+    for (std::size_t i = 0; i < where.size(); ++i) model.parameters[where[i]] = before[i];
   }
 }
 
-/// Checks the routing probabilities, the loss and the gradients of a stored case of `spec`, and that a
-/// gradient with one entry off would not pass. The model is left with the case's parameters.
-inline void check_reference_case(Model<double>& model, const Json& spec, const Json& item) {
-  const Layout& layout = model.layout();
-  const std::vector<double> x = numbers_of(item.at("x")), y = numbers_of(item.at("y"));
-  const int samples = static_cast<int>(item.at("x").size());
-  const ArrayPlaces places = array_places(spec, layout);
-  set_parameters(model, places, item);
-  std::vector<double> probabilities(static_cast<std::size_t>(samples * layout.tokens * model.experts()));
-  model.route(x.data(), samples, probabilities.data());
-  CHECK(misses(probabilities, numbers_of(item.at("probabilities"))) == 0);
-  const double loss = model.loss_and_gradient(x.data(), y.data(), samples, *make_task_loss<double>("mse"));
+/// Checks the routing probabilities, the loss and the gradients of a stored case on data of `layout`, and
+/// that a gradient with one entry off would not pass. Returns the model with the case's parameters.
+inline ExampleModel<double> check_reference_case(const Layout& layout, const Json& item) {
+  ExampleModel<double> model(resolve_options<ModelOptions>(item.at("model"), "model"), layout, {});
+  const ArrayPlaces places = array_places(model.network());
+  set_parameters(model.model, places, item);
+  ExampleBatch<double> batch = model.batch(1, static_cast<int>(item.at("x").size()));
+  batch.x = numbers_of(item.at("x"));
+  batch.y = numbers_of(item.at("y"));
+  CHECK(misses(model.route(batch.x), numbers_of(item.at("probabilities"))) == 0);
+  const double loss = model.loss_and_gradient(batch, *make_task_loss<double>("mse"));
   CHECK(misses({loss}, {item.at("loss")}) == 0);
   for (const auto& [name, where] : places) {
     CAPTURE(name);
@@ -46,6 +46,7 @@ inline void check_reference_case(Model<double>& model, const Json& spec, const J
     values.front() += 1e-9;
     CHECK(misses(values, expected) == 1);
   }
+  return model;
 }
 
 }  // namespace moelab

@@ -5,19 +5,34 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/model/expert/linear_expert.h"
+#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/router/linear_router.h"
 #include "tests/sim/model/gradient_check.h"
 
 namespace moelab {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 2, kExperts = 3, kRows = 8;
+const Layout kLayout{.input_dim = kInputs, .output_dim = kOutputs};
+const Layout kBranch{.input_dim = kInputs, .output_dim = kInputs};  // of a layer of a stack
+const MlpExpertOptions kDeep{.depth = 2, .width = 6};
 
-Json stack_model(int layers, const Json& gating,
-                 const Json& expert = {{"kind", "mlp"}, {"depth", 2}, {"width", 6}}) {
-  Json spec =
-      example_model("linear", resolve(Shape::variant(expert_kinds()), expert, "expert"), gating, kExperts);
-  spec["layers"] = layers;
-  return spec;
+ModelOptions stack_model(int layers, const GatingRule& gating,
+                         const RouterOptions& router = LinearRouterOptions{}) {
+  ModelOptions options = example_model(router, kDeep, gating, kExperts);
+  options.layers = layers;
+  return options;
+}
+
+void check_parameter_gradients(ExampleModel<double>& model, const ExampleBatch<double>& batch,
+                               const TaskLoss<double>& loss) {
+  for (const ParameterGroup& group : model.groups()) {
+    double bend = 0;
+    const std::vector<double> differences = central_differences(model, batch, loss, group, bend);
+    model.loss_and_gradient(batch, loss);
+    CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
+  }
 }
 
 TEST_CASE("gradients of a stack agree with central differences, in parameters and inputs") {
@@ -25,45 +40,51 @@ TEST_CASE("gradients of a stack agree with central differences, in parameters an
   for (const NamedGating& gating : example_gatings()) {
     CAPTURE(gating.name);
     for (const int layers : {1, 3}) {
-      Model<double> model(stack_model(layers, gating.spec), kInputs, kOutputs, 0.0);
-      model.initialize({7, 0});
+      ExampleModel<double> model(stack_model(layers, gating.rule), kLayout, {7, 0});
       const ExampleBatch<double> batch = smooth_batch(model, kRows, *loss);
       CHECK(model.groups().size() == (layers == 1 ? 2u : 2u * static_cast<std::size_t>(layers) + 1));
-      for (const ParameterGroup& group : model.groups()) {
-        double bend = 0;
-        const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-        model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
-        CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
-      }
+      check_parameter_gradients(model, batch, *loss);
       check_input_gradient(model, batch, *loss);
     }
   }
 }
 
+TEST_CASE("gradients of a stack of every router agree with central differences") {
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  for (const RouterKind& router : RouterAxis::table()) {
+    if (router.needs_image) continue;  // no stack has one
+    CAPTURE(router.name);
+    ModelOptions options = example_model(RouterOptions::example(router.name), LinearExpertOptions{},
+                                         TopKGatingOptions{.k = 2}, kExperts);
+    // What a router takes from the layer before is held fixed, and of the second layer it is: with a third
+    // one it would move.
+    options.layers = 2;
+    ExampleModel<double> model(options, kLayout, {7, 0});
+    check_parameter_gradients(model, smooth_batch(model, kRows, *loss), *loss);
+  }
+}
+
 TEST_CASE("a stack of two layers is the residual formula worked out by its own layers") {
-  const Json gating = {{"kind", "topk"}, {"k", 2}};
-  Model<double> stack(stack_model(2, gating), kInputs, kOutputs, 0.0);
-  stack.initialize({3, 0});
-  const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
-  std::vector<double> outputs(kRows * kOutputs);
-  stack.predict(batch.x.data(), kRows, stack.train_gating(), outputs.data());
+  const GatingRule gating = TopKGatingOptions{.k = 2};
+  ExampleModel<double> stack(stack_model(2, gating), kLayout, {3, 0});
+  const ExampleBatch<double> batch = stack.batch(1, kRows);
+  const std::vector<double> outputs = stack.predict(batch.x, stack.network().train_gating());
 
   // The same from single layers with the stack's parameters.
-  std::vector<double> h(batch.x.begin(), batch.x.end());
+  std::vector<double> h = batch.x;
   std::size_t offset = 0;
   for (int l = 0; l < 2; ++l) {
-    Model<double> single(stack_model(1, gating), kInputs, kInputs, 0.0);
+    ExampleModel<double> single(stack_model(1, gating), kBranch, {});
     std::copy_n(stack.parameters().begin() + static_cast<std::ptrdiff_t>(offset), single.parameters().size(),
                 single.parameters().begin());
     offset += single.parameters().size();
-    std::vector<double> branch(h.size());
-    single.predict(h.data(), kRows, single.train_gating(), branch.data());
+    const std::vector<double> branch = single.predict(h, single.network().train_gating());
     for (std::size_t i = 0; i < h.size(); ++i) h[i] += branch[i];
   }
   std::vector<double> weight, bias;
   for (const NamedArray<double>& array : stack.arrays()) {
-    if (array.name == "readout_weight_1") weight.assign(array.values.begin(), array.values.end());
-    if (array.name == "readout_bias_1") bias.assign(array.values.begin(), array.values.end());
+    if (array.name == "readout_weight_1") weight = array.values;
+    if (array.name == "readout_bias_1") bias = array.values;
   }
   REQUIRE(weight.size() == kInputs * kOutputs);
   for (std::size_t i = 0; i < kRows; ++i) {
@@ -76,10 +97,8 @@ TEST_CASE("a stack of two layers is the residual formula worked out by its own l
 }
 
 TEST_CASE("layers start from weights of their own, the first from those of a single layer") {
-  Model<double> stack(stack_model(3, "soft"), kInputs, kInputs, 0.0);
-  Model<double> single(stack_model(1, "soft"), kInputs, kInputs, 0.0);
-  stack.initialize({3, 0});
-  single.initialize({3, 0});
+  ExampleModel<double> stack(stack_model(3, SoftGatingOptions{}), kBranch, {3, 0});
+  ExampleModel<double> single(stack_model(1, SoftGatingOptions{}), kBranch, {3, 0});
   const std::size_t size = single.parameters().size();
   CHECK(std::equal(single.parameters().begin(), single.parameters().end(), stack.parameters().begin()));
   for (std::size_t i = 0; i < size; ++i) {
@@ -92,22 +111,20 @@ TEST_CASE("layers start from weights of their own, the first from those of a sin
 TEST_CASE("routing by permuted inputs is routing by shuffled columns of the router") {
   const std::vector<int> permutation = {3, 0, 4, 1, 2};
   for (const int layer : {0, 1}) {
-    Model<double> model(stack_model(2, "soft"), kInputs, kOutputs, 0.0);
-    model.initialize({3, 0});
-    const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
-    std::vector<double> permuted(kRows * kExperts), shuffled(kRows * kExperts);
-    model.route(batch.x.data(), kRows, permuted.data(), layer, permutation);
+    ExampleModel<double> model(stack_model(2, SoftGatingOptions{}), kLayout, {3, 0});
+    const ExampleBatch<double> batch = model.batch(1, kRows);
+    const std::vector<double> permuted = model.route(batch.x, layer, permutation);
     // W is kept transposed, (d, padded(E)): its row π(j) meets coordinate j of x after the shuffle.
     const ParameterGroup group = model.groups()[static_cast<std::size_t>(2 * layer)];
     const std::size_t stride = (group.end - group.begin) / kInputs;
-    const std::vector<double> before(model.parameters().begin(), model.parameters().end());
+    const AlignedVector<double> before = model.parameters();
     for (std::size_t j = 0; j < kInputs; ++j) {
       std::copy_n(
           before.begin() + static_cast<std::ptrdiff_t>(group.begin + j * stride), stride,
           model.parameters().begin() +
               static_cast<std::ptrdiff_t>(group.begin + static_cast<std::size_t>(permutation[j]) * stride));
     }
-    model.route(batch.x.data(), kRows, shuffled.data(), layer);
+    const std::vector<double> shuffled = model.route(batch.x, layer);
     for (std::size_t i = 0; i < shuffled.size(); ++i) {
       CHECK(permuted[i] == doctest::Approx(shuffled[i]).epsilon(1e-12));
     }
@@ -115,31 +132,30 @@ TEST_CASE("routing by permuted inputs is routing by shuffled columns of the rout
 }
 
 TEST_CASE("biases of the selection even out the loads and leave the gates' formula alone") {
-  Json spec = stack_model(1, {{"kind", "topk"}, {"k", 1}}, {{"kind", "constant"}});
-  spec["gating"]["eval"] = {{"kind", "topk"}, {"k", 1}, {"renormalize", false}};
-  spec["gating"]["balance_rate"] = 0.01;
-  spec["router"]["trainable"] = false;
-  Model<double> model(spec, kInputs, kOutputs, 0.0);
-  model.initialize({11, 0});
+  const GatingRule top1_raw = TopKGatingOptions{.k = 1, .renormalize = false};
+  ModelOptions options = example_model(LinearRouterOptions{.trainable = false},
+                                       ExpertOptions::example("constant"), top1_raw, kExperts);
+  options.gating.eval = top1_raw;
+  options.gating.balance_rate = 0.01;
+  ExampleModel<double> model(options, kLayout, {11, 0});
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   constexpr int kMany = 300;
-  ExampleBatch<double> batch(1, kMany, kInputs, kOutputs);
+  ExampleBatch<double> batch = model.batch(1, kMany);
   for (double& x : batch.x) x += 1;  // rows to one side: the router prefers some experts
   const auto spread = [&] {
-    const std::vector<std::int64_t> loads = model.expert_loads(batch.x.data(), kMany, model.eval_gating());
+    const std::vector<std::int64_t> loads = model.expert_loads(batch.x, model.network().eval_gating());
     CHECK(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}) == kMany);
     return *std::max_element(loads.begin(), loads.end()) - *std::min_element(loads.begin(), loads.end());
   };
   const std::int64_t before = spread();
-  for (int step = 0; step < 200; ++step)
-    model.loss_and_gradient(batch.x.data(), batch.y.data(), kMany, *loss);
+  for (int step = 0; step < 200; ++step) model.step(batch, *loss);
   CHECK(before > 30);
   CHECK(spread() <= 15);  // a step of .01 moves a few rows across the border
   // Gates are the probabilities themselves.
-  const Routing<double>& routing = model.layer(0).routing();
-  for_each_pair(routing, [&](int row, int e) {
-    const std::size_t at = static_cast<std::size_t>(row * routing.stride + e);
-    CHECK(routing.gates[at] == model.layer(0).state().probabilities[at]);
+  const GatingScratch<double>& gated = model.network().mixture_scratch(0, model.workspace).gating;
+  for_each_pair(gated.routing, [&](int row, int e) {
+    const std::size_t at = static_cast<std::size_t>(row * gated.routing.stride + e);
+    CHECK(gated.routing.gates[at] == gated.probabilities[at]);
   });
 }
 

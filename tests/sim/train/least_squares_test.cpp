@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include "sim/model/measure_places.h"
-#include "tests/sim/model/example.h"
+#include "tests/sim/data/data_of.h"
+#include "tests/sim/train/small_runs.h"
 
 namespace moelab {
 namespace {
@@ -14,64 +15,73 @@ namespace {
 /// 1e-2.
 constexpr double kRecovered = 1e-5;
 
+DataOptions regression(Json router, const Json& expert, double noise_std) {
+  for (const char* key : {"bias", "trainable"}) router.erase(key);
+  return data_of({{"generator", "moe_regression"},
+                  {"dim", 2},
+                  {"router", router},
+                  {"expert", expert},
+                  {"noise_std", noise_std},
+                  {"measure",
+                   {{"kind", "given"},
+                    {"gate", {{2, 0}, {-1, 1.5}}},
+                    {"bias", {0, 0.3}},
+                    {"slope", {{1, -0.5}, {-0.5, 1.5}}},
+                    {"intercept", {0.5, -0.5}}}}});
+}
+
 /// A problem of two components in R², and the model that fits `experts` to it.
 struct Fit {
   Fit(const Json& router, const Json& expert, int experts, double noise_std, int samples, int seed = 0)
-      : seeds{5, static_cast<std::uint64_t>(seed)} {
-    Json data_router = router;
-    for (const char* key : {"bias", "trainable"}) data_router.erase(key);
-    problem = draw_problem(resolve(data_shape(),
-                                   {{"generator", "moe_regression"},
-                                    {"dim", 2},
-                                    {"router", data_router},
-                                    {"expert", expert},
-                                    {"noise_std", noise_std},
-                                    {"measure",
-                                     {{"kind", "given"},
-                                      {"gate", {{2, 0}, {-1, 1.5}}},
-                                      {"bias", {0, 0.3}},
-                                      {"slope", {{1, -0.5}, {-0.5, 1.5}}},
-                                      {"intercept", {0.5, -0.5}}}}},
-                                   "data"),
-                           seeds);
+      : seeds{5, static_cast<std::uint64_t>(seed)},
+        problem(draw_problem(regression(router, expert, noise_std), seeds)),
+        options(example_model(resolve_options<RouterOptions>(router), resolve_options<ExpertOptions>(expert),
+                              SoftGatingOptions{}, experts)),
+        model(options, problem->layout(), {seeds}),
+        workspace(model.network->make_workspace()) {
     const Dataset set = draw_set(*problem, seeds, Purpose::train_data, samples);
     data = {
         samples, {set.x.data(), set.x.data() + set.x.size()}, {set.y.data(), set.y.data() + set.y.size()}};
-    spec = example_model(router, expert, "soft", experts);
-    model = std::make_unique<Model<double>>(spec, problem->layout(), 0.0);
-    model->initialize(seeds);
   }
 
-  FitOutcome run(const Json& start, int steps = 3000) {
-    const Json train = {
-        {"optimizer", {{"kind", "lbfgs"}, {"memory", 20}}}, {"steps", steps}, {"start", start}};
-    return fit_least_squares(
-        *model, spec, *make_task_loss<double>("mse"), data, train, problem->true_measure(), seeds,
-        {[&](std::int64_t step) { recorded.push_back(step); }, [&](double) { return ++calls > stop_after; }});
+  FitOutcome run(const FitStart& start, int steps = 3000) {
+    TrainOptions train;
+    train.optimizer = LeastSquaresOptions{};
+    train.steps = steps;
+    train.start = start;
+    const TrainCallbacks callbacks = {[&](std::int64_t step) { recorded.push_back(step); },
+                                      [&](double) { return ++calls > stop_after; }};
+    return fit_least_squares(model, options, objective, data, train, problem->true_measure(), seeds,
+                             callbacks, workspace);
   }
   double loss() {
-    return model->loss_and_gradient(data.x.data(), data.y.data(), data.rows, *make_task_loss<double>("mse"));
+    return loss_and_gradient(model, objective, data.x.data(), data.y.data(), data.rows, workspace);
   }
   /// The largest error of f over the sample.
   double error() {
     const Matrix x = MatrixView(data.x.data(), data.rows, 2);
     Matrix fitted(data.rows, 1);
-    model->predict(data.x.data(), data.rows, Gating{}, fitted.data());
+    predict(model, *make_gating<double>(SoftGatingOptions{}), data.x.data(), data.rows, workspace,
+            fitted.data());
     return (fitted - *problem->bayes_prediction(x)).cwiseAbs().maxCoeff();
   }
+  MeasurePlaces places() const { return {options, *model.network}; }
 
   Seeds seeds;
   std::unique_ptr<Problem> problem;
+  ModelOptions options;
+  Model<double> model;
+  Workspace<double> workspace;
+  std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
+  Objective<double> objective{*task};
   TrainingSet<double> data;
-  Json spec;
-  std::unique_ptr<Model<double>> model;
   std::vector<std::int64_t> recorded;
   int calls = 0, stop_after = 1 << 30;
 };
 
 const Json kPerturbed = {{"kind", "perturbed_cosine"}, {"tau1", 0.5}, {"tau2", 0.5}};
 const Json kSquare = {{"kind", "polynomial"}, {"power", 2}};
-const Json kWarm = {{"kind", "warm"}, {"perturbation", 0.1}, {"tries", 2}};
+const FitStart kWarm = WarmStartOptions{.perturbation = 0.1, .tries = 2};
 
 TEST_CASE("without noise the fit recovers the measure, for every router and expert") {
   for (const Json& router :
@@ -84,8 +94,7 @@ TEST_CASE("without noise the fit recovers the measure, for every router and expe
       CHECK(outcome.state == TrainState::done);
       CHECK(outcome.converged);
       CHECK(fit.error() < kRecovered);
-      const MixingMeasure found =
-          MeasurePlaces(fit.spec, fit.problem->layout()).read(fit.model->parameters());
+      const MixingMeasure found = fit.places().read(fit.model.parameters);
       const MixingMeasure& truth = *fit.problem->true_measure();
       CHECK((found.slope - truth.slope).cwiseAbs().maxCoeff() < kRecovered);
       CHECK((found.intercept - truth.intercept).cwiseAbs().maxCoeff() < kRecovered);
@@ -102,8 +111,7 @@ TEST_CASE("with more data the fit comes nearer, and its loss is below that of th
     Fit fit(kPerturbed, kSquare, 2, 0.2, samples);
     CHECK(fit.run(kWarm).converged);
     Fit at_truth(kPerturbed, kSquare, 2, 0.2, samples);
-    MeasurePlaces(at_truth.spec, at_truth.problem->layout())
-        .write(*at_truth.problem->true_measure(), at_truth.model->parameters());
+    at_truth.places().write(*at_truth.problem->true_measure(), at_truth.model.parameters);
     CHECK(fit.loss() < at_truth.loss());
     CHECK(fit.error() < before / 2);  // a factor 16 in samples: 4 in error
     before = fit.error();
@@ -118,7 +126,7 @@ TEST_CASE("a fit that does not converge is told, and a second start is made") {
   CHECK(outcome.starts == 2);
   CHECK(fit.recorded == std::vector<std::int64_t>{0, outcome.evaluations});
   Fit once(kPerturbed, kSquare, 3, 0.2, 500);
-  CHECK(once.run({{"kind", "warm"}, {"perturbation", 0.1}, {"tries", 1}}, 5).starts == 1);
+  CHECK(once.run(WarmStartOptions{.perturbation = 0.1, .tries = 1}, 5).starts == 1);
   // The kept start is the better of the two.
   CHECK(fit.loss() <= once.loss());
 }
@@ -126,10 +134,10 @@ TEST_CASE("a fit that does not converge is told, and a second start is made") {
 TEST_CASE("a cold start begins at the model's own weights, and a second one elsewhere") {
   Fit fit(kPerturbed, kSquare, 2, 0.2, 500), other(kPerturbed, kSquare, 2, 0.2, 500);
   const double before = fit.loss();
-  const FitOutcome outcome = fit.run({{"kind", "cold"}, {"tries", 3}}, 1);
+  const FitOutcome outcome = fit.run(ColdStartOptions{.tries = 3}, 1);
   CHECK(outcome.starts == 3);
   CHECK(fit.loss() <= before);
-  CHECK(other.run({{"kind", "cold"}, {"tries", 1}}, 1).starts == 1);
+  CHECK(other.run(ColdStartOptions{.tries = 1}, 1).starts == 1);
   CHECK(std::abs(other.loss() - before) <= 1e-15);  // one evaluation looks at the start and moves nowhere
 }
 
@@ -151,11 +159,11 @@ TEST_CASE("a frozen router stays where the fit starts, and a fit can be abandone
   Json frozen = kPerturbed;
   frozen["trainable"] = false;
   Fit fit(frozen, kSquare, 2, 0.2, 500);
-  const std::vector<double> before(fit.model->parameters().begin(), fit.model->parameters().end());
-  fit.run({{"kind", "cold"}, {"tries", 1}}, 50);
-  const auto router_end = static_cast<std::ptrdiff_t>(fit.model->groups().front().end);
-  CHECK(std::equal(before.begin(), before.begin() + router_end, fit.model->parameters().begin()));
-  CHECK_FALSE(std::equal(before.begin(), before.end(), fit.model->parameters().begin()));
+  const AlignedVector<double> before = fit.model.parameters;
+  fit.run(ColdStartOptions{.tries = 1}, 50);
+  const auto router_end = static_cast<std::ptrdiff_t>(fit.model.network->groups().front().end);
+  CHECK(std::equal(before.begin(), before.begin() + router_end, fit.model.parameters.begin()));
+  CHECK_FALSE(std::equal(before.begin(), before.end(), fit.model.parameters.begin()));
   Fit abandoned(kPerturbed, kSquare, 2, 0.2, 500);
   abandoned.stop_after = 3;
   CHECK(abandoned.run(kWarm).state == TrainState::interrupted);

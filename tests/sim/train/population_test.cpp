@@ -3,29 +3,29 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/model/router/linear_router.h"
 #include "sim/train/gradient_error.h"
 #include "sim/train/trainer.h"
-#include "tests/sim/model/example.h"
+#include "tests/sim/data/data_of.h"
+#include "tests/sim/train/small_runs.h"
 
 namespace moelab {
 namespace {
 
 constexpr Seeds kSeeds{11, 0};
 
-Json mixture_data(const Json& changes = Json::object()) {
-  Json data = {{"generator", "gaussian_mixture"},
-               {"clusters", 3},
-               {"mean_std", 1},
-               {"dim", 4},
-               {"target", {{"kind", "constant"}, {"dim", 2}}}};
-  data.update(changes);
-  return resolve(data_shape(), data, "data");
+DataOptions mixture_data() {
+  return data_of({{"generator", "gaussian_mixture"},
+                  {"clusters", 3},
+                  {"mean_std", 1},
+                  {"dim", 4},
+                  {"target", {{"kind", "constant"}, {"dim", 2}}}});
 }
 
-Json population_spec(const Json& changes = Json::object()) {
+TrainOptions population_options(const Json& changes = Json::object()) {
   Json train = {{"gradient", "population"}, {"points", 256}, {"lr", 0.1}, {"steps", 1}};
   train.update(changes);
-  return resolve(train_shape(), train, "train");
+  return resolve_options<TrainOptions>(train, "train");
 }
 
 using Batch = std::vector<double>;
@@ -38,9 +38,10 @@ TEST_CASE("population rules are new at every step, unless they are held fixed") 
   const std::unique_ptr<Problem> problem = draw_problem(mixture_data(), kSeeds);
   for (const char* rule : {"monte_carlo", "quasi_monte_carlo"}) {
     CAPTURE(rule);
-    PopulationBatches<double> fresh(*problem, population_spec({{"rule", rule}}), kSeeds);
-    PopulationBatches<double> fixed(*problem, population_spec({{"rule", rule}, {"redraw", false}}), kSeeds);
-    PopulationBatches<double> other(*problem, population_spec({{"rule", rule}}), kSeeds, 1);
+    PopulationBatches<double> fresh(*problem, population_options({{"rule", rule}}), kSeeds);
+    PopulationBatches<double> fixed(*problem, population_options({{"rule", rule}, {"redraw", false}}),
+                                    kSeeds);
+    PopulationBatches<double> other(*problem, population_options({{"rule", rule}}), kSeeds, 1);
     const Batch first = batch_of(fresh, problem->layout());
     CHECK(batch_of(fixed, problem->layout()) == first);
     CHECK(batch_of(fixed, problem->layout()) == first);
@@ -51,16 +52,15 @@ TEST_CASE("population rules are new at every step, unless they are held fixed") 
 
 /// Model, problem and loss of a small mixture.
 struct Setting {
-  Setting() : problem(draw_problem(mixture_data(), kSeeds)), model(spec, problem->layout(), 0.0) {
-    model.initialize(kSeeds);
-  }
   GradientError error(const Json& changes, std::uint64_t moment = 0) {
-    return population_gradient_error(model, *loss, *problem, population_spec(changes), kSeeds, moment);
+    return population_gradient_error(model, {*loss}, *problem, population_options(changes), kSeeds, moment,
+                                     workspace);
   }
-  Json spec = model_of_kinds("linear", "constant", "soft", 4);
-  std::unique_ptr<Problem> problem;
-  Model<double> model;
+  std::unique_ptr<Problem> problem = draw_problem(mixture_data(), kSeeds);
   std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  Model<double> model{
+      model_of_kinds("linear", "constant", SoftGatingOptions{}, 4), problem->layout(), {kSeeds}};
+  Workspace<double> workspace = model.network->make_workspace();
 };
 
 /// Means over 20 moments. A standard error from 8 rules has a relative deviation of about 1/√(2·7·p) with p
@@ -88,12 +88,12 @@ TEST_CASE("the standard error of a gradient falls as 1/√points, and faster for
 TEST_CASE("both rules have the same expectation: the gradient of a very large sample") {
   Setting setting;
   const auto gradient_over = [&](const char* rule, int points) {
-    PopulationBatches<double> batches(*setting.problem, population_spec({{"points", points}, {"rule", rule}}),
-                                      kSeeds);
+    PopulationBatches<double> batches(*setting.problem,
+                                      population_options({{"points", points}, {"rule", rule}}), kSeeds);
     const int rows = batches.advance();
-    setting.model.loss_and_gradient(batches.x(), batches.y(), rows, *setting.loss);
-    return Vector(Eigen::Map<const Vector>(setting.model.gradient().data(),
-                                           static_cast<Eigen::Index>(setting.model.gradient().size())));
+    loss_and_gradient(setting.model, {*setting.loss}, batches.x(), batches.y(), rows, setting.workspace);
+    const AlignedVector<double>& gradient = setting.workspace.gradient;
+    return Vector(Eigen::Map<const Vector>(gradient.data(), static_cast<Eigen::Index>(gradient.size())));
   };
   constexpr int kPoints = 1 << 16;
   const Vector independent = gradient_over("monte_carlo", kPoints);
@@ -107,13 +107,15 @@ TEST_CASE("both rules have the same expectation: the gradient of a very large sa
 TEST_CASE("training on fresh rules learns the population, training on one rule learns that rule") {
   const auto test_loss = [](bool redraw) {
     Setting setting;
-    const Json spec = population_spec({{"points", 16}, {"steps", 2000}, {"lr", 0.1}, {"redraw", redraw}});
-    PopulationBatches<double> batches(*setting.problem, spec, kSeeds);
-    const TrainOutcome outcome = train(setting.model, *setting.loss, batches, 2000, spec,
-                                       {[](std::int64_t) {}, [](double) { return false; }});
+    const TrainOptions options =
+        population_options({{"points", 16}, {"steps", 2000}, {"lr", 0.1}, {"redraw", redraw}});
+    PopulationBatches<double> batches(*setting.problem, options, kSeeds);
+    const TrainOutcome outcome =
+        train<double>(setting.model, {*setting.loss}, batches, 2000, options, {}, setting.workspace);
     CHECK(outcome.state == TrainState::done);
     const Dataset test = draw_set(*setting.problem, kSeeds, Purpose::test_data, 2000);
-    return setting.model.loss_and_gradient(test.x.data(), test.y.data(), 2000, *setting.loss);
+    return loss_and_gradient(setting.model, {*setting.loss}, test.x.data(), test.y.data(), 2000,
+                             setting.workspace);
   };
   CHECK(test_loss(true) < 0.5 * test_loss(false));
 }
@@ -126,19 +128,31 @@ TEST_CASE("a quasi-random rule needs a generator that maps uniforms") {
     Dataset draw(Engine&, const SampleRange&) const override { return {}; }
   };
   CHECK_THROWS_AS(
-      PopulationBatches<double>(NoMap(), population_spec({{"rule", "quasi_monte_carlo"}}), kSeeds),
-      UserError);
+      PopulationBatches<double>(NoMap(), population_options({{"rule", "quasi_monte_carlo"}}), kSeeds),
+      InvalidOption);
+}
+
+TEST_CASE("measuring the error of a gradient changes neither parameters nor state") {
+  Setting setting;
+  setting.model.state.progress = 0.25;
+  const AlignedVector<double> parameters = setting.model.parameters;
+  const State state = setting.model.state;
+  const GradientError error = setting.error({{"points", 64}});
+  CHECK(setting.model.parameters == parameters);
+  CHECK(setting.model.state == state);
+  CHECK(setting.error({{"points", 64}}).norm == error.norm);
 }
 
 TEST_CASE("a router started at samples holds them as its rows") {
   const int experts = 4;
-  Json spec = model_of_kinds("linear", "constant", "soft", experts);
-  spec["router"]["init_scale"] = 0.5;
+  const ModelOptions options =
+      example_model(LinearRouterOptions{.init = "train_samples", .init_scale = 0.5},
+                    ExpertOptions::example("constant"), SoftGatingOptions{}, experts);
   const std::unique_ptr<Problem> problem = draw_problem(mixture_data(), kSeeds);
-  Model<double> model(spec, problem->layout(), 0.0);
   const Dataset data = draw_set(*problem, kSeeds, Purpose::train_data, experts);
-  model.start_router_at(data.x);
-  const NamedArray<double> weight = model.arrays().front();
+  const Model<double> model(options, problem->layout(), {kSeeds, &data.x});
+  CHECK(model.network->starts_at_train_rows());
+  const NamedArray<double> weight = arrays(model).front();
   REQUIRE(weight.name == "router_weight");
   for (Eigen::Index i = 0; i < data.x.size(); ++i) {
     CHECK(weight.values[static_cast<std::size_t>(i)] == 0.5 * data.x.data()[i]);

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/base/kernels/kernels.h"
-#include "sim/model/schema.h"
+#include "app/json/options.h"
 #include "sim/train/trainer.h"
 #include "tests/sim/model/model_reference.h"
 
@@ -18,11 +17,11 @@ const Json& reference() {
 TEST_CASE("optimizers take PyTorch's steps") {
   for (const Json& item : reference().at("optimizers")) {
     CAPTURE(item.at("name").get<std::string>());
-    const Json spec = resolve(Shape::variant(optimizer_kinds()), item.at("optimizer"), "optimizer");
+    const TrainingRule rule = resolve_options<TrainingRule>(item.at("optimizer"), "optimizer");
     AlignedVector<double> parameters, gradient;
     const std::vector<double> start = numbers_of(item.at("start"));
     parameters.assign(start.begin(), start.end());
-    const std::unique_ptr<Optimizer<double>> optimizer = make_optimizer<double>(spec, parameters.size());
+    const std::unique_ptr<Optimizer<double>> optimizer = make_optimizer<double>(rule, parameters.size());
     for (std::size_t step = 0; step < item.at("gradients").size(); ++step) {
       const std::vector<double> given = numbers_of(item.at("gradients")[step]);
       gradient.assign(given.begin(), given.end());
@@ -38,17 +37,19 @@ TEST_CASE("optimizers take PyTorch's steps") {
 TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
   for (const Json& item : reference().at("steps")) {
     CAPTURE(item.at("name").get<std::string>());
-    const Json spec = resolve(model_shape(), item.at("model"), "model");
-    const Json train_spec = resolve(train_shape(), item.at("train"), "train");
+    const TrainOptions options = resolve_options<TrainOptions>(item.at("train"), "train");
     const int rows = static_cast<int>(item.at("x").size());
-    const int inputs = static_cast<int>(item.at("x")[0].size()),
-              outputs = static_cast<int>(item.at("y")[0].size());
+    const Layout layout{.input_dim = static_cast<int>(item.at("x")[0].size()),
+                        .output_dim = static_cast<int>(item.at("y")[0].size())};
     const TrainingSet<double> data{rows, numbers_of(item.at("x")), numbers_of(item.at("y"))};
     const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-    const auto places = array_places(spec, inputs, outputs);
-    Model<double> model(spec, inputs, outputs, 0.0);
+    const Objective<double> objective{*loss};
+    Model<double> model(resolve_options<ModelOptions>(item.at("model"), "model"), layout, {});
+    Workspace<double> workspace = model.network->make_workspace();
+    const ArrayPlaces places = array_places(*model.network);
     set_parameters(model, places, item);
-    CHECK(is_near(model.loss_and_gradient(data.x.data(), data.y.data(), rows, *loss), item.at("loss")));
+    CHECK(is_near(loss_and_gradient(model, objective, data.x.data(), data.y.data(), rows, workspace),
+                  item.at("loss")));
     const auto check = [&](const AlignedVector<double>& buffer, const char* key) {
       for (const auto& [name, where] : places) {
         CAPTURE(key);
@@ -56,10 +57,10 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
         CHECK(misses(values_at(where, buffer), numbers_of(item.at(key).at(name))) == 0);
       }
     };
-    check(model.gradient(), "gradients");
+    check(workspace.gradient, "gradients");
     // The whole set is one batch, in random order: the step is the same up to rounding.
-    train(model, *loss, data, train_spec, {1, 0}, {[](std::int64_t) {}, [](double) { return false; }});
-    check(model.parameters(), "after");
+    train(model, objective, data, options, {1, 0}, {}, workspace);
+    check(model.parameters, "after");
   }
 }
 

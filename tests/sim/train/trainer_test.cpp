@@ -7,7 +7,7 @@
 #include <limits>
 #include <map>
 
-#include "tests/sim/model/example.h"
+#include "tests/sim/train/small_runs.h"
 
 namespace moelab {
 namespace {
@@ -15,17 +15,26 @@ namespace {
 constexpr int kInputs = 4, kOutputs = 2, kExperts = 3;
 const Layout kLayout{.input_dim = kInputs, .output_dim = kOutputs};
 
-Json train_spec(const Json& fields) {
-  Json given = {{"lr", 0.05}, {"batch_size", 8}};
-  given.update(fields);
-  return resolve(train_shape(), given, "train");
+template <class Real>
+TrainingSet<Real> example_set(int rows) {
+  return normal_set<Real>(kLayout, rows);
 }
 
+/// The mean squared error of a model, with what training writes.
 template <class Real>
-TrainingSet<Real> example_set(int rows, int inputs = kInputs) {
-  const ExampleBatch<Real> batch(5, rows, inputs, kOutputs);
-  return {rows, batch.x, batch.y};
-}
+struct Run {
+  explicit Run(const ModelOptions& options, const Layout& layout = kLayout)
+      : model(options, layout, {{1, 0}}), workspace(model.network->make_workspace()) {}
+
+  TrainOutcome train_on(const TrainingSet<Real>& data, const TrainOptions& options,
+                        const TrainCallbacks& callbacks = {}, const Seeds& seeds = {1, 0}) {
+    return train(model, {*loss}, data, options, seeds, callbacks, workspace);
+  }
+
+  std::unique_ptr<TaskLoss<Real>> loss = make_task_loss<Real>("mse");
+  Model<Real> model;
+  Workspace<Real> workspace;
+};
 
 /// Notes the steps at which it is called.
 struct Recorder {
@@ -48,43 +57,15 @@ class WatchingLoss final : public TaskLoss<double> {
   mutable std::vector<std::vector<double>> batches;
 };
 
-TEST_CASE("total_steps counts steps, or batches of all epochs") {
-  CHECK(total_steps(train_spec({{"steps", 123}}), 1000) == 123);
-  CHECK(total_steps(train_spec({{"epochs", 3}, {"batch_size", 8}}), 16) == 6);
-  CHECK(total_steps(train_spec({{"epochs", 3}, {"batch_size", 8}}), 17) == 9);
-  CHECK(total_steps(train_spec({{"epochs", 3}, {"batch_size", 800}}), 17) == 3);
-  CHECK(record_interval(train_spec({{"steps", 5}}), 5) == 1);
-  CHECK(record_interval(train_spec({{"steps", 1000}}), 1000) == 100);
-  CHECK(record_interval(train_spec({{"steps", 1000}, {"record_every", 7}}), 1000) == 7);
-}
-
-TEST_CASE("schedules") {
-  const auto factor = [](const Json& schedule, std::int64_t step, std::int64_t total) {
-    return schedule_factor(resolve(Shape::variant(schedule_kinds()), schedule, "schedule"), step, total);
-  };
-  const Json step = {{"kind", "step"}, {"every", 10}, {"factor", 0.5}};
-  const Json cosine = {{"kind", "cosine"}, {"final", 0.2}};
-  for (const std::int64_t at : {0, 50, 99}) CHECK(factor("constant", at, 100) == 1.0);
-  CHECK(factor(step, 0, 100) == 1.0);
-  CHECK(factor(step, 9, 100) == 1.0);
-  CHECK(factor(step, 10, 100) == 0.5);
-  CHECK(factor(step, 39, 100) == 0.125);
-  CHECK(factor(cosine, 0, 100) == doctest::Approx(1.0).epsilon(1e-15));
-  CHECK(factor(cosine, 50, 100) == doctest::Approx(0.6).epsilon(1e-15));
-  CHECK(factor(cosine, 25, 100) == doctest::Approx(0.2 + 0.4 * (1 + std::sqrt(0.5))).epsilon(1e-15));
-  CHECK(factor(cosine, 100, 100) == doctest::Approx(0.2).epsilon(1e-15));
-}
-
 TEST_CASE("records come before the first step, at every interval and after the last step") {
   const std::map<std::pair<int, int>, std::vector<std::int64_t>> expected = {
       {{10, 4}, {0, 4, 8, 10}}, {{8, 4}, {0, 4, 8}}, {{3, 5}, {0, 3}}, {{1, 1}, {0, 1}}};
   for (const auto& [run, steps] : expected) {
-    Model<double> model(model_of_kinds("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
-    model.initialize({1, 0});
+    Run<double> trained(model_of_kinds("linear", "constant", SoftGatingOptions{}, kExperts));
     Recorder recorder;
-    const TrainOutcome outcome =
-        train(model, *make_task_loss<double>("mse"), example_set<double>(20),
-              train_spec({{"steps", run.first}, {"record_every", run.second}}), {1, 0}, recorder.callbacks());
+    TrainOptions options = small_steps(run.first);
+    options.record_every = run.second;
+    const TrainOutcome outcome = trained.train_on(example_set<double>(20), options, recorder.callbacks());
     CHECK(outcome.state == TrainState::done);
     CHECK(outcome.step == run.first);
     CHECK(recorder.steps == steps);
@@ -95,10 +76,13 @@ TEST_CASE("each epoch visits every row once, in a new order") {
   constexpr int kSamples = 19, kBatch = 8;
   TrainingSet<double> data = example_set<double>(kSamples);
   for (int i = 0; i < kSamples; ++i) data.y[static_cast<std::size_t>(i * kOutputs)] = i;
-  Model<double> model(model_of_kinds("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
+  Run<double> run(model_of_kinds("linear", "constant", SoftGatingOptions{}, kExperts));
   const WatchingLoss loss;
-  Recorder recorder;
-  train(model, loss, data, train_spec({{"epochs", 2}, {"batch_size", kBatch}}), {1, 0}, recorder.callbacks());
+  TrainOptions options;
+  options.lr = 0.05;
+  options.batch_size = kBatch;
+  options.epochs = 2;
+  train(run.model, {loss}, data, options, {1, 0}, {}, run.workspace);
   REQUIRE(loss.batches.size() == 6);
   std::vector<std::vector<double>> epochs(2);
   for (std::size_t i = 0; i < 6; ++i) {
@@ -113,13 +97,12 @@ TEST_CASE("each epoch visits every row once, in a new order") {
 }
 
 TEST_CASE("divergence ends the run as a recorded state") {
-  for (const Json& lr : {Json(1e30), Json{{"expert", 1e30}, {"router", 0.0}}}) {
-    Model<float> model(model_of_kinds("linear", "mlp", "soft", kExperts), kInputs, kOutputs, 0.0);
-    model.initialize({1, 0});
+  for (const PerGroup& lr : {PerGroup(1e30), PerGroup(1e30, 0)}) {
+    Run<float> run(model_of_kinds("linear", "mlp", SoftGatingOptions{}, kExperts));
     Recorder recorder;
-    const TrainOutcome outcome =
-        train(model, *make_task_loss<float>("mse"), example_set<float>(20),
-              train_spec({{"steps", 200}, {"lr", lr}}), {1, 0}, recorder.callbacks());
+    TrainOptions options = small_steps(200);
+    options.lr = lr;
+    const TrainOutcome outcome = run.train_on(example_set<float>(20), options, recorder.callbacks());
     CHECK(outcome.state == TrainState::diverged);
     CHECK(outcome.step < 200);
     CHECK(recorder.steps == std::vector<std::int64_t>{0});
@@ -127,16 +110,16 @@ TEST_CASE("divergence ends the run as a recorded state") {
 }
 
 TEST_CASE("progress may abandon the run") {
-  Model<double> model(model_of_kinds("linear", "constant", "soft", kExperts), kInputs, kOutputs, 0.0);
-  model.initialize({1, 0});
+  Run<double> run(model_of_kinds("linear", "constant", SoftGatingOptions{}, kExperts));
   Recorder recorder;
+  TrainOptions options = small_steps(1000000000000);
+  options.lr = 1e-6;
   double share = -1;
   const TrainOutcome outcome =
-      train(model, *make_task_loss<double>("mse"), example_set<double>(20),
-            train_spec({{"steps", 1e12}, {"lr", 1e-6}}), {1, 0}, recorder.callbacks([&](double done) {
-              share = done;
-              return true;
-            }));
+      run.train_on(example_set<double>(20), options, recorder.callbacks([&](double done) {
+        share = done;
+        return true;
+      }));
   CHECK(outcome.state == TrainState::interrupted);
   CHECK(outcome.step > 0);
   CHECK(outcome.step < 1000000000000);
@@ -144,20 +127,18 @@ TEST_CASE("progress may abandon the run") {
   CHECK(share < 1);
 }
 
-/// Parameters after a run of some hundred steps, widened to double.
+/// Parameters after a run, widened to double.
 template <class Real>
-std::vector<double> trained(const Json& spec, const Json& fields) {
-  Model<Real> model(spec, with_image(spec, kLayout), 0.0);
-  model.initialize({1, 0});
-  Recorder recorder;
-  train(model, *make_task_loss<Real>("mse"), example_set<Real>(50, model.layout().input_dim),
-        train_spec(fields), {1, 0}, recorder.callbacks());
-  return {model.parameters().begin(), model.parameters().end()};
+std::vector<double> trained(const ModelOptions& model, const TrainOptions& options) {
+  Run<Real> run(model, with_image(model, kLayout));
+  run.train_on(normal_set<Real>(run.model.network->layout(), 50), options);
+  return {run.model.parameters.begin(), run.model.parameters.end()};
 }
 
 TEST_CASE("float and double runs agree loosely, and a run repeats to the last bit") {
-  const Json spec = model_of_kinds("linear", "mlp", "soft", kExperts), fields = {{"steps", 100}};
-  const std::vector<double> narrow = trained<float>(spec, fields), wide = trained<double>(spec, fields);
+  const ModelOptions model = model_of_kinds("linear", "mlp", SoftGatingOptions{}, kExperts);
+  const TrainOptions options = small_steps(100);
+  const std::vector<double> narrow = trained<float>(model, options), wide = trained<double>(model, options);
   REQUIRE(narrow.size() == wide.size());
   // A hundred gentle steps multiply float's 6e-8 by far less than 1e4, and a run with other data differs by
   // order 0.1.
@@ -166,69 +147,95 @@ TEST_CASE("float and double runs agree loosely, and a run repeats to the last bi
   for (std::size_t i = 0; i < wide.size(); ++i) worst = std::max(worst, std::abs(narrow[i] - wide[i]));
   CHECK(worst < kLoose);
   CHECK(worst > 0);
-  CHECK(trained<float>(spec, fields) == narrow);
-  const std::vector<double> longer = trained<double>(spec, {{"steps", 110}});
+  CHECK(trained<float>(model, options) == narrow);
+  const std::vector<double> longer = trained<double>(model, small_steps(110));
   for (std::size_t i = 0; i < wide.size(); ++i) worst = std::max(worst, std::abs(longer[i] - wide[i]));
   CHECK(worst > kLoose);
 }
 
 TEST_CASE("updates of experts that no row reached may be put off: the bits are those of every step") {
-  const Json gating = {{"kind", "topk"}, {"k", 1}};
-  const Json spec = example_model(example_of(kind_named(router_kinds(), "linear")),
-                                  example_of(kind_named(expert_kinds(), "mlp")), gating, 16);
+  const ModelOptions model = model_of_kinds("linear", "mlp", TopKGatingOptions{.k = 1}, 16);
   const TrainingSet<float> data = example_set<float>(40);
-  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
   // A record brings every expert up to date, so recording at each step puts nothing off.
   const auto parameters = [&](int record_every) {
-    Model<float> model(spec, kInputs, kOutputs, 0.0);
-    model.initialize({1, 0});
-    const Json train_fields = {{"optimizer", {{"kind", "sgd"}, {"momentum", 0.9}}},
-                               {"weight_decay", 0.01},
-                               {"schedule", "cosine"},
-                               {"batch_size", 2},
-                               {"steps", 200},
-                               {"record_every", record_every}};
+    Run<float> run(model);
+    TrainOptions options = small_steps(200);
+    options.optimizer = SgdOptions{.momentum = 0.9};
+    options.weight_decay = 0.01;
+    options.schedule = CosineScheduleOptions{};
+    options.batch_size = 2;
+    options.record_every = record_every;
     int idle = 0;
     const TrainCallbacks callbacks = {[&](std::int64_t step) {
-                                        for (int e = 0; step > 0 && e < 16; ++e) {
-                                          idle += model.layer(0).routing().pairs_of(e) == 0;
-                                        }
+                                        const Routing<float>& routing =
+                                            run.model.network->mixture_scratch(0, run.workspace).routing();
+                                        for (int e = 0; step > 0 && e < 16; ++e)
+                                          idle += routing.pairs_of(e) == 0;
                                       },
                                       [](double) { return false; }};
-    train(model, *loss, data, train_spec(train_fields), {2, 0}, callbacks);
+    run.train_on(data, options, callbacks, {2, 0});
     CHECK(idle > 0);
-    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+    return std::vector<float>(run.model.parameters.begin(), run.model.parameters.end());
   };
   CHECK(parameters(1) == parameters(200));
 }
 
 TEST_CASE("groups have their own rates, and a frozen router stays, weight decay or not") {
-  for (const Kind& kind : router_kinds()) {
-    for (const char* optimizer : {"sgd", "adam", "adamw"}) {
+  for (const RouterKind& kind : RouterAxis::table()) {
+    for (const TrainingRuleKind& rule : TrainingRuleAxis::table()) {
+      if (!rule.make_double) continue;
       CAPTURE(kind.name);
-      CAPTURE(optimizer);
-      Json router = example_of(kind);
-      const auto moved = [&](bool trainable, const Json& lr) {
-        router["trainable"] = trainable;
-        const Json spec =
-            example_model(router, example_of(kind_named(expert_kinds(), "linear")), "soft", kExperts);
-        Model<double> start(spec, with_image(spec, kLayout), 0.0);
-        start.initialize({1, 0});
-        const std::vector<double> end = trained<double>(
-            spec, {{"steps", 5}, {"lr", lr}, {"weight_decay", 0.1}, {"optimizer", optimizer}});
-        const auto differs = [&](const ParameterGroup& group) {
-          return !std::equal(end.begin() + static_cast<std::ptrdiff_t>(group.begin),
-                             end.begin() + static_cast<std::ptrdiff_t>(group.end),
-                             start.parameters().begin() + static_cast<std::ptrdiff_t>(group.begin));
+      CAPTURE(rule.name);
+      const auto moved = [&](bool trainable, const PerGroup& lr) {
+        const ModelOptions options =
+            example_model(with_field(RouterOptions::example(kind.name), "trainable", trainable),
+                          ExpertOptions::example("linear"), SoftGatingOptions{}, kExperts);
+        const Run<double> start(options, with_image(options, kLayout));
+        TrainOptions train = small_steps(5);
+        train.lr = lr;
+        train.weight_decay = 0.1;
+        train.optimizer = TrainingRule::named(rule.name);
+        const std::vector<double> end = trained<double>(options, train);
+        const auto differs = [&](ParameterGroup::Role role) {
+          for (const ParameterGroup& group : start.model.network->groups()) {
+            if (group.role != role || group.layer != 0) continue;
+            if (!std::equal(end.begin() + static_cast<std::ptrdiff_t>(group.begin),
+                            end.begin() + static_cast<std::ptrdiff_t>(group.end),
+                            start.model.parameters.begin() + static_cast<std::ptrdiff_t>(group.begin))) {
+              return true;
+            }
+          }
+          return false;
         };
-        return std::pair(differs(start.groups()[0]), differs(start.groups()[1]));
+        return std::pair(differs(ParameterGroup::Role::router), differs(ParameterGroup::Role::expert));
       };
       CHECK(moved(true, 0.05) == std::pair(true, true));
       CHECK(moved(false, 0.05) == std::pair(false, true));
-      CHECK(moved(true, {{"router", 0.0}, {"expert", 0.05}}) == std::pair(false, true));
-      CHECK(moved(true, {{"router", 0.05}, {"expert", 0.0}}) == std::pair(true, false));
+      CHECK(moved(true, {0.05, 0.0}) == std::pair(false, true));
+      CHECK(moved(true, {0.0, 0.05}) == std::pair(true, false));
     }
   }
+}
+
+TEST_CASE("the state's progress is the share of steps done when the last one began, and stays") {
+  Run<double> run(model_of_kinds("linear", "constant", SoftGatingOptions{}, kExperts));
+  std::vector<double> seen;
+  TrainOptions options = small_steps(8);
+  options.record_every = 1;
+  run.train_on(example_set<double>(20), options,
+               {[&](std::int64_t) { seen.push_back(run.model.state.progress); }});
+  CHECK(seen == std::vector<double>{0, 0, 1 / 8.0, 2 / 8.0, 3 / 8.0, 4 / 8.0, 5 / 8.0, 6 / 8.0, 7 / 8.0});
+  CHECK(run.model.state.progress == 7 / 8.0);
+}
+
+TEST_CASE("a step without a rate or without batches is refused") {
+  Run<double> run(model_of_kinds("linear", "constant", SoftGatingOptions{}, kExperts));
+  TrainOptions options = small_steps(1);
+  options.lr.reset();
+  CHECK_THROWS_AS(run.train_on(example_set<double>(20), options), std::invalid_argument);
+  options = small_steps(1);
+  options.batch_size.reset();
+  CHECK_THROWS_AS(run.train_on(example_set<double>(20), options), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,38 +1,47 @@
 /// The adaptive clustering router in a stack: M from the assignment of the layer before.
 
+#include "sim/model/router/adaptive_clustering_router.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/feature_weights.h"
+#include "sim/model/expert/mlp_expert.h"
 #include "tests/sim/model/gradient_check.h"
+#include "tests/sim/model/router/router_probe.h"
 
 namespace moelab {
 namespace {
+
+using Options = AdaptiveClusteringRouterOptions;
 
 constexpr int kInputs = 4, kOutputs = 2, kExperts = 3, kRows = 40;
 /// Sums of a few dozen doubles of order one.
 constexpr double kRounding = 1e-10;
 
-Json stack(const Json& router, int layers = 2) {
-  Json spec = example_model(
-      resolve(Shape::variant(router_kinds()), router, "router"),
-      resolve(Shape::variant(expert_kinds()), {{"kind", "mlp"}, {"depth", 2}, {"width", 6}}, ""),
-      {{"kind", "topk"}, {"k", 2}}, kExperts);
-  spec["layers"] = layers;
-  return spec;
+ModelOptions stack(const RouterOptions& router, int layers = 2) {
+  ModelOptions options =
+      example_model(router, MlpExpertOptions{.depth = 2, .width = 6}, TopKGatingOptions{.k = 2}, kExperts);
+  options.layers = layers;
+  return options;
 }
 
-Json adaptive(Json fields) {
-  fields["kind"] = "adaptive_clustering";
-  return fields;
+ExampleModel<double> started(const RouterOptions& router, int layers = 2) {
+  return {stack(router, layers), {.input_dim = kInputs, .output_dim = kOutputs}, {9, 0}};
 }
 
-std::vector<double> array_named(const Model<double>& model, const std::string& name) {
-  for (const NamedArray<double>& array : model.arrays()) {
-    if (array.name == name) return {array.values.begin(), array.values.end()};
+/// A step that leaves the parameters where they are.
+void step(ExampleModel<double>& model, const ExampleBatch<double>& batch) {
+  model.step(batch, *make_task_loss<double>("mse"));
+}
+
+/// An array of the parameters or the state.
+std::vector<double> array_named(const ExampleModel<double>& model, const std::string& name) {
+  for (const NamedArray<double>& array : arrays(model.model)) {
+    if (array.name == name) return array.values;
   }
-  throw UserError("array", name);
+  throw std::invalid_argument("no array " + name);
 }
 
 /// Feature weights of each cluster of `x` (n, d) by the definition, in two passes over its rows.
@@ -61,33 +70,31 @@ std::vector<double> weights_by_definition(const std::vector<double>& x,
 }
 
 TEST_CASE("scores are those of a linear router on inputs weighted by the row's cluster") {
-  for (const char* dispersion : {"mad", "variance"}) {
-    CAPTURE(dispersion);
-    Model<double> model(stack(adaptive({{"dispersion", dispersion}})), kInputs, kOutputs, 0.0);
-    Model<double> linear(stack("linear"), kInputs, kOutputs, 0.0);
-    model.initialize({9, 0});
-    linear.initialize({9, 0});
-    REQUIRE(std::equal(model.parameters().begin(), model.parameters().end(), linear.parameters().begin()));
-    const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
-    const std::vector<double> x(batch.x.begin(), batch.x.end());
-    std::vector<double> first(kRows * kExperts), second(kRows * kExperts), plain(kRows * kExperts);
-    model.route(x.data(), kRows, first.data(), 0);
-    linear.route(x.data(), kRows, plain.data(), 0);
-    CHECK(first == plain);  // no layer before the first
-    model.route(x.data(), kRows, second.data(), 1);
+  for (const Options::Dispersion dispersion : {Options::Dispersion::mad, Options::Dispersion::variance}) {
+    const bool variance = dispersion == Options::Dispersion::variance;
+    CAPTURE(variance);
+    ExampleModel<double> model = started(Options{.dispersion = dispersion});
+    ExampleModel<double> linear = started(LinearRouterOptions{});
+    REQUIRE(model.parameters() == linear.parameters());
+    const ExampleBatch<double> batch = model.batch(1, kRows);
+    const std::vector<double> first = model.route(batch.x, 0), second = model.route(batch.x, 1);
+    CHECK(first == linear.route(batch.x, 0));  // no layer before the first
 
-    const std::vector<double> weights = weights_by_definition(x, first, dispersion[0] == 'v');
+    const std::vector<double> weights = weights_by_definition(batch.x, first, variance);
+    // What a step leaves is M of its batch.
+    CHECK(array_named(model, "router_feature_weights_layer1") == std::vector<double>(weights.size(), 1));
+    step(model, batch);
     const std::vector<double> used = array_named(model, "router_feature_weights_layer1");
+    CHECK(array_named(model, "router_dispersion_batches_layer1") == std::vector<double>{1});
     for (std::size_t i = 0; i < weights.size(); ++i) {
       CHECK(used[i] == doctest::Approx(weights[i]).epsilon(kRounding));
     }
-    // The second layer's input from the plain stack's first layer, which has the same parameters.
-    Model<double> single(stack("linear", 1), kInputs, kInputs, 0.0);
+    // The second layer's input from a plain stack's first layer, which has the same parameters. Evaluation is
+    // top1 here: the branch is the likeliest expert's.
+    ExampleModel<double> single(stack(LinearRouterOptions{}, 1),
+                                {.input_dim = kInputs, .output_dim = kInputs}, {9, 0});
     std::copy_n(model.parameters().begin(), single.parameters().size(), single.parameters().begin());
-    std::vector<double> h(kRows * kInputs);
-    single.predict(x.data(), kRows, model.train_gating(), h.data());
-    // Evaluation is top1 here: the branch is the likeliest expert's.
-    single.predict(x.data(), kRows, model.eval_gating(), h.data());
+    const std::vector<double> h = single.predict(batch.x, single.network().eval_gating());
     const std::vector<double> w = array_named(model, "router_weight_layer1");
     for (std::size_t i = 0; i < kRows; ++i) {
       const double* r = first.data() + i * kExperts;
@@ -97,7 +104,7 @@ TEST_CASE("scores are those of a linear router on inputs weighted by the row's c
         scores[e] = 0;
         for (std::size_t q = 0; q < kInputs; ++q) {
           scores[e] +=
-              w[e * kInputs + q] * weights[k * kInputs + q] * (x[i * kInputs + q] + h[i * kInputs + q]);
+              w[e * kInputs + q] * weights[k * kInputs + q] * (batch.x[i * kInputs + q] + h[i * kInputs + q]);
         }
         total += std::exp(scores[e]);
       }
@@ -109,50 +116,74 @@ TEST_CASE("scores are those of a linear router on inputs weighted by the row's c
 }
 
 TEST_CASE("with fixed weights the gradient of a stack agrees with central differences") {
-  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   // One cluster of a row: a step of the parameters changes none. Mixing shares depend on the layer before,
   // and no gradient goes through them.
-  Model<double> model(stack(adaptive({{"weights", "random"}}), 3), kInputs, kOutputs, 0.0);
-  model.initialize({7, 0});
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  ExampleModel<double> model(stack(Options{.weights = Options::Weights::random}, 3),
+                             {.input_dim = kInputs, .output_dim = kOutputs}, {7, 0});
   const ExampleBatch<double> batch = smooth_batch(model, 8, *loss);
   for (const ParameterGroup& group : model.groups()) {
     double bend = 0;
     const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-    model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
+    model.loss_and_gradient(batch, *loss);
     CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
+  }
+  // The router alone, where any dispersion is fixed: that of the layer before.
+  for (const int mixed : {0, 1}) {
+    RouterProbe probe(Options{.mixed_clusters = mixed}, 7, 1, 2);
+    probe.check_parameter_gradient();
+    probe.check_input_gradient();
   }
 }
 
 TEST_CASE("mixing, placement and frozen statistics do what their names say") {
   const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
-  const auto routed = [&](const Json& router, int layers, int layer) {
-    Model<double> model(stack(router, layers), kInputs, kOutputs, 0.0);
-    model.initialize({9, 0});
-    std::vector<double> r(kRows * kExperts);
-    model.route(batch.x.data(), kRows, r.data(), layer);
-    return r;
+  const auto routed = [&](const RouterOptions& router, int layers, int layer) {
+    return started(router, layers).route(batch.x, layer);
   };
-  CHECK(routed(adaptive({{"mixed_clusters", 2}}), 2, 1) != routed(adaptive({}), 2, 1));
-  CHECK(routed(adaptive({{"mixed_clusters", 0}}), 2, 1) ==
-        routed(adaptive({{"mixed_clusters", kExperts}}), 2, 1));
-  CHECK(routed(adaptive({{"placement", "skip_1"}}), 3, 1) == routed("linear", 3, 1));
-  CHECK(routed(adaptive({{"placement", "skip_1"}}), 3, 2) != routed("linear", 3, 2));
-  CHECK(routed(adaptive({{"placement", "alternating"}}), 3, 1) == routed(adaptive({}), 3, 1));
-  CHECK(routed(adaptive({{"placement", "back_half"}}), 4, 1) == routed("linear", 4, 1));
-  CHECK(routed(adaptive({{"placement", "back_half"}}), 4, 2) != routed("linear", 4, 2));
+  const LinearRouterOptions linear;
+  CHECK(routed(Options{.mixed_clusters = 2}, 2, 1) != routed(Options{}, 2, 1));
+  CHECK(routed(Options{.mixed_clusters = 0}, 2, 1) == routed(Options{.mixed_clusters = kExperts}, 2, 1));
+  const Options skip_1{.placement = Options::Placement::skip_1};
+  const Options alternating{.placement = Options::Placement::alternating};
+  const Options back_half{.placement = Options::Placement::back_half};
+  CHECK(routed(skip_1, 3, 1) == routed(linear, 3, 1));
+  CHECK(routed(skip_1, 3, 2) != routed(linear, 3, 2));
+  CHECK(routed(alternating, 3, 1) == routed(Options{}, 3, 1));
+  CHECK(routed(back_half, 4, 1) == routed(linear, 4, 1));
+  CHECK(routed(back_half, 4, 2) != routed(linear, 4, 2));
 
   // Frozen statistics: after a training step, routing of a part of the batch is the routing in the whole.
-  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  for (const bool frozen : {true, false}) {
-    Model<double> model(stack(adaptive({{"statistics", frozen ? "frozen" : "batch"}})), kInputs, kOutputs,
-                        0.0);
-    model.initialize({9, 0});
-    model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
-    std::vector<double> whole(kRows * kExperts), part(10 * kExperts);
-    model.route(batch.x.data(), kRows, whole.data(), 1);
-    model.route(batch.x.data(), 10, part.data(), 1);
-    CHECK(std::equal(part.begin(), part.end(), whole.begin()) == frozen);
+  for (const Options::Statistics statistics : {Options::Statistics::frozen, Options::Statistics::batch}) {
+    ExampleModel<double> model = started(Options{.statistics = statistics});
+    step(model, batch);
+    const std::vector<double> rows(batch.x.begin(), batch.x.begin() + 10 * kInputs);
+    const std::vector<double> whole = model.route(batch.x, 1), part = model.route(rows, 1);
+    CHECK(std::equal(part.begin(), part.end(), whole.begin()) == (statistics == Options::Statistics::frozen));
   }
+}
+
+TEST_CASE("frozen statistics are a running mean of those of the steps; a router without M has no state") {
+  constexpr double kDecay = 0.99;
+  ExampleModel<double> frozen = started(Options{.statistics = Options::Statistics::frozen});
+  ExampleModel<double> last = started(Options{.statistics = Options::Statistics::batch});
+  std::vector<double> mean;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const ExampleBatch<double> batch = frozen.batch(seed, kRows);
+    step(frozen, batch);
+    step(last, batch);
+    const std::vector<double> of_batch = array_named(last, "router_dispersion_layer1");
+    if (mean.empty()) mean = of_batch;
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = kDecay * mean[i] + (1 - kDecay) * of_batch[i];
+    CHECK(array_named(frozen, "router_dispersion_layer1") == mean);
+    if (seed > 1) CHECK(mean != of_batch);
+    CHECK(array_named(frozen, "router_dispersion_batches_layer1").front() == static_cast<double>(seed));
+  }
+  CHECK(frozen.network().state_arrays().size() == 3);
+  const Options random{.weights = Options::Weights::random};
+  CHECK(started(random).network().state_arrays().size() == 1);
+  CHECK(started(random, 1).network().state_arrays().empty());
+  CHECK(started(Options{.placement = Options::Placement::skip_1}).network().state_arrays().empty());
 }
 
 }  // namespace

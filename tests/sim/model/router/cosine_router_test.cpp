@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "sim/base/kernels/kernels.h"
-#include "tests/sim/model/example.h"
+#include "tests/sim/model/router/router_probe.h"
 
 namespace moelab {
 namespace {
@@ -15,21 +14,25 @@ constexpr double kRounding = 1e-14;
 
 constexpr int kInputs = 2, kExperts = 3;
 
+RouterOptions options_of(const std::string& kind, double tau1, double tau2) {
+  if (kind == "cosine") return CosineRouterOptions{};
+  return PerturbedCosineRouterOptions{.tau1 = tau1, .tau2 = tau2};
+}
+
 /// A router with rows β1 (E, d) and biases β0 (E).
-struct Example {
-  Example(const std::string& kind, double tau1, double tau2) {
-    Json spec = example_of(kind_named(router_kinds(), kind));
-    if (kind == "perturbed_cosine") spec.update({{"tau1", tau1}, {"tau2", tau2}});
-    router = make_router<double>(spec, {.input_dim = kInputs, .output_dim = 1}, kExperts);
-    parameters.resize(router->block_size());
-  }
-  double& entry(int row, int e) {
-    return parameters[static_cast<std::size_t>(row * kernels::padded(kExperts) + e)];
+struct Example : StartedRouter {
+  Example(const std::string& kind, double tau1, double tau2)
+      : StartedRouter(options_of(kind, tau1, tau2), {.input_dim = kInputs, .experts = kExperts}, {}) {}
+  double& entry(int row, int e) { return parameters[entries(row, kernels::padded(kExperts)) + size(e)]; }
+  static RouterContext<double> context(const std::vector<double>& x) {
+    RouterContext<double> context;
+    context.x = rows_of(x.data(), static_cast<int>(x.size()) / kInputs, kInputs);
+    return context;
   }
   std::vector<double> scores(const std::vector<double>& x) {
     const int rows = static_cast<int>(x.size()) / kInputs;
-    AlignedVector<double> padded(static_cast<std::size_t>(rows * kernels::padded(kExperts)), NAN);
-    router->forward({x.data(), rows, kInputs}, parameters.data(), padded.data());
+    AlignedVector<double> padded(entries(rows, kernels::padded(kExperts)), NAN);
+    router->forward(context(x), parameters.data(), *scratch, padded.data());
     std::vector<double> scores;
     for (int i = 0; i < rows; ++i) {
       const auto row = padded.begin() + i * kernels::padded(kExperts);
@@ -44,8 +47,6 @@ struct Example {
       for (int j = 0; j <= kInputs; ++j) entry(j, e) = rows[e][j];
     }
   }
-  std::unique_ptr<Router<double>> router;
-  AlignedVector<double> parameters;
 };
 
 void check_equal(const std::vector<double>& values, const std::vector<double>& expected) {
@@ -90,7 +91,7 @@ TEST_CASE("a zero row or input has cosine zero and finite gradients") {
     AlignedVector<double> gradient(example.parameters.size(), NAN);
     AlignedVector<double> inputs(static_cast<std::size_t>(2 * kernels::padded(kInputs)), NAN);
     example.scores(x);
-    example.router->backward({x.data(), 2, kInputs}, example.parameters.data(),
+    example.router->backward(Example::context(x), example.parameters.data(), *example.scratch,
                              {upstream.data(), nullptr, gradient.data(), inputs.data()});
     for (int row = 0; row < 2; ++row) {
       for (int j = 0; j < kInputs; ++j) {

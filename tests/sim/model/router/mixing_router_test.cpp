@@ -8,9 +8,11 @@
 #include <limits>
 #include <numbers>
 
-#include "sim/base/kernels/kernels.h"
-#include "sim/model/attention_block.h"
-#include "tests/sim/model/example.h"
+#include "app/json/options.h"
+#include "sim/model/expert/constant_expert.h"
+#include "sim/model/network.h"
+#include "sim/model/router/similarity_aware_router.h"
+#include "tests/sim/model/router/router_probe.h"
 
 namespace moelab {
 namespace {
@@ -25,37 +27,32 @@ constexpr double kRounding = 1e-13;
 constexpr double kStep = 1e-6;
 constexpr double kTolerance = 1e-7;
 
-const Layout kLayout{.input_dim = kInputs, .output_dim = 1, .sequences = true, .tokens = kTokens};
+std::vector<double> normal_rows(std::uint64_t seed, double scale) {
+  Engine engine = Seeds{seed, 0}.stream(Purpose::train_data);
+  std::vector<double> rows(kRows * kInputs);
+  for (double& value : rows) value = scale * draw_normal(engine);
+  return rows;
+}
 
 /// A router of given fields on random rows, behind the attention of other random rows.
-struct Example {
+struct Example : StartedRouter {
   explicit Example(const Json& fields, double scale = 1)
-      : router(make_router<double>(resolve(Shape::variant(router_kinds()), fields, "router"), kLayout,
-                                   kExperts)),
-        parameters(router->block_size()),
-        x(ExampleBatch<double>(5, kRows, kInputs, 1).x),
-        scores(kRows * kScores) {
-    router->initialize({1, 0}, parameters.data());
-    AttentionBlock<double> block(resolve(attention_shape(), {{"heads", kHeads}}, "attention"), kLayout);
-    AlignedVector<double> matrices(block.block_size());
-    block.initialize({1, 0}, matrices.data());
-    std::vector<double> rows = ExampleBatch<double>(6, kRows, kInputs, 1).x, u(rows.size());
-    for (std::vector<double>* values : {&rows, &x}) {
-      for (double& value : *values) value *= scale;
-    }
-    block.forward(rows.data(), kRows, matrices.data(), u.data());
-    attention = block.state();
-  }
+      : StartedRouter(resolve_options<RouterOptions>(fields, "router"),
+                      {.input_dim = kInputs, .experts = kExperts}, {{1, 0}}),
+        attention(attention_of(normal_rows(6, scale), kInputs, kTokens, kHeads, {{1, 0}})),
+        x(normal_rows(5, scale)),
+        scores(kRows * kScores) {}
   RouterContext<double> context(double progress = 0) const {
-    RouterContext<double> context{x.data(), kRows, kInputs};
+    RouterContext<double> context;
+    context.x = rows_of(x.data(), kRows, kInputs);
     context.tokens = kTokens;
-    context.attention = &attention;
+    context.signals.attention = &attention;
     context.progress = progress;
     return context;
   }
   /// p (n, E) after a forward pass.
   Matrix probabilities(double progress = 0) {
-    router->forward(context(progress), parameters.data(), scores.data());
+    output = router->forward(context(progress), parameters.data(), *scratch, scores.data());
     Matrix p(kRows, kExperts);
     for (std::size_t i = 0; i < kRows; ++i) {
       for (std::size_t e = 0; e < kExperts; ++e) {
@@ -66,15 +63,14 @@ struct Example {
   }
   /// r (n, E) of the last forward pass.
   Matrix base() const {
-    const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> r(router->base_probabilities(), kRows, kExperts,
+    const Eigen::Map<const Matrix, 0, Eigen::OuterStride<>> r(output.base_probabilities, kRows, kExperts,
                                                               Eigen::OuterStride<>(kScores));
     return r;
   }
-  std::unique_ptr<Router<double>> router;
-  AlignedVector<double> parameters;
   AttentionState<double> attention;
   std::vector<double> x;
   AlignedVector<double> scores;
+  RouterOutput<double> output;
 };
 
 double largest_difference(const Matrix& left, const Matrix& right) {
@@ -190,7 +186,8 @@ TEST_CASE("attention-aware routers: gradients in weights, centres and outputs of
       for (std::size_t e = 0; e < kExperts; ++e) upstream[i * kScores + e] = draw_normal(engine);
     }
     const auto value = [&] {
-      example.router->forward(example.context(), example.parameters.data(), example.scores.data());
+      example.router->forward(example.context(), example.parameters.data(), *example.scratch,
+                              example.scores.data());
       double sum = 0;
       for (std::size_t i = 0; i < upstream.size(); ++i) sum += upstream[i] * example.scores[i];
       return sum;
@@ -198,12 +195,12 @@ TEST_CASE("attention-aware routers: gradients in weights, centres and outputs of
     value();
     AttentionState<double>& state = example.attention;
     AttentionGradients<double> gradients;
-    gradients.log_weights.assign(state.log_weights.size(), 0.0);
-    gradients.centres.assign(state.centres.size(), 0.0);
-    gradients.outputs.assign(state.outputs.size(), 0.0);
     AlignedVector<double> of_parameters(example.parameters.size()), inputs(kRows * kStride);
-    example.router->backward(example.context(), example.parameters.data(),
-                             {upstream.data(), nullptr, of_parameters.data(), inputs.data(), &gradients});
+    RouterContext<double> context = example.context();
+    context.signals.attention_gradients = &gradients;
+    example.router->backward(context, example.parameters.data(), *example.scratch,
+                             {upstream.data(), nullptr, of_parameters.data(), inputs.data()});
+    CHECK(gradients.used);
     const auto check = [&](AlignedVector<double>& entries, const AlignedVector<double>& exact, int columns) {
       const std::size_t stride = size(kernels::padded(columns));
       double worst = 0, wrong = 0;
@@ -244,7 +241,7 @@ TEST_CASE("sigma 1e-3, temperatures 1e-3 and distances of 1e3 leave numbers, and
     }
     AlignedVector<double> gradient(example.parameters.size()), inputs(kRows * kStride);
     const AlignedVector<double> upstream(kRows * kScores, 1.0);
-    example.router->backward(example.context(), example.parameters.data(),
+    example.router->backward(example.context(), example.parameters.data(), *example.scratch,
                              {upstream.data(), nullptr, gradient.data(), inputs.data()});
     for (const double value : gradient) CHECK(std::isfinite(value));
     for (const double value : inputs) CHECK(std::isfinite(value));
@@ -287,23 +284,27 @@ TEST_CASE("tau moves to tau_end over the steps by its schedule") {
 }
 
 TEST_CASE("a frozen base is a group of its own, and what mixes may still learn") {
-  Json router = {{"kind", "similarity_aware"},
-                 {"similarity", "learned"},
-                 {"base", {{"kind", "linear"}, {"trainable", false}}}};
-  const auto groups = [&] {
-    const Model<double> model(example_model(router, "constant", "soft", kExperts), kLayout, 0.0);
-    return model.groups();
+  using Similarity = SimilarityAwareRouterOptions::Similarity;
+  const auto groups = [](Similarity similarity) {
+    ModelOptions options;
+    options.experts = kExperts;
+    options.router =
+        SimilarityAwareRouterOptions{.base = LinearBaseOptions{.trainable = false}, .similarity = similarity};
+    options.expert = ConstantExpertOptions{};
+    const Layout layout{.input_dim = kInputs, .output_dim = 1, .sequences = true, .tokens = kTokens};
+    return Network<double>(options, layout).groups();
   };
-  REQUIRE(groups().size() == 3);
-  CHECK_FALSE(groups()[0].trainable);
-  CHECK(groups()[0].end == kInputs * kScores);
-  CHECK(groups()[1].trainable);
-  CHECK(groups()[1].role == ParameterGroup::Role::router);
-  CHECK(groups()[1].end - groups()[1].begin == kInputs * kStride);
-  router["similarity"] = "identity";  // nothing is left to learn
-  REQUIRE(groups().size() == 2);
-  CHECK_FALSE(groups()[0].trainable);
-  CHECK(groups()[1].role == ParameterGroup::Role::expert);
+  const std::vector<ParameterGroup> learned = groups(Similarity::learned);
+  REQUIRE(learned.size() == 3);
+  CHECK_FALSE(learned[0].trainable);
+  CHECK(learned[0].end == kInputs * kScores);
+  CHECK(learned[1].trainable);
+  CHECK(learned[1].role == ParameterGroup::Role::router);
+  CHECK(learned[1].end - learned[1].begin == kInputs * kStride);
+  const std::vector<ParameterGroup> fixed = groups(Similarity::identity);  // nothing is left to learn
+  REQUIRE(fixed.size() == 2);
+  CHECK_FALSE(fixed[0].trainable);
+  CHECK(fixed[1].role == ParameterGroup::Role::expert);
 }
 
 }  // namespace

@@ -1,28 +1,37 @@
 /// StableMoE as a router: it learns, a light router learns its assignment, and the light one is frozen.
 
+#include "sim/model/router/stable_router.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "sim/train/optimizer.h"
-#include "sim/train/trainer.h"
+#include "sim/model/expert/mlp_expert.h"
 #include "tests/sim/model/gradient_check.h"
+#include "tests/sim/model/router/router_probe.h"
 
 namespace moelab {
 namespace {
 
 constexpr int kInputs = 6, kOutputs = 2, kExperts = 4, kRows = 256;
 
-Json stable_stack() {
-  Json spec = example_model({{"kind", "stable"}}, {{"kind", "mlp"}, {"depth", 2}, {"width", 6}},
-                            {{"kind", "topk"}, {"k", 2}}, kExperts);
-  spec["layers"] = 2;
-  return spec;
+ExampleModel<double> started(const RouterOptions& router, std::uint64_t seed) {
+  ModelOptions options =
+      example_model(router, MlpExpertOptions{.depth = 2, .width = 6}, TopKGatingOptions{.k = 2}, kExperts);
+  options.layers = 2;
+  return {options, {.input_dim = kInputs, .output_dim = kOutputs}, {seed, 0}};
 }
 
-std::vector<int> assignments(Model<double>& model, const ExampleBatch<double>& batch, int layer) {
-  std::vector<double> r(static_cast<std::size_t>(kRows) * kExperts);
-  model.route(batch.x.data(), kRows, r.data(), layer);
+/// An array of the parameters or the state.
+std::vector<double> array_named(const ExampleModel<double>& model, const std::string& name) {
+  for (const NamedArray<double>& array : arrays(model.model)) {
+    if (array.name == name) return array.values;
+  }
+  throw std::invalid_argument("no array " + name);
+}
+
+std::vector<int> assignments(ExampleModel<double>& model, const ExampleBatch<double>& batch, int layer) {
+  const std::vector<double> r = model.route(batch.x, layer);
   std::vector<int> experts;
   for (std::size_t i = 0; i < kRows; ++i) {
     const double* const row = r.data() + i * kExperts;
@@ -39,33 +48,20 @@ double agreement(const std::vector<int>& a, const std::vector<int>& b) {
 
 TEST_CASE("the light router learns the assignment, and then nothing moves it") {
   constexpr double kShare = 0.1;  // the default of distil_share
-  Model<double> model(stable_stack(), kInputs, kOutputs, 0.0);
-  model.initialize({3, 0});
+  ExampleModel<double> model = started(StableRouterOptions{}, 3);
   const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  const auto step = [&](double rate) {
-    model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
-    for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-      model.parameters()[i] -= rate * model.gradient()[i];
-    }
-  };
-  const double start = model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
+  const double start = model.loss_and_gradient(batch, *loss);
   // Undecided light routers, one a layer: the distillation starts at log E each.
-  Model<double> linear(
-      [] {
-        Json spec = stable_stack();
-        spec["router"] = example_of(kind_named(router_kinds(), "linear"));
-        return spec;
-      }(),
-      kInputs, kOutputs, 0.0);
-  linear.initialize({3, 0});
-  const double task = linear.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
+  ExampleModel<double> linear = started(LinearRouterOptions{}, 3);
+  const double task = linear.loss_and_gradient(batch, *loss);
   CHECK(std::abs(start - task - 2 * std::log(static_cast<double>(kExperts))) < 1e-12);  // rounding
   CHECK(assignments(model, batch, 0) == assignments(linear, batch, 0));
 
-  for (int i = 0; i < 3000; ++i) step(0.05);
+  for (int i = 0; i < 3000; ++i) model.descend(batch, *loss, 0.05);
   const std::vector<int> main[] = {assignments(model, batch, 0), assignments(model, batch, 1)};
-  model.set_progress(kShare);
+  CHECK(array_named(model, "light_router_frozen_layer1").front() == 0);
+  model.model.state.progress = kShare;
   const std::vector<int> light[] = {assignments(model, batch, 0), assignments(model, batch, 1)};
   // The first layer's assignment is linear in what the light router reads; the second's is not, and there it
   // must do better than any constant assignment.
@@ -75,33 +71,45 @@ TEST_CASE("the light router learns the assignment, and then nothing moves it") {
     constant = std::max(constant, agreement(main[1], std::vector<int>(kRows, e)));
   }
   CHECK(agreement(main[1], light[1]) > constant);
-  const double before = model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss);
-  for (int i = 0; i < 100; ++i) step(0.05);
+  const double before = model.loss_and_gradient(batch, *loss);
+  for (int i = 0; i < 100; ++i) model.descend(batch, *loss, 0.05, kShare);
   CHECK(assignments(model, batch, 0) == light[0]);
   CHECK(assignments(model, batch, 1) == light[1]);
-  CHECK(model.loss_and_gradient(batch.x.data(), batch.y.data(), kRows, *loss) < before);  // the experts go on
+  CHECK(model.loss_and_gradient(batch, *loss) < before);  // the experts go on
+  CHECK(array_named(model, "light_router_frozen_layer1").front() == 1);
+  CHECK(array_named(model, "frozen_light_router_weight_layer1") ==
+        array_named(model, "light_router_weight_layer1"));
   // Parameters that an optimizer's momentum moves are not what is read.
   for (const ParameterGroup& group : model.groups()) {
     if (group.role != ParameterGroup::Role::router) continue;
     for (std::size_t i = group.begin; i < group.end; ++i) model.parameters()[i] += 1;
   }
+  model.step(batch, *loss, kShare);
   CHECK(assignments(model, batch, 1) == light[1]);
 }
 
 TEST_CASE("after the distillation gradients equal central differences") {
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  Model<double> model(stable_stack(), kInputs, kOutputs, 0.0);
-  model.initialize({4, 0});
-  model.loss_and_gradient(ExampleBatch<double>(1, 8, kInputs, kOutputs).x.data(),
-                          ExampleBatch<double>(1, 8, kInputs, kOutputs).y.data(), 8, *loss);
+  ExampleModel<double> model = started(StableRouterOptions{}, 4);
   for (double& w : model.parameters()) w += 0.01;  // no ties between experts
-  model.set_progress(0.5);
+  model.step(model.batch(1, 8), *loss, 0.5);
+  CHECK(array_named(model, "light_router_frozen_layer0").front() == 1);
   const ExampleBatch<double> batch = smooth_batch(model, 8, *loss);
   for (const ParameterGroup& group : model.groups()) {
     double bend = 0;
     const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-    model.loss_and_gradient(batch.x.data(), batch.y.data(), batch.rows, *loss);
+    model.loss_and_gradient(batch, *loss);
     CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
+  }
+  // The scores are those of the first inputs, with a bias or without.
+  for (const bool bias : {false, true}) {
+    RouterProbe probe(StableRouterOptions{.bias = bias}, 7);
+    probe.progress = 1;
+    probe.router->begin_step(1, probe.parameters.data(), probe.state.data());
+    CHECK(std::count_if(probe.state.begin(), probe.state.end(), [](double value) { return value != 0; }) ==
+          RouterProbe::kExperts * (RouterProbe::kInputs + (bias ? 1 : 0)) + 1);
+    probe.check_input_gradient();
+    for (const double slope : probe.gradient().parameters) CHECK(slope == 0);
   }
 }
 

@@ -1,0 +1,77 @@
+#pragma once
+
+/// What a scenario claims of its results; how claims are judged: claims.h, rate_claims.h.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/stats/rates.h"
+#include "analysis/stats/sweep_value.h"
+
+namespace moelab {
+
+/// When a side is taken: at the end of training, at its start, or at a recorded step.
+struct ClaimStep {
+  enum class At { end, start, recorded };
+  At at = At::end;
+  std::int64_t step = 0;  ///< of `recorded`
+};
+
+/// One side: a constant, or a metric of an arm, which may be divided by that of another, or the distance of
+/// two arms' curves of the metric.
+struct ClaimSide {
+  std::optional<double> value;
+  std::string arm;
+  std::string metric;
+  std::string relative_to;    ///< arm by whose metric, at the same point, step and seed, it is divided
+  std::string distance_from;  ///< arm from whose curve over training the side is the curve_rmse
+  double factor = 1;
+  SweepPoint where;               ///< coordinates that replace the claim's sweep point
+  std::optional<ClaimStep> step;  ///< unset: the end
+
+  std::string text() const;
+};
+
+/// The sweep points at which a claim stands.
+struct ClaimPlaces {
+  enum class Which { each, last, listed };
+  Which which = Which::each;
+  /// Of `listed`: coordinates, or the bare value of the only swept path.
+  std::vector<std::variant<SweepPoint, SweepValue>> listed;
+};
+
+/// left < right, left > right, or left equal to right within a relative tolerance.
+struct Comparison {
+  ClaimSide left, right;
+  char op = '<';         ///< '<', '>' or '~'
+  double tolerance = 0;  ///< of '~'
+  ClaimPlaces at;
+};
+
+/// The last swept value (the end, for "step") against the first.
+struct Trend {
+  ClaimSide side;  ///< without a place of its own
+  bool increases = false;
+  std::string along;  ///< a swept path, or "step"
+};
+
+/// The slope of ln metric on ln n is a number within a tolerance, or `slower` than one.
+struct RateClaim {
+  RateQuery query;
+  bool slower = false;
+  std::variant<double, std::string> against = 0.0;  ///< a slope, or with `slower` an arm that has one
+  double tolerance = kRateTolerance;
+};
+
+struct Claim {
+  std::string id;
+  std::variant<Comparison, Trend, RateClaim> statement;
+  std::optional<std::string> text;  ///< in words; unset: composed of the sides
+  std::string source;
+  std::string reported;  ///< the paper's number as the scenario writes it, never a pass mark; empty for none
+};
+
+}  // namespace moelab

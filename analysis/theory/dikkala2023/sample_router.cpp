@@ -1,0 +1,251 @@
+#include "analysis/theory/dikkala2023/sample_router.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/stats/intervals.h"
+#include "analysis/theory/dikkala2023/theorem2.h"
+#include "sim/data/gaussian_mixture.h"
+#include "sim/data/separated_means.h"
+#include "sim/model/expert/constant_expert.h"
+#include "sim/model/router/linear_router.h"
+#include "sim/train/trainer.h"
+
+namespace moelab {
+namespace {
+
+constexpr const char* kMassId = "dikkala2023.theorem2.off_cluster_mass";
+constexpr const char* kSpecialistsId = "dikkala2023.theorem2.specialists";
+constexpr int kClusters = 4;
+constexpr double kRows = 2;          // c in E = c k ln k
+constexpr double kSeparation = 0.5;  // c of c-separation
+constexpr int kDims[] = {8, 16, 32, 64};
+constexpr int kMassRepetitions = 16, kRouters = 300, kInputs = 2;  // inputs per cluster and router
+constexpr double kLevel = 0.999;
+/// Cosines of random directions have mean 0 and standard deviation 1/√d. Their mean over all draws is a
+/// hundredth of that.
+constexpr double kRandomCosine = 0.02;
+
+constexpr int kTrainings = 8, kTrainingDim = 32, kTrainingOutputs = 4;
+constexpr int kPoints = 512, kSteps = 500, kTestPoints = 1000;
+/// What still counts as o(1): 5 % of ‖v_c‖.
+constexpr double kNear = 0.05;
+
+/// Labels of E rows, each cluster at least once.
+std::vector<int> draw_labels(Engine& engine, int clusters) {
+  std::vector<int> labels(static_cast<std::size_t>(router_rows(kRows, clusters)));
+  do {
+    for (int& label : labels) label = draw_index(engine, clusters);
+  } while (!covers_all(labels, clusters));
+  return labels;
+}
+
+Matrix draw_inputs(Engine& engine, const Matrix& centres, const std::vector<int>& labels) {
+  Matrix x = draw_normals(engine, static_cast<Eigen::Index>(labels.size()), centres.cols());
+  for (Eigen::Index i = 0; i < x.rows(); ++i) x.row(i) += centres.row(labels[static_cast<std::size_t>(i)]);
+  return x;
+}
+
+/// The mass that each input gives to rows of other labels, (n), from scores (n, E).
+Vector off_cluster_mass(Matrix scores, const std::vector<int>& inputs, const std::vector<int>& rows) {
+  Vector mass = Vector::Zero(scores.rows());
+  for (Eigen::Index i = 0; i < scores.rows(); ++i) {
+    const double largest = scores.row(i).maxCoeff();
+    scores.row(i) = (scores.row(i).array() - largest).exp();
+    for (Eigen::Index e = 0; e < scores.cols(); ++e) {
+      if (rows[static_cast<std::size_t>(e)] != inputs[static_cast<std::size_t>(i)]) mass[i] += scores(i, e);
+    }
+    mass[i] /= scores.row(i).sum();
+  }
+  return mass;
+}
+
+/// The least-squares slope of y against x.
+double slope_of(const Vector& x, const Vector& y) {
+  const Vector centred = x.array() - x.mean();
+  return centred.dot(y) / centred.squaredNorm();
+}
+
+/// Mean off-cluster mass of each cluster, (k), over random routers in dimension d.
+struct MassDraws {
+  Vector mass;
+  double cosine = 0;  ///< mean over pairs of centres
+};
+
+MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& rule) {
+  MassDraws result{Vector::Zero(clusters), 0};
+  std::vector<int> inputs;
+  for (int i = 0; i < clusters * kInputs; ++i) inputs.push_back(i % clusters);
+  for (int router = 0; router < kRouters; ++router) {
+    const Matrix centres = rule(engine, clusters, dim);
+    for (int i = 1; i < clusters; ++i) {
+      for (int j = 0; j < i; ++j)
+        result.cosine += centres.row(i).normalized().dot(centres.row(j).normalized());
+    }
+    const std::vector<int> labels = draw_labels(engine, clusters);
+    const Matrix rows = draw_inputs(engine, centres, labels);
+    const Matrix x = draw_inputs(engine, centres, inputs);
+    const Vector mass = off_cluster_mass(x * rows.transpose(), inputs, labels);
+    for (Eigen::Index i = 0; i < mass.size(); ++i)
+      result.mass[inputs[static_cast<std::size_t>(i)]] += mass[i];
+  }
+  result.mass /= kRouters * kInputs;
+  result.cosine /= kRouters * clusters * (clusters - 1) / 2.0;
+  return result;
+}
+
+}  // namespace
+
+Matrix random_centres(Engine& engine, int clusters, int dim) {
+  const double d = dim;
+  Matrix centres;
+  do {
+    centres = draw_normals(engine, clusters, dim);
+    for (Eigen::Index c = 0; c < clusters; ++c)
+      centres.row(c) *= std::sqrt(d) * std::pow(draw_uniform(engine), 1 / d) / centres.row(c).norm();
+  } while (least_distance(centres) < kSeparation * std::sqrt(d));
+  return centres;
+}
+
+Matrix ray_centres(Engine& engine, int clusters, int dim) {
+  Eigen::RowVectorXd direction = draw_normals(engine, 1, dim);
+  direction *= std::sqrt(static_cast<double>(dim)) / direction.norm();
+  Matrix centres(clusters, dim);
+  for (int c = 0; c < clusters; ++c) centres.row(c) = (2 * c + 1) * direction;
+  return centres;
+}
+
+CheckFinding check_off_cluster_mass(const CheckEffort& effort, int clusters, const CentreRule& centres) {
+  const int repetitions = kMassRepetitions * effort.seeds;
+  const Eigen::Index count = std::size(kDims);
+  const Vector dims = Eigen::Map<const Eigen::VectorXi>(kDims, count).cast<double>();
+  Matrix masses = Matrix::Zero(count, clusters);
+  double cosine = 0;
+  std::vector<double> slopes, last_slopes;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    Engine engine = check_stream(effort, kMassId, repetition);
+    Vector logarithms(count);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const MassDraws draws = draw_masses(engine, clusters, kDims[i], centres);
+      logarithms[i] = std::log(draws.mass.mean());
+      masses.row(i) += draws.mass.transpose() / repetitions;
+      cosine += draws.cosine / static_cast<double>(repetitions * count);
+    }
+    slopes.push_back(slope_of(dims, logarithms));
+    last_slopes.push_back(slope_of(dims.tail(2), logarithms.tail(2)));
+  }
+  const MeanEstimate slope = mean_estimate(slopes, kLevel), last = mean_estimate(last_slopes, kLevel);
+  CheckFinding finding;
+  finding.hypotheses = {{"random centres: mean cosine between two of them is 0 (|.| <= 0.02)", cosine,
+                         std::abs(cosine) <= kRandomCosine},
+                        {"d >= k", static_cast<double>(kDims[0]), kDims[0] >= clusters}};
+  finding.relation = Relation::at_most;
+  finding.measured = slope.interval->high;
+  finding.error_origin = fmt::format("in the interval: {} repetitions", repetitions);
+  finding.details = {{"slope", slope.mean},
+                     {"lower end", slope.interval->low},
+                     {"slope between the two largest d", last.mean},
+                     {"its upper end", last.interval->high}};
+  for (Eigen::Index i = 0; i < count; ++i)
+    finding.details.emplace_back(fmt::format("mean mass at d = {}", kDims[i]), masses.row(i).mean());
+  for (int c = 0; c < clusters; ++c) {
+    finding.details.emplace_back(fmt::format("of cluster {} at d = {}", c + 1, kDims[count - 1]),
+                                 masses(count - 1, c));
+  }
+  return finding;
+}
+
+CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
+  const int experts = router_rows(kRows, kClusters), wanted = kTrainings * effort.seeds;
+  const DataOptions data =
+      GaussianMixtureOptions{.clusters = kClusters,
+                             .dim = kTrainingDim,
+                             .mean_std = 2.0,
+                             .separation = 1.0,
+                             .target = gaussian_mixture::ConstantTarget{.dim = kTrainingOutputs}};
+  ModelOptions options;
+  options.experts = experts;
+  options.router = LinearRouterOptions{.init = "train_samples", .init_scale = row_scale, .bias = {}};
+  options.expert = ConstantExpertOptions{};
+  options.gating.train = SoftGatingOptions{.skip_below = 0.0};
+  TrainOptions descent;
+  descent.gradient = TrainOptions::Gradient::population;
+  descent.rule = TrainOptions::Rule::quasi_monte_carlo;
+  descent.points = kPoints;
+  descent.steps = kSteps;
+  descent.lr = PerGroup(1.0, 1e-3);
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  double worst = 0, mass_before = 0, mass_after = 0;
+  int trained = 0, left_out = 0;
+  for (std::uint64_t index = 0; trained < wanted; ++index) {
+    const Seeds seeds{effort.root, index};
+    const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+    const Dataset rows = draw_set(*problem, seeds, Purpose::train_data, experts);
+    if (!covers_all(rows.cluster, kClusters)) {
+      ++left_out;
+      continue;
+    }
+    Model<double> model(options, problem->layout(), Start{seeds, &rows.x});
+    Workspace<double> workspace = model.network->make_workspace();
+    const Dataset test = draw_set(*problem, seeds, Purpose::test_data, kTestPoints);
+    const auto mean_mass = [&] {
+      Matrix r(kTestPoints, experts);
+      route(model, 0, test.x.data(), kTestPoints, workspace, r.data());
+      // The softmax of log r is r.
+      return off_cluster_mass(r.array().log(), test.cluster, rows.cluster).mean();
+    };
+    mass_before = std::max(mass_before, mean_mass());
+    PopulationBatches<double> batches(*problem, descent, seeds);
+    train<double>(model, {*loss}, batches, kSteps, descent,
+                  {[](std::int64_t) {}, [](double) { return false; }}, workspace);
+    mass_after = std::max(mass_after, mean_mass());
+    Matrix outputs;
+    for (const NamedArray<double>& array : arrays(model)) {
+      if (array.name == "expert_output") outputs = MatrixView(array.values.data(), experts, kTrainingOutputs);
+    }
+    std::vector<double> nearest(kClusters, std::numeric_limits<double>::infinity());
+    for (int e = 0; e < experts; ++e) {
+      // A constant target: that of the sample at which the row started.
+      const double distance = (outputs.row(e) - rows.y.row(e)).norm() / rows.y.row(e).norm();
+      double& least = nearest[static_cast<std::size_t>(rows.cluster[static_cast<std::size_t>(e)])];
+      least = std::min(least, distance);
+    }
+    worst = std::max(worst, *std::max_element(nearest.begin(), nearest.end()));
+    ++trained;
+  }
+  CheckFinding finding;
+  finding.relation = Relation::at_most;
+  finding.measured = worst;
+  finding.error_bound = kNear;
+  finding.error_origin = "what counts as o(1): 5 % of |v_c|";
+  finding.details = {{"runs", trained},
+                     {"routers left out, a cluster without a row", left_out},
+                     {"largest mean off-cluster mass before training", mass_before},
+                     {"after training", mass_after}};
+  return finding;
+}
+
+std::vector<Check> dikkala2023_sample_router_checks() {
+  const std::string source = "Dikkala et al. 2023, Theorem 2", mass = kMassId;
+  return {
+      {mass + ".random_centres", source,
+       "random 0.5-separated centres of norm <= sqrt(d): the routing mass on other clusters' rows is "
+       "exp(-Omega(d)); slope "
+       "of its logarithm against d (upper end of the 99.9 % interval)",
+       CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_off_cluster_mass(effort, kClusters); }},
+      {mass + ".one_ray", source,
+       "the same for two centres on one ray, 1 sqrt(d) and 3 sqrt(d): separated, not random, and the first "
+       "one loses all mass",
+       CheckVerdict::hypotheses_not_met,
+       [](const CheckEffort& effort) { return check_off_cluster_mass(effort, 2, ray_centres); }},
+      {kSpecialistsId, source,
+       "from rows at samples, training ends with a specialist u_j -> v_c for each cluster: the least "
+       "|u_j - v_c| / |v_c| (largest over clusters and runs)",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_specialists(effort); }}};
+}
+
+}  // namespace moelab

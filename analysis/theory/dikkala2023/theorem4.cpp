@@ -1,0 +1,267 @@
+#include "analysis/theory/dikkala2023/theorem4.h"
+
+#include <boost/math/constants/constants.hpp>
+#include <cmath>
+#include <limits>
+
+#include "analysis/theory/extremes.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kSmallStarts = 40, kLongStarts = 4, kSideStarts = 2000;
+constexpr double kTinyScale = 1e-4, kReferenceScale = 1e-3;
+/// The ratio of the reference trajectory stands for η_u ≫ η_w.
+constexpr double kFastExperts = 10;
+constexpr DescentRates kReferenceRates{0.05, 0.5};
+/// ‖w‖ after 10⁴ and 10⁵ steps by an independent NumPy simulation
+/// (tests/analysis/theory/dikkala2023/reference.py).
+constexpr double kNormAfter1e4 = 5.39, kNormAfter1e5 = 7.24;
+constexpr DescentRates kSlowExperts{0.5, 0.005};
+
+/// A problem with a start on it. Odd starts lie on the side −z.
+struct Case {
+  TwoComponentPopulation population;
+  TwoComponentState start;
+};
+
+Case draw_case(const CheckEffort& effort, std::string_view id, int index, double scale, int side) {
+  Engine engine = check_stream(effort, id, index);
+  const TwoComponentProblem problem = reference_problem(engine);
+  return {TwoComponentPopulation(problem), draw_start(engine, problem, scale, side)};
+}
+
+int side_of(int index) {
+  return index % 2 == 0 ? 1 : -1;
+}
+
+std::vector<Hypothesis> hypotheses(const TwoComponentProblem& problem, const DescentRates& rates,
+                                   double scale) {
+  const double ratio = rates.expert / rates.router;
+  // As a quotient, which is a number for whole Gaussians too.
+  const double truncation = problem.mean.norm() / problem.radius;
+  return {{"truncated short of the other side: |z| / rho > 1", truncation, truncation > 1},
+          {"eta_u / eta_w >= 10", ratio, ratio >= kFastExperts},
+          {"entries of w and u start at most of scale 1e-3", scale, scale <= kReferenceScale}};
+}
+
+/// The trajectories of the reference setting, recorded at `record`.
+struct Trajectories {
+  std::vector<Case> cases;
+  std::vector<std::vector<TwoComponentState>> states;
+};
+
+Trajectories long_trajectories(const CheckEffort& effort, const std::vector<int>& record,
+                               const TwoComponentRule& rule) {
+  Trajectories all;
+  for (int i = 0; i < kLongStarts * effort.seeds; ++i) {
+    all.cases.push_back(draw_case(effort, "dikkala2023.theorem4.long", i, kReferenceScale, side_of(i)));
+    const Case& last = all.cases.back();
+    all.states.push_back(descend(last.population, last.start, kReferenceRates, record, rule));
+  }
+  return all;
+}
+
+CheckFinding finding_of(const Trajectories& all) {
+  CheckFinding finding;
+  finding.hypotheses = hypotheses(all.cases.front().population.problem(), kReferenceRates, kReferenceScale);
+  finding.details = {{"starts", static_cast<double>(all.cases.size())}};
+  return finding;
+}
+
+/// Takes the pair that is furthest apart, relative to the prediction; one that is not a number stays.
+void keep_furthest(CheckFinding& finding, double measured, double predicted) {
+  const double known = std::abs(finding.measured - finding.predicted) / std::abs(finding.predicted);
+  const double found = std::abs(measured - predicted) / std::abs(predicted);
+  const bool first = finding.predicted == 0;
+  if (!first && (std::isnan(known) || found <= known)) return;
+  finding.measured = measured;
+  finding.predicted = predicted;
+}
+
+}  // namespace
+
+CheckFinding check_alignment(const CheckEffort& effort, int side, const TwoComponentRule& rule) {
+  const std::string id =
+      side > 0 ? "dikkala2023.theorem4.start_at_z" : "dikkala2023.theorem4.start_at_minus_z";
+  const int starts = kSmallStarts * effort.seeds;
+  constexpr double kAligned = 1e-6;
+  double largest = 0;
+  int kept = 0, from_reference = 0;
+  CheckFinding finding;
+  for (int i = 0; i < starts; ++i) {
+    const Case tiny = draw_case(effort, id, i, kTinyScale, side);
+    const TwoComponentProblem& problem = tiny.population.problem();
+    const double cosine =
+        alignment(problem, descend(tiny.population, tiny.start, kReferenceRates, {100}, rule).front());
+    largest = larger(largest, 1 - std::abs(cosine));
+    if (cosine * side > 0) ++kept;
+    // The same draws ten times larger.
+    const TwoComponentState tenfold = {10 * tiny.start.w, 10 * tiny.start.u};
+    const TwoComponentState end = descend(tiny.population, tenfold, kReferenceRates, {100}, rule).front();
+    if (1 - std::abs(alignment(problem, end)) < kAligned) ++from_reference;
+    if (i == 0) finding.hypotheses = hypotheses(problem, kReferenceRates, kTinyScale);
+  }
+  finding.relation = Relation::at_most;
+  finding.measured = largest;
+  finding.error_bound = kAligned;
+  finding.error_origin = "what is left of the start across z after 100 steps";
+  finding.details = {
+      {"starts", starts},
+      {"share that ends on the side of its start", static_cast<double>(kept) / starts},
+      {"share aligned from starts of scale 1e-3", static_cast<double>(from_reference) / starts}};
+  return finding;
+}
+
+CheckFinding check_norm(const CheckEffort& effort, int steps, double reference,
+                        const TwoComponentRule& rule) {
+  const Trajectories all = long_trajectories(effort, {steps}, rule);
+  CheckFinding finding = finding_of(all);
+  for (const std::vector<TwoComponentState>& states : all.states)
+    keep_furthest(finding, states.back().w.norm(), reference);
+  finding.error_bound = 0.01 * reference;
+  finding.error_origin = "1 %: the start matters below that; reference from an independent NumPy simulation";
+  return finding;
+}
+
+CheckFinding check_growth(const CheckEffort& effort, const TwoComponentRule& rule) {
+  const Trajectories all = long_trajectories(effort, {1000, 10000, 100000}, rule);
+  CheckFinding finding = finding_of(all);
+  for (std::size_t i = 0; i < all.cases.size(); ++i) {
+    const std::vector<TwoComponentState>& states = all.states[i];
+    const double flow =
+        reduced_flow(all.cases[i].population, kReferenceRates.router, states.front().w.norm(), 1000, 100000);
+    keep_furthest(finding, states.back().w.norm(), flow);
+  }
+  finding.error_bound = 1e-4 * finding.predicted;
+  finding.error_origin = "1e-4: the share by which u lags behind u* at step 1000";
+  finding.details.emplace_back("|w| after 1e3 steps", all.states.front()[0].w.norm());
+  finding.details.emplace_back("|w| after 1e4 steps", all.states.front()[1].w.norm());
+  return finding;
+}
+
+CheckFinding check_log_rate(const CheckEffort& effort, const TwoComponentRule& rule) {
+  const Trajectories all = long_trajectories(effort, {10000, 100000}, rule);
+  CheckFinding finding = finding_of(all);
+  const double radius = all.cases.front().population.problem().radius;
+  const double slowest = 1 / (2 * (1 + radius)), fastest = 1 / (2 * (1 - radius));
+  for (const std::vector<TwoComponentState>& states : all.states)
+    keep_furthest(finding, (states[1].w.norm() - states[0].w.norm()) / std::log(10.0),
+                  (slowest + fastest) / 2);
+  finding.error_bound = (fastest - slowest) / 2;
+  finding.error_origin = "between 1/(2(1 + rho)) and 1/(2(1 - rho))";
+  return finding;
+}
+
+CheckFinding check_experts(const CheckEffort& effort, const TwoComponentRule& rule) {
+  const Trajectories all = long_trajectories(effort, {100, 10000, 100000}, rule);
+  CheckFinding finding = finding_of(all);
+  for (std::size_t i = 0; i < all.cases.size(); ++i) {
+    const TwoComponentPopulation& population = all.cases[i].population;
+    const TwoComponentState& end = all.states[i].back();
+    const double left = (population.best_expert(end.w).norm() / population.problem().value.norm()) - 1;
+    keep_furthest(finding, expert_distance(population.problem(), end), left);
+  }
+  finding.error_bound = 1e-6;
+  finding.error_origin = "the lag of u behind u*";
+  const TwoComponentProblem& problem = all.cases.front().population.problem();
+  finding.details.emplace_back("after 1e2 steps", expert_distance(problem, all.states.front()[0]));
+  finding.details.emplace_back("after 1e4 steps", expert_distance(problem, all.states.front()[1]));
+  return finding;
+}
+
+CheckFinding check_side(const CheckEffort& effort, const DescentRates& rates, const TwoComponentRule& rule) {
+  constexpr int kSteps = 300;
+  const int starts = kSideStarts * effort.seeds;
+  int changed = 0;
+  double across = 0, distance = 0, norm = std::numeric_limits<double>::infinity();
+  CheckFinding finding;
+  for (int i = 0; i < starts; ++i) {
+    const Case drawn = draw_case(effort, "dikkala2023.theorem4.side", i, kTinyScale, side_of(i));
+    const TwoComponentProblem& problem = drawn.population.problem();
+    const TwoComponentState end = descend(drawn.population, drawn.start, rates, {kSteps}, rule).front();
+    const double cosine = alignment(problem, end);
+    if (!(cosine * side_of(i) > 0)) ++changed;
+    across = larger(across, 1 - std::abs(cosine));
+    distance = larger(distance, expert_distance(problem, end));
+    norm = smaller(norm, end.w.norm());
+    if (i == 0) finding.hypotheses = hypotheses(problem, rates, kTinyScale);
+  }
+  finding.predicted =
+      std::atan(std::sqrt(rates.router / rates.expert)) / boost::math::constants::pi<double>();
+  finding.measured = static_cast<double>(changed) / starts;
+  finding.error_bound = 4 * std::sqrt(finding.predicted * (1 - finding.predicted) / starts);
+  finding.error_origin = "4 standard errors of the share";
+  finding.resolution = 0.5;
+  finding.details = {{"starts", starts},
+                     {"largest 1 - |cos(w, z)| after 300 steps", across},
+                     {"smallest |w| after 300 steps", norm},
+                     {"largest |u -+ v| / |v| after 300 steps", distance}};
+  return finding;
+}
+
+CheckFinding check_untruncated(const CheckEffort& effort, const TwoComponentRule& rule) {
+  Engine engine = check_stream(effort, "dikkala2023.theorem4.untruncated", 0);
+  TwoComponentProblem problem = reference_problem(engine);
+  problem.noise_std = 1;
+  problem.radius = std::numeric_limits<double>::infinity();
+  const TwoComponentPopulation population(problem);
+  const TwoComponentState start = draw_start(engine, problem, kReferenceScale, 0);
+  const std::vector<TwoComponentState> states =
+      descend(population, start, kReferenceRates, {1000, 10000}, rule);
+  CheckFinding finding;
+  finding.hypotheses = hypotheses(problem, kReferenceRates, kReferenceScale);
+  finding.predicted = 2 / (problem.noise_std * problem.noise_std);
+  finding.measured = states.back().w.norm();
+  finding.error_bound = 1e-8;
+  finding.error_origin = "quadrature, and the distance left after 1e4 steps";
+  finding.details = {{"|w| after 1e3 steps", states.front().w.norm()},
+                     {"cos(w, z) after 1e4 steps", alignment(problem, states.back())},
+                     {"|u -+ v| / |v| after 1e4 steps", expert_distance(problem, states.back())}};
+  return finding;
+}
+
+std::vector<Check> dikkala2023_theorem4_checks() {
+  const std::string prefix = "dikkala2023.theorem4.", source = "Dikkala et al. 2023, Theorem 4";
+  const std::string setting = " (d = 10, sigma = .15, rho = .7, v = (1, -2), eta_w = .05, eta_u = .5)";
+  return {
+      {prefix + "start_at_z", source,
+       "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z > 0" + setting, CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_alignment(effort, 1); }},
+      {prefix + "start_at_minus_z", source,
+       "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z < 0" + setting, CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_alignment(effort, -1); }},
+      {prefix + "norm_1e4", source, "|w| grows without bound: its value after 1e4 steps" + setting,
+       CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_norm(effort, 10000, kNormAfter1e4); }},
+      {prefix + "norm_1e5", source, "|w| grows without bound: its value after 1e5 steps" + setting,
+       CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_norm(effort, 100000, kNormAfter1e5); }},
+      {prefix + "growth", source,
+       "from step 1e3 to 1e5 |w| follows the proof's reduction w = alpha z, u = u*(w): d alpha/dt = -eta_w "
+       "dL*/d alpha, L* = 2 |v|^2 (1 - E[q]^2/E[q^2])",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_growth(effort); }},
+      {prefix + "log_rate", source,
+       "|w| grows like log t: d|w|/d log t over the last decade lies between 1/(2(1 + rho)) and 1/(2(1 - "
+       "rho))",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_log_rate(effort); }},
+      {prefix + "experts", source,
+       "u tends to +-v: its relative distance after 1e5 steps is E[q]/E[q^2] - 1, which vanishes with "
+       "growing "
+       "|w|",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_experts(effort); }},
+      {prefix + "side", source + ", linearised at the start",
+       "a share arctan(sqrt(eta_w/eta_u))/pi of random starts ends on the other side of w.z = 0",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_side(effort, kReferenceRates); }},
+      {prefix + "slow_experts", source + ", without eta_u >> eta_w",
+       "with eta_u = .005, eta_w = .5 the side of w.z is no longer that of the start: the share that changes "
+       "it",
+       CheckVerdict::hypotheses_not_met,
+       [](const CheckEffort& effort) { return check_side(effort, kSlowExperts); }},
+      {prefix + "untruncated", source + ", without truncation",
+       "for whole Gaussians |w| stops at 2/sigma^2 (sigma = 1): |w| after 1e4 steps",
+       CheckVerdict::hypotheses_not_met,
+       [](const CheckEffort& effort) { return check_untruncated(effort); }}};
+}
+
+}  // namespace moelab

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+#include "app/commands/verbs.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kMaximumThreads = 1024;
+
+}  // namespace
+
+int thread_count(const Arguments& arguments) {
+  if (arguments.threads > 0) return arguments.threads;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::vector<std::string> option_names(const Verb& verb) {
+  Arguments unused;
+  std::vector<std::string> names = {"--help"};
+  for (const Option& option : verb.call(unused).options) {
+    if (option.name.starts_with("--")) names.push_back(option.name);
+  }
+  return names;
+}
+
+std::vector<Option> scenario_options(Arguments& arguments) {
+  return {
+      {"FILE", &arguments.file, "scenario file (JSON)", true},
+      {"--profile", &arguments.profile, "named set of overrides in the scenario, such as quick"},
+      {"--set", &arguments.settings, "path=value: override one field (repeatable)"},
+  };
+}
+
+std::vector<Option> run_directory_options(Arguments& arguments) {
+  return {
+      {"--out", &arguments.out, "run directory (default: runs/<name>[-<profile>])"},
+      {"--seeds", &arguments.added_seeds,
+       "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them"},
+  };
+}
+
+Option directory_option(Arguments& arguments) {
+  return {"DIR", &arguments.directory, "run directory", true};
+}
+
+Option threads_option(Arguments& arguments, const std::string& help) {
+  return {"--threads", &arguments.threads, help, false, whole_number(1, kMaximumThreads)};
+}
+
+Option json_option(Arguments& arguments) {
+  return {"--json", &arguments.json, "answer (and report errors) in JSON on stdout"};
+}
+
+std::vector<Option> joined(std::vector<Option> first, const std::vector<std::vector<Option>>& others) {
+  for (const std::vector<Option>& options : others) first.insert(first.end(), options.begin(), options.end());
+  return first;
+}
+
+// CLI11's own ranges neither speak as the rest of the program does nor refuse "nan".
+std::function<std::string(const std::string&)> whole_number(int minimum, int maximum) {
+  return [=](const std::string& text) {
+    int number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [after, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc() && after == end && number >= minimum && number <= maximum) return std::string();
+    return fmt::format("got '{}', needs a whole number of {} to {}", text, minimum, maximum);
+  };
+}
+
+std::function<std::string(const std::string&)> one_of(const std::string& what,
+                                                      std::vector<std::string> names) {
+  return [what, names = std::move(names)](const std::string& text) {
+    if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
+    return unknown_name(what, text, names);
+  };
+}
+
+}  // namespace moelab

@@ -1,0 +1,49 @@
+#include "app/metrics/convergence.h"
+
+namespace moelab {
+namespace {
+
+/// The metric is one of task.
+void check_metric(const AnyOptions& options, const ExperimentOptions& /*experiment*/,
+                  const std::string& path) {
+  const std::string& metric = options.get<ConvergenceMetricOptions>().metric;
+  std::vector<std::string> names;
+  for (const MetricGroup::Metric& allowed : metrics_of_group("task")) {
+    if (allowed.name == metric) return;
+    names.push_back(allowed.name);
+  }
+  throw InvalidOption(path + ".metric", unknown_name("metric", metric, names));
+}
+
+}  // namespace
+
+void ConvergenceMetricOptions::bind(Fields& fields) {
+  fields.add("metric", metric, "a metric of task");
+  fields.add("target", target, any_number(), "the value to reach from above");
+}
+
+void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::vector<TraceEntry>& trace,
+                         MetricValues& values) {
+  for (const MetricOptions& group : groups) {
+    const ConvergenceMetricOptions* const options = group.as<ConvergenceMetricOptions>();
+    if (!options) continue;
+    for (const TraceEntry& entry : trace) {
+      const auto metric = entry.metrics.find(options->metric);
+      if (metric == entry.metrics.end() || metric->second > options->target) continue;
+      values["steps_to_target"] = static_cast<double>(entry.step);
+      return;
+    }
+  }
+}
+
+MetricGroup convergence_metrics() {
+  MetricGroup group{
+      {"convergence", "how soon a metric reaches a target; uses what that metric uses",
+       ConvergenceMetricOptions{}, ConvergenceMetricOptions{}},
+      {{"steps_to_target", true, "first recorded step with the metric at most the target; empty if none"}}};
+  group.by_default = false;
+  group.check = check_metric;
+  return group;
+}
+
+}  // namespace moelab

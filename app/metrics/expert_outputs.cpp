@@ -1,0 +1,78 @@
+#include "analysis/metrics/similarity.h"
+#include "analysis/metrics/task.h"
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct ExpertOutputsMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class ExpertOutputsMeter final : public Meter<Real> {
+ public:
+  ExpertOutputsMeter(const ExpertOutputsMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data) {}
+
+  void measure_layer(const LayerMoment<Real>& at, MetricValues& values) override {
+    const Moment<Real>& moment = at.moment;
+    const Model<Real>& model = moment.model;
+    const Network<Real>& network = *model.network;
+    const int experts = network.experts();
+    if (experts < 2) return;
+    const PlacedBlock<Real>& placed = network.placed_mixture(at.layer());
+    MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
+    const Matrix errors = error_gradients(moment);
+    const bool has_signal = errors.size() > 0;
+    double similarity = 0, signal = 0;
+    visit_blocks<Real>(
+        model, network.soft_gating(), data_.test_inputs(), data_.samples(), moment.workspace,
+        [&](int first_row) {
+          const BlockValues<Real> own = network.values(placed, model.parameters, model.state);
+          const Eigen::Map<const MatrixOf<Real>> outputs(placed.mixture->pair_outputs(own, scratch),
+                                                         scratch.routing().rows,
+                                                         experts * placed.mixture->output_stride());
+          const Matrix block = outputs.template cast<double>();
+          similarity += expert_output_similarities(block, experts).sum();
+          if (has_signal) {
+            signal += task_signal_variances(block, experts, errors.middleRows(first_row, block.rows())).sum();
+          }
+        });
+    const double rows = static_cast<double>(data_.rows());
+    values["expert_output_similarity"] = similarity / rows;
+    if (has_signal) values["task_signal_variance"] = signal / rows;
+  }
+
+ private:
+  /// ∂(loss of a row)/∂f (rows, o) where a layer's output is the model's: a row has an error of its own to be
+  /// corrected by the experts. Empty elsewhere.
+  Matrix error_gradients(const Moment<Real>& moment) const {
+    const Layout& layout = data_.layout();
+    const Network<Real>& network = *moment.model.network;
+    if (network.layers() > 1 || layout.target_dim() != layout.tokens * layout.output_dim) return {};
+    const Matrix outputs = data_.test_outputs(moment, network.train_gating());
+    const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(data_.test().y);
+    return data_.cross_entropy() ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
+  }
+
+  const MeasuredData<Real>& data_;
+};
+
+}  // namespace
+
+MetricGroup expert_outputs_metrics() {
+  MetricGroup group = metric_group<ExpertOutputsMetricOptions, ExpertOutputsMeter>(
+      "expert_outputs",
+      "what the experts answer on the test rows, every expert on every row; uses no routing, but that of "
+      "training for g",
+      {{"expert_output_similarity", false, "mean cosine between the outputs of two different experts"},
+       {"task_signal_variance", true,
+        "mean over rows of the variance over experts of g^T expert_e(x), g the gradient of the row's loss in "
+        "the output (Guo et al. 2025)"}});
+  group.by_default = false;
+  group.of_layers = true;
+  return group;
+}
+
+}  // namespace moelab

@@ -1,0 +1,71 @@
+#include "analysis/metrics/fluctuation.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "analysis/metrics/load.h"
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct FluctuationMetricOptions {
+  int k = 2;
+
+  void bind(Fields& fields) {
+    fields.add("k", k, between(1, 65536), "K of routing_fluctuation_topk, at most model.experts");
+  }
+};
+
+void check_size(const AnyOptions& options, const ExperimentOptions& experiment, const std::string& path) {
+  const int k = options.get<FluctuationMetricOptions>().k, experts = experiment.model.experts;
+  if (k <= experts) return;
+  throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
+}
+
+/// Experts of the rows of a layer at its last measurement.
+struct Snapshot {
+  std::vector<int> serving;    ///< (rows)
+  std::vector<int> likeliest;  ///< K for each row
+};
+
+template <class Real>
+class FluctuationMeter final : public Meter<Real> {
+ public:
+  FluctuationMeter(const FluctuationMetricOptions& options, const MeterSetting<Real>& /*setting*/)
+      : k_(options.k) {}
+
+  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
+    Snapshot& last = last_[moment.layer()];
+    const Snapshot before =
+        std::exchange(last, {moment.here.serving(), topk_assignment(moment.here.probabilities(), k_)});
+    if (before.serving.empty()) return;
+    set(values, "routing_fluctuation", routing_fluctuation(before.serving, last.serving));
+    set(values, "routing_fluctuation_topk", routing_fluctuation(before.likeliest, last.likeliest, k_));
+  }
+
+ private:
+  int k_;
+  std::map<int, Snapshot> last_;  ///< by layer
+};
+
+}  // namespace
+
+MetricGroup fluctuation_metrics() {
+  MetricGroup group = metric_group<FluctuationMetricOptions, FluctuationMeter>(
+      "fluctuation",
+      "how the routing of the test rows changes from a recorded step to the next; with record_every an "
+      "epoch, "
+      "between epochs (Nguyen et al. 2025); uses serving, and probabilities for the K likeliest",
+      {{"routing_fluctuation", false,
+        "share of rows whose serving expert is another than at the record before"},
+       {"routing_fluctuation_topk", false, "share of rows whose set of K likeliest experts is another"}});
+  group.by_default = false;
+  group.of_layers = true;
+  group.check = check_size;
+  return group;
+}
+
+}  // namespace moelab

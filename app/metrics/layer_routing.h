@@ -1,0 +1,48 @@
+#pragma once
+
+/// How the test rows go through a layer.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "app/metrics/measured_data.h"
+
+namespace moelab {
+
+/// A layer with a router under the evaluation gating. What was not asked for is not computed.
+template <class Real>
+class LayerRouting {
+ public:
+  LayerRouting(const Moment<Real>& moment, const MeasuredData<Real>& data, int layer)
+      : moment_(moment), data_(data), layer_(layer) {}
+
+  int layer() const { return layer_; }
+  /// r (rows, E).
+  MatrixView probabilities();
+  /// The serving expert of each row, (rows); −1 where it has none.
+  const std::vector<int>& serving() { return routed().serving; }
+  /// Rows to which each expert is selected, (E). A gating that activates every expert says nothing of
+  /// balance: first choices under gating `top1` are counted then.
+  std::vector<std::int64_t> loads();
+
+ private:
+  const RoutedRows& routed();
+
+  Moment<Real> moment_;
+  const MeasuredData<Real>& data_;
+  int layer_;
+  std::optional<RoutedRows> routed_;
+};
+
+/// What metrics of a layer look at.
+template <class Real>
+struct LayerMoment {
+  Moment<Real> moment;
+  LayerRouting<Real>& here;
+  LayerRouting<Real>* before = nullptr;  ///< the layer before; null for the first
+
+  int layer() const { return here.layer(); }
+};
+
+}  // namespace moelab

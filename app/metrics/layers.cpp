@@ -1,0 +1,38 @@
+#include "analysis/metrics/fluctuation.h"
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct LayersMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class LayersMeter final : public Meter<Real> {
+ public:
+  LayersMeter(const LayersMetricOptions& /*options*/, const MeterSetting<Real>& /*setting*/) {}
+
+  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
+    if (!moment.before) return;
+    const std::vector<int>&before = moment.before->serving(), &here = moment.here.serving();
+    set(values, "router_instability", router_instability(before, here));
+    set(values, "assignment_change_share", assignment_change_share(before, here));
+  }
+};
+
+}  // namespace
+
+MetricGroup layers_metrics() {
+  MetricGroup group = metric_group<LayersMetricOptions, LayersMeter>(
+      "layers", "how the routing changes from a layer to the next (Nielsen et al. 2025); uses serving",
+      {{"router_instability", false,
+        "mean |S − S'| over pairs of rows, S = 1 where one expert serves both, in the layer before and here"},
+       {"assignment_change_share", false,
+        "share of rows that do not go where most rows of their expert in the layer before go"}});
+  group.by_default = false;
+  group.of_layers = true;
+  return group;
+}
+
+}  // namespace moelab

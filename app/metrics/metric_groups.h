@@ -1,0 +1,89 @@
+#pragma once
+
+/// The axis of metrics: groups that a scenario chooses from. One table for validation, `moelab list`, the
+/// claims' statistics, the reference documentation and measuring itself.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/metrics/meter.h"
+#include "sim/base/one_of.h"
+
+namespace moelab {
+
+/// An entry of the table: name in "metrics", meaning and parameters. The help says what of the routing it
+/// uses: `probabilities`, `selected`, `serving` (sim/model/gating/routing.h).
+struct MetricGroup : KindEntry {
+  struct Metric {
+    std::string name;  ///< the column of the export
+    bool positive;     ///< above zero by definition: claims compare its logarithms
+    std::string help;  ///< one line: equation, unit
+  };
+  std::vector<Metric> metrics;
+  bool by_default = true;  ///< measured when a scenario names no metrics
+  bool of_layers = false;  ///< of each layer, whose ending the names have where there are several
+  /// What parameters have to satisfy beyond their fields one by one. Throws InvalidOption below `path`; null
+  /// for nothing.
+  void (*check)(const AnyOptions&, const ExperimentOptions&, const std::string& path) = nullptr;
+  /// Null where a cell itself knows the values; the meter is null where nothing applies.
+  std::unique_ptr<Meter<float>> (*make_float)(const AnyOptions&, const MeterSetting<float>&) = nullptr;
+  std::unique_ptr<Meter<double>> (*make_double)(const AnyOptions&, const MeterSetting<double>&) = nullptr;
+};
+
+/// The table: adding a group is a new file and a line in metric_groups.cpp.
+struct MetricAxis {
+  using Entry = MetricGroup;
+  static const std::vector<MetricGroup>& table();
+  static constexpr const char* kTag = "kind";
+  static constexpr const char* kNoun = "metrics";
+};
+/// An element of "metrics".
+using MetricOptions = OneOf<MetricAxis>;
+
+const std::vector<MetricGroup>& metric_groups();
+void add_metric_group(MetricGroup group);
+
+/// The entry of a group whose meter class `Made<Real>` is made from (Options, MeterSetting<Real>).
+template <class Options, template <class> class Made>
+MetricGroup metric_group(std::string name, std::string help, std::vector<MetricGroup::Metric> metrics) {
+  MetricGroup group{{std::move(name), std::move(help), Options{}, Options{}}, std::move(metrics)};
+  group.make_float = [](const AnyOptions& options,
+                        const MeterSetting<float>& setting) -> std::unique_ptr<Meter<float>> {
+    return std::make_unique<Made<float>>(options.get<Options>(), setting);
+  };
+  group.make_double = [](const AnyOptions& options,
+                         const MeterSetting<double>& setting) -> std::unique_ptr<Meter<double>> {
+    return std::make_unique<Made<double>>(options.get<Options>(), setting);
+  };
+  return group;
+}
+
+/// Throws InvalidOption below `path` ("metrics[1]").
+void check(const MetricOptions& group, const ExperimentOptions& experiment, const std::string& path);
+
+/// Null where the group has no meter, or nothing of it applies.
+template <class Real>
+std::unique_ptr<Meter<Real>> make_meter(const MetricOptions& group, const MeterSetting<Real>& setting);
+
+/// The names of all metrics, in the order of the table.
+std::vector<std::string> metric_names();
+
+/// The metrics of the group `name`; none where there is no such group.
+std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name);
+
+/// The number at the end of the name of a layer's metric, "1" of "silhouette_layer1"; empty for others.
+std::string_view layer_number(std::string_view name);
+
+/// The metric of that name; the prefix of an evaluation ("contaminated.test_loss_top1") and the ending of a
+/// layer ("silhouette_layer1") are left out of account. Null when there is none.
+const MetricGroup::Metric* find_metric(std::string_view name);
+
+/// Whether the metric is one of each layer (prefix and ending as above).
+bool is_of_layers(std::string_view name);
+
+/// The name of the group that holds the metric (prefix and ending as above); empty when there is none.
+std::string group_of_metric(std::string_view name);
+
+}  // namespace moelab

@@ -1,0 +1,67 @@
+#include "analysis/metrics/overlap.h"
+
+#include <numeric>
+
+#include "analysis/metrics/silhouette.h"
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct OverlapMetricOptions {
+  int neighbours = 10;
+  int rows = 1000;
+
+  void bind(Fields& fields) {
+    fields.add("neighbours", neighbours, between(1, 1e6), "nearest neighbours of expert_overlap");
+    fields.add("rows", rows, between(2, 1e6), "first test rows that are compared with all; bounds the cost");
+  }
+};
+
+template <class Real>
+class OverlapMeter final : public Meter<Real> {
+ public:
+  OverlapMeter(const OverlapMetricOptions& options, const MeterSetting<Real>& setting)
+      : options_(options), data_(setting.data) {}
+
+  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
+    const MatrixView rows = data_.test_rows();
+    const std::vector<int>& experts = moment.here.serving();
+    const QueryPoints queries = first_points(rows, experts, options_.rows);
+    NearestNeighbours neighbours(queries, options_.neighbours);
+    Silhouette silhouettes(queries, moment.moment.model.network->experts());
+    visit_distances(queries, rows, experts, [&](const Matrix& block, std::span<const int> block_experts) {
+      neighbours.add(block, block_experts);
+      silhouettes.add(block, block_experts);
+    });
+    const auto add_mean = [&](const std::string& name, const std::vector<double>& of_rows) {
+      if (of_rows.empty()) return;
+      values[name] =
+          std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
+    };
+    add_mean("expert_overlap", neighbours.other_expert_shares());
+    add_mean("silhouette", silhouettes.coefficients());
+  }
+
+ private:
+  OverlapMetricOptions options_;
+  const MeasuredData<Real>& data_;
+};
+
+}  // namespace
+
+MetricGroup overlap_metrics() {
+  MetricGroup group = metric_group<OverlapMetricOptions, OverlapMeter>(
+      "overlap",
+      "how separate the inputs are that different experts serve, each row labelled by its serving expert "
+      "(Guo "
+      "et al. 2025); uses serving",
+      {{"expert_overlap", false, "mean share of a row's nearest neighbours with another expert"},
+       {"silhouette", false,
+        "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert"}});
+  group.by_default = false;
+  group.of_layers = true;
+  return group;
+}
+
+}  // namespace moelab

@@ -1,0 +1,68 @@
+#include "analysis/metrics/entropy.h"
+#include "analysis/metrics/variance.h"
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct RoutingMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class RoutingMeter final : public Meter<Real> {
+ public:
+  RoutingMeter(const RoutingMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data) {}
+
+  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
+    const MatrixView probabilities = moment.here.probabilities();
+    ScoreVariance variance;
+    variance.add(probabilities);
+    values["routing_entropy"] = routing_entropy(probabilities);
+    set(values, "routing_entropy_base", base_entropy(moment));
+    values["routing_variance_eq42"] = variance.routing_variance_eq42();
+    values["score_variance"] = variance.score_variance();
+    values["score_row_variance"] = variance.score_row_variance();
+  }
+
+ private:
+  /// Mean entropy of a layer's routing before its tokens mixed it, where they do.
+  std::optional<double> base_entropy(const LayerMoment<Real>& at) const {
+    const Moment<Real>& moment = at.moment;
+    const Network<Real>& network = *moment.model.network;
+    const MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
+    // The routing has been computed, so that the router has said whether it mixes.
+    if (!scratch.router_output.base_probabilities) return std::nullopt;
+    double sum = 0;
+    visit_blocks<Real>(moment.model, network.eval_gating(), data_.test_inputs(), data_.samples(),
+                       moment.workspace, [&](int) {
+                         const Eigen::Map<const MatrixOf<Real>, 0, Eigen::OuterStride<>> rows(
+                             scratch.router_output.base_probabilities, scratch.routing().rows,
+                             network.experts(), Eigen::OuterStride<>(scratch.routing().stride));
+                         sum += routing_entropies(rows.template cast<double>()).sum();
+                       });
+    return sum / static_cast<double>(data_.rows());
+  }
+
+  const MeasuredData<Real>& data_;
+};
+
+}  // namespace
+
+MetricGroup routing_metrics() {
+  MetricGroup group = metric_group<RoutingMetricOptions, RoutingMeter>(
+      "routing",
+      "the router's probabilities on the test rows (Guo et al. 2025; Nguyen et al. 2025); uses probabilities",
+      {{"routing_entropy", false, "mean over rows of H(r(x)), nats"},
+       {"routing_entropy_base", false,
+        "the same before tokens mix their routing, of the same model; empty where they do not mix"},
+       {"routing_variance_eq42", false, "mean over experts of (mean r_e − 1/E)²: imbalance of the mean gate"},
+       {"score_variance", false, "mean over experts of the variance of r_e over rows (ddof 0)"},
+       {"score_row_variance", false, "mean over rows of the variance of r_e over experts (ddof 0)"}});
+  group.by_default = false;
+  group.of_layers = true;
+  return group;
+}
+
+}  // namespace moelab

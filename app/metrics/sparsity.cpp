@@ -1,0 +1,96 @@
+#include "analysis/metrics/sparsity.h"
+
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct SparsityMetricOptions {
+  int shuffles = 20;
+
+  void bind(Fields& fields) {
+    fields.add("shuffles", shuffles, between(1, 10000),
+               "column permutations that the shuffled router averages over");
+  }
+};
+
+template <class Real>
+class SparsityMeter final : public Meter<Real> {
+ public:
+  SparsityMeter(const SparsityMetricOptions& options, const MeterSetting<Real>& setting)
+      : data_(setting.data) {
+    for (int s = 0; s < options.shuffles; ++s) {
+      Engine engine = setting.seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
+      shuffles_.push_back(draw_permutation(engine, data_.layout().router_dim()));
+    }
+  }
+
+  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
+    const MatrixView learned = moment.here.probabilities();
+    add(learned, "", values);
+    ClusterRouting served(learned.cols());
+    for (const std::vector<int>& labels : data_.clusters().front().labels) {
+      served.add(learned, moment.here.serving(), labels);
+    }
+    set(values, "top1_cluster_purity", served.top1_cluster_purity());
+    set(values, "top1_cluster_concentration", served.top1_cluster_concentration());
+    set(values, "top1_cluster_ari", adjusted_rand_index(served.top1_table()));
+    set(values, "top1_cluster_nmi", normalized_mutual_information(served.top1_table()));
+    for (const std::vector<int>& permutation : shuffles_) {
+      add(data_.test_probabilities(moment.moment, moment.layer(), permutation), "_shuffled", values);
+    }
+    for (const ClusterLabels& clusters : data_.clusters()) {
+      for (const char* name : {"cluster_entropy", "effective_experts"}) {
+        values[name + clusters.suffix + "_shuffled"] /= static_cast<double>(shuffles_.size());
+      }
+    }
+  }
+
+ private:
+  /// Adds to the sums over shuffles, or to nothing.
+  void add(const Eigen::Ref<const Matrix>& probabilities, const std::string& ending,
+           MetricValues& values) const {
+    for (const ClusterLabels& clusters : data_.clusters()) {
+      ClusterRouting routing(probabilities.cols());
+      for (const std::vector<int>& labels : clusters.labels) routing.add(probabilities, labels);
+      values["cluster_entropy" + clusters.suffix + ending] += routing.cluster_entropy();
+      values["effective_experts" + clusters.suffix + ending] += routing.effective_experts();
+    }
+  }
+
+  const MeasuredData<Real>& data_;
+  std::vector<std::vector<int>> shuffles_;  ///< permutations of the input coordinates
+};
+
+}  // namespace
+
+MetricGroup sparsity_metrics() {
+  MetricGroup group = metric_group<SparsityMetricOptions, SparsityMeter>(
+      "sparsity",
+      "how few experts serve a cluster, learned and with the router's columns shuffled (Dikkala et al. 2023, "
+      "3.1); entropies use probabilities, top1_ metrics serving",
+      {{"cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats"},
+       {"cluster_entropy_shuffled", false, "the same with shuffled router columns, mean over shuffles, nats"},
+       {"effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])"},
+       {"effective_experts_shuffled", true, "the same with shuffled router columns, mean over shuffles"},
+       {"cluster_entropy_per_atom", false,
+        "data of several parts: the same over clusters that share one part, nats"},
+       {"cluster_entropy_per_atom_shuffled", false, "the same with shuffled router columns, nats"},
+       {"effective_experts_per_atom", true, "mean of exp H over clusters that share one part"},
+       {"effective_experts_per_atom_shuffled", true, "the same with shuffled router columns"},
+       {"cluster_entropy_overall", false, "data of several parts: H of the mean routing of all rows, nats"},
+       {"cluster_entropy_overall_shuffled", false, "the same with shuffled router columns, nats"},
+       {"effective_experts_overall", true, "exp H of the mean routing of all rows"},
+       {"effective_experts_overall_shuffled", true, "the same with shuffled router columns"},
+       {"top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c that expert e serves"},
+       {"top1_cluster_concentration", false,
+        "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)"},
+       {"top1_cluster_ari", false,
+        "adjusted Rand index of serving experts and clusters (1 equal, 0 as by chance)"},
+       {"top1_cluster_nmi", false,
+        "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]"}});
+  group.of_layers = true;
+  return group;
+}
+
+}  // namespace moelab

@@ -1,0 +1,81 @@
+#include "analysis/metrics/task.h"
+
+#include "app/metrics/metric_groups.h"
+
+namespace moelab {
+namespace {
+
+struct TaskMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class TaskMeter final : public Meter<Real> {
+ public:
+  TaskMeter(const TaskMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
+    const Dataset& test = data_.test();
+    const std::optional<Matrix> best = setting.problem.bayes_prediction(test.x);
+    if (!best) return;
+    const MatrixView f = data_.target_rows(*best), y = data_.target_rows(test.y);
+    if (data_.class_targets()) bayes_["bayes_accuracy"] = accuracy(f, y);
+    if (!data_.cross_entropy()) set(bayes_, "bayes_nmse", normalised_mean_squared_error(f, y));
+  }
+
+  void measure(const Moment<Real>& moment, MetricValues& values) override {
+    const Network<Real>& network = *moment.model.network;
+    if (data_.has_train()) {
+      add("train", "", data_.train_outputs(moment, network.train_gating()), data_.train().y, values);
+      values["parameter_count"] = static_cast<double>(network.parameter_count());
+    }
+    const Matrix& targets = data_.test().y;
+    add("test", "_soft", data_.test_outputs(moment, network.soft_gating()), targets, values);
+    add("test", "_top1", data_.test_outputs(moment, network.top1_gating()), targets, values);
+    add("test", "_eval", data_.test_outputs(moment, network.eval_gating()), targets, values);
+    values.insert(bayes_.begin(), bayes_.end());
+  }
+
+ private:
+  /// Loss, nmse and accuracy of outputs on a set, "test" of "test_loss_soft" and, after the middle, "_soft".
+  void add(const std::string& set_name, const std::string& ending, const Matrix& outputs,
+           const Matrix& targets, MetricValues& values) const {
+    const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(targets);
+    values[set_name + "_loss" + ending] =
+        data_.cross_entropy() ? mean_cross_entropy(f, y) : mean_squared_error(f, y);
+    if (!data_.cross_entropy() && ending != "_eval") {
+      set(values, set_name + "_nmse" + ending, normalised_mean_squared_error(f, y));
+    }
+    if (data_.class_targets()) values[set_name + "_accuracy" + ending] = accuracy(f, y);
+  }
+
+  const MeasuredData<Real>& data_;
+  MetricValues bayes_;  ///< how the data's own conditional mean does
+};
+
+}  // namespace
+
+MetricGroup task_metrics() {
+  return metric_group<TaskMetricOptions, TaskMeter>(
+      "task",
+      "losses on training and test data, averaged over rows and outputs (cross-entropy: over rows, nats), "
+      "and "
+      "parameter counts; _soft uses probabilities, _top1 the largest probability (plus the bias of the "
+      "selection, if any), _eval what gating.eval selects",
+      {{"train_loss", true, "loss.task on the training set, gating as in training"},
+       {"test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)"},
+       {"test_loss_top1", true, "loss.task on the test set, the likeliest expert alone"},
+       {"test_loss_eval", true, "loss.task on the test set under gating.eval"},
+       {"train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect); mse only"},
+       {"test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels; mse only"},
+       {"test_nmse_top1", true, "test_loss_top1 ÷ variance of the test labels; mse only"},
+       {"bayes_nmse", true,
+        "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor; mse only"},
+       {"train_accuracy", false,
+        "targets that are classes: share of training rows with the largest output right"},
+       {"test_accuracy_soft", false, "the same on the test set, every expert weighted by r(x)"},
+       {"test_accuracy_top1", false, "the same on the test set, the likeliest expert alone"},
+       {"test_accuracy_eval", false, "the same on the test set under gating.eval"},
+       {"bayes_accuracy", false, "the same for E[y | x]: what no model surpasses on average"},
+       {"parameter_count", true, "trained and frozen parameters of the whole model"}});
+}
+
+}  // namespace moelab

@@ -1,0 +1,87 @@
+#include "analysis/metrics/voronoi.h"
+
+#include "app/metrics/metric_groups.h"
+#include "sim/model/measure_places.h"
+#include "sim/model/router/linear_router.h"
+
+namespace moelab {
+namespace {
+
+struct VoronoiMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+void add_errors(const std::optional<ParameterErrors>& errors, const std::string& ending,
+                MetricValues& values) {
+  if (!errors) return;
+  values["gate_error" + ending] = errors->gate;
+  values["slope_error" + ending] = errors->slope;
+  values["intercept_error" + ending] = errors->intercept;
+  values["expert_error" + ending] = errors->expert;
+}
+
+/// What voronoi_errors() compares of a measure.
+MixtureComponents components_of(const MixingMeasure& measure) {
+  return {effective_directions(measure), measure.bias, measure.slope, measure.intercept};
+}
+
+/// Measures nothing where the data have no true measure or the model is not of its form.
+template <class Real>
+class VoronoiMeter final : public Meter<Real> {
+ public:
+  VoronoiMeter(const VoronoiMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
+    const MixingMeasure* const truth = setting.problem.true_measure();
+    const ModelOptions& model = setting.experiment.model;
+    if (!truth || model.kind != ModelOptions::Kind::moe || model.layers != 1) return;
+    if (mixture_form(model) != truth->form) return;
+    const LinearRouterOptions* const linear = model.router.as<LinearRouterOptions>();
+    if (linear && !linear->bias.value_or(false)) return;
+    places_.emplace(model, Network<double>(model, setting.problem.layout()));
+    truth_ = components_of(*truth);
+  }
+
+  void measure(const Moment<Real>& moment, MetricValues& values) override {
+    if (!places_) return;
+    const std::vector<double> parameters(moment.model.parameters.begin(), moment.model.parameters.end());
+    const MixingMeasure fitted = places_->read(parameters);
+    const bool even_power = fitted.form.expert == MixtureForm::Expert::power && fitted.form.power % 2 == 0;
+    const VoronoiErrors errors = voronoi_errors(components_of(fitted), truth_, even_power);
+    values["voronoi_loss"] = errors.loss;
+    values["voronoi_loss_exact"] = errors.loss_exact;
+    values["voronoi_loss_over"] = errors.loss_over;
+    values["voronoi_weight_error"] = errors.weight_error;
+    values["voronoi_empty_cells"] = errors.empty_cells;
+    add_errors(errors.exact, "_exact", values);
+    add_errors(errors.over, "_over", values);
+  }
+
+ private:
+  std::optional<MeasurePlaces> places_;
+  MixtureComponents truth_;
+};
+
+}  // namespace
+
+MetricGroup voronoi_metrics() {
+  MetricGroup group = metric_group<VoronoiMetricOptions, VoronoiMeter>(
+      "voronoi",
+      "a fitted mixture against the true one of moe_regression; fits belong to the nearest true component, "
+      "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.); uses no routing",
+      {{"voronoi_loss", true, "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights"},
+       {"voronoi_loss_exact", true, "its part from cells with one fit"},
+       {"voronoi_loss_over", true, "its part from cells with several fits"},
+       {"voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|"},
+       {"voronoi_empty_cells", false, "true components without a fit"},
+       {"expert_error_exact", true, "(a, b) of fits alone in their cell, root of the weighted mean square"},
+       {"slope_error_exact", true, "the same for a"},
+       {"intercept_error_exact", true, "the same for b"},
+       {"gate_error_exact", true, "the same for the gate direction g"},
+       {"expert_error_over", true, "(a, b) of fits that share a cell, root of the weighted mean square"},
+       {"slope_error_over", true, "the same for a"},
+       {"intercept_error_over", true, "the same for b"},
+       {"gate_error_over", true, "the same for the gate direction g"}});
+  group.by_default = false;
+  return group;
+}
+
+}  // namespace moelab

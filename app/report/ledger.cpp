@@ -1,0 +1,198 @@
+#include "app/report/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "app/report/markdown.h"
+#include "app/run/durable_file.h"
+#include "plots/page.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Cells' ids are cut to this; `reproduce` takes the beginning of an id.
+constexpr std::size_t kIdLetters = 8;
+/// What build_name says of runs from before builds were recorded.
+constexpr const char* kUnknownBuild = "unknown";
+
+/// The work that a run's source names, up to its year or "(slides)": "Dikkala et al. 2023" of "Dikkala et al.
+/// 2023, Fig. 3" and of "after Dikkala et al. 2023, Theorem 2".
+std::string work_of(const std::string& source) {
+  const std::string after = "after ";
+  const std::size_t begin = source.starts_with(after) ? after.size() : 0;
+  for (std::size_t i = begin + 1; i < source.size(); ++i) {
+    const char before = source[i - 1];
+    if (source[i] == ',' && ((before >= '0' && before <= '9') || before == ')'))
+      return source.substr(begin, i - begin);
+  }
+  return source.substr(begin);
+}
+
+/// The works in the order of their first runs.
+std::vector<std::string> works_of(const Report& report) {
+  std::vector<std::string> works;
+  for (const ReportedRun& run : report.runs) {
+    if (std::find(works.begin(), works.end(), work_of(run.source)) == works.end())
+      works.push_back(work_of(run.source));
+  }
+  return works;
+}
+
+std::string counts_table(const Report& report) {
+  std::string text =
+      "| source | runs | claims | reproduced | refuted | inconclusive |\n|---|---|---|---|---|---|\n";
+  for (const std::string& work : works_of(report)) {
+    int runs = 0, claims = 0;
+    std::map<std::string, int> verdicts;
+    for (const ReportedRun& run : report.runs) {
+      if (work_of(run.source) != work) continue;
+      ++runs;
+      for (const ReportedClaim& claim : run.claims) {
+        ++claims;
+        ++verdicts[claim.verdict];
+      }
+    }
+    text += fmt::format("| [{}](#{}) | {} | {} | {} | {} | {} |\n", markdown_text(work), anchor(work), runs,
+                        claims, verdicts["reproduced"], verdicts["refuted"], verdicts["inconclusive"]);
+  }
+  return text;
+}
+
+/// Both sides and their difference at the decisive point, and how many other points there are.
+std::string numbers_text(const ReportedClaim& claim) {
+  const ReportedPoint* const point = decisive_point(claim);
+  if (point == nullptr) return "";
+  std::string text =
+      fmt::format("{}{} against {}", point->at.empty() ? "" : point->at + ": ", point->left, point->right);
+  if (!point->estimate.empty()) text += "; " + point->estimate;
+  if (!point->note.empty()) text += fmt::format(" ({})", point->note);
+  if (claim.points.size() == 1) return text;
+  std::map<std::string, int> verdicts;
+  for (const ReportedPoint& other : claim.points) ++verdicts[other.verdict];
+  std::vector<std::string> parts;
+  for (const auto& [verdict, count] : verdicts) parts.push_back(fmt::format("{} {}", count, verdict));
+  return text + fmt::format("; of {} points {}", claim.points.size(), fmt::join(parts, ", "));
+}
+
+std::string claims_table(const std::vector<ReportedClaim>& claims) {
+  if (claims.empty()) return "";
+  std::string text = "\n| claim | where | verdict | here | paper | cells |\n|---|---|---|---|---|---|\n";
+  for (const ReportedClaim& claim : claims) {
+    text +=
+        fmt::format("| **{}**: {} | {} | {} | {} | {} | {} |\n", markdown_text(claim.id),
+                    markdown_text(claim.text), markdown_text(claim.source), claim.verdict,
+                    markdown_text(numbers_text(claim)), markdown_text(claim.reported), claim.cells.size());
+  }
+  return text;
+}
+
+std::string run_text(const ReportedRun& run, const std::string& figure) {
+  std::vector<std::string> sentences;
+  for (const std::string& sentence : {run.title, run.source, verdict_counts(run.claims)}) {
+    if (!sentence.empty()) sentences.push_back(markdown_text(sentence) + ".");
+  }
+  std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of processor time", markdown_text(run.name),
+                                 fmt::join(sentences, " "), run.state, run.seconds);
+  if (run.mixed_builds) {
+    text += ". " + run.builds + "\n";
+  } else {
+    text += (run.builds == kUnknownBuild ? "" : ", moelab " + run.builds) + ".\n";
+  }
+  if (!run.command.empty()) text += fmt::format("\n    {}\n", run.command);
+  if (!figure.empty()) text += fmt::format("\n![{}]({})\n", markdown_text(run.title), figure);
+  return text + claims_table(run.claims);
+}
+
+std::string checks_table(const std::vector<ReportedCheck>& checks) {
+  if (checks.empty()) return "";
+  const auto as_expected =
+      std::count_if(checks.begin(), checks.end(), [](const ReportedCheck& check) { return check.expected; });
+  std::string text = fmt::format(
+      "\n## Theorem checks\n\n{} checks, {} with the verdict that is expected of them.\n\n"
+      "| check | source | verdict | measured | predicted | error bound |\n|---|---|---|---|---|---|\n",
+      checks.size(), as_expected);
+  for (const ReportedCheck& check : checks) {
+    text +=
+        fmt::format("| **{}**: {} | {} | {}{} | {} | {} | {} |\n", check.id, markdown_text(check.statement),
+                    markdown_text(check.source), check.verdict, check.expected ? "" : ", not as expected",
+                    check.measured, check.predicted, check.error_bound);
+  }
+  return text;
+}
+
+/// A line for each claim, arm and sweep point: the cells of all seeds, those that are not done with their
+/// state.
+std::string cells_csv(const Report& report) {
+  std::string text = "run,claim,arm,at,metric,cells";
+  for (const ReportedRun& run : report.runs) {
+    for (const ReportedClaim& claim : run.claims) {
+      const ReportedCell* last = nullptr;
+      for (const ReportedCell& cell : claim.cells) {
+        if (!last || cell.arm != last->arm || cell.at != last->at || cell.metric != last->metric) {
+          text += fmt::format("\n{},{},{},{},{},", csv_text(run.name), csv_text(claim.id), csv_text(cell.arm),
+                              csv_text(cell.at), csv_text(cell.metric));
+        }
+        text += (text.back() == ',' ? "" : " ") + cell.id.substr(0, kIdLetters);
+        if (cell.state != "done") text += ":" + cell.state;
+        last = &cell;
+      }
+    }
+  }
+  return text + "\n";
+}
+
+/// The run's first figure that is small enough, copied beside the ledger; the name of the copy, empty where
+/// there is none.
+std::string copy_figure(const ReportedRun& run, const fs::path& folder, std::vector<fs::path>& written) {
+  for (const fs::path& figure : run.drawn) {
+    std::error_code none;
+    if (!fs::exists(figure, none) || fs::file_size(figure, none) > kLargestFigure) continue;
+    const std::string name = anchor(run.name) + "-" + figure.filename().string();
+    replace_file(folder / name, read_bytes(figure));
+    written.push_back(folder / name);
+    return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+const ReportedPoint* decisive_point(const ReportedClaim& claim) {
+  if (claim.points.empty()) return nullptr;
+  const auto found = std::find_if(claim.points.begin(), claim.points.end(), [&](const ReportedPoint& point) {
+    return claim.verdict != "reproduced" && point.verdict == claim.verdict;
+  });
+  return found == claim.points.end() ? &claim.points.back() : &*found;
+}
+
+std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  const std::string cells = file.stem().string() + ".cells.csv";
+  std::vector<fs::path> written = {file, folder / cells};
+  std::string text = fmt::format(
+      "# Every claim\n\n"
+      "Made by `moelab report DIR…{2} --ledger {0}`, not edited by hand. `here` holds both sides of a claim, "
+      "means over seeds ± half of the 95 % interval, and their paired difference or ratio with its interval: "
+      "at the last point, or at the first that keeps a claim from being reproduced. A paper's number stands "
+      "beside ours and is never a pass mark. [{1}]({1}) names the cells behind every claim, with the metric "
+      "at their last step; `moelab reproduce DIR CELL` runs one again. Each command was given in the "
+      "repository and wrote `runs/`.\n\n",
+      file.filename().string(), cells, report.checks.empty() ? "" : " --checks FILE");
+  text += counts_table(report);
+  for (const std::string& work : works_of(report)) {
+    text += fmt::format("\n## {}\n", markdown_text(work));
+    for (const ReportedRun& run : report.runs) {
+      if (work_of(run.source) == work) text += run_text(run, copy_figure(run, folder, written));
+    }
+  }
+  text += checks_table(report.checks);
+  replace_file(file, text);
+  replace_file(folder / cells, cells_csv(report));
+  return written;
+}
+
+}  // namespace moelab

@@ -1,0 +1,190 @@
+#include "app/report/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "app/metrics/metric_groups.h"
+#include "app/report/claim_results.h"
+#include "app/report/reported_figures.h"
+#include "app/run/export.h"
+#include "app/run/provenance.h"
+#include "app/run/summary.h"
+#include "app/scenario/claim_reader.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// The arms that a claim compares, each with the metric, without repetitions.
+std::vector<std::pair<std::string, std::string>> sides_of(const Claim& claim) {
+  std::vector<std::pair<std::string, std::string>> sides;
+  const auto add = [&](const std::string& arm, const std::string& metric) {
+    const std::pair<std::string, std::string> named(arm, metric);
+    if (!arm.empty() && std::find(sides.begin(), sides.end(), named) == sides.end()) sides.push_back(named);
+  };
+  const auto add_side = [&](const ClaimSide& side) {
+    for (const std::string& arm : {side.arm, side.relative_to, side.distance_from}) add(arm, side.metric);
+  };
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    add_side(comparison->left);
+    add_side(comparison->right);
+  } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    add_side(trend->side);
+  } else {
+    const RateClaim& rate = std::get<RateClaim>(claim.statement);
+    add(rate.query.arm, rate.query.metric);
+    if (const std::string* const than = std::get_if<std::string>(&rate.against))
+      add(*than, rate.query.metric);
+  }
+  return sides;
+}
+
+/// The cells of the claim's arms at the points that it compares, with the metrics it names, arm by arm.
+std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
+  const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
+  const auto is_compared = [&](const ResultRow& row) {
+    if (rate) return row.is_at(rate->query.where);
+    return std::any_of(result.points.begin(), result.points.end(), [&](const ClaimPoint& point) {
+      return row.point == point.left_at || row.point == point.right_at;
+    });
+  };
+  std::vector<ReportedCell> cells;
+  for (const auto& [arm, metric] : sides_of(claim)) {
+    for (const ResultRow& row : table.rows) {
+      if (row.arm != arm || !is_compared(row)) continue;
+      cells.push_back({row.arm, point_text(row.point), metric, row.cell, row.state});
+    }
+  }
+  return cells;
+}
+
+ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
+  ReportedClaim reported = {result.id, to_string(result.verdict),     result.text, result.source, "",
+                            {},        cells_of(claim, result, table)};
+  reported.reported = reported_text(reported_json(result));
+  for (const ClaimPoint& point : result.points) {
+    reported.points.push_back({place_text(point), side_text(point.left, point.left_factor),
+                               side_text(point.right, point.right_factor), difference_text(point),
+                               to_string(point.verdict), point.note});
+  }
+  return reported;
+}
+
+/// Cells by state, "100 cells: 98 done, 2 diverged".
+std::string state_text(const ResultTable& table) {
+  std::map<std::string, int> counts;
+  for (const ResultRow& row : table.rows) ++counts[row.state];
+  std::string text = fmt::format("{} cells:", table.rows.size());
+  for (const auto& [state, count] : counts)
+    text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", count, state);
+  return text;
+}
+
+ReportedTable unfinished_cells(const ResultTable& table) {
+  ReportedTable cells = {{"cell", "arm", "seed", "at", "state"}};
+  for (const ResultRow& row : table.rows) {
+    if (row.state == "done" || row.state == "missing") continue;
+    cells.push_back({row.cell, row.arm, std::to_string(row.seed), point_json(row.point).dump(), row.state});
+  }
+  return cells;
+}
+
+std::vector<std::string> notes_of(const Json& scenario) {
+  std::vector<std::string> notes;
+  const Json given = scenario.value("notes", Json::array());
+  if (given.is_string()) return {given.get<std::string>()};
+  for (const Json& note : given) notes.push_back(text_of(note));
+  return notes;
+}
+
+/// The command that ran the cells, without where this program and its results lie.
+std::string command_of(const Json& provenance) {
+  const Json words = provenance.value("arguments", Json::array());
+  std::string command;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--out") {
+      ++i;
+    } else {
+      command += " " + text_of(words[i]);
+    }
+  }
+  return command.empty() ? "" : "moelab" + command;
+}
+
+ReportedRun reported_run(const std::filesystem::path& directory) {
+  const RunResults results = load_results(directory);
+  const Json& plan = results.plan;
+  ReportedRun run;
+  run.name = plan.at("name");
+  if (!plan.value("profile", "").empty()) run.name += " (" + plan.at("profile").get<std::string>() + ")";
+  run.title = plan.value("title", "");
+  run.source = plan.value("source", "");
+  run.state = state_text(results.table);
+  const std::string mixed = builds_text(results);
+  run.builds = mixed.empty() && !results.builds.empty() ? results.builds.begin()->first : mixed;
+  run.mixed_builds = !mixed.empty();
+  run.notes = notes_of(plan.at("scenario"));
+  run.summary = summary_table(results.table, main_metric(results));
+  run.summary_caption = main_metric(results) + ", mean over seeds ± half of the 95 % interval";
+  const std::vector<Claim> claims = read_claims(plan.at("claims"));
+  const std::vector<ClaimResult> judged = claim_results(results);
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    run.claims.push_back(reported_claim(claims[i], judged[i], results.table));
+  run.seconds = results.seconds;
+  add_figures(results, directory, run);
+  run.unfinished = unfinished_cells(results.table);
+  run.cells_csv = export_csv(results, false, metric_names());
+  run.provenance = {{"directory", directory.string()}, {"builds", run.builds}};
+  std::ifstream stream(directory / "provenance.json");
+  const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
+  if (provenance.is_object()) {
+    for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
+    run.command = command_of(provenance);
+  }
+  run.scenario = plan.at("scenario").dump(2, ' ', false, Json::error_handler_t::replace);
+  return run;
+}
+
+/// The answers of `moelab check --json`.
+std::vector<ReportedCheck> reported_checks(const std::filesystem::path& file) {
+  std::vector<ReportedCheck> checks;
+  const auto rounded = [](const Json& value) {
+    return value.is_number() ? fmt::format("{:.5g}", value.get<double>()) : text_of(value);
+  };
+  try {
+    for (const Json& check : read_json_file(file)) {
+      const std::string relation = check.at("relation");
+      checks.push_back({check.at("id"), check.at("source"), check.at("statement"),
+                        (relation == "equal" ? "" : relation + " ") + rounded(check.at("predicted")),
+                        rounded(check.at("measured")), rounded(check.at("error_bound")), check.at("verdict"),
+                        check.at("verdict") == check.at("expected")});
+    }
+  } catch (const Json::exception& error) {
+    throw UserError(file.string(), std::string("not an answer of check --json: ") + error.what());
+  }
+  return checks;
+}
+
+}  // namespace
+
+Report make_report(const std::vector<std::filesystem::path>& directories,
+                   const std::filesystem::path& checks) {
+  Report report;
+  for (const std::filesystem::path& directory : directories) report.runs.push_back(reported_run(directory));
+  if (!checks.empty()) report.checks = reported_checks(checks);
+  const ReportedRun& first = report.runs.front();
+  report.title = report.runs.size() > 1 ? fmt::format("{} runs of moelab", report.runs.size())
+                                        : (first.title.empty() ? first.name : first.title);
+  report.program = fmt::format("moelab {} (commit {})", program_version(), program_commit());
+  return report;
+}
+
+}  // namespace moelab

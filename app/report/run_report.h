@@ -1,0 +1,18 @@
+#pragma once
+
+/// From run directories to a report.
+
+#include <filesystem>
+#include <vector>
+
+#include "plots/report.h"
+
+namespace moelab {
+
+/// State, summary, claims with their cells, figures and provenance of each run, at least one; and the theorem
+/// checks in an answer of `moelab check --json`, unless `checks` is empty. Throws UserError when a directory
+/// holds no plan or the file no such answer.
+Report make_report(const std::vector<std::filesystem::path>& directories,
+                   const std::filesystem::path& checks);
+
+}  // namespace moelab

@@ -1,0 +1,142 @@
+#include "app/scenario/claim_reader.h"
+
+#include <fmt/format.h>
+
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+ClaimStep read_step(const Json& step) {
+  if (step.is_number()) return {ClaimStep::At::recorded, step.get<std::int64_t>()};
+  return {step == "start" ? ClaimStep::At::start : ClaimStep::At::end};
+}
+
+/// What a side has that is an arm's, from a side or a trend.
+ClaimSide read_measured(const Json& part) {
+  ClaimSide side;
+  side.arm = part.at("arm").get<std::string>();
+  side.metric = part.at("metric").get<std::string>();
+  side.relative_to = part.value("relative_to", "");
+  return side;
+}
+
+ClaimSide read_side(const Json& part, const std::string& path) {
+  ClaimSide side;
+  if (part.contains("value")) {
+    for (const char* key : {"arm", "metric", "relative_to", "distance_from", "where", "step"}) {
+      if (part.contains(key))
+        throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
+    }
+    side.value = part.at("value").get<double>();
+  } else {
+    for (const char* key : {"arm", "metric"}) {
+      if (!part.contains(key))
+        throw UserError(join_path(path, key), "missing; a side needs arm and metric, or value");
+    }
+    for (const char* key : {"relative_to", "step"}) {
+      if (part.contains("distance_from") && part.contains(key))
+        throw UserError(join_path(path, key), "given beside 'distance_from', which is of whole curves");
+    }
+    side = read_measured(part);
+    side.distance_from = part.value("distance_from", "");
+    if (part.contains("where")) side.where = read_point(part.at("where"));
+    if (part.contains("step")) side.step = read_step(part.at("step"));
+  }
+  side.factor = part.value("factor", 1.0);
+  return side;
+}
+
+ClaimPlaces read_places(const Json& at, const std::string& path) {
+  ClaimPlaces places;
+  if (at == "each") return places;
+  if (at == "last") return {ClaimPlaces::Which::last, {}};
+  if (!at.is_array()) {
+    throw UserError(path,
+                    fmt::format("{}; allowed: \"each\", \"last\" or a list of sweep points", at.dump()));
+  }
+  places.which = ClaimPlaces::Which::listed;
+  for (const Json& place : at) {
+    if (place.is_object()) {
+      places.listed.emplace_back(read_point(place));
+    } else {
+      places.listed.emplace_back(read_sweep_value(place));
+    }
+  }
+  return places;
+}
+
+Comparison read_comparison(const Json& claim, const std::string& op, const std::string& path) {
+  Comparison comparison;
+  comparison.left = read_side(claim.at("left"), join_path(path, "left"));
+  comparison.right = read_side(claim.at("right"), join_path(path, "right"));
+  if (op != "<" && op != ">" && op != "~")
+    throw UserError(join_path(path, "op"), unknown_name("operator", op, {"<", ">", "~"}));
+  comparison.op = op[0];
+  if (op == "~") {
+    if (!claim.contains("tolerance"))
+      throw UserError(join_path(path, "tolerance"), "missing; op ~ needs a relative tolerance above 0");
+    comparison.tolerance = claim.at("tolerance").get<double>();
+  }
+  comparison.at = read_places(claim.value("at", Json("each")), join_path(path, "at"));
+  return comparison;
+}
+
+Trend read_trend(const Json& claim, const std::string& op, const std::string& path) {
+  if (op != "decreases" && op != "increases")
+    throw UserError(join_path(path, "op"), unknown_name("trend", op, {"decreases", "increases"}));
+  return {read_measured(claim), op == "increases", claim.at("along").get<std::string>()};
+}
+
+RateClaim read_rate(const Json& claim, bool slower) {
+  RateClaim rate;
+  rate.query = read_rate_query(claim, claim.at("arm"), claim.at("metric"), claim.at("along"));
+  rate.slower = slower;
+  const Json& against = claim.at(slower ? "than" : "exponent");
+  if (against.is_string()) {
+    rate.against = against.get<std::string>();
+  } else {
+    rate.against = against.get<double>();
+  }
+  rate.tolerance = claim.value("tolerance", kRateTolerance);
+  return rate;
+}
+
+Claim read_claim(const Json& json, const std::string& path) {
+  const std::string op = json.at("op").get<std::string>();
+  Claim claim;
+  claim.id = json.at("id").get<std::string>();
+  if (op == "rate" || op == "slower") {
+    claim.statement = read_rate(json, op == "slower");
+  } else if (json.contains("along")) {
+    claim.statement = read_trend(json, op, path);
+  } else {
+    claim.statement = read_comparison(json, op, path);
+  }
+  if (json.contains("text")) claim.text = json.at("text").get<std::string>();
+  claim.source = json.value("source", "");
+  if (json.contains("reported")) claim.reported = json.at("reported").dump();
+  return claim;
+}
+
+}  // namespace
+
+std::vector<Claim> read_claims(const Json& claims) {
+  std::vector<Claim> read;
+  for (std::size_t i = 0; i < claims.size(); ++i)
+    read.push_back(read_claim(claims[i], join_path("claims", i)));
+  return read;
+}
+
+RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
+                          const std::string& along) {
+  RateQuery query{arm, metric, along};
+  if (part.contains("where")) query.where = read_point(part.at("where"));
+  if (part.contains("window")) {
+    query.window = Interval{part.at("window")[0].get<double>(), part.at("window")[1].get<double>()};
+  }
+  return query;
+}
+
+}  // namespace moelab

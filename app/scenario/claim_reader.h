@@ -1,0 +1,24 @@
+#pragma once
+
+/// Claims as a scenario writes them, resolved: {id, left, op: < | > | ~, right, at, tolerance, source,
+/// reported, text}, a side being {value} or {arm, metric, relative_to, factor, where: {path: value}, step} or
+/// {arm, metric, distance_from, factor, where}, `step` a recorded step, "start" or "end"; `at` "each", "last"
+/// or a list of points ({path: value}, or the bare value when one path is swept); or a trend {id, arm,
+/// metric, relative_to, op: decreases | increases, along}; or a claim on a rate {id, op: rate, arm, metric,
+/// along, where, window, exponent, tolerance} or {…, op: slower, than}.
+
+#include <vector>
+
+#include "analysis/stats/claim.h"
+#include "app/json/json.h"
+
+namespace moelab {
+
+/// Throws UserError at claims[i]… for fields that do not go together.
+std::vector<Claim> read_claims(const Json& claims);
+
+/// What a claim, or a figure of rates, regresses for one arm and metric: its `where` and `window`.
+RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
+                          const std::string& along);
+
+}  // namespace moelab

@@ -1,0 +1,181 @@
+#include "app/scenario/references.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/json/options.h"
+#include "app/metrics/metric_groups.h"
+#include "app/scenario/cross_checks.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+#include "sim/train/least_squares.h"
+
+namespace moelab {
+
+References::References(const Scenario& scenario) {
+  table_.arms = scenario.arms;
+  table_.sweep_paths = scenario.sweep_paths;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.seed != 0) continue;
+    configs_[cell.arm].push_back(&cell.config);
+    if (cell.arm == scenario.arms.front())
+      table_.rows.push_back({"", cell.arm, 0, read_point(cell.point), "missing", {}, {}});
+    for (const Json& group : cell.config.at("metrics")) groups_[cell.arm].insert(group.at("kind"));
+  }
+}
+
+void References::check_arm(const std::string& arm, const std::string& path) const {
+  if (!configs_.contains(arm)) throw UserError(path, unknown_name("arm", arm, table_.arms));
+}
+
+void References::check_swept(const std::string& name, const std::string& other,
+                             const std::string& path) const {
+  std::vector<std::string> allowed = table_.sweep_paths;
+  if (!other.empty()) allowed.push_back(other);
+  if (std::find(allowed.begin(), allowed.end(), name) != allowed.end()) return;
+  throw UserError(path, unknown_name("swept path", name, allowed));
+}
+
+void References::check_metric(const std::string& arm, const std::string& metric,
+                              const std::string& path) const {
+  if (!find_metric(metric)) throw UserError(path, unknown_name("metric", metric, metric_names()));
+  check_arm(arm, path);
+  check_prefix(arm, metric, path);
+  check_layer(arm, metric, path);
+  const std::string group = group_of_metric(metric);
+  if (groups_.contains(arm) && groups_.at(arm).contains(group)) return;
+  throw UserError(path,
+                  fmt::format("'{}' belongs to the group '{}', which \"metrics\" leaves out", metric, group));
+}
+
+void References::check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const {
+  if (step.at != ClaimStep::At::recorded) return;
+  for (const Json* config : configs_.at(arm)) {
+    const TrainOptions train = read_options<TrainOptions>(config->at("train"));
+    if (is_least_squares(train)) {
+      throw UserError(
+          path, fmt::format("got {}, but a least-squares fit records its start and end alone", step.step));
+    }
+    const std::int64_t last = total_steps(train, config->at("data").value("train_samples", 0));
+    const std::int64_t every = record_interval(train, last);
+    if (step.step > last)
+      throw UserError(path, fmt::format("got {}, needs a step of the run, at most {}", step.step, last));
+    if (step.step != last && step.step % every != 0) {
+      throw UserError(path, fmt::format("got {}, needs a recorded step: a multiple of {}, or the last",
+                                        step.step, every));
+    }
+  }
+}
+
+void References::check_saved(const std::string& arm, const std::string& arrays,
+                             const std::string& path) const {
+  for (const Json* config : configs_.at(arm)) {
+    const Json& saved = config->at("save");
+    if (config->at("model").at("kind") == "dense")
+      throw UserError(path, "shows arm '" + arm + "', which is dense and has no routing");
+    if (std::find(saved.begin(), saved.end(), arrays) == saved.end())
+      throw UserError(path, "shows arm '" + arm + "', needs \"save\": [\"" + arrays + "\"]");
+  }
+}
+
+std::vector<const SweepPoint*> References::check_where(const SweepPoint& where,
+                                                       const std::string& path) const {
+  const std::string where_path = join_path(path, "where");
+  for (const auto& coordinate : where)
+    check_swept(coordinate.first, "", join_path(where_path, coordinate.first));
+  std::vector<const SweepPoint*> points;
+  for (const ResultRow& row : table_.rows) {
+    if (row.is_at(where)) points.push_back(&row.point);
+  }
+  if (points.empty()) {
+    throw UserError(where_path, "got " + abbreviated(point_json(where)) + ", which is no point of the sweep");
+  }
+  return points;
+}
+
+void References::check_axes(const SweepPoint& where, const std::vector<std::string>& axes,
+                            const std::string& path) const {
+  std::set<std::string> drawn;
+  for (const SweepPoint* point : check_where(where, path)) {
+    SweepPoint coordinates;
+    for (const auto& coordinate : *point) {
+      if (std::find(axes.begin(), axes.end(), coordinate.first) != axes.end())
+        coordinates.push_back(coordinate);
+    }
+    if (drawn.insert(canonical_text(point_json(coordinates))).second) continue;
+    throw UserError(join_path(path, "where"),
+                    fmt::format("leaves several sweep points for one point of the figure; needs a value "
+                                "for every swept path that is not one of {}",
+                                fmt::join(axes, ", ")));
+  }
+}
+
+void References::check_sizes(const Json& part, const std::string& along, const std::vector<std::string>& axes,
+                             const std::string& path, const std::string& along_path) const {
+  check_swept(along, "", along_path);
+  check_axes(where_of(part), axes, path);
+  const std::string window_path = join_path(path, "window");
+  if (part.contains("window") &&
+      (part.at("window").size() != 2 || part.at("window")[0] >= part.at("window")[1]))
+    throw UserError(window_path, "got " + abbreviated(part.at("window")) + ", needs [least n, most n]");
+  std::set<double> sizes;
+  for (const ResultRow& row : table_.rows) {
+    const SweepValue* const value = row.coordinate(along);
+    if (!value) continue;
+    if (!value->number() || *value->number() <= 1) {
+      throw UserError(along_path,
+                      "has the value " + abbreviated(to_json(*value)) + ", needs numbers above 1");
+    }
+    const double n = *value->number();
+    if (!part.contains("window") || (n >= part.at("window")[0] && n <= part.at("window")[1])) sizes.insert(n);
+  }
+  if (sizes.size() < 3) {
+    throw UserError(part.contains("window") ? window_path : along_path,
+                    fmt::format("leaves {} values, a slope needs at least three", sizes.size()));
+  }
+}
+
+void References::check_prefix(const std::string& arm, const std::string& metric,
+                              const std::string& path) const {
+  const std::size_t dot = metric.rfind('.');
+  if (dot == std::string::npos) return;
+  for (const Json* config : configs_.at(arm)) {
+    std::vector<std::string> names;
+    for (const auto& evaluation : config->at("evaluations").items()) names.push_back(evaluation.key());
+    if (std::find(names.begin(), names.end(), metric.substr(0, dot)) == names.end()) {
+      throw UserError(path, unknown_name("evaluation", metric.substr(0, dot), names));
+    }
+  }
+}
+
+void References::check_layer(const std::string& arm, const std::string& metric,
+                             const std::string& path) const {
+  const std::string_view number = layer_number(metric);
+  const bool of_layers = is_of_layers(metric);
+  for (const Json* config : configs_.at(arm)) {
+    const int layers = config->at("model").at("layers");
+    if (number.empty() && (layers == 1 || !of_layers)) continue;
+    if (!number.empty() && of_layers && layers > 1 && std::stoi(std::string(number)) < layers) continue;
+    throw UserError(
+        path, fmt::format("got '{}', needs {} for model.layers = {}", metric,
+                          layers > 1 && of_layers ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
+                                                  : "no ending of a layer",
+                          layers));
+  }
+}
+
+SweepPoint where_of(const Json& part) {
+  return part.contains("where") ? read_point(part.at("where")) : SweepPoint();
+}
+
+void check_ids(const Json& parts, const std::string& path) {
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string id = parts[i].at("id"), here = join_path(join_path(path, i), "id");
+    check_name(id, here);
+    if (!ids.insert(id).second) throw UserError(here, "got '" + id + "' a second time, needs distinct ids");
+  }
+}
+
+}  // namespace moelab

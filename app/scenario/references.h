@@ -1,0 +1,62 @@
+#pragma once
+
+/// What claims and figures of a scenario may refer to.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/stats/claim.h"
+#include "analysis/stats/result_table.h"
+#include "app/scenario/scenario.h"
+
+namespace moelab {
+
+/// Each check throws UserError at `path`.
+class References {
+ public:
+  /// `scenario` outlives the object.
+  explicit References(const Scenario& scenario);
+
+  /// A table without results: the arms, and one row for each sweep point.
+  const ResultTable& table() const { return table_; }
+
+  void check_arm(const std::string& arm, const std::string& path) const;
+  /// A swept path, or `other` unless that is empty.
+  void check_swept(const std::string& name, const std::string& other, const std::string& path) const;
+  /// The arm measures it.
+  void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const;
+  /// The run of every cell of the arm records that step.
+  void check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const;
+  /// Every cell of the arm saves these arrays, "routing" or "weights", and has a routing.
+  void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const;
+  /// The sweep points at the `where` of the part of a scenario at `path`: swept paths, and at least one
+  /// point.
+  std::vector<const SweepPoint*> check_where(const SweepPoint& where, const std::string& path) const;
+  /// Every point of a figure or regression, told by `axes`, belongs to one sweep point of `where`.
+  void check_axes(const SweepPoint& where, const std::vector<std::string>& axes,
+                  const std::string& path) const;
+  /// Along the path n is a number above 1, of which there are three or more in the window of `part` (a claim
+  /// or a figure); one sweep point of its `where` for each point that `axes` tell.
+  void check_sizes(const Json& part, const std::string& along, const std::vector<std::string>& axes,
+                   const std::string& path, const std::string& along_path) const;
+
+ private:
+  /// The prefix of a metric is an evaluation of every cell of the arm.
+  void check_prefix(const std::string& arm, const std::string& metric, const std::string& path) const;
+  /// A metric of routing names the layer where there are several, and no layer that there is not.
+  void check_layer(const std::string& arm, const std::string& metric, const std::string& path) const;
+
+  ResultTable table_;
+  std::map<std::string, std::vector<const Json*>> configs_;
+  std::map<std::string, std::set<std::string>> groups_;
+};
+
+/// The sweep points that a figure or a claim on a rate is restricted to; none of that without "where".
+SweepPoint where_of(const Json& part);
+
+/// Ids are names, and distinct.
+void check_ids(const Json& parts, const std::string& path);
+
+}  // namespace moelab

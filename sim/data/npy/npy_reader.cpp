@@ -1,0 +1,213 @@
+#include "sim/data/npy/npy_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are read in the machine's own byte order");
+
+/// The longest start that holds a header.
+constexpr std::uint64_t kStart = kMaxNpyHeader + 12;
+
+int open_file(const std::filesystem::path& file, const std::string& place) {
+  const std::string name = "'" + file.string() + "'";
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found) throw UserError(place, "no file " + name);
+  if (error) throw EnvironmentError(file.string() + ": " + error.message());
+  if (!std::filesystem::is_regular_file(status))
+    throw UserError(place, name + " is no file; needs a .npy file");
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw EnvironmentError(file.string() + ": " + std::strerror(errno));
+  return descriptor;
+}
+
+template <class Stored, class Value>
+void convert_as(const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    Stored stored;
+    std::memcpy(&stored, bytes + i * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
+    values[i * stride] = static_cast<Value>(stored);
+  }
+}
+
+template <class Value>
+void convert(NpyType type, const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
+  switch (type) {
+    case NpyType::float16:
+      return convert_as<Eigen::half>(bytes, count, values, stride);
+    case NpyType::float32:
+      return convert_as<float>(bytes, count, values, stride);
+    case NpyType::float64:
+      return convert_as<double>(bytes, count, values, stride);
+    case NpyType::int8:
+      return convert_as<std::int8_t>(bytes, count, values, stride);
+    case NpyType::int16:
+      return convert_as<std::int16_t>(bytes, count, values, stride);
+    case NpyType::int32:
+      return convert_as<std::int32_t>(bytes, count, values, stride);
+    case NpyType::int64:
+      return convert_as<std::int64_t>(bytes, count, values, stride);
+    case NpyType::uint8:
+    case NpyType::boolean:
+      return convert_as<std::uint8_t>(bytes, count, values, stride);
+    case NpyType::uint16:
+      return convert_as<std::uint16_t>(bytes, count, values, stride);
+    case NpyType::uint32:
+      return convert_as<std::uint32_t>(bytes, count, values, stride);
+  }
+}
+
+/// For every entry of a row in C order, its place in Fortran order of the same trailing dimensions.
+std::vector<std::int64_t> fortran_places(const std::vector<std::int64_t>& shape, std::int64_t row_size) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(row_size), 0);
+  for (std::int64_t entry = 0; entry < row_size; ++entry) {
+    std::int64_t rest = entry, block = row_size;
+    for (std::size_t axis = shape.size(); axis-- > 1;) {
+      block /= shape[axis];
+      places[static_cast<std::size_t>(entry)] += rest % shape[axis] * block;
+      rest /= shape[axis];
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+NpyReader::Descriptor::~Descriptor() {
+  if (value >= 0) ::close(value);
+}
+
+NpyReader::NpyReader(std::filesystem::path file, std::string place)
+    : file_(std::move(file)), place_(std::move(place)), descriptor_(open_file(file_, place_)) {
+  read_format();
+  if (format_.shape.empty()) refuse("is a single value, shape (); needs at least one dimension");
+  if (rows() == 0) refuse(fmt::format("has no rows: shape {}; needs at least one", shape_text(shape())));
+  const std::uint64_t bytes = format_.value_bytes();
+  if (bytes == 0) refuse(fmt::format("has no entries: shape {}; needs at least one", shape_text(shape())));
+  row_size_ = static_cast<std::int64_t>(bytes / byte_size(type())) / rows();
+  if (format_.fortran_order) fortran_offsets_ = fortran_places(shape(), row_size_);
+}
+
+void NpyReader::read_format() {
+  std::error_code error;
+  const std::uint64_t size = std::filesystem::file_size(file_, error);
+  if (error) throw EnvironmentError(file_.string() + ": " + error.message());
+  std::string start(static_cast<std::size_t>(std::min<std::uint64_t>(size, kStart)), '\0');
+  read_bytes(0, start.data(), start.size());
+  try {
+    format_ = parse_npy_header(start);
+  } catch (const std::runtime_error& refusal) {
+    refuse(refusal.what());
+  }
+  const std::uint64_t found = size - format_.header_bytes, needed = format_.value_bytes();
+  const std::string array = shape_text(shape()) + " of " + type_name(type());
+  if (found < needed)
+    refuse(fmt::format("is truncated: {} bytes of values, {} needs {}", found, array, needed));
+  if (found > needed)
+    refuse(fmt::format("has {} bytes after its values, which are {} bytes for {}", found - needed, needed,
+                       array));
+}
+
+std::string NpyReader::place_of(std::int64_t row, std::int64_t entry) const {
+  if (shape().size() == 1) return fmt::format("row {}", row);
+  if (shape().size() == 2) return fmt::format("row {}, column {}", row, entry);
+  std::string index = "]";
+  for (std::size_t axis = shape().size(); axis-- > 1;) {
+    index = fmt::format(", {}", entry % shape()[axis]) + index;
+    entry /= shape()[axis];
+  }
+  return fmt::format("[{}", row) + index;
+}
+
+void NpyReader::refuse(const std::string& message) const {
+  throw UserError(place_, fmt::format("'{}' {}", file_.string(), message));
+}
+
+void NpyReader::read_bytes(std::uint64_t offset, char* bytes, std::size_t count) const {
+  while (count > 0) {
+    const ::ssize_t got = ::pread(descriptor_.value, bytes, count, static_cast<::off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw EnvironmentError(file_.string() + ": " + std::strerror(errno));
+    if (got == 0) throw EnvironmentError(file_.string() + ": became shorter while it was read");
+    bytes += got;
+    offset += static_cast<std::uint64_t>(got);
+    count -= static_cast<std::size_t>(got);
+  }
+}
+
+template <class Value>
+void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* values) const {
+  if (first < 0 || count < 0 || first > rows() - count) throw std::out_of_range("rows of a .npy file");
+  const std::int64_t width = static_cast<std::int64_t>(byte_size(type()));
+  const auto offset = [&](std::int64_t entry) {
+    return format_.header_bytes + static_cast<std::uint64_t>(entry * width);
+  };
+  if (!format_.fortran_order) {
+    std::vector<char> bytes(static_cast<std::size_t>(count * row_size_ * width));
+    read_bytes(offset(first * row_size_), bytes.data(), bytes.size());
+    convert(type(), bytes.data(), count * row_size_, values, 1);
+    return;
+  }
+  std::vector<char> bytes(static_cast<std::size_t>(count * width));
+  for (std::size_t entry = 0; entry < fortran_offsets_.size(); ++entry) {
+    read_bytes(offset(fortran_offsets_[entry] * rows() + first), bytes.data(), bytes.size());
+    convert(type(), bytes.data(), count, values + entry, row_size_);
+  }
+}
+
+Matrix NpyReader::read(std::int64_t first, std::int64_t count) const {
+  Matrix values(count, row_size_);
+  read_values(first, count, values.data());
+  return values;
+}
+
+Matrix NpyReader::read_finite(std::int64_t first, std::int64_t count) const {
+  Matrix values = read(first, count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    if (values.row(i).allFinite()) continue;
+    for (Eigen::Index j = 0; j < row_size_; ++j) {
+      if (!std::isfinite(values(i, j)))
+        refuse(fmt::format("holds {} in {}; needs finite numbers", values(i, j), place_of(first + i, j)));
+    }
+  }
+  return values;
+}
+
+std::vector<std::int64_t> NpyReader::read_integers(std::int64_t first, std::int64_t count) const {
+  if (!is_integer(type()))
+    refuse(fmt::format("holds {} values, needs integers (array.astype('int64'))", type_name(type())));
+  std::vector<std::int64_t> values(static_cast<std::size_t>(count * row_size_));
+  read_values(first, count, values.data());
+  return values;
+}
+
+std::vector<int> read_labels(const NpyReader& array, std::int64_t first, std::int64_t count,
+                             std::int64_t limit) {
+  const std::vector<std::int64_t> values = array.read_integers(first, count);
+  std::vector<int> labels(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0 || values[i] >= limit) {
+      const std::int64_t place = static_cast<std::int64_t>(i);
+      array.refuse(fmt::format("holds {} in {}; labels are 0 to {}", values[i],
+                               array.place_of(first + place / array.row_size(), place % array.row_size()),
+                               limit - 1));
+    }
+    labels[i] = static_cast<int>(values[i]);
+  }
+  return labels;
+}
+
+}  // namespace moelab

@@ -1,0 +1,96 @@
+#pragma once
+
+/// What a model is a list of: attention, mixtures, dense networks, sums over tokens, read-outs.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/base/view.h"
+#include "sim/model/gating/gating.h"
+#include "sim/model/layer_signals.h"
+#include "sim/model/loss/auxiliary_loss.h"
+#include "sim/model/named_array.h"
+#include "sim/model/scratch.h"
+#include "sim/model/start.h"
+#include "sim/model/state.h"
+
+namespace moelab {
+
+/// A range of the flat parameter buffer that shares a learning rate and a weight decay.
+struct ParameterGroup {
+  enum class Role { router, expert };
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool trainable = true;
+  Role role = Role::expert;
+  int layer = -1;  ///< of a mixture's router or bank; −1 for what is in none: read-outs, attention
+};
+
+/// How a batch goes through the blocks.
+template <class Real>
+struct Pass {
+  int tokens = 1;                           ///< s, rows of a sequence
+  bool keep = false;                        ///< a backward pass follows
+  bool training = false;                    ///< of a training step
+  double progress = 0;                      ///< State::progress
+  const Gating<Real>* gating = nullptr;     ///< the rule of every mixture
+  const AuxiliaryLosses* losses = nullptr;  ///< added on the way back; null for none
+  /// Called between gating and experts of a mixture: the last moment to bring the parameters of the active
+  /// experts up to date, where a trainer defers updates.
+  const std::function<void(int layer, const Routing<Real>&)>* before_experts = nullptr;
+};
+
+/// A block's own parts of the buffers.
+template <class Real>
+struct BlockValues {
+  const Real* parameters = nullptr;
+  const double* state = nullptr;
+};
+
+/// f: rows (n, d) → rows (n', d'), with parameters and state in ranges of the model's buffers. Immutable.
+/// Called once per batch. Rows that a block writes lie padded(d') apart, padding zero in gradients.
+template <class Real>
+class Block {
+ public:
+  virtual ~Block() = default;
+  virtual int output_dim() const = 0;
+  /// n' for n rows of sequences of `tokens`.
+  virtual int output_rows(int rows, int /*tokens*/) const { return rows; }
+
+  /// Free parameters; entries of their range, padding included, a multiple of kernels::kPadding.
+  virtual std::size_t parameter_count() const { return 0; }
+  virtual std::size_t block_size() const { return 0; }
+  /// The range in groups, counted from its begin.
+  virtual std::vector<ParameterGroup> groups() const { return {}; }
+  virtual void initialize(const Start& /*start*/, Real* /*parameters*/) const {}
+  virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
+
+  virtual std::vector<StateArray> state_arrays() const { return {}; }
+  virtual void start_state(const Start& /*start*/, double* /*state*/) const {}
+  /// What the beginning of a training step does to the state; `progress` is the share of steps done.
+  virtual void begin_step(double /*progress*/, const Real* /*parameters*/, double* /*state*/) const {}
+  /// What its end does; `scratch` is that of the step's passes.
+  virtual void end_step(const Scratch& /*scratch*/, double* /*state*/) const {}
+
+  virtual std::unique_ptr<Scratch> make_scratch() const { return std::make_unique<Scratch>(); }
+  /// outputs (n', d') ← f(inputs). Reads what earlier blocks left in `signals` and leaves its own.
+  virtual void forward(const Pass<Real>& pass, const View<const Real>& inputs,
+                       const BlockValues<Real>& values, LayerSignals<Real>& signals, Scratch& scratch,
+                       const View<Real>& outputs) const = 0;
+  /// From ∂L/∂outputs (n', padded(d')) that of the parameters (overwritten) and, unless null, ∂L/∂inputs
+  /// (n, padded(d), overwritten). `signals` as the forward pass found them. For the batch of the last forward
+  /// pass that kept.
+  virtual void backward(const Pass<Real>& pass, const View<const Real>& inputs,
+                        const BlockValues<Real>& values, const LayerSignals<Real>& signals, Scratch& scratch,
+                        const View<const Real>& outputs, const Real* output_gradient, Real* gradient,
+                        Real* input_gradient) const = 0;
+  /// What the block adds to a training step's loss beside the task loss, after its passes.
+  virtual double added_loss(const Pass<Real>& /*pass*/, const BlockValues<Real>& /*values*/,
+                            Scratch& /*scratch*/) const {
+    return 0;
+  }
+};
+
+}  // namespace moelab

@@ -1,0 +1,209 @@
+#include "sim/model/blocks/mixture.h"
+
+#include <algorithm>
+
+#include "sim/base/kernels/multiply.h"
+
+namespace moelab {
+namespace {
+
+template <class Real>
+MixtureScratch<Real>& own(Scratch& scratch) {
+  return static_cast<MixtureScratch<Real>&>(scratch);
+}
+
+}  // namespace
+
+template <class Real>
+Mixture<Real>::Mixture(MixtureParts<Real> parts)
+    : parts_(std::move(parts)),
+      expert_dim_(parts_.input_dim - parts_.image_size + parts_.router->feature_dim()),
+      gating_begin_(parts_.router->block_size()),
+      experts_begin_(gating_begin_ + (parts_.learned_gating ? parts_.learned_gating->block_size() : 0)),
+      router_state_(0) {
+  for (const StateArray& array : parts_.router->state_arrays()) router_state_ += size(array.size());
+}
+
+template <class Real>
+int Mixture<Real>::output_stride() const {
+  return kernels::padded(parts_.output_dim);
+}
+
+template <class Real>
+std::size_t Mixture<Real>::parameter_count() const {
+  return parts_.router->parameter_count() +
+         (parts_.learned_gating ? parts_.learned_gating->parameter_count() : 0) +
+         size(parts_.experts) * parameters_per_expert();
+}
+
+template <class Real>
+std::vector<ParameterGroup> Mixture<Real>::groups() const {
+  using Role = ParameterGroup::Role;
+  std::vector<ParameterGroup> groups;
+  const std::size_t frozen = parts_.router->frozen_size();
+  if (frozen > 0) groups.push_back({0, frozen, false, Role::router, parts_.layer});
+  if (experts_begin_ > frozen) {
+    groups.push_back({frozen, experts_begin_, parts_.router_trainable, Role::router, parts_.layer});
+  }
+  groups.push_back({experts_begin_, block_size(), true, Role::expert, parts_.layer});
+  return groups;
+}
+
+template <class Real>
+void Mixture<Real>::initialize(const Start& start, Real* parameters) const {
+  parts_.router->initialize(start, parameters);
+  if (parts_.learned_gating) parts_.learned_gating->initialize(parameters + gating_begin_);
+  parts_.bank->initialize(start.seeds, parameters + experts_begin_);
+}
+
+template <class Real>
+std::vector<NamedArray<Real>> Mixture<Real>::arrays(const Real* parameters) const {
+  std::vector<NamedArray<Real>> all = parts_.router->arrays(parameters);
+  const auto append = [&all](std::vector<NamedArray<Real>> more) {
+    for (NamedArray<Real>& array : more) all.push_back(std::move(array));
+  };
+  if (parts_.learned_gating) append(parts_.learned_gating->arrays(parameters + gating_begin_));
+  append(parts_.bank->arrays(parameters + experts_begin_));
+  return all;
+}
+
+template <class Real>
+std::vector<StateArray> Mixture<Real>::state_arrays() const {
+  std::vector<StateArray> all = parts_.router->state_arrays();
+  if (parts_.has_selection_bias) all.push_back({"selection_bias", {parts_.experts}});
+  return all;
+}
+
+template <class Real>
+void Mixture<Real>::start_state(const Start& start, double* state) const {
+  parts_.router->start_state(start, state);
+  if (parts_.has_selection_bias) std::fill_n(state + router_state_, parts_.experts, 0.0);
+}
+
+template <class Real>
+void Mixture<Real>::begin_step(double progress, const Real* parameters, double* state) const {
+  parts_.router->begin_step(progress, parameters, state);
+}
+
+template <class Real>
+void Mixture<Real>::end_step(const Scratch& scratch, double* state) const {
+  const auto& left = static_cast<const MixtureScratch<Real>&>(scratch);
+  parts_.router->end_step(*left.router, state);
+  if (!parts_.has_selection_bias || parts_.balance_rate <= 0) return;
+  const Routing<Real>& routing = left.routing();
+  int pairs = 0;
+  for (int e = 0; e < parts_.experts; ++e) pairs += routing.pairs_of(e);
+  const Real rate = static_cast<Real>(parts_.balance_rate);
+  for (int e = 0; e < parts_.experts; ++e) {
+    const int error = routing.pairs_of(e) * parts_.experts - pairs;  // E times (load − mean load)
+    double& bias = state[router_state_ + size(e)];
+    bias = static_cast<Real>(bias) - (error > 0 ? rate : error < 0 ? -rate : Real(0));
+  }
+}
+
+template <class Real>
+std::unique_ptr<Scratch> Mixture<Real>::make_scratch() const {
+  auto scratch = std::make_unique<MixtureScratch<Real>>();
+  scratch->router = parts_.router->make_scratch();
+  scratch->bank = parts_.bank->make_scratch();
+  return scratch;
+}
+
+template <class Real>
+RouterContext<Real> Mixture<Real>::router_context(const Pass<Real>& pass, const View<const Real>& inputs,
+                                                  const BlockValues<Real>& values,
+                                                  const LayerSignals<Real>& signals) const {
+  RouterContext<Real> context;
+  context.x = parts_.image_size > 0 ? inputs.middle_columns(0, parts_.image_size) : inputs;
+  context.tokens = pass.tokens;
+  context.training = pass.training;
+  context.progress = pass.progress;
+  context.signals = signals;
+  context.state = values.state;
+  return context;
+}
+
+template <class Real>
+GatingContext<Real> Mixture<Real>::gating_context(const BlockValues<Real>& values,
+                                                  const MixtureScratch<Real>& scratch, int rows) const {
+  return {scratch.scores.data(), rows, parts_.experts,
+          parts_.has_selection_bias ? values.state + router_state_ : nullptr,
+          values.parameters + gating_begin_};
+}
+
+template <class Real>
+void Mixture<Real>::route(const Pass<Real>& pass, const View<const Real>& inputs,
+                          const BlockValues<Real>& values, const LayerSignals<Real>& signals,
+                          MixtureScratch<Real>& scratch) const {
+  MOELAB_EXPECT(inputs.columns == parts_.input_dim);
+  reserve_entries(scratch.scores, entries(inputs.rows, kernels::padded(parts_.experts)));
+  scratch.router_output = parts_.router->forward(router_context(pass, inputs, values, signals),
+                                                 values.parameters, *scratch.router, scratch.scores.data());
+  pass.gating->gate(gating_context(values, scratch, inputs.rows), scratch.gating);
+  scratch.gating.is_softmax = pass.gating->is_softmax();
+}
+
+template <class Real>
+View<const Real> Mixture<Real>::expert_inputs(const View<const Real>& inputs,
+                                              MixtureScratch<Real>& scratch) const {
+  if (expert_dim_ == parts_.input_dim) return inputs;
+  const int features = parts_.router->feature_dim();
+  const int rest = expert_dim_ - features;
+  reserve_entries(scratch.expert_inputs, entries(inputs.rows, expert_dim_));
+  for (int row = 0; row < inputs.rows; ++row) {
+    Real* const place = scratch.expert_inputs.data() + entries(row, expert_dim_);
+    std::copy_n(inputs.row(row) + parts_.image_size, rest, place);
+    if (features > 0) {
+      std::copy_n(scratch.router_output.features + entries(row, features), features, place + rest);
+    }
+  }
+  return rows_of<const Real>(scratch.expert_inputs.data(), inputs.rows, expert_dim_);
+}
+
+template <class Real>
+void Mixture<Real>::forward(const Pass<Real>& pass, const View<const Real>& inputs,
+                            const BlockValues<Real>& values, LayerSignals<Real>& signals, Scratch& scratch,
+                            const View<Real>& outputs) const {
+  MixtureScratch<Real>& mine = own<Real>(scratch);
+  MOELAB_EXPECT(outputs.row_stride == output_stride());
+  route(pass, inputs, values, signals, mine);
+  if (pass.before_experts) (*pass.before_experts)(parts_.layer, mine.routing());
+  parts_.bank->forward(expert_inputs(inputs, mine), mine.routing(), values.parameters + experts_begin_,
+                       *mine.bank, outputs.data, pass.keep);
+  signals.previous_inputs = inputs;
+  signals.previous_probabilities = {mine.gating.probabilities.data(), inputs.rows, parts_.experts,
+                                    mine.routing().stride};
+}
+
+template <class Real>
+const Real* Mixture<Real>::pair_outputs(const BlockValues<Real>& values,
+                                        MixtureScratch<Real>& scratch) const {
+  reserve_entries(scratch.pair_outputs, entries(scratch.routing().rows * parts_.experts, output_stride()));
+  parts_.bank->pair_outputs(scratch.routing(), values.parameters + experts_begin_, *scratch.bank,
+                            scratch.pair_outputs.data());
+  return scratch.pair_outputs.data();
+}
+
+template <class Real>
+RoutedBatch<Real> Mixture<Real>::routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const {
+  const bool has_outputs = with_outputs && !scratch.pair_outputs.empty();
+  return {scratch.scores.data(), scratch.gating.probabilities.data(),
+          &scratch.routing(),    has_outputs ? scratch.pair_outputs.data() : nullptr,
+          output_stride(),       scratch.gating.is_softmax};
+}
+
+template <class Real>
+double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>& values,
+                                 Scratch& scratch) const {
+  MixtureScratch<Real>& mine = own<Real>(scratch);
+  double value = mine.router_output.added_loss;
+  if (!pass.losses || pass.losses->empty()) return value;
+  const bool reads_outputs = pass.losses->reads(AuxiliaryPath::pair_outputs);
+  if (reads_outputs) pair_outputs(values, mine);
+  return value + pass.losses->weighted_sum(routed_batch(mine, reads_outputs), mine.auxiliary);
+}
+
+template class Mixture<float>;
+template class Mixture<double>;
+
+}  // namespace moelab

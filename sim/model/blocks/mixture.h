@@ -1,0 +1,102 @@
+#pragma once
+
+/// One mixture of experts: a router, gating and a bank of experts.
+
+#include "sim/model/blocks/block.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/router.h"
+
+namespace moelab {
+
+/// What a mixture is made from.
+template <class Real>
+struct MixtureParts {
+  std::unique_ptr<Router<Real>> router;
+  std::unique_ptr<ExpertBank<Real>> bank;
+  bool router_trainable = true;
+  int layer = 0;
+  int experts = 0;
+  int input_dim = 0;   ///< d, of the rows
+  int output_dim = 0;  ///< o
+  int image_size = 0;  ///< leading columns that only the router reads
+  /// The gating whose parameters the mixture holds; null for none. Outlives the mixture.
+  const Gating<Real>* learned_gating = nullptr;
+  double balance_rate = 0;  ///< of loss-free balancing
+  bool has_selection_bias = false;
+};
+
+/// What the passes of a batch leave: routing, scores, outputs of pairs.
+template <class Real>
+struct MixtureScratch final : Scratch {
+  GatingScratch<Real> gating;
+  RouterOutput<Real> router_output;
+  std::unique_ptr<Scratch> router, bank;
+  AuxiliaryScratch auxiliary;
+  AlignedVector<Real> scores;
+  AlignedVector<Real> expert_inputs, expert_input_gradient, router_input_gradient, feature_gradient;
+  AlignedVector<Real> gate_gradient, probability_gradient;
+  AlignedVector<Real> pair_outputs, pair_gradient;
+
+  const Routing<Real>& routing() const { return gating.routing; }
+};
+
+/// f(x) = Σ_e gate_e(x) expert_e(x) for rows x (n, d). Parameters [router | gating | experts]; state: the
+/// router's, then `selection_bias` (E) with loss-free balancing, which a step moves by the rate against the
+/// sign of each expert's load error, the number of its rows over the mean.
+template <class Real>
+class Mixture final : public Block<Real> {
+ public:
+  explicit Mixture(MixtureParts<Real> parts);
+
+  int experts() const { return parts_.experts; }
+  int layer() const { return parts_.layer; }
+  std::size_t parameters_per_expert() const { return parts_.bank->parameters_per_expert(); }
+  std::size_t expert_block_size() const { return parts_.bank->expert_block_size(); }
+  int output_stride() const;
+
+  /// Scores, probabilities and gates of a batch, without the experts.
+  void route(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
+             const LayerSignals<Real>& signals, MixtureScratch<Real>& scratch) const;
+  /// x̃ (n, E, padded(o)) of the last forward pass that kept, at active pairs.
+  const Real* pair_outputs(const BlockValues<Real>& values, MixtureScratch<Real>& scratch) const;
+  /// What auxiliary losses look at, of the last batch; with `pair_outputs` after a forward pass that kept.
+  RoutedBatch<Real> routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const;
+
+  int output_dim() const override { return parts_.output_dim; }
+  std::size_t parameter_count() const override;
+  std::size_t block_size() const override { return experts_begin_ + parts_.bank->block_size(); }
+  std::vector<ParameterGroup> groups() const override;
+  void initialize(const Start& start, Real* parameters) const override;
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override;
+  std::vector<StateArray> state_arrays() const override;
+  void start_state(const Start& start, double* state) const override;
+  void begin_step(double progress, const Real* parameters, double* state) const override;
+  void end_step(const Scratch& scratch, double* state) const override;
+  std::unique_ptr<Scratch> make_scratch() const override;
+  void forward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
+               LayerSignals<Real>& signals, Scratch& scratch, const View<Real>& outputs) const override;
+  void backward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
+                const LayerSignals<Real>& signals, Scratch& scratch, const View<const Real>& outputs,
+                const Real* output_gradient, Real* gradient, Real* input_gradient) const override;
+  double added_loss(const Pass<Real>& pass, const BlockValues<Real>& values, Scratch& scratch) const override;
+
+ private:
+  RouterContext<Real> router_context(const Pass<Real>& pass, const View<const Real>& inputs,
+                                     const BlockValues<Real>& values,
+                                     const LayerSignals<Real>& signals) const;
+  GatingContext<Real> gating_context(const BlockValues<Real>& values, const MixtureScratch<Real>& scratch,
+                                     int rows) const;
+  View<const Real> expert_inputs(const View<const Real>& inputs, MixtureScratch<Real>& scratch) const;
+  void backward_scores(const Pass<Real>& pass, const BlockValues<Real>& values, MixtureScratch<Real>& scratch,
+                       Real* gradient) const;
+  void backward_router(const RouterContext<Real>& context, const BlockValues<Real>& values,
+                       MixtureScratch<Real>& scratch, Real* gradient, Real* router_input_gradient) const;
+
+  MixtureParts<Real> parts_;
+  int expert_dim_;             ///< columns that the experts read
+  std::size_t gating_begin_;   ///< of the gating's part of the parameters
+  std::size_t experts_begin_;  ///< of the bank's
+  std::size_t router_state_;   ///< values of the router's state
+};
+
+}  // namespace moelab

@@ -1,0 +1,125 @@
+/// The backward pass of a mixture.
+
+#include <algorithm>
+
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/blocks/mixture.h"
+
+namespace moelab {
+
+template <class Real>
+void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inputs,
+                             const BlockValues<Real>& values, const LayerSignals<Real>& signals,
+                             Scratch& scratch, const View<const Real>& /*outputs*/,
+                             const Real* output_gradient, Real* gradient, Real* input_gradient) const {
+  MixtureScratch<Real>& mine = static_cast<MixtureScratch<Real>&>(scratch);
+  const int rows = inputs.rows;
+  const int dim = parts_.input_dim;
+  reserve_entries(mine.gate_gradient, entries(rows, kernels::padded(parts_.experts)));
+  ExpertGradients<Real> of_experts;
+  of_experts.outputs = output_gradient;
+  of_experts.parameters = gradient + experts_begin_;
+  of_experts.gates = mine.gate_gradient.data();
+  if (pass.losses && pass.losses->reads(AuxiliaryPath::pair_outputs)) {
+    pair_outputs(values, mine);
+    const std::size_t count = entries(rows * parts_.experts, output_stride());
+    reserve_entries(mine.pair_gradient, count);
+    std::fill_n(mine.pair_gradient.begin(), count, Real(0));
+    pass.losses->add_gradients(routed_batch(mine, true), {.pair_outputs = mine.pair_gradient.data()},
+                               mine.auxiliary);
+    of_experts.pair_outputs = mine.pair_gradient.data();
+  }
+  const int features = parts_.router->feature_dim();
+  const bool features_learn = parts_.router_trainable && features > 0;
+  const bool reads_all = expert_dim_ == dim;
+  of_experts.inputs = input_gradient;
+  if (!reads_all) {
+    of_experts.inputs = nullptr;
+    if (features_learn || input_gradient) {
+      reserve_entries(mine.expert_input_gradient, entries(rows, kernels::padded(expert_dim_)));
+      of_experts.inputs = mine.expert_input_gradient.data();
+    }
+  }
+  const View<const Real> read =
+      reads_all ? inputs : rows_of<const Real>(mine.expert_inputs.data(), rows, expert_dim_);
+  parts_.bank->backward(read, mine.routing(), values.parameters + experts_begin_, *mine.bank, of_experts);
+  if (!reads_all && input_gradient) {
+    // The columns that the experts read: those after the image.
+    std::fill_n(input_gradient, entries(rows, kernels::padded(dim)), Real(0));
+    for (int row = 0; row < rows; ++row) {
+      std::copy_n(mine.expert_input_gradient.data() + entries(row, kernels::padded(expert_dim_)),
+                  expert_dim_ - features,
+                  input_gradient + entries(row, kernels::padded(dim)) + parts_.image_size);
+    }
+  }
+  if (!(parts_.router_trainable || input_gradient)) return;
+  backward_scores(pass, values, mine, gradient);
+  const RouterContext<Real> context = router_context(pass, inputs, values, signals);
+  if (!input_gradient) return backward_router(context, values, mine, gradient, nullptr);
+  const int router_stride = kernels::padded(context.x.columns);
+  reserve_entries(mine.router_input_gradient, entries(rows, router_stride));
+  backward_router(context, values, mine, gradient, mine.router_input_gradient.data());
+  for (int row = 0; row < rows; ++row) {
+    kernels::add_scaled(Real(1), mine.router_input_gradient.data() + entries(row, router_stride),
+                        input_gradient + entries(row, kernels::padded(dim)), router_stride);
+  }
+}
+
+template <class Real>
+void Mixture<Real>::backward_scores(const Pass<Real>& pass, const BlockValues<Real>& values,
+                                    MixtureScratch<Real>& scratch, Real* gradient) const {
+  const Routing<Real>& routing = scratch.routing();
+  const std::size_t count = entries(routing.rows, routing.stride);
+  Real* const gates = scratch.gate_gradient.data();
+  const bool has_losses = pass.losses && !pass.losses->empty();
+  if (has_losses) {
+    pass.losses->add_gradients(routed_batch(scratch, true), {.gates = gates}, scratch.auxiliary);
+  }
+  Real* of_gating = nullptr;
+  if (parts_.learned_gating) {
+    of_gating = gradient + gating_begin_;
+    std::fill_n(of_gating, parts_.learned_gating->block_size(), Real(0));
+  }
+  pass.gating->backward(gating_context(values, scratch, routing.rows), scratch.gating, gates, gates,
+                        pass.gating->block_size() > 0 ? of_gating : nullptr);
+  if (!has_losses) return;
+  pass.losses->add_gradients(routed_batch(scratch, true), {.scores = gates}, scratch.auxiliary);
+  if (!pass.losses->reads(AuxiliaryPath::probabilities)) return;
+  reserve_entries(scratch.probability_gradient, count);
+  Real* const probabilities = scratch.probability_gradient.data();
+  std::fill_n(probabilities, count, Real(0));
+  pass.losses->add_gradients(routed_batch(scratch, true), {.probabilities = probabilities},
+                             scratch.auxiliary);
+  pass.gating->backward_probabilities(scratch.gating, probabilities);
+  kernels::add_scaled(Real(1), probabilities, gates, static_cast<int>(count));
+}
+
+template <class Real>
+void Mixture<Real>::backward_router(const RouterContext<Real>& context, const BlockValues<Real>& values,
+                                    MixtureScratch<Real>& scratch, Real* gradient,
+                                    Real* router_input_gradient) const {
+  RouterGradients<Real> gradients;
+  gradients.scores = scratch.gate_gradient.data();
+  gradients.parameters = gradient;
+  gradients.inputs = router_input_gradient;
+  const int features = parts_.router->feature_dim();
+  if (features > 0) {
+    reserve_entries(scratch.feature_gradient, entries(context.x.rows, features));
+    for (int row = 0; row < context.x.rows; ++row) {
+      const std::size_t at = entries(row, kernels::padded(expert_dim_)) + size(expert_dim_ - features);
+      std::copy_n(scratch.expert_input_gradient.data() + at, features,
+                  scratch.feature_gradient.data() + entries(row, features));
+    }
+    gradients.features = scratch.feature_gradient.data();
+  }
+  parts_.router->backward(context, values.parameters, *scratch.router, gradients);
+}
+
+#define MOELAB_INSTANTIATE(Real)                                                                       \
+  template void Mixture<Real>::backward(const Pass<Real>&, const View<const Real>&,                    \
+                                        const BlockValues<Real>&, const LayerSignals<Real>&, Scratch&, \
+                                        const View<const Real>&, const Real*, Real*, Real*) const
+MOELAB_INSTANTIATE(float);
+MOELAB_INSTANTIATE(double);
+
+}  // namespace moelab

@@ -1,0 +1,46 @@
+#include "sim/model/gating/gating.h"
+
+// Adding a gating is a new file that defines <name>_gating() and a line here.
+// clang-format off
+#define MOELAB_GATINGS(entry) \
+  entry(soft)                 \
+  entry(top1)                 \
+  entry(topk)                 \
+  entry(topp)
+// clang-format on
+
+namespace moelab {
+
+#define MOELAB_DECLARE(name) GatingKind name##_gating();
+MOELAB_GATINGS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
+namespace {
+
+std::vector<GatingKind>& kinds() {
+#define MOELAB_CALL(name) name##_gating(),
+  static std::vector<GatingKind> table = {MOELAB_GATINGS(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return table;
+}
+
+}  // namespace
+
+const std::vector<GatingKind>& GatingAxis::table() {
+  return kinds();
+}
+
+void add_gating_kind(GatingKind kind) {
+  kinds().push_back(std::move(kind));
+}
+
+template <>
+std::unique_ptr<Gating<float>> make_gating<float>(const GatingRule& rule) {
+  return rule.entry().make_float(rule.options());
+}
+template <>
+std::unique_ptr<Gating<double>> make_gating<double>(const GatingRule& rule) {
+  return rule.entry().make_double(rule.options());
+}
+
+}  // namespace moelab

@@ -1,0 +1,100 @@
+#pragma once
+
+/// What gatings have in common.
+
+#include <algorithm>
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/model/gating/gating.h"
+
+namespace moelab {
+
+/// Shapes of the batch, and r ← softmax(γ).
+template <class Real>
+void start_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
+  Routing<Real>& routing = scratch.routing;
+  routing.rows = context.rows;
+  routing.experts = context.experts;
+  routing.stride = kernels::padded(context.experts);
+  reserve_entries(scratch.probabilities, entries(routing.rows, routing.stride));
+  kernels::softmax_rows(context.scores, scratch.probabilities.data(), routing.rows, routing.experts,
+                        routing.stride);
+}
+
+/// A row as gatings that select see it: γ and r (E), and gates to be set, at first all zero.
+template <class Real>
+struct GatedRow {
+  const Real* scores;
+  const Real* probabilities;
+  Real* gates;
+};
+
+/// Routes the batch with the gates that set(GatedRow) gives each row.
+template <class Real, class Set>
+void gate_rows(const GatingContext<Real>& context, GatingScratch<Real>& scratch, const Set& set) {
+  start_routing(context, scratch);
+  Routing<Real>& routing = scratch.routing;
+  const std::size_t count = entries(routing.rows, routing.stride);
+  reserve_entries(scratch.gates, count);
+  routing.gates = scratch.gates.data();
+  std::fill_n(scratch.gates.begin(), count, Real(0));
+  for (int row = 0; row < routing.rows; ++row) {
+    const std::size_t at = entries(row, routing.stride);
+    set(GatedRow<Real>{context.scores + at, scratch.probabilities.data() + at, scratch.gates.data() + at});
+  }
+  list_pairs(routing);
+}
+
+/// Marks the k largest of the values by gate 1: of r_e + bias_e, or without biases of the scores, since
+/// probabilities may tie where scores do not. Ties go to the lower index. k passes: k is small, and no
+/// scratch is needed.
+template <class Real>
+void mark_largest(int k, const GatedRow<Real>& row, const double* bias, int experts) {
+  const Real* const values = bias ? row.probabilities : row.scores;
+  for (int chosen = 0; chosen < k; ++chosen) {
+    int best = -1;
+    Real largest = 0;
+    for (int e = 0; e < experts; ++e) {
+      const Real value = bias ? values[e] + static_cast<Real>(bias[e]) : values[e];
+      if (row.gates[e] != 0 || (best >= 0 && !(value > largest))) continue;
+      best = e;
+      largest = value;
+    }
+    row.gates[best] = 1;
+  }
+}
+
+/// r_e for the experts whose gate is marked by 1, divided by their sum when renormalised.
+template <class Real>
+void set_gates(bool renormalize, const GatedRow<Real>& row, int experts) {
+  Real total = 0;
+  for (int e = 0; e < experts; ++e) {
+    if (row.gates[e] != 0) total += row.probabilities[e];
+  }
+  for (int e = 0; e < experts; ++e) {
+    if (row.gates[e] != 0) row.gates[e] = renormalize ? row.probabilities[e] / total : row.probabilities[e];
+  }
+}
+
+/// ∂L/∂gates ← 0 at pairs that are not active.
+template <class Real>
+void clear_inactive(const Routing<Real>& routing, Real* gate_gradient) {
+  if (routing.every_pair) return;
+  const std::size_t count = entries(routing.rows, routing.stride);
+  for (std::size_t i = 0; i < count; ++i) {
+    gate_gradient[i] = routing.gates[i] == 0 ? Real(0) : gate_gradient[i];
+  }
+}
+
+/// ∂L/∂gates → ∂L/∂scores for gates r_e of a selection that is held fixed. Renormalised gates are the softmax
+/// over the selected experts alone.
+template <class Real>
+void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Real* gate_gradient,
+                       Real* score_gradient) {
+  const Routing<Real>& routing = scratch.routing;
+  clear_inactive(routing, gate_gradient);
+  kernels::softmax_backward_rows(renormalize ? routing.gates : scratch.probabilities.data(), gate_gradient,
+                                 score_gradient, routing.rows, routing.experts, routing.stride);
+}
+
+}  // namespace moelab

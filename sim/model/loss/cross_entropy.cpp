@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/model/loss/task_loss.h"
+
+namespace moelab {
+namespace {
+
+/// ℓ = (Σ_j y_j) log Σ_j exp f_j − y^T f, ∂ℓ/∂f = (Σ_j y_j) softmax(f) − y: from the log-sum-exp of f, finite
+/// for all finite f.
+template <class Real>
+class CrossEntropy final : public TaskLoss<Real> {
+ public:
+  double value_and_gradient(const Real* outputs, const Real* targets, int rows, int output_dim,
+                            Real* output_gradient) const override {
+    const int stride = kernels::padded(output_dim);
+    double total = 0;
+    for (int row = 0; row < rows; ++row) {
+      const Real* f = outputs + static_cast<std::ptrdiff_t>(row) * stride;
+      const Real* y = targets + static_cast<std::ptrdiff_t>(row) * output_dim;
+      Real* gradient = output_gradient + static_cast<std::ptrdiff_t>(row) * stride;
+      const Real peak = *std::max_element(f, f + output_dim);
+      Real sum = 0, mass = 0, product = 0;
+      for (int j = 0; j < output_dim; ++j) {
+        gradient[j] = std::exp(f[j] - peak);
+        sum += gradient[j];
+        mass += y[j];
+        product += y[j] * (f[j] - peak);
+      }
+      for (int j = 0; j < output_dim; ++j) {
+        gradient[j] = (mass * gradient[j] / sum - y[j]) / static_cast<Real>(rows);
+      }
+      for (int j = output_dim; j < stride; ++j) gradient[j] = 0;
+      total += static_cast<double>(mass * std::log(sum) - product);
+    }
+    return total / rows;
+  }
+};
+
+}  // namespace
+
+TaskLossKind cross_entropy_task_loss() {
+  TaskLossKind kind = task_loss<CrossEntropy>(
+      "cross_entropy",
+      "−Σ_j y_j log softmax(f)_j, averaged over rows, nats; for targets that are indicators of classes");
+  kind.needs_classes = true;
+  return kind;
+}
+
+}  // namespace moelab

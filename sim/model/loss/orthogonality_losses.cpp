@@ -1,0 +1,110 @@
+/// Losses on the likeness of the outputs x̃ of a row's active experts (Guo et al. 2025).
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/model/loss/auxiliary_terms.h"
+
+namespace moelab {
+namespace {
+
+/// Two outputs of a row: x_a·x_b and q = ‖x‖² + ε of each.
+struct OutputPair {
+  double product, norm_a, norm_b;
+};
+
+/// What the pair adds to the term, both orders at once, and its slopes: along the other output, and along the
+/// own one (which is a denominator).
+struct PairSlopes {
+  double other, own_a, own_b;
+};
+
+/// (x_a·x_b)² (1/q_a + 1/q_b): 1/n of L_o.
+struct Projection {
+  static double value(const OutputPair& pair) {
+    return pair.product * pair.product * (1 / pair.norm_a + 1 / pair.norm_b);
+  }
+  static PairSlopes slopes(const OutputPair& pair, double scale) {
+    const double square = 2 * pair.product * pair.product;
+    return {2 * pair.product * (scale * (1 / pair.norm_a + 1 / pair.norm_b)),
+            -square * (scale / (pair.norm_a * pair.norm_a)), -square * (scale / (pair.norm_b * pair.norm_b))};
+  }
+};
+
+/// 2 (x_a·x_b)² / (q_a q_b): blind to the outputs' lengths.
+struct Cosine {
+  static double value(const OutputPair& pair) {
+    return 2 * pair.product * pair.product / (pair.norm_a * pair.norm_b);
+  }
+  static PairSlopes slopes(const OutputPair& pair, double scale) {
+    const double both = pair.norm_a * pair.norm_b;
+    const double square = 2 * pair.product * pair.product;
+    return {2 * pair.product * (scale * 2 / both), -square * (scale * 2 / (both * pair.norm_a)),
+            -square * (scale * 2 / (both * pair.norm_b))};
+  }
+};
+
+template <class Real>
+OutputPair output_pair(const Real* a, const Real* b, int stride) {
+  return {static_cast<double>(kernels::dot(a, b, stride)),
+          static_cast<double>(kernels::dot(a, a, stride)) + kOrthogonalityGuard,
+          static_cast<double>(kernels::dot(b, b, stride)) + kOrthogonalityGuard};
+}
+
+/// Calls visit(place of x_a, place of x_b) in x̃ for every two active experts of every row.
+template <class Real, class Visit>
+void for_each_output_pair(const RoutedBatch<Real>& batch, std::vector<int>& active, const Visit& visit) {
+  const Routing<Real>& routing = *batch.routing;
+  const auto place = [&](int row, int e) { return entries(row * routing.experts + e, batch.output_stride); };
+  for (int row = 0; row < routing.rows; ++row) {
+    active.clear();
+    for_each_active(routing, row, [&](int e) { active.push_back(e); });
+    for (std::size_t a = 0; a < active.size(); ++a) {
+      for (std::size_t b = a + 1; b < active.size(); ++b) visit(place(row, active[a]), place(row, active[b]));
+    }
+  }
+}
+
+template <class Term>
+struct Orthogonality {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    double value = 0;
+    if (!batch.pair_outputs) return value;
+    for_each_output_pair(batch, scratch.active, [&](std::size_t a, std::size_t b) {
+      value += Term::value(output_pair(batch.pair_outputs + a, batch.pair_outputs + b, batch.output_stride)) /
+               batch.routing->rows;
+    });
+    return value;
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    const double scale = coefficient / batch.routing->rows;
+    const int stride = batch.output_stride;
+    for_each_output_pair(batch, scratch.active, [&](std::size_t a, std::size_t b) {
+      const Real* const x_a = batch.pair_outputs + a;
+      const Real* const x_b = batch.pair_outputs + b;
+      const PairSlopes slopes = Term::slopes(output_pair(x_a, x_b, stride), scale);
+      kernels::add_scaled(static_cast<Real>(slopes.other), x_b, gradients.pair_outputs + a, stride);
+      kernels::add_scaled(static_cast<Real>(slopes.own_a), x_a, gradients.pair_outputs + a, stride);
+      kernels::add_scaled(static_cast<Real>(slopes.other), x_a, gradients.pair_outputs + b, stride);
+      kernels::add_scaled(static_cast<Real>(slopes.own_b), x_b, gradients.pair_outputs + b, stride);
+    });
+  }
+  static AuxiliaryLossKind kind(std::string name, std::string help) {
+    return {std::move(name), std::move(help), AuxiliaryPath::pair_outputs, value<float>, value<double>,
+            add<float>,      add<double>};
+  }
+};
+
+}  // namespace
+
+AuxiliaryLossKind orthogonality_loss() {
+  return Orthogonality<Projection>::kind(
+      "orthogonality", "mean over rows of Σ_{j≠k} ‖projection of x̃_j on x̃_k‖², outputs of active experts");
+}
+AuxiliaryLossKind orthogonality_cosine_loss() {
+  return Orthogonality<Cosine>::kind(
+      "orthogonality_cosine", "mean over rows of Σ_{j≠k} cos²(x̃_j, x̃_k), blind to the outputs' lengths");
+}
+
+}  // namespace moelab

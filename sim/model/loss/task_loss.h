@@ -1,0 +1,49 @@
+#pragma once
+
+/// The axis of task losses.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace moelab {
+
+/// A loss on a batch of outputs. The optimised value sums over outputs and averages over rows.
+template <class Real>
+class TaskLoss {
+ public:
+  virtual ~TaskLoss() = default;
+  /// L = (1/n) Σ_i ℓ(f_i, y_i) for outputs f (n, padded(o)) and targets y (n, o). Writes ∂L/∂f (n, padded(o),
+  /// padding zero) and returns L.
+  virtual double value_and_gradient(const Real* outputs, const Real* targets, int rows, int output_dim,
+                                    Real* output_gradient) const = 0;
+};
+
+/// An entry of the table of task losses.
+struct TaskLossKind {
+  std::string name;
+  std::string help;
+  std::unique_ptr<TaskLoss<float>> (*make_float)() = nullptr;
+  std::unique_ptr<TaskLoss<double>> (*make_double)() = nullptr;
+  bool needs_classes = false;  ///< targets are indicators (or probabilities) of classes
+};
+
+/// The entry of a loss class `Made<Real>`.
+template <template <class> class Made>
+TaskLossKind task_loss(std::string name, std::string help) {
+  return {std::move(name), std::move(help),
+          []() -> std::unique_ptr<TaskLoss<float>> { return std::make_unique<Made<float>>(); },
+          []() -> std::unique_ptr<TaskLoss<double>> { return std::make_unique<Made<double>>(); }};
+}
+
+/// The table: adding a loss is a new file and a line in task_losses.cpp.
+const std::vector<TaskLossKind>& task_loss_kinds();
+void add_task_loss_kind(TaskLossKind kind);
+std::vector<std::string> task_loss_names();
+
+/// Throws InvalidOption at "loss.task" for an unknown name.
+const TaskLossKind& task_loss_kind(const std::string& name);
+template <class Real>
+std::unique_ptr<TaskLoss<Real>> make_task_loss(const std::string& name);
+
+}  // namespace moelab

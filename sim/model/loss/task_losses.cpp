@@ -1,0 +1,59 @@
+#include "sim/base/error.h"
+#include "sim/model/loss/task_loss.h"
+
+// Adding a task loss is a new file that defines <name>_task_loss() and a line here.
+// clang-format off
+#define MOELAB_TASK_LOSSES(entry) \
+  entry(mse)                      \
+  entry(cross_entropy)
+// clang-format on
+
+namespace moelab {
+
+#define MOELAB_DECLARE(name) TaskLossKind name##_task_loss();
+MOELAB_TASK_LOSSES(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
+namespace {
+
+std::vector<TaskLossKind>& kinds() {
+#define MOELAB_CALL(name) name##_task_loss(),
+  static std::vector<TaskLossKind> table = {MOELAB_TASK_LOSSES(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return table;
+}
+
+}  // namespace
+
+const std::vector<TaskLossKind>& task_loss_kinds() {
+  return kinds();
+}
+
+void add_task_loss_kind(TaskLossKind kind) {
+  kinds().push_back(std::move(kind));
+}
+
+std::vector<std::string> task_loss_names() {
+  std::vector<std::string> names;
+  for (const TaskLossKind& kind : kinds()) names.push_back(kind.name);
+  return names;
+}
+
+const TaskLossKind& task_loss_kind(const std::string& name) {
+  for (const TaskLossKind& kind : kinds()) {
+    if (kind.name == name) return kind;
+  }
+  throw InvalidOption("loss.task", unknown_name("loss", name, task_loss_names()));
+}
+
+template <>
+std::unique_ptr<TaskLoss<float>> make_task_loss<float>(const std::string& name) {
+  return task_loss_kind(name).make_float();
+}
+
+template <>
+std::unique_ptr<TaskLoss<double>> make_task_loss<double>(const std::string& name) {
+  return task_loss_kind(name).make_double();
+}
+
+}  // namespace moelab

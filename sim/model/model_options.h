@@ -1,0 +1,54 @@
+#pragma once
+
+/// `model` of a scenario.
+
+#include <optional>
+
+#include "sim/data/layout.h"
+#include "sim/model/blocks/attention.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/gating/gating.h"
+#include "sim/model/router/router.h"
+
+namespace moelab {
+
+/// How scores become gates.
+struct GatingOptions {
+  GatingRule train = SoftGatingOptions{};
+  GatingRule eval = Top1GatingOptions{};
+  std::optional<double> balance_rate;  ///< of loss-free balancing
+  void bind(Fields& fields);
+};
+
+struct ModelOptions {
+  enum class Kind { moe, dense };
+  enum class Match { expert, moe };
+  enum class Reads { tokens, sequence };
+  Kind kind = Kind::moe;
+  std::optional<Match> match;  ///< of dense models: the parameter count to match
+  std::optional<int> depth;    ///< of dense models: weight matrices
+  Reads reads = Reads::tokens;
+  int layers = 1;
+  std::optional<AttentionOptions> attention;
+  int experts = 0;
+  RouterOptions router;
+  ExpertOptions expert;
+  GatingOptions gating;
+
+  void bind(Fields& fields);
+};
+
+/// What a model of these options cannot be, whatever the data. Throws InvalidOption at "model.…".
+void check(const ModelOptions& options);
+/// The same for data of that layout: a router without its image, a stack on images.
+void check(const ModelOptions& options, const Layout& layout);
+
+/// How the model reads a sample: the data's layout, or that of one long row for a dense model that reads
+/// whole sequences. A sample has the same entries either way.
+Layout layout_read_by(const ModelOptions& options, const Layout& layout);
+
+/// The network of a dense model: one more layer than an expert has (or `depth`) and the nearest width to the
+/// parameter count that `match` names.
+ExpertOptions dense_network(const ModelOptions& options, const Layout& layout);
+
+}  // namespace moelab

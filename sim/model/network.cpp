@@ -1,0 +1,185 @@
+#include "sim/model/network.h"
+
+#include <algorithm>
+
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/blocks/residual.h"
+#include "sim/model/topology.h"
+
+namespace moelab {
+
+template <class Real>
+Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
+    : layout_(layout_read_by(options, data_layout)),
+      train_gating_(make_gating<Real>(options.gating.train)),
+      eval_gating_(make_gating<Real>(options.gating.eval)),
+      soft_gating_(make_gating<Real>(SoftGatingOptions{.skip_below = 0.0})),
+      top1_gating_(make_gating<Real>(Top1GatingOptions{})) {
+  check(options);
+  check(options, data_layout);
+  if (options.kind == ModelOptions::Kind::moe) {
+    layers_ = options.layers;
+    experts_ = options.experts;
+    starts_at_train_rows_ = options.router.entry().needs_train_rows(options.router.options());
+  }
+  const Gating<Real>* learned = nullptr;
+  if (eval_gating_->block_size() > 0) learned = eval_gating_.get();
+  if (train_gating_->block_size() > 0) learned = train_gating_.get();
+  blocks_ = make_blocks<Real>(options, data_layout, learned);
+  place_blocks();
+}
+
+template <class Real>
+void Network<Real>::place_blocks() {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    PlacedBlock<Real>& placed = blocks_[i];
+    placed.parameters = parameter_size_;
+    placed.state = state_size_;
+    for (ParameterGroup group : placed.block->groups()) {
+      group.begin += parameter_size_;
+      group.end += parameter_size_;
+      groups_.push_back(group);
+    }
+    parameter_size_ += placed.block->block_size();
+    for (const StateArray& array : placed.block->state_arrays()) state_size_ += size(array.size());
+    if (placed.mixture) mixtures_.push_back(i);
+  }
+}
+
+template <class Real>
+MixtureScratch<Real>& Network<Real>::mixture_scratch(int layer, Workspace<Real>& workspace) const {
+  const std::size_t at = mixtures_[size(layer)];
+  Scratch* scratch = workspace.scratch[at].get();
+  if (auto* residual = dynamic_cast<ResidualScratch<Real>*>(scratch)) scratch = residual->inner.get();
+  return static_cast<MixtureScratch<Real>&>(*scratch);
+}
+
+template <class Real>
+std::size_t Network<Real>::parameter_count() const {
+  std::size_t count = 0;
+  for (const PlacedBlock<Real>& placed : blocks_) count += placed.block->parameter_count();
+  return count;
+}
+
+template <class Real>
+void Network<Real>::initialize(const Start& start, AlignedVector<Real>& parameters, State& state) const {
+  parameters.assign(parameter_size_, Real(0));
+  state.progress = 0;
+  state.values.assign(state_size_, 0.0);
+  for (const PlacedBlock<Real>& placed : blocks_) {
+    const Start own = start.of_layer(placed.layer);
+    placed.block->initialize(own, parameters.data() + placed.parameters);
+    placed.block->start_state(own, state.values.data() + placed.state);
+  }
+}
+
+template <class Real>
+void Network<Real>::begin_step(double progress, const AlignedVector<Real>& parameters, State& state) const {
+  state.progress = progress;
+  for (const PlacedBlock<Real>& placed : blocks_) {
+    placed.block->begin_step(progress, parameters.data() + placed.parameters,
+                             state.values.data() + placed.state);
+  }
+}
+
+template <class Real>
+void Network<Real>::end_step(const Workspace<Real>& workspace, State& state) const {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    blocks_[i].block->end_step(*workspace.scratch[i], state.values.data() + blocks_[i].state);
+  }
+}
+
+template <class Real>
+Workspace<Real> Network<Real>::make_workspace() const {
+  Workspace<Real> workspace;
+  for (const PlacedBlock<Real>& placed : blocks_) workspace.scratch.push_back(placed.block->make_scratch());
+  workspace.signals.resize(blocks_.size());
+  workspace.outputs.resize(blocks_.size());
+  workspace.inputs.resize(blocks_.size());
+  workspace.gradient.assign(parameter_size_, Real(0));
+  return workspace;
+}
+
+template <class Real>
+View<const Real> Network<Real>::forward(const Pass<Real>& pass, const Real* x, int samples,
+                                        const AlignedVector<Real>& parameters, const State& state,
+                                        Workspace<Real>& workspace, std::size_t end) const {
+  MOELAB_EXPECT(parameters.size() == parameter_size_ && state.values.size() == state_size_);
+  View<const Real> rows = rows_of(x, samples * layout_.tokens, layout_.input_dim);
+  LayerSignals<Real> signals;
+  signals.first_inputs = rows;
+  for (std::size_t i = 0; i < std::min(end, blocks_.size()); ++i) {
+    const Block<Real>& block = *blocks_[i].block;
+    const int output_rows = block.output_rows(rows.rows, pass.tokens);
+    const int stride = kernels::padded(block.output_dim());
+    reserve_entries(workspace.outputs[i], entries(output_rows, stride));
+    const View<Real> outputs{workspace.outputs[i].data(), output_rows, block.output_dim(), stride};
+    workspace.signals[i] = signals;
+    workspace.inputs[i] = rows;
+    block.forward(pass, rows, values(blocks_[i], parameters, state), signals, *workspace.scratch[i], outputs);
+    rows = outputs;
+  }
+  // What a block after the end would find.
+  if (end < blocks_.size()) {
+    workspace.signals[end] = signals;
+    workspace.inputs[end] = rows;
+  }
+  workspace.result = rows;
+  return rows;
+}
+
+template <class Real>
+void Network<Real>::backward(const Pass<Real>& pass, const AlignedVector<Real>& parameters,
+                             const State& state, const Real* output_gradient, Workspace<Real>& workspace,
+                             Real* input_gradient) const {
+  const Real* upstream = output_gradient;
+  for (std::size_t i = blocks_.size(); i-- > 0;) {
+    const PlacedBlock<Real>& placed = blocks_[i];
+    const View<const Real>& inputs = workspace.inputs[i];
+    Real* down = input_gradient;
+    if (i > 0) {
+      AlignedVector<Real>& between = workspace.gradients[i % 2];
+      reserve_entries(between, entries(inputs.rows, kernels::padded(inputs.columns)));
+      down = between.data();
+    }
+    const View<const Real> outputs = i + 1 < blocks_.size() ? workspace.inputs[i + 1] : workspace.result;
+    placed.block->backward(pass, inputs, values(placed, parameters, state), workspace.signals[i],
+                           *workspace.scratch[i], outputs, upstream,
+                           workspace.gradient.data() + placed.parameters, down);
+    upstream = down;
+  }
+}
+
+template <class Real>
+std::string Network<Real>::layer_ending(int layer) const {
+  return layers_ > 1 ? "_layer" + std::to_string(layer) : "";
+}
+
+template <class Real>
+std::vector<NamedArray<Real>> Network<Real>::arrays(const AlignedVector<Real>& parameters) const {
+  std::vector<NamedArray<Real>> all;
+  for (const PlacedBlock<Real>& placed : blocks_) {
+    for (NamedArray<Real>& array : placed.block->arrays(parameters.data() + placed.parameters)) {
+      if (placed.layer < layers_) array.name += layer_ending(placed.layer);
+      all.push_back(std::move(array));
+    }
+  }
+  return all;
+}
+
+template <class Real>
+std::vector<StateArray> Network<Real>::state_arrays() const {
+  std::vector<StateArray> all;
+  for (const PlacedBlock<Real>& placed : blocks_) {
+    for (StateArray& array : placed.block->state_arrays()) {
+      if (placed.layer < layers_) array.name += layer_ending(placed.layer);
+      all.push_back(std::move(array));
+    }
+  }
+  return all;
+}
+
+template class Network<float>;
+template class Network<double>;
+
+}  // namespace moelab

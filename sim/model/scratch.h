@@ -1,0 +1,14 @@
+#pragma once
+
+/// Arrays that a part of a model writes while it works: nothing that has to be kept, copied or compared.
+
+namespace moelab {
+
+/// What make_scratch() of a router, expert bank or block returns and its passes take back; each derives its
+/// own. Backward passes read what the forward pass of the same batch left here.
+class Scratch {
+ public:
+  virtual ~Scratch() = default;
+};
+
+}  // namespace moelab

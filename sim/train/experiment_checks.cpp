@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/error.h"
+#include "sim/base/field_visitor.h"
+#include "sim/model/measure_places.h"
+#include "sim/model/router/cnn_router.h"
+#include "sim/model/router/linear_router.h"
+#include "sim/train/experiment.h"
+#include "sim/train/train_checks.h"
+
+namespace moelab {
+namespace {
+
+/// The value of a whole number among bound fields.
+class WholeField final : public FieldVisitor {
+ public:
+  WholeField(std::string name, std::int64_t otherwise) : name_(std::move(name)), value_(otherwise) {}
+  std::int64_t value() const { return value_; }
+
+  void whole(const About& about, const Range&, std::int64_t& value) override {
+    if (about.name == name_ && (!about.given || *about.given)) value_ = value;
+  }
+
+ private:
+  std::string name_;
+  std::int64_t value_;
+};
+
+/// A warm start of a least-squares fit needs a true measure of the model's form.
+void check_warm_start(const ExperimentOptions& options) {
+  if (!options.train.start || !options.train.start->as<WarmStartOptions>()) return;
+  const ModelOptions& model = options.model;
+  const std::string path = "train.start";
+  check(options.data);
+  // Form and components are the same for all seeds.
+  const std::unique_ptr<Problem> problem = draw_problem(options.data, {});
+  const MixingMeasure* const truth = problem->true_measure();
+  if (!truth) throw InvalidOption(path, "got \"warm\", needs data.generator \"moe_regression\"");
+  if (model.kind != ModelOptions::Kind::moe || model.layers != 1 || mixture_form(model) != truth->form) {
+    throw InvalidOption(
+        path, "got \"warm\", needs a mixture of one layer whose router and expert are those of the data");
+  }
+  const LinearRouterOptions* const linear = model.router.as<LinearRouterOptions>();
+  if (linear && !linear->bias.value_or(false)) {
+    throw InvalidOption("model.router.bias", "missing; a warm start needs true");
+  }
+  if (model.experts >= truth->components()) return;
+  throw InvalidOption("model.experts",
+                      fmt::format("got {}, needs the {} components of data.measure for a warm start",
+                                  model.experts, truth->components()));
+}
+
+/// Sample gradients need a training set, population gradients have none.
+void check_train_samples(const ExperimentOptions& options) {
+  const bool given = options.data.train_samples.has_value();
+  const bool population = options.train.gradient == TrainOptions::Gradient::population;
+  if (given != population) return;
+  const char* const gradient = gradient_name(options.train);
+  throw InvalidOption("data.train_samples",
+                      given ? fmt::format("given, but train.gradient is {}", gradient)
+                            : fmt::format("missing; train.gradient {} needs it", gradient));
+}
+
+void check_law(const ExperimentOptions& options) {
+  if (options.train.gradient != TrainOptions::Gradient::population) return;
+  const auto files = files_of(options.data);
+  if (files.empty()) return;
+  throw InvalidOption(
+      "data." + files.front().first,
+      "a file is a sample without a law; needs another generator or train.gradient \"sample\"");
+}
+
+/// A router that starts at training rows needs one for each expert.
+void check_start(const ExperimentOptions& options) {
+  const RouterOptions& router = options.model.router;
+  if (!options.data.train_samples || !router.entry().needs_train_rows(router.options())) return;
+  WholeField tokens("tokens", 1);
+  DataOptions(options.data).bind(tokens);
+  const std::int64_t rows = *options.data.train_samples * tokens.value();
+  if (rows >= options.model.experts) return;
+  throw InvalidOption(
+      "model.router.init",
+      fmt::format("got \"train_samples\", needs a training sample for each of model.experts = {}, but there "
+                  "are {}",
+                  options.model.experts, rows));
+}
+
+/// A loss for classes needs targets that are classes; those of files are looked at when they are read.
+void check_loss(const ExperimentOptions& options) {
+  const std::string path = "loss.task";
+  if (!task_loss_kind(options.loss.task).needs_classes) return;
+  const std::string got = fmt::format("got \"{}\", ", options.loss.task);
+  if (is_least_squares(options.train)) {
+    throw InvalidOption(path, got + "but train.optimizer is \"lbfgs\", which fits by \"mse\"");
+  }
+  const auto files = files_of(options.data);
+  const bool reads_targets =
+      std::any_of(files.begin(), files.end(), [](const auto& file) { return file.first == "targets"; });
+  if (reads_targets) return;
+  const GeneratorKind& generator = options.data.entry();
+  if (generator.class_targets.empty()) {
+    throw InvalidOption(path, fmt::format("{}needs targets that are classes; data.generator \"{}\" has none",
+                                          got, generator.name));
+  }
+  const std::string target = generator.target_kind(options.data.options());
+  const std::vector<std::string>& classes = generator.class_targets;
+  if (std::find(classes.begin(), classes.end(), target) != classes.end()) return;
+  throw InvalidOption(path, fmt::format("{}needs targets that are classes; data.target.kind is \"{}\"; with "
+                                        "data.generator \"{}\" they are: {}",
+                                        got, target, generator.name, fmt::join(classes, ", ")));
+}
+
+void check_image(const ExperimentOptions& options) {
+  const RouterKind& router = options.model.router.entry();
+  if (router.needs_image && !options.data.entry().has_image) throw no_image_error(router.name);
+}
+
+}  // namespace
+
+void check(const ExperimentOptions& options) {
+  check(options.model);
+  check_rule(options.train);
+  check_warm_start(options);
+  check_train_samples(options);
+  check_batches(options.train);
+  check_law(options);
+  check_epochs(options.train);
+  check_start(options);
+  check_length(options.train);
+  check_loss(options);
+  check_image(options);
+  check(options.data);
+}
+
+}  // namespace moelab

@@ -1,0 +1,46 @@
+#include "sim/train/least_squares_options.h"
+
+#include "sim/train/optimizer.h"
+
+namespace moelab {
+
+void LeastSquaresOptions::bind(Fields& fields) {
+  fields.add("memory", memory, between(1, 1000), "pairs of steps and gradient changes kept");
+  fields.add("bound", bound, positive(), "largest absolute value of a parameter (default: none)");
+}
+
+TrainingRuleKind lbfgs_rule() {
+  return {{"lbfgs",
+           "least squares over the whole training set by limited-memory BFGS, to convergence; needs "
+           "train.steps (the most evaluations of a start) and train.precision \"double\", has no rate and no "
+           "batches",
+           LeastSquaresOptions{}, LeastSquaresOptions{}}};
+}
+
+const std::vector<KindEntry>& FitStartAxis::table() {
+  static const std::vector<KindEntry> starts = {
+      {"cold", "at the model's own initial weights", ColdStartOptions{}, ColdStartOptions{}},
+      {"warm", "at the true measure of the data, each parameter moved by N(0, perturbation²)",
+       WarmStartOptions{}, WarmStartOptions{}},
+  };
+  return starts;
+}
+
+namespace {
+
+void bind_tries(Fields& fields, int& tries) {
+  fields.add("tries", tries, between(1, 1000), "starts made until one converges");
+}
+
+}  // namespace
+
+void ColdStartOptions::bind(Fields& fields) {
+  bind_tries(fields, tries);
+}
+
+void WarmStartOptions::bind(Fields& fields) {
+  fields.add("perturbation", perturbation, at_least(0), "standard deviation");
+  bind_tries(fields, tries);
+}
+
+}  // namespace moelab

@@ -1,0 +1,138 @@
+#include "sim/train/train_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/base/error.h"
+#include "sim/train/least_squares.h"
+#include "sim/train/train_checks.h"
+
+namespace moelab {
+namespace {
+
+/// Refuses a field that is given where it is not wanted, or missing where it is needed.
+void check_presence(const TrainOptions& options, const char* field, bool given, bool wanted, bool required) {
+  const std::string path = std::string("train.") + field;
+  if (given && !wanted) {
+    throw InvalidOption(path, fmt::format("given, but train.gradient is {}", gradient_name(options)));
+  }
+  if (!given && wanted && required) {
+    throw InvalidOption(path, fmt::format("missing; train.gradient {} needs it", gradient_name(options)));
+  }
+}
+
+GatingRule resolved_rule(const GatingRule& rule, double skip_below) {
+  const SoftGatingOptions* const soft = rule.as<SoftGatingOptions>();
+  return soft && !soft->skip_below ? GatingRule(SoftGatingOptions{.skip_below = skip_below}) : rule;
+}
+
+}  // namespace
+
+void TrainOptions::bind(Fields& fields) {
+  fields.add("gradient", gradient, {"sample", "population"},
+             "gradients of mini-batches of the training set, or of the expectation over the population");
+  fields.add("points", points, between(1, 1e8), "population gradients: samples of a rule (default 4096)");
+  fields.add("rule", rule, {"monte_carlo", "quasi_monte_carlo"},
+             "population gradients: independent samples, or images of Sobol points under a random digital "
+             "shift, for generators that map uniform variables (default monte_carlo)");
+  fields.add("redraw", redraw,
+             "population gradients: a new rule at every step; false keeps the first, for stationarity checks "
+             "(default true)");
+  fields.add("optimizer", optimizer, "update rule");
+  fields.add("lr", lr, at_least(0), "learning rate, one or per group");
+  fields.add("start", start, "lbfgs: where a fit begins (default cold)");
+  fields.add("weight_decay", weight_decay, at_least(0),
+             "weight decay, one or per group: added to the gradient, or decoupled with adamw");
+  fields.add("schedule", schedule, "learning-rate schedule");
+  fields.add("batch_size", batch_size, between(1, 1e7), "samples of a mini-batch (sample gradients)");
+  fields.add("steps", steps, between(1, 1e12), "optimizer steps (give steps or epochs)");
+  fields.add("epochs", epochs, between(1, 1e9), "passes over the training set (give steps or epochs)");
+  fields.add("record_every", record_every, between(1, 1e12),
+             "steps between recorded metrics (default: a tenth of the run)");
+  fields.add("precision", precision, {"float", "double"}, "number type of training");
+}
+
+const char* gradient_name(const TrainOptions& options) {
+  return options.gradient == TrainOptions::Gradient::population ? "\"population\"" : "\"sample\"";
+}
+
+void check_rule(const TrainOptions& options) {
+  if (!is_least_squares(options)) {
+    if (options.start) throw InvalidOption("train.start", "given, but train.optimizer is not 'lbfgs'");
+    if (!options.lr) {
+      throw InvalidOption(
+          "train.lr", fmt::format("missing; train.optimizer \"{}\" needs it", options.optimizer.chosen()));
+    }
+    return;
+  }
+  const auto refuse = [](const char* field, bool given) {
+    if (given) {
+      throw InvalidOption(std::string("train.") + field, "given, but train.optimizer is \"lbfgs\"");
+    }
+  };
+  refuse("lr", options.lr.has_value());
+  refuse("batch_size", options.batch_size.has_value());
+  refuse("epochs", options.epochs.has_value());
+  refuse("record_every", options.record_every.has_value());
+  if (options.gradient != TrainOptions::Gradient::sample) {
+    throw InvalidOption("train.gradient", "got \"population\", but \"lbfgs\" fits a sample");
+  }
+  if (options.precision != TrainOptions::Precision::in_double) {
+    throw InvalidOption("train.precision", "got \"float\"; train.optimizer \"lbfgs\" needs \"double\"");
+  }
+}
+
+void check_batches(const TrainOptions& options) {
+  const bool population = options.gradient == TrainOptions::Gradient::population;
+  if (!is_least_squares(options)) {
+    check_presence(options, "batch_size", options.batch_size.has_value(), !population, true);
+  }
+  check_presence(options, "points", options.points.has_value(), population, false);
+  check_presence(options, "rule", options.rule.has_value(), population, false);
+  check_presence(options, "redraw", options.redraw.has_value(), population, false);
+}
+
+void check_epochs(const TrainOptions& options) {
+  if (options.gradient == TrainOptions::Gradient::population && options.epochs) {
+    throw InvalidOption("train.epochs", "given, but population gradients have no epochs; needs train.steps");
+  }
+}
+
+void check_length(const TrainOptions& options) {
+  if (options.steps.has_value() != options.epochs.has_value()) return;
+  throw InvalidOption("train.steps", options.steps
+                                         ? "train.epochs is given, too; needs exactly one of the two"
+                                         : "missing; needs train.steps or train.epochs");
+}
+
+void check(const TrainOptions& options) {
+  check_rule(options);
+  check_batches(options);
+  check_epochs(options);
+  check_length(options);
+}
+
+std::int64_t total_steps(const TrainOptions& options, int train_samples) {
+  if (options.steps) return *options.steps;
+  const std::int64_t batch = std::min<std::int64_t>(options.batch_size.value(), train_samples);
+  return options.epochs.value() * ((train_samples + batch - 1) / batch);
+}
+
+std::int64_t record_interval(const TrainOptions& options, std::int64_t steps) {
+  return options.record_every.value_or(std::max<std::int64_t>(1, steps / 10));
+}
+
+double default_skip_below(const TrainOptions& options) {
+  constexpr double kSkipBelow = 1e-8;
+  return options.optimizer.entry().rescales_gradients ? 0.0 : kSkipBelow;
+}
+
+ModelOptions resolved_for(ModelOptions model, const TrainOptions& train) {
+  const double skip_below = default_skip_below(train);
+  model.gating.train = resolved_rule(model.gating.train, skip_below);
+  model.gating.eval = resolved_rule(model.gating.eval, skip_below);
+  return model;
+}
+
+}  // namespace moelab

@@ -1,0 +1,82 @@
+#include "analysis/theory/dikkala2023/theorem2.h"
+
+#include <doctest/doctest.h>
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <cmath>
+
+#include "analysis/theory/dikkala2023/sample_router.h"
+
+namespace moelab {
+namespace {
+
+const CheckEffort kEffort;
+
+/// Inclusion and exclusion, cut after the clusters that are missed one by one.
+double union_bound(int clusters, int rows) {
+  return 1 - clusters * std::pow(1 - 1.0 / clusters, rows);
+}
+
+/// Centres whose norms do not grow with d.
+Matrix short_centres(Engine& engine, int clusters, int dim) {
+  return random_centres(engine, clusters, dim) / std::sqrt(static_cast<double>(dim));
+}
+
+}  // namespace
+
+TEST_CASE("coverage probabilities by hand, and by inclusion and exclusion where it does not cancel") {
+  CHECK(coverage_probability(1, 1) == doctest::Approx(1));
+  CHECK(coverage_probability(3, 2) == 0);
+  CHECK(coverage_probability(3, 3) == doctest::Approx(6.0 / 27));
+  // 36 of 81: one of three values twice, 3 · 4!/2!.
+  CHECK(coverage_probability(3, 4) == doctest::Approx(36.0 / 81));
+  const int clusters = 8;
+  for (const int rows : {8, 20, 60}) {
+    double sum = 0, binomial = 1;
+    for (int missed = 0; missed < clusters; ++missed) {
+      sum +=
+          (missed % 2 == 0 ? 1 : -1) * binomial * std::pow(1 - static_cast<double>(missed) / clusters, rows);
+      binomial *= static_cast<double>(clusters - missed) / (missed + 1);
+    }
+    CHECK(coverage_probability(clusters, rows) == doctest::Approx(sum).epsilon(1e-10));
+  }
+}
+
+TEST_CASE("theorem 2: coverage holds; with the union bound for the probability it fails") {
+  CHECK(verdict_of(check_coverage(kEffort)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_coverage(kEffort, union_bound)) == CheckVerdict::fails);
+  CHECK(verdict_of(check_coverage_bound()) == CheckVerdict::holds);
+  const auto half_the_rows = [](int clusters, int rows) { return coverage_probability(clusters, rows / 2); };
+  CHECK(verdict_of(check_coverage_bound(half_the_rows)) == CheckVerdict::fails);
+}
+
+TEST_CASE("theorem 2: distances hold for a small C; for a large one, or without separation, they fail") {
+  CHECK(verdict_of(check_distance(0.04)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_distance(0.5)) == CheckVerdict::fails);
+  CHECK(verdict_of(check_distance_drawn(kEffort)) == CheckVerdict::holds);
+  const auto central = [](int dim, double, double radius) {
+    return boost::math::cdf(boost::math::chi_squared(dim), radius * radius * dim / 2);
+  };
+  CHECK(verdict_of(check_distance_drawn(kEffort, central)) == CheckVerdict::fails);
+}
+
+TEST_CASE("theorem 2: the off-cluster mass falls with d; for centres of norm 1 it does not") {
+  const CheckFinding finding = check_off_cluster_mass(kEffort, 4);
+  CHECK(verdict_of(finding) == CheckVerdict::holds);
+  CHECK(verdict_of(check_off_cluster_mass(kEffort, 4, short_centres)) == CheckVerdict::fails);
+}
+
+TEST_CASE("theorem 2: of two separated centres on one ray the shorter loses all its mass") {
+  const CheckFinding finding = check_off_cluster_mass(kEffort, 2, ray_centres);
+  CHECK(verdict_of(finding) == CheckVerdict::hypotheses_not_met);
+  const auto& [name, mass] = finding.details[finding.details.size() - 2];
+  CHECK(name == "of cluster 1 at d = 64");
+  CHECK(mass > 0.999);
+}
+
+TEST_CASE("theorem 2: each cluster ends with a specialist; from rows near 0 it does not") {
+  CHECK(verdict_of(check_specialists(kEffort)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_specialists(kEffort, 1e-3)) == CheckVerdict::fails);
+}
+
+}  // namespace moelab

@@ -1,0 +1,95 @@
+/// What a cell's id says of the files that a cell reads.
+
+#include "app/scenario/cell_identity.h"
+
+#include <doctest/doctest.h>
+
+#include "app/scenario/scenario.h"
+#include "sim/data/npy/npy.h"
+#include "tests/app/scenario/example.h"
+#include "tests/sim/data/cifar_files.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRows = 12;
+
+/// Writes an array of rows that `shift` tells from others.
+void write_array(const fs::path& file, double shift) {
+  std::vector<double> values(kRows * 2);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = shift + static_cast<double>(i);
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << npy_bytes({kRows, 2}, std::span<const double>(values));
+}
+
+/// Files x, y and z in a folder: inputs and targets, and inputs to evaluate on.
+void write_arrays(const fs::path& folder, double shift_of_z) {
+  write_array(folder / "x.npy", 0);
+  write_array(folder / "y.npy", 1);
+  write_array(folder / "z.npy", shift_of_z);
+}
+
+Json scenario_of(const Json& data) {
+  Json scenario = example_scenario();
+  for (const char* part : {"arms", "sweep", "claims", "figures", "profiles", "save"}) scenario.erase(part);
+  scenario["data"] = data;
+  scenario["model"]["experts"] = 2;
+  scenario["train"]["batch_size"] = 2;
+  scenario["seeds"] = {{"count", 1}};
+  return scenario;
+}
+
+std::string id_of(const Json& scenario) {
+  return expand_scenario(scenario, "", {}).cells.at(0).id;
+}
+
+Json file_scenario(const fs::path& folder) {
+  const auto name = [&](const char* file) { return (folder / file).string(); };
+  Json scenario = scenario_of({{"generator", "file"},
+                               {"inputs", name("x.npy")},
+                               {"targets", name("y.npy")},
+                               {"train_samples", 6},
+                               {"test_samples", 4}});
+  scenario["evaluations"] = {{"other", {{"data.inputs", name("z.npy")}}}};
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("files count by what they hold, wherever they lie, those of evaluations too") {
+  const TemporaryFolder folder;
+  write_arrays(folder.path() / "here", 5);
+  write_arrays(folder.path() / "there", 5);
+  write_arrays(folder.path() / "changed", 6);
+  const Json scenario = file_scenario(folder.path() / "here");
+  CHECK(id_of(scenario) == id_of(file_scenario(folder.path() / "there")));
+  CHECK(id_of(scenario) != id_of(file_scenario(folder.path() / "changed")));
+  Json without = scenario;
+  without.erase("evaluations");
+  CHECK(id_of(without) != id_of(scenario));
+}
+
+TEST_CASE("a folder of images counts by the files in it") {
+  const TemporaryFolder folder;
+  const auto write_images = [&](const char* name, int mark_of_test) {
+    fs::create_directories(folder.path() / name);
+    write_records(folder.path() / name / "train.bin", {0, 1, 0, 1}, 1);
+    write_records(folder.path() / name / "test.bin", {1, 0, 1}, mark_of_test);
+  };
+  write_images("here", 9);
+  write_images("there", 9);
+  write_images("changed", 10);
+  const auto id = [&](const char* name) {
+    return id_of(scenario_of({{"generator", "image_clusters"},
+                              {"path", (folder.path() / name).string()},
+                              {"classes", 2},
+                              {"train_samples", 4},
+                              {"test_samples", 3}}));
+  };
+  CHECK(id("here") == id("there"));
+  CHECK(id("here") != id("changed"));
+}
+
+}  // namespace moelab

@@ -1,0 +1,14 @@
+#pragma once
+
+/// Data options from the JSON that a scenario would say them in.
+
+#include "app/json/options.h"
+#include "sim/data/problem.h"
+
+namespace moelab {
+
+inline DataOptions data_of(const Json& given) {
+  return resolve_options<DataOptions>(given, "data");
+}
+
+}  // namespace moelab

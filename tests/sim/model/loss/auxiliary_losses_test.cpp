@@ -1,0 +1,190 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/sim/model/gradient_check.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kExperts = 4, kRows = 12;
+const Layout kLayout{.input_dim = 4, .output_dim = 3};
+
+/// Rounding of a dozen sums of doubles of order one.
+constexpr double kRounding = 1e-12;
+
+LossOptions losses_with(const std::string& term, double coefficient) {
+  LossOptions options;
+  options.coefficient(term) = coefficient;
+  return options;
+}
+
+/// A batch given by its probabilities (n, E ≤ 16) and gates; scores are logarithms of the probabilities.
+struct HandBatch {
+  static constexpr int kStride = 16;
+  std::vector<double> probabilities, gates, scores, outputs;
+  Routing<double> routing;
+  RoutedBatch<double> batch;
+
+  HandBatch(const std::vector<std::vector<double>>& r, const std::vector<std::vector<double>>& g) {
+    const std::size_t rows = r.size();
+    routing.rows = static_cast<int>(rows);
+    routing.experts = static_cast<int>(r[0].size());
+    routing.stride = kStride;
+    for (auto* array : {&probabilities, &gates, &scores}) array->assign(rows * kStride, 0.0);
+    routing.offsets.assign(r[0].size() + 1, 0);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t e = 0; e < r[i].size(); ++e) {
+        probabilities[i * kStride + e] = r[i][e];
+        scores[i * kStride + e] = std::log(r[i][e]);
+        gates[i * kStride + e] = g[i][e];
+        if (g[i][e] == 0) continue;
+        routing.row_experts.push_back(static_cast<int>(e));
+        for (std::size_t later = e + 1; later < routing.offsets.size(); ++later) ++routing.offsets[later];
+      }
+      routing.row_ends.push_back(static_cast<int>(routing.row_experts.size()));
+    }
+    routing.gates = gates.data();
+    batch = {scores.data(), probabilities.data(), &routing, nullptr, kStride};
+  }
+  HandBatch(const HandBatch&) = delete;
+};
+
+double value_of(const RoutedBatch<double>& batch, const std::string& term) {
+  AuxiliaryScratch scratch;
+  for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
+    if (kind.name == term) return kind.value_double(batch, scratch);
+  }
+  FAIL("no term of that name");
+  return 0;
+}
+
+TEST_CASE("the balance terms of a batch worked out by hand") {
+  // Three rows of top-1: experts 0, 0, 1; mean probabilities (.5, .35, .15).
+  const HandBatch hand({{.7, .2, .1}, {.6, .3, .1}, {.2, .55, .25}}, {{.7, 0, 0}, {.6, 0, 0}, {0, .55, 0}});
+  const double weighted = 2.0 / 3 * .5 + 1.0 / 3 * .35;
+  CHECK(value_of(hand.batch, "aux") == doctest::Approx(3 * weighted).epsilon(kRounding));
+  CHECK(value_of(hand.batch, "switch") == doctest::Approx(3 * weighted).epsilon(kRounding));
+  CHECK(value_of(hand.batch, "gshard") == doctest::Approx(weighted / 3).epsilon(kRounding));
+  // Shares of rows times summed scores: 2/3 · 1.5 + 1/3 · 1.05.
+  CHECK(value_of(hand.batch, "aux_unnormalised") ==
+        doctest::Approx(2.0 / 3 * 1.5 + 1.0 / 3 * 1.05).epsilon(kRounding));
+  // Scores are logarithms of probabilities: every logsumexp is 0.
+  CHECK(std::abs(value_of(hand.batch, "z")) < kRounding);
+}
+
+TEST_CASE("normalised balance is 1 when either factor is uniform, and can be below 1") {
+  const double third = 1.0 / 3;
+  const HandBatch uniform_r({{third, third, third}, {third, third, third}}, {{third, 0, 0}, {third, 0, 0}});
+  CHECK(value_of(uniform_r.batch, "aux") == doctest::Approx(1).epsilon(kRounding));
+  const HandBatch uniform_load({{.8, .1, .1}, {.5, .4, .1}, {.4, .3, .3}},
+                               {{.8, 0, 0}, {0, .4, 0}, {0, 0, .3}});
+  CHECK(value_of(uniform_load.batch, "aux") == doctest::Approx(1).epsilon(kRounding));
+  // Most rows narrowly choose expert 0, the rest has its mass elsewhere: loads and means disagree.
+  const HandBatch below({{.4, .35, .25}, {.4, .35, .25}, {.02, .48, .5}},
+                        {{.4, 0, 0}, {.4, 0, 0}, {0, 0, .5}});
+  CHECK(value_of(below.batch, "aux") < 1);
+}
+
+TEST_CASE("orthogonality and variance of a batch worked out by hand") {
+  HandBatch hand({{.5, .5}, {.9, .1}}, {{.5, .5}, {.9, .1}});
+  hand.routing.every_pair = true;
+  std::vector<double> outputs(2 * 2 * HandBatch::kStride, 0.0);
+  outputs[0] = 2;  // row 0: (2, 0) and (1, 1)
+  outputs[HandBatch::kStride] = 1;
+  outputs[HandBatch::kStride + 1] = 1;
+  outputs[2 * HandBatch::kStride] = 3;  // row 1: (3, 0) and (0, 1), orthogonal
+  outputs[3 * HandBatch::kStride + 1] = 1;
+  hand.batch.pair_outputs = outputs.data();
+  // Row 0: (x_a·x_b)² = 4, over ‖x_b‖² = 2 and ‖x_a‖² = 4: 2 + 1; mean over two rows.
+  const double guard = 10 * kOrthogonalityGuard;
+  CHECK(value_of(hand.batch, "orthogonality") == doctest::Approx(1.5).epsilon(guard));
+  CHECK(value_of(hand.batch, "orthogonality_cosine") == doctest::Approx(.5).epsilon(guard));
+  // Columns (.5, .9) and (.5, .1): variance .04 each.
+  CHECK(value_of(hand.batch, "variance") == doctest::Approx(-.04).epsilon(kRounding));
+  CHECK(value_of(hand.batch, "variance_probabilities") == doctest::Approx(-.04).epsilon(kRounding));
+}
+
+TEST_CASE("shrinking the experts' outputs lowers orthogonality, but not its cosine form") {
+  HandBatch hand({{.5, .5}}, {{.5, .5}});
+  hand.routing.every_pair = true;
+  std::vector<double> outputs(2 * HandBatch::kStride, 0.0);
+  outputs[0] = outputs[HandBatch::kStride] = 2;
+  outputs[HandBatch::kStride + 1] = 1;
+  hand.batch.pair_outputs = outputs.data();
+  const double projection = value_of(hand.batch, "orthogonality");
+  const double cosine = value_of(hand.batch, "orthogonality_cosine");
+  for (double& output : outputs) output *= 0.1;
+  CHECK(value_of(hand.batch, "orthogonality") == doctest::Approx(.01 * projection).epsilon(1e-6));
+  CHECK(value_of(hand.batch, "orthogonality_cosine") == doctest::Approx(cosine).epsilon(1e-6));
+}
+
+TEST_CASE("gradients of every auxiliary loss agree with central differences") {
+  const std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
+  for (const AuxiliaryLossKind& term : auxiliary_loss_kinds()) {
+    for (const ExpertKind& expert : ExpertAxis::table()) {
+      for (const NamedGating& gating : example_gatings()) {
+        CAPTURE(term.name);
+        CAPTURE(expert.name);
+        CAPTURE(gating.name);
+        ExampleModel<double> model(model_of_kinds("linear", expert.name, gating.rule, kExperts), kLayout,
+                                   {5, 0});
+        // Large beside the task's gradient, so that the term's own is what is compared.
+        model.losses = AuxiliaryLosses(losses_with(term.name, 10));
+        const ExampleBatch<double> batch = smooth_batch(model, kRows, *task);
+        for (const ParameterGroup& group : model.groups()) {
+          double bend = 0;
+          const std::vector<double> differences = central_differences(model, batch, *task, group, bend);
+          model.loss_and_gradient(batch, *task);
+          CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("losses on outputs leave the router's gradient alone, all others the experts'") {
+  const std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
+  const ModelOptions options = model_of_kinds("linear", "linear", TopKGatingOptions{.k = 2}, kExperts);
+  const auto gradients = [&](const std::string& term, double coefficient) {
+    ExampleModel<double> model(options, kLayout, {5, 0});
+    model.losses = AuxiliaryLosses(losses_with(term, coefficient));
+    model.loss_and_gradient(model.batch(1, kRows), *task);
+    return std::pair(gradient_of(model, model.groups()[0]), gradient_of(model, model.groups()[1]));
+  };
+  for (const AuxiliaryLossKind& term : auxiliary_loss_kinds()) {
+    CAPTURE(term.name);
+    const auto [router, experts] = gradients(term.name, 1);
+    const auto [plain_router, plain_experts] = gradients(term.name, 0);
+    const bool is_of_outputs = term.path == AuxiliaryPath::pair_outputs;
+    CHECK((experts == plain_experts) == !is_of_outputs);
+    CHECK((router == plain_router) == is_of_outputs);
+  }
+}
+
+TEST_CASE("terms are weighed by their coefficients, and only those with one are looked at") {
+  const HandBatch hand({{.7, .2, .1}, {.6, .3, .1}, {.2, .55, .25}}, {{.7, 0, 0}, {.6, 0, 0}, {0, .55, 0}});
+  LossOptions options = losses_with("z", 0.5);
+  options.coefficient("variance") = 2;
+  const AuxiliaryLosses losses(options);
+  AuxiliaryScratch scratch;
+  const std::vector<double> values = losses.values(hand.batch, scratch);
+  REQUIRE(values.size() == auxiliary_loss_kinds().size());
+  double expected = 0;
+  for (std::size_t t = 0; t < values.size(); ++t) {
+    CHECK(values[t] == value_of(hand.batch, auxiliary_loss_kinds()[t].name));
+    expected += losses.coefficient(t) * values[t];
+  }
+  CHECK(losses.weighted_sum(hand.batch, scratch) == doctest::Approx(expected).epsilon(kRounding));
+  CHECK(losses.reads(AuxiliaryPath::scores));
+  CHECK(losses.reads(AuxiliaryPath::gates));
+  CHECK_FALSE(losses.reads(AuxiliaryPath::probabilities));
+  CHECK_FALSE(losses.reads(AuxiliaryPath::pair_outputs));
+  CHECK_FALSE(losses.empty());
+  CHECK(AuxiliaryLosses(LossOptions{}).empty());
+  CHECK(AuxiliaryLosses().empty());
+  CHECK_THROWS_AS(losses_with("zz", 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace moelab

@@ -1,0 +1,198 @@
+#include "sim/train/experiment.h"
+
+#include <doctest/doctest.h>
+
+#include "app/json/options.h"
+#include "sim/base/error.h"
+#include "sim/model/router/linear_router.h"
+#include "tests/sim/data/data_of.h"
+#include "tests/sim/train/small_runs.h"
+
+namespace moelab {
+namespace {
+
+constexpr Seeds kSeeds{7, 2};
+constexpr int kExperts = 4;
+
+ExperimentOptions small_experiment() {
+  ExperimentOptions options;
+  options.data = data_of({{"generator", "gaussian_mixture"},
+                          {"clusters", 3},
+                          {"dim", 4},
+                          {"target", {{"kind", "constant"}, {"dim", 2}}},
+                          {"train_samples", 40},
+                          {"test_samples", 10}});
+  options.model = model_of_kinds("linear", "mlp", SoftGatingOptions{}, kExperts);
+  options.train = small_steps(30);
+  return options;
+}
+
+ExperimentOptions small_fit() {
+  ExperimentOptions options;
+  options.data = data_of({{"generator", "moe_regression"},
+                          {"dim", 2},
+                          {"router", {{"kind", "linear"}}},
+                          {"expert", {{"kind", "linear"}}},
+                          {"measure", {{"kind", "drawn"}, {"components", 2}}},
+                          {"train_samples", 200}});
+  options.model = example_model(LinearRouterOptions{.bias = true}, ExpertOptions::named("linear"),
+                                SoftGatingOptions{}, 2);
+  options.train.optimizer = LeastSquaresOptions{};
+  options.train.start = WarmStartOptions{};
+  options.train.steps = 500;
+  options.train.precision = TrainOptions::Precision::in_double;
+  return options;
+}
+
+TEST_CASE("an experiment is its parts: problem, model, training set, trainer") {
+  const ExperimentOptions options = small_experiment();
+  Experiment<float> experiment(options, kSeeds);
+  std::vector<std::int64_t> recorded;
+  CHECK(experiment.train({[&](std::int64_t step) { recorded.push_back(step); }}).state == TrainState::done);
+  CHECK(recorded.front() == 0);
+  CHECK(recorded.back() == 30);
+
+  const std::unique_ptr<Problem> problem = draw_problem(options.data, kSeeds);
+  const ModelOptions resolved = resolved_for(options.model, options.train);
+  CHECK(experiment.options().model.gating.train.as<SoftGatingOptions>()->skip_below == 1e-8);
+  Model<float> model(resolved, problem->layout(), {kSeeds});
+  CHECK(model.parameters != experiment.model().parameters);
+  Workspace<float> workspace = model.network->make_workspace();
+  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
+  train(model, {*loss}, draw_training_set<float>(*problem, kSeeds, 40), options.train, kSeeds, {}, workspace);
+  CHECK(model.parameters == experiment.model().parameters);
+  CHECK(model.state == experiment.model().state);
+}
+
+TEST_CASE("the training set is the same drawn in pieces, and its first samples do not depend on its size") {
+  const std::unique_ptr<Problem> problem = draw_problem(small_experiment().data, kSeeds);
+  constexpr int kSamples = 5000;
+  const Dataset whole = draw_set(*problem, kSeeds, Purpose::train_data, kSamples);
+  const TrainingSet<double> pieces = draw_training_set<double>(*problem, kSeeds, kSamples);
+  CHECK(pieces.rows == kSamples);
+  CHECK(std::equal(pieces.x.begin(), pieces.x.end(), whole.x.data(), whole.x.data() + whole.x.size()));
+  CHECK(std::equal(pieces.y.begin(), pieces.y.end(), whole.y.data(), whole.y.data() + whole.y.size()));
+  const TrainingSet<double> fewer = draw_training_set<double>(*problem, kSeeds, 10);
+  CHECK(std::equal(fewer.x.begin(), fewer.x.end(), pieces.x.begin()));
+}
+
+TEST_CASE("a router that starts at training rows has those of the training set") {
+  ExperimentOptions options = small_experiment();
+  options.model.router = LinearRouterOptions{.init = "train_samples", .init_scale = 0.5};
+  const Experiment<double> experiment(options, kSeeds);
+  const Dataset data = draw_set(experiment.problem(), kSeeds, Purpose::train_data, kExperts);
+  const NamedArray<double> weight = arrays(experiment.model()).front();
+  REQUIRE(weight.name == "router_weight");
+  for (Eigen::Index i = 0; i < data.x.size(); ++i) {
+    CHECK(weight.values[static_cast<std::size_t>(i)] == 0.5 * data.x.data()[i]);
+  }
+}
+
+TEST_CASE("population gradients need no training set") {
+  ExperimentOptions options = small_experiment();
+  options.data.train_samples.reset();
+  options.train.batch_size.reset();
+  options.train.gradient = TrainOptions::Gradient::population;
+  options.train.points = 64;
+  Experiment<double> experiment(options, kSeeds);
+  const AlignedVector<double> start = experiment.model().parameters;
+  const TrainOutcome outcome = experiment.train();
+  CHECK(outcome.state == TrainState::done);
+  CHECK(outcome.step == 30);
+  CHECK(experiment.model().parameters != start);
+}
+
+TEST_CASE("a least-squares fit tells how it ended, in double alone") {
+  Experiment<double> experiment(small_fit(), kSeeds);
+  const TrainOutcome outcome = experiment.train();
+  CHECK(outcome.state == TrainState::done);
+  CHECK(outcome.step == experiment.fit().evaluations);
+  CHECK(experiment.fit().converged);
+  Experiment<float> in_float(small_fit(), kSeeds);
+  CHECK_THROWS_AS(in_float.train(), std::invalid_argument);
+}
+
+/// What the change of valid options is told.
+template <class Change>
+void check_refused(ExperimentOptions options, const Change& change, const std::string& path,
+                   const std::string& message) {
+  check(options);
+  change(options);
+  try {
+    check(options);
+    FAIL_CHECK("accepted");
+  } catch (const InvalidOption& error) {
+    CHECK(error.path() == path);
+    CHECK(error.message() == message);
+  }
+}
+
+TEST_CASE("what data, model, loss and training cannot be together") {
+  const ExperimentOptions small = small_experiment(), fit = small_fit();
+  check_refused(
+      small, [](ExperimentOptions& changed) { changed.data.train_samples.reset(); }, "data.train_samples",
+      "missing; train.gradient \"sample\" needs it");
+  // Of several errors the training set's comes first.
+  check_refused(
+      small, [](ExperimentOptions& changed) { changed.train.gradient = TrainOptions::Gradient::population; },
+      "data.train_samples", "given, but train.gradient is \"population\"");
+  check_refused(
+      small,
+      [](ExperimentOptions& changed) {
+        changed.model.router = LinearRouterOptions{.init = "train_samples"};
+        changed.data.train_samples = 3;
+      },
+      "model.router.init",
+      "got \"train_samples\", needs a training sample for each of model.experts = 4, but there are 3");
+  check_refused(
+      small, [](ExperimentOptions& changed) { changed.loss.task = "cross_entropy"; }, "loss.task",
+      "got \"cross_entropy\", needs targets that are classes; data.generator \"gaussian_mixture\" has none");
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.loss.task = "cross_entropy"; }, "loss.task",
+      "got \"cross_entropy\", but train.optimizer is \"lbfgs\", which fits by \"mse\"");
+  check_refused(
+      fit, [&](ExperimentOptions& changed) { changed.data = small.data; }, "train.start",
+      "got \"warm\", needs data.generator \"moe_regression\"");
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.model.expert = ExpertOptions::named("relu"); },
+      "train.start",
+      "got \"warm\", needs a mixture of one layer whose router and expert are those of the data");
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.model.router = LinearRouterOptions{}; },
+      "model.router.bias", "missing; a warm start needs true");
+  check_refused(
+      fit, [](ExperimentOptions& changed) { changed.model.experts = 1; }, "model.experts",
+      "got 1, needs the 2 components of data.measure for a warm start");
+}
+
+TEST_CASE("tokens of a sequence are rows to start at, and kinds of targets may be classes") {
+  ExperimentOptions options = small_experiment();
+  options.data = data_of({{"generator", "token_topics"},
+                          {"tokens", 4},
+                          {"topics", 3},
+                          {"dim", 6},
+                          {"target", {{"kind", "class"}, {"classes", 3}}},
+                          {"train_samples", 1}});
+  options.model.router = LinearRouterOptions{.init = "train_samples"};
+  options.loss.task = "cross_entropy";
+  check(options);
+  check_refused(
+      options, [](ExperimentOptions& changed) { changed.model.experts = 5; }, "model.router.init",
+      "got \"train_samples\", needs a training sample for each of model.experts = 5, but there are 4");
+}
+
+TEST_CASE("routers that read images need data that have them") {
+  for (const RouterKind& kind : RouterAxis::table()) {
+    CAPTURE(kind.name);
+    ExperimentOptions options = small_experiment();
+    options.model = model_of_kinds(kind.name, "mlp", SoftGatingOptions{}, kExperts);
+    if (kind.needs_image) {
+      CHECK_THROWS_AS(check(options), InvalidOption);
+    } else {
+      check(options);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace moelab
