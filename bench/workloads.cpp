@@ -43,21 +43,12 @@ double peak_memory_mb() {
   throw EnvironmentError("/proc/self/status has no VmHWM");
 }
 
-TrainingSet<float> draw_training_set(const Workload& workload) {
-  const std::unique_ptr<Problem> problem = draw_problem(workload.options.data, kSeeds);
-  Engine engine = kSeeds.stream(Purpose::train_data);
-  const Dataset data = problem->draw(engine, {Purpose::train_data, 0, workload.data.at("train_samples")});
-  TrainingSet<float> set{static_cast<int>(data.x.rows()), {}, {}};
-  set.x.assign(data.x.data(), data.x.data() + data.x.size());
-  set.y.assign(data.y.data(), data.y.data() + data.y.size());
-  return set;
-}
-
 /// A workload ready to run.
 struct Run {
-  explicit Run(const Workload& workload)
-      : set(draw_training_set(workload)),
-        model(workload.options.model, draw_problem(workload.options.data, kSeeds)->layout(), {kSeeds}),
+  explicit Run(const Workload& workload) : Run(workload, *draw_problem(workload.options.data, kSeeds)) {}
+  Run(const Workload& workload, const Problem& problem)
+      : set(draw_training_set<float>(problem, kSeeds, *workload.options.data.train_samples)),
+        model(workload.options.model, problem.layout(), {kSeeds}),
         workspace(model.network->make_workspace()) {}
   const Network<float>& network() const { return *model.network; }
   /// train_nmse over the first `rows` rows, under the training gating.

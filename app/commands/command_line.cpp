@@ -71,8 +71,7 @@ void build(Program& program) {
 
 /// Names the verb or option that was not understood before CLI11's own message would be less exact.
 void check_names(const std::vector<std::string>& words) {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) names.push_back(verb.name);
+  const std::vector<std::string> names = names_of(verbs());
   if (words.empty())
     throw UserError("", fmt::format("a verb is missing; allowed: {}", fmt::join(names, ", ")));
   std::vector<std::string> options = {"--help", "--version"};

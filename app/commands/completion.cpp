@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/commands/verbs.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -21,9 +22,7 @@ std::string fish_script(const std::string& verb_list) {
 
 /// Completes verbs, and the options of a verb.
 std::string completion_script(const std::string& shell) {
-  std::vector<std::string> names;
-  for (const Verb& verb : verbs()) names.push_back(verb.name);
-  const std::string verb_list = fmt::format("{}", fmt::join(names, " "));
+  const std::string verb_list = fmt::format("{}", fmt::join(names_of(verbs()), " "));
   if (shell == "fish") return fish_script(verb_list);
   std::string script = shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
   script += "_moelab() {\n  local options\n  case \"${COMP_WORDS[1]}\" in\n";

@@ -11,12 +11,6 @@
 namespace moelab {
 namespace {
 
-std::vector<std::string> kind_names(const Shape& variant) {
-  std::vector<std::string> names;
-  for (const Kind& kind : variant.kinds) names.push_back(kind.name);
-  return names;
-}
-
 /// What a number must be; counts leave out their upper limit unless it is the one that was broken.
 std::string number_needed(const Shape& shape, bool with_maximum) {
   std::string text = shape.type == Shape::Type::count ? "a whole number" : "a finite number";
@@ -48,7 +42,8 @@ std::string needed(const Shape& shape) {
     case Shape::Type::object:
       return "an object";
     case Shape::Type::variant:
-      return fmt::format("an object whose '{}' is one of {}", shape.tag, fmt::join(kind_names(shape), ", "));
+      return fmt::format("an object whose '{}' is one of {}", shape.tag,
+                         fmt::join(names_of(shape.kinds), ", "));
     case Shape::Type::either: {
       std::vector<std::string> parts;
       for (const Shape& alternative : shape.alternatives) parts.push_back(needed(alternative));
@@ -141,7 +136,7 @@ Json resolve_variant(const Shape& shape, const Json& given, const std::string& p
   const Json object = is_bare ? Json::object({{shape.tag, given}}) : given;
   const std::string tag_path = is_bare ? path : join_path(path, shape.tag);
   const auto tag = object.find(shape.tag);
-  const std::vector<std::string> names = kind_names(shape);
+  const std::vector<std::string> names = names_of(shape.kinds);
   const std::string one_of = fmt::format("one of {}", fmt::join(names, ", "));
   if (tag == object.end()) throw UserError(tag_path, "missing; needs " + one_of);
   if (!tag->is_string()) refuse(*tag, one_of, tag_path);

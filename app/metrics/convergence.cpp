@@ -1,5 +1,7 @@
 #include "app/metrics/convergence.h"
 
+#include <algorithm>
+
 namespace moelab {
 namespace {
 
@@ -7,11 +9,8 @@ namespace {
 void check_metric(const AnyOptions& options, const ExperimentOptions& /*experiment*/,
                   const std::string& path) {
   const std::string& metric = options.get<ConvergenceMetricOptions>().metric;
-  std::vector<std::string> names;
-  for (const MetricGroup::Metric& allowed : metrics_of_group("task")) {
-    if (allowed.name == metric) return;
-    names.push_back(allowed.name);
-  }
+  const std::vector<std::string> names = names_of(metrics_of_group("task"));
+  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
   throw InvalidOption(path + ".metric", unknown_name("metric", metric, names));
 }
 

@@ -72,22 +72,6 @@ void check(const MetricOptions& group, const ExperimentOptions& experiment, cons
   if (const auto own = group.entry().check) own(group.options(), experiment, path);
 }
 
-template <class Real>
-std::unique_ptr<Meter<Real>> make_meter(const MetricOptions& group, const MeterSetting<Real>& setting) {
-  const MetricGroup& entry = group.entry();
-  const auto make = [&] {
-    if constexpr (std::is_same_v<Real, float>) {
-      return entry.make_float;
-    } else {
-      return entry.make_double;
-    }
-  }();
-  return make ? make(group.options(), setting) : nullptr;
-}
-
-template std::unique_ptr<Meter<float>> make_meter(const MetricOptions&, const MeterSetting<float>&);
-template std::unique_ptr<Meter<double>> make_meter(const MetricOptions&, const MeterSetting<double>&);
-
 std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name) {
   for (const MetricGroup& group : metric_groups()) {
     if (group.name == name) return group.metrics;

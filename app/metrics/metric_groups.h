@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "app/metrics/meter.h"
-#include "sim/base/one_of.h"
+#include "sim/base/per_precision.h"
 
 namespace moelab {
+
+template <class Real>
+using MakeMeter = std::unique_ptr<Meter<Real>>(const AnyOptions&, const MeterSetting<Real>&);
 
 /// An entry of the table: name in "metrics", meaning and parameters. The help says what of the routing it
 /// uses: `probabilities`, `selected`, `serving` (sim/model/gating/routing.h).
@@ -28,8 +31,7 @@ struct MetricGroup : KindEntry {
   /// for nothing.
   void (*check)(const AnyOptions&, const ExperimentOptions&, const std::string& path) = nullptr;
   /// Null where a cell itself knows the values; the meter is null where nothing applies.
-  std::unique_ptr<Meter<float>> (*make_float)(const AnyOptions&, const MeterSetting<float>&) = nullptr;
-  std::unique_ptr<Meter<double>> (*make_double)(const AnyOptions&, const MeterSetting<double>&) = nullptr;
+  PerPrecision<MakeMeter> make = {};
 };
 
 /// The table: adding a group is a new file and a line in metric_groups.cpp.
@@ -49,14 +51,8 @@ void add_metric_group(MetricGroup group);
 template <class Options, template <class> class Made>
 MetricGroup metric_group(std::string name, std::string help, std::vector<MetricGroup::Metric> metrics) {
   MetricGroup group{{std::move(name), std::move(help), Options{}, Options{}}, std::move(metrics)};
-  group.make_float = [](const AnyOptions& options,
-                        const MeterSetting<float>& setting) -> std::unique_ptr<Meter<float>> {
-    return std::make_unique<Made<float>>(options.get<Options>(), setting);
-  };
-  group.make_double = [](const AnyOptions& options,
-                         const MeterSetting<double>& setting) -> std::unique_ptr<Meter<double>> {
-    return std::make_unique<Made<double>>(options.get<Options>(), setting);
-  };
+  group.make = {make_from<Meter<float>, Options, Made<float>, const MeterSetting<float>&>,
+                make_from<Meter<double>, Options, Made<double>, const MeterSetting<double>&>};
   return group;
 }
 
@@ -65,7 +61,10 @@ void check(const MetricOptions& group, const ExperimentOptions& experiment, cons
 
 /// Null where the group has no meter, or nothing of it applies.
 template <class Real>
-std::unique_ptr<Meter<Real>> make_meter(const MetricOptions& group, const MeterSetting<Real>& setting);
+std::unique_ptr<Meter<Real>> make_meter(const MetricOptions& group, const MeterSetting<Real>& setting) {
+  const auto make = group.entry().make.of<Real>();
+  return make ? make(group.options(), setting) : nullptr;
+}
 
 /// The names of all metrics, in the order of the table.
 std::vector<std::string> metric_names();

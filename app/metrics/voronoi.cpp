@@ -2,7 +2,6 @@
 
 #include "app/metrics/metric_groups.h"
 #include "sim/model/measure_places.h"
-#include "sim/model/router/linear_router.h"
 
 namespace moelab {
 namespace {
@@ -33,9 +32,7 @@ class VoronoiMeter final : public Meter<Real> {
     const MixingMeasure* const truth = setting.problem.true_measure();
     const ModelOptions& model = setting.experiment.model;
     if (!truth || model.kind != ModelOptions::Kind::moe || model.layers != 1) return;
-    if (mixture_form(model) != truth->form) return;
-    const LinearRouterOptions* const linear = model.router.as<LinearRouterOptions>();
-    if (linear && !linear->bias.value_or(false)) return;
+    if (mixture_form(model) != truth->form || !has_gate_bias(model)) return;
     places_.emplace(model, Network<double>(model, setting.problem.layout()));
     truth_ = components_of(*truth);
   }

@@ -41,10 +41,8 @@ AuxiliaryLossKind entropy_loss() {
   return {"entropy",
           "mean over rows of H(r), −Σ_e r_e ln r_e",
           AuxiliaryPath::probabilities,
-          value<float>,
-          value<double>,
-          add<float>,
-          add<double>};
+          {value<float>, value<double>},
+          {add<float>, add<double>}};
 }
 
 }  // namespace moelab

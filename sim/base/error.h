@@ -38,6 +38,14 @@ class EnvironmentError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The names of entries that have a member `name`, in their order.
+template <class Entries>
+std::vector<std::string> names_of(const Entries& entries) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries) names.push_back(entry.name);
+  return names;
+}
+
 /// The allowed name with the smallest Damerau-Levenshtein distance to `given`;
 /// empty when none is within half of the given name's length.
 std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed);

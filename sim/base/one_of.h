@@ -106,12 +106,10 @@ class OneOf : public KindChoice {
 
  private:
   static const Entry& find(const std::string& kind) {
-    std::vector<std::string> names;
     for (const Entry& entry : Axis::table()) {
       if (entry.name == kind) return entry;
-      names.push_back(entry.name);
     }
-    throw InvalidOption(Axis::kTag, unknown_name(Axis::kNoun, kind, names));
+    throw InvalidOption(Axis::kTag, unknown_name(Axis::kNoun, kind, names_of(Axis::table())));
   }
 
   std::string kind_;

@@ -63,6 +63,8 @@ struct GeneratorKind : KindEntry {
   /// nothing.
   void (*check)(const DataOptions& data) = nullptr;
   bool has_image = false;  ///< rows lead with an image (Layout::image)
+  /// s of the sequences; null where a sample is one row.
+  int (*tokens)(const AnyOptions& options) = nullptr;
   /// The fields that name files (or folders) from which samples are read, with their values; null for none.
   std::vector<std::pair<std::string, std::string>> (*files)(const AnyOptions& options) = nullptr;
   /// Kinds of target whose targets are classes; and the kind that the options have. Empty for none.

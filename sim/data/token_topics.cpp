@@ -267,6 +267,7 @@ GeneratorKind token_topics_generator() {
            .topics = 4, .clusters_per_topic = 2, .dim = 5, .tokens = 3, .target = ClassTarget{3}}},
       draw_as<TokenTopics, TokenTopicsOptions>,
       check_topics};
+  kind.tokens = [](const AnyOptions& options) { return options.get<TokenTopicsOptions>().tokens; };
   kind.class_targets = {"class", "linear_class"};
   kind.target_kind = [](const AnyOptions& options) {
     return options.get<TokenTopicsOptions>().target.chosen();

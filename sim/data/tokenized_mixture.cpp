@@ -122,13 +122,15 @@ void TokenizedMixtureOptions::bind(Fields& fields) {
 }
 
 GeneratorKind tokenized_mixture_generator() {
-  return {
+  GeneratorKind kind = {
       {"tokenized_mixture",
        "sequences of s tokens, each from Σ_c N(μ_c, σ² I) / k in R^dim, one target a sequence (Dikkala et "
        "al. 2023, C.2)",
        TokenizedMixtureOptions{},
        TokenizedMixtureOptions{.clusters = 4, .dim = 5, .tokens = 3, .target = LinearTarget{2}}},
       draw_as<TokenizedMixture, TokenizedMixtureOptions>};
+  kind.tokens = [](const AnyOptions& options) { return options.get<TokenizedMixtureOptions>().tokens; };
+  return kind;
 }
 
 }  // namespace moelab

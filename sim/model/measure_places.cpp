@@ -22,8 +22,7 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
         "polynomial or relu, without attention, projection or temperature: others have no mixing "
         "measure");
   }
-  if (const auto* const linear = options.router.as<LinearRouterOptions>();
-      linear && !linear->bias.value_or(false)) {
+  if (!has_gate_bias(options)) {
     throw InvalidOption("model.router.bias", "missing; a mixing measure needs true");
   }
   if (layout.output_dim != 1) throw InvalidOption("model", "a mixing measure needs data of one output");
@@ -53,6 +52,11 @@ std::optional<MixtureForm> mixture_form(const ModelOptions& options) {
     return std::nullopt;
   }
   return form;
+}
+
+bool has_gate_bias(const ModelOptions& options) {
+  const auto* const linear = options.router.as<LinearRouterOptions>();
+  return !linear || linear->bias.value_or(false);
 }
 
 MeasurePlaces::MeasurePlaces(const ModelOptions& options, const Network<double>& network)

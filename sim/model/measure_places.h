@@ -13,6 +13,9 @@ namespace moelab {
 /// The form of the mixing measures that a model's parameters are; none for others (an MLP router, say).
 std::optional<MixtureForm> mixture_form(const ModelOptions& options);
 
+/// Whether its router has the biases β0 of a mixing measure: a linear one may lack them.
+bool has_gate_bias(const ModelOptions& options);
+
 /// Where β1, β0, a and b of a mixture with one output lie in the flat buffer of parameters.
 class MeasurePlaces {
  public:

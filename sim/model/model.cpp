@@ -88,10 +88,14 @@ void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gatin
 }  // namespace
 
 template <class Real>
-Model<Real>::Model(const ModelOptions& options, const Layout& layout, const Start& start)
-    : network(std::make_shared<const Network<Real>>(options, layout)) {
+Model<Real>::Model(std::shared_ptr<const Network<Real>> structure, const Start& start)
+    : network(std::move(structure)) {
   network->initialize(start, parameters, state);
 }
+
+template <class Real>
+Model<Real>::Model(const ModelOptions& options, const Layout& layout, const Start& start)
+    : Model(std::make_shared<const Network<Real>>(options, layout), start) {}
 
 template <class Real>
 double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const Real* x,

@@ -20,6 +20,7 @@ struct Model {
   State state;
 
   /// An initialised model.
+  Model(std::shared_ptr<const Network<Real>> structure, const Start& start);
   Model(const ModelOptions& options, const Layout& layout, const Start& start);
 };
 

@@ -90,7 +90,7 @@ void check(const ModelOptions& options) {
   check_dense(options);
   if (options.kind == ModelOptions::Kind::moe && !options.attention &&
       options.router.entry().needs_attention) {
-    throw no_attention_error();
+    throw no_attention_error(options.router.chosen());
   }
   if (options.kind == ModelOptions::Kind::dense && options.attention &&
       options.reads == ModelOptions::Reads::sequence) {
@@ -101,7 +101,7 @@ void check(const ModelOptions& options) {
 
 void check(const ModelOptions& options, const Layout& layout) {
   const bool has_image = layout.image.size() > 0;
-  if (options.router.entry().needs_image && !has_image) throw no_image_error();
+  if (options.router.entry().needs_image && !has_image) throw no_image_error(options.router.chosen());
   if (!has_image) return;
   if (options.kind == ModelOptions::Kind::moe && options.layers > 1) {
     throw InvalidOption("model.layers",

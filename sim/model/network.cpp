@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/blocks/residual.h"
 #include "sim/model/topology.h"
 
 namespace moelab {
@@ -48,10 +47,7 @@ void Network<Real>::place_blocks() {
 
 template <class Real>
 MixtureScratch<Real>& Network<Real>::mixture_scratch(int layer, Workspace<Real>& workspace) const {
-  const std::size_t at = mixtures_[size(layer)];
-  Scratch* scratch = workspace.scratch[at].get();
-  if (auto* residual = dynamic_cast<ResidualScratch<Real>*>(scratch)) scratch = residual->inner.get();
-  return static_cast<MixtureScratch<Real>&>(*scratch);
+  return static_cast<MixtureScratch<Real>&>(workspace.scratch[mixtures_[size(layer)]]->innermost());
 }
 
 template <class Real>

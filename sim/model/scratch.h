@@ -9,6 +9,8 @@ namespace moelab {
 class Scratch {
  public:
   virtual ~Scratch() = default;
+  /// That of the block inside, where a block wraps another.
+  virtual Scratch& innermost() { return *this; }
 };
 
 }  // namespace moelab

@@ -25,8 +25,7 @@ std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const L
   parts.output_dim = output_dim;
   parts.image_size = layout.image.size();
   parts.learned_gating = learned_gating;
-  parts.balance_rate = options.gating.balance_rate.value_or(0);
-  parts.has_selection_bias = options.gating.balance_rate.has_value();
+  parts.balance_rate = options.gating.balance_rate;
   return std::make_unique<Mixture<Real>>(std::move(parts));
 }
 

@@ -4,22 +4,12 @@
 #include <stdexcept>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/data/contamination/evaluation_streams.h"
 
 namespace moelab {
 namespace {
 
-/// Stream of Purpose::evaluation for what attacks draw; contaminations have those below.
-constexpr std::uint64_t kAttackStream = 3;
 constexpr int kBlockRows = 1024;
-
-void attack(const ContaminationOptions& options, AttackedLoss<float>& loss, Engine& engine, int samples,
-            std::vector<float>& x) {
-  options.entry().attack_float(options.options(), loss, engine, samples, x);
-}
-void attack(const ContaminationOptions& options, AttackedLoss<double>& loss, Engine& engine, int samples,
-            std::vector<double>& x) {
-  options.entry().attack_double(options.options(), loss, engine, samples, x);
-}
 
 /// The loss of a model on a block of samples, in the precision of the model.
 template <class Real>
@@ -80,7 +70,7 @@ Matrix attacked_inputs(const ContaminationOptions& contamination, const Model<Re
     throw std::invalid_argument("'" + contamination.chosen() + "' is no attack on a model");
   }
   LossOfModel<Real> of_model(model, loss, workspace);
-  Engine engine = seeds.stream(Purpose::evaluation, kAttackStream);
+  Engine engine = seeds.stream(Purpose::evaluation, kAttacks);
   Matrix attacked = clean.x;
   const Eigen::Index most = std::max(1, kBlockRows / model.network->layout().tokens);
   std::vector<Real> block;
@@ -89,7 +79,8 @@ Matrix attacked_inputs(const ContaminationOptions& contamination, const Model<Re
     const Matrix x = clean.x.middleRows(start, count);
     of_model.set_targets(clean.y.middleRows(start, count));
     block.assign(x.data(), x.data() + x.size());
-    attack(contamination, of_model, engine, static_cast<int>(count), block);
+    contamination.entry().attack.of<Real>()(contamination.options(), of_model, engine,
+                                            static_cast<int>(count), block);
     attacked.middleRows(start, count) =
         Eigen::Map<const MatrixOf<Real>>(block.data(), count, x.cols()).template cast<double>();
   }

@@ -26,10 +26,10 @@ Matrix first_rows(const Problem& problem, const Seeds& seeds, int count) {
 
 template <class Real>
 Model<Real> started_model(const ModelOptions& options, const Problem& problem, const Seeds& seeds) {
-  const Network<Real> network(options, problem.layout());
-  if (!network.starts_at_train_rows()) return Model<Real>(options, problem.layout(), {seeds});
-  const Matrix rows = first_rows(problem, seeds, network.experts());
-  return Model<Real>(options, problem.layout(), {seeds, &rows});
+  const auto network = std::make_shared<const Network<Real>>(options, problem.layout());
+  if (!network->starts_at_train_rows()) return Model<Real>(network, {seeds});
+  const Matrix rows = first_rows(problem, seeds, network->experts());
+  return Model<Real>(network, {seeds, &rows});
 }
 
 }  // namespace

@@ -3,53 +3,34 @@
 #include <algorithm>
 
 #include "sim/base/error.h"
-#include "sim/base/field_visitor.h"
+#include "sim/data/moe_regression.h"
 #include "sim/model/measure_places.h"
 #include "sim/model/router/cnn_router.h"
-#include "sim/model/router/linear_router.h"
 #include "sim/train/experiment.h"
 #include "sim/train/train_checks.h"
 
 namespace moelab {
 namespace {
 
-/// The value of a whole number among bound fields.
-class WholeField final : public FieldVisitor {
- public:
-  WholeField(std::string name, std::int64_t otherwise) : name_(std::move(name)), value_(otherwise) {}
-  std::int64_t value() const { return value_; }
-
-  void whole(const About& about, const Range&, std::int64_t& value) override {
-    if (about.name == name_ && (!about.given || *about.given)) value_ = value;
-  }
-
- private:
-  std::string name_;
-  std::int64_t value_;
-};
-
 /// A warm start of a least-squares fit needs a true measure of the model's form.
 void check_warm_start(const ExperimentOptions& options) {
   if (!options.train.start || !options.train.start->as<WarmStartOptions>()) return;
   const ModelOptions& model = options.model;
   const std::string path = "train.start";
-  check(options.data);
-  // Form and components are the same for all seeds.
-  const std::unique_ptr<Problem> problem = draw_problem(options.data, {});
-  const MixingMeasure* const truth = problem->true_measure();
+  const MoeRegressionOptions* const truth = options.data.as<MoeRegressionOptions>();
   if (!truth) throw InvalidOption(path, "got \"warm\", needs data.generator \"moe_regression\"");
-  if (model.kind != ModelOptions::Kind::moe || model.layers != 1 || mixture_form(model) != truth->form) {
+  if (model.kind != ModelOptions::Kind::moe || model.layers != 1 || mixture_form(model) != form_of(*truth)) {
     throw InvalidOption(
         path, "got \"warm\", needs a mixture of one layer whose router and expert are those of the data");
   }
-  const LinearRouterOptions* const linear = model.router.as<LinearRouterOptions>();
-  if (linear && !linear->bias.value_or(false)) {
+  if (!has_gate_bias(model)) {
     throw InvalidOption("model.router.bias", "missing; a warm start needs true");
   }
-  if (model.experts >= truth->components()) return;
+  const int components = components_of(*truth);
+  if (model.experts >= components) return;
   throw InvalidOption("model.experts",
                       fmt::format("got {}, needs the {} components of data.measure for a warm start",
-                                  model.experts, truth->components()));
+                                  model.experts, components));
 }
 
 /// Sample gradients need a training set, population gradients have none.
@@ -76,9 +57,9 @@ void check_law(const ExperimentOptions& options) {
 void check_start(const ExperimentOptions& options) {
   const RouterOptions& router = options.model.router;
   if (!options.data.train_samples || !router.entry().needs_train_rows(router.options())) return;
-  WholeField tokens("tokens", 1);
-  DataOptions(options.data).bind(tokens);
-  const std::int64_t rows = *options.data.train_samples * tokens.value();
+  const GeneratorKind& generator = options.data.entry();
+  const std::int64_t tokens = generator.tokens ? generator.tokens(options.data.options()) : 1;
+  const std::int64_t rows = *options.data.train_samples * tokens;
   if (rows >= options.model.experts) return;
   throw InvalidOption(
       "model.router.init",

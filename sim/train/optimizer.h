@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/base/one_of.h"
+#include "sim/base/per_precision.h"
 
 namespace moelab {
 
@@ -31,10 +31,12 @@ class Optimizer {
                           std::size_t begin, std::size_t count);
 };
 
+template <class Real>
+using MakeOptimizer = std::unique_ptr<Optimizer<Real>>(const AnyOptions&, std::size_t count);
+
 struct TrainingRuleKind : KindEntry {
   /// An optimizer for `count` parameters (a multiple of kernels::kPadding); null for fits.
-  std::unique_ptr<Optimizer<float>> (*make_float)(const AnyOptions&, std::size_t count) = nullptr;
-  std::unique_ptr<Optimizer<double>> (*make_double)(const AnyOptions&, std::size_t count) = nullptr;
+  PerPrecision<MakeOptimizer> make = {};
   /// Whether updates do not follow the gradient's size, so that tiny gates are not harmless to skip.
   bool rescales_gradients = true;
 };
@@ -53,12 +55,8 @@ void add_training_rule_kind(TrainingRuleKind kind);
 template <class Options, template <class> class Made>
 TrainingRuleKind optimizer_kind(std::string name, std::string help, Options example = {}) {
   return {{std::move(name), std::move(help), Options{}, std::move(example)},
-          [](const AnyOptions& options, std::size_t count) -> std::unique_ptr<Optimizer<float>> {
-            return std::make_unique<Made<float>>(options.get<Options>(), count);
-          },
-          [](const AnyOptions& options, std::size_t count) -> std::unique_ptr<Optimizer<double>> {
-            return std::make_unique<Made<double>>(options.get<Options>(), count);
-          }};
+          {make_from<Optimizer<float>, Options, Made<float>, std::size_t>,
+           make_from<Optimizer<double>, Options, Made<double>, std::size_t>}};
 }
 
 template <class Real>

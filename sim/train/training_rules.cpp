@@ -26,10 +26,6 @@ std::vector<TrainingRuleKind>& kinds() {
   return all;
 }
 
-std::invalid_argument no_optimizer(const TrainingRule& rule) {
-  return std::invalid_argument("'" + rule.chosen() + "' fits whole samples and takes no steps");
-}
-
 }  // namespace
 
 const std::vector<TrainingRuleKind>& TrainingRuleAxis::table() {
@@ -40,16 +36,15 @@ void add_training_rule_kind(TrainingRuleKind kind) {
   kinds().push_back(std::move(kind));
 }
 
-template <>
-std::unique_ptr<Optimizer<float>> make_optimizer<float>(const TrainingRule& rule, std::size_t count) {
-  if (!rule.entry().make_float) throw no_optimizer(rule);
-  return rule.entry().make_float(rule.options(), count);
+template <class Real>
+std::unique_ptr<Optimizer<Real>> make_optimizer(const TrainingRule& rule, std::size_t count) {
+  const auto make = rule.entry().make.of<Real>();
+  if (!make) throw std::invalid_argument("'" + rule.chosen() + "' fits whole samples and takes no steps");
+  return make(rule.options(), count);
 }
-template <>
-std::unique_ptr<Optimizer<double>> make_optimizer<double>(const TrainingRule& rule, std::size_t count) {
-  if (!rule.entry().make_double) throw no_optimizer(rule);
-  return rule.entry().make_double(rule.options(), count);
-}
+
+template std::unique_ptr<Optimizer<float>> make_optimizer(const TrainingRule&, std::size_t);
+template std::unique_ptr<Optimizer<double>> make_optimizer(const TrainingRule&, std::size_t);
 
 template <class Real>
 void Optimizer<Real>::step_part(double, double, const Real*, Real*, std::size_t, std::size_t) {

@@ -6,48 +6,22 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/data/problem.h"
 #include "sim/model/model_options.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/docs/page_text.h"
 
 namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = fs::path(MOELAB_TEST_DATA) / "..";
-
-template <class Kinds>
-std::vector<std::string> names_of(const Kinds& kinds) {
-  std::vector<std::string> names;
-  for (const auto& kind : kinds) names.push_back(kind.name);
-  return names;
-}
-
-/// What stands in a text between backticks.
-std::vector<std::string> quoted_names(const std::string& text) {
-  std::vector<std::string> names;
-  std::istringstream parts(text);
-  std::string part;
-  for (bool inside = false; std::getline(parts, part, '`'); inside = !inside) {
-    if (inside) names.push_back(part);
-  }
-  return names;
-}
-
-/// The cells of the page's table: axis, contract, new file, table, example.
+/// The rows of the page's table: axis, contract, new file, table, example.
 std::vector<std::vector<std::string>> axes_of(const std::string& page) {
-  std::vector<std::vector<std::string>> rows;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| ") || line.starts_with("| axis")) continue;
-    std::istringstream cells(line.substr(2));
-    rows.emplace_back();
-    for (std::string cell; std::getline(cells, cell, '|');) rows.back().push_back(cell);
-  }
+  std::vector<std::vector<std::string>> rows = table_rows(page);
+  std::erase_if(rows, [](const std::vector<std::string>& row) { return row[0].starts_with("axis"); });
   return rows;
 }
 

@@ -6,42 +6,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <sstream>
 
 #include "analysis/theory/check.h"
 #include "app/json/json.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/docs/page_text.h"
 
 namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path kRoot = fs::path(MOELAB_TEST_DATA) / "..";
-
-/// What stands in a text between backticks.
-std::vector<std::string> quoted_names(const std::string& text) {
-  std::vector<std::string> names;
-  std::istringstream parts(text);
-  std::string part;
-  for (bool inside = false; std::getline(parts, part, '`'); inside = !inside) {
-    if (inside) names.push_back(part);
-  }
-  return names;
-}
-
-/// The cells of the page's table rows.
-std::vector<std::vector<std::string>> table_rows(const std::string& page) {
-  std::vector<std::vector<std::string>> rows;
-  std::istringstream lines(page);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| ")) continue;
-    std::istringstream cells(line.substr(2));
-    rows.emplace_back();
-    for (std::string cell; std::getline(cells, cell, '|');) rows.back().push_back(cell);
-  }
-  return rows;
-}
 
 struct Named {
   std::string name;

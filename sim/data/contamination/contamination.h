@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "sim/base/one_of.h"
+#include "sim/base/per_precision.h"
 #include "sim/base/random.h"
 #include "sim/base/types.h"
 #include "sim/data/layout.h"
@@ -24,6 +24,10 @@ class AttackedLoss {
   virtual void add_losses(const std::vector<Real>& x, double factor, std::vector<double>& sums) = 0;
 };
 
+template <class Real>
+using Attack = void(const AnyOptions&, AttackedLoss<Real>&, Engine& engine, int samples,
+                    std::vector<Real>& x);
+
 /// An entry of the table of contaminations: one that needs no model, or an attack on one.
 struct ContaminationKind : KindEntry {
   /// Changes the rows (n, s·d); null for attacks and for `none`. Throws InvalidOption where the options do
@@ -31,12 +35,9 @@ struct ContaminationKind : KindEntry {
   void (*contaminate)(const AnyOptions&, const Layout&, const Seeds&, Matrix& x) = nullptr;
   /// Moves the samples `x` (n, s·d) of a block within the budget so as to raise the loss; `engine` draws what
   /// the attack draws, block after block. Null for others.
-  void (*attack_float)(const AnyOptions&, AttackedLoss<float>&, Engine& engine, int samples,
-                       std::vector<float>& x) = nullptr;
-  void (*attack_double)(const AnyOptions&, AttackedLoss<double>&, Engine& engine, int samples,
-                        std::vector<double>& x) = nullptr;
+  PerPrecision<Attack> attack = {};
 
-  bool is_attack() const { return attack_float != nullptr; }
+  bool is_attack() const { return static_cast<bool>(attack); }
 };
 
 /// The table: adding a contamination or an attack is a new file and a line in contaminations.cpp.

@@ -23,8 +23,7 @@ void FgsmOptions::bind(Fields& fields) {
 ContaminationKind fgsm_contamination() {
   return {{"fgsm", "x + ε sign(∂L/∂x) under the training gating", FgsmOptions{}, FgsmOptions{0.1}},
           nullptr,
-          attack<float>,
-          attack<double>};
+          {attack<float>, attack<double>}};
 }
 
 }  // namespace moelab

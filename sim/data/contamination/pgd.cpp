@@ -25,8 +25,7 @@ ContaminationKind pgd_contamination() {
   return {{"pgd", "repeated steps along sign(∂L/∂x), kept within ε of x entry by entry", PgdOptions{},
            PgdOptions{.budget = 0.1, .steps = 3}},
           nullptr,
-          attack<float>,
-          attack<double>};
+          {attack<float>, attack<double>}};
 }
 
 }  // namespace moelab

@@ -50,8 +50,7 @@ ContaminationKind spsa_contamination() {
   return {{"spsa", "pgd with gradients estimated from losses along random signs", SpsaOptions{},
            SpsaOptions{.budget = 0.1, .steps = 2, .directions = 4}},
           nullptr,
-          attack<float>,
-          attack<double>};
+          {attack<float>, attack<double>}};
 }
 
 }  // namespace moelab

@@ -70,14 +70,14 @@ std::vector<NamedArray<Real>> Mixture<Real>::arrays(const Real* parameters) cons
 template <class Real>
 std::vector<StateArray> Mixture<Real>::state_arrays() const {
   std::vector<StateArray> all = parts_.router->state_arrays();
-  if (parts_.has_selection_bias) all.push_back({"selection_bias", {parts_.experts}});
+  if (parts_.balance_rate) all.push_back({"selection_bias", {parts_.experts}});
   return all;
 }
 
 template <class Real>
 void Mixture<Real>::start_state(const Start& start, double* state) const {
   parts_.router->start_state(start, state);
-  if (parts_.has_selection_bias) std::fill_n(state + router_state_, parts_.experts, 0.0);
+  if (parts_.balance_rate) std::fill_n(state + router_state_, parts_.experts, 0.0);
 }
 
 template <class Real>
@@ -89,11 +89,11 @@ template <class Real>
 void Mixture<Real>::end_step(const Scratch& scratch, double* state) const {
   const auto& left = static_cast<const MixtureScratch<Real>&>(scratch);
   parts_.router->end_step(*left.router, state);
-  if (!parts_.has_selection_bias || parts_.balance_rate <= 0) return;
+  if (parts_.balance_rate.value_or(0) <= 0) return;
   const Routing<Real>& routing = left.routing();
   int pairs = 0;
   for (int e = 0; e < parts_.experts; ++e) pairs += routing.pairs_of(e);
-  const Real rate = static_cast<Real>(parts_.balance_rate);
+  const Real rate = static_cast<Real>(*parts_.balance_rate);
   for (int e = 0; e < parts_.experts; ++e) {
     const int error = routing.pairs_of(e) * parts_.experts - pairs;  // E times (load − mean load)
     double& bias = state[router_state_ + size(e)];
@@ -127,8 +127,7 @@ template <class Real>
 GatingContext<Real> Mixture<Real>::gating_context(const BlockValues<Real>& values,
                                                   const MixtureScratch<Real>& scratch, int rows) const {
   return {scratch.scores.data(), rows, parts_.experts,
-          parts_.has_selection_bias ? values.state + router_state_ : nullptr,
-          values.parameters + gating_begin_};
+          parts_.balance_rate ? values.state + router_state_ : nullptr, values.parameters + gating_begin_};
 }
 
 template <class Real>
@@ -140,7 +139,6 @@ void Mixture<Real>::route(const Pass<Real>& pass, const View<const Real>& inputs
   scratch.router_output = parts_.router->forward(router_context(pass, inputs, values, signals),
                                                  values.parameters, *scratch.router, scratch.scores.data());
   pass.gating->gate(gating_context(values, scratch, inputs.rows), scratch.gating);
-  scratch.gating.is_softmax = pass.gating->is_softmax();
 }
 
 template <class Real>
@@ -187,19 +185,18 @@ const Real* Mixture<Real>::pair_outputs(const BlockValues<Real>& values,
 template <class Real>
 RoutedBatch<Real> Mixture<Real>::routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const {
   const bool has_outputs = with_outputs && !scratch.pair_outputs.empty();
-  return {scratch.scores.data(), scratch.gating.probabilities.data(),
-          &scratch.routing(),    has_outputs ? scratch.pair_outputs.data() : nullptr,
-          output_stride(),       scratch.gating.is_softmax};
+  return {scratch.scores.data(), scratch.gating.probabilities.data(), &scratch.routing(),
+          has_outputs ? scratch.pair_outputs.data() : nullptr, output_stride()};
 }
 
 template <class Real>
-double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>& values,
+double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>& /*values*/,
                                  Scratch& scratch) const {
   MixtureScratch<Real>& mine = own<Real>(scratch);
   double value = mine.router_output.added_loss;
   if (!pass.losses || pass.losses->empty()) return value;
+  // The outputs of pairs are those that the backward pass has written.
   const bool reads_outputs = pass.losses->reads(AuxiliaryPath::pair_outputs);
-  if (reads_outputs) pair_outputs(values, mine);
   return value + pass.losses->weighted_sum(routed_batch(mine, reads_outputs), mine.auxiliary);
 }
 

@@ -2,6 +2,8 @@
 
 /// One mixture of experts: a router, gating and a bank of experts.
 
+#include <optional>
+
 #include "sim/model/blocks/block.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/router.h"
@@ -21,8 +23,7 @@ struct MixtureParts {
   int image_size = 0;  ///< leading columns that only the router reads
   /// The gating whose parameters the mixture holds; null for none. Outlives the mixture.
   const Gating<Real>* learned_gating = nullptr;
-  double balance_rate = 0;  ///< of loss-free balancing
-  bool has_selection_bias = false;
+  std::optional<double> balance_rate;  ///< of loss-free balancing; none: no biases of the selection
 };
 
 /// What the passes of a batch leave: routing, scores, outputs of pairs.

@@ -72,9 +72,9 @@ void Mixture<Real>::backward_scores(const Pass<Real>& pass, const BlockValues<Re
   const std::size_t count = entries(routing.rows, routing.stride);
   Real* const gates = scratch.gate_gradient.data();
   const bool has_losses = pass.losses && !pass.losses->empty();
-  if (has_losses) {
-    pass.losses->add_gradients(routed_batch(scratch, true), {.gates = gates}, scratch.auxiliary);
-  }
+  RoutedBatch<Real> batch = routed_batch(scratch, true);
+  batch.is_softmax = pass.gating->is_softmax();
+  if (has_losses) pass.losses->add_gradients(batch, {.gates = gates}, scratch.auxiliary);
   Real* of_gating = nullptr;
   if (parts_.learned_gating) {
     of_gating = gradient + gating_begin_;
@@ -83,13 +83,12 @@ void Mixture<Real>::backward_scores(const Pass<Real>& pass, const BlockValues<Re
   pass.gating->backward(gating_context(values, scratch, routing.rows), scratch.gating, gates, gates,
                         pass.gating->block_size() > 0 ? of_gating : nullptr);
   if (!has_losses) return;
-  pass.losses->add_gradients(routed_batch(scratch, true), {.scores = gates}, scratch.auxiliary);
+  pass.losses->add_gradients(batch, {.scores = gates}, scratch.auxiliary);
   if (!pass.losses->reads(AuxiliaryPath::probabilities)) return;
   reserve_entries(scratch.probability_gradient, count);
   Real* const probabilities = scratch.probability_gradient.data();
   std::fill_n(probabilities, count, Real(0));
-  pass.losses->add_gradients(routed_batch(scratch, true), {.probabilities = probabilities},
-                             scratch.auxiliary);
+  pass.losses->add_gradients(batch, {.probabilities = probabilities}, scratch.auxiliary);
   pass.gating->backward_probabilities(scratch.gating, probabilities);
   kernels::add_scaled(Real(1), probabilities, gates, static_cast<int>(count));
 }

@@ -11,6 +11,8 @@ template <class Real>
 struct ResidualScratch final : Scratch {
   std::unique_ptr<Scratch> inner;  ///< of the block inside
   AlignedVector<Real> branch;      ///< f(x) (n, padded(d)) of the last forward pass
+
+  Scratch& innermost() override { return inner->innermost(); }
 };
 
 /// x + f(x) of a block f: R^d → R^d. Parameters, state, signals and added losses are those of f.

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/base/one_of.h"
+#include "sim/base/per_precision.h"
 #include "sim/base/random.h"
 #include "sim/base/view.h"
 #include "sim/model/gating/routing.h"
@@ -65,10 +65,12 @@ class ExpertBank {
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
 };
 
+template <class Real>
+using MakeExpertBank = std::unique_ptr<ExpertBank<Real>>(const AnyOptions&, const ExpertSetting&);
+
 /// An entry of the table of experts.
 struct ExpertKind : KindEntry {
-  std::unique_ptr<ExpertBank<float>> (*make_float)(const AnyOptions&, const ExpertSetting&) = nullptr;
-  std::unique_ptr<ExpertBank<double>> (*make_double)(const AnyOptions&, const ExpertSetting&) = nullptr;
+  PerPrecision<MakeExpertBank> make = {};
   /// Weight matrices on the way from x to the output of one expert; null for 1 (a constant counts as one).
   int (*depth)(const AnyOptions&) = nullptr;
 };
@@ -87,17 +89,15 @@ void add_expert_kind(ExpertKind kind);
 template <class Options, template <class> class Made>
 ExpertKind expert_kind(std::string name, std::string help, Options example = {}) {
   return {{std::move(name), std::move(help), Options{}, std::move(example)},
-          [](const AnyOptions& options, const ExpertSetting& setting) -> std::unique_ptr<ExpertBank<float>> {
-            return std::make_unique<Made<float>>(options.get<Options>(), setting);
-          },
-          [](const AnyOptions& options, const ExpertSetting& setting) -> std::unique_ptr<ExpertBank<double>> {
-            return std::make_unique<Made<double>>(options.get<Options>(), setting);
-          }};
+          {make_from<ExpertBank<float>, Options, Made<float>, const ExpertSetting&>,
+           make_from<ExpertBank<double>, Options, Made<double>, const ExpertSetting&>}};
 }
 
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> make_expert_bank(const ExpertOptions& options,
-                                                   const ExpertSetting& setting);
+                                                   const ExpertSetting& setting) {
+  return options.entry().make.of<Real>()(options.options(), setting);
+}
 
 /// Weight matrices on the way from x to the output of one expert.
 int expert_depth(const ExpertOptions& options);

@@ -40,15 +40,4 @@ int expert_depth(const ExpertOptions& options) {
   return kind.depth ? kind.depth(options.options()) : 1;
 }
 
-template <>
-std::unique_ptr<ExpertBank<float>> make_expert_bank<float>(const ExpertOptions& options,
-                                                           const ExpertSetting& setting) {
-  return options.entry().make_float(options.options(), setting);
-}
-template <>
-std::unique_ptr<ExpertBank<double>> make_expert_bank<double>(const ExpertOptions& options,
-                                                             const ExpertSetting& setting) {
-  return options.entry().make_double(options.options(), setting);
-}
-
 }  // namespace moelab

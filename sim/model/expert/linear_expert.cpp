@@ -27,8 +27,7 @@ void LinearExpertOptions::bind(Fields& fields) {
 
 ExpertKind linear_expert() {
   return {{"linear", "expert_e(x) = A_e x + b_e", LinearExpertOptions{}, LinearExpertOptions{}},
-          make<float>,
-          make<double>};
+          {make<float>, make<double>}};
 }
 
 }  // namespace moelab

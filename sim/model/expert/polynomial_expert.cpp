@@ -21,8 +21,7 @@ void PolynomialExpertOptions::bind(Fields& fields) {
 ExpertKind polynomial_expert() {
   return {{"polynomial", "expert_e(x) = (A_e x + b_e)^power, output by output (Nguyen et al.)",
            PolynomialExpertOptions{}, PolynomialExpertOptions{}},
-          make<float>,
-          make<double>};
+          {make<float>, make<double>}};
 }
 
 }  // namespace moelab

@@ -20,8 +20,7 @@ void ReluExpertOptions::bind(Fields& fields) {
 ExpertKind relu_expert() {
   return {{"relu", "expert_e(x) = (A_e x + b_e)_+, one neuron for each output", ReluExpertOptions{},
            ReluExpertOptions{}},
-          make<float>,
-          make<double>};
+          {make<float>, make<double>}};
 }
 
 }  // namespace moelab

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/one_of.h"
+#include "sim/base/per_precision.h"
 #include "sim/model/gating/routing.h"
 #include "sim/model/named_array.h"
 
@@ -55,10 +55,12 @@ class Gating {
   }
 };
 
+template <class Real>
+using MakeGating = std::unique_ptr<Gating<Real>>(const AnyOptions&);
+
 /// An entry of the table of gatings.
 struct GatingKind : KindEntry {
-  std::unique_ptr<Gating<float>> (*make_float)(const AnyOptions&) = nullptr;
-  std::unique_ptr<Gating<double>> (*make_double)(const AnyOptions&) = nullptr;
+  PerPrecision<MakeGating> make = {};
   bool selects = false;        ///< see Gating::selects()
   bool reaches_scores = true;  ///< whether a gradient in the gates reaches the scores
   /// Experts that a row is sent to at most, of resolved options; 0 where there is no such number.
@@ -81,16 +83,13 @@ void add_gating_kind(GatingKind kind);
 template <class Options, template <class> class Made>
 GatingKind gating_kind(std::string name, std::string help, Options example = {}) {
   return {{std::move(name), std::move(help), Options{}, std::move(example)},
-          [](const AnyOptions& options) -> std::unique_ptr<Gating<float>> {
-            return std::make_unique<Made<float>>(options.get<Options>());
-          },
-          [](const AnyOptions& options) -> std::unique_ptr<Gating<double>> {
-            return std::make_unique<Made<double>>(options.get<Options>());
-          }};
+          {make_from<Gating<float>, Options, Made<float>>, make_from<Gating<double>, Options, Made<double>>}};
 }
 
 template <class Real>
-std::unique_ptr<Gating<Real>> make_gating(const GatingRule& rule);
+std::unique_ptr<Gating<Real>> make_gating(const GatingRule& rule) {
+  return rule.entry().make.of<Real>()(rule.options());
+}
 
 /// gate_e = r_e = softmax(γ)_e; pairs with r_e < skip_below are left out: zero output, zero gradient.
 struct SoftGatingOptions {

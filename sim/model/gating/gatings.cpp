@@ -34,13 +34,4 @@ void add_gating_kind(GatingKind kind) {
   kinds().push_back(std::move(kind));
 }
 
-template <>
-std::unique_ptr<Gating<float>> make_gating<float>(const GatingRule& rule) {
-  return rule.entry().make_float(rule.options());
-}
-template <>
-std::unique_ptr<Gating<double>> make_gating<double>(const GatingRule& rule) {
-  return rule.entry().make_double(rule.options());
-}
-
 }  // namespace moelab

@@ -58,7 +58,6 @@ template <class Real>
 struct GatingScratch {
   AlignedVector<Real> probabilities;  ///< r (n, stride)
   AlignedVector<Real> gates;          ///< used where gates differ from r
-  bool is_softmax = true;             ///< r = softmax(γ); see Gating
   Routing<Real> routing;
 };
 

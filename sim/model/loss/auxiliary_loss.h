@@ -9,6 +9,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/base/options.h"
+#include "sim/base/per_precision.h"
 #include "sim/model/gating/routing.h"
 
 namespace moelab {
@@ -47,23 +48,27 @@ constexpr double kOrthogonalityGuard = 1e-8;
 /// One term. Its gradient goes through one of the four arrays of AuxiliaryGradients.
 enum class AuxiliaryPath { gates, probabilities, scores, pair_outputs };
 
+template <class Real>
+using AuxiliaryValue = double(const RoutedBatch<Real>&, AuxiliaryScratch&);
+template <class Real>
+using AddAuxiliaryGradient = void(const RoutedBatch<Real>&, double coefficient,
+                                  const AuxiliaryGradients<Real>&, AuxiliaryScratch&);
+
 struct AuxiliaryLossKind {
   std::string name;  ///< its coefficient in `loss`, and of its metrics `<name>_loss`
   std::string help;  ///< the equation
   AuxiliaryPath path = AuxiliaryPath::probabilities;
   /// The term on a batch, unweighted; 0 where it needs `pair_outputs` and there are none.
-  double (*value_float)(const RoutedBatch<float>&, AuxiliaryScratch&) = nullptr;
-  double (*value_double)(const RoutedBatch<double>&, AuxiliaryScratch&) = nullptr;
+  PerPrecision<AuxiliaryValue> value = {};
   /// Adds coefficient · ∂term to the array of its path.
-  void (*add_float)(const RoutedBatch<float>&, double coefficient, const AuxiliaryGradients<float>&,
-                    AuxiliaryScratch&) = nullptr;
-  void (*add_double)(const RoutedBatch<double>&, double coefficient, const AuxiliaryGradients<double>&,
-                     AuxiliaryScratch&) = nullptr;
+  PerPrecision<AddAuxiliaryGradient> add = {};
 };
 
 /// The table: adding a term is a new file and a line in auxiliary_losses.cpp.
 const std::vector<AuxiliaryLossKind>& auxiliary_loss_kinds();
 void add_auxiliary_loss_kind(AuxiliaryLossKind kind);
+/// The place of the term of that name in the table. Throws std::invalid_argument where there is none.
+std::size_t auxiliary_loss_place(const std::string& name);
 
 /// `loss` of a scenario: the task loss and a coefficient for each auxiliary term, 0 by default.
 struct LossOptions {

@@ -1,5 +1,4 @@
 #include <stdexcept>
-#include <type_traits>
 
 #include "sim/base/error.h"
 #include "sim/model/loss/auxiliary_loss.h"
@@ -35,25 +34,6 @@ std::vector<AuxiliaryLossKind>& kinds() {
 }
 
 template <class Real>
-double value_of(const AuxiliaryLossKind& kind, const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
-  if constexpr (std::is_same_v<Real, float>) {
-    return kind.value_float(batch, scratch);
-  } else {
-    return kind.value_double(batch, scratch);
-  }
-}
-
-template <class Real>
-void add(const AuxiliaryLossKind& kind, const RoutedBatch<Real>& batch, double coefficient,
-         const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
-  if constexpr (std::is_same_v<Real, float>) {
-    kind.add_float(batch, coefficient, gradients, scratch);
-  } else {
-    kind.add_double(batch, coefficient, gradients, scratch);
-  }
-}
-
-template <class Real>
 const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradients) {
   switch (path) {
     case AuxiliaryPath::gates:
@@ -78,16 +58,18 @@ void add_auxiliary_loss_kind(AuxiliaryLossKind kind) {
   kinds().push_back(std::move(kind));
 }
 
+std::size_t auxiliary_loss_place(const std::string& name) {
+  for (std::size_t t = 0; t < kinds().size(); ++t) {
+    if (kinds()[t].name == name) return t;
+  }
+  throw std::invalid_argument(unknown_name("auxiliary loss", name, names_of(kinds())));
+}
+
 LossOptions::LossOptions() : coefficients(kinds().size(), 0.0) {}
 
 double& LossOptions::coefficient(const std::string& name) {
   coefficients.resize(kinds().size(), 0.0);
-  std::vector<std::string> names;
-  for (std::size_t t = 0; t < kinds().size(); ++t) {
-    if (kinds()[t].name == name) return coefficients[t];
-    names.push_back(kinds()[t].name);
-  }
-  throw std::invalid_argument(unknown_name("auxiliary loss", name, names));
+  return coefficients[auxiliary_loss_place(name)];
 }
 
 void LossOptions::bind(Fields& fields) {
@@ -115,14 +97,18 @@ bool AuxiliaryLosses::reads(AuxiliaryPath path) const {
 template <class Real>
 std::vector<double> AuxiliaryLosses::values(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   std::vector<double> values;
-  for (const AuxiliaryLossKind& kind : kinds()) values.push_back(value_of(kind, batch, scratch));
+  for (const AuxiliaryLossKind& kind : kinds()) {
+    values.push_back(kind.value.of<Real>()(batch, scratch));
+  }
   return values;
 }
 
 template <class Real>
 double AuxiliaryLosses::weighted_sum(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   double sum = 0;
-  for (const std::size_t t : weighted_) sum += coefficients_[t] * value_of(kinds()[t], batch, scratch);
+  for (const std::size_t t : weighted_) {
+    sum += coefficients_[t] * kinds()[t].value.of<Real>()(batch, scratch);
+  }
   return sum;
 }
 
@@ -130,7 +116,8 @@ template <class Real>
 void AuxiliaryLosses::add_gradients(const RoutedBatch<Real>& batch, const AuxiliaryGradients<Real>& gradients,
                                     AuxiliaryScratch& scratch) const {
   for (const std::size_t t : weighted_) {
-    if (array_of(kinds()[t].path, gradients)) add(kinds()[t], batch, coefficients_[t], gradients, scratch);
+    if (!array_of(kinds()[t].path, gradients)) continue;
+    kinds()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
   }
 }
 

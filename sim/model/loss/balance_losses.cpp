@@ -20,8 +20,11 @@ struct Balance {
     add_balance(batch, scratch.weights, coefficient, gradients.probabilities);
   }
   static AuxiliaryLossKind kind(std::string name, std::string help) {
-    return {std::move(name), std::move(help), AuxiliaryPath::probabilities, value<float>, value<double>,
-            add<float>,      add<double>};
+    return {std::move(name),
+            std::move(help),
+            AuxiliaryPath::probabilities,
+            {value<float>, value<double>},
+            {add<float>, add<double>}};
   }
 };
 

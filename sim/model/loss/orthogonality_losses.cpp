@@ -91,8 +91,11 @@ struct Orthogonality {
     });
   }
   static AuxiliaryLossKind kind(std::string name, std::string help) {
-    return {std::move(name), std::move(help), AuxiliaryPath::pair_outputs, value<float>, value<double>,
-            add<float>,      add<double>};
+    return {std::move(name),
+            std::move(help),
+            AuxiliaryPath::pair_outputs,
+            {value<float>, value<double>},
+            {add<float>, add<double>}};
   }
 };
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/per_precision.h"
+
 namespace moelab {
 
 /// A loss on a batch of outputs. The optimised value sums over outputs and averages over rows.
@@ -19,21 +21,24 @@ class TaskLoss {
                                     Real* output_gradient) const = 0;
 };
 
+template <class Real>
+using MakeTaskLoss = std::unique_ptr<TaskLoss<Real>>();
+
 /// An entry of the table of task losses.
 struct TaskLossKind {
   std::string name;
   std::string help;
-  std::unique_ptr<TaskLoss<float>> (*make_float)() = nullptr;
-  std::unique_ptr<TaskLoss<double>> (*make_double)() = nullptr;
+  PerPrecision<MakeTaskLoss> make = {};
   bool needs_classes = false;  ///< targets are indicators (or probabilities) of classes
 };
 
 /// The entry of a loss class `Made<Real>`.
 template <template <class> class Made>
 TaskLossKind task_loss(std::string name, std::string help) {
-  return {std::move(name), std::move(help),
-          []() -> std::unique_ptr<TaskLoss<float>> { return std::make_unique<Made<float>>(); },
-          []() -> std::unique_ptr<TaskLoss<double>> { return std::make_unique<Made<double>>(); }};
+  return {std::move(name),
+          std::move(help),
+          {[]() -> std::unique_ptr<TaskLoss<float>> { return std::make_unique<Made<float>>(); },
+           []() -> std::unique_ptr<TaskLoss<double>> { return std::make_unique<Made<double>>(); }}};
 }
 
 /// The table: adding a loss is a new file and a line in task_losses.cpp.
@@ -44,6 +49,8 @@ std::vector<std::string> task_loss_names();
 /// Throws InvalidOption at "loss.task" for an unknown name.
 const TaskLossKind& task_loss_kind(const std::string& name);
 template <class Real>
-std::unique_ptr<TaskLoss<Real>> make_task_loss(const std::string& name);
+std::unique_ptr<TaskLoss<Real>> make_task_loss(const std::string& name) {
+  return task_loss_kind(name).make.of<Real>()();
+}
 
 }  // namespace moelab

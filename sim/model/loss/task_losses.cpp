@@ -34,9 +34,7 @@ void add_task_loss_kind(TaskLossKind kind) {
 }
 
 std::vector<std::string> task_loss_names() {
-  std::vector<std::string> names;
-  for (const TaskLossKind& kind : kinds()) names.push_back(kind.name);
-  return names;
+  return names_of(kinds());
 }
 
 const TaskLossKind& task_loss_kind(const std::string& name) {
@@ -44,16 +42,6 @@ const TaskLossKind& task_loss_kind(const std::string& name) {
     if (kind.name == name) return kind;
   }
   throw InvalidOption("loss.task", unknown_name("loss", name, task_loss_names()));
-}
-
-template <>
-std::unique_ptr<TaskLoss<float>> make_task_loss<float>(const std::string& name) {
-  return task_loss_kind(name).make_float();
-}
-
-template <>
-std::unique_ptr<TaskLoss<double>> make_task_loss<double>(const std::string& name) {
-  return task_loss_kind(name).make_double();
 }
 
 }  // namespace moelab

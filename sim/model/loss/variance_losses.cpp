@@ -49,15 +49,15 @@ AuxiliaryLossKind variance_loss() {
   return {"variance",
           "−mean over experts of the variance of gates over rows (Guo et al. 2025, L_v / n)",
           AuxiliaryPath::gates,
-          gates_value<float>,
-          gates_value<double>,
-          add_gates<float>,
-          add_gates<double>};
+          {gates_value<float>, gates_value<double>},
+          {add_gates<float>, add_gates<double>}};
 }
 AuxiliaryLossKind variance_probabilities_loss() {
-  return {"variance_probabilities",   "the same of the full softmax r", AuxiliaryPath::probabilities,
-          probabilities_value<float>, probabilities_value<double>,      add_probabilities<float>,
-          add_probabilities<double>};
+  return {"variance_probabilities",
+          "the same of the full softmax r",
+          AuxiliaryPath::probabilities,
+          {probabilities_value<float>, probabilities_value<double>},
+          {add_probabilities<float>, add_probabilities<double>}};
 }
 
 }  // namespace moelab

@@ -55,10 +55,8 @@ AuxiliaryLossKind z_loss() {
   return {"z",
           "mean of logsumexp(γ)² (ST-MoE)",
           AuxiliaryPath::scores,
-          value<float>,
-          value<double>,
-          add<float>,
-          add<double>};
+          {value<float>, value<double>},
+          {add<float>, add<double>}};
 }
 
 }  // namespace moelab

@@ -218,8 +218,7 @@ void PerturbedCosineRouterOptions::bind(Fields& fields) {
 RouterKind cosine_router() {
   RouterKind kind = router_kind<CosineRouterOptions, CosineRouter>(
       "cosine", "γ_e(x) = β1_e^T x / (‖β1_e‖ ‖x‖) + β0_e (Chi et al. 2022, Nguyen et al.)");
-  kind.make_float = make_cosine_router<float>;
-  kind.make_double = make_cosine_router<double>;
+  kind.make = {make_cosine_router<float>, make_cosine_router<double>};
   kind.starts_at_rows = true;
   return kind;
 }

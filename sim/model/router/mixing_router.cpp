@@ -17,15 +17,6 @@ template <class Real>
 constexpr Real kSmallest = std::numeric_limits<Real>::min() / std::numeric_limits<Real>::epsilon();
 
 template <class Real>
-std::unique_ptr<Router<Real>> make_base(const BaseRouterOptions& options, const RouterSetting& setting) {
-  if constexpr (std::is_same_v<Real, float>) {
-    return options.entry().make_float(options.options(), setting);
-  } else {
-    return options.entry().make_double(options.options(), setting);
-  }
-}
-
-template <class Real>
 struct MixingScratch final : Scratch {
   std::unique_ptr<Scratch> base, weights;
   AlignedVector<Real> base_log_probabilities, base_probabilities;  // log r and r (n, padded(E))
@@ -67,7 +58,7 @@ void bind_mixing_fields(Fields& fields, bool& trainable, BaseRouterOptions& base
 template <class Real>
 MixingRouter<Real>::MixingRouter(const BaseRouterOptions& base, std::unique_ptr<TokenWeights<Real>> weights,
                                  const RouterSetting& setting)
-    : base_(make_base<Real>(base, setting)),
+    : base_(base.entry().make.of<Real>()(base.options(), setting)),
       weights_(std::move(weights)),
       base_trainable_(base.entry().trainable(base.options())),
       experts_(setting.experts),

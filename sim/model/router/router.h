@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/aligned.h"
-#include "sim/base/one_of.h"
+#include "sim/base/per_precision.h"
 #include "sim/data/layout.h"
 #include "sim/model/layer_signals.h"
 #include "sim/model/named_array.h"
@@ -91,10 +91,12 @@ class Router {
   virtual void end_step(const Scratch& /*scratch*/, double* /*state*/) const {}
 };
 
+template <class Real>
+using MakeRouter = std::unique_ptr<Router<Real>>(const AnyOptions&, const RouterSetting&);
+
 /// An entry of the table of routers.
 struct RouterKind : KindEntry {
-  std::unique_ptr<Router<float>> (*make_float)(const AnyOptions&, const RouterSetting&) = nullptr;
-  std::unique_ptr<Router<double>> (*make_double)(const AnyOptions&, const RouterSetting&) = nullptr;
+  PerPrecision<MakeRouter> make = {};
   bool needs_image = false;           ///< reads rows that lead with an image
   bool needs_attention = false;       ///< reads LayerSignals::attention
   bool reads_previous_layer = false;  ///< reads the routing of the layer before, where there is one
@@ -125,14 +127,8 @@ void add_router_kind(RouterKind kind);
 template <class Options, template <class> class Made>
 RouterKind router_kind(std::string name, std::string help, Options example = {}) {
   RouterKind kind{{std::move(name), std::move(help), Options{}, std::move(example)}};
-  kind.make_float = [](const AnyOptions& options,
-                       const RouterSetting& setting) -> std::unique_ptr<Router<float>> {
-    return std::make_unique<Made<float>>(options.get<Options>(), setting);
-  };
-  kind.make_double = [](const AnyOptions& options,
-                        const RouterSetting& setting) -> std::unique_ptr<Router<double>> {
-    return std::make_unique<Made<double>>(options.get<Options>(), setting);
-  };
+  kind.make = {make_from<Router<float>, Options, Made<float>, const RouterSetting&>,
+               make_from<Router<double>, Options, Made<double>, const RouterSetting&>};
   kind.trainable = [](const AnyOptions& options) { return options.get<Options>().trainable; };
   return kind;
 }
@@ -142,6 +138,8 @@ bool is_trainable(const RouterOptions& options);
 
 /// Throws InvalidOption where the router cannot read such inputs.
 template <class Real>
-std::unique_ptr<Router<Real>> make_router(const RouterOptions& options, const RouterSetting& setting);
+std::unique_ptr<Router<Real>> make_router(const RouterOptions& options, const RouterSetting& setting) {
+  return options.entry().make.of<Real>()(options.options(), setting);
+}
 
 }  // namespace moelab

@@ -43,15 +43,4 @@ bool is_trainable(const RouterOptions& options) {
   return options.entry().trainable(options.options());
 }
 
-template <>
-std::unique_ptr<Router<float>> make_router<float>(const RouterOptions& options,
-                                                  const RouterSetting& setting) {
-  return options.entry().make_float(options.options(), setting);
-}
-template <>
-std::unique_ptr<Router<double>> make_router<double>(const RouterOptions& options,
-                                                    const RouterSetting& setting) {
-  return options.entry().make_double(options.options(), setting);
-}
-
 }  // namespace moelab

@@ -56,9 +56,7 @@ CellOptions with_metrics(CellOptions cell, const std::vector<std::string>& group
 }
 
 std::vector<std::string> all_groups() {
-  std::vector<std::string> names;
-  for (const MetricGroup& group : metric_groups()) names.push_back(group.name);
-  return names;
+  return names_of(metric_groups());
 }
 
 /// Every group of metrics, noise, an attack, and every array.
@@ -188,7 +186,7 @@ TEST_CASE("each group of metrics alone gives what it gives among all, at every r
     const CellResult full = run(measured(cell));
     for (const MetricGroup& group : metric_groups()) {
       CAPTURE(group.name);
-      if (!group.make_float) continue;  // of other groups' metrics, or of the run as a whole
+      if (!group.make) continue;  // of other groups' metrics, or of the run as a whole
       const CellResult alone = run(with_metrics(cell, {group.name}));
       check_same_model(alone, full);
       for (const auto& [name, value] : alone.metrics) {

@@ -84,7 +84,7 @@ TEST_CASE(
     Bowl loss(3);
     Engine engine(1);
     std::vector<double> x = clean;
-    options.entry().attack_double(options.options(), loss, engine, 2, x);
+    options.entry().attack.in_double(options.options(), loss, engine, 2, x);
     CHECK(loss.asked == asked);
     return x;
   };
@@ -154,14 +154,14 @@ TEST_CASE("every contamination's example leaves shapes and clean copies alone, a
     CHECK(x.allFinite());
     CHECK(x.rows() == 50);
     CHECK(x.cols() == 3);
-    CHECK((kind.attack_float == nullptr) == (kind.attack_double == nullptr));
+    CHECK((kind.attack.in_float == nullptr) == (kind.attack.in_double == nullptr));
     if (!kind.is_attack()) continue;
     CHECK((x.array() == 2.0).all());
     Bowl loss(3);
     Engine engine(1);
     std::vector<double> inputs(x.data(), x.data() + x.size()), before(50, 0.0), after(50, 0.0);
     loss.add_losses(inputs, 1, before);
-    kind.attack_double(options.options(), loss, engine, 50, inputs);
+    kind.attack.in_double(options.options(), loss, engine, 50, inputs);
     loss.add_losses(inputs, 1, after);
     for (std::size_t i = 0; i < 50; ++i) CHECK(after[i] > before[i]);
   }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/field_visitor.h"
 #include "sim/model/array_places.h"
 #include "sim/model/model.h"
+#include "tests/sim/field_visitor.h"
 
 namespace moelab {
 

@@ -21,9 +21,9 @@ AlignedVector<float> normal_values(std::uint64_t seed) {
 TEST_CASE("every optimizer descends a bowl, to the same bits when it is run again") {
   for (const TrainingRuleKind& kind : TrainingRuleAxis::table()) {
     CAPTURE(kind.name);
-    CHECK((kind.make_float == nullptr) == (kind.make_double == nullptr));
+    CHECK((kind.make.in_float == nullptr) == (kind.make.in_double == nullptr));
     const TrainingRule rule = TrainingRule::example(kind.name);
-    if (!kind.make_float) {
+    if (!kind.make) {
       CHECK_THROWS_AS(make_optimizer<float>(rule, kCount), std::invalid_argument);
       continue;
     }
@@ -51,7 +51,7 @@ TEST_CASE("optimizers that may defer reach the same bits by parts and idle steps
   constexpr int kSteps = 200;
   for (const TrainingRuleKind& kind : TrainingRuleAxis::table()) {
     CAPTURE(kind.name);
-    if (!kind.make_float) continue;
+    if (!kind.make) continue;
     const TrainingRule rule = TrainingRule::example(kind.name);
     const std::unique_ptr<Optimizer<float>> every = make_optimizer<float>(rule, kCount),
                                             some = make_optimizer<float>(rule, kCount);

@@ -2,6 +2,8 @@
 
 /// Training sets and options for the tests of training.
 
+#include <doctest/doctest.h>
+
 #include "sim/train/trainer.h"
 #include "tests/sim/model/example.h"
 
@@ -16,6 +18,18 @@ TrainingSet<Real> normal_set(const Layout& layout, int samples, std::uint64_t se
   for (Real& value : set.x) value = static_cast<Real>(draw_normal(engine));
   for (Real& value : set.y) value = static_cast<Real>(draw_normal(engine));
   return set;
+}
+
+/// What check() says of options.
+template <class Options>
+void check_refused(const Options& options, const std::string& path, const std::string& message) {
+  try {
+    check(options);
+    FAIL_CHECK("accepted");
+  } catch (const InvalidOption& error) {
+    CHECK(error.path() == path);
+    CHECK(error.message() == message);
+  }
 }
 
 /// Plain descent at rate 0.05 in batches of 8.

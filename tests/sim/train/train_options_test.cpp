@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "app/json/options.h"
-#include "sim/base/error.h"
+#include "tests/sim/train/small_runs.h"
 
 namespace moelab {
 namespace {
@@ -72,16 +72,6 @@ TEST_CASE(
   CHECK(resolved.gating.eval.as<SoftGatingOptions>()->skip_below == 0.0);
   model.gating.train = TopKGatingOptions{.k = 2};
   CHECK(resolved_for(model, sgd).gating.train.as<TopKGatingOptions>() != nullptr);
-}
-
-void check_refused(TrainOptions options, const std::string& path, const std::string& message) {
-  try {
-    check(options);
-    FAIL_CHECK("accepted");
-  } catch (const InvalidOption& error) {
-    CHECK(error.path() == path);
-    CHECK(error.message() == message);
-  }
 }
 
 TrainOptions small_fit() {

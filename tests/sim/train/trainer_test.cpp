@@ -183,7 +183,7 @@ TEST_CASE("updates of experts that no row reached may be put off: the bits are t
 TEST_CASE("groups have their own rates, and a frozen router stays, weight decay or not") {
   for (const RouterKind& kind : RouterAxis::table()) {
     for (const TrainingRuleKind& rule : TrainingRuleAxis::table()) {
-      if (!rule.make_double) continue;
+      if (!rule.make) continue;
       CAPTURE(kind.name);
       CAPTURE(rule.name);
       const auto moved = [&](bool trainable, const PerGroup& lr) {

@@ -24,9 +24,7 @@ const std::vector<StartLaw>& start_laws() {
 }
 
 std::vector<std::string> start_law_names() {
-  std::vector<std::string> names;
-  for (const StartLaw& law : start_laws()) names.push_back(law.name);
-  return names;
+  return names_of(start_laws());
 }
 
 const StartLaw& start_law(const std::string& name) {

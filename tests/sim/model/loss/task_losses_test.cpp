@@ -83,7 +83,7 @@ TEST_CASE("gradients of every task loss agree with central differences, and the 
   const int stride = kernels::padded(kOutputs);
   for (const TaskLossKind& kind : task_loss_kinds()) {
     CAPTURE(kind.name);
-    const std::unique_ptr<TaskLoss<double>> loss = kind.make_double();
+    const std::unique_ptr<TaskLoss<double>> loss = kind.make.in_double();
     Engine engine(1);
     std::vector<double> outputs(static_cast<std::size_t>(kRows * stride), 99.0),
         gradient(outputs.size(), 99.0);
