@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <Eigen/Eigenvalues>
 #include <limits>
 
 #include "sim/base/error.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 namespace {
@@ -47,15 +47,14 @@ GaussianClusters contaminated(const GaussianClusters& clusters, const Matrix& no
 }
 
 Matrix symmetric_root(const Matrix& matrix, const char* name) {
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(matrix);
-  const Vector& values = solver.eigenvalues();
+  const auto [values, vectors] = symmetric_eigen(matrix);
   const double rounding = static_cast<double>(matrix.rows()) * std::numeric_limits<double>::epsilon() *
                           values.cwiseAbs().maxCoeff();
   if (values.minCoeff() < -4 * rounding)
     throw InvalidOption(name,
                         fmt::format("has the eigenvalue {}; it must be positive semidefinite", values[0]));
   const Vector roots = values.cwiseMax(0.0).cwiseSqrt();
-  return solver.eigenvectors() * roots.asDiagonal() * solver.eigenvectors().transpose();
+  return vectors * roots.asDiagonal() * vectors.transpose();
 }
 
 void require_shapes(const GaussianClusters& clusters, const Metrics& metrics) {

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <Eigen/Eigenvalues>
 #include <limits>
 
 #include "sim/base/error.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 
@@ -13,8 +13,7 @@ Conditioning conditioning(const Matrix& symmetric) {
   if (symmetric.rows() == 0 || symmetric.rows() != symmetric.cols())
     throw InvalidOption("matrix", fmt::format("shape ({}, {}); eigenvalues need a square matrix",
                                               symmetric.rows(), symmetric.cols()));
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(symmetric, Eigen::EigenvaluesOnly);
-  const Vector& values = solver.eigenvalues();
+  const Vector values = symmetric_eigenvalues(symmetric);
   const Vector sizes = values.cwiseAbs();
   const double rounding =
       static_cast<double>(values.size()) * std::numeric_limits<double>::epsilon() * sizes.maxCoeff();

@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <Eigen/Eigenvalues>
-
 #include "sim/base/error.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 
@@ -16,9 +15,9 @@ PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int 
   }
   const Matrix centred = x.rowwise() - x.colwise().mean();
   const Matrix covariance = centred.transpose() * centred / static_cast<double>(x.rows());
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance);
+  const SymmetricEigen eigen = symmetric_eigen(covariance);
   // Eigenvalues ascend.
-  Matrix directions = solver.eigenvectors().rightCols(components).rowwise().reverse();
+  Matrix directions = eigen.vectors.rightCols(components).rowwise().reverse();
   for (Eigen::Index k = 0; k < components; ++k) {
     Eigen::Index largest = 0;
     directions.col(k).cwiseAbs().maxCoeff(&largest);
@@ -26,7 +25,7 @@ PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int 
   }
   const double total = covariance.trace();
   // Rounding may leave a variance of zero below it.
-  const Vector variances = solver.eigenvalues().tail(components).reverse().cwiseMax(0);
+  const Vector variances = eigen.values.tail(components).reverse().cwiseMax(0);
   return {centred * directions, total > 0 ? Vector(variances / total) : Vector(Vector::Zero(components))};
 }
 

@@ -1,20 +1,18 @@
 #include "analysis/geometry/separation.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "sim/base/error.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 namespace {
 
 /// λ_max(R Σ R).
 double largest_variance(const Matrix& covariance, const Matrix& root) {
-  const Matrix transformed = root * covariance * root;
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(transformed, Eigen::EigenvaluesOnly);
-  return solver.eigenvalues().maxCoeff();
+  return symmetric_eigenvalues(root * covariance * root).maxCoeff();
 }
 
 }  // namespace

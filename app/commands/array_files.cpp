@@ -16,7 +16,7 @@ namespace {
 /// that were computed in half precision.
 constexpr double kSumTolerance = 1e-3;
 
-using Shape = std::vector<std::int64_t>;
+using ArrayShape = std::vector<std::int64_t>;
 
 [[noreturn]] void refuse_shape(const NpyReader& array, const std::string& needed, const NpyReader& probs) {
   array.refuse(fmt::format("has shape {}, needs {} beside {} of shape {}", shape_text(array.shape()), needed,
@@ -24,7 +24,7 @@ using Shape = std::vector<std::int64_t>;
 }
 
 /// `rows` followed by one dimension that may be of any length, by its name.
-std::string needed_text(Shape rows, const std::string& last) {
+std::string needed_text(ArrayShape rows, const std::string& last) {
   return fmt::format("({}, {})", fmt::join(rows, ", "), last);
 }
 
@@ -50,12 +50,12 @@ NpyReader open_routing(const AnalyzedFiles& files) {
   return std::move(*routing);
 }
 
-bool begins_with(const Shape& shape, const Shape& start) {
+bool begins_with(const ArrayShape& shape, const ArrayShape& start) {
   return shape.size() >= start.size() && std::equal(start.begin(), start.end(), shape.begin());
 }
 
 /// (n, …, width) of any width.
-void check_rows(const std::optional<NpyReader>& array, const Shape& rows, const NpyReader& probs) {
+void check_rows(const std::optional<NpyReader>& array, const ArrayShape& rows, const NpyReader& probs) {
   if (!array) return;
   if (array->shape().size() != rows.size() + 1 || !begins_with(array->shape(), rows))
     refuse_shape(*array, needed_text(rows, "d"), probs);
@@ -71,13 +71,13 @@ void check_router(const ArrayFiles& arrays, const NpyReader& router) {
   }
 }
 
-void check_labels(const NpyReader& labels, const Shape& rows, const NpyReader& probs) {
+void check_labels(const NpyReader& labels, const ArrayShape& rows, const NpyReader& probs) {
   // Several labels to a row are for rows that are no tokens.
   const bool has_parts = rows.size() == 1 && labels.shape().size() == 2 && labels.rows() == rows.front();
   if (labels.shape() != rows && !has_parts) refuse_shape(labels, shape_text(rows), probs);
 }
 
-void check_snapshots(const ArrayFiles& arrays, const Shape& rows, int top_k) {
+void check_snapshots(const ArrayFiles& arrays, const ArrayShape& rows, int top_k) {
   if (arrays.previous_probs && arrays.previous_probs->shape() != arrays.probs.shape())
     refuse_shape(*arrays.previous_probs, shape_text(arrays.probs.shape()), arrays.probs);
   if (!arrays.previous_assignments) return;
@@ -85,7 +85,7 @@ void check_snapshots(const ArrayFiles& arrays, const Shape& rows, int top_k) {
     throw UserError("--previous-assignments",
                     fmt::format("given, but so is {}; needs one of the two", arrays.previous_probs->place()));
   const NpyReader& previous = *arrays.previous_assignments;
-  Shape sets = rows;
+  ArrayShape sets = rows;
   sets.push_back(top_k);
   if (previous.shape() != sets && (previous.shape() != rows || top_k > 1))
     refuse_shape(previous, shape_text(top_k > 1 ? sets : rows) + fmt::format(" (--top-k {})", top_k),
@@ -151,7 +151,7 @@ ArrayFiles open_arrays(const AnalyzedFiles& files) {
     throw UserError("--top-k", fmt::format("got {}, needs at most {}, the experts of {}", files.top_k,
                                            arrays.experts, probs.place()));
 
-  const Shape rows(probs.shape().begin(), probs.shape().end() - 1);
+  const ArrayShape rows(probs.shape().begin(), probs.shape().end() - 1);
   check_rows(arrays.inputs, rows, probs);
   check_rows(arrays.embeddings, rows, probs);
   check_rows(arrays.expert_outputs, probs.shape(), probs);

@@ -13,7 +13,7 @@ namespace moelab {
 namespace {
 
 /// Writes the documents that are made from the program's tables.
-int run(const Arguments& arguments) {
+int write_documents(const Arguments& arguments) {
   const std::filesystem::path directory = arguments.out.empty() ? "docs" : arguments.out;
   const std::vector<const Check*> all = chosen_checks(checks(), {});
   const std::vector<CheckFinding> findings = run_checks(all, {}, thread_count(arguments));
@@ -43,7 +43,7 @@ Verb docs_verb() {
             return {{{"--out", &arguments.out, "folder (default: docs)"},
                      threads_option(arguments, "checks run at a time (default: one per processor)"),
                      json_option(arguments)},
-                    [&] { return run(arguments); }};
+                    [&] { return write_documents(arguments); }};
           }};
 }
 

@@ -111,7 +111,7 @@ std::string axis_text(const Axis& axis) {
 }
 
 /// Lists the parts that scenarios are made of, with their fields.
-int run(const Arguments& arguments) {
+int print_list(const Arguments& arguments) {
   std::vector<std::string> names;
   std::vector<Axis> chosen;
   for (Axis& axis : axes()) {
@@ -140,7 +140,7 @@ Verb list_verb() {
                       "generators, targets, routers, experts, gatings, losses, optimizers, schedules or "
                       "metrics"},
                      json_option(arguments)},
-                    [&] { return run(arguments); }};
+                    [&] { return print_list(arguments); }};
           }};
 }
 

@@ -91,7 +91,7 @@ void fill_in(std::string& text, const std::string& place, const std::string& val
 }
 
 /// Writes a scenario to start from, and beside it the JSON Schema that it names; refuses a file that exists.
-int run(const Arguments& arguments) {
+int write_scenario(const Arguments& arguments) {
   check_name(arguments.name, "NAME");
   const std::filesystem::path file =
       arguments.out.empty() ? std::filesystem::path(arguments.name + ".json") : arguments.out;
@@ -120,7 +120,7 @@ Verb new_verb() {
             return {{{"NAME", &arguments.name, "the scenario's name", true},
                      {"--out", &arguments.out, "file to write (default: NAME.json)"},
                      json_option(arguments)},
-                    [&] { return run(arguments); }};
+                    [&] { return write_scenario(arguments); }};
           }};
 }
 

@@ -29,7 +29,7 @@ Json swept_values(const Scenario& scenario) {
 }
 
 /// Says what `run` would do. Writes nothing.
-int run(const Arguments& arguments) {
+int print_plan(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
 
@@ -90,7 +90,7 @@ Verb plan_verb() {
                            {run_directory_options(arguments),
                             {threads_option(arguments, "cells run at a time (default: one per processor)"),
                              json_option(arguments)}}),
-                    [&] { return run(arguments); }};
+                    [&] { return print_plan(arguments); }};
           }};
 }
 

@@ -48,7 +48,7 @@ std::vector<std::string> differences(const Record& recorded, const Record& again
 }
 
 /// Runs one recorded cell again and compares its numbers and arrays to the last bit; 1 when they differ.
-int run(const Arguments& arguments) {
+int reproduce(const Arguments& arguments) {
   const Records records = read_records(arguments.directory);
   const Cell cell = planned_cell(arguments.directory, arguments.cell);
   const auto recorded = records.find(cell.id);
@@ -96,7 +96,7 @@ Verb reproduce_verb() {
             return {{directory_option(arguments),
                      {"CELL", &arguments.cell, "cell id, or its beginning", true},
                      json_option(arguments)},
-                    [&] { return run(arguments); }};
+                    [&] { return reproduce(arguments); }};
           }};
 }
 

@@ -29,7 +29,7 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
 }
 
 /// Runs the missing cells, then judges the claims and draws the figures.
-int run(const Arguments& arguments) {
+int run_scenario(const Arguments& arguments) {
   exit_when_interrupted();
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   const auto [scenario, directory] = planned_run(arguments);
@@ -94,7 +94,7 @@ Verb run_verb() {
                           false, one_of("choice", {"failed"})},
                          {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
                          json_option(arguments)}}),
-                [&] { return run(arguments); }};
+                [&] { return run_scenario(arguments); }};
           }};
 }
 

@@ -67,7 +67,7 @@ void write_dataset(const fs::path& directory, const std::string& prefix, const L
 }
 
 /// Writes the data that a cell draws.
-int run(const Arguments& arguments) {
+int write_sample(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
   const Cell& cell = chosen_cell(scenario, arguments.cell);
   const fs::path directory =
@@ -107,7 +107,7 @@ Verb sample_verb() {
                            {{{"--out", &arguments.out, "folder for the arrays (default: runs/<name>-sample)"},
                              {"--cell", &arguments.cell, "cell id, or first (default)"},
                              json_option(arguments)}}),
-                    [&] { return run(arguments); }};
+                    [&] { return write_sample(arguments); }};
           }};
 }
 

@@ -107,7 +107,7 @@ std::string script_of(const Arguments& arguments, const Scenario& scenario,
 }
 
 /// Writes an array job for Slurm, and submits it where asked to.
-int run(const Arguments& arguments) {
+int write_job(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
   const int threads = std::max(1, arguments.threads);
@@ -162,7 +162,7 @@ Verb slurm_verb() {
                              threads_option(arguments, "processors of a task (default: 1)"),
                              {"--submit", &arguments.submit, "hand the job to sbatch"},
                              json_option(arguments)}}),
-                    [&] { return run(arguments); }};
+                    [&] { return write_job(arguments); }};
           }};
 }
 

@@ -10,7 +10,7 @@ namespace moelab {
 namespace {
 
 /// Counts the cells of a run directory by state.
-int run(const Arguments& arguments) {
+int print_status(const Arguments& arguments) {
   const RunResults results = load_results(arguments.directory, RecordPart::state);
   warn_of_builds(results);
   const std::vector<std::string> states = {"done", "diverged", "failed", "missing"};
@@ -51,7 +51,8 @@ int run(const Arguments& arguments) {
 Verb status_verb() {
   return {"status", "Count the cells by arm and state", "status runs/fig2a-quick",
           [](Arguments& arguments) -> VerbCall {
-            return {{directory_option(arguments), json_option(arguments)}, [&] { return run(arguments); }};
+            return {{directory_option(arguments), json_option(arguments)},
+                    [&] { return print_status(arguments); }};
           }};
 }
 

@@ -41,7 +41,7 @@ void check_arrays(const std::filesystem::path& directory, const Records& records
 }
 
 /// Reads every record and every array of a run directory; 1 when one is damaged.
-int run(const Arguments& arguments) {
+int verify(const Arguments& arguments) {
   std::vector<std::string> problems;
   const Json plan = read_plan(arguments.directory);
   const Records records = read_records(arguments.directory, problems);
@@ -75,7 +75,7 @@ int run(const Arguments& arguments) {
 Verb verify_verb() {
   return {"verify", "Read every record and array; status 1 when one is damaged", "verify runs/fig2a-quick",
           [](Arguments& arguments) -> VerbCall {
-            return {{directory_option(arguments), json_option(arguments)}, [&] { return run(arguments); }};
+            return {{directory_option(arguments), json_option(arguments)}, [&] { return verify(arguments); }};
           }};
 }
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "sim/base/error.h"
+#include "sim/base/linear_algebra.h"
 #include "sim/base/quasi_random.h"
 #include "sim/data/separated_means.h"
 
@@ -196,10 +196,10 @@ class GaussianMixture final : public Problem {
   /// A uniformly random orthogonal matrix: Q of a Gaussian matrix, columns signed by the diagonal of R.
   void draw_rotation(const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kRotation);
-    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, input_dim(), input_dim()));
-    rotation_ = qr.householderQ();
+    QrFactors factors = qr_factors(draw_normals(engine, input_dim(), input_dim()));
+    rotation_ = std::move(factors.q);
     for (int j = 0; j < input_dim(); ++j) {
-      if (qr.matrixQR()(j, j) < 0) rotation_.col(j) *= -1;
+      if (factors.diagonal[j] < 0) rotation_.col(j) *= -1;
     }
   }
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/QR>
 #include <cmath>
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 namespace {
@@ -105,8 +105,7 @@ class SubspaceMixture final : public Problem {
   /// not matter, since g is symmetric.
   Matrix draw_basis(const Seeds& seeds, int cluster) const {
     Engine engine = seeds.stream(Purpose::problem, kBases + static_cast<std::uint64_t>(cluster));
-    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, rank_, dim_).transpose());
-    return qr.householderQ() * Matrix::Identity(dim_, rank_);
+    return qr_factors(draw_normals(engine, rank_, dim_).transpose()).q;
   }
 
   int dim_;

@@ -16,7 +16,7 @@ MOELAB_SCHEDULES(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<ScheduleKind>& kinds() {
+std::vector<ScheduleKind>& schedules() {
 #define MOELAB_ENTRY(name) name##_schedule(),
   static std::vector<ScheduleKind> all = {MOELAB_SCHEDULES(MOELAB_ENTRY)};
 #undef MOELAB_ENTRY
@@ -26,11 +26,11 @@ std::vector<ScheduleKind>& kinds() {
 }  // namespace
 
 const std::vector<ScheduleKind>& ScheduleAxis::table() {
-  return kinds();
+  return schedules();
 }
 
 void add_schedule_kind(ScheduleKind kind) {
-  kinds().push_back(std::move(kind));
+  schedules().push_back(std::move(kind));
 }
 
 }  // namespace moelab

@@ -19,7 +19,7 @@ MOELAB_TRAINING_RULES(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<TrainingRuleKind>& kinds() {
+std::vector<TrainingRuleKind>& rules() {
 #define MOELAB_ENTRY(name) name##_rule(),
   static std::vector<TrainingRuleKind> all = {MOELAB_TRAINING_RULES(MOELAB_ENTRY)};
 #undef MOELAB_ENTRY
@@ -29,11 +29,11 @@ std::vector<TrainingRuleKind>& kinds() {
 }  // namespace
 
 const std::vector<TrainingRuleKind>& TrainingRuleAxis::table() {
-  return kinds();
+  return rules();
 }
 
 void add_training_rule_kind(TrainingRuleKind kind) {
-  kinds().push_back(std::move(kind));
+  rules().push_back(std::move(kind));
 }
 
 template <class Real>

@@ -1,8 +1,7 @@
 #include "analysis/theory/acmoe2025/instances.h"
 
-#include <Eigen/QR>
-
 #include "sim/base/feature_weights.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 namespace {
@@ -28,8 +27,7 @@ Matrix draw_wishart(Engine& engine, int dim, int degrees) {
 
 Matrix draw_near_axis_rotation(Engine& engine, int dim, double tilt) {
   const Matrix tilted = Matrix::Identity(dim, dim) + draw_normals(engine, dim, dim, tilt);
-  const Eigen::HouseholderQR<Matrix> factors(tilted);
-  Matrix rotation = factors.householderQ();
+  Matrix rotation = qr_factors(tilted).q;
   for (Eigen::Index i = 0; i < dim; ++i) {
     if (rotation(i, i) < 0) rotation.col(i) = -rotation.col(i);
   }

@@ -1,10 +1,11 @@
 #include "analysis/theory/acmoe2025/lemma3.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
+
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 namespace {
@@ -45,7 +46,7 @@ Vector weight_equation_roots(const Vector& dispersion, double lambda) {
   const Eigen::Index dim = dispersion.size();
   Matrix secular = Matrix::Constant(dim, dim, lambda / static_cast<double>(dim));
   secular.diagonal() -= dispersion;
-  const Vector values = Eigen::SelfAdjointEigenSolver<Matrix>(secular, Eigen::EigenvaluesOnly).eigenvalues();
+  const Vector values = symmetric_eigenvalues(secular);
   std::vector<double> sorted(dispersion.begin(), dispersion.end());
   std::sort(sorted.begin(), sorted.end());
   std::vector<double> roots;

@@ -1,12 +1,12 @@
 #include "analysis/theory/acmoe2025/proposition1.h"
 
-#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "analysis/geometry/misassignment.h"
 #include "analysis/theory/extremes.h"
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 namespace {
@@ -110,7 +110,7 @@ CheckFinding check_isotropic(const CheckEffort& effort, const NoiseThreshold& th
 }
 
 Matrix best_metric(const Matrix& covariance, const Matrix& noise) {
-  return (covariance + noise).inverse();
+  return inverse(covariance + noise);
 }
 
 CheckFinding check_ceiling(const CheckEffort& effort, const FullMetricRule& best) {
@@ -129,7 +129,7 @@ CheckFinding check_ceiling(const CheckEffort& effort, const FullMetricRule& best
     const double adaptive = relative(metric_of_contaminated(deviation, added).asDiagonal());
     for (const double found : {adaptive, relative(Matrix::Identity(kDim, kDim)),
                                relative(metric_of_clean(deviation, added).asDiagonal()),
-                               relative(clean.inverse()), relative(draw_wishart(engine, kDim, 2 * kDim))})
+                               relative(inverse(clean)), relative(draw_wishart(engine, kDim, 2 * kDim))})
       largest = larger(largest, found);
     mean_adaptive += adaptive / instances;
   }

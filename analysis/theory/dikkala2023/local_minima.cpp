@@ -1,10 +1,10 @@
 #include "analysis/theory/dikkala2023/local_minima.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "sim/base/linear_algebra.h"
 #include "sim/base/quasi_random.h"
 
 namespace moelab {
@@ -23,8 +23,7 @@ constexpr double kFlat = 1e-7;
 constexpr double kSmallShare = 0.1;
 
 double least_curvature(const SoftMixturePopulation& population, const Vector& theta) {
-  return Eigen::SelfAdjointEigenSolver<Matrix>(population.hessian(theta), Eigen::EigenvaluesOnly)
-      .eigenvalues()[0];
+  return symmetric_eigenvalues(population.hessian(theta))[0];
 }
 
 /// What the ends of descents have in common.

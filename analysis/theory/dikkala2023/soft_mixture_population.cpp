@@ -1,6 +1,6 @@
 #include "analysis/theory/dikkala2023/soft_mixture_population.h"
 
-#include <Eigen/Eigenvalues>
+#include "sim/base/linear_algebra.h"
 
 namespace moelab {
 
@@ -66,10 +66,10 @@ DescentEnd descend(const SoftMixturePopulation& population, const Vector& start,
     Vector step = -gradient;
     const bool newton = end.steps >= kGradientSteps;
     if (newton) {
-      const Eigen::SelfAdjointEigenSolver<Matrix> solver(population.hessian(end.theta));
-      const Vector size = solver.eigenvalues().cwiseAbs();
-      const Vector part = solver.eigenvectors().transpose() * step;
-      step = solver.eigenvectors() * part.cwiseQuotient(size.cwiseMax(kFlat * size.maxCoeff()));
+      const auto [values, vectors] = symmetric_eigen(population.hessian(end.theta));
+      const Vector size = values.cwiseAbs();
+      const Vector part = vectors.transpose() * step;
+      step = vectors * part.cwiseQuotient(size.cwiseMax(kFlat * size.maxCoeff()));
     }
     double share = newton ? 1 : 2 * rate;
     Vector next = end.theta + share * step;

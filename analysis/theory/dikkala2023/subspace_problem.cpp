@@ -1,10 +1,9 @@
 #include "analysis/theory/dikkala2023/subspace_problem.h"
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/linear_algebra.h"
 #include "sim/base/quasi_random.h"
 
 namespace moelab {
@@ -19,9 +18,8 @@ constexpr int kNodes = 14;  // Gauss-Hermite nodes per coordinate of x₂
 NormalRule normal_rule() {
   Matrix jacobi = Matrix::Zero(kNodes, kNodes);
   for (int i = 1; i < kNodes; ++i) jacobi(i, i - 1) = jacobi(i - 1, i) = std::sqrt(static_cast<double>(i));
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(jacobi);
-  const Vector node = solver.eigenvalues();
-  const Vector weight = solver.eigenvectors().row(0).cwiseAbs2().transpose();
+  const auto [node, vectors] = symmetric_eigen(jacobi);
+  const Vector weight = vectors.row(0).cwiseAbs2().transpose();
   NormalRule rule{Matrix(kNodes * kNodes, kIrrelevant), Vector(kNodes * kNodes)};
   for (int i = 0; i < kNodes; ++i) {
     for (int j = 0; j < kNodes; ++j) {
@@ -82,10 +80,7 @@ SignalMixture draw_signal_mixture(Engine& engine) {
 
 SubspaceProblem draw_subspaces(Engine& engine, bool rotated) {
   Matrix basis = Matrix::Identity(kDim, kDim);
-  if (rotated) {
-    const Eigen::HouseholderQR<Matrix> qr(draw_normals(engine, kDim, kDim));
-    basis = qr.householderQ();
-  }
+  if (rotated) basis = qr_factors(draw_normals(engine, kDim, kDim)).q;
   return {{}, basis.leftCols(kRelevant), basis.rightCols(kIrrelevant)};
 }
 
@@ -144,8 +139,7 @@ Saddle draw_saddle(Engine& engine) {
       rows_of(i).col(j).array() -= 1;
     }
   }
-  const Eigen::CompleteOrthogonalDecomposition<Matrix> solver(response);
-  const Vector changes = solver.solve(-residual);
+  const Vector changes = least_norm_solution(response, -residual);
   for (Eigen::Index i = 0; i < kSignalPoints; ++i) {
     for (Eigen::Index j = 0; j < kOutputs; ++j) rows_of(i).col(j).array() += changes[i * kOutputs + j];
   }

@@ -18,7 +18,7 @@ MOELAB_EXPERTS(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<ExpertKind>& kinds() {
+std::vector<ExpertKind>& experts() {
 #define MOELAB_ENTRY(name) name##_expert(),
   static std::vector<ExpertKind> table = {MOELAB_EXPERTS(MOELAB_ENTRY)};
 #undef MOELAB_ENTRY
@@ -28,11 +28,11 @@ std::vector<ExpertKind>& kinds() {
 }  // namespace
 
 const std::vector<ExpertKind>& ExpertAxis::table() {
-  return kinds();
+  return experts();
 }
 
 void add_expert_kind(ExpertKind kind) {
-  kinds().push_back(std::move(kind));
+  experts().push_back(std::move(kind));
 }
 
 int expert_depth(const ExpertOptions& options) {

@@ -11,7 +11,7 @@ namespace {
 constexpr int kRidgeOutputs = 4;
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make(const AnyOptions& options, const ExpertSetting& setting) {
+std::unique_ptr<ExpertBank<Real>> make_linear_bank(const AnyOptions& options, const ExpertSetting& setting) {
   const double init_scale = options.get<LinearExpertOptions>().init_scale;
   if (setting.output_dim > kRidgeOutputs) {
     return make_mlp_bank<Real>({.depth = 1, .init_scale = init_scale}, setting);
@@ -27,7 +27,7 @@ void LinearExpertOptions::bind(Fields& fields) {
 
 ExpertKind linear_expert() {
   return {{"linear", "expert_e(x) = A_e x + b_e", LinearExpertOptions{}, LinearExpertOptions{}},
-          {make<float>, make<double>}};
+          {make_linear_bank<float>, make_linear_bank<double>}};
 }
 
 }  // namespace moelab

@@ -6,7 +6,8 @@ namespace moelab {
 namespace {
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make(const AnyOptions& options, const ExpertSetting& setting) {
+std::unique_ptr<ExpertBank<Real>> make_polynomial_bank(const AnyOptions& options,
+                                                       const ExpertSetting& setting) {
   const PolynomialExpertOptions& own = options.get<PolynomialExpertOptions>();
   return make_ridge_bank<Real>({Activation::Kind::power, own.power}, own.init_scale, setting);
 }
@@ -21,7 +22,7 @@ void PolynomialExpertOptions::bind(Fields& fields) {
 ExpertKind polynomial_expert() {
   return {{"polynomial", "expert_e(x) = (A_e x + b_e)^power, output by output (Nguyen et al.)",
            PolynomialExpertOptions{}, PolynomialExpertOptions{}},
-          {make<float>, make<double>}};
+          {make_polynomial_bank<float>, make_polynomial_bank<double>}};
 }
 
 }  // namespace moelab

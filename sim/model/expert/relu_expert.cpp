@@ -6,7 +6,7 @@ namespace moelab {
 namespace {
 
 template <class Real>
-std::unique_ptr<ExpertBank<Real>> make(const AnyOptions& options, const ExpertSetting& setting) {
+std::unique_ptr<ExpertBank<Real>> make_relu_bank(const AnyOptions& options, const ExpertSetting& setting) {
   return make_ridge_bank<Real>({Activation::Kind::relu}, options.get<ReluExpertOptions>().init_scale,
                                setting);
 }
@@ -20,7 +20,7 @@ void ReluExpertOptions::bind(Fields& fields) {
 ExpertKind relu_expert() {
   return {{"relu", "expert_e(x) = (A_e x + b_e)_+, one neuron for each output", ReluExpertOptions{},
            ReluExpertOptions{}},
-          {make<float>, make<double>}};
+          {make_relu_bank<float>, make_relu_bank<double>}};
 }
 
 }  // namespace moelab

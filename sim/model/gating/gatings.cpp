@@ -17,7 +17,7 @@ MOELAB_GATINGS(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<GatingKind>& kinds() {
+std::vector<GatingKind>& gatings() {
 #define MOELAB_CALL(name) name##_gating(),
   static std::vector<GatingKind> table = {MOELAB_GATINGS(MOELAB_CALL)};
 #undef MOELAB_CALL
@@ -27,11 +27,11 @@ std::vector<GatingKind>& kinds() {
 }  // namespace
 
 const std::vector<GatingKind>& GatingAxis::table() {
-  return kinds();
+  return gatings();
 }
 
 void add_gating_kind(GatingKind kind) {
-  kinds().push_back(std::move(kind));
+  gatings().push_back(std::move(kind));
 }
 
 }  // namespace moelab

@@ -26,7 +26,7 @@ MOELAB_AUXILIARY_LOSSES(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<AuxiliaryLossKind>& kinds() {
+std::vector<AuxiliaryLossKind>& auxiliary_losses() {
 #define MOELAB_CALL(name) name##_loss(),
   static std::vector<AuxiliaryLossKind> table = {MOELAB_AUXILIARY_LOSSES(MOELAB_CALL)};
 #undef MOELAB_CALL
@@ -51,37 +51,38 @@ const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradien
 }  // namespace
 
 const std::vector<AuxiliaryLossKind>& auxiliary_loss_kinds() {
-  return kinds();
+  return auxiliary_losses();
 }
 
 void add_auxiliary_loss_kind(AuxiliaryLossKind kind) {
-  kinds().push_back(std::move(kind));
+  auxiliary_losses().push_back(std::move(kind));
 }
 
 std::size_t auxiliary_loss_place(const std::string& name) {
-  for (std::size_t t = 0; t < kinds().size(); ++t) {
-    if (kinds()[t].name == name) return t;
+  for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
+    if (auxiliary_losses()[t].name == name) return t;
   }
-  throw std::invalid_argument(unknown_name("auxiliary loss", name, names_of(kinds())));
+  throw std::invalid_argument(unknown_name("auxiliary loss", name, names_of(auxiliary_losses())));
 }
 
-LossOptions::LossOptions() : coefficients(kinds().size(), 0.0) {}
+LossOptions::LossOptions() : coefficients(auxiliary_losses().size(), 0.0) {}
 
 double& LossOptions::coefficient(const std::string& name) {
-  coefficients.resize(kinds().size(), 0.0);
+  coefficients.resize(auxiliary_losses().size(), 0.0);
   return coefficients[auxiliary_loss_place(name)];
 }
 
 void LossOptions::bind(Fields& fields) {
   fields.add_name("task", task, task_loss_names(), "task loss: summed over outputs, averaged over rows");
-  coefficients.resize(kinds().size(), 0.0);
-  for (std::size_t t = 0; t < kinds().size(); ++t) {
-    fields.add(kinds()[t].name, coefficients[t], at_least(0), "coefficient of " + kinds()[t].help);
+  coefficients.resize(auxiliary_losses().size(), 0.0);
+  for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
+    fields.add(auxiliary_losses()[t].name, coefficients[t], at_least(0),
+               "coefficient of " + auxiliary_losses()[t].help);
   }
 }
 
 AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options) : coefficients_(options.coefficients) {
-  coefficients_.resize(kinds().size(), 0.0);
+  coefficients_.resize(auxiliary_losses().size(), 0.0);
   for (std::size_t t = 0; t < coefficients_.size(); ++t) {
     if (coefficients_[t] != 0) weighted_.push_back(t);
   }
@@ -89,7 +90,7 @@ AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options) : coefficients_(opt
 
 bool AuxiliaryLosses::reads(AuxiliaryPath path) const {
   for (const std::size_t t : weighted_) {
-    if (kinds()[t].path == path) return true;
+    if (auxiliary_losses()[t].path == path) return true;
   }
   return false;
 }
@@ -97,7 +98,7 @@ bool AuxiliaryLosses::reads(AuxiliaryPath path) const {
 template <class Real>
 std::vector<double> AuxiliaryLosses::values(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   std::vector<double> values;
-  for (const AuxiliaryLossKind& kind : kinds()) {
+  for (const AuxiliaryLossKind& kind : auxiliary_losses()) {
     values.push_back(kind.value.of<Real>()(batch, scratch));
   }
   return values;
@@ -107,7 +108,7 @@ template <class Real>
 double AuxiliaryLosses::weighted_sum(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   double sum = 0;
   for (const std::size_t t : weighted_) {
-    sum += coefficients_[t] * kinds()[t].value.of<Real>()(batch, scratch);
+    sum += coefficients_[t] * auxiliary_losses()[t].value.of<Real>()(batch, scratch);
   }
   return sum;
 }
@@ -116,8 +117,8 @@ template <class Real>
 void AuxiliaryLosses::add_gradients(const RoutedBatch<Real>& batch, const AuxiliaryGradients<Real>& gradients,
                                     AuxiliaryScratch& scratch) const {
   for (const std::size_t t : weighted_) {
-    if (!array_of(kinds()[t].path, gradients)) continue;
-    kinds()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
+    if (!array_of(auxiliary_losses()[t].path, gradients)) continue;
+    auxiliary_losses()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
   }
 }
 

@@ -16,7 +16,7 @@ MOELAB_TASK_LOSSES(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<TaskLossKind>& kinds() {
+std::vector<TaskLossKind>& task_losses() {
 #define MOELAB_CALL(name) name##_task_loss(),
   static std::vector<TaskLossKind> table = {MOELAB_TASK_LOSSES(MOELAB_CALL)};
 #undef MOELAB_CALL
@@ -26,19 +26,19 @@ std::vector<TaskLossKind>& kinds() {
 }  // namespace
 
 const std::vector<TaskLossKind>& task_loss_kinds() {
-  return kinds();
+  return task_losses();
 }
 
 void add_task_loss_kind(TaskLossKind kind) {
-  kinds().push_back(std::move(kind));
+  task_losses().push_back(std::move(kind));
 }
 
 std::vector<std::string> task_loss_names() {
-  return names_of(kinds());
+  return names_of(task_losses());
 }
 
 const TaskLossKind& task_loss_kind(const std::string& name) {
-  for (const TaskLossKind& kind : kinds()) {
+  for (const TaskLossKind& kind : task_losses()) {
     if (kind.name == name) return kind;
   }
   throw InvalidOption("loss.task", unknown_name("loss", name, task_loss_names()));

@@ -9,24 +9,22 @@
 namespace moelab {
 namespace {
 
-using Options = AdaptiveClusteringRouterOptions;
-
 /// Share of the statistics of the past in those that are frozen for evaluation, per training step.
 constexpr double kDecay = 0.99;
 /// Entries of a random M before negatives are clipped: N(1, .5²) (Nielsen et al. 2025, Table 11).
 constexpr double kRandomDeviation = 0.5;
 
 /// Whether a layer of a stack has M (Nielsen et al. 2025, placement).
-bool is_placed(Options::Placement placement, int layer, int layers) {
+bool is_placed(AdaptiveClusteringRouterOptions::Placement placement, int layer, int layers) {
   if (layer == 0) return false;
   switch (placement) {
-    case Options::Placement::full:
+    case AdaptiveClusteringRouterOptions::Placement::full:
       return true;
-    case Options::Placement::skip_1:
+    case AdaptiveClusteringRouterOptions::Placement::skip_1:
       return layer >= 2;
-    case Options::Placement::alternating:
+    case AdaptiveClusteringRouterOptions::Placement::alternating:
       return layer % 2 == 1;
-    case Options::Placement::back_half:
+    case AdaptiveClusteringRouterOptions::Placement::back_half:
       return layer >= (layers + 1) / 2;
   }
   return true;
@@ -46,13 +44,13 @@ struct AdaptiveScratch final : Scratch {
 template <class Real>
 class AdaptiveClusteringRouter final : public Router<Real> {
  public:
-  AdaptiveClusteringRouter(const Options& options, const RouterSetting& setting)
+  AdaptiveClusteringRouter(const AdaptiveClusteringRouterOptions& options, const RouterSetting& setting)
       : options_(options),
         linear_(make_linear_router<Real>(linear_part(options), setting)),
         input_dim_(setting.input_dim),
         experts_(setting.experts),
         is_placed_(is_placed(options.placement, setting.layer, setting.layers)),
-        is_random_(options.weights == Options::Weights::random),
+        is_random_(options.weights == AdaptiveClusteringRouterOptions::Weights::random),
         mixed_(std::min(options.mixed_clusters, setting.experts)) {
     if (mixed_ == 0) mixed_ = experts_;
   }
@@ -114,7 +112,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     if (!is_placed_ || is_random_) return;
     const std::vector<double>& batch = static_cast<const AdaptiveScratch<Real>&>(scratch).dispersion.values();
     double* const dispersion = dispersion_of(state);
-    const bool is_mean = options_.statistics == Options::Statistics::frozen;
+    const bool is_mean = options_.statistics == AdaptiveClusteringRouterOptions::Statistics::frozen;
     if (!is_mean || *batches_of(state) == 0) std::copy(batch.begin(), batch.end(), dispersion);
     for (std::size_t i = 0; i < batch.size() && is_mean; ++i) {
       dispersion[i] = kDecay * dispersion[i] + (1 - kDecay) * batch[i];
@@ -152,11 +150,13 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   const double* feature_weights(const RouterContext<Real>& context, AdaptiveScratch<Real>& own) const {
     const LayerSignals<Real>& signals = context.signals;
     MOELAB_EXPECT(context.state && !signals.previous_inputs.empty());
-    const bool of_batch = context.training || options_.statistics == Options::Statistics::batch;
+    const bool of_batch =
+        context.training || options_.statistics == AdaptiveClusteringRouterOptions::Statistics::batch;
     if (is_random_ || !(of_batch || *batches_of(context.state) == 0)) return context.state;
-    const bool of_current = options_.representations == Options::Representations::current;
+    const bool of_current =
+        options_.representations == AdaptiveClusteringRouterOptions::Representations::current;
     own.dispersion.measure(of_current ? context.x : signals.previous_inputs, signals.previous_probabilities,
-                           options_.dispersion == Options::Dispersion::variance);
+                           options_.dispersion == AdaptiveClusteringRouterOptions::Dispersion::variance);
     weigh_features(own.dispersion.values().data(), own.weights.data());
     return own.weights.data();
   }
@@ -164,7 +164,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   /// weights (E, d) ← M of every cluster, from its dispersions.
   void weigh_features(const double* dispersions, double* weights) const {
     const std::size_t dim = size(input_dim_);
-    const bool is_optimal = options_.weights == Options::Weights::optimal;
+    const bool is_optimal = options_.weights == AdaptiveClusteringRouterOptions::Weights::optimal;
     const double scale = is_optimal ? input_dim_ : 1.0;  // those of Theorem 1 sum to 1
     for (std::size_t k = 0; k < size(experts_); ++k) {
       const std::span<const double> dispersion(dispersions + k * dim, dim);
@@ -214,7 +214,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     }
   }
 
-  Options options_;
+  AdaptiveClusteringRouterOptions options_;
   std::unique_ptr<Router<Real>> linear_;
   int input_dim_;
   int experts_;
@@ -242,13 +242,13 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
 }
 
 RouterKind adaptive_clustering_router() {
-  RouterKind kind = router_kind<Options, AdaptiveClusteringRouter>(
+  RouterKind kind = router_kind<AdaptiveClusteringRouterOptions, AdaptiveClusteringRouter>(
       "adaptive_clustering",
       "γ_e(x) = w_e^T M x, M the feature weights of the row's cluster in the layer before (Nielsen et al. "
       "2025); linear in a first layer");
   kind.reads_previous_layer = true;
   kind.starts_at_rows = true;
-  kind.needs_train_rows = starts_at_train_rows<Options>;
+  kind.needs_train_rows = starts_at_train_rows<AdaptiveClusteringRouterOptions>;
   return kind;
 }
 

@@ -11,8 +11,6 @@
 namespace moelab {
 namespace {
 
-using Options = AttentionAwareRouterOptions;
-
 template <class Real>
 struct PosteriorScratch final : Scratch {
   int joint_stride = 0;
@@ -27,9 +25,9 @@ struct PosteriorScratch final : Scratch {
 template <class Real>
 class PosteriorWeights final : public TokenWeights<Real> {
  public:
-  PosteriorWeights(const Options& options, int dim)
+  PosteriorWeights(const AttentionAwareRouterOptions& options, int dim)
       : precision_(1 / (options.sigma * options.sigma)),
-        all_heads_(options.head == Options::Head::posterior),
+        all_heads_(options.head == AttentionAwareRouterOptions::Head::posterior),
         dim_(dim),
         stride_(kernels::padded(dim)) {}
 
@@ -206,7 +204,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
 template <class Real>
 class AttentionAwareRouter final : public MixingRouter<Real> {
  public:
-  AttentionAwareRouter(const Options& options, const RouterSetting& setting)
+  AttentionAwareRouter(const AttentionAwareRouterOptions& options, const RouterSetting& setting)
       : MixingRouter<Real>(options.base, std::make_unique<PosteriorWeights<Real>>(options, setting.input_dim),
                            setting) {}
 };
@@ -225,7 +223,7 @@ InvalidOption no_attention_error(const std::string& router) {
 }
 
 RouterKind attention_aware_router() {
-  RouterKind kind = router_kind<Options, AttentionAwareRouter>(
+  RouterKind kind = router_kind<AttentionAwareRouterOptions, AttentionAwareRouter>(
       "attention_aware",
       "p_i = Σ_j A^p[i,j] r(u_j) over the tokens of a sequence, A^p[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) "
       "(Nguyen et al. 2025); needs model.attention");

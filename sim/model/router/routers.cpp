@@ -22,7 +22,7 @@ MOELAB_ROUTERS(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<RouterKind>& kinds() {
+std::vector<RouterKind>& routers() {
 #define MOELAB_ENTRY(name) name##_router(),
   static std::vector<RouterKind> all = {MOELAB_ROUTERS(MOELAB_ENTRY)};
 #undef MOELAB_ENTRY
@@ -32,11 +32,11 @@ std::vector<RouterKind>& kinds() {
 }  // namespace
 
 const std::vector<RouterKind>& RouterAxis::table() {
-  return kinds();
+  return routers();
 }
 
 void add_router_kind(RouterKind kind) {
-  kinds().push_back(std::move(kind));
+  routers().push_back(std::move(kind));
 }
 
 bool is_trainable(const RouterOptions& options) {

@@ -10,13 +10,12 @@
 namespace moelab {
 namespace {
 
-using Options = SimilarityAwareRouterOptions;
-
 /// τ at a share of the training steps.
-double temperature(const Options& options, double progress) {
+double temperature(const SimilarityAwareRouterOptions& options, double progress) {
   const double start = options.tau, end = options.tau_end.value_or(start);
-  if (options.tau_schedule == Options::Schedule::geometric) return start * std::pow(end / start, progress);
-  const bool is_cosine = options.tau_schedule == Options::Schedule::cosine;
+  if (options.tau_schedule == SimilarityAwareRouterOptions::Schedule::geometric)
+    return start * std::pow(end / start, progress);
+  const bool is_cosine = options.tau_schedule == SimilarityAwareRouterOptions::Schedule::cosine;
   const double share = is_cosine ? (1 - std::cos(std::numbers::pi * progress)) / 2 : progress;
   return start + (end - start) * share;
 }
@@ -31,9 +30,9 @@ struct SimilarityScratch final : Scratch {
 template <class Real>
 class SimilarityWeights final : public TokenWeights<Real> {
  public:
-  SimilarityWeights(const Options& options, int dim)
+  SimilarityWeights(const SimilarityAwareRouterOptions& options, int dim)
       : options_(options),
-        learned_(options.similarity == Options::Similarity::learned),
+        learned_(options.similarity == SimilarityAwareRouterOptions::Similarity::learned),
         dim_(dim),
         stride_(kernels::padded(dim)) {}
 
@@ -133,7 +132,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
     }
   }
 
-  Options options_;
+  SimilarityAwareRouterOptions options_;
   bool learned_;
   int dim_;
   int stride_;
@@ -142,7 +141,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
 template <class Real>
 class SimilarityAwareRouter final : public MixingRouter<Real> {
  public:
-  SimilarityAwareRouter(const Options& options, const RouterSetting& setting)
+  SimilarityAwareRouter(const SimilarityAwareRouterOptions& options, const RouterSetting& setting)
       : MixingRouter<Real>(options.base,
                            std::make_unique<SimilarityWeights<Real>>(options, setting.input_dim), setting) {}
 };
@@ -159,7 +158,7 @@ void SimilarityAwareRouterOptions::bind(Fields& fields) {
 }
 
 RouterKind similarity_aware_router() {
-  RouterKind kind = router_kind<Options, SimilarityAwareRouter>(
+  RouterKind kind = router_kind<SimilarityAwareRouterOptions, SimilarityAwareRouter>(
       "similarity_aware",
       "p_i = Σ_j S_ij r(u_j) over the tokens of a sequence, S = row-softmax(U W_s U^T / τ) (Nguyen et al. "
       "2025)");

@@ -3,18 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <set>
 
+#include "tests/sim/data/statistics.h"
+
 namespace moelab {
 namespace {
 
-/// Statistical tests run at this level on fixed seeds: a correct generator passes for all but one seed in ten
-/// thousand.
-constexpr double kLevel = 1e-4;
 /// Means are compared within this many standard errors (two-sided level 6e-7).
 constexpr double kStandardErrors = 5;
 
@@ -23,8 +21,7 @@ bool looks_uniform(const std::vector<int>& counts, int draws) {
   const double expected = static_cast<double>(draws) / static_cast<double>(counts.size());
   double statistic = 0;
   for (const int count : counts) statistic += (count - expected) * (count - expected) / expected;
-  const boost::math::chi_squared distribution(static_cast<double>(counts.size() - 1));
-  return statistic < quantile(complement(distribution, kLevel));
+  return below_quantile(statistic, static_cast<double>(counts.size() - 1));
 }
 
 /// Streams over a grid of keys that start alike.

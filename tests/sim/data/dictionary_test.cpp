@@ -2,9 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -20,8 +18,6 @@ namespace {
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
 /// each).
 constexpr double kStandardErrors = 5;
-/// Level of the χ² tests: a correct generator passes for all but one seed in ten thousand.
-constexpr double kLevel = 1e-4;
 /// Regressions of order-one numbers on some dozen well-conditioned columns.
 constexpr double kRounding = 1e-10;
 constexpr int kAtoms = 6, kDim = 4;
@@ -48,7 +44,7 @@ Matrix membership(const std::vector<int>& cluster, int atoms, int rank) {
 }
 
 Matrix least_squares(const Matrix& inputs, const Matrix& outputs) {
-  return inputs.colPivHouseholderQr().solve(outputs);
+  return regression(inputs, outputs);
 }
 
 /// μ (c, d): without noise x is the sum of its atoms.
@@ -68,10 +64,6 @@ Sets count_sets(const std::vector<int>& cluster, int rank) {
   Sets counts;
   for (auto at = cluster.begin(); at != cluster.end(); at += rank) ++counts[{at, at + rank}];
   return counts;
-}
-
-bool below_quantile(double statistic, double freedom) {
-  return statistic < quantile(complement(boost::math::chi_squared(freedom), kLevel));
 }
 
 /// Each of the `possible` sets equally likely.

@@ -3,7 +3,6 @@
 /// What tests of generators ask of drawn rows.
 
 #include <algorithm>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -40,15 +39,27 @@ inline double standard_normal_deviation(const Matrix& values) {
   return worst;
 }
 
+/// Whether χ² of so many degrees of freedom is below its quantile at 1 - 1e-4: a correct generator passes for
+/// all but one seed in ten thousand.
+bool below_quantile(double statistic, double freedom);
+
 /// Whether counts of equally likely outcomes pass a χ² test.
 inline bool looks_uniform(const Vector& counts) {
-  /// A correct generator passes for all but one seed in ten thousand.
-  constexpr double kLevel = 1e-4;
   const double expected = counts.sum() / static_cast<double>(counts.size());
-  const double statistic = (counts.array() - expected).square().sum() / expected;
-  const boost::math::chi_squared law(static_cast<double>(counts.size() - 1));
-  return statistic < quantile(complement(law, kLevel));
+  return below_quantile((counts.array() - expected).square().sum() / expected,
+                        static_cast<double>(counts.size() - 1));
 }
+
+/// The W of least ‖X W − Y‖.
+Matrix regression(const Matrix& x, const Matrix& y);
+
+/// An orthonormal basis (n, n) of which the first `rank` columns span those of a matrix (n, m), up to
+/// `rounding` of its largest.
+struct Span {
+  Matrix basis;
+  int rank;
+};
+Span span_of_columns(const Matrix& a, double rounding);
 
 /// The distance of the two nearest rows, computed apart from the generators' own.
 inline double closest_pair(const Matrix& means) {

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
-#include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
 #include "sim/base/error.h"
@@ -17,8 +15,6 @@ namespace {
 /// Moments of a few hundred entries are compared within this many standard errors (two-sided level 6e-7
 /// each).
 constexpr double kStandardErrors = 5;
-/// Level of the χ² test: a correct generator passes for all but one seed in ten thousand.
-constexpr double kLevel = 1e-4;
 /// Projections and regressions of order-one numbers in some ten dimensions.
 constexpr double kRounding = 1e-11;
 
@@ -52,29 +48,27 @@ Dataset sample_without_noise(Json changes, int rows, const Seeds& seeds = kSeeds
 
 /// The least squares map (columns of x, columns of y) from rows of x to rows of y, and what it leaves over.
 struct Regression {
-  Regression(const Matrix& x, const Matrix& y) : map(x.colPivHouseholderQr().solve(y)), rest(y - x * map) {}
+  Regression(const Matrix& x, const Matrix& y) : map(regression(x, y)), rest(y - x * map) {}
   double largest_rest() const { return rest.cwiseAbs().maxCoeff(); }
   Matrix map, rest;
 };
 
 /// An orthonormal basis (d, t) of the span of rows that have rank t, and of its complement (d, d − t).
-struct Span {
-  explicit Span(const Matrix& rows) : qr(rows.transpose()) {
-    qr.setThreshold(kRounding);
-    rank = static_cast<int>(qr.rank());
-    const Matrix q = qr.householderQ();
-    inside = q.leftCols(rank);
-    outside = q.rightCols(q.cols() - rank);
+struct SpanOfRows {
+  explicit SpanOfRows(const Matrix& rows) {
+    const Span columns = span_of_columns(rows.transpose(), kRounding);
+    rank = columns.rank;
+    inside = columns.basis.leftCols(rank);
+    outside = columns.basis.rightCols(columns.basis.cols() - rank);
   }
   Matrix projection() const { return inside * inside.transpose(); }
-  Eigen::ColPivHouseholderQR<Matrix> qr;
   int rank;
   Matrix inside, outside;
 };
 
-Span span_of(const Json& changes, int cluster, int clusters = kClusters, const Seeds& seeds = kSeeds) {
+SpanOfRows span_of(const Json& changes, int cluster, int clusters = kClusters, const Seeds& seeds = kSeeds) {
   const Dataset still = sample_without_noise(changes, 40 * clusters, seeds);
-  return Span(rows_of(still.x, still.cluster, cluster));
+  return SpanOfRows(rows_of(still.x, still.cluster, cluster));
 }
 
 double mean_in_standard_errors(const Vector& values, double expected) {
@@ -89,7 +83,7 @@ TEST_CASE("components are uniform") {
     const double mean = static_cast<double>(kRows) / kClusters;
     double statistic = 0;
     for (const double count : counts) statistic += (count - mean) * (count - mean) / mean;
-    return statistic < quantile(complement(boost::math::chi_squared(kClusters - 1), kLevel));
+    return below_quantile(statistic, kClusters - 1);
   };
   std::vector<double> counts(kClusters, 0);
   for (const int c : sample(Json::object(), kRows).cluster) counts[static_cast<std::size_t>(c)] += 1;
@@ -103,10 +97,10 @@ TEST_CASE("a cluster without noise spans a subspace of the rank, and with noise 
   const Dataset data = sample(Json::object(), 20000);
   for (int c = 0; c < kClusters; ++c) {
     CAPTURE(c);
-    const Span span = span_of(Json::object(), c), other = span_of(Json::object(), (c + 1) % kClusters);
+    const SpanOfRows span = span_of(Json::object(), c), other = span_of(Json::object(), (c + 1) % kClusters);
     REQUIRE(span.rank == kRank);
     const Matrix x = rows_of(data.x, data.cluster, c);
-    const auto whitened = [&](const Span& basis, double inside_variance) {
+    const auto whitened = [&](const SpanOfRows& basis, double inside_variance) {
       Matrix white(x.rows(), kDim);
       white << x * basis.inside / std::sqrt(inside_variance), x * basis.outside / kNoise;
       return white;
@@ -125,7 +119,7 @@ TEST_CASE("subspaces are uniform: entries of B Bᵀ have the moments of a random
     Vector diagonal(kCount), square(kCount), side(kCount), side_square(kCount);
     const Dataset still = sample_without_noise(changes, 40 * kCount);
     for (int c = 0; c < kCount; ++c) {
-      const Matrix projection = Span(rows_of(still.x, still.cluster, c)).projection();
+      const Matrix projection = SpanOfRows(rows_of(still.x, still.cluster, c)).projection();
       diagonal[c] = projection(0, 0);
       square[c] = projection(0, 0) * projection(0, 0);
       side[c] = projection(0, 1);
@@ -263,15 +257,15 @@ TEST_CASE("sets drawn in pieces equal sets drawn at once, to the last bit") {
 }
 
 TEST_CASE("fewer clusters are the first of more, and smaller ranks are nested") {
-  const auto distance = [](const Span& span, const Span& other) {
+  const auto distance = [](const SpanOfRows& span, const SpanOfRows& other) {
     return (span.projection() - other.projection()).cwiseAbs().maxCoeff();
   };
   for (int c = 0; c < 3; ++c) {
-    const Span span = span_of(Json::object(), c);
+    const SpanOfRows span = span_of(Json::object(), c);
     CHECK(distance(span, span_of({{"clusters", 3}}, c)) < kRounding);
     CHECK(distance(span, span_of(Json::object(), c, kClusters, {1, 1})) > 0.1);
     CHECK(distance(span, span_of(Json::object(), (c + 1) % kClusters)) > 0.1);
-    const Span narrow = span_of({{"rank", 2}}, c);
+    const SpanOfRows narrow = span_of({{"rank", 2}}, c);
     REQUIRE(narrow.rank == 2);
     CHECK((narrow.inside - span.projection() * narrow.inside).cwiseAbs().maxCoeff() < kRounding);
     const Matrix rows = Matrix::Identity(kDim, kDim).topRows(2) * span.projection();

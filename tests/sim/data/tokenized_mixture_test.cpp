@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
 #include <cmath>
 
 #include "sim/base/error.h"
@@ -66,7 +65,7 @@ Latents latents_of(Json changes, const Seeds& seeds = kSeeds) {
     CHECK((same.rowwise() - same.row(0)).isZero(0));
     const Matrix x = rows_of(data.x, data.cluster, c), y = rows_of(data.y, data.cluster, c);
     REQUIRE(x.rows() > x.cols());
-    latents.slopes.push_back(x.colPivHouseholderQr().solve(y));
+    latents.slopes.push_back(regression(x, y));
     residual = std::max(residual, (y - x * latents.slopes.back()).cwiseAbs().maxCoeff());
   }
   CHECK(residual < kRounding);

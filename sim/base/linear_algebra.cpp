@@ -1,0 +1,40 @@
+#include "sim/base/linear_algebra.h"
+
+#include <Eigen/Eigenvalues>
+#include <Eigen/LU>
+#include <Eigen/QR>
+
+#include "sim/base/contract.h"
+
+namespace moelab {
+
+SymmetricEigen symmetric_eigen(const Matrix& symmetric) {
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(symmetric);
+  return {solver.eigenvalues(), solver.eigenvectors()};
+}
+
+Vector symmetric_eigenvalues(const Matrix& symmetric) {
+  return Eigen::SelfAdjointEigenSolver<Matrix>(symmetric, Eigen::EigenvaluesOnly).eigenvalues();
+}
+
+QrFactors qr_factors(const Matrix& a) {
+  MOELAB_EXPECT(a.rows() >= a.cols());
+  const Eigen::HouseholderQR<Matrix> qr(a);
+  QrFactors factors{{}, qr.matrixQR().diagonal()};
+  if (a.rows() == a.cols()) {
+    factors.q = qr.householderQ();
+  } else {
+    factors.q = qr.householderQ() * Matrix::Identity(a.rows(), a.cols());
+  }
+  return factors;
+}
+
+Vector least_norm_solution(const Matrix& a, const Vector& b) {
+  return Eigen::CompleteOrthogonalDecomposition<Matrix>(a).solve(b);
+}
+
+Matrix inverse(const Matrix& a) {
+  return a.inverse();
+}
+
+}  // namespace moelab
