@@ -18,12 +18,12 @@ struct Arguments {
   int threads = 0;                    ///< 0: one per processor
   bool json = false;
   bool trace = false;
-  std::string axis;            ///< of `list`
-  std::string cell = "first";  ///< of `sample` and `reproduce`
-  std::string share;           ///< of `run`: "I/N", empty for all cells
-  std::string added_seeds;     ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
-  std::string retry;           ///< of `run`: "failed", or empty
-  bool fail_fast = false;      ///< of `run`
+  std::string axis;         ///< of `list`
+  std::string cell;         ///< of `reproduce`
+  std::string share;        ///< of `run`: "I/N", empty for all cells
+  std::string added_seeds;  ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
+  std::string retry;        ///< of `run`: "failed", or empty
+  bool fail_fast = false;   ///< of `run`
   std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
   std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML

@@ -120,6 +120,16 @@ std::string findings_text(const std::vector<const Check*>& chosen,
                      chosen.size(), different);
 }
 
+Candidates offer_checks(const Arguments&, const std::string&) {
+  Candidates candidates;
+  for (const std::string& name : all_names(checks())) {
+    const auto named =
+        std::find_if(checks().begin(), checks().end(), [&](const Check& check) { return check.id == name; });
+    candidates.words.push_back({name, named == checks().end() ? "all that begin so" : named->statement});
+  }
+  return candidates;
+}
+
 void list_checks(const std::vector<const Check*>& chosen, bool json) {
   Json list = Json::array();
   for (const Check* check : chosen) {
@@ -197,7 +207,8 @@ int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
 Verb check_verb() {
   return {"check", "Check theorems against computation; status 1 when a verdict is unexpected",
           "check dikkala2023.theorem4", [](Arguments& arguments) -> VerbCall {
-            return {{{"ID", &arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)"},
+            return {{{"ID", &arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)", false,
+                      nullptr, offer_checks},
                      {"--list", &arguments.listing, "list the checks and run none"},
                      {"--seeds", &arguments.seeds, "multiplies the random repetitions (default: 1)", false,
                       whole_number(1, kMaximumSeeds)},

@@ -57,9 +57,9 @@ void build(Program& program) {
       "  moelab report runs/my_idea-quick                     one HTML file that opens from disk\n"
       "  moelab check dikkala2023                             theorems against computation\n"
       "  moelab analyze --logits L.npy --labels C.npy         your own router\n\n"
-      "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed, a claim\n"
-      "is refuted or a check came out unexpected; 2 bad input; 3 disk, permissions or a missing program;\n"
-      "130 interrupted, resumable.");
+      "moelab VERB --help explains a verb. Exit status: 0 done; 1 done, but a cell failed, every cell\n"
+      "diverged, a claim is refuted (`claims`) or a check came out unexpected; 2 bad input; 3 disk,\n"
+      "permissions or a missing program; 130 interrupted, resumable.");
   for (const Verb& verb : verbs()) {
     CLI::App* const parser = program.app.add_subcommand(verb.name, verb.help);
     parser->footer("Example: moelab " + verb.example);

@@ -108,8 +108,10 @@ int compare(const Arguments& arguments) {
 Verb compare_verb() {
   return {"compare", "Put run directories side by side", "compare runs/fig3-quick runs/fig3",
           [](Arguments& arguments) -> VerbCall {
-            return {{{"DIR", &arguments.directories, "run directories, two or more", true},
-                     {"--metric", &arguments.metric, "what is compared (default: the first figure's)"},
+            return {{{"DIR", &arguments.directories, "run directories, two or more", true, nullptr,
+                      offer_folders},
+                     {"--metric", &arguments.metric, "what is compared (default: the first figure's)", false,
+                      nullptr, offer_metrics},
                      json_option(arguments)},
                     [&] { return compare(arguments); }};
           }};

@@ -40,7 +40,7 @@ Verb docs_verb() {
           "Write the documents made from the program's tables: scenario.md, theorems.md and "
           "scenario.schema.json",
           "docs --out docs", [](Arguments& arguments) -> VerbCall {
-            return {{{"--out", &arguments.out, "folder (default: docs)"},
+            return {{{"--out", &arguments.out, "folder (default: docs)", false, nullptr, offer_folders},
                      threads_option(arguments, "checks run at a time (default: one per processor)"),
                      json_option(arguments)},
                     [&] { return write_documents(arguments); }};

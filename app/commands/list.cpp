@@ -110,6 +110,12 @@ std::string axis_text(const Axis& axis) {
   return text;
 }
 
+Candidates offer_axes(const Arguments&, const std::string&) {
+  Candidates candidates;
+  for (const Axis& axis : axes()) candidates.words.push_back({axis.name, axis.path});
+  return candidates;
+}
+
 /// Lists the parts that scenarios are made of, with their fields.
 int print_list(const Arguments& arguments) {
   std::vector<std::string> names;
@@ -138,7 +144,8 @@ Verb list_verb() {
           [](Arguments& arguments) -> VerbCall {
             return {{{"AXIS", &arguments.axis,
                       "generators, targets, routers, experts, gatings, losses, optimizers, schedules or "
-                      "metrics"},
+                      "metrics",
+                      false, nullptr, offer_axes},
                      json_option(arguments)},
                     [&] { return print_list(arguments); }};
           }};

@@ -57,6 +57,7 @@ int print_plan(const Arguments& arguments) {
                  {"threads", threads},
                  {"seconds_estimate", cost.seconds},
                  {"seconds_from", cost.source},
+                 {"seconds_learned_from", cost.learned},
                  {"memory_estimate_bytes", cost.bytes}};
   if (arguments.json) {
     std::cout << answer.dump(2) << '\n';

@@ -39,7 +39,7 @@ Verb report_verb() {
   return {"report", "Write runs as one HTML file: figures, claims, provenance",
           "report runs/fig2a runs/fig2b --out fig2.html", [](Arguments& arguments) -> VerbCall {
             return {
-                {{"DIR", &arguments.directories, "run directories", true},
+                {{"DIR", &arguments.directories, "run directories", true, nullptr, offer_folders},
                  {"--out", &arguments.out, "file to write (default: report.html in the first directory)"},
                  {"--ledger", &arguments.ledger,
                   "write this Markdown file instead: a table of every claim, beside it the cells behind "

@@ -93,10 +93,11 @@ int reproduce(const Arguments& arguments) {
 Verb reproduce_verb() {
   return {"reproduce", "Run a recorded cell again; status 1 when a bit differs",
           "reproduce runs/fig2a-quick 0123abcd", [](Arguments& arguments) -> VerbCall {
-            return {{directory_option(arguments),
-                     {"CELL", &arguments.cell, "cell id, or its beginning", true},
-                     json_option(arguments)},
-                    [&] { return reproduce(arguments); }};
+            return {
+                {directory_option(arguments),
+                 {"CELL", &arguments.cell, "cell id, or its beginning", true, nullptr, offer_cells_of_run},
+                 json_option(arguments)},
+                [&] { return reproduce(arguments); }};
           }};
 }
 

@@ -5,6 +5,7 @@
 #include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
 #include "app/report/claim_results.h"
+#include "app/run/divergence.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
 #include "app/run/rate_results.h"
@@ -26,6 +27,20 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
   if (Json rates = rates_json(results); !rates.empty()) answer["rates"] = std::move(rates);
   for (const std::filesystem::path& figure : figures) answer["figures"].push_back(figure.string());
   return answer;
+}
+
+/// 1 where a cell failed or every cell diverged; divergence of some cells is a result. The verdicts of claims
+/// do not count here.
+int status_of(const SessionOutcome& outcome) {
+  return outcome.failed > 0 || outcome.all_diverged ? 1 : 0;
+}
+
+/// The hint, also shown on stderr; empty where some cell did not diverge.
+std::string shown_hint(const SessionOutcome& outcome, const Scenario& scenario, const ResultTable& table) {
+  if (!outcome.all_diverged) return "";
+  const std::string hint = divergence_hint(scenario, table);
+  std::cerr << "moelab: " << hint << std::endl;
+  return hint;
 }
 
 /// Runs the missing cells, then judges the claims and draws the figures.
@@ -57,7 +72,8 @@ int run_scenario(const Arguments& arguments) {
           "share {} is recorded in {}; `moelab claims` and `moelab plot` read all shares\n", arguments.share,
           directory.string());
     }
-    return outcome.failed > 0 ? 1 : 0;
+    shown_hint(outcome, scenario, {});
+    return status_of(outcome);
   }
   const RunResults results = load_results(directory);
   warn_of_builds(results);
@@ -68,14 +84,17 @@ int run_scenario(const Arguments& arguments) {
                              claims_text(claims), rates_text(results), directory.string())
               << std::flush;
   }
+  const std::string hint = shown_hint(outcome, scenario, results.table);
   const std::vector<std::filesystem::path> figures = draw_figures(results, directory);
   if (arguments.json) {
-    std::cout << answer_json(results, directory, outcome.failed, claims, figures).dump(2) << '\n';
+    Json answer = answer_json(results, directory, outcome.failed, claims, figures);
+    if (!hint.empty()) answer["hint"] = hint;
+    std::cout << answer.dump(2) << '\n';
   } else {
     std::cout << figures_text(figures)
               << fmt::format("all of it on one page: moelab report {}\n", directory.string());
   }
-  return outcome.failed > 0 ? 1 : 0;
+  return status_of(outcome);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
 #include "app/run/summary.h"
 #include "app/scenario/experiment_reader.h"
+#include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
@@ -17,7 +20,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Cell& chosen_cell(const Scenario& scenario, const std::string& id) {
+/// How the command line names a cell: by its id, or by arm, seed and sweep point, the first
+/// of each that is left out.
+struct CellChoice {
+  std::string cell, arm, seed;
+  std::vector<std::string> at;  ///< "path=value"
+};
+
+const Cell& cell_of_id(const Scenario& scenario, const std::string& id) {
   if (id == "first") return scenario.cells.front();
   std::vector<std::string> ids = {"first"};
   for (const Cell& cell : scenario.cells) {
@@ -27,6 +37,59 @@ const Cell& chosen_cell(const Scenario& scenario, const std::string& id) {
   const std::string nearest = nearest_name(id, ids);
   throw UserError("--cell", fmt::format("no cell '{}'{}; `moelab export` lists the cells of a run", id,
                                         nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+}
+
+const Json& coordinate(const Cell& cell, const std::string& path) {
+  return std::find_if(cell.point.begin(), cell.point.end(),
+                      [&](const auto& swept) { return swept.first == path; })
+      ->second;
+}
+
+/// The cells among `cells`, those `where` the options before hold, at this value of a swept path. Throws
+/// UserError where there is none.
+std::vector<const Cell*> cells_at(const Override& given, const std::vector<const Cell*>& cells,
+                                  const std::string& where) {
+  std::vector<const Cell*> found;
+  std::vector<std::string> values;
+  for (const Cell* cell : cells) {
+    const Json& value = coordinate(*cell, given.path);
+    if (canonical_text(value) == canonical_text(given.value)) found.push_back(cell);
+    const std::string text = abbreviated(value);
+    if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
+  }
+  if (!found.empty()) return found;
+  throw UserError(given.place, fmt::format("got {}, needs a value of the sweep{}: {}",
+                                           abbreviated(given.value), where, fmt::join(values, ", ")));
+}
+
+const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
+  const bool is_described = !choice.arm.empty() || !choice.seed.empty() || !choice.at.empty();
+  if (!choice.cell.empty() && is_described) {
+    throw UserError("--cell", "names the cell already; leave it out, or --arm, --seed and --at");
+  }
+  if (!choice.cell.empty()) return cell_of_id(scenario, choice.cell);
+
+  const std::vector<std::string>& arms = scenario.arms;
+  const std::string arm = choice.arm.empty() ? arms.front() : choice.arm;
+  if (std::find(arms.begin(), arms.end(), arm) == arms.end())
+    throw UserError("--arm", unknown_name("arm", arm, arms));
+  const std::string seed = choice.seed.empty() ? "0" : choice.seed;
+  const std::string refusal = whole_number(0, scenario.cells.back().seed)(seed);
+  if (!refusal.empty()) throw UserError("--seed", refusal);
+
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.arm == arm && cell.seed == std::stoi(seed)) cells.push_back(&cell);
+  }
+  std::string where;
+  for (const Override& given : read_settings(choice.at, "--at")) {
+    const std::vector<std::string>& paths = scenario.sweep_paths;
+    if (std::find(paths.begin(), paths.end(), given.path) == paths.end())
+      throw UserError(given.place, unknown_name("swept path", given.path, paths));
+    cells = cells_at(given, cells, where);
+    where += fmt::format("{} {} = {}", where.empty() ? " where" : ",", given.path, abbreviated(given.value));
+  }
+  return *cells.front();
 }
 
 /// Refuses to mix the arrays with files of another kind or scenario.
@@ -67,9 +130,9 @@ void write_dataset(const fs::path& directory, const std::string& prefix, const L
 }
 
 /// Writes the data that a cell draws.
-int write_sample(const Arguments& arguments) {
+int write_sample(const Arguments& arguments, const CellChoice& choice) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
-  const Cell& cell = chosen_cell(scenario, arguments.cell);
+  const Cell& cell = chosen_cell(scenario, choice);
   const fs::path directory =
       arguments.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : arguments.out;
   check_sample_directory(directory, scenario.name);
@@ -102,12 +165,23 @@ int write_sample(const Arguments& arguments) {
 
 Verb sample_verb() {
   return {"sample", "Write the training and test data that a cell draws, as .npy files",
-          "sample scenarios/dikkala2023/fig2a.json --out runs/data", [](Arguments& arguments) -> VerbCall {
+          "sample scenarios/dikkala2023/fig3.json --arm frozen --seed 2 --at data.train_samples=5120",
+          [](Arguments& arguments) -> VerbCall {
+            const auto choice = std::make_shared<CellChoice>();
             return {joined(scenario_options(arguments),
-                           {{{"--out", &arguments.out, "folder for the arrays (default: runs/<name>-sample)"},
-                             {"--cell", &arguments.cell, "cell id, or first (default)"},
+                           {{{"--out", &arguments.out, "folder for the arrays (default: runs/<name>-sample)",
+                              false, nullptr, offer_folders},
+                             {"--arm", &choice->arm, "arm of the cell (default: the first)", false, nullptr,
+                              offer_arms},
+                             {"--seed", &choice->seed, "seed of the cell, counted from 0 (default: 0)", false,
+                              nullptr, offer_seeds},
+                             {"--at", &choice->at,
+                              "path=value: sweep point of the cell (repeatable; default: the first)", false,
+                              nullptr, offer_swept_values},
+                             {"--cell", &choice->cell, "the cell's id instead, or first", false, nullptr,
+                              offer_cells_of_scenario},
                              json_option(arguments)}}),
-                    [&] { return write_sample(arguments); }};
+                    [choice, &arguments] { return write_sample(arguments, *choice); }};
           }};
 }
 

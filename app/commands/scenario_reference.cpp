@@ -15,9 +15,9 @@ constexpr const char* kIntroduction =
     "# Scenario reference\n\n"
     "Made from the table that checks scenarios; `moelab docs` writes it anew, `moelab list` prints the parts "
     "that have kinds. A scenario is one JSON object. Its fields are named by dotted paths everywhere (arms, "
-    "sweep, `--set`, columns of the export); an unknown one is an error. An object that has kinds may be "
-    "written as the bare name of one whose fields all have defaults: `\"soft\"` for `{\"kind\": "
-    "\"soft\"}`.\n";
+    "sweep, `--set`, columns of the export), an entry of a list by its index (`figures.0.y`); an unknown one "
+    "is an error. An object that has kinds may be written as the bare name of one whose fields all have "
+    "defaults: `\"soft\"` for `{\"kind\": \"soft\"}`.\n";
 
 /// What a value may be; the fields of objects stand in sections of their own.
 std::string value_text(const Shape& shape) {

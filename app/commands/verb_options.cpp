@@ -30,22 +30,25 @@ std::vector<std::string> option_names(const Verb& verb) {
 
 std::vector<Option> scenario_options(Arguments& arguments) {
   return {
-      {"FILE", &arguments.file, "scenario file (JSON)", true},
-      {"--profile", &arguments.profile, "named set of overrides in the scenario, such as quick"},
-      {"--set", &arguments.settings, "path=value: override one field (repeatable)"},
+      {"FILE", &arguments.file, "scenario file (JSON)", true, nullptr, offer_scenario_files},
+      {"--profile", &arguments.profile, "named set of overrides in the scenario, such as quick", false,
+       nullptr, offer_profiles},
+      {"--set", &arguments.settings, "path=value: override one field (repeatable)", false, nullptr,
+       offer_settings},
   };
 }
 
 std::vector<Option> run_directory_options(Arguments& arguments) {
   return {
-      {"--out", &arguments.out, "run directory (default: runs/<name>[-<profile>])"},
+      {"--out", &arguments.out, "run directory (default: runs/<name>[-<profile>])", false, nullptr,
+       offer_folders},
       {"--seeds", &arguments.added_seeds,
        "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them"},
   };
 }
 
 Option directory_option(Arguments& arguments) {
-  return {"DIR", &arguments.directory, "run directory", true};
+  return {"DIR", &arguments.directory, "run directory", true, nullptr, offer_folders};
 }
 
 Option threads_option(Arguments& arguments, const std::string& help) {
@@ -72,12 +75,14 @@ std::function<std::string(const std::string&)> whole_number(int minimum, int max
   };
 }
 
+std::string NameCheck::operator()(const std::string& text) const {
+  if (std::find(names.begin(), names.end(), text) != names.end()) return {};
+  return unknown_name(what, text, names);
+}
+
 std::function<std::string(const std::string&)> one_of(const std::string& what,
                                                       std::vector<std::string> names) {
-  return [what, names = std::move(names)](const std::string& text) {
-    if (std::find(names.begin(), names.end(), text) != names.end()) return std::string();
-    return unknown_name(what, text, names);
-  };
+  return NameCheck{what, std::move(names)};
 }
 
 }  // namespace moelab

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "app/commands/arguments.h"
+#include "app/commands/completion.h"
 
 namespace moelab {
 
@@ -21,6 +22,8 @@ struct Option {
   bool required = false;
   /// Why a text is refused; empty where it is not.
   std::function<std::string(const std::string&)> check = nullptr;
+  /// What completion offers for the value. Without it: the names of one_of(), and files for paths.
+  Completer completes = nullptr;
 };
 
 /// A verb that is chosen: its options, and what it does when these are read.
@@ -53,6 +56,13 @@ Option json_option(Arguments& arguments);
 
 /// A list of options from parts.
 std::vector<Option> joined(std::vector<Option> first, const std::vector<std::vector<Option>>& others);
+
+/// A check that knows the texts that it takes.
+struct NameCheck {
+  std::string what;  ///< "shell"
+  std::vector<std::string> names;
+  std::string operator()(const std::string& text) const;
+};
 
 /// Checks of options' texts.
 std::function<std::string(const std::string&)> whole_number(int minimum, int maximum);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 
 #include "app/json/schema.h"
 
@@ -25,6 +26,14 @@ const Field* find_variant_field(const Shape& shape, const Json& value, const std
 
 }  // namespace
 
+std::optional<std::size_t> list_index(std::string_view key) {
+  std::size_t index = 0;
+  const char* const end = key.data() + key.size();
+  const auto [after, error] = std::from_chars(key.data(), end, index);
+  if (error != std::errc() || after != end) return std::nullopt;
+  return index;
+}
+
 const Shape* find_shape(const Shape& shape, const Json& value, const std::string& dotted_path) {
   if (dotted_path.empty()) return &shape;
   const std::size_t dot = dotted_path.find('.');
@@ -42,6 +51,11 @@ const Shape* find_shape(const Shape& shape, const Json& value, const std::string
       break;
     case Shape::Type::map:
       return find_shape(*shape.element, child, rest);
+    case Shape::Type::list: {
+      const std::optional<std::size_t> index = list_index(key);
+      if (!index || !value.is_array() || *index >= value.size()) return nullptr;
+      return find_shape(*shape.element, value[*index], rest);
+    }
     case Shape::Type::either:
       for (const Shape& alternative : shape.alternatives) {
         if (const Shape* found = find_shape(alternative, value, dotted_path)) return found;

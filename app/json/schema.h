@@ -87,8 +87,13 @@ Json without_defaults(const Shape& shape, const Json& resolved);
 
 /// The shape that a dotted path ("model.router.init_scale") names below `shape`, with `value` choosing
 /// between the kinds of a variant; null when there is none. A variant's tag ("model.router.kind") has the
-/// shape of the variant, whose bare name it may be. Used to check arms, sweeps and --set.
+/// shape of the variant, whose bare name it may be; "metrics.0" is an entry of a list that `value` holds.
+/// Used to check arms, sweeps and --set.
 const Shape* find_shape(const Shape& shape, const Json& value, const std::string& dotted_path);
+
+/// The index that a key of a dotted path stands for in a list: digits alone; none for other keys, and for
+/// numbers beyond all lists.
+std::optional<std::size_t> list_index(std::string_view key);
 
 /// The shape as JSON Schema (draft 2020-12), with help texts as descriptions.
 Json json_schema(const Shape& shape);

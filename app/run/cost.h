@@ -11,27 +11,32 @@ namespace moelab {
 /// A cell's estimate from its configuration alone.
 struct CellCost {
   double operations = 0;  ///< multiplications and additions of training and measuring
+  double seconds = 0;     ///< of one thread of a usual machine, from the constants below
   double bytes = 0;       ///< memory while it runs
 };
 
 /// Operations: 6 P for each training row (2 P forwards, 4 P backwards) and 2 P for each measured one, with P
 /// the parameters, those of the experts that a row reaches under the training gate. Convolutions, which use a
-/// weight many times, and metrics of row pairs cost more than that. Bytes: the training set, the test sets
-/// with what is measured of them, the parameters with their gradient and moments, and a batch.
+/// weight many times, and metrics of row pairs cost more than that. Seconds: the operations, the numbers of a
+/// row that are handled one by one in training and measuring, and the draws. Bytes: the training set, the
+/// test sets with what is measured of them, the parameters with their gradient and moments, and a batch.
 CellCost estimated_cost(const Cell& cell);
 
 struct RunCost {
   double seconds = 0;  ///< on the given threads
-  std::string source;  ///< what `seconds` comes from, for people
+  int learned = 0;     ///< cells done that `seconds` was learned from
+  std::string source;  ///< what `seconds` comes from, for people: "7 cells done"
   double bytes = 0;    ///< of the process: its largest cell on every thread
 };
 
-/// The cost of the cells of a scenario that have no record. A cell with recorded siblings (the same arm and
-/// sweep point, other seeds) takes their mean time; others take their operations at the speed of the recorded
-/// cells or, without any, at kNominalSpeed. Of very many settings a part, evenly spread, is looked at.
+/// The cost of the cells of a scenario that have no record, their times as CellTimes learns them from those
+/// that have one.
 RunCost run_cost(const Scenario& scenario, const Records& records, int threads);
 
-/// Operations a second of one thread where nothing is recorded that would tell.
-constexpr double kNominalSpeed = 2e10;
+/// A usual machine: operations a second of one thread, and the seconds of a number that is read or written by
+/// the way (an input, a target, a routing probability) and of one that is drawn.
+constexpr double kNominalSpeed = 7e10;
+constexpr double kNominalNumber = 4.5e-9;
+constexpr double kNominalDraw = 3e-8;
 
 }  // namespace moelab

@@ -34,14 +34,14 @@ std::string clock_text(double seconds) {
 }
 
 std::string progress_line(const BatchProgress& progress, int already, double elapsed_seconds,
-                          double cells_per_second) {
+                          double cells_per_second, std::optional<double> seconds_left) {
   const double work_done = progress.finished + progress.partial;
   const int total = already + progress.total;
   std::string line =
       fmt::format("cells {}/{}  {:.0f}%  elapsed {}", already + progress.finished, total,
                   total == 0 ? 100.0 : 100.0 * (already + work_done) / total, clock_text(elapsed_seconds));
   if (work_done > 0) {
-    const double left = elapsed_seconds * (progress.total - work_done) / work_done;
+    const double left = seconds_left.value_or(elapsed_seconds * (progress.total - work_done) / work_done);
     line += fmt::format("  left {}  {:.3g} cells/min", clock_text(left), 60 * cells_per_second);
   }
   if (progress.diverged > 0) line += fmt::format("  {} diverged", progress.diverged);
@@ -61,12 +61,13 @@ double ProgressReporter::recent_speed(double work_done, double elapsed) {
   return speed_ > 0 || elapsed <= 0 ? speed_ : work_done / elapsed;
 }
 
-void ProgressReporter::show(const BatchProgress& progress) {
+void ProgressReporter::show(const BatchProgress& progress,
+                            const std::function<std::optional<double>()>& seconds_left) {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   const double speed = recent_speed(progress.finished + progress.partial, elapsed);
   if (!live_ && elapsed - last_plain_ < kPlainSeconds) return;
   last_plain_ = elapsed;
-  const std::string line = progress_line(progress, already_, elapsed, speed);
+  const std::string line = progress_line(progress, already_, elapsed, speed, seconds_left());
   // The line is cut to the terminal's width: a wrapped line could not be overwritten.
   if (live_) {
     std::cerr << "\r\x1b[K" << line.substr(0, terminal_width() - 1) << std::flush;

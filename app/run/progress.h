@@ -3,6 +3,8 @@
 /// The progress line: cells done, percentage, elapsed, time left, speed.
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "app/run/scheduler.h"
@@ -13,15 +15,17 @@ namespace moelab {
 std::string clock_text(double seconds);
 
 /// "cells 3/12  31%  elapsed 1:02  left 2:15  4.2 cells/min". The counts are of the whole plan, with
-/// `already` cells recorded by earlier sessions; time left and speed come from this session's work alone.
+/// `already` cells recorded by earlier sessions; the speed comes from this session's work alone, and so does
+/// the time left, as if all cells took equally long, where `seconds_left` does not tell it.
 std::string progress_line(const BatchProgress& progress, int already, double elapsed_seconds,
-                          double cells_per_second);
+                          double cells_per_second, std::optional<double> seconds_left = std::nullopt);
 
 /// Shows progress on stderr: one live line on a terminal, a plain line every 30 s elsewhere. No colours.
 class ProgressReporter {
  public:
   explicit ProgressReporter(int already);
-  void show(const BatchProgress& progress);
+  /// `seconds_left` is asked only where a line is shown.
+  void show(const BatchProgress& progress, const std::function<std::optional<double>()>& seconds_left);
   /// Clears the live line, so that other output starts on a clean one.
   void finish();
 

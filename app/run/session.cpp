@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <mutex>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
+#include "app/run/cell_times.h"
 #include "app/run/interrupt.h"
 #include "app/run/progress.h"
 #include "app/run/provenance.h"
@@ -21,6 +27,65 @@ void report_failure(const Cell& cell, const std::string& message) {
   std::cerr << fmt::format("moelab: cell {} ({}, seed {}) failed: {}\n", cell.id, place, cell.seed, message);
 }
 
+/// The time that a session still takes, learned from its own cells as `moelab plan` learns it from all. Cells
+/// are recorded by the threads that run them; the time is asked for by the one that shows it.
+class TimeLeft {
+ public:
+  TimeLeft(const Scenario& scenario, std::vector<const Cell*> missing, int threads)
+      : scenario_(scenario), missing_(std::move(missing)), threads_(threads) {}
+
+  void record(const Cell& cell, const CellResult& result, double seconds) {
+    const std::lock_guard lock(mutex_);
+    recorded_.push_back({cell.id, state_name(result.state), seconds});
+  }
+
+  /// With the cells that run behind `partial` of them; nothing before kLearningTime and a finished cell.
+  std::optional<double> seconds(double partial) {
+    if (std::chrono::steady_clock::now() - start_ < kLearningTime) return std::nullopt;
+    if (!times_) times_.emplace(scenario_);
+    if (learn()) {
+      times_->fit();
+      left_.clear();
+      for (const Cell* cell : missing_) {
+        if (!done_.contains(cell->id)) left_.push_back(times_->seconds(*cell));
+      }
+    }
+    if (times_->learned() == 0) return std::nullopt;
+    return seconds_on_threads(left_, threads_, partial);
+  }
+
+ private:
+  /// A short run is over before its model is made.
+  static constexpr std::chrono::seconds kLearningTime{3};
+  struct Timed {
+    std::string cell, state;
+    double seconds = 0;
+  };
+
+  /// Whether there was anything new.
+  bool learn() {
+    const std::lock_guard lock(mutex_);
+    const bool is_new = learned_ < recorded_.size();
+    for (; learned_ < recorded_.size(); ++learned_) {
+      const Timed& timed = recorded_[learned_];
+      times_->learn(timed.cell, timed.state, timed.seconds);
+      done_.insert(timed.cell);
+    }
+    return is_new;
+  }
+
+  const Scenario& scenario_;
+  std::vector<const Cell*> missing_;
+  int threads_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;  ///< guards recorded_
+  std::vector<Timed> recorded_;
+  std::size_t learned_ = 0;
+  std::set<std::string> done_;
+  std::optional<CellTimes> times_;
+  std::vector<double> left_;
+};
+
 /// Whether --fail-fast ended the session.
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
                  const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop) {
@@ -29,14 +94,18 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
                                      writer.journal_name(), scenario.files, scenario.document});
   write_provenance(options.directory, provenance);
   ProgressReporter reporter(already);
+  TimeLeft left(scenario, missing, options.threads);
   const CellSink sink = [&](const Cell& cell, const CellResult& result, double seconds) {
     writer.write(cell.id, result, seconds);
+    left.record(cell, result, seconds);
   };
   BatchOptions schedule;
   schedule.threads = options.threads;
   schedule.stop = &stop;
   schedule.fail_fast = options.fail_fast;
-  schedule.watch = [&](const BatchProgress& progress) { reporter.show(progress); };
+  schedule.watch = [&](const BatchProgress& progress) {
+    reporter.show(progress, [&] { return left.seconds(progress.partial); });
+  };
   schedule.overdue = [&] {
     reporter.finish();
     std::cerr << "moelab: interrupted; finished cells are kept, and the same command resumes" << std::endl;
@@ -44,7 +113,7 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
   };
   BatchProgress progress;
   try {
-    progress = run_batch(missing, runner, sink, schedule);
+    progress = run_batch(run_order(scenario, missing), runner, sink, schedule);
   } catch (...) {
     reporter.finish();
     throw;
@@ -83,6 +152,27 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
   return missing;
 }
 
+std::vector<const Cell*> run_order(const Scenario& scenario, std::vector<const Cell*> cells) {
+  // By id: the point's place among those of its arm, and the arm's place.
+  std::unordered_map<std::string, std::pair<int, int>> places;
+  int point = 0, arm = 0;
+  const Cell* last = nullptr;
+  for (const Cell& cell : scenario.cells) {
+    if (last != nullptr && cell.arm != last->arm) {
+      ++arm;
+      point = 0;
+    } else if (last != nullptr && cell.point != last->point) {
+      ++point;
+    }
+    last = &cell;
+    places.try_emplace(cell.id, point, arm);
+  }
+  const auto place = [&](const Cell* cell) { return std::pair(cell->seed, places.at(cell->id)); };
+  std::stable_sort(cells.begin(), cells.end(),
+                   [&](const Cell* left, const Cell* right) { return place(left) < place(right); });
+  return cells;
+}
+
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options,
                            const CellRunner& runner) {
   check_run_directory(options.directory, scenario.name);
@@ -102,8 +192,10 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   const Records records = read_records(options.directory, RecordPart::state);
   const std::vector<const Cell*> planned = missing_cells(scenario, {});
   int recorded = 0;
+  outcome.all_diverged = !planned.empty();
   for (const Cell* cell : planned) {
     const auto record = records.find(cell->id);
+    if (record == records.end() || record->second.state != "diverged") outcome.all_diverged = false;
     if (record == records.end()) continue;
     ++recorded;
     if (record->second.state != "failed") continue;

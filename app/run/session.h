@@ -37,15 +37,21 @@ struct SessionOptions {
 std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records,
                                        const Share& share = {});
 
+/// `cells` of the scenario in the order in which a session runs them: seed by seed, and of a seed every arm
+/// at a sweep point before the next point. So the cells that are done early hold every arm and point, in
+/// pairs.
+std::vector<const Cell*> run_order(const Scenario& scenario, std::vector<const Cell*> cells);
+
 struct SessionOutcome {
   bool interrupted = false;
-  bool stopped = false;  ///< by fail_fast
-  int failed = 0;        ///< planned cells whose state is failed, of this session or an earlier one
+  bool stopped = false;       ///< by fail_fast
+  int failed = 0;             ///< planned cells whose state is failed, of this session or an earlier one
+  bool all_diverged = false;  ///< every planned cell is recorded as diverged
 };
 
 /// Checks the directory and its journals, writes plan.json (and provenance.json when cells are missing), then
-/// runs the missing cells with `runner` and records them. Throws UserError before anything is written,
-/// EnvironmentError when the disk refuses.
+/// runs the missing cells with `runner`, in run_order(), and records them. Throws UserError before anything
+/// is written, EnvironmentError when the disk refuses.
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options, const CellRunner& runner);
 
 }  // namespace moelab

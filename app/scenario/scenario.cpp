@@ -8,6 +8,7 @@
 
 #include "app/scenario/cell_identity.h"
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/override_effects.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario_file.h"
 #include "app/scenario/scenario_shape.h"
@@ -50,9 +51,9 @@ void check_roots(std::span<const Override> overrides, const Shape& shape) {
   }
 }
 
-struct Arm {
-  std::string name;
-  std::vector<Override> overrides;
+/// What changes the document before it is expanded.
+struct Changes {
+  std::vector<Override> profile, settings;
 };
 
 std::vector<Arm> read_arms(const Json& document) {
@@ -70,22 +71,17 @@ std::vector<Arm> read_arms(const Json& document) {
   return arms;
 }
 
-std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms) {
-  if (!document.contains("sweep")) return {};
-  if (document.at("sweep").empty())
-    throw UserError("sweep", "got {}, needs at least one path, or no \"sweep\" at all");
-  const std::vector<SweepAxis> axes = read_sweep(document.at("sweep"));
-  for (const SweepAxis& axis : axes) {
-    check_roots(axis.steps.front(), config_shape());
-    for (const std::string& path : axis.paths) {
-      for (const Arm& arm : arms) {
-        for (const Override& change : arm.overrides) {
-          if (!is_within(change.path, path)) continue;
-          throw UserError(change.place, "is without effect: the sweep over '" + path + "' replaces it");
-        }
-      }
-    }
+std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms, const Changes& changes) {
+  std::vector<SweepAxis> axes;
+  if (document.contains("sweep")) {
+    if (document.at("sweep").empty())
+      throw UserError("sweep", "got {}, needs at least one path, or no \"sweep\" at all");
+    axes = read_sweep(document.at("sweep"));
   }
+  for (const SweepAxis& axis : axes) check_roots(axis.steps.front(), config_shape());
+  for (const Arm& arm : arms) check_not_swept(arm.overrides, axes);
+  check_not_swept(changes.profile, axes);
+  check_settings(changes.settings, arms, axes);
   return axes;
 }
 
@@ -135,7 +131,10 @@ Resolved resolve_config(const Json& base, std::span<const Override> overrides, J
 UserError explained(const UserError& error, const Json& base, std::span<const Override> overrides,
                     const Json& document) {
   const UserError moved = at_override(error, config_shape(), overrides, document);
-  if (moved.path() != error.path()) return moved;
+  const bool is_at_override = std::any_of(overrides.begin(), overrides.end(), [&](const Override& change) {
+    return change.place == error.path();
+  });
+  if (is_at_override || moved.path() != error.path()) return moved;
   for (std::size_t count = 0; count <= overrides.size(); ++count) {
     Json unused;
     const std::optional<UserError> found = resolve_config(base, overrides.first(count), unused).error;
@@ -163,9 +162,9 @@ void add_cells(const Arm& arm, std::span<const Override> point, Json config, con
   }
 }
 
-void expand_cells(const Json& document, const Json& resolved, Scenario& scenario) {
+void expand_cells(const Json& document, const Json& resolved, const Changes& changes, Scenario& scenario) {
   const std::vector<Arm> arms = read_arms(resolved);
-  const std::vector<SweepAxis> axes = read_axes(resolved, arms);
+  const std::vector<SweepAxis> axes = read_axes(resolved, arms, changes);
   const Json& seeds = resolved.at("seeds");
   const std::size_t points = count_points(axes, static_cast<std::size_t>(kMaxCells));
   const double settings = static_cast<double>(arms.size()) * static_cast<double>(points);
@@ -197,7 +196,7 @@ void expand_cells(const Json& document, const Json& resolved, Scenario& scenario
   }
 }
 
-void expand(const Json& document, Scenario& scenario) {
+void expand(const Json& document, const Changes& changes, Scenario& scenario) {
   const Json resolved = resolve(scenario_shape(), document, "");
   scenario.name = resolved.at("name");
   check_name(scenario.name, "name");
@@ -208,7 +207,7 @@ void expand(const Json& document, Scenario& scenario) {
     check_name(name, place);
     check_roots(read_overrides(overrides, place), scenario_shape());
   }
-  expand_cells(document, resolved, scenario);
+  expand_cells(document, resolved, changes, scenario);
   scenario.claims = resolved.at("claims");
   scenario.figures = resolved.at("figures");
   check_claims(scenario);
@@ -238,20 +237,20 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   check_version(document, "version");
   if (document.contains("extends"))
     throw UserError("extends", "is for files: only they know what it is relative to");
-  std::vector<Override> overrides = profile_overrides(document, profile);
-  const std::vector<Override> given = read_settings(settings);
-  check_roots(overrides, scenario_shape());
-  check_roots(given, scenario_shape());
+  const Changes changes = {profile_overrides(document, profile), read_settings(settings)};
+  check_roots(changes.profile, scenario_shape());
+  check_roots(changes.settings, scenario_shape());
 
   Scenario scenario;
   scenario.profile = profile;
   scenario.document = document;
-  apply_overrides(scenario_shape(), overrides, scenario.document);
-  apply_overrides(scenario_shape(), given, scenario.document);
-  overrides.insert(overrides.end(), given.begin(), given.end());
+  apply_overrides(scenario_shape(), changes.profile, scenario.document);
+  apply_overrides(scenario_shape(), changes.settings, scenario.document);
   try {
-    expand(scenario.document, scenario);
+    expand(scenario.document, changes, scenario);
   } catch (const InvalidOption& error) {
+    std::vector<Override> overrides = changes.profile;
+    overrides.insert(overrides.end(), changes.settings.begin(), changes.settings.end());
     throw at_override(error, scenario_shape(), overrides, scenario.document);
   }
   return scenario;

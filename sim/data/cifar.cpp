@@ -65,7 +65,7 @@ ChannelMoments channel_moments(const CifarImages& images) {
     std::uint64_t sum = 0, squares = 0;
     for (int i = 0; i < images.count(); ++i) {
       const std::uint8_t* const plane =
-          images.pixels.data() + static_cast<std::size_t>(i) * kCifarImage.size() + channel * kPlane;
+          images.pixels.data() + (static_cast<std::ptrdiff_t>(i) * kCifarImage.channels + channel) * kPlane;
       for (int p = 0; p < kPlane; ++p) {
         sum += plane[p];
         squares += static_cast<std::uint64_t>(plane[p]) * plane[p];

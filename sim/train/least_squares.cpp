@@ -138,7 +138,7 @@ std::vector<double> descend(SampleLoss& loss, int memory, int evaluations, std::
       nlopt_create(NLOPT_LD_LBFGS, static_cast<unsigned>(values.size())), nlopt_destroy);
   Descent descent{loss, optimizer.get()};
   nlopt_set_min_objective(optimizer.get(), evaluate_for_nlopt, &descent);
-  nlopt_set_vector_storage(optimizer.get(), memory);
+  nlopt_set_vector_storage(optimizer.get(), static_cast<unsigned>(memory));
   nlopt_set_lower_bounds1(optimizer.get(), -loss.bound());
   nlopt_set_upper_bounds1(optimizer.get(), loss.bound());
   nlopt_set_ftol_rel(optimizer.get(), kSmallestChange);

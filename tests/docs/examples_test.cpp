@@ -13,7 +13,7 @@
 #include "tests/app/run/test_scenario.h"
 #include "tests/docs/page_text.h"
 
-namespace moelab {
+namespace moelab::examples_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,4 +104,4 @@ TEST_CASE("examples: the page names them all, contracts and tables that there ar
   CHECK(linked == static_cast<int>(examples().size()));
 }
 
-}  // namespace moelab
+}  // namespace moelab::examples_test

@@ -8,7 +8,7 @@
 
 #include "tests/temporary_folder.h"
 
-namespace moelab {
+namespace moelab::embedding_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,4 +52,4 @@ TEST_CASE("gnuplot draws the panels, without complaint") {
     CHECK(fs::file_size(folder.path() / (std::string("plane.") + ending)) > 1000);
 }
 
-}  // namespace moelab
+}  // namespace moelab::embedding_test

@@ -12,8 +12,7 @@
 #include "plots/labels.h"
 #include "sim/base/error.h"
 
-using namespace moelab;
-
+namespace moelab::figure_test {
 namespace {
 
 /// A folder that is removed at the end of the test.
@@ -158,3 +157,5 @@ TEST_CASE("labels") {
   CHECK(axis_label("model.unheard_of") == "model.unheard_of");
   CHECK(legend_label("effective_experts_shuffled") == "shuffled");
 }
+
+}  // namespace moelab::figure_test

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace moelab {
+namespace moelab::heat_map_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ TEST_CASE("a compact map has its panels side by side, and no numbers or names") 
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::heat_map_test

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace moelab {
+namespace moelab::rate_panels_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,4 +58,4 @@ TEST_CASE("gnuplot draws panels, slopes and legend, without complaint") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::rate_panels_test

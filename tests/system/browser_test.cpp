@@ -8,7 +8,7 @@
 #include "tests/app/run/test_scenario.h"
 #include "tests/system/process.h"
 
-namespace moelab {
+namespace moelab::browser_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_CASE("browser: the report loads from disk without errors, figures are there
   CHECK(found.at("widest") <= 390);
 }
 
-}  // namespace moelab
+}  // namespace moelab::browser_test

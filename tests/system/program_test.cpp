@@ -7,7 +7,7 @@
 #include "app/run/scheduler.h"
 #include "tests/system/run_directory.h"
 
-namespace moelab {
+namespace moelab::program_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -165,4 +165,4 @@ TEST_CASE("program: a folder with other files is refused and left as it is") {
   CHECK_FALSE(fs::exists(folder.path() / "journal"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::program_test

@@ -15,7 +15,7 @@
 #include "tests/app/run/test_scenario.h"
 #include "tests/system/process.h"
 
-namespace moelab {
+namespace moelab::slurm_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -259,4 +259,4 @@ TEST_CASE("slurm: an array of twenty tasks, one of them killed and requeued, giv
   CHECK(export_of(run, log) == export_of(local, log));
 }
 
-}  // namespace moelab
+}  // namespace moelab::slurm_test

@@ -7,7 +7,7 @@
 #include "sim/base/random.h"
 #include "tests/system/run_directory.h"
 
-namespace moelab {
+namespace moelab::store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ TEST_CASE("program: two processes at once, and eight threads, come to the export
   CHECK(read_json_file(folder.path() / "shared/provenance.json").at("earlier").size() == 1);
 }
 
-}  // namespace moelab
+}  // namespace moelab::store_test

@@ -1,7 +1,9 @@
 #include "sim/base/kernels/kernels.h"
 
-// Three levels are enough: the baseline (SSE), AVX2 with FMA, and AVX-512.
-#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL)
+// Three levels are enough on x86-64: the baseline (SSE), AVX2 with FMA, and AVX-512. On ARM there is NEON,
+// which has fused multiply-adds, too; vectors of a length that only the processor knows have no place in
+// arrays.
+#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/base/kernels/kernels.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
@@ -39,8 +41,12 @@ struct Level {
   const char* name;
   std::int64_t disabled;
 };
+#if HWY_ARCH_X86
 const Level kLevels[] = {
     {"sse", HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL}, {"avx2", HWY_AVX3 | HWY_AVX3_DL}, {"avx512", 0}};
+#else
+const Level kLevels[] = {{"neon", 0}};
+#endif
 
 /// MOELAB_VECTOR_LEVEL, read before the first kernel runs.
 [[maybe_unused]] const bool kLimitedByEnvironment = [] {
@@ -57,17 +63,23 @@ std::string vector_level_name() {
   const std::int64_t supported = hwy::SupportedTargets();
   // Highway's query resets the choice to all that the processor has, limits forgotten: choose again.
   hwy::GetChosenTarget().Update(supported);
+#if HWY_ARCH_X86
   if (supported & HWY_AVX3) return "avx512";
   return supported & HWY_AVX2 ? "avx2" : "sse";
+#else
+  return "neon";
+#endif
+}
+
+std::vector<std::string> vector_level_names() {
+  return names_of(kLevels);
 }
 
 void limit_vector_level(const std::string& name) {
-  std::vector<std::string> names;
   for (const Level& level : kLevels) {
     if (name == level.name) return hwy::DisableTargets(level.disabled);
-    names.push_back(level.name);
   }
-  throw UserError("vector level", unknown_name("vector level", name, names));
+  throw UserError("vector level", unknown_name("vector level", name, vector_level_names()));
 }
 
 void multiply(const Product<float>& product) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace moelab::kernels {
 
@@ -19,7 +20,11 @@ constexpr int padded(int columns) {
   return (columns + kPadding - 1) / kPadding * kPadding;
 }
 
-/// "sse", "avx2" or "avx512": what this processor runs.
+/// The levels that are compiled, lowest first: "sse", "avx2" and "avx512" on x86-64, "neon" on 64-bit ARM.
+/// All but "sse" have fused multiply-adds, and give the same bits.
+std::vector<std::string> vector_level_names();
+
+/// The level that this processor runs.
 std::string vector_level_name();
 
 /// Allows only levels up to `name` from now on (for tests; also MOELAB_VECTOR_LEVEL). Throws UserError when

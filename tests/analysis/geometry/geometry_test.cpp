@@ -12,7 +12,7 @@
 #include "sim/base/feature_weights.h"
 #include "tests/analysis/geometry/reference.h"
 
-namespace moelab {
+namespace moelab::geometry_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -201,4 +201,4 @@ TEST_CASE("shapes and values that do not fit are named") {
   CHECK_THROWS_AS(variances(Matrix::Zero(1, 1), std::vector<int>{1}, 1), InvalidOption);
 }
 
-}  // namespace moelab
+}  // namespace moelab::geometry_test

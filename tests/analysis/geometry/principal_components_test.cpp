@@ -7,7 +7,7 @@
 #include "sim/base/error.h"
 #include "sim/base/random.h"
 
-namespace moelab {
+namespace moelab::principal_components_test {
 namespace {
 
 /// Rounding of sums over a hundred rows of order one.
@@ -51,4 +51,4 @@ TEST_CASE("rows without variance have no share; wrong numbers of components are 
   CHECK_THROWS_AS(principal_components(Matrix(0, 2), 1), InvalidOption);
 }
 
-}  // namespace moelab
+}  // namespace moelab::principal_components_test

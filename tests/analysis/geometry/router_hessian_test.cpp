@@ -9,7 +9,7 @@
 #include "sim/base/error.h"
 #include "tests/analysis/geometry/reference.h"
 
-namespace moelab {
+namespace moelab::router_hessian_test {
 namespace {
 
 MixtureSamples reference_batch() {
@@ -92,4 +92,4 @@ TEST_CASE("shapes that do not fit are named") {
   CHECK_THROWS_AS(without_common_shift(Matrix::Zero(4, 4), 3), InvalidOption);
 }
 
-}  // namespace moelab
+}  // namespace moelab::router_hessian_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace moelab {
+namespace moelab::agreement_test {
 namespace {
 
 /// Quotients of small whole numbers and a few logarithms.
@@ -44,4 +44,4 @@ TEST_CASE("agreement: a case by hand") {
                  2 * (clusters + experts - both) / (clusters + experts)) < kLastBits);
 }
 
-}  // namespace moelab
+}  // namespace moelab::agreement_test

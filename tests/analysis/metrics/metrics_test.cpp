@@ -9,8 +9,7 @@
 #include "analysis/metrics/task.h"
 #include "sim/base/error.h"
 
-using namespace moelab;
-
+namespace moelab::metrics_test {
 namespace {
 
 namespace reference {
@@ -215,3 +214,5 @@ TEST_CASE("shapes that do not fit are refused") {
   CHECK_THROWS_AS(label_variance(Matrix(0, 2)), InvalidOption);
   CHECK_THROWS_AS(expert_loads(labels, 2), InvalidOption);
 }
+
+}  // namespace moelab::metrics_test

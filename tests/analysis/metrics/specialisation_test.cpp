@@ -13,8 +13,7 @@
 #include "analysis/metrics/variance.h"
 #include "sim/base/error.h"
 
-using namespace moelab;
-
+namespace moelab::specialisation_test {
 namespace {
 
 namespace reference {
@@ -229,3 +228,5 @@ TEST_CASE("a shuffled router routes inputs whose coordinates are permuted") {
   }
   CHECK_THROWS_AS(router.route(Matrix::Ones(2, 3)), InvalidOption);
 }
+
+}  // namespace moelab::specialisation_test

@@ -7,7 +7,7 @@
 
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::voronoi_test {
 namespace {
 
 /// Sums of a dozen terms of order one, rounded in double.
@@ -115,4 +115,4 @@ TEST_CASE("more maps than can be compared are refused") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::voronoi_test

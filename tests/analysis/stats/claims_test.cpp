@@ -8,8 +8,7 @@
 #include "app/scenario/claim_reader.h"
 #include "sim/base/error.h"
 
-using namespace moelab;
-
+namespace moelab::claims_test {
 namespace {
 
 const std::function<bool(const std::string&)> kLossIsPositive = [](const std::string& name) {
@@ -315,3 +314,5 @@ TEST_CASE("the distance of two arms' curves as a side") {
                                 "right": {"value": 4}, "at": [100]})";
   CHECK(judged(first, diverged).points.at(0).pairs == 2);
 }
+
+}  // namespace moelab::claims_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace moelab {
+namespace moelab::curve_rmse_test {
 
 TEST_CASE("the distance of curves by hand, and none where they do not match") {
   const std::vector<TraceEntry> left = {{0, {{"load", 1}}}, {10, {{"load", 2}, {"loss", 1}}}};
@@ -18,4 +18,4 @@ TEST_CASE("the distance of curves by hand, and none where they do not match") {
   CHECK_FALSE(curve_rmse(left, other_steps, "load"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::curve_rmse_test

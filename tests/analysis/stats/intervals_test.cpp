@@ -7,8 +7,7 @@
 #include "analysis/stats/bands.h"
 #include "sim/base/error.h"
 
-using namespace moelab;
-
+namespace moelab::intervals_test {
 namespace {
 
 /// Tables print quantiles of Student's t to four decimals.
@@ -70,3 +69,5 @@ TEST_CASE("bands leave out seeds without a value and stay positive on a logarith
   CHECK_FALSE(single.low.has_value());
   CHECK_FALSE(band_point(1, {std::nullopt}, true).mean.has_value());
 }
+
+}  // namespace moelab::intervals_test

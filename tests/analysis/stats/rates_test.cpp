@@ -9,7 +9,7 @@
 #include "sim/base/error.h"
 #include "sim/base/random.h"
 
-namespace moelab {
+namespace moelab::rates_test {
 namespace {
 
 /// Sums of logarithms of order ten, rounded in double.
@@ -184,4 +184,4 @@ TEST_CASE("few repetitions, failed cells and names that do not exist") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::rates_test

@@ -4,7 +4,7 @@
 
 #include "app/scenario/sweep_values.h"
 
-namespace moelab {
+namespace moelab::sweep_value_test {
 
 TEST_CASE("swept values are equal whatever way they are written, and keep the way") {
   const SweepValue whole = read_sweep_value(1), real = read_sweep_value(1.0);
@@ -41,4 +41,4 @@ TEST_CASE("a point has the coordinates of another") {
   CHECK(read_point(point_json(point)) == point);
 }
 
-}  // namespace moelab
+}  // namespace moelab::sweep_value_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-namespace moelab {
+namespace moelab::check_test {
 namespace {
 
 CheckFinding finding_of(Relation relation, double measured, double predicted, double error_bound) {
@@ -84,4 +84,4 @@ TEST_CASE("the table: ids are unique, lower case and dotted; what is wrong as pr
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::check_test

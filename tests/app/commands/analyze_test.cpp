@@ -18,7 +18,7 @@
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::analyze_test {
 namespace {
 
 /// Sums over some hundred numbers of order 1 in double, cut differently.
@@ -340,4 +340,4 @@ TEST_CASE("analyze: bad input is one clear error with status 2") {
   CHECK(analyze({}).status == 2);
 }
 
-}  // namespace moelab
+}  // namespace moelab::analyze_test

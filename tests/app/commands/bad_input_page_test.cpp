@@ -13,7 +13,7 @@
 #include "tests/app/commands/bad_inputs.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::bad_input_page_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -99,4 +99,4 @@ TEST_CASE("bad input: the page holds what the program answers") {
   CHECK(file_text(file) == page);
 }
 
-}  // namespace moelab
+}  // namespace moelab::bad_input_page_test

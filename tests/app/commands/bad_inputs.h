@@ -148,7 +148,10 @@ inline BadInputs bad_inputs() {
         scenario_words({"validate", "scenario.json", "--set", "train.stesp=3"}),
         scenario_words({"validate", "scenario.json", "--set", "train.steps=many"}),
         scenario_words({"validate", "scenario.json", "--set", "data.clusters.x=1"}),
-        scenario_words({"validate", "scenario.json", "--set", "seeds.count=1000000"})}},
+        scenario_words({"validate", "scenario.json", "--set", "seeds.count=1000000"}),
+        scenario_words({"validate", "scenario.json", "--set", "figures.1.y=test_nmse_soft"}),
+        scenario_words({"validate", "scenario.json", "--set", "data.train_samples=640"}),
+        scenario_words({"validate", "scenario.json", "--set", "model.router.trainable=false"})}},
       {"Arrays",
        {words({"analyze", "--probs", "no-such-file.npy"}), arrays("a text file", "0.5,0.5\n0.25,0.75\n"),
         arrays("a file that is cut off", right.substr(0, right.size() - 5)),
@@ -178,6 +181,9 @@ inline BadInputs bad_inputs() {
            std::filesystem::create_directory("folder");
            write_bytes("folder/thesis.tex", "");
          }},
+        scenario_words({"sample", "scenario.json", "--at", "data.train_samples=641"}),
+        scenario_words({"sample", "scenario.json", "--seed", "5"}),
+        scenario_words({"sample", "scenario.json", "--cell", "first", "--arm", "frozen"}),
         scenario_words({"slurm", "scenario.json", "--minutes-per-cell", "soon"}),
         words({"status", "no-such-folder"}),
         words({"compare", "runs/a"}),

@@ -11,7 +11,7 @@
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::check_test {
 namespace {
 
 /// A check that measures a random number below 1 and predicts at most `limit`.
@@ -160,4 +160,4 @@ TEST_CASE("check: the whole table comes out as expected, and its catalogue is no
   CHECK((catalogue == theorem_catalogue(all, findings)));
 }
 
-}  // namespace moelab
+}  // namespace moelab::check_test

@@ -10,7 +10,7 @@
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::command_line_test {
 
 namespace fs = std::filesystem;
 
@@ -92,7 +92,7 @@ TEST_CASE("command line: validate and plan count cells; --set takes one value an
   CHECK(plan.at("to_run") == 6);
   CHECK(plan.at("recorded") == 0);
   CHECK(plan.at("seconds_estimate") > 0);
-  CHECK(plan.at("seconds_from").get<std::string>().find("a guess (6)") != std::string::npos);
+  CHECK(plan.at("seconds_from").get<std::string>().find("since no cell is done (6)") != std::string::npos);
   CHECK(plan.at("memory_estimate_bytes") > 1e6);
   CHECK(plan.at("sweep").at("data.dim") == Json({2, 3, 4}));
   CHECK_FALSE(fs::exists(bench.run));
@@ -162,4 +162,4 @@ TEST_CASE("command line: a folder that cannot be made is the environment's failu
   CHECK(ask({"run", bench.file, "--out", bench.file + "/moelab"}).status == 3);
 }
 
-}  // namespace moelab
+}  // namespace moelab::command_line_test

@@ -9,7 +9,7 @@
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::documents_test {
 namespace {
 
 const std::filesystem::path kDocuments = std::filesystem::path(MOELAB_TEST_DATA) / ".." / "docs";
@@ -95,4 +95,4 @@ TEST_CASE("documents: the catalogue names hypotheses and what is expected") {
                   "Hypotheses:\n\n- x > 0\n- y > 0 (not met)\n") != std::string::npos);
 }
 
-}  // namespace moelab
+}  // namespace moelab::documents_test

@@ -8,7 +8,7 @@
 
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::json_test {
 namespace {
 
 std::string nested_arrays(int depth) {
@@ -152,4 +152,4 @@ TEST_CASE("paths name keys and elements") {
   CHECK(join_path("a", std::size_t{2}) == "a[2]");
 }
 
-}  // namespace moelab
+}  // namespace moelab::json_test

@@ -5,7 +5,7 @@
 #include "sim/base/error.h"
 #include "sim/base/one_of.h"
 
-namespace moelab {
+namespace moelab::options_test {
 namespace {
 
 struct RoundOptions {
@@ -194,4 +194,4 @@ TEST_CASE("a choice is read from its bare name, and describing it leaves its kin
   CHECK(read_options<OneOf<ShapeAxis>>("round").as<RoundOptions>()->radius == 1.5);
 }
 
-}  // namespace moelab
+}  // namespace moelab::options_test

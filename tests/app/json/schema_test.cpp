@@ -6,7 +6,7 @@
 
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::schema_test {
 namespace {
 
 /// One field of every type.
@@ -145,6 +145,18 @@ TEST_CASE("a dotted path finds its shape by the kinds that are chosen") {
     CHECK(find_shape(every_type(), linear, path) == nullptr);
   }
   CHECK(find_shape(every_type(), mlp, "router.scale") == nullptr);
+
+  const Json listed = parsed(R"({"list": [4, 5]})");
+  CHECK(type_at(listed, "list.1") == Shape::Type::count);
+  for (const char* path : {"list.2", "list.x", "list.-1", "list.0.x"}) {
+    CAPTURE(path);
+    CHECK(find_shape(every_type(), listed, path) == nullptr);
+  }
+  CHECK(list_index("12") == 12);
+  for (const char* key : {"", "x", "-1", "1x", "99999999999999999999999"}) {
+    CAPTURE(key);
+    CHECK_FALSE(list_index(key));
+  }
 }
 
 TEST_CASE("the JSON Schema says the same as the shape") {
@@ -167,4 +179,4 @@ TEST_CASE("the JSON Schema says the same as the shape") {
   CHECK(router[2].at("required") == Json::array({"depth", "kind"}));
 }
 
-}  // namespace moelab
+}  // namespace moelab::schema_test

@@ -7,7 +7,7 @@
 #include "analysis/metrics/sparsity.h"
 #include "tests/sim/data/data_of.h"
 
-namespace moelab {
+namespace moelab::cluster_labels_test {
 namespace {
 
 const Layout kPairs{.input_dim = 1, .output_dim = 1, .labels = 2};
@@ -83,4 +83,4 @@ TEST_CASE("effective experts are nested: of a set ≤ with one atom fixed ≤ of
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::cluster_labels_test

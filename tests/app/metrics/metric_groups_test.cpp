@@ -7,7 +7,7 @@
 #include "app/scenario/scenario.h"
 #include "tests/app/scenario/example.h"
 
-namespace moelab {
+namespace moelab::metric_groups_test {
 
 TEST_CASE("metric names are distinct and found with their group") {
   const std::vector<std::string> names = metric_names();
@@ -40,4 +40,4 @@ TEST_CASE("groups that cost more are measured only when they are named") {
   CHECK_FALSE(names.contains("routing"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::metric_groups_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace moelab {
+namespace moelab::claim_results_test {
 
 TEST_CASE("claims as people read them: places, sides with factors, reported numbers") {
   ClaimPoint point;
@@ -48,4 +48,4 @@ TEST_CASE("claims as programs read them: where sides agree, and where each is") 
   CHECK(to_json(claim).at("reported").at("learned") == 8.8);
 }
 
-}  // namespace moelab
+}  // namespace moelab::claim_results_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace moelab {
+namespace moelab::ledger_test {
 
 TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
   ReportedClaim claim;
@@ -18,4 +18,4 @@ TEST_CASE("a claim's decisive point is the first that decides against it, or els
   CHECK(decisive_point(claim) == &claim.points[4]);
 }
 
-}  // namespace moelab
+}  // namespace moelab::ledger_test

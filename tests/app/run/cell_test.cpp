@@ -10,7 +10,7 @@
 
 #include "app/scenario/scenario_shape.h"
 
-namespace moelab {
+namespace moelab::cell_test {
 namespace {
 
 constexpr int kTest = 60, kInputs = 6, kOutputs = 2, kExperts = 4;
@@ -195,4 +195,4 @@ TEST_CASE("diverged, failed and interrupted cells say so") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::cell_test

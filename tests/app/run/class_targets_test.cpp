@@ -7,7 +7,7 @@
 #include "analysis/metrics/task.h"
 #include "app/run/cell.h"
 
-namespace moelab {
+namespace moelab::class_targets_test {
 namespace {
 
 constexpr int kTest = 50, kTokens = 6, kClasses = 3;
@@ -85,4 +85,4 @@ TEST_CASE("classes under mse have both, regression targets no accuracy") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::class_targets_test

@@ -9,7 +9,7 @@
 #include "sim/data/npy/npy.h"
 #include "tests/temporary_folder.h"
 
-namespace moelab {
+namespace moelab::cluster_maps_test {
 namespace {
 
 template <class Value>
@@ -59,4 +59,4 @@ TEST_CASE("cluster maps: arrays that were not saved are an error") {
   CHECK_THROWS_AS(build_cluster_map({{"id", "m"}}, one_cell(), folder.path()), UserError);
 }
 
-}  // namespace moelab
+}  // namespace moelab::cluster_maps_test

@@ -4,7 +4,7 @@
 
 #include "tests/app/commands/tiny_run.h"
 
-namespace moelab {
+namespace moelab::cost_test {
 namespace {
 
 Scenario tiny_scenario(const std::vector<std::string>& settings = {}) {
@@ -39,34 +39,31 @@ TEST_CASE("cost: grows with what it depends on") {
   CHECK(bytes({"sweep={\"data.train_samples\": [1000000]}"}) > 1e6 * 4 * 6);
 }
 
-TEST_CASE("cost: like cells tell the time; others take the speed of recorded cells, or a nominal one") {
+TEST_CASE("cost: of the missing cells alone, and it says what it is learned from") {
   const Scenario scenario = tiny_scenario();
   Records records;
   const RunCost guessed = run_cost(scenario, records, 1);
   double all = 0;
-  for (const Cell& cell : scenario.cells) all += estimated_cost(cell).operations;
-  CHECK(guessed.seconds == doctest::Approx(all / kNominalSpeed));
-  CHECK(guessed.source.find("a guess (8)") != std::string::npos);
+  for (const Cell& cell : scenario.cells) all += estimated_cost(cell).seconds;
+  CHECK(guessed.seconds == doctest::Approx(all));
+  CHECK(guessed.learned == 0);
+  CHECK(guessed.source == "a model of a usual machine, since no cell is done (8)");
   CHECK(run_cost(scenario, records, 2).seconds == doctest::Approx(guessed.seconds / 2));
-  CHECK(run_cost(scenario, records, 100).seconds == doctest::Approx(guessed.seconds / 8));
 
-  // One seed of the first setting: its sibling takes as long, the others by their operations.
-  const Cell& first = scenario.cells[0];
-  records[first.id] = timed(first, 3);
-  const double per_operation = 3 / estimated_cost(first).operations;
-  const RunCost mixed = run_cost(scenario, records, 1);
-  CHECK(mixed.seconds == doctest::Approx(3 + per_operation * (all - 2 * estimated_cost(first).operations)));
-  CHECK(mixed.source.find("the recorded times of like cells (1)") != std::string::npos);
-  CHECK(mixed.source.find("as in recorded cells (6)") != std::string::npos);
+  records[scenario.cells[0].id] = timed(scenario.cells[0], 3);
+  const RunCost first = run_cost(scenario, records, 1);
+  CHECK(first.learned == 1);
+  CHECK(first.source == "1 cell done, and a model for 6 at arms and sweep points where none is");
 
   for (std::size_t i = 0; i < scenario.cells.size(); i += 2)
     records[scenario.cells[i].id] = timed(scenario.cells[i], 2.0 + static_cast<double>(i));
   const RunCost like = run_cost(scenario, records, 1);
   CHECK(like.seconds == doctest::Approx(2 + 4 + 6 + 8));
-  CHECK(like.source == "the recorded times of like cells (4)");
+  CHECK(like.source == "4 cells done");
+  CHECK(run_cost(scenario, records, 100).seconds == doctest::Approx(8));  // the longest cell
   for (const Cell& cell : scenario.cells) records[cell.id] = timed(cell, 1);
   CHECK(run_cost(scenario, records, 1).seconds == 0);
   CHECK(run_cost(scenario, records, 1).bytes == 0);
 }
 
-}  // namespace moelab
+}  // namespace moelab::cost_test

@@ -9,7 +9,7 @@
 #include "sim/data/npy/npy.h"
 #include "tests/temporary_folder.h"
 
-namespace moelab {
+namespace moelab::embeddings_test {
 namespace {
 
 void save(const std::filesystem::path& file, const std::vector<std::int64_t>& shape,
@@ -73,4 +73,4 @@ TEST_CASE("panels without a cell are named; arrays that were not saved are an er
   CHECK(embedding.caption.find("Panels left out, no cell done: 2.") != std::string::npos);
 }
 
-}  // namespace moelab
+}  // namespace moelab::embeddings_test

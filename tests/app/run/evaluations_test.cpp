@@ -8,7 +8,7 @@
 #include "app/run/cell.h"
 #include "app/run/export.h"
 
-namespace moelab {
+namespace moelab::evaluations_test {
 namespace {
 
 constexpr int kLayers = 2;
@@ -162,4 +162,4 @@ TEST_CASE("an exported trace has a row for each step and layer") {
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::evaluations_test

@@ -6,7 +6,7 @@
 
 #include "app/scenario/sweep_values.h"
 
-namespace moelab {
+namespace moelab::export_test {
 namespace {
 
 RunResults example() {
@@ -59,4 +59,4 @@ TEST_CASE("export: a field with a line break or a quote is quoted") {
   CHECK(export_csv(results, false, {}) == "cell,arm,seed,\"one\ntwo\",state\nid,\"\"\"\",0,,done\n");
 }
 
-}  // namespace moelab
+}  // namespace moelab::export_test

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-using namespace moelab;
-
+namespace moelab::figures_test {
 namespace {
 
 /// Arms learned and dense at n = 10, 20 with three seeds; dense has no `effective_experts`, and its last cell
@@ -101,3 +100,5 @@ TEST_CASE("steps come from the trace; a swept path may be the series; `where` an
   REQUIRE(chosen.series.size() == 2);
   CHECK(chosen.series[0].points[1].mean.value() == doctest::Approx(1.0 / 10 + 1));
 }
+
+}  // namespace moelab::figures_test

@@ -11,7 +11,7 @@
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 
-namespace moelab {
+namespace moelab::fluctuation_test {
 namespace {
 
 constexpr int kTest = 40, kTokens = 6, kExperts = 5, kInputs = 4;
@@ -74,4 +74,4 @@ TEST_CASE("the entropy before mixing is that of the base's own probabilities") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::fluctuation_test

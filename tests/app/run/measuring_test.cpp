@@ -13,7 +13,7 @@
 #include "app/run/cell.h"
 #include "app/scenario/experiment_reader.h"
 
-namespace moelab {
+namespace moelab::measuring_test {
 namespace {
 
 constexpr int kExperts = 4;
@@ -222,4 +222,4 @@ TEST_CASE("a run of any router is not changed by measuring it") {
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::measuring_test

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace moelab {
+namespace moelab::progress_test {
 
 TEST_CASE("progress: clock") {
   CHECK(clock_text(0) == "0:00");
@@ -16,10 +16,13 @@ TEST_CASE("progress: counts are of the plan, time left is from this session") {
   const BatchProgress progress = {.total = 8, .finished = 2, .failed = 0, .diverged = 1, .partial = 1.0};
   CHECK(progress_line(progress, 4, 60, 0.05) ==
         "cells 6/12  58%  elapsed 1:00  left 1:40  3 cells/min  1 diverged");
+  // Where it is known how long the other cells take, that counts.
+  CHECK(progress_line(progress, 4, 60, 0.05, 42.0) ==
+        "cells 6/12  58%  elapsed 1:00  left 0:42  3 cells/min  1 diverged");
 }
 
 TEST_CASE("progress: before any work no time left is made up") {
   CHECK(progress_line({.total = 8}, 0, 1, 0) == "cells 0/8  0%  elapsed 0:01");
 }
 
-}  // namespace moelab
+}  // namespace moelab::progress_test

@@ -10,7 +10,7 @@
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::provenance_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,4 +111,4 @@ TEST_CASE("provenance: a run of two builds says so wherever its numbers are show
   CHECK(builds_text(load_results(run.folder.path())).empty());
 }
 
-}  // namespace moelab
+}  // namespace moelab::provenance_test

@@ -9,7 +9,7 @@
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::rate_results_test {
 namespace {
 
 /// Least-squares fits of two components: a mixture of a perturbed cosine router and one with linear gates.
@@ -107,4 +107,4 @@ TEST_CASE("what a scenario of fits and rates may get wrong") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::rate_results_test

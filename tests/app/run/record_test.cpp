@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace moelab {
+namespace moelab::record_test {
 namespace {
 
 Record example() {
@@ -75,4 +75,4 @@ TEST_CASE("record: the last bit of a number makes a difference, times do not") {
   CHECK_FALSE(same_numbers(record, other));
 }
 
-}  // namespace moelab
+}  // namespace moelab::record_test

@@ -10,7 +10,7 @@
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::scheduler_test {
 namespace {
 
 std::vector<const Cell*> pointers(const Scenario& scenario) {
@@ -125,4 +125,4 @@ TEST_CASE("scheduler: exhausted memory is the environment's failure, not the cel
       EnvironmentError);
 }
 
-}  // namespace moelab
+}  // namespace moelab::scheduler_test

@@ -12,7 +12,7 @@
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::session_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,6 +39,40 @@ TEST_CASE("session: the export is the same for any number of threads and any ord
   });
   CHECK(exported(folder.path() / "one") == exported(folder.path() / "four"));
   CHECK(exported(folder.path() / "one", true) == exported(folder.path() / "four", true));
+}
+
+TEST_CASE("session: cells run seed by seed, all arms of a sweep point together") {
+  const Scenario scenario = small_scenario();
+  const std::vector<std::string> order = {"learned10s0", "frozen10s0", "learned20s0", "frozen20s0",
+                                          "learned10s1", "frozen10s1", "learned20s1", "frozen20s1"};
+  const TemporaryFolder folder;
+  std::vector<std::string> ran;
+  run_session(scenario, {folder.path() / "run", 1, {}}, [&](const Cell& cell, const CellProgress&) {
+    ran.push_back(cell.id);
+    return pretend_run(cell);
+  });
+  CHECK(ran == order);
+  CHECK(run_order(scenario, {&scenario.cells[7], &scenario.cells[1], &scenario.cells[2]}) ==
+        std::vector<const Cell*>{&scenario.cells[2], &scenario.cells[1], &scenario.cells[7]});
+}
+
+TEST_CASE("session: says whether every planned cell diverged, whoever ran it") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  const auto run = [&](const std::string& name, const Share& share, const std::string& finite) {
+    SessionOptions options = {.directory = folder.path() / name};
+    options.share = share;
+    return run_session(scenario, options, [&](const Cell& cell, const CellProgress&) {
+      CellResult result = pretend_run(cell);
+      if (cell.id != finite) result.state = CellResult::State::diverged;
+      return result;
+    });
+  };
+  CHECK(run("all", {}, "none").all_diverged);
+  CHECK(run("all", {}, "none").all_diverged);  // of an earlier session
+  CHECK_FALSE(run("one", {}, scenario.cells[5].id).all_diverged);
+  CHECK_FALSE(run("shares", {0, 2}, "none").all_diverged);  // the other share may do better
+  CHECK(run("shares", {1, 2}, "none").all_diverged);
 }
 
 TEST_CASE("session: an interrupted run resumes with the missing cells alone, to the same export") {
@@ -126,7 +160,8 @@ TEST_CASE("session: with fail_fast the first failure ends it; what finished is k
   const Scenario scenario = small_scenario();
   SessionOptions options = {.directory = folder.path() / "run", .fail_fast = true};
   const CellRunner failing = [&](const Cell& cell, const CellProgress&) -> CellResult {
-    if (cell.id == scenario.cells[2].id) throw std::runtime_error("broken");
+    if (cell.id == run_order(scenario, missing_cells(scenario, {}))[2]->id)
+      throw std::runtime_error("broken");
     return pretend_run(cell);
   };
   const SessionOutcome stopped = run_session(scenario, options, failing);
@@ -173,4 +208,4 @@ TEST_CASE("session: the default folder carries the profile") {
   CHECK(default_run_directory(scenario) == fs::path("runs/fig-quick"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::session_test

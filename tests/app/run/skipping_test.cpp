@@ -6,7 +6,7 @@
 #include "app/run/cell.h"
 #include "app/scenario/scenario_shape.h"
 
-namespace moelab {
+namespace moelab::skipping_test {
 namespace {
 
 constexpr int kSeedCount = 5;
@@ -64,4 +64,4 @@ TEST_CASE("skipping tiny gates leaves the final metrics within the spread betwee
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::skipping_test

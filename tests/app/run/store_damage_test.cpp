@@ -9,7 +9,7 @@
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::store_damage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ TEST_CASE("store: a record that was changed and signed again is other numbers, a
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::store_damage_test

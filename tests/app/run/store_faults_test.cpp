@@ -14,7 +14,7 @@
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::store_faults_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -166,4 +166,4 @@ TEST_CASE("run: status 3 whichever call fails; the same command goes on to the s
   MESSAGE(faults, " faults");
 }
 
-}  // namespace moelab
+}  // namespace moelab::store_faults_test

@@ -7,7 +7,7 @@
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ TEST_CASE("store: which folders a run may take") {
   CHECK_NOTHROW(check_run_directory(folder.path(), "other"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::store_test

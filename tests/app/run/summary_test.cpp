@@ -5,7 +5,7 @@
 #include "app/scenario/sweep_values.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::summary_test {
 namespace {
 
 ResultTable example() {
@@ -54,4 +54,4 @@ TEST_CASE("summary: the main metric is the first figure's") {
   CHECK(main_metric(results) == "effective_experts");
 }
 
-}  // namespace moelab
+}  // namespace moelab::summary_test

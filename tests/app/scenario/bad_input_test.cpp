@@ -7,7 +7,7 @@
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"
 
-namespace moelab {
+namespace moelab::bad_input_test {
 namespace {
 
 void check_refused(const Json& document, const std::string& profile, const std::vector<std::string>& settings,
@@ -321,4 +321,4 @@ TEST_CASE("wrong profiles and settings") {
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::bad_input_test

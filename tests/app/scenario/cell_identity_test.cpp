@@ -9,7 +9,7 @@
 #include "tests/app/scenario/example.h"
 #include "tests/sim/data/cifar_files.h"
 
-namespace moelab {
+namespace moelab::cell_identity_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST_CASE("a folder of images counts by the files in it") {
   CHECK(id("here") != id("changed"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::cell_identity_test

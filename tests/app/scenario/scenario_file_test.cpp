@@ -8,7 +8,7 @@
 #include "tests/app/scenario/example.h"
 #include "tests/temporary_folder.h"
 
-namespace moelab {
+namespace moelab::scenario_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ TEST_CASE("scenario file: versions") {
   CHECK(folder.error_of("child.json").path() == folder.file("other.json").string() + ": version");
 }
 
-}  // namespace moelab
+}  // namespace moelab::scenario_file_test

@@ -10,7 +10,7 @@
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"
 
-namespace moelab {
+namespace moelab::scenario_test {
 namespace {
 
 Scenario expanded(const Json& document) {
@@ -227,4 +227,4 @@ TEST_CASE("the JSON Schema covers the whole scenario") {
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::scenario_test

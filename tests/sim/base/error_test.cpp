@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace moelab {
+namespace moelab::error_test {
 
 TEST_CASE("the nearest name is the allowed one with the fewest edits") {
   const std::vector<std::string> routers = {"linear", "mlp", "cosine"};
@@ -42,4 +42,4 @@ TEST_CASE("a user error says where and what") {
   CHECK(std::string(UserError("", "empty").what()) == "empty");
 }
 
-}  // namespace moelab
+}  // namespace moelab::error_test

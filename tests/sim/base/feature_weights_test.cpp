@@ -8,7 +8,7 @@
 
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::feature_weights_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -105,4 +105,4 @@ TEST_CASE("bad input, and numbers that are not finite") {
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::feature_weights_test

@@ -35,7 +35,7 @@ inline const std::vector<std::string>& levels() {
   static const std::vector<std::string> available = [] {
     const LevelGuard guard;
     std::vector<std::string> names;
-    for (const char* name : {"sse", "avx2", "avx512"}) {
+    for (const std::string& name : vector_level_names()) {
       limit_vector_level(name);
       if (vector_level_name() == name) {
         names.push_back(name);

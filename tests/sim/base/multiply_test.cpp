@@ -2,7 +2,7 @@
 
 #include "tests/sim/base/kernel_levels.h"
 
-namespace moelab::kernels {
+namespace moelab::kernels::multiply_test {
 namespace {
 
 /// What lies around a view, and must stay.
@@ -195,4 +195,4 @@ TEST_CASE("the bound on products of views notices a wrong entry and a write besi
 }
 
 }  // namespace
-}  // namespace moelab::kernels
+}  // namespace moelab::kernels::multiply_test

@@ -8,7 +8,7 @@
 
 #include "tests/sim/base/kernel_levels.h"
 
-namespace moelab::kernels {
+namespace moelab::kernels::product_test {
 namespace {
 
 /// One product in all 36 variants: A and B as they are or transposed, every start, every finish.
@@ -160,4 +160,4 @@ TEST_CASE("the bound on products notices a wrong entry") {
 }
 
 }  // namespace
-}  // namespace moelab::kernels
+}  // namespace moelab::kernels::product_test

@@ -10,7 +10,7 @@
 
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::quasi_random_test {
 namespace {
 
 constexpr int kRandomisations = 30;
@@ -149,4 +149,4 @@ TEST_CASE("quasi-random: dimensions without direction numbers are refused") {
   CHECK(QuasiRandom(kMaximumQuasiDimension, engine).uniforms(2).cols() == kMaximumQuasiDimension);
 }
 
-}  // namespace moelab
+}  // namespace moelab::quasi_random_test

@@ -10,7 +10,7 @@
 
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::random_test {
 namespace {
 
 /// Means are compared within this many standard errors (two-sided level 6e-7).
@@ -138,4 +138,4 @@ TEST_CASE("permutations are permutations, uniformly") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::random_test

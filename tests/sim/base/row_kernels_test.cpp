@@ -6,7 +6,7 @@
 
 #include "tests/sim/base/kernel_levels.h"
 
-namespace moelab::kernels {
+namespace moelab::kernels::row_kernels_test {
 namespace {
 
 /// Rows a block takes at once are 4: counts around it.
@@ -61,4 +61,4 @@ TEST_CASE("softmax: a row's result does not depend on the rows beside it") {
 }
 
 }  // namespace
-}  // namespace moelab::kernels
+}  // namespace moelab::kernels::row_kernels_test

@@ -7,7 +7,7 @@
 #include "sim/base/error.h"
 #include "tests/sim/data/cifar_files.h"
 
-namespace moelab {
+namespace moelab::cifar_test {
 namespace {
 
 /// Means of a few thousand bytes in double.
@@ -89,4 +89,4 @@ TEST_CASE("broken files are errors of the user at data.path") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::cifar_test

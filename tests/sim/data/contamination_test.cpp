@@ -15,7 +15,7 @@
 #include "sim/model/router/linear_router.h"
 #include "sim/train/attacks.h"
 
-namespace moelab {
+namespace moelab::contamination_test {
 namespace {
 
 constexpr Eigen::Index kRows = 4000;
@@ -168,4 +168,4 @@ TEST_CASE("every contamination's example leaves shapes and clean copies alone, a
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::contamination_test

@@ -12,7 +12,7 @@
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::dictionary_test {
 namespace {
 
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
@@ -303,4 +303,4 @@ TEST_CASE("the Bayes floor vanishes without noise and is left out for many sets"
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::dictionary_test

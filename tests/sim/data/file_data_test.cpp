@@ -11,7 +11,7 @@
 #include "tests/app/run/test_scenario.h"
 #include "tests/sim/data/data_of.h"
 
-namespace moelab {
+namespace moelab::file_data_test {
 namespace {
 
 constexpr int kRows = 50, kInputs = 3, kOutputs = 2;
@@ -227,4 +227,4 @@ TEST_CASE("file: cross-entropy takes targets that are probabilities, and names t
                        UserError);
 }
 
-}  // namespace moelab
+}  // namespace moelab::file_data_test

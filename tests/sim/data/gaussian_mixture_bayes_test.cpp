@@ -7,7 +7,7 @@
 
 #include "tests/sim/data/gaussian_mixture_problem.h"
 
-namespace moelab {
+namespace moelab::gaussian_mixture_bayes_test {
 namespace {
 
 /// Means of products are compared within this many standard errors (two-sided level 6e-7 each).
@@ -82,4 +82,4 @@ TEST_CASE("the Bayes floor vanishes for separated clusters and without noise") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::gaussian_mixture_bayes_test

@@ -7,7 +7,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::gaussian_mixture_population_test {
 namespace {
 
 constexpr Seeds kSeeds{5, 0};
@@ -70,4 +70,4 @@ TEST_CASE("images of uniforms have the law of draws") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::gaussian_mixture_population_test

@@ -10,7 +10,7 @@
 #include "tests/sim/data/gaussian_mixture_problem.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::gaussian_mixture_test {
 namespace {
 
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
@@ -235,4 +235,4 @@ TEST_CASE("problems differ by seed, and their parts do not depend on one another
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::gaussian_mixture_test

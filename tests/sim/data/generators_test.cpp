@@ -11,7 +11,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 
-namespace moelab {
+namespace moelab::generators_test {
 namespace {
 
 const Seeds kSeeds{7, 0};
@@ -143,4 +143,4 @@ TEST_CASE("options in code and the words of a scenario mean the same data") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::generators_test

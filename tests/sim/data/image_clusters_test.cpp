@@ -12,7 +12,7 @@
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::image_clusters_test {
 namespace {
 
 /// Moments lie within this many standard errors (two-sided level 6e-7 each).
@@ -194,4 +194,4 @@ TEST_CASE("files are checked before anything runs") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::image_clusters_test

@@ -9,7 +9,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 
-namespace moelab {
+namespace moelab::moe_regression_test {
 namespace {
 
 /// Sums of a few terms of order one to ten, rounded in double.
@@ -160,4 +160,4 @@ TEST_CASE("arrays of a given measure that do not fit each other are refused") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::moe_regression_test

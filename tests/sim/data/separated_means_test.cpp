@@ -7,7 +7,7 @@
 #include "sim/base/error.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::separated_means_test {
 namespace {
 
 const Seeds kSeeds{1, 0};
@@ -42,4 +42,4 @@ TEST_CASE("a distance that finds no place is an error of the user") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::separated_means_test

@@ -9,7 +9,7 @@
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::subspace_mixture_test {
 namespace {
 
 /// Moments of a few hundred entries are compared within this many standard errors (two-sided level 6e-7
@@ -293,4 +293,4 @@ TEST_CASE("a rank that fills the space is an error of the user") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::subspace_mixture_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace moelab {
+namespace moelab::synthetic_images_test {
 namespace {
 
 /// Means of thousands of draws lie within this many standard errors (two-sided level 6e-7 each).
@@ -132,4 +132,4 @@ TEST_CASE("contrast and noise: pixels are (s T + σ g) / √(E s² + σ²)") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::synthetic_images_test

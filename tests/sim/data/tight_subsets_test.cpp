@@ -7,7 +7,7 @@
 #include "sim/base/error.h"
 #include "sim/data/gaussian_mixture.h"
 
-namespace moelab {
+namespace moelab::tight_subsets_test {
 namespace {
 
 constexpr int kClusters = 3, kDim = 6, kTight = 2, kSamples = 30000;
@@ -87,4 +87,4 @@ TEST_CASE("fields that cannot be are refused") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::tight_subsets_test

@@ -11,7 +11,7 @@
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::token_topics_test {
 namespace {
 
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
@@ -196,8 +196,7 @@ TEST_CASE("rows of W_c are N(0, I / d) over problems") {
   for (int c = 0; c < 400; ++c) {
     const Matrix centred = rows_of(x, data.cluster, c).rowwise() - means.row(c);
     REQUIRE(centred.rows() > kDim);
-    slopes.middleRows(3 * c, 3) =
-        centred.colPivHouseholderQr().solve(rows_of(y, data.cluster, c)).transpose();
+    slopes.middleRows(3 * c, 3) = regression(centred, rows_of(y, data.cluster, c)).transpose();
   }
   CHECK(standard_normal_deviation(slopes * 2) < kStandardErrors);  // √d = 2
   CHECK(standard_normal_deviation(slopes) > kStandardErrors);
@@ -313,4 +312,4 @@ TEST_CASE("a bad field is named with what is allowed") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::token_topics_test

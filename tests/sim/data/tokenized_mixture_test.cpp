@@ -9,7 +9,7 @@
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
 
-namespace moelab {
+namespace moelab::tokenized_mixture_test {
 namespace {
 
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
@@ -299,4 +299,4 @@ TEST_CASE("a bad field is named with what is allowed") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::tokenized_mixture_test

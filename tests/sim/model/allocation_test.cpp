@@ -58,7 +58,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
-namespace moelab {
+namespace moelab::allocation_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 8, kTokens = 4, kSteps = 50;
@@ -112,4 +112,4 @@ TEST_CASE("training steps do not allocate once the buffers have grown") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::allocation_test

@@ -4,7 +4,7 @@
 
 #include "tests/sim/model/model_reference.h"
 
-namespace moelab {
+namespace moelab::cnn_reference_test {
 namespace {
 
 TEST_CASE("a mixture with a CNN router has PyTorch's probabilities, loss and gradients") {
@@ -23,4 +23,4 @@ TEST_CASE("a mixture with a CNN router has PyTorch's probabilities, loss and gra
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::cnn_reference_test

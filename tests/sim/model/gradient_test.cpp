@@ -6,7 +6,7 @@
 #include "sim/model/router/linear_router.h"
 #include "tests/sim/model/gradient_check.h"
 
-namespace moelab {
+namespace moelab::gradient_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 7;
@@ -99,4 +99,4 @@ TEST_CASE("the router's gradient is left out where it is frozen") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::gradient_test

@@ -5,7 +5,7 @@
 
 #include "tests/sim/model/model_reference.h"
 
-namespace moelab {
+namespace moelab::graph_of_tokens_reference_test {
 namespace {
 
 TEST_CASE("mixtures behind attention have PyTorch's probabilities, loss and gradients") {
@@ -23,4 +23,4 @@ TEST_CASE("mixtures behind attention have PyTorch's probabilities, loss and grad
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::graph_of_tokens_reference_test

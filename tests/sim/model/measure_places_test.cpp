@@ -7,7 +7,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/model/example_model.h"
 
-namespace moelab {
+namespace moelab::measure_places_test {
 namespace {
 
 /// The model and the data code sum the same dozen terms of order one to ten in another order.
@@ -82,4 +82,4 @@ TEST_CASE("models without a mixing measure are refused") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::measure_places_test

@@ -7,7 +7,7 @@
 
 #include "tests/sim/model/example_model.h"
 
-namespace moelab {
+namespace moelab::model_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4;
@@ -243,4 +243,4 @@ TEST_CASE("saved arrays hold every parameter once") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::model_test

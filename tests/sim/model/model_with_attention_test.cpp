@@ -7,7 +7,7 @@
 #include "sim/model/router/linear_router.h"
 #include "tests/sim/model/gradient_check.h"
 
-namespace moelab {
+namespace moelab::model_with_attention_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 2, kExperts = 3, kTokens = 4, kSamples = 3;
@@ -92,4 +92,4 @@ TEST_CASE("models that attention does not fit are refused") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::model_with_attention_test

@@ -6,7 +6,7 @@
 #include "sim/model/expert/mlp_expert.h"
 #include "tests/sim/model/example_model.h"
 
-namespace moelab {
+namespace moelab::parameter_count_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4;
@@ -89,4 +89,4 @@ TEST_CASE("a dense network has one more layer than an expert and the width of le
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::parameter_count_test

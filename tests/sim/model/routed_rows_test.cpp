@@ -8,7 +8,7 @@
 #include "sim/model/router/linear_router.h"
 #include "tests/sim/model/example_model.h"
 
-namespace moelab {
+namespace moelab::routed_rows_test {
 namespace {
 
 constexpr int kExperts = 4;
@@ -100,4 +100,4 @@ TEST_CASE("routed rows are those of the routing and the loads, for any number of
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::routed_rows_test

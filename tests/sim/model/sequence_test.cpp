@@ -6,7 +6,7 @@
 #include "sim/model/expert/mlp_expert.h"
 #include "tests/sim/model/gradient_check.h"
 
-namespace moelab {
+namespace moelab::sequence_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kTokens = 3;
@@ -183,4 +183,4 @@ TEST_CASE("sequences, every router and gating: gradients equal central differenc
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::sequence_test

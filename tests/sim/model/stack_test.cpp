@@ -10,7 +10,7 @@
 #include "sim/model/router/linear_router.h"
 #include "tests/sim/model/gradient_check.h"
 
-namespace moelab {
+namespace moelab::stack_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 2, kExperts = 3, kRows = 8;
@@ -160,4 +160,4 @@ TEST_CASE("biases of the selection even out the loads and leave the gates' formu
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::stack_test

@@ -13,7 +13,7 @@
 #include "sim/model/router/stable_router.h"
 #include "tests/sim/model/example_model.h"
 
-namespace moelab {
+namespace moelab::state_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 40;
@@ -210,4 +210,4 @@ TEST_CASE("arrays of another model are refused, and change nothing") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::state_test

@@ -8,7 +8,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/train/small_runs.h"
 
-namespace moelab {
+namespace moelab::experiment_test {
 namespace {
 
 constexpr Seeds kSeeds{7, 2};
@@ -189,4 +189,4 @@ TEST_CASE("routers that read images need data that have them") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::experiment_test

@@ -8,7 +8,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/train/small_runs.h"
 
-namespace moelab {
+namespace moelab::least_squares_test {
 namespace {
 
 /// The fit of noiseless data ends at ‖∇L‖ ≤ 1e-8 at least; the least curvatures of these problems are near
@@ -177,4 +177,4 @@ TEST_CASE("data without a finite loss make a fit diverge") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::least_squares_test

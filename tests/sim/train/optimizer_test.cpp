@@ -6,7 +6,7 @@
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/random.h"
 
-namespace moelab {
+namespace moelab::optimizer_test {
 namespace {
 
 constexpr std::size_t kCount = 3 * kernels::kPadding;
@@ -82,4 +82,4 @@ TEST_CASE("optimizers that may defer reach the same bits by parts and idle steps
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::optimizer_test

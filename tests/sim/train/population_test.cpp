@@ -9,7 +9,7 @@
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/train/small_runs.h"
 
-namespace moelab {
+namespace moelab::population_test {
 namespace {
 
 constexpr Seeds kSeeds{11, 0};
@@ -160,4 +160,4 @@ TEST_CASE("a router started at samples holds them as its rows") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::population_test

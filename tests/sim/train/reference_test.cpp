@@ -6,7 +6,7 @@
 #include "sim/train/trainer.h"
 #include "tests/sim/model/model_reference.h"
 
-namespace moelab {
+namespace moelab::reference_test {
 namespace {
 
 const Json& reference() {
@@ -65,4 +65,4 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::reference_test

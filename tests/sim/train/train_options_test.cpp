@@ -7,7 +7,7 @@
 #include "app/json/options.h"
 #include "tests/sim/train/small_runs.h"
 
-namespace moelab {
+namespace moelab::train_options_test {
 namespace {
 
 TrainOptions train_options(const Json& fields) {
@@ -113,4 +113,4 @@ TEST_CASE("what does not go together in training") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::train_options_test

@@ -9,7 +9,7 @@
 
 #include "tests/sim/train/small_runs.h"
 
-namespace moelab {
+namespace moelab::trainer_test {
 namespace {
 
 constexpr int kInputs = 4, kOutputs = 2, kExperts = 3;
@@ -239,4 +239,4 @@ TEST_CASE("a step without a rate or without batches is refused") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::trainer_test

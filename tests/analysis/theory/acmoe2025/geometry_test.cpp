@@ -9,7 +9,7 @@
 #include "analysis/theory/acmoe2025/proposition2.h"
 #include "analysis/theory/acmoe2025/router_hessian.h"
 
-namespace moelab {
+namespace moelab::geometry_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -128,4 +128,4 @@ TEST_CASE("lemma 4 fails with the printed factor, holds with the corrected one, 
   CHECK(verdict_of(check_eigenvalue_bound(kEffort, slightly_smaller)) == CheckVerdict::fails);
 }
 
-}  // namespace moelab
+}  // namespace moelab::geometry_test

@@ -5,7 +5,7 @@
 #include "analysis/theory/acmoe2025/lemma3.h"
 #include "analysis/theory/acmoe2025/theorem1.h"
 
-namespace moelab {
+namespace moelab::weights_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -77,4 +77,4 @@ TEST_CASE("lemma 3 fails with ties as printed; corrected it holds, and sees root
   CHECK(verdict_of(check_root_count(kEffort, false, left_of_poles)) == CheckVerdict::fails);
 }
 
-}  // namespace moelab
+}  // namespace moelab::weights_test

@@ -6,7 +6,7 @@
 #include "analysis/theory/dikkala2023/lemma2.h"
 #include "analysis/theory/dikkala2023/theorem1.h"
 
-namespace moelab {
+namespace moelab::lemmas_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -92,4 +92,4 @@ TEST_CASE("theorem 1: the variances add up without the square root only") {
   CHECK(verdict_of(check_shrinkage(kEffort, [](double epsilon) { return epsilon; })) == CheckVerdict::fails);
 }
 
-}  // namespace moelab
+}  // namespace moelab::lemmas_test

@@ -4,7 +4,7 @@
 
 #include "analysis/theory/dikkala2023/descent_step.h"
 
-namespace moelab {
+namespace moelab::local_minima_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -62,4 +62,4 @@ TEST_CASE("the curvature at a saddle is -2 lambda1, not -lambda1 or 0") {
   }
 }
 
-}  // namespace moelab
+}  // namespace moelab::local_minima_test

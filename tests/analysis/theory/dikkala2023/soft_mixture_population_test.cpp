@@ -7,7 +7,7 @@
 #include "analysis/theory/check.h"
 #include "analysis/theory/dikkala2023/subspace_problem.h"
 
-namespace moelab {
+namespace moelab::soft_mixture_population_test {
 namespace {
 
 constexpr double kStep = 1e-5;
@@ -68,4 +68,4 @@ TEST_CASE("descent ends at a stationary point of lower loss") {
   CHECK(problem.population.loss(end.theta) < problem.population.loss(start));
 }
 
-}  // namespace moelab
+}  // namespace moelab::soft_mixture_population_test

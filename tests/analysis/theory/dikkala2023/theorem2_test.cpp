@@ -7,7 +7,7 @@
 
 #include "analysis/theory/dikkala2023/sample_router.h"
 
-namespace moelab {
+namespace moelab::theorem2_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -79,4 +79,4 @@ TEST_CASE("theorem 2: each cluster ends with a specialist; from rows near 0 it d
   CHECK(verdict_of(check_specialists(kEffort, 1e-3)) == CheckVerdict::fails);
 }
 
-}  // namespace moelab
+}  // namespace moelab::theorem2_test

@@ -6,7 +6,7 @@
 
 #include "analysis/theory/dikkala2023/theorem4_gradient.h"
 
-namespace moelab {
+namespace moelab::theorem4_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -146,4 +146,4 @@ TEST_CASE("theorem 4: a descent that breaks down gives no verdict") {
   CHECK(verdict_of(check_gradient_by_differences(kEffort, broken)) == CheckVerdict::inconclusive);
 }
 
-}  // namespace moelab
+}  // namespace moelab::theorem4_test

@@ -11,7 +11,7 @@
 
 #include "sim/base/error.h"
 
-namespace moelab {
+namespace moelab::two_component_test {
 namespace {
 
 /// The quadrature's stated absolute error.
@@ -126,4 +126,4 @@ TEST_CASE("two components: bad problems are refused") {
   CHECK_THROWS_AS(TwoComponentPopulation(problem_of(2000, 0.1, 0.5)), InvalidOption);
 }
 
-}  // namespace moelab
+}  // namespace moelab::two_component_test

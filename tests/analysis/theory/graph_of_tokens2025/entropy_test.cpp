@@ -8,7 +8,7 @@
 #include "analysis/theory/graph_of_tokens2025/topk.h"
 #include "sim/base/softmax.h"
 
-namespace moelab {
+namespace moelab::entropy_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -101,4 +101,4 @@ TEST_CASE("frequencies are listed with their interval") {
   CHECK(std::abs(finding.details[2].second - 0.2038647487) < 1e-9);
 }
 
-}  // namespace moelab
+}  // namespace moelab::entropy_test

@@ -8,7 +8,7 @@
 #include "analysis/theory/graph_of_tokens2025/point_estimate.h"
 #include "sim/base/softmax.h"
 
-namespace moelab {
+namespace moelab::models_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -186,4 +186,4 @@ TEST_CASE("likelihoods survive in logarithms, precisely where squares are subtra
   CHECK(verdict_of(check_precise(kEffort, squares)) == CheckVerdict::fails);
 }
 
-}  // namespace moelab
+}  // namespace moelab::models_test

@@ -4,7 +4,7 @@
 #include "analysis/theory/specialization2025/cross_gradients.h"
 #include "analysis/theory/specialization2025/slopes.h"
 
-namespace moelab {
+namespace moelab::losses_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -64,4 +64,4 @@ TEST_CASE("shrinking: projections fall by the square, cosines stay; not the othe
   CHECK(verdict_of(check_shrinking(kEffort, "orthogonality_cosine", 2)) == CheckVerdict::fails);
 }
 
-}  // namespace moelab
+}  // namespace moelab::losses_test

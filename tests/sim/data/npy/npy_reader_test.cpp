@@ -9,7 +9,7 @@
 #include "sim/data/npy/npy.h"
 #include "tests/app/run/test_scenario.h"
 
-namespace moelab {
+namespace moelab::npy_reader_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ TEST_CASE("npy reader: malformed headers") {
   CHECK(contains(refusal_of_bytes(long_header + "{"), "has a header of 2147483647 bytes"));
 }
 
-}  // namespace moelab
+}  // namespace moelab::npy_reader_test

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace moelab {
+namespace moelab::npy_test {
 
 TEST_CASE("npy: the bytes of a 2 × 3 array of doubles") {
   const std::vector<double> values = {1, 2, 3, 4, 5, -0.5};
@@ -42,4 +42,4 @@ TEST_CASE("npy: a scalar, an empty array, and a shape that does not fit") {
   CHECK_THROWS_AS(npy_bytes({2}, std::span<const double>(one)), std::invalid_argument);
 }
 
-}  // namespace moelab
+}  // namespace moelab::npy_test

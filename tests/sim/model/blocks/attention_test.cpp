@@ -5,7 +5,7 @@
 #include "sim/model/blocks/dense.h"
 #include "tests/sim/model/blocks/block_check.h"
 
-namespace moelab {
+namespace moelab::attention_test {
 namespace {
 
 constexpr int kInputs = 5, kTokens = 4, kSamples = 3, kRows = kSamples * kTokens;
@@ -188,4 +188,4 @@ TEST_CASE("arrays are the free parameters, each once, in one group") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::attention_test

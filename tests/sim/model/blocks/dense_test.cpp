@@ -9,7 +9,7 @@
 #include "sim/model/mlp.h"
 #include "tests/sim/model/blocks/block_check.h"
 
-namespace moelab {
+namespace moelab::dense_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kRows = 4, kTokens = 3;
@@ -221,4 +221,4 @@ TEST_CASE("a residual connection adds x, and leaves the rest to the block inside
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::dense_test

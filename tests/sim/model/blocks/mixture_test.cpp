@@ -6,7 +6,7 @@
 #include "tests/sim/model/blocks/block_check.h"
 #include "tests/sim/model/example_model.h"
 
-namespace moelab {
+namespace moelab::mixture_test {
 namespace {
 
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 6;
@@ -112,4 +112,4 @@ TEST_CASE("a step moves the biases of the selection by the rate, against each ex
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::mixture_test

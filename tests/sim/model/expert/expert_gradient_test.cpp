@@ -2,7 +2,7 @@
 
 #include "tests/sim/model/expert/banks.h"
 
-namespace moelab::banks {
+namespace moelab::banks::expert_gradient_test {
 namespace {
 
 /// A bank behind fixed gates as a block, rows x ↦ (f, x̃) of 1 + E parts, for the gradients through both.
@@ -82,4 +82,4 @@ TEST_CASE("every bank: gradients through the mixture and through pairs equal cen
 }
 
 }  // namespace
-}  // namespace moelab::banks
+}  // namespace moelab::banks::expert_gradient_test

@@ -5,7 +5,7 @@
 #include "sim/model/expert/mlp_expert.h"
 #include "tests/sim/model/expert/banks.h"
 
-namespace moelab::banks {
+namespace moelab::banks::expert_test {
 namespace {
 
 /// Sums of a few terms of order one, rounded in double.
@@ -141,4 +141,4 @@ TEST_CASE("a program can bring a kind of expert; depths are those of the options
 }
 
 }  // namespace
-}  // namespace moelab::banks
+}  // namespace moelab::banks::expert_test

@@ -9,7 +9,7 @@
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/random.h"
 
-namespace moelab {
+namespace moelab::gating_test {
 namespace {
 
 /// A softmax of two or three scores in double.
@@ -275,4 +275,4 @@ TEST_CASE("what every gating promises: gates of its pairs alone, and experts tha
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::gating_test

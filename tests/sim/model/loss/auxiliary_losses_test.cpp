@@ -4,7 +4,7 @@
 
 #include "tests/sim/model/gradient_check.h"
 
-namespace moelab {
+namespace moelab::auxiliary_losses_test {
 namespace {
 
 constexpr int kExperts = 4, kRows = 12;
@@ -183,4 +183,4 @@ TEST_CASE("terms are weighed by their coefficients, and only those with one are 
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::auxiliary_losses_test

@@ -8,7 +8,7 @@
 #include "sim/base/random.h"
 #include "sim/model/loss/task_loss.h"
 
-namespace moelab {
+namespace moelab::task_losses_test {
 namespace {
 
 TEST_CASE_TEMPLATE("mse sums over outputs, averages over rows, and leaves the padding zero", T, float,
@@ -122,4 +122,4 @@ TEST_CASE("an unknown loss is refused with the nearest name") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::task_losses_test

@@ -11,7 +11,7 @@
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/router/router_probe.h"
 
-namespace moelab {
+namespace moelab::adaptive_clustering_router_test {
 namespace {
 
 using Options = AdaptiveClusteringRouterOptions;
@@ -187,4 +187,4 @@ TEST_CASE("frozen statistics are a running mean of those of the steps; a router 
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::adaptive_clustering_router_test

@@ -6,7 +6,7 @@
 
 #include "tests/sim/model/router/router_probe.h"
 
-namespace moelab {
+namespace moelab::cosine_router_test {
 namespace {
 
 /// Sums of a few terms of order one, rounded in double.
@@ -107,4 +107,4 @@ TEST_CASE("a zero row or input has cosine zero and finite gradients") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::cosine_router_test

@@ -14,7 +14,7 @@
 #include "sim/model/router/similarity_aware_router.h"
 #include "tests/sim/model/router/router_probe.h"
 
-namespace moelab {
+namespace moelab::mixing_router_test {
 namespace {
 
 constexpr int kInputs = 3, kExperts = 4, kTokens = 5, kSamples = 2, kHeads = 3, kRows = kSamples * kTokens;
@@ -308,4 +308,4 @@ TEST_CASE("a frozen base is a group of its own, and what mixes may still learn")
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::mixing_router_test

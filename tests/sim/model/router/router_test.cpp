@@ -3,7 +3,7 @@
 #include "tests/sim/model/example.h"
 #include "tests/sim/model/router/router_probe.h"
 
-namespace moelab {
+namespace moelab::router_test {
 namespace {
 
 TEST_CASE("every router: gradients in the inputs and parameters, from scores and features") {
@@ -71,4 +71,4 @@ TEST_CASE("a CNN router refuses data without images") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::router_test

@@ -10,7 +10,7 @@
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/router/router_probe.h"
 
-namespace moelab {
+namespace moelab::stable_router_test {
 namespace {
 
 constexpr int kInputs = 6, kOutputs = 2, kExperts = 4, kRows = 256;
@@ -114,4 +114,4 @@ TEST_CASE("after the distillation gradients equal central differences") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::stable_router_test

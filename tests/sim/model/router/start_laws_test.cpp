@@ -6,7 +6,7 @@
 #include "sim/model/router/linear_router.h"
 #include "tests/sim/model/router/router_probe.h"
 
-namespace moelab {
+namespace moelab::start_laws_test {
 namespace {
 
 constexpr int kInputs = 3, kExperts = 4;
@@ -61,4 +61,4 @@ TEST_CASE("an unknown start law is refused, with the names there are") {
 }
 
 }  // namespace
-}  // namespace moelab
+}  // namespace moelab::start_laws_test

@@ -1,0 +1,105 @@
+/// moelab sample: which cell is drawn.
+
+#include <doctest/doctest.h>
+
+#include "app/scenario/scenario.h"
+#include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
+
+namespace moelab::sample_test {
+namespace {
+
+std::vector<std::string> words_for(const Bench& bench, const std::vector<std::string>& options) {
+  std::vector<std::string> words = {"sample", bench.file, "--out", bench.run, "--json"};
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
+}
+
+Json sampled(const Bench& bench, const std::vector<std::string>& options) {
+  const Answer answer = ask(words_for(bench, options));
+  REQUIRE_MESSAGE(answer.status == 0, answer.out);
+  return Json::parse(answer.out);
+}
+
+void check_refused(const Bench& bench, const std::vector<std::string>& options, const std::string& path,
+                   const std::string& message) {
+  CAPTURE(options.back());
+  const Answer answer = ask(words_for(bench, options));
+  CHECK(answer.status == 2);
+  const Json error = Json::parse(answer.out).at("error");
+  CHECK(error.at("path") == path);
+  const std::string said = error.at("message");
+  CHECK_MESSAGE(said.find(message) != std::string::npos, said);
+  CHECK_FALSE(std::filesystem::exists(bench.run));
+}
+
+/// Experts, k and noise vary together; the number of experts repeats.
+Json zipped() {
+  Json scenario = tiny();
+  scenario["sweep"] = Json::parse(R"({"data.train_samples": [20, 40],
+    "zip": {"model.experts": [3, 3, 4], "data.noise_std": [0.5, 1, 1], "model.gating.eval": ["top1", "soft", "top1"]}})");
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("sample: arm, seed and sweep point name a cell; what is left out is the first") {
+  const Bench bench;
+  const Scenario scenario = load_scenario(bench.file, "", {});
+  for (const Cell& cell : scenario.cells) {
+    const std::string samples = cell.point[0].second.dump();
+    const Json answer = sampled(bench, {"--arm", cell.arm, "--seed", std::to_string(cell.seed), "--at",
+                                        "data.train_samples=" + samples});
+    CHECK(answer.at("cell") == cell.id);
+    CHECK(answer.at("arm") == cell.arm);
+    CHECK(answer.at("seed") == cell.seed);
+    CHECK(answer.at("point").at("data.train_samples") == cell.point[0].second);
+    CHECK(answer.at("arrays").at("train_inputs")[0] == cell.point[0].second);
+  }
+  CHECK(sampled(bench, {}).at("cell") == scenario.cells[0].id);
+  CHECK(sampled(bench, {"--seed", "1"}).at("cell") == scenario.cells[1].id);
+  CHECK(sampled(bench, {"--at", "data.train_samples=4e1"}).at("cell") == scenario.cells[2].id);
+  CHECK(sampled(bench, {"--arm", "frozen"}).at("cell") == scenario.cells[4].id);
+  CHECK(sampled(bench, {"--cell", scenario.cells[5].id}).at("cell") == scenario.cells[5].id);
+  CHECK(sampled(bench, {"--cell", "first"}).at("cell") == scenario.cells[0].id);
+}
+
+TEST_CASE("sample: any of the paths that vary together names the point") {
+  const Bench bench(zipped());
+  const auto point = [&](const std::vector<std::string>& options) {
+    return sampled(bench, options).at("point");
+  };
+  CHECK(point({"--at", "model.experts=4"}).at("data.noise_std") == 1);
+  CHECK(point({"--at", "data.noise_std=1"}).at("model.experts") == 3);
+  CHECK(point({"--at", "model.gating.eval=soft"}).at("data.noise_std") == 1);
+  const Json both =
+      point({"--at", "data.noise_std=1.0", "--at", "model.experts=4", "--at", "data.train_samples=40"});
+  CHECK(both == Json::parse(R"({"data.train_samples": 40, "model.experts": 4, "data.noise_std": 1,
+                                "model.gating.eval": "top1"})"));
+}
+
+TEST_CASE("sample: a cell that there is not is refused with those that there are") {
+  const Bench bench;
+  check_refused(bench, {"--arm", "frosen"}, "--arm", "unknown arm 'frosen'; did you mean 'frozen'?");
+  for (const char* seed : {"2", "-1", "one", "1.0", "99999999999"})
+    check_refused(bench, {"--seed=" + std::string(seed)}, "--seed", "needs a whole number of 0 to 1");
+  check_refused(bench, {"--at", "data.train_samples=21"}, "--at data.train_samples",
+                "got 21, needs a value of the sweep: 20, 40");
+  check_refused(bench, {"--at", "data.train_samples=\"20\""}, "--at data.train_samples", "got \"20\", needs");
+  check_refused(bench, {"--at", "data.train_sample=20"}, "--at data.train_sample",
+                "unknown swept path 'data.train_sample'; did you mean 'data.train_samples'?");
+  check_refused(bench, {"--at", "data.train_samples"}, "--at", "needs path=value");
+  check_refused(Bench(zipped()), {"--at", "model.experts=4", "--at", "data.noise_std=0.5"},
+                "--at data.noise_std", "got 0.5, needs a value of the sweep where model.experts = 4: 1");
+  for (const std::vector<std::string>& others :
+       {std::vector<std::string>{"--arm", "learned"}, {"--seed", "0"}, {"--at", "data.train_samples=20"}}) {
+    std::vector<std::string> options = {"--cell", "first"};
+    options.insert(options.end(), others.begin(), others.end());
+    check_refused(bench, options, "--cell", "names the cell already");
+  }
+  Json single = tiny();
+  single.erase("sweep");
+  check_refused(Bench(single), {"--at", "data.train_samples=20"}, "--at data.train_samples", "allowed: none");
+}
+
+}  // namespace moelab::sample_test
