@@ -62,6 +62,11 @@ std::vector<const Cell*> cells_at(const Override& given, const std::vector<const
                                            abbreviated(given.value), where, fmt::join(values, ", ")));
 }
 
+/// Throws UserError at the option where a check of its text gave a reason.
+void refuse(const std::string& option, const std::string& reason) {
+  if (!reason.empty()) throw UserError(option, reason);
+}
+
 const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
   const bool is_described = !choice.arm.empty() || !choice.seed.empty() || !choice.at.empty();
   if (!choice.cell.empty() && is_described) {
@@ -69,13 +74,10 @@ const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
   }
   if (!choice.cell.empty()) return cell_of_id(scenario, choice.cell);
 
-  const std::vector<std::string>& arms = scenario.arms;
-  const std::string arm = choice.arm.empty() ? arms.front() : choice.arm;
-  if (std::find(arms.begin(), arms.end(), arm) == arms.end())
-    throw UserError("--arm", unknown_name("arm", arm, arms));
+  const std::string arm = choice.arm.empty() ? scenario.arms.front() : choice.arm;
+  refuse("--arm", one_of("arm", scenario.arms)(arm));
   const std::string seed = choice.seed.empty() ? "0" : choice.seed;
-  const std::string refusal = whole_number(0, scenario.cells.back().seed)(seed);
-  if (!refusal.empty()) throw UserError("--seed", refusal);
+  refuse("--seed", whole_number(0, scenario.cells.back().seed)(seed));
 
   std::vector<const Cell*> cells;
   for (const Cell& cell : scenario.cells) {
@@ -83,9 +85,7 @@ const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
   }
   std::string where;
   for (const Override& given : read_settings(choice.at, "--at")) {
-    const std::vector<std::string>& paths = scenario.sweep_paths;
-    if (std::find(paths.begin(), paths.end(), given.path) == paths.end())
-      throw UserError(given.place, unknown_name("swept path", given.path, paths));
+    refuse(given.place, one_of("swept path", scenario.sweep_paths)(given.path));
     cells = cells_at(given, cells, where);
     where += fmt::format("{} {} = {}", where.empty() ? " where" : ",", given.path, abbreviated(given.value));
   }

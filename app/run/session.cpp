@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "app/run/cell_times.h"
 #include "app/run/interrupt.h"
@@ -43,13 +44,7 @@ class TimeLeft {
   std::optional<double> seconds(double partial) {
     if (std::chrono::steady_clock::now() - start_ < kLearningTime) return std::nullopt;
     if (!times_) times_.emplace(scenario_);
-    if (learn()) {
-      times_->fit();
-      left_.clear();
-      for (const Cell* cell : missing_) {
-        if (!done_.contains(cell->id)) left_.push_back(times_->seconds(*cell));
-      }
-    }
+    learn();
     if (times_->learned() == 0) return std::nullopt;
     return seconds_on_threads(left_, threads_, partial);
   }
@@ -62,28 +57,32 @@ class TimeLeft {
     double seconds = 0;
   };
 
-  /// Whether there was anything new.
-  bool learn() {
-    const std::lock_guard lock(mutex_);
-    const bool is_new = learned_ < recorded_.size();
-    for (; learned_ < recorded_.size(); ++learned_) {
-      const Timed& timed = recorded_[learned_];
-      times_->learn(timed.cell, timed.state, timed.seconds);
-      done_.insert(timed.cell);
+  void learn() {
+    std::vector<Timed> fresh;
+    {
+      const std::lock_guard lock(mutex_);
+      fresh.swap(recorded_);
     }
-    return is_new;
+    if (fresh.empty()) return;
+    std::unordered_set<std::string> finished;
+    for (const Timed& timed : fresh) {
+      times_->learn(timed.cell, timed.state, timed.seconds);
+      finished.insert(timed.cell);
+    }
+    times_->fit();
+    std::erase_if(missing_, [&](const Cell* cell) { return finished.contains(cell->id); });
+    left_.clear();
+    for (const Cell* cell : missing_) left_.push_back(times_->seconds(*cell));
   }
 
   const Scenario& scenario_;
-  std::vector<const Cell*> missing_;
+  std::vector<const Cell*> missing_;  ///< without those learned from
   int threads_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::mutex mutex_;  ///< guards recorded_
-  std::vector<Timed> recorded_;
-  std::size_t learned_ = 0;
-  std::set<std::string> done_;
+  std::mutex mutex_;             ///< guards recorded_
+  std::vector<Timed> recorded_;  ///< and not learned from yet
   std::optional<CellTimes> times_;
-  std::vector<double> left_;
+  std::vector<double> left_;  ///< seconds of the missing cells
 };
 
 /// Whether --fail-fast ended the session.

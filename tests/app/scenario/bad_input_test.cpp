@@ -6,20 +6,10 @@
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"
+#include "tests/app/scenario/refused.h"
 
 namespace moelab::bad_input_test {
 namespace {
-
-void check_refused(const Json& document, const std::string& profile, const std::vector<std::string>& settings,
-                   const std::string& path, const std::string& message) {
-  try {
-    expand_scenario(document, profile, settings);
-    FAIL_CHECK("accepted");
-  } catch (const UserError& error) {
-    CHECK(error.path() == path);
-    CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
-  }
-}
 
 /// The example with one value changed.
 struct Change {

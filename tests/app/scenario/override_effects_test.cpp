@@ -7,6 +7,7 @@
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"
+#include "tests/app/scenario/refused.h"
 
 namespace moelab::override_effects_test {
 namespace {
@@ -22,13 +23,7 @@ Json document_with(const char* sweep, const char* other_arm = R"({"model.router.
 void check_refused(const Json& document, const std::vector<std::string>& settings, const std::string& place,
                    const std::string& message, const std::string& profile = "") {
   CAPTURE(settings.empty() ? profile : settings.front());
-  try {
-    expand_scenario(document, profile, settings);
-    FAIL_CHECK("accepted");
-  } catch (const UserError& error) {
-    CHECK(error.path() == place);
-    CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
-  }
+  moelab::check_refused(document, profile, settings, place, message);
 }
 
 std::string whole(const char* path) {
