@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "plots/csv_cell.h"
 #include "plots/page.h"
 #include "plots/style.h"
 
@@ -37,8 +38,8 @@ std::string embedding_csv(const Embedding& embedding) {
   std::string text = fmt::format("panel,x,y,{},colour\n", embedding.label);
   for (const EmbeddingPanel& panel : embedding.panels) {
     for (const EmbeddingPoint& point : panel.points) {
-      text +=
-          fmt::format("{},{},{},{},{}\n", csv_text(panel.name), point.x, point.y, point.label, point.colour);
+      text += fmt::format("{},{},{},{},{}\n", gnuplot_csv_cell(panel.name), point.x, point.y, point.label,
+                          point.colour);
     }
   }
   return text;

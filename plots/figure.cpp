@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plots/csv_cell.h"
 #include "plots/page.h"
 
 namespace moelab {
@@ -24,12 +25,12 @@ std::string figure_csv(const Figure& figure) {
   text += figure.x_categories.empty() ? "\n" : ",x_label\n";
   for (const FigureSeries& series : figure.series)
     for (const FigurePoint& point : series.points) {
-      text += fmt::format("{},{},{},{},{}", csv_text(series.name), point.x, csv_number(point.mean),
+      text += fmt::format("{},{},{},{},{}", gnuplot_csv_cell(series.name), point.x, csv_number(point.mean),
                           csv_number(point.low), csv_number(point.high));
       for (std::size_t seed = 0; seed < seeds; ++seed)
         text += "," + (seed < point.seeds.size() ? csv_number(point.seeds[seed]) : "");
       if (!figure.x_categories.empty())
-        text += "," + csv_text(figure.x_categories.at(static_cast<std::size_t>(point.x)));
+        text += "," + gnuplot_csv_cell(figure.x_categories.at(static_cast<std::size_t>(point.x)));
       text += "\n";
     }
   return text;

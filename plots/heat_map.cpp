@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plots/csv_cell.h"
 #include "plots/page.h"
 
 namespace moelab {
@@ -49,9 +50,10 @@ std::string heat_map_csv(const HeatMap& map) {
   for (const HeatMapPanel& panel : map.panels) {
     for (std::size_t i = 0; i < panel.values.size(); ++i) {
       const std::optional<double>& value = panel.values[i];
-      text +=
-          fmt::format("{},{},{},{}\n", csv_text(panel.name), csv_text(map.x_names[i % map.x_names.size()]),
-                      csv_text(map.y_names[i / map.x_names.size()]), value ? fmt::format("{}", *value) : "");
+      text += fmt::format("{},{},{},{}\n", gnuplot_csv_cell(panel.name),
+                          gnuplot_csv_cell(map.x_names[i % map.x_names.size()]),
+                          gnuplot_csv_cell(map.y_names[i / map.x_names.size()]),
+                          value ? fmt::format("{}", *value) : "");
     }
   }
   return text;

@@ -9,6 +9,7 @@
 
 #include "plots/gnuplot.h"
 #include "sim/base/error.h"
+#include "sim/base/visible_text.h"
 
 namespace moelab {
 namespace {
@@ -32,12 +33,19 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
 }  // namespace
 
 std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char letter : text) {
-    if (letter == '\'') result += '\'';
-    result += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+  const std::string line = visible_line(text);
+  // Between single quotes nothing is special, but gnuplot misreads a quote at the beginning and two in a row.
+  if (line.find('\'') == std::string::npos) return "'" + line + "'";
+  std::string result = "\"";
+  for (const char letter : line) {
+    if (letter == '`') {
+      result += "\\140";  // otherwise it would begin a command of the shell
+    } else {
+      if (letter == '"' || letter == '\\') result += '\\';
+      result += letter;
+    }
   }
-  return result + "'";
+  return result + "\"";
 }
 
 std::size_t letters(const std::string& text) {
@@ -62,11 +70,6 @@ std::vector<std::string> wrapped(const std::string& text, double font_size, doub
   }
   if (!line.empty()) lines.push_back(line);
   return lines;
-}
-
-std::string csv_text(std::string text) {
-  std::replace(text.begin(), text.end(), '"', '\'');
-  return "\"" + text + "\"";
 }
 
 std::string script_head(const std::string& id, const std::string& title) {

@@ -16,7 +16,9 @@ constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
 /// Mean width of a letter of the sans-serif font, as a share of its size.
 constexpr double kLetterWidth = 0.56;
-/// A single-quoted gnuplot string; terminals run without markup, so only the quote itself is special.
+
+/// A string of gnuplot's language that stands for `text` on one line, control characters written out. All
+/// texts of a script go through it; terminals run without markup, so ^ _ @ { } mean themselves.
 std::string quoted(const std::string& text);
 
 /// Letters, not bytes, of UTF-8 text.
@@ -42,8 +44,5 @@ std::string on_terminals(const std::string& id, double height, const std::string
 std::vector<std::filesystem::path> write_figure(const std::string& id, const std::string& csv,
                                                 const std::string& script,
                                                 const std::filesystem::path& directory);
-
-/// A field of text: double quotes become single ones, since gnuplot misreads doubled quotes in a CSV field.
-std::string csv_text(std::string text);
 
 }  // namespace moelab

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "plots/axis.h"
+#include "plots/csv_cell.h"
 #include "plots/page.h"
 #include "plots/style.h"
 
@@ -104,10 +105,10 @@ std::string rate_panels_csv(const RatePanels& figure) {
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     for (const RateLine& line : figure.panels[p]) {
       for (const RatePoint& point : line.points) {
-        text += fmt::format("{},{},{},{},{},{},{},{}\n", csv_text(figure.rows[p / figure.columns.size()]),
-                            csv_text(figure.columns[p % figure.columns.size()]), csv_text(line.name), point.x,
-                            csv_number(point.mean), csv_number(point.low), csv_number(point.high),
-                            csv_number(point.fitted));
+        text += fmt::format(
+            "{},{},{},{},{},{},{},{}\n", gnuplot_csv_cell(figure.rows[p / figure.columns.size()]),
+            gnuplot_csv_cell(figure.columns[p % figure.columns.size()]), gnuplot_csv_cell(line.name), point.x,
+            csv_number(point.mean), csv_number(point.low), csv_number(point.high), csv_number(point.fitted));
       }
     }
   }

@@ -6,48 +6,13 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "plots/html_text.h"
 #include "plots/report_page.h"
 
 namespace moelab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string escaped(const std::string& text) {
-  std::string html;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
-}
-
-/// JSON for a <script> element, which no "<" within can end.
-std::string script_json(const Json& json) {
-  std::string text;
-  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
 
 Json number(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
@@ -101,8 +66,8 @@ std::string percent_encoded(const std::string& text) {
 
 /// A link that saves a table which the page itself holds.
 std::string data_link(const std::string& name, const std::string& text, const std::string& csv) {
-  return fmt::format("<a download=\"{}.csv\" href=\"data:text/csv;charset=utf-8,{}\">{}</a>", escaped(name),
-                     percent_encoded(csv), escaped(text));
+  return fmt::format("<a download=\"{}.csv\" href=\"data:text/csv;charset=utf-8,{}\">{}</a>", html_text(name),
+                     percent_encoded(csv), html_text(text));
 }
 
 /// `drawn` is a Figure or a HeatMap.
@@ -111,44 +76,45 @@ std::string figure_html(const Drawn& drawn, const Json& data, const std::string&
   return fmt::format(
       "<figure><p class=\"figure-title\">{}</p><script type=\"application/json\">{}</script>"
       "<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
-      escaped(drawn.title), script_json(data), escaped(drawn.caption), data_link(drawn.id, "CSV", csv));
+      html_text(drawn.title), script_text(data.dump(-1, ' ', false, Json::error_handler_t::replace)),
+      html_text(drawn.caption), data_link(drawn.id, "CSV", csv));
 }
 
 std::string picture_html(const ReportedPicture& picture) {
   const std::string image = picture.svg.empty()
                                 ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
                                 : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
-                                              escaped(picture.title), percent_encoded(picture.svg));
+                                              html_text(picture.title), percent_encoded(picture.svg));
   return fmt::format("<figure><p class=\"figure-title\">{}</p>{}<figcaption>{}</figcaption></figure>\n",
-                     escaped(picture.title), image, escaped(picture.caption));
+                     html_text(picture.title), image, html_text(picture.caption));
 }
 
 /// A narrow page breaks the rows of class "points" into lines, each with the name of its column.
 std::string table_html(const ReportedTable& table, const std::string& css_class = "") {
   std::string html = fmt::format("<div class=\"scroll\"><table class=\"{}\"><tr>", css_class);
-  for (const std::string& head : table.front()) html += fmt::format("<th>{}</th>", escaped(head));
+  for (const std::string& head : table.front()) html += fmt::format("<th>{}</th>", html_text(head));
   for (std::size_t row = 1; row < table.size(); ++row) {
     html += "</tr><tr>";
     for (std::size_t column = 0; column < table[row].size(); ++column) {
-      html += fmt::format("<td data-of=\"{}\">{}</td>", escaped(table.front()[column]),
-                          escaped(table[row][column]));
+      html += fmt::format("<td data-of=\"{}\">{}</td>", html_text(table.front()[column]),
+                          html_text(table[row][column]));
     }
   }
   return html + "</tr></table></div>\n";
 }
 
 std::string verdict_html(const std::string& verdict) {
-  return fmt::format("<span class=\"verdict {}\">{}</span>", escaped(verdict.substr(0, verdict.find(' '))),
-                     escaped(verdict));
+  return fmt::format("<span class=\"verdict {}\">{}</span>", html_text(verdict.substr(0, verdict.find(' '))),
+                     html_text(verdict));
 }
 
 std::string claim_html(const ReportedClaim& claim) {
-  std::string html =
-      fmt::format("<div class=\"claim\"><p>{} <b>{}</b></p><p>{}{}</p>", verdict_html(claim.verdict),
-                  escaped(claim.id), escaped(claim.text),
-                  claim.source.empty() ? "" : " <span class=\"soft\">(" + escaped(claim.source) + ")</span>");
+  std::string html = fmt::format(
+      "<div class=\"claim\"><p>{} <b>{}</b></p><p>{}{}</p>", verdict_html(claim.verdict), html_text(claim.id),
+      html_text(claim.text),
+      claim.source.empty() ? "" : " <span class=\"soft\">(" + html_text(claim.source) + ")</span>");
   if (!claim.reported.empty())
-    html += fmt::format("<p class=\"soft\">the paper: {}</p>", escaped(claim.reported));
+    html += fmt::format("<p class=\"soft\">the paper: {}</p>", html_text(claim.reported));
   ReportedTable table = {{"at", "left", "right", "difference or ratio, 95 %", "verdict"}};
   for (const ReportedPoint& point : claim.points) {
     table.push_back({point.at, point.left, point.right, point.estimate,
@@ -164,8 +130,8 @@ std::string claims_html(const std::vector<ReportedRun>& runs) {
   for (std::size_t place = 0; place < runs.size(); ++place) {
     for (const ReportedClaim& claim : runs[place].claims) {
       html += fmt::format("<tr><td>{}</td><td>{}</td><td><a href=\"#run{}\">{}</a></td><td>{}</td></tr>",
-                          verdict_html(claim.verdict), escaped(claim.id), place, escaped(runs[place].name),
-                          escaped(claim.source));
+                          verdict_html(claim.verdict), html_text(claim.id), place,
+                          html_text(runs[place].name), html_text(claim.source));
     }
   }
   return html + "</table></div>\n";
@@ -180,9 +146,9 @@ std::string run_head_html(const ReportedRun& run) {
   parts.push_back(fmt::format("{:.0f} s of processor time", run.seconds));
   if (!run.claims.empty()) parts.push_back("claims: " + verdict_counts(run.claims));
   std::string html = fmt::format("<p class=\"soft\">{}<span class=\"data\"> · {}</span></p>\n",
-                                 escaped(fmt::format("{}", fmt::join(parts, " · "))),
+                                 html_text(fmt::format("{}", fmt::join(parts, " · "))),
                                  data_link(run.name, "every cell as CSV", run.cells_csv));
-  if (!run.command.empty()) html += "<pre>" + escaped(run.command) + "</pre>\n";
+  if (!run.command.empty()) html += "<pre>" + html_text(run.command) + "</pre>\n";
   return html;
 }
 
@@ -191,14 +157,15 @@ std::string summary_html(const ReportedRun& run) {
   constexpr std::size_t kRows = 13;
   if (run.summary.size() < 2) return "";
   return fmt::format("<details{}><summary><b>{}</b></summary>{}</details>\n",
-                     run.summary.size() <= kRows ? " open" : "", escaped(run.summary_caption),
+                     run.summary.size() <= kRows ? " open" : "", html_text(run.summary_caption),
                      table_html(run.summary));
 }
 
 std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
   std::string html = "<section>";
   if (!is_alone) {
-    html += fmt::format("<h2 id=\"run{}\">{}</h2>", place, escaped(run.title.empty() ? run.name : run.title));
+    html +=
+        fmt::format("<h2 id=\"run{}\">{}</h2>", place, html_text(run.title.empty() ? run.name : run.title));
   }
   html += run_head_html(run) + summary_html(run);
   if (!run.figures.empty() || !run.heat_maps.empty() || !run.pictures.empty()) {
@@ -215,14 +182,14 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
     html += "<h3>Cells that diverged or failed</h3>" + table_html(run.unfinished);
   if (!run.notes.empty()) {
     html += "<h3>How the hyper-parameters were chosen</h3><ul>";
-    for (const std::string& note : run.notes) html += "<li>" + escaped(note) + "</li>";
+    for (const std::string& note : run.notes) html += "<li>" + html_text(note) + "</li>";
     html += "</ul>";
   }
   html += "<details><summary>Provenance</summary>";
   ReportedTable table = {{"what", ""}};
   for (const auto& [what, value] : run.provenance) table.push_back({what, value});
-  html += table_html(table) + "</details><details><summary>Scenario</summary><pre>" + escaped(run.scenario) +
-          "</pre></details></section>\n";
+  html += table_html(table) + "</details><details><summary>Scenario</summary><pre>" +
+          html_text(run.scenario) + "</pre></details></section>\n";
   return html;
 }
 
@@ -254,13 +221,13 @@ std::string report_html(const Report& report) {
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\"><title>{0}</title><style>{1}</style></head>\n"
       "<body><h1>{0}</h1><p class=\"soft\">{2}</p>\n",
-      escaped(report.title), kReportStyle, escaped(report.program));
+      html_text(report.title), kReportStyle, html_text(report.program));
   if (report.runs.size() > 1) {
     html += "<nav><ol>";
     for (std::size_t i = 0; i < report.runs.size(); ++i) {
       const ReportedRun& run = report.runs[i];
       html += fmt::format("<li><a href=\"#run{}\">{}</a></li>", i,
-                          escaped(run.title.empty() ? run.name : run.title));
+                          html_text(run.title.empty() ? run.name : run.title));
     }
     html += "</ol></nav>\n";
     std::vector<ReportedClaim> claims;

@@ -76,7 +76,7 @@ struct Report {
 /// "3 reproduced, 1 refuted".
 std::string verdict_counts(const std::vector<ReportedClaim>& claims);
 
-/// The HTML. Texts are escaped; figures are drawn by the page's own script from data in it.
+/// The HTML. Texts go through html_text; figures are drawn by the page's own script from data in it.
 std::string report_html(const Report& report);
 
 }  // namespace moelab

@@ -1,6 +1,7 @@
 #include "analysis/metrics/overlap.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace moelab {
@@ -9,6 +10,7 @@ NearestNeighbours::NearestNeighbours(const QueryPoints& queries, int k)
 
 void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries,
                             std::span<const int> experts) {
+  if (!distances_to_queries.allFinite()) finite_ = false;
   for (std::size_t query = 0; query < nearest_.size(); ++query) {
     std::vector<Neighbour>& nearest = nearest_[query];
     for (std::size_t j = 0; j < experts.size(); ++j) {
@@ -33,6 +35,8 @@ void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries
 std::vector<double> NearestNeighbours::other_expert_shares() const {
   std::vector<double> shares;
   if (served_rows_ < 2) return shares;
+  // Of points at an infinite distance none is nearer than another.
+  if (!finite_) return std::vector<double>(nearest_.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::size_t query = 0; query < nearest_.size(); ++query) {
     const auto others = std::count_if(
         nearest_[query].begin(), nearest_[query].end(),

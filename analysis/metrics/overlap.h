@@ -20,7 +20,8 @@ class NearestNeighbours {
   /// The next block of a DistanceBlock; experts as in QueryPoints, −1 for none.
   void add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts);
   /// For each query the share, among its k' = min(k, n − 1) nearest other points, of those with another
-  /// expert than its own; of equally distant points the earlier row is nearer. (m), empty when n = 1.
+  /// expert than its own; of equally distant points the earlier row is nearer. (m), empty when n = 1, NaN
+  /// where a distance is not finite.
   std::vector<double> other_expert_shares() const;
 
  private:
@@ -35,6 +36,7 @@ class NearestNeighbours {
   const QueryPoints& queries_;
   std::size_t k_;
   std::int64_t rows_ = 0, served_rows_ = 0;
+  bool finite_ = true;                           // every distance so far
   std::vector<std::vector<Neighbour>> nearest_;  // (m), heaps with the farthest on top
 };
 

@@ -13,7 +13,8 @@ namespace moelab {
 double entropy(std::span<const double> distribution) {
   double sum = 0;
   for (const double probability : distribution)
-    if (probability > 0) sum -= probability * std::log(probability);
+    // Not `> 0`, which NaN is not either: the entropy of what is not a number would be 0.
+    if (!(probability <= 0)) sum -= probability * std::log(probability);
   return sum;
 }
 

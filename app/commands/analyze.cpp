@@ -100,7 +100,8 @@ Verb analyze_verb() {
              {"--top-k", &files->top_k,
               "experts that serve a row: load and fluctuation count them (default 1)", false,
               whole_number(1, 1000000)},
-             {"--neighbours", &files->neighbours, "neighbours of expert overlap (default 10)", false,
+             {"--neighbours", &files->neighbours,
+              "neighbours of expert overlap (default 10, or all other rows where they are fewer)", false,
               whole_number(1, 1000000)},
              json_option(arguments)},
             [files, &arguments] { return run_analyze_command(*files, arguments.json); }};

@@ -18,7 +18,7 @@ struct AnalyzedFiles {
   std::filesystem::path previous_logits;       ///< or of logits
   std::filesystem::path previous_assignments;  ///< or of its experts, (n) or (n, K)
   int top_k = 1;                               ///< K, experts that serve a row
-  int neighbours = 10;                         ///< of expert overlap
+  int neighbours = 0;                          ///< of expert overlap; 0: 10, or all other rows
 };
 
 /// `moelab analyze`: prints every metric that the arrays allow and names those left out, as text or as

@@ -50,7 +50,9 @@ void append(std::vector<int>& all, const std::vector<int>& more) {
 class Analysis {
  public:
   explicit Analysis(const AnalyzedFiles& files)
-      : arrays_(open_arrays(files)), top_k_(files.top_k), neighbours_(files.neighbours) {
+      : arrays_(open_arrays(files)),
+        top_k_(files.top_k),
+        neighbours_(files.neighbours > 0 ? files.neighbours : kDefaultNeighbours) {
     if (arrays_.labels) cut_clusters();
     if (arrays_.router && arrays_.inputs && arrays_.labels)
       shuffled_router_.emplace(*arrays_.router, kSeeds, kAnalysisShuffles);
@@ -72,11 +74,13 @@ class Analysis {
     report_space();
     report_outputs();
     report_changes();
+    skip_not_finite(result_);
     return std::move(result_);
   }
 
  private:
   static constexpr Seeds kSeeds{kAnalysisSeed, 0};
+  static constexpr int kDefaultNeighbours = 10;
 
   void cut_clusters() {
     const NpyReader& labels = *arrays_.labels;
@@ -115,7 +119,9 @@ class Analysis {
 
   void add_shuffled(const Matrix& probabilities, std::int64_t first, std::int64_t count) {
     const Matrix inputs = arrays_.token_rows(*arrays_.inputs, first, count);
-    const double difference = (shuffled_router_->route(inputs) - probabilities).cwiseAbs().maxCoeff();
+    const Matrix routed = shuffled_router_->route(inputs);
+    if (!routed.allFinite()) throw UserError("--router", "too large: its scores of --inputs are not finite");
+    const double difference = (routed - probabilities).cwiseAbs().maxCoeff();
     router_difference_ = std::max(router_difference_, difference);
     for (int s = 0; s < kAnalysisShuffles; ++s) {
       const ShuffledRouter::Probabilities shuffled = shuffled_router_->route_shuffled(s, inputs);
@@ -240,7 +246,7 @@ class Analysis {
                       });
     }
     result_.settings["space"] = space->place();
-    result_.settings["neighbours"] = neighbours_;
+    result_.settings["neighbours"] = std::min<std::int64_t>(neighbours_, arrays_.other_rows());
     if (static_cast<std::int64_t>(queries.size()) < arrays_.rows()) {
       result_.settings["sampled_rows"] = queries.size();
       result_.settings["seed"] = kAnalysisSeed;

@@ -17,6 +17,10 @@ struct ArrayAnalysis {
   std::map<std::string, Interval> intervals;  ///< 95 %, of metrics taken over a sample of rows
 };
 
+/// Moves metrics that are not finite to those that are left out: finite arrays can have sums and squares that
+/// are not.
+void skip_not_finite(ArrayAnalysis& analysis);
+
 /// Shuffles of the shuffled baseline and the root seed of their permutations and of sampled rows.
 constexpr int kAnalysisShuffles = 20;
 constexpr int kAnalysisSeed = 1;

@@ -50,6 +50,23 @@ NpyReader open_routing(const AnalyzedFiles& files) {
   return std::move(*routing);
 }
 
+/// Scores are finite, or −∞ for experts that a row cannot go to; it can go to one.
+void check_scores(const ArrayFiles& arrays, const NpyReader& array, std::int64_t first,
+                  const Matrix& scores) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  for (Eigen::Index i = 0; i < scores.rows(); ++i) {
+    const std::int64_t sample = first + i / arrays.tokens, token = i % arrays.tokens;
+    const auto place_of = [&](Eigen::Index e) { return array.place_of(sample, token * arrays.experts + e); };
+    for (Eigen::Index e = 0; e < scores.cols(); ++e) {
+      if (!std::isfinite(scores(i, e)) && scores(i, e) != kNone)
+        array.refuse(fmt::format("holds {} in {}; needs finite numbers or -inf", scores(i, e), place_of(e)));
+    }
+    if (scores.row(i).maxCoeff() == kNone)
+      array.refuse(fmt::format("holds nothing but -inf from {} to {}; needs a finite number in every row",
+                               place_of(0), place_of(scores.cols() - 1)));
+  }
+}
+
 bool begins_with(const ArrayShape& shape, const ArrayShape& start) {
   return shape.size() >= start.size() && std::equal(start.begin(), start.end(), shape.begin());
 }
@@ -106,8 +123,13 @@ Matrix ArrayFiles::token_rows(const NpyReader& array, std::int64_t first, std::i
 }
 
 Matrix ArrayFiles::probabilities(const NpyReader& array, std::int64_t first, std::int64_t count) const {
+  if (array.place() == kLogits || array.place() == kPreviousLogits) {
+    Matrix scores = array.read(first, count);
+    scores.resize(count * tokens, experts);
+    check_scores(*this, array, first, scores);
+    return softmax(scores);
+  }
   Matrix rows = token_rows(array, first, count);
-  if (array.place() == kLogits || array.place() == kPreviousLogits) return softmax(rows);
   for (Eigen::Index i = 0; i < rows.rows(); ++i) {
     const std::int64_t sample = first + i / tokens, token = i % tokens;
     Eigen::Index lowest = 0;
@@ -150,6 +172,9 @@ ArrayFiles open_arrays(const AnalyzedFiles& files) {
   if (files.top_k > arrays.experts)
     throw UserError("--top-k", fmt::format("got {}, needs at most {}, the experts of {}", files.top_k,
                                            arrays.experts, probs.place()));
+  if (files.neighbours > arrays.other_rows())
+    throw UserError("--neighbours", fmt::format("got {}, needs at most {}, the other rows of {}",
+                                                files.neighbours, arrays.other_rows(), probs.place()));
 
   const ArrayShape rows(probs.shape().begin(), probs.shape().end() - 1);
   check_rows(arrays.inputs, rows, probs);

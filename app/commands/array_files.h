@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -18,11 +20,14 @@ struct ArrayFiles {
 
   /// Rows of all arrays, n · s.
   std::int64_t rows() const { return probs.rows() * tokens; }
+  /// The most neighbours that a row can have.
+  std::int64_t other_rows() const { return std::max<std::int64_t>(0, rows() - 1); }
   /// The space of overlap and silhouette: embeddings, or else inputs; null when neither is given.
   const NpyReader* space() const;
   /// Routing probabilities of samples first … first + count − 1, (count · s, E), of `probs` or
   /// `previous_probs`: the softmax of their rows where they hold logits. Throws UserError for entries that
-  /// are not finite and for probabilities that are negative or do not sum to one.
+  /// are not finite (of logits, but for −∞ beside others) and for probabilities that are negative or do not
+  /// sum to one.
   Matrix probabilities(const NpyReader& array, std::int64_t first, std::int64_t count) const;
   /// Entries of samples first … first + count − 1 as rows, (count · s, width).
   Matrix token_rows(const NpyReader& array, std::int64_t first, std::int64_t count) const;

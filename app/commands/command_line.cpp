@@ -10,9 +10,11 @@
 #include <new>
 
 #include "app/commands/verbs.h"
+#include "app/commands/visible_output.h"
 #include "app/json/json.h"
 #include "app/run/provenance.h"
 #include "sim/base/error.h"
+#include "sim/base/kernels/kernels.h"
 
 namespace moelab {
 namespace {
@@ -96,8 +98,15 @@ UserError located(const CLI::ParseError& error, const std::string& verb) {
   return {help, fmt::format("{}; see {} --help", text, help)};
 }
 
+/// The status, once the answer has left the program.
+int answered(int status) {
+  if (!std::cout.flush()) throw EnvironmentError("standard output cannot be written");
+  return status;
+}
+
 /// `words` is the command line, the program's name first.
 int dispatch(Program& program, const std::vector<std::string>& words) {
+  kernels::check_vector_level();
   const std::vector<std::string> given(words.empty() ? words.end() : words.begin() + 1, words.end());
   check_names(given);
   build(program);
@@ -106,47 +115,49 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
     program.app.parse(
         std::vector<std::string>(given.rbegin(), given.rend()));  // CLI11 takes words last first
   } catch (const CLI::Success& request) {                         // --help or --version
-    return program.app.exit(request);
+    return answered(program.app.exit(request));
   } catch (const CLI::ParseError& error) {
     throw located(error, given.front());
   }
   const std::vector<CLI::App*> chosen = program.app.get_subcommands();
   if (chosen.empty()) throw UserError("", "a verb is missing; see moelab --help");
-  const int status = program.actions.at(chosen.front())();
-  if (!std::cout.flush()) throw EnvironmentError("standard output cannot be written");
-  return status;
+  return answered(program.actions.at(chosen.front())());
 }
 
-void report(bool json, const std::string& path, const std::string& message) {
+/// Tells an error, and returns the exit status: `status`, or that of the environment's failure where the
+/// standard output, on which programs await the error, takes nothing; people then find it on stderr.
+int report(bool json, int status, const std::string& path, const std::string& message) {
   if (json) {
     const Json answer = {{"error", {{"path", path}, {"message", message}}}};
     std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
-  } else {
-    std::cerr << "moelab: error: " << path << (path.empty() ? "" : ": ") << message << std::endl;
+    if (std::cout) return status;
+    status = kEnvironmentErrorStatus;
   }
+  std::cerr << "moelab: error: " << path << (path.empty() ? "" : ": ") << message << std::endl;
+  return status;
 }
 
 }  // namespace
 
 int run_command_line(int argc, const char* const* argv) {
+  const VisibleOutput answers(std::cout), errors(std::cerr);
   const std::vector<std::string> words(argv, argv + argc);
   const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
   try {
     Program program;
     return dispatch(program, words);
   } catch (const InvalidOption& error) {
-    report(json, error.path(), error.message());
-    return kUserErrorStatus;
+    return report(json, kUserErrorStatus, error.path(), error.message());
   } catch (const std::bad_alloc&) {
-    report(json, "", "out of memory");
+    return report(json, kEnvironmentErrorStatus, "", "out of memory");
   } catch (const EnvironmentError& error) {
-    report(json, "", error.what());
+    return report(json, kEnvironmentErrorStatus, "", error.what());
   } catch (const std::filesystem::filesystem_error& error) {
-    report(json, "", error.what());
+    return report(json, kEnvironmentErrorStatus, "", error.what());
   } catch (const std::exception& error) {
-    report(json, "", fmt::format("this is a defect of the program: {}", error.what()));
+    return report(json, kEnvironmentErrorStatus, "",
+                  fmt::format("this is a defect of the program: {}", error.what()));
   }
-  return kEnvironmentErrorStatus;
 }
 
 }  // namespace moelab

@@ -6,7 +6,8 @@ namespace moelab {
 
 /// Parses the arguments, runs the verb and turns every exception into a message and a status: 0 done; 1 done,
 /// but a cell failed, (`claims`) a claim is refuted or (`check`) a verdict is not the expected one; 2 bad
-/// input; 3 the environment failed; 130 interrupted.
+/// input, a wrong MOELAB_VECTOR_LEVEL included, whatever the arguments; 3 the environment failed, a standard
+/// output that cannot be written included; 130 interrupted.
 int run_command_line(int argc, const char* const* argv);
 
 }  // namespace moelab

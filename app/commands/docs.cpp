@@ -12,9 +12,15 @@ namespace moelab {
 
 namespace {
 
+constexpr const char *kScenarioPage = "scenario.md", *kSchemaDocument = "scenario.schema.json",
+                     *kTheoremsPage = "theorems.md";
+
 /// Writes the documents that are made from the program's tables.
 int write_documents(const Arguments& arguments) {
   const std::filesystem::path directory = arguments.out.empty() ? "docs" : arguments.out;
+  check_output_folder(directory, "--out");
+  for (const char* name : {kScenarioPage, kSchemaDocument, kTheoremsPage})
+    check_output_file(directory / name, "--out");
   const std::vector<const Check*> all = chosen_checks(checks(), {});
   const std::vector<CheckFinding> findings = run_checks(all, {}, thread_count(arguments));
   Json files = Json::array();
@@ -22,9 +28,9 @@ int write_documents(const Arguments& arguments) {
     replace_file(directory / name, text);
     files.push_back((directory / name).string());
   };
-  write("scenario.md", scenario_reference());
-  write("scenario.schema.json", scenario_schema());
-  write("theorems.md", theorem_catalogue(all, findings));
+  write(kScenarioPage, scenario_reference());
+  write(kSchemaDocument, scenario_schema());
+  write(kTheoremsPage, theorem_catalogue(all, findings));
   if (arguments.json) {
     std::cout << Json({{"files", files}}).dump(2) << '\n';
   } else {

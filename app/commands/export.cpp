@@ -10,10 +10,11 @@ namespace moelab {
 namespace {
 
 int write_table(const Arguments& arguments) {
+  const bool to_file = !arguments.out.empty();
+  if (to_file) check_output_file(arguments.out, "--out");
   const RunResults results =
       load_results(arguments.directory, arguments.trace ? RecordPart::all : RecordPart::metrics);
   warn_of_builds(results);
-  const bool to_file = !arguments.out.empty();
   if (to_file || !arguments.json) {
     const std::string csv = export_csv(results, arguments.trace, metric_names());
     if (to_file) {

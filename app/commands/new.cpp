@@ -6,6 +6,7 @@
 #include "app/commands/verbs.h"
 #include "app/json/json.h"
 #include "app/run/durable_file.h"
+#include "app/run/shell_word.h"
 #include "app/scenario/cross_checks.h"
 #include "sim/base/error.h"
 
@@ -98,6 +99,7 @@ int write_scenario(const Arguments& arguments) {
   if (std::filesystem::exists(file))
     throw UserError(arguments.out.empty() ? "NAME" : "--out",
                     fmt::format("'{}' exists; choose another name, or remove it", file.string()));
+  check_output_file(file, arguments.out.empty() ? "NAME" : "--out");
   const std::filesystem::path schema = file.parent_path() / kSchemaFile;
   std::string text = kStart;
   fill_in(text, "@NAME@", arguments.name);
@@ -107,7 +109,7 @@ int write_scenario(const Arguments& arguments) {
   if (arguments.json) {
     std::cout << Json({{"file", file.string()}, {"schema", schema.string()}}).dump(2) << '\n';
   } else {
-    std::cout << fmt::format("{0}\nrun it with: moelab run {0}\n", file.string());
+    std::cout << fmt::format("{}\nrun it with: moelab run {}\n", file.string(), shell_word(file.string()));
   }
   return 0;
 }

@@ -10,6 +10,8 @@ namespace moelab {
 namespace {
 
 int report(const Arguments& arguments) {
+  if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
+  if (!arguments.ledger.empty()) check_output_file(arguments.ledger, "--ledger");
   const Report runs = make_report(arguments.directories, arguments.checks);
   if (!arguments.ledger.empty()) {
     const std::vector<std::filesystem::path> written = write_ledger(runs, arguments.ledger);

@@ -94,9 +94,10 @@ const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
 
 /// Refuses to mix the arrays with files of another kind or scenario.
 void check_sample_directory(const fs::path& directory, const std::string& scenario_name) {
+  check_output_folder(directory, "--out");
   if (!fs::exists(directory)) return;
-  if (!fs::is_directory(directory)) throw UserError("--out", "'" + directory.string() + "' is not a folder");
   const fs::path note = directory / "sample.json";
+  check_output_file(note, "--out");
   if (!fs::exists(note)) {
     if (fs::is_empty(directory)) return;
     throw UserError("--out",

@@ -10,6 +10,7 @@
 #include "app/run/cost.h"
 #include "app/run/durable_file.h"
 #include "app/run/session.h"
+#include "app/run/shell_word.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -19,25 +20,22 @@ namespace {
 constexpr int kSlurmTasks = 1000;
 constexpr double kMaximumMinutes = 1e6;  // two years
 
-/// A word of a shell command, quoted where it has to be.
-std::string shell_word(const std::string& word) {
-  if (!word.empty() &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=:+") ==
-          std::string::npos) {
-    return word;
-  }
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-/// The value of an #SBATCH option: quoted, with its own percent signs kept from being patterns.
+/// The value of an #SBATCH option: quoted, with its own percent signs kept from being patterns. Refused is
+/// what such a line cannot hold: a control character, since a line break ends it, and a backslash, since
+/// Slurm then replaces no pattern.
 std::string quoted_pattern(const std::string& directory, const std::string& pattern) {
   std::string quoted = "\"";
-  for (const char c : directory) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '%') quoted += '%';
-    quoted += c;
+  for (const char letter : directory) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (code < ' ' || code == 0x7F || letter == '\\') {
+      throw UserError("--out",
+                      fmt::format("got the folder {}; for Slurm's log it needs a path without "
+                                  "control characters and backslashes",
+                                  Json(directory).dump(-1, ' ', true, Json::error_handler_t::replace)));
+    }
+    if (letter == '"') quoted += '\\';
+    if (letter == '%') quoted += '%';
+    quoted += letter;
   }
   return quoted + "/" + pattern + "\"";
 }
@@ -122,10 +120,13 @@ int write_job(const Arguments& arguments) {
         "--minutes-per-task {:.0f} makes as many\n",
         tasks, kSlurmTasks, std::ceil(minutes / kSlurmTasks));
   }
+  const std::string text = script_of(arguments, scenario, directory, tasks, threads);
   replace_file(directory / "plan.json", plan_text(scenario));
   const std::filesystem::path script = directory / "slurm.sh";
-  replace_file(script, script_of(arguments, scenario, directory, tasks, threads));
-  const std::string submit = "sbatch " + shell_word(script.string());
+  replace_file(script, text);
+  // A path that begins with a hyphen would be an option.
+  const std::string submit =
+      "sbatch " + shell_word((script.string().starts_with('-') ? "./" : "") + script.string());
   if (arguments.json) {
     const Json answer = {{"script", script.string()},
                          {"tasks", tasks},

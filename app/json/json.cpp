@@ -65,12 +65,6 @@ std::string plain_message(std::string message) {
       message.starts_with("parse error") && end != std::string::npos) {
     message.erase(0, end + 2);
   }
-  if (const std::string_view overflow = "number overflow parsing '"; message.starts_with(overflow)) {
-    constexpr std::size_t kLongestNumber = 40;
-    std::string number = message.substr(overflow.size(), message.rfind('\'') - overflow.size());
-    if (number.size() > kLongestNumber) number = number.substr(0, kLongestNumber) + "…";
-    return "got " + number + ", needs a number that a double holds: at most 1.8e308 in size";
-  }
   // The text last read may be long, or not even be UTF-8.
   const std::size_t read = message.find("; last read: ");
   const std::size_t read_end = message.find("; expected", read == std::string::npos ? 0 : read);
@@ -80,6 +74,15 @@ std::string plain_message(std::string message) {
     message.erase(read, read_end == std::string::npos ? std::string::npos : read_end - read);
   }
   return message;
+}
+
+/// The library's number for a number that overflows.
+constexpr int kOverflow = 406;
+
+std::string refused_number(std::string digits, const char* allowed) {
+  constexpr std::size_t kLongestNumber = 40;
+  if (digits.size() > kLongestNumber) digits = digits.substr(0, kLongestNumber) + "…";
+  return fmt::format("got {}, needs a number that a double holds: {} in size", digits, allowed);
 }
 
 /// Builds the document from the parser's events; refuses duplicate keys and deep nesting.
@@ -95,7 +98,10 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return add(value); }
   bool number_unsigned(std::uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string& digits) override {
-    if (!std::isfinite(value)) fail(offset(), "number out of range: " + digits);
+    // The lexer has read on behind the last digit.
+    if (value == 0 && digits.find_first_of("123456789") < digits.find_first_of("eE"))
+      fail<NumberOutOfRange>(text_.find_last_of("0123456789", offset()),
+                             refused_number(digits, "0, or at least 4.9e-324"));
     return add(value);
   }
   bool string(std::string& value) override { return add(std::move(value)); }
@@ -111,7 +117,12 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) override {
-    fail(std::min(position == 0 ? 0 : position - 1, text_.size()), plain_message(error.what()));
+    const std::size_t at = std::min(position == 0 ? 0 : position - 1, text_.size());
+    const std::string message = error.what();
+    if (error.id != kOverflow) fail(at, plain_message(message));
+    const std::size_t quote = message.find('\'') + 1;  // the digits stand in quotes
+    const std::string digits = message.substr(quote, message.rfind('\'') - quote);
+    fail<NumberOutOfRange>(at, refused_number(digits, "at most 1.8e308"));
   }
 
  private:
@@ -120,8 +131,9 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     std::unordered_set<std::string> keys;
   };
 
+  template <class Error = UserError>
   [[noreturn]] void fail(std::size_t at, const std::string& message) const {
-    throw UserError(source_ + ":" + line_and_column(text_, at), message);
+    throw Error(source_ + ":" + line_and_column(text_, at), message);
   }
 
   /// The last byte that the lexer has read.

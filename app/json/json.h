@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/error.h"
+
 namespace moelab {
 
 /// Keys keep the order of the file: arms and sweeps are drawn in the order in which they are written.
@@ -16,8 +18,14 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMaxJsonBytes = 16u << 20;
 constexpr int kMaxJsonDepth = 64;
 
+/// A number that no double comes near: it would be read as infinite, or as 0 though it is not.
+class NumberOutOfRange : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 /// Parses one JSON document. Throws UserError with path "source:line:column" on malformed text, a
-/// duplicate key, nesting deeper than kMaxJsonDepth, a number out of the range of double, or an empty text.
+/// duplicate key, nesting deeper than kMaxJsonDepth, or an empty text, and NumberOutOfRange.
 Json parse_json(std::string_view text, const std::string& source);
 
 /// Reads and parses a file; also refuses one that is missing, a folder, or larger than kMaxJsonBytes.

@@ -101,8 +101,11 @@ Json resolve_number(const Shape& shape, const Json& given, const std::string& pa
       (shape.exclusive_minimum && number <= shape.minimum) || (is_count && std::trunc(number) != number)) {
     refuse(given, needed(shape), path);
   }
-  if (is_count) return static_cast<std::int64_t>(number);
-  return given;
+  if (!is_count) return given;
+  // A double is as far as a whole number beyond 2^53 comes, and that may be the next one.
+  const Json whole = static_cast<std::int64_t>(number);
+  if (given.is_number_integer() && given != whole) refuse(given, number_needed(shape, true), path);
+  return whole;
 }
 
 /// Adds the fields of `given` to `resolved`, defaults filled in; `tag` is a further key that is allowed.

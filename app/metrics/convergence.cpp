@@ -1,6 +1,7 @@
 #include "app/metrics/convergence.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace moelab {
 namespace {
@@ -28,7 +29,8 @@ void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::ve
     if (!options) continue;
     for (const TraceEntry& entry : trace) {
       const auto metric = entry.metrics.find(options->metric);
-      if (metric == entry.metrics.end() || metric->second > options->target) continue;
+      if (metric == entry.metrics.end() || !std::isfinite(metric->second)) continue;
+      if (metric->second > options->target) continue;
       values["steps_to_target"] = static_cast<double>(entry.step);
       return;
     }

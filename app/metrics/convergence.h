@@ -15,7 +15,7 @@ struct ConvergenceMetricOptions {
 };
 
 /// The first recorded step at which the metric is at most its target, as "steps_to_target"; nothing where
-/// there is none, or `groups` do not ask.
+/// there is none, or `groups` do not ask. A value that is not finite has reached nothing.
 void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::vector<TraceEntry>& trace,
                          MetricValues& values);
 

@@ -46,6 +46,8 @@ class FluctuationMeter final : public Meter<Real> {
     set(values, "routing_fluctuation_topk", routing_fluctuation(before.likeliest, last.likeliest, k_));
   }
 
+  void forget() override { last_.clear(); }
+
  private:
   int k_;
   std::map<int, Snapshot> last_;  ///< by layer

@@ -1,11 +1,14 @@
 #include "app/metrics/layer_routing.h"
 
+#include "app/metrics/finite.h"
+
 namespace moelab {
 
 template <class Real>
 const RoutedRows& LayerRouting<Real>::routed() {
   if (!routed_) {
     routed_ = routed_rows(moment_.model, layer_, data_.test_inputs(), data_.samples(), moment_.workspace);
+    check_finite<double>(routed_->probabilities, "probabilities on the test data");
   }
   return *routed_;
 }

@@ -10,7 +10,8 @@
 
 namespace moelab {
 
-/// A layer with a router under the evaluation gating. What was not asked for is not computed.
+/// A layer with a router under the evaluation gating. What was not asked for is not computed. What needs
+/// probabilities throws NotFinite (app/metrics/finite.h) where they are not finite.
 template <class Real>
 class LayerRouting {
  public:

@@ -1,5 +1,8 @@
 #include "app/metrics/measured_data.h"
 
+#include "analysis/metrics/task.h"
+#include "app/metrics/finite.h"
+
 namespace moelab {
 namespace {
 
@@ -12,10 +15,11 @@ std::vector<Real> cast(const Matrix& values) {
 
 template <class Real>
 Matrix outputs_on(const Moment<Real>& moment, const Gating<Real>& gating, const std::vector<Real>& inputs,
-                  const Matrix& targets) {
+                  const Matrix& targets, const char* name) {
   std::vector<Real> outputs(static_cast<std::size_t>(targets.size()));
   predict(moment.model, gating, inputs.data(), static_cast<int>(targets.rows()), moment.workspace,
           outputs.data());
+  check_finite<Real>(outputs, name);
   return widen(outputs, targets.rows(), targets.cols());
 }
 
@@ -34,12 +38,34 @@ MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, 
 
 template <class Real>
 Matrix MeasuredData<Real>::train_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const {
-  return outputs_on(moment, gating, train_inputs_, train_.y);
+  return outputs_on(moment, gating, train_inputs_, train_.y, "outputs on the training data");
 }
 
 template <class Real>
 Matrix MeasuredData<Real>::test_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const {
-  return outputs_on(moment, gating, test_inputs_, test_.y);
+  return outputs_on(moment, gating, test_inputs_, test_.y, "outputs on the test data");
+}
+
+template <class Real>
+void MeasuredData<Real>::check_inputs() const {
+  check_finite<Real>(train_inputs_, "inputs of the training data");
+  check_finite<Real>(test_inputs_, "inputs of the test data");
+}
+
+template <class Real>
+double MeasuredData<Real>::task_loss(const Matrix& outputs, const Matrix& targets) const {
+  const MatrixView f = target_rows(outputs), y = target_rows(targets);
+  const double mean = cross_entropy_ ? mean_cross_entropy(f, y) : mean_squared_error(f, y);
+  check_finite<double>({&mean, 1}, "losses");
+  return mean;
+}
+
+template <class Real>
+void MeasuredData<Real>::check_predictions(const Moment<Real>& moment) const {
+  const Network<Real>& network = *moment.model.network;
+  if (has_train()) task_loss(train_outputs(moment, network.train_gating()), train_.y);
+  for (const Gating<Real>* gating : {&network.soft_gating(), &network.top1_gating(), &network.eval_gating()})
+    task_loss(test_outputs(moment, *gating), test_.y);
 }
 
 template <class Real>
@@ -49,6 +75,7 @@ Matrix MeasuredData<Real>::test_probabilities(const Moment<Real>& moment, int la
   std::vector<Real> probabilities(static_cast<std::size_t>(rows()) * static_cast<std::size_t>(experts));
   route(moment.model, layer, test_inputs_.data(), samples(), moment.workspace, probabilities.data(),
         permutation);
+  if (permutation.empty()) check_finite<Real>(probabilities, "probabilities on the test data");
   return widen(probabilities, rows(), experts);
 }
 

@@ -54,10 +54,19 @@ class MeasuredData {
     return {values.data(), values.size() / layout_.output_dim, layout_.output_dim};
   }
 
-  /// The model's outputs under `gating`, in the shape of the targets.
+  /// Throws NotFinite (app/metrics/finite.h) where inputs are not finite in the precision of training.
+  void check_inputs() const;
+  /// The model's outputs under `gating`, in the shape of the targets. Throws NotFinite.
   Matrix train_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const;
   Matrix test_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const;
-  /// r (rows, E) of a layer; see route().
+  /// The task loss of outputs on a set, averaged over rows and outputs (cross-entropy: over rows, nats).
+  /// Throws NotFinite.
+  double task_loss(const Matrix& outputs, const Matrix& targets) const;
+  /// Throws NotFinite where an output or a loss is not finite: of the training samples under the training
+  /// gating, of the test set under gatings `soft`, `top1` and that of evaluation.
+  void check_predictions(const Moment<Real>& moment) const;
+  /// r (rows, E) of a layer; see route(). Throws NotFinite, but for a permutation: routers that no run trains
+  /// are no part of the model.
   Matrix test_probabilities(const Moment<Real>& moment, int layer,
                             std::span<const int> permutation = {}) const;
 

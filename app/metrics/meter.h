@@ -33,6 +33,8 @@ class Meter {
   virtual void measure_layer(const LayerMoment<Real>& /*moment*/, MetricValues& /*values*/) {}
   /// Adds the metrics of the whole model.
   virtual void measure(const Moment<Real>& /*moment*/, MetricValues& /*values*/) {}
+  /// A step could not be measured (app/metrics/finite.h): what is remembered is no longer of the one before.
+  virtual void forget() {}
 };
 
 /// A metric that does not apply is left out.

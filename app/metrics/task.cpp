@@ -39,8 +39,7 @@ class TaskMeter final : public Meter<Real> {
   void add(const std::string& set_name, const std::string& ending, const Matrix& outputs,
            const Matrix& targets, MetricValues& values) const {
     const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(targets);
-    values[set_name + "_loss" + ending] =
-        data_.cross_entropy() ? mean_cross_entropy(f, y) : mean_squared_error(f, y);
+    values[set_name + "_loss" + ending] = data_.task_loss(outputs, targets);
     if (!data_.cross_entropy() && ending != "_eval") {
       set(values, set_name + "_nmse" + ending, normalised_mean_squared_error(f, y));
     }

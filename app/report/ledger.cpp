@@ -7,7 +7,7 @@
 
 #include "app/report/markdown.h"
 #include "app/run/durable_file.h"
-#include "plots/page.h"
+#include "plots/csv_cell.h"
 
 namespace moelab {
 namespace {
@@ -84,7 +84,7 @@ std::string claims_table(const std::vector<ReportedClaim>& claims) {
   for (const ReportedClaim& claim : claims) {
     text +=
         fmt::format("| **{}**: {} | {} | {} | {} | {} | {} |\n", markdown_text(claim.id),
-                    markdown_text(claim.text), markdown_text(claim.source), claim.verdict,
+                    markdown_text(claim.text), markdown_text(claim.source), markdown_text(claim.verdict),
                     markdown_text(numbers_text(claim)), markdown_text(claim.reported), claim.cells.size());
   }
   return text;
@@ -96,14 +96,15 @@ std::string run_text(const ReportedRun& run, const std::string& figure) {
     if (!sentence.empty()) sentences.push_back(markdown_text(sentence) + ".");
   }
   std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of processor time", markdown_text(run.name),
-                                 fmt::join(sentences, " "), run.state, run.seconds);
+                                 fmt::join(sentences, " "), markdown_text(run.state), run.seconds);
   if (run.mixed_builds) {
-    text += ". " + run.builds + "\n";
+    text += ". " + markdown_text(run.builds) + "\n";
   } else {
-    text += (run.builds == kUnknownBuild ? "" : ", moelab " + run.builds) + ".\n";
+    text += (run.builds == kUnknownBuild ? "" : ", moelab " + markdown_text(run.builds)) + ".\n";
   }
-  if (!run.command.empty()) text += fmt::format("\n    {}\n", run.command);
-  if (!figure.empty()) text += fmt::format("\n![{}]({})\n", markdown_text(run.title), figure);
+  if (!run.command.empty()) text += fmt::format("\n{}\n", markdown_code_line(run.command));
+  if (!figure.empty())
+    text += fmt::format("\n![{}]({})\n", markdown_text(run.title), markdown_target(figure));
   return text + claims_table(run.claims);
 }
 
@@ -117,9 +118,10 @@ std::string checks_table(const std::vector<ReportedCheck>& checks) {
       checks.size(), as_expected);
   for (const ReportedCheck& check : checks) {
     text +=
-        fmt::format("| **{}**: {} | {} | {}{} | {} | {} | {} |\n", check.id, markdown_text(check.statement),
-                    markdown_text(check.source), check.verdict, check.expected ? "" : ", not as expected",
-                    check.measured, check.predicted, check.error_bound);
+        fmt::format("| **{}**: {} | {} | {}{} | {} | {} | {} |\n", markdown_text(check.id),
+                    markdown_text(check.statement), markdown_text(check.source), markdown_text(check.verdict),
+                    check.expected ? "" : ", not as expected", markdown_text(check.measured),
+                    markdown_text(check.predicted), markdown_text(check.error_bound));
   }
   return text;
 }
@@ -133,8 +135,8 @@ std::string cells_csv(const Report& report) {
       const ReportedCell* last = nullptr;
       for (const ReportedCell& cell : claim.cells) {
         if (!last || cell.arm != last->arm || cell.at != last->at || cell.metric != last->metric) {
-          text += fmt::format("\n{},{},{},{},{},", csv_text(run.name), csv_text(claim.id), csv_text(cell.arm),
-                              csv_text(cell.at), csv_text(cell.metric));
+          text += fmt::format("\n{},{},{},{},{},", csv_cell(run.name), csv_cell(claim.id), csv_cell(cell.arm),
+                              csv_cell(cell.at), csv_cell(cell.metric));
         }
         text += (text.back() == ',' ? "" : " ") + cell.id.substr(0, kIdLetters);
         if (cell.state != "done") text += ":" + cell.state;
@@ -175,13 +177,15 @@ std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
   std::vector<fs::path> written = {file, folder / cells};
   std::string text = fmt::format(
       "# Every claim\n\n"
-      "Made by `moelab report DIR…{2} --ledger {0}`, not edited by hand. `here` holds both sides of a claim, "
+      "Made by {0}, not edited by hand. `here` holds both sides of a claim, "
       "means over seeds ± half of the 95 % interval, and their paired difference or ratio with its interval: "
       "at the last point, or at the first that keeps a claim from being reproduced. A paper's number stands "
-      "beside ours and is never a pass mark. [{1}]({1}) names the cells behind every claim, with the metric "
+      "beside ours and is never a pass mark. [{1}]({2}) names the cells behind every claim, with the metric "
       "at their last step; `moelab reproduce DIR CELL` runs one again. Each command was given in the "
       "repository and wrote `runs/`.\n\n",
-      file.filename().string(), cells, report.checks.empty() ? "" : " --checks FILE");
+      markdown_code(fmt::format("moelab report DIR…{} --ledger {}",
+                                report.checks.empty() ? "" : " --checks FILE", file.filename().string())),
+      markdown_text(cells), markdown_target(cells));
   text += counts_table(report);
   for (const std::string& work : works_of(report)) {
     text += fmt::format("\n## {}\n", markdown_text(work));

@@ -11,6 +11,7 @@
 #include "app/report/reported_figures.h"
 #include "app/run/export.h"
 #include "app/run/provenance.h"
+#include "app/run/shell_word.h"
 #include "app/run/summary.h"
 #include "app/scenario/claim_reader.h"
 #include "app/scenario/sweep_values.h"
@@ -113,7 +114,7 @@ std::string command_of(const Json& provenance) {
     if (words[i] == "--out") {
       ++i;
     } else {
-      command += " " + text_of(words[i]);
+      command += " " + shell_word(text_of(words[i]));
     }
   }
   return command.empty() ? "" : "moelab" + command;

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "app/metrics/convergence.h"
+#include "app/metrics/finite.h"
 #include "app/run/evaluation.h"
 #include "sim/base/error.h"
 
@@ -66,12 +67,20 @@ class CellRun {
   }
 
   void finish(std::int64_t step, CellResult& result) {
+    Evaluation<Real>& own = evaluations_.front();
+    try {
+      if (!own.not_finite().empty()) throw NotFinite(own.not_finite());
+      result.arrays = own.arrays(moment(step));
+    } catch (const NotFinite& found) {
+      result.state = CellResult::State::diverged;
+      result.message = fmt::format("{} not finite after {} steps", found.what(), step);
+      return;
+    }
     MetricValues& last = result.trace.back().metrics;
     if (is_least_squares(cell_.experiment.train) && asks_for(cell_, "fit"))
       last.merge(fit_metrics(experiment_.fit()));
     set_steps_to_target(cell_.metrics, result.trace, last);
     result.metrics = last;
-    result.arrays = evaluations_.front().arrays(moment(step));
   }
 
   const CellOptions& cell_;

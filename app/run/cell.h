@@ -38,7 +38,9 @@ struct CellResult {
 using CellProgress = std::function<bool(double)>;
 
 /// Runs the cell on the calling thread. An InvalidOption (a c-separation that cannot be reached, say) becomes
-/// the state `failed`; divergence becomes `diverged`; an abandoned cell is `interrupted`.
+/// the state `failed`; an abandoned cell is `interrupted`. `diverged` is a cell of which parameters, a
+/// batch's loss, or at the end predictions or losses on its own data are not finite (app/metrics/finite.h). A
+/// record or an evaluation that is not finite has no metrics, and that is all.
 CellResult run_cell(const Cell& cell, const CellProgress& progress);
 /// The same for options that a program wrote, see app/scenario/experiment_reader.h.
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress);

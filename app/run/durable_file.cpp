@@ -53,6 +53,49 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
+/// What stands at `file` and is not for a file's content to replace, such as "a device"; empty where nothing
+/// does. A file that cannot be looked at is left to the call that opens it, which says why.
+std::string obstacle_at(const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  if (!file.has_filename()) return "a folder";
+  std::error_code unseen;
+  const fs::file_type own = fs::symlink_status(file, unseen).type();
+  if (own == fs::file_type::not_found || own == fs::file_type::none) return {};
+  const std::string link = own == fs::file_type::symlink ? "a link to " : "";
+  switch (fs::status(file, unseen).type()) {
+    case fs::file_type::regular:
+      return {};
+    case fs::file_type::directory:
+      return link + "a folder";
+    case fs::file_type::character:
+    case fs::file_type::block:
+      return link + "a device";
+    case fs::file_type::fifo:
+      return link + "a pipe";
+    case fs::file_type::socket:
+      return link + "a socket";
+    case fs::file_type::not_found:
+      return "a link to nothing";
+    default:
+      return link + "no regular file";
+  }
+}
+
+constexpr const char* kReplaceable = "needs a regular file, a link to one, or a name that is free";
+
+/// Where the content of `file` goes: to where a link leads. Throws EnvironmentError where something stands in
+/// the way.
+std::filesystem::path target_of(const std::filesystem::path& file) {
+  if (const std::string obstacle = obstacle_at(file); !obstacle.empty())
+    throw EnvironmentError(
+        fmt::format("{}: cannot write: it is {}, {}", file.string(), obstacle, kReplaceable));
+  std::error_code error;
+  if (!std::filesystem::is_symlink(file, error)) return file;
+  std::filesystem::path target = std::filesystem::canonical(file, error);
+  if (error) throw EnvironmentError(fmt::format("{}: cannot follow: {}", file.string(), error.message()));
+  return target;
+}
+
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -67,8 +110,22 @@ DiskCalls& disk_calls() {
   return calls;
 }
 
-void replace_file(const std::filesystem::path& file, std::string_view content) {
-  const std::filesystem::path folder = folder_of(file);
+void check_output_file(const std::filesystem::path& file, const std::string& option) {
+  if (const std::string obstacle = obstacle_at(file); !obstacle.empty())
+    throw UserError(option, fmt::format("'{}' is {}, {}", file.string(), obstacle, kReplaceable));
+}
+
+void check_output_folder(const std::filesystem::path& folder, const std::string& option) {
+  std::error_code unseen;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(folder, unseen).type();
+  const bool is_free =
+      type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
+  if (!is_free && !std::filesystem::is_directory(folder, unseen))
+    throw UserError(option, fmt::format("'{}' is not a folder", folder.string()));
+}
+
+void replace_file(const std::filesystem::path& name, std::string_view content) {
+  const std::filesystem::path file = target_of(name), folder = folder_of(file);
   make_folder(folder);
   const std::filesystem::path temporary =
       folder / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
@@ -94,16 +151,17 @@ void replace_file(const std::filesystem::path& file, std::string_view content) {
 }
 
 std::string read_bytes(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string bytes;
+  // Before it is opened: a pipe, which has no size, would wait for somebody to write.
   std::error_code no_size;
   const std::uintmax_t size = std::filesystem::file_size(file, no_size);
-  if (!no_size) bytes.resize(static_cast<std::size_t>(size));
+  if (no_size)
+    throw EnvironmentError(fmt::format("{}: cannot be read: {}", file.string(), no_size.message()));
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes(static_cast<std::size_t>(size), '\0');
   stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   // Another process may be appending: what came since is for the next reader.
   bytes.resize(static_cast<std::size_t>(stream.gcount()));
-  if (!stream.is_open() || stream.bad() || no_size)
-    throw EnvironmentError(file.string() + ": cannot be read");
+  if (!stream.is_open() || stream.bad()) throw EnvironmentError(file.string() + ": cannot be read");
   return bytes;
 }
 

@@ -20,11 +20,20 @@ struct DiskCalls {
 DiskCalls& disk_calls();
 
 /// Writes `content` under a temporary name beside `file`, flushes it to disk, renames it and flushes the
-/// folder. Makes missing folders. Throws EnvironmentError (and leaves no temporary file) when the disk
-/// refuses.
+/// folder. Makes missing folders. A link is followed: the regular file that it leads to is replaced, in its
+/// own folder, and the link stays. A device, a pipe, a socket, a folder, a link to one of these or to nothing
+/// is never replaced nor written to. Throws EnvironmentError (and leaves no temporary file) for these and
+/// when the disk refuses.
 void replace_file(const std::filesystem::path& file, std::string_view content);
 
-/// The bytes of a file. Throws EnvironmentError.
+/// Throws UserError at `option`, which named `file`, where replace_file would not take its place: before the
+/// work whose result goes there.
+void check_output_file(const std::filesystem::path& file, const std::string& option);
+
+/// The same for a folder that `option` named: one that is there, or a name that is free.
+void check_output_folder(const std::filesystem::path& folder, const std::string& option);
+
+/// The bytes of a regular file. Throws EnvironmentError, for a pipe or a device, too, without opening it.
 std::string read_bytes(const std::filesystem::path& file);
 
 /// Whether `name` is a temporary file of replace_file, left by a process that was killed.

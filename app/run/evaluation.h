@@ -17,10 +17,12 @@ class Evaluation {
   Evaluation(std::string prefix, const DataOptions& data, const CellOptions& cell, const Problem& problem,
              const Dataset* train);
 
-  /// Adds the metrics of this moment, each name after the prefix and a dot.
+  /// Adds the metrics of this moment, each name after the prefix and a dot; see Measurement.
   void measure(const Moment<Real>& moment, MetricValues& values);
+  /// What was not finite then; empty where all was.
+  const std::string& not_finite() const { return measurement_->not_finite(); }
 
-  /// The arrays that "save" asks for, of the moment that was measured last.
+  /// The arrays that "save" asks for, of the moment that was measured last. Throws NotFinite.
   std::vector<SavedArray> arrays(const Moment<Real>& moment) const { return measurement_->arrays(moment); }
 
  private:

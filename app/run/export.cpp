@@ -10,6 +10,7 @@
 
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/sweep_values.h"
+#include "plots/csv_cell.h"
 
 namespace moelab {
 namespace {
@@ -80,26 +81,14 @@ MetricValues metrics_of_layer(const MetricValues& metrics, int layer) {
   return own;
 }
 
-void append_quoted(const std::string& field, std::string& text) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) {
-    text += field;
-    return;
-  }
-  text += '"';
-  for (const char c : field) {
-    if (c == '"') text += '"';
-    text += c;
-  }
-  text += '"';
-}
-
+/// A text is a cell by the rule of csv_cell, which a number, written as it is, does not need.
 void append_field(const Json& value, std::string& text) {
   if (value.is_number_float()) {
     fmt::format_to(std::back_inserter(text), "{}", value.get<double>());
   } else if (value.is_string()) {
-    append_quoted(value.get_ref<const std::string&>(), text);
+    text += csv_cell(value.get_ref<const std::string&>());
   } else if (!value.is_null()) {
-    append_quoted(value.dump(), text);
+    text += value.is_number() ? value.dump() : csv_cell(value.dump());
   }
 }
 

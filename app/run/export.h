@@ -21,8 +21,8 @@ struct ExportTable {
 /// name. Depends on the recorded numbers alone, not on when or by how many threads they were made.
 ExportTable export_table(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
 
-/// The same table as CSV by RFC 4180 with "\n" line ends; doubles in the shortest form that reads back to the
-/// same bits, non-finite ones as nan, inf and -inf.
+/// The same table as CSV by RFC 4180 with "\n" line ends, its texts by the rule of csv_cell; doubles in the
+/// shortest form that reads back to the same bits, non-finite ones as nan, inf and -inf.
 std::string export_csv(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
 
 }  // namespace moelab

@@ -1,6 +1,25 @@
 #include "app/run/measurement.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "app/metrics/finite.h"
+
 namespace moelab {
+namespace {
+
+/// Whether the chosen groups look at every prediction.
+bool predicts(const CellOptions& cell) {
+  return std::any_of(cell.metrics.begin(), cell.metrics.end(),
+                     [](const MetricOptions& group) { return group.chosen() == "task"; });
+}
+
+void leave_out_not_finite(MetricValues& values) {
+  for (auto metric = values.begin(); metric != values.end();)
+    metric = std::isfinite(metric->second) ? metric + 1 : values.erase(metric);
+}
+
+}  // namespace
 
 template <class Real>
 Measurement<Real>::Measurement(const CellOptions& cell, const Problem& problem, const Dataset* train,
@@ -14,6 +33,22 @@ Measurement<Real>::Measurement(const CellOptions& cell, const Problem& problem, 
 
 template <class Real>
 MetricValues Measurement<Real>::measure(const Moment<Real>& moment) {
+  not_finite_.clear();
+  try {
+    return measure_finite(moment);
+  } catch (const NotFinite& found) {
+    not_finite_ = found.what();
+    for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->forget();
+    return {};
+  }
+}
+
+template <class Real>
+MetricValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
+  check_finite<Real>(moment.model.parameters, "parameters");
+  data_.check_inputs();
+  // What is told of a model must not depend on what else is measured.
+  if (!predicts(cell_)) data_.check_predictions(moment);
   const Network<Real>& network = *moment.model.network;
   MetricValues values;
   std::unique_ptr<LayerRouting<Real>> before, here;
@@ -26,6 +61,7 @@ MetricValues Measurement<Real>::measure(const Moment<Real>& moment) {
     for (const auto& [name, value] : of_layer) values[name + network.layer_ending(layer)] = value;
   }
   for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(moment, values);
+  leave_out_not_finite(values);
   return values;
 }
 

@@ -3,6 +3,7 @@
 /// Measures a model on one test set: the metrics and arrays that a scenario asks for.
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "analysis/stats/result_table.h"
@@ -20,19 +21,27 @@ class Measurement {
   Measurement(const CellOptions& cell, const Problem& problem, const Dataset* train, const Dataset& test);
   Measurement(const Measurement&) = delete;  // the meters refer to its data
 
-  /// Every metric of the chosen groups that applies to the model.
+  /// Every metric of the chosen groups that applies to the model. None at all where parameters, inputs,
+  /// predictions or losses are not finite (app/metrics/finite.h), whichever groups are chosen; a metric that
+  /// is not finite for reasons of its own is left out alone.
   MetricValues measure(const Moment<Real>& moment);
 
-  /// The arrays that "save" asks for.
+  /// What was not finite when measure() was last called, "outputs on the test data"; empty where all was.
+  const std::string& not_finite() const { return not_finite_; }
+
+  /// The arrays that "save" asks for. Throws NotFinite.
   std::vector<SavedArray> arrays(const Moment<Real>& moment) const;
 
  private:
+  /// measure(), or NotFinite.
+  MetricValues measure_finite(const Moment<Real>& moment);
   void save_routing(const Moment<Real>& moment, std::vector<SavedArray>& arrays) const;
 
   const CellOptions& cell_;
   const Dataset none_;
   MeasuredData<Real> data_;
   std::vector<std::unique_ptr<Meter<Real>>> meters_;
+  std::string not_finite_;
 };
 
 }  // namespace moelab

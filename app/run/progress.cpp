@@ -25,6 +25,11 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
+/// Straight to the terminal, which is to obey: std::cerr writes control characters out.
+void command_terminal(const std::string& text) {
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // a line of progress is no result
+}
+
 }  // namespace
 
 std::string clock_text(double seconds) {
@@ -70,7 +75,7 @@ void ProgressReporter::show(const BatchProgress& progress,
   const std::string line = progress_line(progress, already_, elapsed, speed, seconds_left());
   // The line is cut to the terminal's width: a wrapped line could not be overwritten.
   if (live_) {
-    std::cerr << "\r\x1b[K" << line.substr(0, terminal_width() - 1) << std::flush;
+    command_terminal("\r\x1b[K" + line.substr(0, terminal_width() - 1));
   } else {
     std::cerr << line << std::endl;
   }
@@ -78,7 +83,7 @@ void ProgressReporter::show(const BatchProgress& progress,
 }
 
 void ProgressReporter::finish() {
-  if (live_ && shown_) std::cerr << "\r\x1b[K" << std::flush;
+  if (live_ && shown_) command_terminal("\r\x1b[K");
 }
 
 }  // namespace moelab

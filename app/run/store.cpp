@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/run/provenance.h"
+#include "app/scenario/scenario_file.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 #include "sim/data/npy/npy.h"
@@ -116,6 +117,19 @@ Records read_all(const fs::path& directory, RecordPart part, const Refuse& refus
   return records;
 }
 
+/// A plan of another version may mean something else by the same names.
+void check_plan_version(const Json& plan, const std::string& file) {
+  const Json version = plan.value("version", Json(kPlanVersion));
+  if (version != kPlanVersion) {
+    throw UserError(
+        file + ": version",
+        fmt::format("got {}, but this program reads version {} of the plan format; read the folder "
+                    "with the program that wrote it, or run the scenario in another folder",
+                    abbreviated(version), kPlanVersion));
+  }
+  if (plan.contains("scenario")) check_version(plan.at("scenario"), file + ": scenario.version");
+}
+
 }  // namespace
 
 Records read_records(const fs::path& directory, RecordPart part) {
@@ -142,10 +156,10 @@ Json plan_json(const Scenario& scenario) {
     cells.push_back(
         {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
   }
-  Json plan = {
-      {"name", scenario.name},       {"title", scenario.title},       {"source", scenario.source},
-      {"profile", scenario.profile}, {"scenario", scenario.document}, {"claims", scenario.claims},
-      {"figures", scenario.figures}, {"arms", scenario.arms},         {"sweep", scenario.sweep_paths}};
+  Json plan = {{"version", kPlanVersion},      {"name", scenario.name},       {"title", scenario.title},
+               {"source", scenario.source},    {"profile", scenario.profile}, {"scenario", scenario.document},
+               {"claims", scenario.claims},    {"figures", scenario.figures}, {"arms", scenario.arms},
+               {"sweep", scenario.sweep_paths}};
   if (scenario.added_seeds_to > 0) plan["added_seeds_to"] = scenario.added_seeds_to;
   plan["cells"] = std::move(cells);
   return plan;
@@ -161,6 +175,7 @@ Json read_plan(const fs::path& directory, const Json::parser_callback_t& take) {
   // Not read_json_file: the plan of a large sweep may exceed what a scenario file may hold.
   const Json plan = Json::parse(read_bytes(file), take, false);
   if (!plan.is_object()) throw UserError(file.string(), "damaged: not a JSON object");
+  check_plan_version(plan, file.string());
   return plan;
 }
 

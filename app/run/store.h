@@ -34,15 +34,20 @@ std::filesystem::path array_file(const std::filesystem::path& directory, const s
 /// The bytes of that file.
 std::string array_bytes(const SavedArray& array);
 
-/// plan.json of a scenario: {"name", "title", "source", "profile", "scenario", "claims", "figures", "arms",
-/// "sweep", "cells": [{"id", "arm", "seed", "point"}]}, and "added_seeds_to" where seeds were added.
+/// The version of the plan's format that this program writes and reads.
+constexpr int kPlanVersion = 1;
+
+/// plan.json of a scenario: {"version", "name", "title", "source", "profile", "scenario", "claims",
+/// "figures", "arms", "sweep", "cells": [{"id", "arm", "seed", "point"}]}, and "added_seeds_to" where seeds
+/// were added.
 Json plan_json(const Scenario& scenario);
 
 /// The text of plan.json.
 std::string plan_text(const Scenario& scenario);
 
 /// plan.json as written, but for what `take` takes out of it while it is read. Throws UserError when it is
-/// missing or not an object.
+/// missing, not an object, or of another version of its format or of the scenario's; one that says no version
+/// is of the first.
 Json read_plan(const std::filesystem::path& directory, const Json::parser_callback_t& take = nullptr);
 
 /// Throws UserError when `directory` cannot take the scenario's results: it is a file, holds something else,

@@ -207,6 +207,8 @@ std::vector<Override> read_settings(const std::vector<std::string>& settings, co
     }
     try {
       value = parse_json(text.substr(equals + 1), option);
+    } catch (const NumberOutOfRange& error) {
+      throw UserError(option + " " + path, error.message());
     } catch (const UserError&) {
       // Not JSON, therefore a string: the shell has eaten the quotes. A wrong value is refused by the shape.
     }

@@ -1,8 +1,10 @@
 #include "sim/model/model.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
+#include "sim/base/finite.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/array_places.h"
 
@@ -85,6 +87,21 @@ void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gatin
   });
 }
 
+/// Whether r of every layer was finite in the last pass. Gatings leave out pairs whose gate is not above 0,
+/// as that of NaN is not: without any expert, outputs would be finite and wrong.
+template <class Real>
+bool has_finite_routing(const Network<Real>& network, Workspace<Real>& workspace) {
+  for (int layer = 0; layer < network.layers() && network.has_router(); ++layer) {
+    const MixtureScratch<Real>& scratch = network.mixture_scratch(layer, workspace);
+    const Routing<Real>& routing = scratch.routing();
+    for (int row = 0; row < routing.rows; ++row) {
+      const Real* const r = scratch.gating.probabilities.data() + entries(row, routing.stride);
+      if (!all_finite<Real>({r, size(routing.experts)})) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 template <class Real>
@@ -135,6 +152,10 @@ void predict(const Model<Real>& model, const Gating<Real>& gating, const Real* x
     const View<const Real> rows = model.network->forward(pass, x + entries(first, layout.sample_dim()), count,
                                                          model.parameters, model.state, workspace);
     Real* place = outputs + entries(first, layout.target_dim());
+    if (!has_finite_routing(*model.network, workspace)) {
+      std::fill_n(place, entries(count, layout.target_dim()), std::numeric_limits<Real>::quiet_NaN());
+      return;
+    }
     for (int row = 0; row < rows.rows; ++row) place = std::copy_n(rows.row(row), rows.columns, place);
   });
 }

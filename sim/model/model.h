@@ -50,7 +50,8 @@ template <class Real>
 double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const Real* x, const Real* y,
                       int samples, Workspace<Real>& workspace, Real* gradient);
 
-/// outputs (n, o) or (n, s, o) under `gating`, for any number of samples (done in blocks).
+/// outputs (n, o) or (n, s, o) under `gating`, for any number of samples (done in blocks). NaN in a block in
+/// which a router's probabilities are not finite.
 template <class Real>
 void predict(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
              Workspace<Real>& workspace, Real* outputs);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/base/finite.h"
 
 namespace moelab {
 namespace {
@@ -117,10 +118,6 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
                                                                             const Routing<Real>& routing) {
     for (TrainedGroup<Real>& group : groups) group.catch_up_active(layer, routing, done);
   };
-  const auto finite = [&] {
-    return std::all_of(model.parameters.begin(), model.parameters.end(),
-                       [](Real w) { return std::isfinite(w); });
-  };
   const auto run = [&]() -> TrainState {
     callbacks.record(0);
     Clock::time_point last_report = Clock::now();
@@ -136,7 +133,7 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
       ++done;
       if (done % interval == 0 || done == steps) {
         for (TrainedGroup<Real>& group : groups) group.catch_up_all(done);
-        if (!finite()) return TrainState::diverged;
+        if (!all_finite<Real>(model.parameters)) return TrainState::diverged;
         callbacks.record(done);
       }
       const Clock::time_point now = Clock::now();

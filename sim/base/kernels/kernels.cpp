@@ -12,7 +12,9 @@
 #include "sim/base/kernels/product-inl.h"
 
 #if HWY_ONCE
+#include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -48,11 +50,14 @@ const Level kLevels[] = {
 const Level kLevels[] = {{"neon", 0}};
 #endif
 
-/// MOELAB_VECTOR_LEVEL, read before the first kernel runs.
+constexpr const char* kLevelVariable = "MOELAB_VECTOR_LEVEL";
+
+/// The variable, read before the first kernel runs. No exception may leave here: it would end every program
+/// that uses the library before its main() begins. check_vector_level() refuses what is no level.
 [[maybe_unused]] const bool kLimitedByEnvironment = [] {
-  const char* name = std::getenv("MOELAB_VECTOR_LEVEL");
+  const char* name = std::getenv(kLevelVariable);
   for (const Level& level : kLevels) {
-    if (name && level.name == std::string(name)) hwy::DisableTargets(level.disabled);
+    if (name && level.name == std::string_view(name)) hwy::DisableTargets(level.disabled);
   }
   return name != nullptr;
 }();
@@ -80,6 +85,14 @@ void limit_vector_level(const std::string& name) {
     if (name == level.name) return hwy::DisableTargets(level.disabled);
   }
   throw UserError("vector level", unknown_name("vector level", name, vector_level_names()));
+}
+
+void check_vector_level() {
+  const char* const name = std::getenv(kLevelVariable);
+  if (name == nullptr || *name == '\0') return;
+  const std::vector<std::string> names = vector_level_names();
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UserError(kLevelVariable, unknown_name("vector level", name, names));
 }
 
 void multiply(const Product<float>& product) {

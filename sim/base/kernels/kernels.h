@@ -27,9 +27,13 @@ std::vector<std::string> vector_level_names();
 /// The level that this processor runs.
 std::string vector_level_name();
 
-/// Allows only levels up to `name` from now on (for tests; also MOELAB_VECTOR_LEVEL). Throws UserError when
-/// unknown.
+/// Allows only levels up to `name` from now on. Throws UserError when unknown.
 void limit_vector_level(const std::string& name);
+
+/// The environment variable MOELAB_VECTOR_LEVEL limits the level in the same way, from the start of the
+/// program; empty is the same as unset. A value that names no level is passed over then, since nothing could
+/// catch an error. Throws UserError for such a value: a program calls this before it computes.
+void check_vector_level();
 
 /// What a product starts from and what is done to it at the end.
 enum class Start { zero, accumulate, bias };

@@ -76,6 +76,17 @@ TEST_CASE("one-hot routing: two clusters on one expert each, one split evenly") 
   CHECK(std::abs(routing.top1_cluster_concentration().value() - (1 + 1 + 0.5) / 3) < kLastBits);
 }
 
+TEST_CASE("the entropy of what is not a number is not one") {
+  const double none = std::nan("");
+  CHECK(std::isnan(entropy(std::vector<double>{none, 1})));
+  CHECK(std::isnan(entropy(std::vector<double>{0, none})));
+  CHECK(entropy(std::vector<double>{0, 1}) == 0);
+  const std::vector<int> labels = {0, 1};
+  const ClusterRouting routing(view({1, 0, none, none}, 2, 2), labels);
+  CHECK(std::isnan(routing.cluster_entropy()));
+  CHECK(std::isnan(routing.effective_experts()));
+}
+
 TEST_CASE("top-1 metrics go by the serving experts and leave out rows that none serves") {
   // Likeliest experts 0 0 1 1; the second row is served by the other, the last by none.
   const std::vector<double> probabilities = {0.9, 0.1, 0.6, 0.4, 0.2, 0.8, 0.3, 0.7};

@@ -283,6 +283,20 @@ TEST_CASE("analyze: many rows are sampled, with an interval that holds the whole
   CHECK(contains(analyze({"--probs", arrays.name("many"), "--inputs", arrays.name("points")}).out, " ± "));
 }
 
+TEST_CASE("analyze: all other rows may be neighbours, and are where there are fewer than the default") {
+  const Arrays arrays;
+  const Json all =
+      arrays.answer({"--probs", arrays.name("P"), "--inputs", arrays.name("X"), "--neighbours", "199"});
+  CHECK(all.at("settings").at("neighbours") == 199);
+  arrays.write("P4", {4, kExperts}, arrays.probs.topRows(4));
+  arrays.write("X4", {4, kInputs}, arrays.inputs.topRows(4));
+  const Json few = arrays.answer({"--probs", arrays.name("P4"), "--inputs", arrays.name("X4")});
+  CHECK(few.at("settings").at("neighbours") == 3);
+  const Json three =
+      arrays.answer({"--probs", arrays.name("P4"), "--inputs", arrays.name("X4"), "--neighbours", "3"});
+  CHECK(few.at("metrics") == three.at("metrics"));
+}
+
 TEST_CASE("analyze: bad input is one clear error with status 2") {
   const Arrays arrays;
   const auto with = [&](int row, int column, double value) {
@@ -331,6 +345,8 @@ TEST_CASE("analyze: bad input is one clear error with status 2") {
   check_beside("--previous-assignments", "high", "holds 5 in row 0; labels are 0 to 4");
   check_beside("--labels", "nonesuch", "no file");
   check({"--probs", arrays.name("P"), "--top-k", "6"}, "--top-k: got 6, needs at most 5");
+  check({"--probs", arrays.name("P"), "--inputs", arrays.name("X"), "--neighbours", "200"},
+        "--neighbours: got 200, needs at most 199, the other rows of --probs");
   check({"--probs", arrays.name("P"), "--previous-probs", arrays.name("P"), "--previous-assignments",
          arrays.name("C")},
         "given, but so is --previous-probs");

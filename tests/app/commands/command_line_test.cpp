@@ -1,11 +1,15 @@
 #include "app/commands/command_line.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
+#include "app/commands/verbs.h"
 #include "app/json/json.h"
+#include "sim/base/kernels/kernels.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
@@ -154,6 +158,61 @@ TEST_CASE("command line: a sample has the cell's shapes and spares other files")
   CHECK(file_text(fs::path(bench.run) / "test_inputs.npy") == before);
   CHECK(ask({"sample", bench.file, "--out", bench.folder.path().string()}).status == 2);
   CHECK(ask({"sample", bench.file, "--out", bench.run, "--cell", "nonesuch"}).status == 2);
+}
+
+TEST_CASE("command line: --out leaves what is no file as it is, before anything is read or computed") {
+  const Bench bench;
+  const fs::path pipe = bench.folder.path() / "pipe", link = bench.folder.path() / "link";
+  REQUIRE(::mkfifo(pipe.c_str(), 0666) == 0);
+  fs::create_symlink("/dev/null", link);
+  for (const std::string& place : {pipe.string(), link.string()}) {
+    const std::vector<std::vector<std::string>> commands = {
+        {"run", bench.file, "--out", place},       {"slurm", bench.file, "--out", place},
+        {"sample", bench.file, "--out", place},    {"docs", "--out", place},
+        {"new", "idea", "--out", place},           {"export", "no/such/run", "--out", place},
+        {"report", "no/such/run", "--out", place}, {"report", "no/such/run", "--ledger", place}};
+    for (const std::vector<std::string>& words : commands) {
+      const Answer answer = ask(words);
+      CAPTURE(words[0]);
+      CHECK(answer.status == 2);
+      CHECK(answer.out.empty());
+      const std::string option = words.back() == place ? words[words.size() - 2] : "";
+      CHECK_MESSAGE(answer.err.starts_with("moelab: error: " + option + ": '" + place + "'"), answer.err);
+    }
+  }
+  CHECK(fs::is_fifo(pipe));
+  CHECK(fs::read_symlink(link) == "/dev/null");
+  CHECK_FALSE(fs::exists(bench.folder.path() / "scenario.schema.json"));
+
+  // In a folder that is given, a pipe in a document's place.
+  const fs::path documents = bench.folder.path() / "documents";
+  fs::create_directory(documents);
+  fs::create_symlink(pipe, documents / "theorems.md");
+  const Answer answer = ask({"docs", "--out", documents.string()});
+  CHECK(answer.status == 2);
+  CHECK_FALSE(fs::exists(documents / "scenario.md"));
+}
+
+TEST_CASE("command line: an unknown vector level in the environment is bad input for every verb") {
+  const char* const variable = "MOELAB_VECTOR_LEVEL";
+  const char* const found = std::getenv(variable);
+  const std::string before = found == nullptr ? "" : found;
+  ::setenv(variable, "avx22", 1);
+  std::vector<std::vector<std::string>> commands = {{"--help"}, {"--version"}, {}, {"exprot"}};
+  for (const Verb& verb : verbs()) commands.push_back({verb.name, "--help"});
+  for (const std::vector<std::string>& words : commands) {
+    const Answer answer = ask(words);
+    CHECK(answer.status == 2);
+    CHECK(answer.out.empty());
+    CHECK(answer.err.starts_with("moelab: error: MOELAB_VECTOR_LEVEL: unknown vector level 'avx22'"));
+    CHECK(answer.err.find(kernels::vector_level_names().front()) != std::string::npos);
+  }
+  const Json error = Json::parse(ask({"list", "--json"}).out).at("error");
+  CHECK(error.at("path") == variable);
+  ::setenv(variable, kernels::vector_level_names().back().c_str(), 1);
+  CHECK(ask({"list"}).status == 0);
+  ::unsetenv(variable);
+  if (found != nullptr) ::setenv(variable, before.c_str(), 1);
 }
 
 TEST_CASE("command line: a folder that cannot be made is the environment's failure") {

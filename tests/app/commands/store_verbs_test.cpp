@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/report/markdown.h"
+#include "app/run/shell_word.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
@@ -267,6 +268,29 @@ TEST_CASE("slurm writes an array job with a task for each share") {
   auto many = job;
   many.insert(many.end(), {"--minutes-per-cell", "30", "--set", "seeds.count=300"});
   CHECK(ask(many).err.find("1200 tasks; an array of Slurm holds 1000") != std::string::npos);
+}
+
+TEST_CASE("slurm quotes what its script can hold and refuses a folder that it cannot") {
+  const Bench bench;
+  for (const char* name : {"new\nline", "re\rturn", "escape\x1b", "back\\slash"}) {
+    const fs::path folder = bench.folder.path() / name;
+    const Answer refused = ask({"slurm", bench.file, "--out", folder.string()});
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("--out: got the folder \"") != std::string::npos);
+    CHECK_FALSE(fs::exists(folder));
+  }
+  // A file's name stands in the command alone, where sh reads a quoted line break.
+  const fs::path file = bench.folder.path() / "a\n#SBATCH --wrap=x\n'$(touch x)'.json";
+  fs::copy_file(bench.file, file);
+  const fs::path folder = bench.folder.path() / "it's 100 % \"quoted\"";
+  REQUIRE(ask({"slurm", file.string(), "--out", folder.string()}).status == 0);
+  const std::string script = file_text(folder / "slurm.sh");
+  CHECK(script.find("/it's 100 %% \\\"quoted\\\"/slurm-%A_%a.log\"\n") != std::string::npos);
+  CHECK(script.find(shell_word(file.string())) != std::string::npos);
+  // Slurm reads its options up to the first command.
+  const std::size_t first_command = script.find("\ncd ");
+  REQUIRE(first_command != std::string::npos);
+  CHECK(script.find("--wrap") > first_command);
 }
 
 }  // namespace

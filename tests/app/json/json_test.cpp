@@ -49,6 +49,9 @@ TEST_CASE("malformed documents are refused at their line and column") {
       {"{\"a\": Infinity}", "f:1:7", "invalid literal"},
       {"[1e999]", "f:1:6", "got 1e999, needs a number that a double holds"},
       {"[-1e999]", "f:1:7", "got -1e999, needs a number that a double holds"},
+      {"[1e-400]", "f:1:7", "got 1e-400, needs a number that a double holds: 0, or at least"},
+      {"[-0.01E-400 ]", "f:1:11", "got -0.01E-400, needs a number that a double holds"},
+      {"1e-400", "f:1:6", "got 1e-400"},
       {"{\"a\": 1,\n  \"a\": 2}", "f:2:3", "duplicate key 'a'"},
       {"{\"x\\\"y\": 1, \"x\\\"y\": 2}", "f:1:13", "duplicate key"},
       {"{\"é\": 1, \"é\": 2}", "f:1:10", "duplicate key"},
@@ -66,6 +69,13 @@ TEST_CASE("malformed documents are refused at their line and column") {
       CHECK_MESSAGE(error.message().find(row.message) != std::string::npos, error.message());
     }
   }
+}
+
+TEST_CASE("numbers that are written as 0, and the smallest that are not, are read") {
+  CHECK(parse_json("[0.0, -0.0, 0e-400, 0.00E9]", "f") == Json({0.0, 0.0, 0.0, 0.0}));
+  CHECK(parse_json("5e-324", "f").get<double>() == std::numeric_limits<double>::denorm_min());
+  CHECK_THROWS_AS(parse_json("1e-400", "f"), NumberOutOfRange);
+  CHECK_THROWS_AS(parse_json("1e999", "f"), NumberOutOfRange);
 }
 
 TEST_CASE("equal keys of different objects are no duplicates") {

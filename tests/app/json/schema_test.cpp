@@ -50,6 +50,20 @@ TEST_CASE("resolving fills defaults in the order of the fields and makes short f
   CHECK(full.at("free").dump() == "[null]");
 }
 
+TEST_CASE("a whole number is kept to the last digit, or refused") {
+  const Shape count = Shape::count(-9007199254740992.0);
+  const std::int64_t limit = std::int64_t{1} << 53;
+  for (const std::int64_t whole : {limit, limit - 1, -limit})
+    CHECK(resolve(count, whole, "").get<std::int64_t>() == whole);
+  CHECK(resolve(count, static_cast<std::uint64_t>(limit), "").get<std::int64_t>() == limit);
+  // As doubles these are the limits.
+  CHECK_THROWS_WITH_AS(resolve(count, limit + 1, "n"),
+                       doctest::Contains("got 9007199254740993, needs a whole number"), UserError);
+  CHECK_THROWS_AS(resolve(count, static_cast<std::uint64_t>(limit + 1), "n"), UserError);
+  CHECK_THROWS_AS(resolve(count, -limit - 1, "n"), UserError);
+  CHECK_THROWS_AS(resolve(count, std::numeric_limits<std::uint64_t>::max(), "n"), UserError);
+}
+
 TEST_CASE("resolving twice changes nothing") {
   for (const char* text : {R"({"count": 3})", R"({"count": 3, "router": "linear", "rate": {"a": 1}})",
                            R"({"count": 1e3, "router": {"kind": "mlp", "depth": 1}, "map": {"x": false},

@@ -2,7 +2,106 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+#include <sstream>
+
+#include "app/report/markdown.h"
+#include "tests/hostile_texts.h"
+#include "tests/temporary_folder.h"
+
 namespace moelab::ledger_test {
+namespace {
+
+/// A report with a run and a check in which every text is this one.
+Report report_of(const std::string& text) {
+  ReportedRun run;
+  run.name = run.title = run.source = run.state = run.builds = run.command = text;
+  run.claims = {{text,
+                 text,
+                 text,
+                 text,
+                 text,
+                 {{text, text, text, text, text, text}},
+                 {{text, text, text, "0123456789", "done"}}}};
+  Report report;
+  report.runs = {run};
+  report.checks = {{text, text, text, text, text, text, text, false}};
+  return report;
+}
+
+/// Bars that divide a line of a table into cells.
+int bars(const std::string& line) {
+  int count = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      ++i;  // what follows is a letter
+    } else if (line[i] == '|') {
+      ++count;
+    }
+  }
+  return count;
+}
+
+/// Whether a bracket that no backslash stands before closes a link with this address or a definition of one.
+bool has_link_to(const std::string& text, const std::string& address) {
+  for (const std::string& link : {"](" + address, "]: " + address}) {
+    for (std::size_t at = text.find(link); at != std::string::npos; at = text.find(link, at + 1)) {
+      std::size_t backslashes = 0;
+      while (backslashes < at && text[at - 1 - backslashes] == '\\') ++backslashes;
+      if (backslashes % 2 == 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("Markdown: markup is escaped, words, numbers and intervals stay legible") {
+  for (const char* same : {"test_loss_soft", "ratio 0.41 [0.35, 0.48]", "-0.3 ± 0.1", "a ~ b", "5 % & more",
+                           "a > b", "2020, Fig. 1", "+1"})
+    CHECK(markdown_text(same) == same);
+  CHECK(markdown_text("a|b *c* `d` \\ $e$") == "a\\|b \\*c\\* \\`d\\` \\\\ \\$e\\$");
+  CHECK(markdown_text("_a_ ~~b~~") == "\\_a\\_ \\~\\~b\\~\\~");
+  CHECK(markdown_text("<b> &lt;") == "&lt;b> &amp;lt;");
+  CHECK(markdown_text("[a](b)") == "\\[a\\](b)");
+  CHECK(markdown_text("[a][b]") == "\\[a\\]\\[b\\]");
+  CHECK(markdown_text("a] b [c") == "a\\] b \\[c");
+  CHECK(markdown_text("# a") == "\\# a");
+  CHECK(markdown_text("- a") == "\\- a");
+  CHECK(markdown_text("---") == "\\---");
+  CHECK(markdown_text("12. a") == "12\\. a");
+  CHECK(markdown_text("    a\nb") == "a b");
+  CHECK(markdown_target("a b)(c.svg") == "a%20b%29%28c.svg");
+  CHECK(markdown_code("a") == "`a`");
+  CHECK(markdown_code("a``b`") == "``` a``b` ```");
+}
+
+TEST_CASE("no hostile text of a ledger becomes markup, a link, a row or a command") {
+  const TemporaryFolder folder;
+  for (const std::string& text : hostile_texts()) {
+    CAPTURE(text);
+    write_ledger(report_of(text), folder.path() / "ledger.md");
+    std::ifstream ledger(folder.path() / "ledger.md");
+    int rows = 0;
+    for (std::string line; std::getline(ledger, line);) {
+      CHECK_FALSE(commands_terminal(line));
+      if (line.starts_with("    ")) continue;  // a block of code, where nothing is markup
+      CHECK_FALSE(has_link_to(line, "javascript:"));
+      CHECK(line.find('<') == std::string::npos);
+      CHECK_FALSE(line.starts_with("[1]:"));
+      CHECK_FALSE(line.starts_with("touch"));
+      if (!line.starts_with("| **")) continue;
+      ++rows;
+      CHECK(bars(line) == 7);
+    }
+    CHECK(rows == 2);  // the claim and the check
+    std::ostringstream cells;
+    cells << std::ifstream(folder.path() / "ledger.cells.csv").rdbuf();
+    CHECK_FALSE(commands_terminal(cells.str()));
+    for (const char* formula : {",=", ",@", "\n=", "\n@", ",+1+", ",-1+"})
+      CHECK(cells.str().find(formula) == std::string::npos);
+  }
+}
 
 TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
   ReportedClaim claim;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "app/run/results.h"
+#include "app/scenario/scenario_file.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
@@ -122,6 +123,36 @@ TEST_CASE("store: a folder without a plan, or with a damaged one, is no run") {
     write_text(folder.path() / "plan.json", plan.dump());
     CHECK_THROWS_AS(load_results(folder.path()), UserError);
   }
+}
+
+TEST_CASE("store: a plan of another version is refused, and one that says none is of the first") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "plan.json";
+  Json plan = plan_json(small_scenario());
+  CHECK(plan.at("version") == kPlanVersion);
+  const auto refusal = [&] {
+    write_text(file, plan.dump());
+    try {
+      load_results(folder.path());
+    } catch (const UserError& error) {
+      CHECK_THROWS_AS(check_run_directory(folder.path(), "small"), UserError);
+      return std::string(error.what());
+    }
+    CHECK_NOTHROW(check_run_directory(folder.path(), "small"));
+    return std::string();
+  };
+  CHECK(refusal().empty());
+  for (const Json& version : {Json(kPlanVersion + 1), Json(0), Json("1"), Json()}) {
+    plan["version"] = version;
+    const std::string error = refusal();
+    CHECK(error.find("plan.json: version: got " + version.dump() +
+                     ", but this program reads version 1 of the plan") != std::string::npos);
+  }
+  plan.erase("version");
+  CHECK(refusal().empty());
+  plan["scenario"]["version"] = kScenarioVersion + 1;
+  CHECK(refusal().find("plan.json: scenario.version: got 2, but this program reads version 1") !=
+        std::string::npos);
 }
 
 TEST_CASE("store: which folders a run may take") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
@@ -237,6 +238,27 @@ TEST_CASE("vector levels are named, and an unknown one is refused with the neare
     const std::string nearest = "did you mean '" + name + "'";
     CHECK_THROWS_WITH_AS(limit_vector_level(name + "x"), doctest::Contains(nearest.c_str()), UserError);
   }
+}
+
+TEST_CASE("the level in the environment is refused when unknown, and not missed when it is not there") {
+  const char* const variable = "MOELAB_VECTOR_LEVEL";
+  const char* const found = std::getenv(variable);
+  const std::string before = found == nullptr ? "" : found;
+  ::unsetenv(variable);
+  CHECK_NOTHROW(check_vector_level());
+  for (const std::string& known : vector_level_names()) {
+    ::setenv(variable, known.c_str(), 1);
+    CHECK_NOTHROW(check_vector_level());
+  }
+  ::setenv(variable, "", 1);
+  CHECK_NOTHROW(check_vector_level());
+  for (const char* unknown : {"avx22", "AVX2", " avx2", "0"}) {
+    ::setenv(variable, unknown, 1);
+    const std::string named = std::string("MOELAB_VECTOR_LEVEL: unknown vector level '") + unknown + "'";
+    CHECK_THROWS_WITH_AS(check_vector_level(), doctest::Contains(named.c_str()), UserError);
+  }
+  if (found == nullptr) ::unsetenv(variable);
+  if (found != nullptr) ::setenv(variable, before.c_str(), 1);
 }
 
 }  // namespace

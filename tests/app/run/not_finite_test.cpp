@@ -1,0 +1,245 @@
+/// What is not finite has no metrics: of every group, whatever else is measured.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+
+#include "app/json/options.h"
+#include "app/run/cell.h"
+#include "app/run/measurement.h"
+
+namespace moelab::not_finite_test {
+namespace {
+
+using Limits = std::numeric_limits<double>;
+
+constexpr int kTrain = 40, kTest = 30;
+
+DataOptions data_from(const char* text) {
+  return resolve_options<DataOptions>(Json::parse(text), "data");
+}
+
+DataOptions sequences() {
+  return data_from(R"({"generator": "token_topics", "topics": 4, "dim": 5, "tokens": 4,
+      "target": {"kind": "linear", "dim": 2}, "train_samples": 40, "test_samples": 30})");
+}
+
+DataOptions regression() {
+  return data_from(R"({"generator": "moe_regression", "dim": 2, "router": "linear", "expert": "linear",
+      "measure": {"kind": "drawn", "components": 2}, "train_samples": 40, "test_samples": 30})");
+}
+
+ModelOptions model_from(const char* text) {
+  return resolve_options<ModelOptions>(Json::parse(text), "model");
+}
+
+ModelOptions stack() {
+  return model_from(R"({"layers": 2, "experts": 4, "router": "linear",
+      "expert": {"kind": "mlp", "depth": 2, "width": 6},
+      "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}})");
+}
+
+ModelOptions ridge() {
+  return model_from(R"({"experts": 4, "router": {"kind": "linear", "bias": true}, "expert": "linear"})");
+}
+
+/// A model before its training by population gradients, with its data.
+struct Example {
+  CellOptions cell;
+  Experiment<double> experiment;
+  Dataset train, test;
+
+  Example(const ModelOptions& model, const DataOptions& data)
+      : cell(population_cell(model, data)),
+        experiment(cell.experiment, cell.seeds),
+        train(draw_set(experiment.problem(), cell.seeds, Purpose::train_data, kTrain)),
+        test(draw_set(experiment.problem(), cell.seeds, Purpose::test_data, kTest)) {}
+
+  static CellOptions population_cell(const ModelOptions& model, DataOptions data) {
+    data.train_samples.reset();
+    CellOptions cell{{data, model, {}, {}}, {}, {}, {}, {3, 1}};
+    TrainOptions& train = cell.experiment.train;
+    train.gradient = TrainOptions::Gradient::population;
+    train.precision = TrainOptions::Precision::in_double;
+    train.points = 16;
+    train.lr = 0.05;
+    train.steps = 6;
+    return cell;
+  }
+
+  CellOptions with(const std::string& group) const {
+    CellOptions with = cell;
+    with.metrics = {MetricOptions::named(group)};
+    return with;
+  }
+
+  Moment<double> moment(const Model<double>& model) {
+    return {model, experiment.objective(), experiment.workspace(), 0};
+  }
+};
+
+std::vector<std::unique_ptr<Example>> examples() {
+  std::vector<std::unique_ptr<Example>> all;
+  all.push_back(std::make_unique<Example>(stack(), sequences()));
+  all.push_back(std::make_unique<Example>(ridge(), regression()));
+  return all;
+}
+
+/// Groups that a cell measures, and not from its trace or its end.
+std::set<std::string> measured_groups() {
+  std::set<std::string> names;
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.make) names.insert(group.name);
+  }
+  return names;
+}
+
+/// A short run in float by sample gradients.
+CellOptions sample_cell(double rate, int steps) {
+  CellOptions cell{{sequences(), stack(), {}, {}}, {}, {"weights", "routing"}, {}, {3, 1}};
+  TrainOptions& train = cell.experiment.train;
+  train.lr = rate;
+  train.steps = steps;
+  train.record_every = 1;
+  train.batch_size = 8;
+  return cell;
+}
+
+CellOptions with_all_groups(CellOptions cell) {
+  for (const MetricGroup& group : metric_groups()) cell.metrics.push_back(MetricOptions::named(group.name));
+  return cell;
+}
+
+DataOptions with_noise(DataOptions data, const char* deviation) {
+  data.contamination =
+      resolve_options<ContaminationOptions>({{"kind", "noise"}, {"std", Json::parse(deviation)}}, "");
+  return data;
+}
+
+CellResult run(const CellOptions& cell) {
+  return run_experiment(cell, [](double) { return false; });
+}
+
+/// Noise beyond what float holds, and within it.
+constexpr const char *kHuge = "1e40", *kMild = "0.5";
+
+}  // namespace
+
+TEST_CASE("not finite: a parameter leaves no group a metric, and the next step is not held against it") {
+  std::set<std::string> seen;
+  for (const std::unique_ptr<Example>& example : examples()) {
+    const Model<double>& model = example->experiment.model();
+    for (const std::string& group : measured_groups()) {
+      CAPTURE(group);
+      const CellOptions cell = example->with(group);
+      Measurement<double> measurement(cell, example->experiment.problem(), &example->train, example->test);
+      measurement.measure(example->moment(model));
+      const MetricValues before = measurement.measure(example->moment(model));  // fluctuation needs two
+      CHECK(measurement.not_finite().empty());
+      if (!before.empty()) seen.insert(group);
+      for (const ParameterGroup& part : model.network->groups()) {
+        for (const double value : {Limits::quiet_NaN(), Limits::infinity(), -Limits::infinity()}) {
+          Model<double> broken = model;
+          broken.parameters[part.begin] = value;
+          CHECK(measurement.measure(example->moment(broken)).empty());
+          CHECK(measurement.not_finite() == "parameters");
+        }
+      }
+      const MetricValues after = measurement.measure(example->moment(model));
+      CHECK(measurement.not_finite().empty());
+      CHECK(after == (group == "fluctuation" ? MetricValues() : before));
+    }
+  }
+  CHECK(seen == measured_groups());
+}
+
+TEST_CASE("not finite: probabilities leave no group a metric, though every gate of them is left out") {
+  Example example(stack(), sequences());
+  Model<double> model = example.experiment.model();
+  const Network<double>& network = *model.network;
+  const auto router = std::find_if(network.groups().begin(), network.groups().end(), [](const auto& part) {
+    return part.role == ParameterGroup::Role::router;
+  });
+  REQUIRE(router != network.groups().end());
+  // Finite weights of the first coordinate, whose scores are infinite where it is above 1.1 or below −1.1.
+  for (std::size_t e = 0; e < 4; ++e) model.parameters[router->begin + e] = e % 2 == 0 ? 1.7e308 : -1.7e308;
+  for (const std::string& group : measured_groups()) {
+    CAPTURE(group);
+    const CellOptions cell = example.with(group);
+    Measurement<double> measurement(cell, example.experiment.problem(), &example.train, example.test);
+    CHECK(measurement.measure(example.moment(model)).empty());
+    CHECK(measurement.not_finite().starts_with("outputs on the "));
+  }
+}
+
+TEST_CASE("not finite: inputs or losses leave no group a metric of that test set") {
+  for (const std::unique_ptr<Example>& example : examples()) {
+    // Finite inputs, outputs whose squares are not.
+    for (const double value : {Limits::quiet_NaN(), Limits::infinity(), 1e200}) {
+      CAPTURE(value);
+      Dataset test = example->test;
+      test.x.row(3).setConstant(value);
+      for (const std::string& group : measured_groups()) {
+        CAPTURE(group);
+        const CellOptions cell = example->with(group);
+        Measurement<double> measurement(cell, example->experiment.problem(), nullptr, test);
+        CHECK(measurement.measure(example->moment(example->experiment.model())).empty());
+        CHECK_FALSE(measurement.not_finite().empty());
+        CHECK((measurement.not_finite() == "inputs of the test data") == !std::isfinite(value));
+      }
+    }
+  }
+}
+
+TEST_CASE("not finite: an evaluation is empty alone") {
+  const CellOptions alone = with_all_groups(sample_cell(0.05, 3));
+  CellOptions evaluated = alone;
+  evaluated.evaluations = {{"huge", with_noise(sequences(), kHuge)},
+                           {"mild", with_noise(sequences(), kMild)}};
+  const CellResult plain = run(alone), both = run(evaluated);
+  REQUIRE_MESSAGE(plain.state == CellResult::State::done, plain.message);
+  REQUIRE_MESSAGE(both.state == CellResult::State::done, both.message);
+  MetricValues own;
+  std::size_t mild = 0;
+  for (const auto& [name, value] : both.metrics) {
+    CHECK_MESSAGE(!name.starts_with("huge."), name);
+    CHECK_MESSAGE(std::isfinite(value), name);
+    mild += name.starts_with("mild.");
+    if (name.find('.') == std::string::npos) own[name] = value;
+  }
+  CHECK(mild > 20);
+  CHECK(own == plain.metrics);
+}
+
+TEST_CASE("not finite: predictions on the cell's own data are divergence, whatever is measured") {
+  CellOptions cell = sample_cell(0.05, 3);
+  cell.experiment.data = with_noise(sequences(), kHuge);
+  cell.evaluations = {{"clean", sequences()}};
+  CellOptions overflowing = sample_cell(1e30, 1);  // parameters that float holds, outputs that it does not
+  std::vector<CellOptions> cells = {cell, with_all_groups(cell), overflowing, with_all_groups(overflowing)};
+  for (const std::string& group : measured_groups()) {
+    for (const CellOptions& base : {cell, overflowing}) {
+      cells.push_back(base);
+      cells.back().metrics = {MetricOptions::named(group)};
+    }
+  }
+  for (const CellOptions& measured : cells) {
+    CAPTURE(measured.metrics.size());
+    const CellResult result = run(measured);
+    CHECK(result.state == CellResult::State::diverged);
+    CHECK_MESSAGE(result.message.find("data not finite after ") != std::string::npos, result.message);
+    CHECK(result.metrics.empty());
+    CHECK(result.arrays.empty());
+    REQUIRE_FALSE(result.trace.empty());
+    for (const auto& [name, value] : result.trace.back().metrics) {
+      CHECK_MESSAGE(name.starts_with("clean."), name);
+      CHECK_MESSAGE(std::isfinite(value), name);
+    }
+  }
+}
+
+}  // namespace moelab::not_finite_test
