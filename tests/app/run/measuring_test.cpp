@@ -36,7 +36,7 @@ const DataOptions& sequences() {
 CellOptions short_cell(const ModelOptions& model, const DataOptions& data, bool population) {
   CellOptions cell{{data, model, {}, {}}, {}, {"weights"}, {}, {3, 1}};
   TrainOptions& train = cell.experiment.train;
-  train.lr = 0.05;
+  train.lr = 0.01;
   train.steps = 6;
   train.record_every = 2;
   if (population) {
@@ -124,7 +124,7 @@ void check_same_metrics(const std::vector<MetricValues>& left, const std::vector
 }
 
 struct Example {
-  const char* name;
+  std::string name;
   ModelOptions model;
   DataOptions data;
   const char* state;  ///< the beginning of the name of an array that training moves beside the parameters
