@@ -1,5 +1,36 @@
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string_view>
+
 #include "app/commands/command_line.h"
 
+namespace {
+
+std::atomic<bool> memory_ran_out = false;
+
+void note_and_throw() {
+  memory_ran_out = true;
+  throw std::bad_alloc();
+}
+
+/// An allocation that fails is told in command_line.cpp. Where the next one fails, too, while the error is on
+/// its way (destructors of JSON values allocate), nobody can catch it: the same is told here, as status 3.
+[[noreturn]] void end_without_memory() {
+  if (!memory_ran_out) std::abort();
+  constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
+  // Whether or not the message arrives, the status does.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  ::_exit(3);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  std::set_new_handler(note_and_throw);
+  std::set_terminate(end_without_memory);
   return moelab::run_command_line(argc, argv);
 }

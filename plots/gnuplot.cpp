@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "sim/base/error.h"
@@ -46,7 +47,17 @@ int spawn_gnuplot(const std::filesystem::path& directory, const std::string& scr
   // -d: the user's start-up files do not change the figures.
   std::string program = "gnuplot", defaults = "-d", file = script;
   std::array<char*, 4> arguments = {program.data(), defaults.data(), file.data(), nullptr};
-  if (status == 0) status = posix_spawnp(&process, "gnuplot", &actions, nullptr, arguments.data(), environ);
+  // A figure that outgrows the limit of files ends gnuplot: it would not tell of the rest that is lost.
+  posix_spawnattr_t attributes;
+  sigset_t defaults_of;
+  sigemptyset(&defaults_of);
+  sigaddset(&defaults_of, SIGXFSZ);
+  require(posix_spawnattr_init(&attributes), "cannot prepare");
+  posix_spawnattr_setsigdefault(&attributes, &defaults_of);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  if (status == 0)
+    status = posix_spawnp(&process, "gnuplot", &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   return status;
 }
@@ -72,7 +83,7 @@ void run_gnuplot(const std::filesystem::path& directory, const std::string& scri
   while (waitpid(process, &result, 0) < 0)
     if (errno != EINTR) require(errno, "cannot be waited for");
   if (!WIFEXITED(result) || WEXITSTATUS(result) != 0)
-    throw EnvironmentError(fmt::format("gnuplot failed on {}: {}", (directory / script).string(), message));
+    throw EnvironmentError(fmt::format("gnuplot failed on {}: {}", script, message));
 }
 
 }  // namespace moelab

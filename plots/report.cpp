@@ -8,11 +8,15 @@
 
 #include "plots/html_text.h"
 #include "plots/report_page.h"
+#include "plots/thinned.h"
 
 namespace moelab {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Of a figure on the page, which has them twice: some 400 kB.
+constexpr std::size_t kMostNumbers = 8000;
 
 Json number(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
@@ -170,8 +174,10 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
   html += run_head_html(run) + summary_html(run);
   if (!run.figures.empty() || !run.heat_maps.empty() || !run.pictures.empty()) {
     html += "<h3>Figures</h3><div class=\"figures\">";
-    for (const Figure& figure : run.figures)
+    for (const Figure& whole : run.figures) {
+      const Figure figure = thinned(whole, kMostNumbers);
       html += figure_html(figure, figure_json(figure), figure_csv(figure));
+    }
     for (const HeatMap& map : run.heat_maps) html += figure_html(map, heat_map_json(map), heat_map_csv(map));
     for (const ReportedPicture& picture : run.pictures) html += picture_html(picture);
     html += "</div>";

@@ -17,8 +17,6 @@ constexpr double kTickRoom = 7, kRightMargin = 10, kTopMargin = 6;
 constexpr double kLegendLine = 10.5;
 /// Below the panel: the middle of the x label, and the top of the legend.
 constexpr double kXLabelDepth = 18, kAxisRoom = 26, kLegendGap = 5;
-/// Thin lines of single seeds are legible below this count (the contract's rule).
-constexpr std::size_t kSeedLinesBelow = 10;
 constexpr std::size_t kMarkersPerSeries = 12;
 
 std::optional<double> seed_value(const FigurePoint& point, std::size_t seed) {

@@ -15,6 +15,8 @@ inline constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009
 inline constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
 inline constexpr std::array<const char*, 6> kDashes = {"1",          "(12,4)", "(4,3)",
                                                        "(12,3,3,3)", "(20,4)", "(2,2)"};
+/// Thin lines of single seeds are legible below this count (the contract's rule).
+inline constexpr std::size_t kSeedLinesBelow = 10;
 inline constexpr const char* kReferenceColour = "555555";
 
 struct Style {

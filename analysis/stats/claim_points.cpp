@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sim/base/error.h"
 
@@ -29,13 +30,6 @@ void check_side(const ClaimSide& side, const ResultTable& table, const std::stri
   check_coordinates(side.where, table, path + ".where");
 }
 
-std::vector<SweepPoint> grid_points(const ResultTable& table) {
-  std::vector<SweepPoint> points;
-  for (const ResultRow& row : table.rows)
-    if (std::find(points.begin(), points.end(), row.point) == points.end()) points.push_back(row.point);
-  return points;
-}
-
 std::vector<SweepPoint> points_matching(const std::vector<SweepPoint>& grid, const SweepPoint& wanted) {
   std::vector<SweepPoint> matching;
   for (const SweepPoint& point : grid)
@@ -43,24 +37,38 @@ std::vector<SweepPoint> points_matching(const std::vector<SweepPoint>& grid, con
   return matching;
 }
 
-/// The grid point that a side takes when the claim stands at `point`. A `where` that names a single grid
-/// point on its own names it whatever the rest of `point` says: paths swept in step (zip) move together.
-SweepPoint side_point(const std::vector<SweepPoint>& grid, const SweepPoint& point, const SweepPoint& where,
-                      const std::string& path) {
-  if (where.empty()) return point;
-  const std::vector<SweepPoint> named = points_matching(grid, where);
-  if (named.size() == 1) return named.front();
-  SweepPoint moved = point;
-  for (const auto& [name, value] : where)
-    for (auto& coordinate : moved)
-      if (coordinate.first == name) coordinate.second = value;
-  if (points_matching(grid, moved).empty())
-    throw InvalidOption(path + ".where", fmt::format("no sweep point has {}", point_text(moved)));
-  return moved;
-}
+/// Where a side stands when the claim stands at a point. A `where` that names a single grid point on its own
+/// names it whatever the rest of the claim's point says: paths swept in step (zip) move together.
+class SidePlace {
+ public:
+  SidePlace(const RowIndex& rows, const SweepPoint& where, std::string path)
+      : rows_(rows), where_(where), path_(std::move(path)) {
+    if (!where.empty()) named_ = points_matching(rows.points(), where);
+  }
 
-std::vector<SweepPoint> selected_points(const ClaimPlaces& at, const std::vector<SweepPoint>& grid,
-                                        const ResultTable& table, const std::string& path) {
+  SweepPoint of(const SweepPoint& point) const {
+    if (where_.empty()) return point;
+    if (named_.size() == 1) return named_.front();
+    SweepPoint moved = point;
+    for (const auto& [name, value] : where_)
+      for (auto& coordinate : moved)
+        if (coordinate.first == name) coordinate.second = value;
+    if (!rows_.has_point(moved))
+      throw InvalidOption(path_ + ".where", fmt::format("no sweep point has {}", point_text(moved)));
+    return moved;
+  }
+
+ private:
+  const RowIndex& rows_;
+  const SweepPoint& where_;
+  std::string path_;
+  std::vector<SweepPoint> named_;
+};
+
+std::vector<SweepPoint> selected_points(const ClaimPlaces& at, const RowIndex& rows,
+                                        const std::string& path) {
+  const std::vector<SweepPoint>& grid = rows.points();
+  const ResultTable& table = rows.table();
   if (at.which == ClaimPlaces::Which::each || grid.empty()) return grid;
   if (at.which == ClaimPlaces::Which::last) return {grid.back()};
   std::vector<SweepPoint> selected;
@@ -79,24 +87,24 @@ std::vector<SweepPoint> selected_points(const ClaimPlaces& at, const std::vector
   return selected;
 }
 
-void add_points(const ClaimPlaces& at, const ResultTable& table, const std::string& path,
-                PointedClaim& claim) {
-  const std::vector<SweepPoint> grid = grid_points(table);
-  for (const SweepPoint& point : selected_points(at, grid, table, path + ".at")) {
-    SweepPoint left = side_point(grid, point, claim.left.where, path + ".left");
-    SweepPoint right = side_point(grid, point, claim.right.where, path + ".right");
+void add_points(const ClaimPlaces& at, const RowIndex& rows, const std::string& path, PointedClaim& claim) {
+  const SidePlace left_place(rows, claim.left.where, path + ".left");
+  const SidePlace right_place(rows, claim.right.where, path + ".right");
+  std::set<std::pair<std::string, std::string>> known;
+  for (const SweepPoint& point : selected_points(at, rows, path + ".at")) {
+    SweepPoint left = left_place.of(point), right = right_place.of(point);
     // A number stands at the point of the side it is compared with.
     if (claim.left.value) left = right;
     if (claim.right.value) right = left;
-    const std::pair<SweepPoint, SweepPoint> pair(left, right);
-    if (std::find(claim.points.begin(), claim.points.end(), pair) == claim.points.end())
-      claim.points.push_back(pair);
+    if (known.emplace(point_key(left), point_key(right)).second)
+      claim.points.emplace_back(std::move(left), std::move(right));
   }
 }
 
 }  // namespace
 
-PointedClaim find_points(const Comparison& claim, const ResultTable& table, const std::string& path) {
+PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const std::string& path) {
+  const ResultTable& table = rows.table();
   check_side(claim.left, table, path + ".left");
   check_side(claim.right, table, path + ".right");
   if (claim.left.value && claim.right.value)
@@ -104,11 +112,12 @@ PointedClaim find_points(const Comparison& claim, const ResultTable& table, cons
   PointedClaim pointed{claim.left, claim.right, claim.op, claim.tolerance, "", {}};
   pointed.text = fmt::format("{} {} {}", claim.left.text(), claim.op, claim.right.text());
   if (claim.op == '~') pointed.text += fmt::format(" within {:g} %", 100 * claim.tolerance);
-  add_points(claim.at, table, path, pointed);
+  add_points(claim.at, rows, path, pointed);
   return pointed;
 }
 
-PointedClaim find_points(const Trend& claim, const ResultTable& table, const std::string& path) {
+PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::string& path) {
+  const ResultTable& table = rows.table();
   check_side(claim.side, table, path);
   PointedClaim pointed{claim.side, claim.side, claim.increases ? '>' : '<', 0, "", {}};
   pointed.text = fmt::format("{} {} along {}", claim.side.text(), claim.increases ? "increases" : "decreases",
@@ -123,7 +132,7 @@ PointedClaim find_points(const Trend& claim, const ResultTable& table, const std
       pointed.right.where.emplace_back(claim.along, *table.rows.front().coordinate(claim.along));
     }
   }
-  add_points({}, table, path, pointed);
+  add_points({}, rows, path, pointed);
   return pointed;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/stats/claim.h"
-#include "analysis/stats/result_table.h"
+#include "analysis/stats/row_index.h"
 
 namespace moelab {
 
@@ -19,9 +19,9 @@ struct PointedClaim {
   std::vector<std::pair<SweepPoint, SweepPoint>> points;  ///< (left, right), each pair once
 };
 
-/// Finds the points of a claim in the table. Throws InvalidOption below `path` ("claims[0].left.arm") for
-/// arms and sweep points that do not exist.
-PointedClaim find_points(const Comparison& claim, const ResultTable& table, const std::string& path);
-PointedClaim find_points(const Trend& claim, const ResultTable& table, const std::string& path);
+/// Finds the points of a claim in the table of `rows`. Throws InvalidOption below `path`
+/// ("claims[0].left.arm") for arms and sweep points that do not exist.
+PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const std::string& path);
+PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::string& path);
 
 }  // namespace moelab

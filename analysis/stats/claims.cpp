@@ -10,6 +10,7 @@
 #include "analysis/stats/claim_points.h"
 #include "analysis/stats/curve_rmse.h"
 #include "analysis/stats/rate_claims.h"
+#include "analysis/stats/row_index.h"
 
 namespace moelab {
 namespace {
@@ -24,11 +25,11 @@ struct Pairs {
   std::string problem;  ///< why a pair is incomplete; empty when all are complete
 };
 
-const ResultRow* find_row(const ResultTable& table, const std::string& arm, const SweepPoint& point,
-                          int seed) {
-  for (const ResultRow& row : table.rows)
-    if (row.arm == arm && row.seed == seed && row.point == point) return &row;
-  return nullptr;
+const ResultRow* find_row(const RowIndex& rows, const std::string& arm, const SweepPoint& point, int seed) {
+  const auto& of_arm = rows.rows(arm, point);
+  const auto found = std::lower_bound(of_arm.begin(), of_arm.end(), seed,
+                                      [](const auto& row, int wanted) { return row.first < wanted; });
+  return found != of_arm.end() && found->first == seed ? found->second : nullptr;
 }
 
 const MetricValues* metrics_at(const ResultRow& row, const std::optional<ClaimStep>& step) {
@@ -41,18 +42,18 @@ const MetricValues* metrics_at(const ResultRow& row, const std::optional<ClaimSt
 }
 
 /// The row of an arm whose cell is done; null with the reason in `problem`.
-const ResultRow* find_done(const ResultTable& table, const std::string& arm, const SweepPoint& point,
-                           int seed, std::string& problem) {
-  const ResultRow* const row = find_row(table, arm, point, seed);
+const ResultRow* find_done(const RowIndex& rows, const std::string& arm, const SweepPoint& point, int seed,
+                           std::string& problem) {
+  const ResultRow* const row = find_row(rows, arm, point, seed);
   if (row && row->state == "done") return row;
   problem = fmt::format("{} seed {} is {}", arm, seed, row ? row->state : "missing");
   return nullptr;
 }
 
 /// The side's metric in an arm at one seed; none with the reason in `problem`.
-std::optional<double> metric_value(const ClaimSide& side, const std::string& arm, const ResultTable& table,
+std::optional<double> metric_value(const ClaimSide& side, const std::string& arm, const RowIndex& rows,
                                    const SweepPoint& point, int seed, std::string& problem) {
-  const ResultRow* const row = find_done(table, arm, point, seed, problem);
+  const ResultRow* const row = find_done(rows, arm, point, seed, problem);
   if (!row) return std::nullopt;
   const MetricValues* metrics = metrics_at(*row, side.step);
   const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
@@ -64,10 +65,10 @@ std::optional<double> metric_value(const ClaimSide& side, const std::string& arm
 }
 
 /// The distance of the curves of two arms at one seed; none with the reason in `problem`.
-std::optional<double> distance_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
+std::optional<double> distance_value(const ClaimSide& side, const RowIndex& rows, const SweepPoint& point,
                                      int seed, std::string& problem) {
-  const ResultRow* const row = find_done(table, side.arm, point, seed, problem);
-  const ResultRow* const other = find_done(table, side.distance_from, point, seed, problem);
+  const ResultRow* const row = find_done(rows, side.arm, point, seed, problem);
+  const ResultRow* const other = find_done(rows, side.distance_from, point, seed, problem);
   if (!row || !other) return std::nullopt;
   const std::optional<double> distance = curve_rmse(row->trace, other->trace, side.metric);
   if (distance && std::isfinite(*distance)) return distance;
@@ -76,13 +77,13 @@ std::optional<double> distance_value(const ClaimSide& side, const ResultTable& t
 }
 
 /// The side's value at one seed; none with the reason in `problem`.
-std::optional<double> side_value(const ClaimSide& side, const ResultTable& table, const SweepPoint& point,
+std::optional<double> side_value(const ClaimSide& side, const RowIndex& rows, const SweepPoint& point,
                                  int seed, std::string& problem) {
   if (side.value) return side.value;
-  if (!side.distance_from.empty()) return distance_value(side, table, point, seed, problem);
-  std::optional<double> value = metric_value(side, side.arm, table, point, seed, problem);
+  if (!side.distance_from.empty()) return distance_value(side, rows, point, seed, problem);
+  std::optional<double> value = metric_value(side, side.arm, rows, point, seed, problem);
   if (!value || side.relative_to.empty()) return value;
-  const std::optional<double> base = metric_value(side, side.relative_to, table, point, seed, problem);
+  const std::optional<double> base = metric_value(side, side.relative_to, rows, point, seed, problem);
   if (!base) return base;
   if (*base == 0) {
     problem = fmt::format("{} seed {} has {} 0", side.relative_to, seed, side.metric);
@@ -91,15 +92,14 @@ std::optional<double> side_value(const ClaimSide& side, const ResultTable& table
   return *value / *base;
 }
 
-Pairs collect_pairs(const PointedClaim& claim, const ResultTable& table, const SweepPoint& left_point,
+Pairs collect_pairs(const PointedClaim& claim, const RowIndex& rows, const SweepPoint& left_point,
                     const SweepPoint& right_point) {
-  std::set<int> seeds;
-  for (const ResultRow& row : table.rows)
-    if (row.arm == claim.left.arm || row.arm == claim.right.arm) seeds.insert(row.seed);
+  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
+  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
   Pairs pairs;
   for (const int seed : seeds) {
-    const std::optional<double> left = side_value(claim.left, table, left_point, seed, pairs.problem);
-    const std::optional<double> right = side_value(claim.right, table, right_point, seed, pairs.problem);
+    const std::optional<double> left = side_value(claim.left, rows, left_point, seed, pairs.problem);
+    const std::optional<double> right = side_value(claim.right, rows, right_point, seed, pairs.problem);
     if (!left || !right) continue;
     pairs.left.push_back(*left);
     pairs.right.push_back(*right);
@@ -182,10 +182,10 @@ bool all_positive(const PointedClaim& claim, const std::vector<Pairs>& points) {
 }
 
 /// Judges the claim at its points.
-void evaluate_pointed(const PointedClaim& claim, const ResultTable& table,
+void evaluate_pointed(const PointedClaim& claim, const RowIndex& rows,
                       const std::function<bool(const std::string&)>& is_positive, ClaimResult& result) {
   std::vector<Pairs> pairs;
-  for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, table, left, right));
+  for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, rows, left, right));
   // The distance of equal curves is 0, whatever the metric.
   const auto declared_positive = [&](const ClaimSide& side) {
     return side.value || (side.distance_from.empty() && is_positive(side.metric));
@@ -208,7 +208,7 @@ void evaluate_pointed(const PointedClaim& claim, const ResultTable& table,
     result.verdict = Verdict::reproduced;
 }
 
-ClaimResult evaluate_claim(const Claim& claim, const ResultTable& table,
+ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows,
                            const std::function<bool(const std::string&)>& is_positive,
                            const std::string& path) {
   ClaimResult result;
@@ -216,17 +216,17 @@ ClaimResult evaluate_claim(const Claim& claim, const ResultTable& table,
   result.source = claim.source;
   result.reported = claim.reported;
   if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
-    ClaimPoint point = evaluate_rate_claim(*rate, table, path);
+    ClaimPoint point = evaluate_rate_claim(*rate, rows.table(), path);
     result.text = claim.text.value_or(rate_claim_text(*rate));
     result.verdict = point.verdict;
     result.points.push_back(std::move(point));
     return result;
   }
   const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
-  const PointedClaim pointed = comparison ? find_points(*comparison, table, path)
-                                          : find_points(std::get<Trend>(claim.statement), table, path);
+  const PointedClaim pointed = comparison ? find_points(*comparison, rows, path)
+                                          : find_points(std::get<Trend>(claim.statement), rows, path);
   result.text = claim.text.value_or(pointed.text);
-  evaluate_pointed(pointed, table, is_positive, result);
+  evaluate_pointed(pointed, rows, is_positive, result);
   return result;
 }
 
@@ -246,9 +246,10 @@ std::string to_string(Verdict verdict) {
 
 std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive) {
+  const RowIndex rows(table);
   std::vector<ClaimResult> results;
   for (const Claim& claim : claims) {
-    results.push_back(evaluate_claim(claim, table, is_positive, fmt::format("claims[{}]", results.size())));
+    results.push_back(evaluate_claim(claim, rows, is_positive, fmt::format("claims[{}]", results.size())));
   }
   return results;
 }

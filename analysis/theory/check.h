@@ -54,6 +54,9 @@ struct CheckEffort {
   int seeds = 1;           ///< repetitions are multiplied by this
 };
 
+/// So many standard errors bound the error of what is measured by draws.
+constexpr double kStandardErrors = 4;
+
 /// The random stream of one repetition of the check `id`. Other checks have other streams.
 Engine check_stream(const CheckEffort& effort, std::string_view id, int repetition);
 

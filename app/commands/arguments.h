@@ -6,12 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "app/run/run_folder.h"
+
 namespace moelab {
 
 struct Arguments {
   std::filesystem::path file;         ///< a scenario
   std::string name;                   ///< of `new`: the scenario's
   std::filesystem::path directory;    ///< a run directory
+  std::string plan;                   ///< of a run directory: the beginning of an id, empty for the last run
   std::string profile;                ///< empty for the full run
   std::vector<std::string> settings;  ///< "path=value"
   std::filesystem::path out;          ///< empty for the verb's default
@@ -24,6 +27,8 @@ struct Arguments {
   std::string added_seeds;  ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
   std::string retry;        ///< of `run`: "failed", or empty
   bool fail_fast = false;   ///< of `run`
+  bool force = false;       ///< of `run`
+  std::string keep;         ///< of `verify`: the beginning of a journal's name, "newest", or empty
   std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
   std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML
@@ -36,6 +41,9 @@ struct Arguments {
   int seeds = 1;                                   ///< of `check`: multiplies the repetitions
   std::vector<std::string> all;                    ///< the command line as given
 };
+
+/// The plan of the run directory that is asked about.
+RunAddress run_address(const Arguments& arguments);
 
 /// The number of threads asked for, or that of the processors.
 int thread_count(const Arguments& arguments);

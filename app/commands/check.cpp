@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <iostream>
+#include <system_error>
 #include <thread>
 
 #include "app/commands/verbs.h"
@@ -175,8 +176,14 @@ std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, co
     }
   };
   std::vector<std::thread> others;
-  for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(threads), chosen.size()); ++i)
-    others.emplace_back(work);
+  others.reserve(chosen.size());
+  try {
+    for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(threads), chosen.size()); ++i)
+      others.emplace_back(work);
+  } catch (const std::system_error& error) {
+    std::cerr << fmt::format("moelab: note: {} of {} threads could be started ({}); these run all checks\n",
+                             others.size() + 1, threads, error.what());
+  }
   work();
   for (std::thread& thread : others) thread.join();
   for (const std::exception_ptr& error : errors) {

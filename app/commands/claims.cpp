@@ -8,10 +8,10 @@
 namespace moelab {
 namespace {
 
-int judge(const std::filesystem::path& directory, bool json) {
-  const RunResults results = load_results(directory);
-  warn_of_builds(results);
-  const std::vector<ClaimResult> claims = judge_claims(results, directory);
+int judge(const RunAddress& run, bool json) {
+  const RunResults results = load_results(run);
+  print_notes(results);
+  const std::vector<ClaimResult> claims = judge_claims(results, run.directory());
   if (json) {
     Json list = Json::array();
     for (const ClaimResult& claim : claims) list.push_back(to_json(claim));
@@ -29,8 +29,8 @@ int judge(const std::filesystem::path& directory, bool json) {
 Verb claims_verb() {
   return {"claims", "Judge the scenario's claims; status 1 when one is refuted", "claims runs/fig2a-quick",
           [](Arguments& arguments) -> VerbCall {
-            return {{directory_option(arguments), json_option(arguments)},
-                    [&] { return judge(arguments.directory, arguments.json); }};
+            return {joined(directory_options(arguments), {{json_option(arguments)}}),
+                    [&] { return judge(run_address(arguments), arguments.json); }};
           }};
 }
 

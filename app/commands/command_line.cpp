@@ -1,13 +1,18 @@
 #include "app/commands/command_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <csignal>
 #include <functional>
 #include <iostream>
 #include <map>
 #include <new>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
 
 #include "app/commands/verbs.h"
 #include "app/commands/visible_output.h"
@@ -137,22 +142,37 @@ int report(bool json, int status, const std::string& path, const std::string& me
   return status;
 }
 
+/// Tells that the memory does not hold what `verb` asks for; where it does not hold the message, only that.
+int out_of_memory(bool json, const char* verb) {
+  try {
+    return report(json, kEnvironmentErrorStatus, "", fmt::format("not enough memory for moelab {}", verb));
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    return kEnvironmentErrorStatus;
+  }
+}
+
 }  // namespace
 
 int run_command_line(int argc, const char* const* argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of files then fails, which is told
   const VisibleOutput answers(std::cout), errors(std::cerr);
-  const std::vector<std::string> words(argv, argv + argc);
-  const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
+  const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
+  const char* const verb = argc > 1 ? argv[1] : "";
   try {
+    const std::vector<std::string> words(argv, argv + argc);
     Program program;
     return dispatch(program, words);
   } catch (const InvalidOption& error) {
     return report(json, kUserErrorStatus, error.path(), error.message());
   } catch (const std::bad_alloc&) {
-    return report(json, kEnvironmentErrorStatus, "", "out of memory");
+    return out_of_memory(json, verb);
+  } catch (const std::length_error&) {  // more than any memory holds
+    return out_of_memory(json, verb);
   } catch (const EnvironmentError& error) {
     return report(json, kEnvironmentErrorStatus, "", error.what());
-  } catch (const std::filesystem::filesystem_error& error) {
+  } catch (const std::system_error& error) {  // of files, streams and threads
     return report(json, kEnvironmentErrorStatus, "", error.what());
   } catch (const std::exception& error) {
     return report(json, kEnvironmentErrorStatus, "",

@@ -2,27 +2,28 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "app/commands/verbs.h"
 #include "app/metrics/metric_groups.h"
 #include "app/report/claim_results.h"
 #include "app/run/summary.h"
+#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 namespace {
 
-std::string label_of(const SummaryEntry& entry) {
-  std::string label = entry.arm;
-  for (const auto& [path, value] : entry.point) label += fmt::format(", {} = {}", path, value.text());
+std::string label_of(const std::string& arm, const SweepPoint& point) {
+  std::string label = arm;
+  for (const auto& [path, value] : point) label += fmt::format(", {} = {}", path, value.text());
   return label;
 }
 
-Json estimate_json(const SummaryEntry& entry) {
-  if (!entry.estimate) return nullptr;
-  Json json = {{"mean", entry.estimate->mean}, {"count", entry.estimate->count}, {"interval", nullptr}};
-  if (entry.estimate->interval)
-    json["interval"] = {entry.estimate->interval->low, entry.estimate->interval->high};
+Json estimate_json(const std::optional<MeanEstimate>& estimate) {
+  if (!estimate) return nullptr;
+  Json json = {{"mean", estimate->mean}, {"count", estimate->count}, {"interval", nullptr}};
+  if (estimate->interval) json["interval"] = {estimate->interval->low, estimate->interval->high};
   return json;
 }
 
@@ -66,20 +67,57 @@ class SideBySide {
   std::vector<std::pair<std::string, std::vector<Entry>>> rows_;
 };
 
+/// Means of the differences from the first run over the seeds that both have done, by arm and sweep point.
+/// None where the roots of the seeds differ, since equal seeds then are other problems.
+void add_differences(const RunResults& first, const RunResults& other, const std::string& metric,
+                     std::size_t directory, SideBySide& differences) {
+  const auto root_of = [](const RunResults& results) {
+    const Json seeds = results.plan.at("scenario").value("seeds", Json::object());
+    return seeds.is_object() ? seeds.value("root", Json()) : Json();
+  };
+  if (root_of(first) != root_of(other)) return;
+  const auto value_of = [&](const ResultRow& row) -> const double* {
+    const auto found = row.metrics.find(metric);
+    return row.state == "done" && found != row.metrics.end() ? &found->second : nullptr;
+  };
+  std::map<std::string, const ResultRow*> rows;
+  const auto place = [](const ResultRow& row) {
+    return fmt::format("{}\n{}\n{}", row.arm, point_json(row.point).dump(), row.seed);
+  };
+  for (const ResultRow& row : first.table.rows) {
+    if (value_of(row)) rows.emplace(place(row), &row);
+  }
+  std::vector<std::pair<std::string, std::vector<double>>> groups;  // in the table's order
+  for (const ResultRow& row : other.table.rows) {
+    const auto pair = rows.find(place(row));
+    const double* const value = value_of(row);
+    if (!value || pair == rows.end()) continue;
+    const std::string label = label_of(row.arm, row.point);
+    if (groups.empty() || groups.back().first != label) groups.push_back({label, {}});
+    groups.back().second.push_back(*value - *value_of(*pair->second));
+  }
+  for (const auto& [label, values] : groups) {
+    const MeanEstimate estimate = mean_estimate(values);
+    differences.add(directory, label, {estimate_json(estimate), estimate_text(estimate)});
+  }
+}
+
 int compare(const Arguments& arguments) {
   const std::size_t count = arguments.directories.size();
   if (count < 2) throw UserError("DIR", fmt::format("got {} directory, needs two or more", count));
   std::vector<RunResults> runs;
   for (const std::filesystem::path& directory : arguments.directories) {
-    runs.push_back(load_results(directory));
-    warn_of_builds(runs.back());
+    runs.push_back(load_results(RunAddress(directory, arguments.plan)));
+    print_notes(runs.back());
   }
   const std::string metric = arguments.metric.empty() ? main_metric(runs.front()) : arguments.metric;
   if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
-  SideBySide means(count), verdicts(count);
+  SideBySide means(count), differences(count - 1), verdicts(count);
   for (std::size_t d = 0; d < count; ++d) {
     for (const SummaryEntry& entry : summarize(runs[d].table, metric))
-      means.add(d, label_of(entry), {estimate_json(entry), estimate_text(entry.estimate)});
+      means.add(d, label_of(entry.arm, entry.point),
+                {estimate_json(entry.estimate), estimate_text(entry.estimate)});
+    if (d > 0) add_differences(runs.front(), runs[d], metric, d - 1, differences);
     for (const ClaimResult& claim : claim_results(runs[d]))
       verdicts.add(d, claim.id, {to_string(claim.verdict), to_string(claim.verdict)});
   }
@@ -89,17 +127,21 @@ int compare(const Arguments& arguments) {
     const Json answer = {{"directories", names},
                          {"metric", metric},
                          {"rows", means.json("at")},
+                         {"differences", differences.json("at")},
                          {"claims", verdicts.json("id")}};
-    std::cout << answer.dump(2) << '\n';
+    std::cout << json_text(answer) << '\n';
     return 0;
   }
-  const auto head = [&](const std::string& first) {
+  const auto head = [&](const std::string& first, std::size_t from) {
     std::vector<std::string> row = {first};
-    row.insert(row.end(), names.begin(), names.end());
+    row.insert(row.end(), names.begin() + static_cast<std::ptrdiff_t>(from), names.end());
     return row;
   };
-  const std::string verdict_table = verdicts.text(head("claim"));
-  std::cout << means.text(head(metric)) << (verdict_table.empty() ? "" : "\n") << verdict_table;
+  std::cout << means.text(head(metric, 0));
+  for (const std::string& table :
+       {differences.text(head("paired, minus " + names.front(), 1)), verdicts.text(head("claim", 0))}) {
+    if (!table.empty()) std::cout << '\n' << table;
+  }
   return 0;
 }
 
@@ -108,8 +150,10 @@ int compare(const Arguments& arguments) {
 Verb compare_verb() {
   return {"compare", "Put run directories side by side", "compare runs/fig3-quick runs/fig3",
           [](Arguments& arguments) -> VerbCall {
-            return {{{"DIR", &arguments.directories, "run directories, two or more", true, nullptr,
+            return {{{"DIR", &arguments.directories,
+                      "run directories, two or more, or DIR@ID for one of their plans", true, nullptr,
                       offer_folders},
+                     plan_option(arguments),
                      {"--metric", &arguments.metric, "what is compared (default: the first figure's)", false,
                       nullptr, offer_metrics},
                      json_option(arguments)},

@@ -41,6 +41,9 @@ Candidates offer_swept_values(const Arguments& given, const std::string& word);
 Candidates offer_settings(const Arguments& given, const std::string& word);
 /// Of the run directory given.
 Candidates offer_cells_of_run(const Arguments& given, const std::string& word);
+Candidates offer_journals(const Arguments& given, const std::string& word);
+/// Ids of plans.
+Candidates offer_plans(const Arguments& given, const std::string& word);
 
 /// What may stand for the last of `words`, a command line up to the cursor without the program's name: verbs,
 /// options, values. Words that begin with it and that no shell takes for anything but words. Never throws.

@@ -146,11 +146,27 @@ Candidates offer_cells_of_scenario(const Arguments& given, const std::string&) {
 
 Candidates offer_cells_of_run(const Arguments& given, const std::string&) {
   Candidates candidates;
-  const Json plan = read_plan(given.directory);
-  for (const Json& cell : plan.at("cells")) {
-    candidates.words.push_back(
-        {cell.at("id").get<std::string>(),
-         cell_help(cell.at("arm").get<std::string>(), object_at(cell, "point"), cell.at("seed"))});
+  for (const ResultRow& cell : find_plan(run_address(given)).plan.cells)
+    candidates.words.push_back({cell.cell, cell_help(cell.arm, point_json(cell.point), cell.seed)});
+  return candidates;
+}
+
+Candidates offer_journals(const Arguments& given, const std::string&) {
+  Candidates candidates{{{"newest", "of each cell the record that finished last"}}};
+  for (const std::filesystem::path& journal : journal_files(given.directory))
+    candidates.words.push_back({journal.filename().string()});
+  return candidates;
+}
+
+Candidates offer_plans(const Arguments& given, const std::string&) {
+  Candidates candidates;
+  std::vector<std::filesystem::path> folders = given.directories;
+  if (!given.directory.empty()) folders.push_back(given.directory);
+  for (const std::filesystem::path& folder : folders) {
+    for (const std::string& id : plan_ids(folder)) {
+      const std::optional<Plan> plan = plan_with_id(folder, id);
+      candidates.words.push_back({id, plan ? plan->head.value("profile", "") : ""});
+    }
   }
   return candidates;
 }

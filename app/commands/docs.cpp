@@ -32,7 +32,7 @@ int write_documents(const Arguments& arguments) {
   write(kSchemaDocument, scenario_schema());
   write(kTheoremsPage, theorem_catalogue(all, findings));
   if (arguments.json) {
-    std::cout << Json({{"files", files}}).dump(2) << '\n';
+    std::cout << json_text({{"files", files}}) << '\n';
   } else {
     for (const Json& file : files) std::cout << file.get<std::string>() << '\n';
   }

@@ -107,7 +107,7 @@ int write_scenario(const Arguments& arguments) {
   replace_file(file, text);
   if (!std::filesystem::exists(schema)) replace_file(schema, scenario_schema());
   if (arguments.json) {
-    std::cout << Json({{"file", file.string()}, {"schema", schema.string()}}).dump(2) << '\n';
+    std::cout << json_text({{"file", file.string()}, {"schema", schema.string()}}) << '\n';
   } else {
     std::cout << fmt::format("{}\nrun it with: moelab run {}\n", file.string(), shell_word(file.string()));
   }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <set>
 
@@ -10,7 +9,6 @@
 #include "app/run/progress.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
-#include "app/scenario/sweep_values.h"
 
 namespace moelab {
 namespace {
@@ -19,10 +17,11 @@ namespace {
 Json swept_values(const Scenario& scenario) {
   Json values = Json::object();
   for (const std::string& path : scenario.sweep_paths) values[path] = Json::array();
+  std::set<std::pair<std::string, std::string>> known;
   for (const Cell& cell : scenario.cells) {
+    if (cell.seed != 0) continue;
     for (const auto& [path, value] : cell.point) {
-      Json& list = values[path];
-      if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+      if (known.emplace(path, value.dump()).second) values[path].push_back(value);
     }
   }
   return values;
@@ -33,24 +32,26 @@ int print_plan(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
 
-  std::set<int> seeds;
-  std::set<std::string> points;
+  // Every arm has all points, and every point all seeds.
+  std::size_t arms_and_points = 0;
   int recorded = 0;
   for (const Cell& cell : scenario.cells) {
-    seeds.insert(cell.seed);
-    points.insert(point_json(cell.point).dump());
+    arms_and_points += cell.seed == 0 ? 1 : 0;
     recorded += records.contains(cell.id) ? 1 : 0;
   }
+  const std::size_t points = arms_and_points / scenario.arms.size();
+  const std::size_t seeds = scenario.cells.size() / arms_and_points;
   const std::size_t missing = missing_cells(scenario, records).size();
   const int threads = thread_count(arguments);
   const RunCost cost = run_cost(scenario, records, threads);
   Json answer = {{"name", scenario.name},
                  {"profile", scenario.profile},
                  {"directory", directory.string()},
+                 {"plan", plan_id_in(directory, scenario)},
                  {"arms", scenario.arms},
                  {"sweep", swept_values(scenario)},
-                 {"points", points.size()},
-                 {"seeds", seeds.size()},
+                 {"points", points},
+                 {"seeds", seeds},
                  {"cells", scenario.cells.size()},
                  {"recorded", recorded},
                  {"to_run", missing},
@@ -58,9 +59,10 @@ int print_plan(const Arguments& arguments) {
                  {"seconds_estimate", cost.seconds},
                  {"seconds_from", cost.source},
                  {"seconds_learned_from", cost.learned},
-                 {"memory_estimate_bytes", cost.bytes}};
+                 {"memory_estimate_bytes", cost.bytes},
+                 {"memory_estimate_bytes_of_cell", cost.cell_bytes}};
   if (arguments.json) {
-    std::cout << answer.dump(2) << '\n';
+    std::cout << json_text(answer) << '\n';
     return 0;
   }
   std::vector<std::vector<std::string>> rows = {
@@ -68,15 +70,17 @@ int print_plan(const Arguments& arguments) {
       {"arms", fmt::format("{}: {}", scenario.arms.size(), fmt::join(scenario.arms, ", "))}};
   for (const auto& [path, values] : answer.at("sweep").items())
     rows.push_back({"sweep", path + " in " + values.dump()});
-  rows.push_back({"sweep points", std::to_string(points.size())});
-  rows.push_back({"seeds", std::to_string(seeds.size())});
+  rows.push_back({"sweep points", std::to_string(points)});
+  rows.push_back({"seeds", std::to_string(seeds)});
   rows.push_back(
       {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
   rows.push_back({"folder", directory.string()});
+  rows.push_back({"plan", answer.at("plan")});
   if (missing > 0) {
     rows.push_back({"time left", fmt::format("about {} on {} threads", clock_text(cost.seconds), threads)});
     rows.push_back({"", "from " + cost.source});
-    rows.push_back({"memory", fmt::format("about {:.0f} MB", cost.bytes / 1e6)});
+    rows.push_back({"memory", fmt::format("about {:.0f} MB on {} threads, {:.0f} MB for each cell at a time",
+                                          cost.bytes / 1e6, cost.threads, cost.cell_bytes / 1e6)});
   }
   std::cout << aligned_columns(rows);
   return 0;

@@ -11,23 +11,16 @@
 namespace moelab {
 namespace {
 
-int seed_count(const Scenario& scenario) {
-  int count = 0;
-  for (const Cell& cell : scenario.cells) count = std::max(count, cell.seed + 1);
-  return count;
-}
-
 bool sets_seeds(const std::vector<std::string>& settings) {
   return std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
     return setting.starts_with("seeds=") || setting.starts_with("seeds.count=");
   });
 }
 
-/// The count of seeds that an earlier `--seeds` brought the directory to; 0 for none.
-int earlier_count(const std::filesystem::path& directory) {
-  if (!std::filesystem::exists(directory / "plan.json")) return 0;
-  const Json count = read_plan(directory).value("added_seeds_to", Json(0));
-  return count.is_number_integer() ? count.get<int>() : 0;
+/// The count of seeds that an earlier `--seeds` brought the scenario's plan to; 0 for none.
+int earlier_count(const std::filesystem::path& directory, const Scenario& scenario) {
+  const std::optional<Plan> plan = plan_with_id(directory, plan_id(scenario));
+  return plan ? plan->head.value("added_seeds_to", 0) : 0;
 }
 
 }  // namespace
@@ -48,7 +41,7 @@ PlannedRun planned_run(const Arguments& arguments) {
   check_run_directory(run.directory, run.scenario.name);
 
   const int asked = seed_count(run.scenario);
-  int count = sets_seeds(arguments.settings) ? 0 : earlier_count(run.directory);
+  int count = sets_seeds(arguments.settings) ? 0 : earlier_count(run.directory, run.scenario);
   if (!arguments.added_seeds.empty()) {
     const auto [first, last] = read_seed_range(arguments.added_seeds);
     const int next = std::max(asked, count);

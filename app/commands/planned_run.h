@@ -15,8 +15,8 @@ struct PlannedRun {
 };
 
 /// The scenario of `arguments`, its run directory (which it may take), and the seeds that `--seeds` adds, now
-/// or earlier: a directory keeps added seeds until `--set seeds.count` says otherwise. Throws UserError;
-/// writes nothing.
+/// or earlier: a plan keeps added seeds, and `--set seeds.count` asks for fewer. Throws UserError; writes
+/// nothing.
 PlannedRun planned_run(const Arguments& arguments);
 
 /// From "5..9" or "5": {5, 9} or {5, 5}. Throws UserError.

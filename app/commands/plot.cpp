@@ -7,12 +7,14 @@
 namespace moelab {
 namespace {
 
-int draw(const std::filesystem::path& directory, bool json) {
-  const std::vector<std::filesystem::path> figures = draw_figures(load_results(directory), directory);
+int draw(const RunAddress& run, bool json) {
+  const RunResults results = load_results(run);
+  print_notes(results);
+  const std::vector<std::filesystem::path> figures = draw_figures(results, run.directory());
   if (json) {
     Json files = Json::array();
     for (const std::filesystem::path& file : figures) files.push_back(file.string());
-    std::cout << Json({{"files", files}}).dump(2) << '\n';
+    std::cout << json_text({{"files", files}}) << '\n';
   } else {
     std::cout << figures_text(figures);
   }
@@ -24,8 +26,8 @@ int draw(const std::filesystem::path& directory, bool json) {
 Verb plot_verb() {
   return {"plot", "Draw the scenario's figures again", "plot runs/fig2a-quick",
           [](Arguments& arguments) -> VerbCall {
-            return {{directory_option(arguments), json_option(arguments)},
-                    [&] { return draw(arguments.directory, arguments.json); }};
+            return {joined(directory_options(arguments), {{json_option(arguments)}}),
+                    [&] { return draw(run_address(arguments), arguments.json); }};
           }};
 }
 

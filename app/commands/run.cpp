@@ -5,7 +5,10 @@
 #include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
 #include "app/report/claim_results.h"
+#include "app/run/available_memory.h"
+#include "app/run/cost.h"
 #include "app/run/divergence.h"
+#include "app/run/durable_file.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
 #include "app/run/rate_results.h"
@@ -18,6 +21,7 @@ namespace {
 Json answer_json(const RunResults& results, const std::filesystem::path& directory, int failed,
                  const std::vector<ClaimResult>& claims, const std::vector<std::filesystem::path>& figures) {
   Json answer = {{"directory", directory.string()},
+                 {"plan", results.plan.at("id")},
                  {"cells", results.table.rows.size()},
                  {"failed", failed},
                  {"summary", summary_json(results.table, main_metric(results))},
@@ -29,10 +33,10 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
   return answer;
 }
 
-/// 1 where a cell failed or every cell diverged; divergence of some cells is a result. The verdicts of claims
-/// do not count here.
+/// 1 where a cell failed, its arrays are lost, or every cell diverged; divergence of some cells is a result.
+/// The verdicts of claims do not count here.
 int status_of(const SessionOutcome& outcome) {
-  return outcome.failed > 0 || outcome.all_diverged ? 1 : 0;
+  return outcome.failed > 0 || outcome.not_restored > 0 || outcome.all_diverged ? 1 : 0;
 }
 
 /// The hint, also shown on stderr; empty where some cell did not diverge.
@@ -48,6 +52,11 @@ int run_scenario(const Arguments& arguments) {
   exit_when_interrupted();
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   const auto [scenario, directory] = planned_run(arguments);
+  if (!arguments.force) {
+    const RunCost cost =
+        run_cost(scenario, read_records(directory, RecordPart::state), thread_count(arguments));
+    check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
+  }
   const SessionOutcome outcome = run_session(scenario,
                                              {.directory = directory,
                                               .threads = thread_count(arguments),
@@ -60,7 +69,7 @@ int run_scenario(const Arguments& arguments) {
     if (arguments.json) {
       const std::string reason = outcome.interrupted ? "interrupted" : "stopped at a failed cell";
       const Json answer = {{"error", {{"path", ""}, {"message", reason + "; the same command resumes"}}}};
-      std::cout << answer.dump(2) << '\n';
+      std::cout << json_text(answer) << '\n';
     }
     return outcome.interrupted ? kInterruptedStatus : 1;
   }
@@ -75,8 +84,8 @@ int run_scenario(const Arguments& arguments) {
     shown_hint(outcome, scenario, {});
     return status_of(outcome);
   }
-  const RunResults results = load_results(directory);
-  warn_of_builds(results);
+  const RunResults results = load_results(directory, scenario, outcome.plan);
+  print_notes(results);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
   // Figures come last: without gnuplot everything else is kept and shown.
   if (!arguments.json) {
@@ -85,11 +94,16 @@ int run_scenario(const Arguments& arguments) {
               << std::flush;
   }
   const std::string hint = shown_hint(outcome, scenario, results.table);
-  const std::vector<std::filesystem::path> figures = draw_figures(results, directory);
+  std::vector<std::filesystem::path> figures;
+  if (is_read_only(directory)) {
+    std::cerr << fmt::format("moelab: note: {} is read-only; no figures were drawn\n", directory.string());
+  } else {
+    figures = draw_figures(results, directory);
+  }
   if (arguments.json) {
     Json answer = answer_json(results, directory, outcome.failed, claims, figures);
     if (!hint.empty()) answer["hint"] = hint;
-    std::cout << answer.dump(2) << '\n';
+    std::cout << json_text(answer) << '\n';
   } else {
     std::cout << figures_text(figures)
               << fmt::format("all of it on one page: moelab report {}\n", directory.string());
@@ -111,6 +125,7 @@ Verb run_verb() {
                           "directory"},
                          {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
                           false, one_of("choice", {"failed"})},
+                         {"--force", &arguments.force, "run even where memory seems too small"},
                          {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
                          json_option(arguments)}}),
                 [&] { return run_scenario(arguments); }};

@@ -138,8 +138,8 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
       arguments.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : arguments.out;
   check_sample_directory(directory, scenario.name);
 
-  const Seeds seeds = read_seeds(cell.config);
-  const DataOptions data = read_data(cell.config.at("data"));
+  const Seeds seeds = cell.seeds();
+  const DataOptions data = read_data(cell.config.at("data"), cell.contents);
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
   Json arrays = Json::object();
   const auto draw = [&](const std::string& prefix, Purpose purpose, int samples) {
@@ -151,9 +151,9 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
   const Json answer = {
       {"name", scenario.name}, {"directory", directory.string()}, {"cell", cell.id}, {"arm", cell.arm},
       {"seed", cell.seed},     {"point", point_json(cell.point)}, {"arrays", arrays}};
-  replace_file(directory / "sample.json", answer.dump(1) + "\n");
+  replace_file(directory / "sample.json", json_text(answer, 1) + "\n");
   if (arguments.json) {
-    std::cout << answer.dump(2) << '\n';
+    std::cout << json_text(answer) << '\n';
     return 0;
   }
   for (const auto& [name, shape] : arrays.items()) {

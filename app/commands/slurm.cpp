@@ -121,7 +121,7 @@ int write_job(const Arguments& arguments) {
         tasks, kSlurmTasks, std::ceil(minutes / kSlurmTasks));
   }
   const std::string text = script_of(arguments, scenario, directory, tasks, threads);
-  replace_file(directory / "plan.json", plan_text(scenario));
+  keep_plan(directory, scenario);
   const std::filesystem::path script = directory / "slurm.sh";
   replace_file(script, text);
   // A path that begins with a hyphen would be an option.
@@ -134,7 +134,7 @@ int write_job(const Arguments& arguments) {
                          {"minutes_estimate", work.minutes},
                          {"minutes_from", work.source},
                          {"submitted", arguments.submit}};
-    std::cout << answer.dump(2) << '\n';
+    std::cout << json_text(answer) << '\n';
   } else {
     std::cout << fmt::format("{}: {} tasks for {} cells, about {:.3g} processor minutes from {}\n",
                              script.string(), tasks, cells, work.minutes, work.source);

@@ -14,7 +14,7 @@ int validate(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
   if (arguments.json) {
     const Json answer = {{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}};
-    std::cout << answer.dump(2) << '\n';
+    std::cout << json_text(answer) << '\n';
   } else {
     std::cout << fmt::format("valid: {} cells\n", scenario.cells.size());
   }

@@ -19,6 +19,10 @@ int thread_count(const Arguments& arguments) {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
+RunAddress run_address(const Arguments& arguments) {
+  return {arguments.directory, arguments.plan};
+}
+
 std::vector<std::string> option_names(const Verb& verb) {
   Arguments unused;
   std::vector<std::string> names = {"--help"};
@@ -47,8 +51,19 @@ std::vector<Option> run_directory_options(Arguments& arguments) {
   };
 }
 
-Option directory_option(Arguments& arguments) {
-  return {"DIR", &arguments.directory, "run directory", true, nullptr, offer_folders};
+std::vector<Option> directory_options(Arguments& arguments) {
+  return {{"DIR", &arguments.directory, "run directory, or DIR@ID for one of its plans", true, nullptr,
+           offer_folders},
+          plan_option(arguments)};
+}
+
+Option plan_option(Arguments& arguments) {
+  return {"--plan",
+          &arguments.plan,
+          "id of one of the directory's plans, or its beginning (default: the plan last run)",
+          false,
+          nullptr,
+          offer_plans};
 }
 
 Option threads_option(Arguments& arguments, const std::string& help) {

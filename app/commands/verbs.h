@@ -50,7 +50,8 @@ std::vector<std::string> option_names(const Verb& verb);
 /// Options that several verbs have.
 std::vector<Option> scenario_options(Arguments& arguments);       ///< FILE --profile --set
 std::vector<Option> run_directory_options(Arguments& arguments);  ///< --out --seeds
-Option directory_option(Arguments& arguments);                    ///< DIR
+std::vector<Option> directory_options(Arguments& arguments);      ///< DIR --plan
+Option plan_option(Arguments& arguments);                         ///< --plan
 Option threads_option(Arguments& arguments, const std::string& help);
 Option json_option(Arguments& arguments);
 

@@ -6,12 +6,95 @@
 
 #include "app/commands/verbs.h"
 #include "app/run/results.h"
+#include "app/run/seal.h"
+#include "app/run/set_aside.h"
 #include "app/run/store.h"
+#include "app/scenario/experiment_reader.h"
+#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 #include "sim/data/npy/npy_reader.h"
 
 namespace moelab {
 namespace {
+
+namespace fs = std::filesystem;
+
+/// Problems of the plans and of what is gathered from the sessions: damage that readers find a way around.
+/// The sessions themselves are read with their journals.
+void check_documents(const fs::path& directory, std::vector<std::string>& problems) {
+  const auto check = [&](const auto& read) {
+    try {
+      read();
+    } catch (const UserError& error) {
+      problems.push_back(error.what());
+    }
+  };
+  std::vector<fs::path> plans = {directory / "plan.json"};
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "plans", none))
+    plans.push_back(entry.path() / "plan.json");
+  std::sort(plans.begin() + 1, plans.end());
+  for (const fs::path& file : plans) {
+    check([&] {
+      if (!fs::exists(file))
+        throw UserError(file.string(), "missing; run the scenario again, which writes it anew");
+      read_plan(file);
+    });
+  }
+  // A run that found every cell recorded has written none.
+  if (const fs::path file = directory / "provenance.json"; fs::exists(file))
+    check([&] { read_sealed(file, "the next session writes it anew"); });
+}
+
+/// Names of files that a cell reads.
+std::set<std::string> files_read(const Cell& cell) {
+  std::set<std::string> files;
+  std::vector<Json> data = {cell.config.at("data")};
+  for (const auto& [name, evaluation] : cell.config.at("evaluations").items()) data.push_back(evaluation);
+  for (const Json& each : data) {
+    for (const auto& [field, path] : files_of(read_data(each))) files.insert(path);
+  }
+  return files;
+}
+
+/// Expands the plan's scenario again and holds its cells against those planned. A cell whose id is another
+/// now reads files that changed, those that no unchanged cell reads; or else the numerics are of another
+/// version.
+void check_cells(const Plan& plan, std::vector<std::string>& problems) {
+  Scenario scenario;
+  try {
+    scenario = expand_scenario(plan.head.at("scenario"), "", {});
+  } catch (const InvalidOption& error) {
+    problems.push_back(fmt::format("plan {}: its scenario is refused now: {}", plan.id, error.what()));
+    return;
+  }
+  if (scenario.cells.size() != plan.cells.size()) {
+    problems.push_back(fmt::format("plan {}: has {} cells, but its scenario {}", plan.id, plan.cells.size(),
+                                   scenario.cells.size()));
+    return;
+  }
+  std::set<std::string> changed, unchanged;
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
+    const Cell& cell = scenario.cells[i];
+    const ResultRow& row = plan.cells[i];
+    const bool is_placed =
+        cell.arm == row.arm && cell.seed == row.seed && read_point(cell.point) == row.point;
+    if (!is_placed) {
+      problems.push_back(fmt::format(
+          "plan {}: cell {} has another arm, seed or sweep point than in its scenario", plan.id, row.cell));
+    }
+    const bool is_same = is_placed && cell.id == row.cell;
+    differing += is_same ? 0 : 1;
+    (is_same ? unchanged : changed).merge(files_read(cell));
+  }
+  if (differing == 0) return;
+  for (const std::string& file : unchanged) changed.erase(file);
+  problems.push_back(
+      fmt::format("plan {}: {} of {} cells have other ids now: {}", plan.id, differing, plan.cells.size(),
+                  changed.empty() ? "this program's numerics are of another version"
+                                  : fmt::format("the content of {} changed", fmt::join(changed, ", "))));
+}
 
 /// Problems of the arrays: those that do not read, or are missing or others than their records say. Folders
 /// without a record are of cells that were interrupted; so are temporary files.
@@ -20,11 +103,8 @@ void check_arrays(const std::filesystem::path& directory, const Records& records
   for (const auto& [id, record] : records) {
     for (const auto& [name, sum] : record.arrays) {
       const std::filesystem::path file = array_file(directory, id, name);
-      if (!std::filesystem::exists(file)) {
-        problems.push_back(file.string() + ": missing");
-      } else if (checksum(read_bytes(file)) != sum) {
-        problems.push_back(file.string() + ": other bytes than were recorded");
-      }
+      if (const std::string problem = array_problem(file, sum); !problem.empty())
+        problems.push_back(file.string() + ": " + problem);
     }
     const std::filesystem::path folder = directory / "cells" / id;
     if (!std::filesystem::is_directory(folder)) continue;
@@ -33,6 +113,8 @@ void check_arrays(const std::filesystem::path& directory, const Records& records
       ++arrays;
       try {
         const NpyReader reader(file.path(), file.path().string());
+      } catch (const std::bad_alloc&) {
+        throw;
       } catch (const std::exception& error) {
         problems.push_back(error.what());
       }
@@ -43,27 +125,43 @@ void check_arrays(const std::filesystem::path& directory, const Records& records
 /// Reads every record and every array of a run directory; 1 when one is damaged.
 int verify(const Arguments& arguments) {
   std::vector<std::string> problems;
-  const Json plan = read_plan(arguments.directory);
-  const Records records = read_records(arguments.directory, problems);
-  std::set<std::string> planned;
-  for (const Json& cell : plan.at("cells")) planned.insert(cell.at("id").get<std::string>());
-  int recorded = 0, others = 0, arrays = 0;
+  const RunAddress run = run_address(arguments);
+  const fs::path& directory = run.directory();
+  const FoundPlan found = find_plan(run);
+  for (const std::string& note : found.notes) std::cerr << "moelab: note: " << note << '\n';
+  SetAside aside;
+  if (!arguments.keep.empty()) aside = set_others_aside(directory, arguments.keep);
+  check_documents(directory, problems);
+  check_cells(found.plan, problems);
+  const Records records = read_records(directory, problems);
+  std::set<std::string> planned, planned_elsewhere;
+  for (const ResultRow& cell : found.plan.cells) planned.insert(cell.cell);
+  for (const std::string& id : plan_ids(directory)) {
+    const std::optional<Plan> plan = id == found.plan.id ? std::nullopt : plan_with_id(directory, id);
+    for (const ResultRow& cell : plan ? plan->cells : std::vector<ResultRow>())
+      planned_elsewhere.insert(cell.cell);
+  }
+  int recorded = 0, elsewhere = 0, others = 0, arrays = 0;
   std::vector<std::string> array_problems;
-  for (const auto& record : records) ++(planned.contains(record.first) ? recorded : others);
-  check_arrays(arguments.directory, records, array_problems, arrays);
+  for (const auto& record : records) {
+    ++(planned.contains(record.first)             ? recorded
+       : planned_elsewhere.contains(record.first) ? elsewhere
+                                                  : others);
+  }
+  check_arrays(directory, records, array_problems, arrays);
   std::sort(array_problems.begin(), array_problems.end());
   problems.insert(problems.end(), array_problems.begin(), array_problems.end());
   if (arguments.json) {
-    const Json answer = {{"planned", planned.size()},
-                         {"recorded", recorded},
-                         {"not_planned_any_more", others},
-                         {"arrays", arrays},
-                         {"problems", problems}};
+    Json answer = {{"planned", planned.size()},      {"recorded", recorded}, {"of_other_plans", elsewhere},
+                   {"not_planned_any_more", others}, {"arrays", arrays},     {"problems", problems}};
+    if (!arguments.keep.empty()) answer["set_aside"] = aside.records;
     std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   } else {
     std::cout << fmt::format(
-        "{} cells planned, {} recorded ({} more that are not planned any more), {} arrays\n", planned.size(),
-        recorded, others, arrays);
+        "{} cells planned, {} recorded ({} more of other plans, {} not planned any more), {} arrays\n",
+        planned.size(), recorded, elsewhere, others, arrays);
+    for (const fs::path& file : aside.files)
+      std::cout << "records were set aside in " << file.string() << '\n';
     for (const std::string& problem : problems) std::cout << "problem: " << problem << '\n';
     if (problems.empty()) std::cout << "every record and every array is whole\n";
   }
@@ -75,7 +173,14 @@ int verify(const Arguments& arguments) {
 Verb verify_verb() {
   return {"verify", "Read every record and array; status 1 when one is damaged", "verify runs/fig2a-quick",
           [](Arguments& arguments) -> VerbCall {
-            return {{directory_option(arguments), json_option(arguments)}, [&] { return verify(arguments); }};
+            return {
+                joined(directory_options(arguments),
+                       {{{"--keep", &arguments.keep,
+                          "where cells are recorded twice with other numbers: the journal (or its beginning, "
+                          "or newest) whose records count; the others are set aside",
+                          false, nullptr, offer_journals},
+                         json_option(arguments)}}),
+                [&] { return verify(arguments); }};
           }};
 }
 

@@ -254,15 +254,13 @@ Json read_json_file(const std::filesystem::path& file) {
   if (status.type() == std::filesystem::file_type::not_found) throw UserError(name, "no such file");
   if (error) throw EnvironmentError(name + ": " + error.message());
   if (std::filesystem::is_directory(status)) throw UserError(name, "is a folder, needs a JSON file");
+  // A pipe would be waited for, and be empty when a verb reads its scenario a second time.
+  if (!std::filesystem::is_regular_file(status))
+    throw UserError(name, "is a pipe or a device, needs a JSON file on disk");
   const std::string too_large =
       fmt::format("larger than {} MB, the limit of a JSON file", kMaxJsonBytes >> 20);
-  if (std::filesystem::is_regular_file(status)) {
-    const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-    if (!error && bytes > kMaxJsonBytes) throw UserError(name, too_large);
-  }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw EnvironmentError(name + ": cannot be read");
-  // Pipes tell no size, so that the limit is kept while reading, too.
   std::string text;
   std::vector<char> block(1u << 16);
   while (stream && text.size() <= kMaxJsonBytes) {
@@ -282,7 +280,7 @@ std::string canonical_text(const Json& value) {
 
 std::string abbreviated(const Json& value) {
   constexpr std::size_t kLongest = 60;
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(value, -1);
   if (text.size() <= kLongest) return text;
   std::size_t end = kLongest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;  // keep characters whole

@@ -28,11 +28,17 @@ class NumberOutOfRange : public UserError {
 /// duplicate key, nesting deeper than kMaxJsonDepth, or an empty text, and NumberOutOfRange.
 Json parse_json(std::string_view text, const std::string& source);
 
-/// Reads and parses a file; also refuses one that is missing, a folder, or larger than kMaxJsonBytes.
+/// Reads and parses a file; also refuses one that is missing, a folder, a pipe, a device, or larger than
+/// kMaxJsonBytes.
 Json read_json_file(const std::filesystem::path& file);
 
 /// The canonical text of a value: keys sorted, no spaces, numbers of equal value written equally (1 and 1.0).
 std::string canonical_text(const Json& value);
+
+/// The value as it is printed. Bytes that are not UTF-8, which a path may hold, become U+FFFD.
+inline std::string json_text(const Json& value, int indent = 2) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 /// The value as it stands in messages: JSON text, cut after some 60 characters.
 std::string abbreviated(const Json& value);

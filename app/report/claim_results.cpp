@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 
 #include "app/metrics/metric_groups.h"
 #include "app/run/durable_file.h"
@@ -109,7 +110,15 @@ std::vector<ClaimResult> judge_claims(const RunResults& results, const std::file
   std::vector<ClaimResult> claims = claim_results(results);
   Json json = Json::array();
   for (const ClaimResult& claim : claims) json.push_back(to_json(claim));
-  replace_file(directory / "claims.json", json.dump(1) + "\n");
+  const std::filesystem::path file = directory / results.outputs / "claims.json";
+  const std::string text = json.dump(1) + "\n";
+  if (is_read_only(directory)) {
+    if (!holds(file, text))
+      std::cerr << fmt::format("moelab: note: {} is read-only; claims.json was not written\n",
+                               directory.string());
+  } else {
+    update_file(file, text);
+  }
   return claims;
 }
 

@@ -16,8 +16,8 @@ namespace moelab {
 /// logarithms.
 std::vector<ClaimResult> claim_results(const RunResults& results);
 
-/// The same, written as claims.json into `directory`. Throws EnvironmentError when the file cannot be
-/// written.
+/// The same, written as claims.json among the plan's outputs; into a folder that is read-only it is not, with
+/// a note on stderr. Throws EnvironmentError when the file cannot be written.
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory);
 
 /// {id, verdict, source, reported, text, points: [{at, left, left_interval, right, right_interval, estimate,

@@ -37,7 +37,8 @@ Figure panel_figure(const RatePanels& panels, std::size_t place) {
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {
   for (const Json& figure : results.plan.at("figures")) {
     const std::string kind = figure.value("kind", "lines");
-    run.drawn.push_back(directory / "figures" / (figure.at("id").get<std::string>() + ".svg"));
+    run.drawn.push_back(directory / results.outputs / "figures" /
+                        (figure.at("id").get<std::string>() + ".svg"));
     if (kind == "lines") {
       run.figures.push_back(build_figure(figure, results));
     } else if (kind == "heat_map") {

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 #include <map>
 
 #include "app/metrics/metric_groups.h"
 #include "app/report/claim_results.h"
 #include "app/report/reported_figures.h"
+#include "app/run/durable_file.h"
 #include "app/run/export.h"
 #include "app/run/provenance.h"
 #include "app/run/shell_word.h"
@@ -109,6 +110,7 @@ std::vector<std::string> notes_of(const Json& scenario) {
 /// The command that ran the cells, without where this program and its results lie.
 std::string command_of(const Json& provenance) {
   const Json words = provenance.value("arguments", Json::array());
+  if (!words.is_array()) return "";
   std::string command;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--out") {
@@ -120,8 +122,10 @@ std::string command_of(const Json& provenance) {
   return command.empty() ? "" : "moelab" + command;
 }
 
-ReportedRun reported_run(const std::filesystem::path& directory) {
-  const RunResults results = load_results(directory);
+ReportedRun reported_run(const RunAddress& address) {
+  const std::filesystem::path& directory = address.directory();
+  const RunResults results = load_results(address);
+  print_notes(results);
   const Json& plan = results.plan;
   ReportedRun run;
   run.name = plan.at("name");
@@ -144,8 +148,7 @@ ReportedRun reported_run(const std::filesystem::path& directory) {
   run.unfinished = unfinished_cells(results.table);
   run.cells_csv = export_csv(results, false, metric_names());
   run.provenance = {{"directory", directory.string()}, {"builds", run.builds}};
-  std::ifstream stream(directory / "provenance.json");
-  const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
+  const Json provenance = gathered_provenance(directory, plan.at("id"));
   if (provenance.is_object()) {
     for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
     run.command = command_of(provenance);
@@ -176,10 +179,9 @@ std::vector<ReportedCheck> reported_checks(const std::filesystem::path& file) {
 
 }  // namespace
 
-Report make_report(const std::vector<std::filesystem::path>& directories,
-                   const std::filesystem::path& checks) {
+Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::path& checks) {
   Report report;
-  for (const std::filesystem::path& directory : directories) report.runs.push_back(reported_run(directory));
+  for (const RunAddress& run : runs) report.runs.push_back(reported_run(run));
   if (!checks.empty()) report.checks = reported_checks(checks);
   const ReportedRun& first = report.runs.front();
   report.title = report.runs.size() > 1 ? fmt::format("{} runs of moelab", report.runs.size())

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "app/run/run_folder.h"
 #include "plots/report.h"
 
 namespace moelab {
@@ -12,7 +13,6 @@ namespace moelab {
 /// State, summary, claims with their cells, figures and provenance of each run, at least one; and the theorem
 /// checks in an answer of `moelab check --json`, unless `checks` is empty. Throws UserError when a directory
 /// holds no plan or the file no such answer.
-Report make_report(const std::vector<std::filesystem::path>& directories,
-                   const std::filesystem::path& checks);
+Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::path& checks);
 
 }  // namespace moelab

@@ -93,7 +93,7 @@ class CellRun {
 }  // namespace
 
 CellResult run_cell(const Cell& cell, const CellProgress& progress) {
-  return run_experiment(read_cell(cell.config), progress);
+  return run_experiment(read_cell(cell), progress);
 }
 
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress) {

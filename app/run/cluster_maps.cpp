@@ -14,8 +14,7 @@
 namespace moelab {
 namespace {
 
-std::vector<int> labels_of(const std::filesystem::path& directory, const std::string& cell) {
-  const std::filesystem::path file = saved_file(directory, cell, "test_labels");
+std::vector<int> labels_of(const std::filesystem::path& file) {
   const NpyReader array(file, file.string());
   return read_labels(array, 0, array.rows(), kLabelLimit);
 }
@@ -80,8 +79,9 @@ HeatMap build_cluster_map(const Json& description, const RunResults& results,
       ++left_out;
       continue;
     }
-    const std::vector<int> labels = labels_of(directory, row->cell);
-    const auto saved = [&](const char* name) { return read_rows(saved_file(directory, row->cell, name)); };
+    const auto file_of = [&](const char* name) { return saved_file(results, directory, row->cell, name); };
+    const auto saved = [&](const char* name) { return read_rows(file_of(name)); };
+    const std::vector<int> labels = labels_of(file_of("test_labels"));
     const Matrix values = is_routing
                               ? cluster_means(saved("test_probs"), labels)
                               : cosines(cluster_means(saved("test_inputs"), labels), saved("router_weight"));

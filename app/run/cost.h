@@ -10,23 +10,26 @@ namespace moelab {
 
 /// A cell's estimate from its configuration alone.
 struct CellCost {
-  double operations = 0;  ///< multiplications and additions of training and measuring
-  double seconds = 0;     ///< of one thread of a usual machine, from the constants below
-  double bytes = 0;       ///< memory while it runs
+  double operations = 0;      ///< multiplications and additions of training and measuring
+  double seconds = 0;         ///< of one thread of a usual machine, from the constants below
+  double bytes = 0;           ///< memory while it runs, at its peak; see memory.h
+  double recorded_bytes = 0;  ///< of its results when all are read
 };
 
 /// Operations: 6 P for each training row (2 P forwards, 4 P backwards) and 2 P for each measured one, with P
 /// the parameters, those of the experts that a row reaches under the training gate. Convolutions, which use a
 /// weight many times, and metrics of row pairs cost more than that. Seconds: the operations, the numbers of a
-/// row that are handled one by one in training and measuring, and the draws. Bytes: the training set, the
-/// test sets with what is measured of them, the parameters with their gradient and moments, and a batch.
+/// row that are handled one by one in training and measuring, and the draws.
 CellCost estimated_cost(const Cell& cell);
 
 struct RunCost {
-  double seconds = 0;  ///< on the given threads
-  int learned = 0;     ///< cells done that `seconds` was learned from
-  std::string source;  ///< what `seconds` comes from, for people: "7 cells done"
-  double bytes = 0;    ///< of the process: its largest cell on every thread
+  double seconds = 0;        ///< on the given threads
+  int learned = 0;           ///< cells done that `seconds` was learned from
+  std::string source;        ///< what `seconds` comes from, for people: "7 cells done"
+  int threads = 0;           ///< that have a cell to run
+  double cell_bytes = 0;     ///< of the largest cell
+  double process_bytes = 0;  ///< of the program and its plan
+  double bytes = 0;          ///< of the process: its largest cell on every thread, or all results
 };
 
 /// The cost of the cells of a scenario that have no record, their times as CellTimes learns them from those

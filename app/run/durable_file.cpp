@@ -2,13 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "sim/base/error.h"
@@ -21,6 +22,11 @@ constexpr std::string_view kTemporarySuffix = ".tmp";
 [[noreturn]] void fail(const std::filesystem::path& file, std::string_view action) {
   throw EnvironmentError(fmt::format("{}: cannot {}: {}", file.string(), action, std::strerror(errno)));
 }
+
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() { ::close(descriptor); }
+};
 
 void write_all(int descriptor, std::string_view content, const std::filesystem::path& file) {
   while (!content.empty()) {
@@ -37,16 +43,17 @@ void flush(int descriptor, const std::filesystem::path& file) {
   if (disk_calls().flush(descriptor) != 0) fail(file, "flush to disk");
 }
 
-void flush_folder(const std::filesystem::path& folder) {
+/// `entry` is what was made in it, of which an error tells.
+void flush_folder(const std::filesystem::path& folder, const std::filesystem::path& entry) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(folder, "open");
+  if (descriptor < 0) fail(entry, "open the folder of");
   const int status = disk_calls().flush(descriptor);
   // Some network file systems cannot flush a folder; the rename is then as durable as they make it.
   const bool refused = status != 0 && errno != EINVAL;
   const int error = errno;
   ::close(descriptor);
   errno = error;
-  if (refused) fail(folder, "flush to disk");
+  if (refused) fail(entry, "flush to disk");
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& file) {
@@ -96,18 +103,38 @@ std::filesystem::path target_of(const std::filesystem::path& file) {
   return target;
 }
 
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw EnvironmentError(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
-}
-
 }  // namespace
 
 DiskCalls& disk_calls() {
   static DiskCalls calls = {::write, ::fsync, ::rename};
   return calls;
+}
+
+// With those above it. Each is flushed into the folder that it was made in: else a power cut may take it,
+// and with it all that was flushed below it since.
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return;
+  const std::filesystem::path above = folder_of(folder);
+  if (above != folder) make_folder(above);
+  std::filesystem::create_directory(folder, error);
+  if (error)
+    throw EnvironmentError(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  flush_folder(above, folder);
+}
+
+bool is_read_only(const std::filesystem::path& folder) {
+  return ::access(folder.c_str(), W_OK) != 0 && (errno == EROFS || errno == EACCES || errno == EPERM);
+}
+
+bool holds(const std::filesystem::path& file, std::string_view content) {
+  std::error_code unseen;
+  return std::filesystem::is_regular_file(file, unseen) &&
+         std::filesystem::file_size(file, unseen) == content.size() && read_bytes(file) == content;
+}
+
+void update_file(const std::filesystem::path& file, std::string_view content) {
+  if (!holds(file, content)) replace_file(file, content);
 }
 
 void check_output_file(const std::filesystem::path& file, const std::string& option) {
@@ -127,9 +154,7 @@ void check_output_folder(const std::filesystem::path& folder, const std::string&
 void replace_file(const std::filesystem::path& name, std::string_view content) {
   const std::filesystem::path file = target_of(name), folder = folder_of(file);
   make_folder(folder);
-  const std::filesystem::path temporary =
-      folder / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
-                           std::chrono::steady_clock::now().time_since_epoch().count(), kTemporarySuffix);
+  const std::filesystem::path temporary = temporary_beside(file);
   // Exclusive: on a shared disk another machine's process may have the same number.
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) fail(temporary, "make the file");
@@ -147,34 +172,60 @@ void replace_file(const std::filesystem::path& name, std::string_view content) {
     ::unlink(temporary.c_str());
     throw;
   }
-  flush_folder(folder);
+  flush_folder(folder, file);
 }
 
 std::string read_bytes(const std::filesystem::path& file) {
   // Before it is opened: a pipe, which has no size, would wait for somebody to write.
   std::error_code no_size;
-  const std::uintmax_t size = std::filesystem::file_size(file, no_size);
+  [[maybe_unused]] const std::uintmax_t size_before = std::filesystem::file_size(file, no_size);
   if (no_size)
     throw EnvironmentError(fmt::format("{}: cannot be read: {}", file.string(), no_size.message()));
-  std::ifstream stream(file, std::ios::binary);
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  // Another process may be appending: what came since is for the next reader.
-  bytes.resize(static_cast<std::size_t>(stream.gcount()));
-  if (!stream.is_open() || stream.bad()) throw EnvironmentError(file.string() + ": cannot be read");
+  const OpenFile opened = {::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  // Another process may have replaced the file since: the size is that of what was opened.
+  struct stat status = {};
+  if (opened.descriptor < 0 || ::fstat(opened.descriptor, &status) != 0) fail(file, "open");
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  // What is appended meanwhile is for the next reader.
+  while (size < bytes.size()) {
+    const ssize_t got = ::read(opened.descriptor, bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno != EINTR) fail(file, "read");
+    if (got == 0) break;
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  bytes.resize(size);
   return bytes;
+}
+
+std::filesystem::path temporary_beside(const std::filesystem::path& file) {
+  return folder_of(file) / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
+                                       std::chrono::steady_clock::now().time_since_epoch().count(),
+                                       kTemporarySuffix);
 }
 
 bool is_temporary_name(std::string_view name) {
   return name.starts_with(".") && name.ends_with(kTemporarySuffix);
 }
 
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail(folder, "open");
+  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FolderLock::~FolderLock() {
+  ::close(descriptor_);
+}
+
 AppendedFile::AppendedFile(const std::filesystem::path& file) : file_(file), descriptor_(-1) {
   make_folder(folder_of(file));
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(file, "make the file");
+  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // its own: nobody else has it yet
   try {
-    flush_folder(folder_of(file));
+    flush_folder(folder_of(file), file);
   } catch (...) {
     ::close(descriptor_);  // no destructor follows a constructor that throws
     throw;
@@ -186,6 +237,12 @@ AppendedFile::~AppendedFile() {
 }
 
 void AppendedFile::append(std::string_view line) {
+  // What is written to a file without a name is lost.
+  struct stat named {};
+  struct stat open {};
+  if (::fstat(descriptor_, &open) != 0) fail(file_, "look at");
+  if (::stat(file_.c_str(), &named) != 0 || named.st_dev != open.st_dev || named.st_ino != open.st_ino)
+    throw EnvironmentError(file_.string() + ": was removed or replaced while it was written");
   write_all(descriptor_, std::string(line) + '\n', file_);
   flush(descriptor_, file_);
 }

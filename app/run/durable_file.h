@@ -26,6 +26,18 @@ DiskCalls& disk_calls();
 /// when the disk refuses.
 void replace_file(const std::filesystem::path& file, std::string_view content);
 
+/// Whether `file` is a regular file of that content.
+bool holds(const std::filesystem::path& file, std::string_view content);
+
+/// replace_file, unless the file holds the content already.
+void update_file(const std::filesystem::path& file, std::string_view content);
+
+/// Makes a folder, and those above it. Throws EnvironmentError.
+void make_folder(const std::filesystem::path& folder);
+
+/// Whether this process may not write into a folder that is there.
+bool is_read_only(const std::filesystem::path& folder);
+
 /// Throws UserError at `option`, which named `file`, where replace_file would not take its place: before the
 /// work whose result goes there.
 void check_output_file(const std::filesystem::path& file, const std::string& option);
@@ -36,10 +48,26 @@ void check_output_folder(const std::filesystem::path& folder, const std::string&
 /// The bytes of a regular file. Throws EnvironmentError, for a pipe or a device, too, without opening it.
 std::string read_bytes(const std::filesystem::path& file);
 
-/// Whether `name` is a temporary file of replace_file, left by a process that was killed.
+/// A name beside `file` for what becomes it when it is whole.
+std::filesystem::path temporary_beside(const std::filesystem::path& file);
+
+/// Whether `name` is such a name, left by a process that was killed.
 bool is_temporary_name(std::string_view name);
 
-/// A file that only grows, one line at a time.
+/// Holds a folder, which it waits for, against other processes that do the same; on a disk without locks it
+/// holds nothing.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+/// A file that only grows, one line at a time. It is locked while it is open.
 class AppendedFile {
  public:
   /// Makes the file, which must not exist yet, and its folder.
@@ -47,8 +75,9 @@ class AppendedFile {
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
-  /// Appends `line` and a newline, on disk when it returns. Throws EnvironmentError; a part of the line may
-  /// then be in the file, so nothing may be appended after a failure.
+  /// Appends `line` and a newline, on disk when it returns. Throws EnvironmentError, also where the file has
+  /// been removed or replaced; a part of the line may then be in it, so nothing may be appended after a
+  /// failure.
   void append(std::string_view line);
 
  private:

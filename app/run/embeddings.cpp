@@ -42,9 +42,9 @@ Embedding build_embedding(const Json& description, const RunResults& results,
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(results.table, arm, where);
     if (!row) continue;
-    const Matrix r = read_rows(saved_file(directory, row->cell, "test_probs"));
+    const Matrix r = read_rows(saved_file(results, directory, row->cell, "test_probs"));
     const PrincipalComponents plane =
-        principal_components(read_rows(saved_file(directory, row->cell, "test_inputs")), 2);
+        principal_components(read_rows(saved_file(results, directory, row->cell, "test_inputs")), 2);
     std::vector<int> expert(static_cast<std::size_t>(r.rows())), load(static_cast<std::size_t>(r.cols()), 0);
     for (Eigen::Index i = 0; i < r.rows(); ++i) {
       Eigen::Index best = 0;

@@ -7,14 +7,17 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "analysis/stats/bands.h"
 #include "app/run/cluster_maps.h"
+#include "app/run/drawing_folder.h"
 #include "app/run/embeddings.h"
 #include "app/run/heat_maps.h"
 #include "app/run/rate_results.h"
 #include "app/scenario/sweep_values.h"
 #include "plots/labels.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -36,16 +39,16 @@ std::vector<Group> group_rows(const Json& description, const ResultTable& table)
   const std::vector<std::string> arms =
       description.contains("arms") ? description.at("arms").get<std::vector<std::string>>() : table.arms;
   std::vector<Group> groups;
-  for (const std::string& arm : arms)
+  for (const std::string& arm : arms) {
+    std::unordered_map<std::string, std::size_t> places;  // of the arm's groups, by the value
     for (const ResultRow& row : table.rows) {
       if (row.arm != arm || !row.is_at(where)) continue;
       const SweepValue* const found = series == "arm" ? nullptr : row.coordinate(series);
-      const std::optional<SweepValue> value = found ? std::optional(*found) : std::nullopt;
-      auto group = std::find_if(groups.begin(), groups.end(),
-                                [&](const Group& known) { return known.arm == arm && known.value == value; });
-      if (group == groups.end()) group = groups.insert(groups.end(), Group{arm, value, {}});
-      group->rows.push_back(&row);
+      const auto [place, is_new] = places.try_emplace(found ? found->canonical() : "", groups.size());
+      if (is_new) groups.push_back({arm, found ? std::optional(*found) : std::nullopt, {}});
+      groups[place->second].rows.push_back(&row);
     }
+  }
   return groups;
 }
 
@@ -56,7 +59,8 @@ class Horizontal {
     std::vector<SweepValue> values;
     for (const Group& group : groups)
       for (const ResultRow* row : group.rows)
-        if (const SweepValue* value = row->coordinate(path); value && !known(values, *value))
+        if (const SweepValue* value = row->coordinate(path);
+            value && places_.try_emplace(value->canonical(), values.size()).second)
           values.push_back(*value);
     const auto is_number = [](const SweepValue& value) { return value.number().has_value(); };
     if (std::all_of(values.begin(), values.end(), is_number)) return;
@@ -72,19 +76,16 @@ class Horizontal {
       for (const TraceEntry& entry : row.trace)
         found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
     } else if (const SweepValue* value = row.coordinate(path_)) {
-      const auto category = std::find(categories_.begin(), categories_.end(), value_text(*value));
       found.emplace_back(
-          categories_.empty() ? value->number().value() : static_cast<double>(category - categories_.begin()),
+          categories_.empty() ? value->number().value() : static_cast<double>(places_.at(value->canonical())),
           &row.metrics);
     }
     return found;
   }
 
  private:
-  static bool known(const std::vector<SweepValue>& values, const SweepValue& value) {
-    return std::find(values.begin(), values.end(), value) != values.end();
-  }
   std::string path_;
+  std::unordered_map<std::string, std::size_t> places_;  ///< of the values
   std::vector<std::string> categories_;
 };
 
@@ -220,16 +221,24 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   for (const Json& description : results.plan.at("figures")) {
-    const std::filesystem::path folder = directory / "figures";
+    const std::filesystem::path figures = directory / results.outputs / "figures";
+    const DrawingFolder drawing(directory);
+    const std::filesystem::path& folder = drawing.path();
     // Runs from before there were heat maps name no kind.
     const std::string kind = description.value("kind", "lines");
-    for (std::filesystem::path& file :
-         kind == "heat_map"      ? render(build_heat_map(description, results), folder)
-         : kind == "rate_panels" ? render(build_rate_panels(description, results), folder)
-         : kind == "cluster_map" ? render(build_cluster_map(description, results, directory), folder)
-         : kind == "embedding"   ? render(build_embedding(description, results, directory), folder)
-                                 : render(build_figure(description, results), folder)) {
-      files.push_back(std::move(file));
+    const auto draw = [&] {
+      return kind == "heat_map"      ? render(build_heat_map(description, results), folder)
+             : kind == "rate_panels" ? render(build_rate_panels(description, results), folder)
+             : kind == "cluster_map" ? render(build_cluster_map(description, results, directory), folder)
+             : kind == "embedding"   ? render(build_embedding(description, results, directory), folder)
+                                     : render(build_figure(description, results), folder);
+    };
+    try {
+      for (const std::filesystem::path& file : drawing.publish(draw(), figures)) files.push_back(file);
+    } catch (const EnvironmentError&) {
+      // The data and the script, with which the figure can be drawn by hand.
+      drawing.publish(drawing.files_ending({".csv", ".gp"}), figures);
+      throw;
     }
   }
   return files;

@@ -19,7 +19,9 @@ namespace moelab {
 /// cells left out.
 Figure build_figure(const Json& description, const RunResults& results);
 
-/// Renders every figure of the plan into `directory`/figures; the files written. Throws EnvironmentError.
+/// Renders every figure of the plan into figures/ of where its outputs go, each file whole when it takes its
+/// place; the files written. Throws EnvironmentError, and then leaves the data and the script of the figure
+/// that failed.
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory);
 

@@ -20,29 +20,35 @@ extern "C" void exit_at_once(int) {
   ::_exit(kInterruptedStatus);
 }
 
+/// Sets the action of every ending signal; what was set before.
+std::array<struct sigaction, kEndingSignals.size()> set_actions(void (*handler)(int), int flags) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigemptyset(&action.sa_mask);
+  std::array<struct sigaction, kEndingSignals.size()> old{};
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    const int signal = kEndingSignals[i];
+    ::sigaction(signal, nullptr, &old[i]);
+    const bool may_be_ignored = signal == SIGHUP || signal == SIGQUIT;
+    if (!may_be_ignored || old[i].sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
+  return old;
+}
+
 }  // namespace
 
 void exit_when_interrupted() {
-  struct sigaction action {};
-  action.sa_handler = exit_at_once;
-  sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  set_actions(exit_at_once, 0);
 }
 
 InterruptGuard::InterruptGuard() {
   interrupted = false;
-  struct sigaction action {};
-  action.sa_handler = handle_interrupt;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, &old_interrupt_);
-  ::sigaction(SIGTERM, &action, &old_terminate_);
+  old_ = set_actions(handle_interrupt, SA_RESTART);
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGINT, &old_interrupt_, nullptr);
-  ::sigaction(SIGTERM, &old_terminate_, nullptr);
+  for (std::size_t i = 0; i < old_.size(); ++i) ::sigaction(kEndingSignals[i], &old_[i], nullptr);
 }
 
 const std::atomic<bool>& InterruptGuard::flag() const {

@@ -1,7 +1,8 @@
 #pragma once
 
-/// Ctrl-C and SIGTERM as a flag.
+/// Ctrl-C and the other signals that ask for an end (SIGTERM, SIGHUP, SIGQUIT) as a flag.
 
+#include <array>
 #include <atomic>
 #include <csignal>
 
@@ -10,12 +11,15 @@ namespace moelab {
 /// The exit status of an interrupted command that can be resumed.
 constexpr int kInterruptedStatus = 130;
 
-/// From now on SIGINT and SIGTERM end the process at once with kInterruptedStatus: for the parts of a run
-/// that can be left at any moment, before and after its cells.
+constexpr std::array<int, 4> kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+/// From now on the ending signals end the process at once with kInterruptedStatus: for the parts of a run
+/// that can be left at any moment, before and after its cells. SIGHUP and SIGQUIT stay ignored where they are
+/// (nohup).
 void exit_when_interrupted();
 
-/// While it lives, the first SIGINT or SIGTERM sets the flag and the second ends the process at once with
-/// kInterruptedStatus. One at a time.
+/// While it lives, the first ending signal sets the flag and the second ends the process at once with
+/// kInterruptedStatus; ignored ones as above. One at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -25,8 +29,7 @@ class InterruptGuard {
   const std::atomic<bool>& flag() const;
 
  private:
-  struct sigaction old_interrupt_ {};
-  struct sigaction old_terminate_ {};
+  std::array<struct sigaction, kEndingSignals.size()> old_{};
 };
 
 }  // namespace moelab

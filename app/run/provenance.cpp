@@ -19,6 +19,8 @@
 
 #include "app/run/durable_file.h"
 #include "app/run/record.h"
+#include "app/run/seal.h"
+#include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 
 // The build passes these three; a build without them still runs.
@@ -42,9 +44,8 @@ fs::path session_file(const fs::path& journal) {
   return journal.parent_path().parent_path() / "sessions" / (journal.stem().string() + ".json");
 }
 
-std::string text_of(const Json& provenance) {
-  return provenance.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+constexpr const char* kSessionWayOut =
+    "remove it, and the cells of its journal count as those of an unknown build";
 
 /// The job that Slurm runs this process in; null outside Slurm.
 Json slurm_json() {
@@ -70,6 +71,22 @@ std::string processor_model() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown";
+}
+
+/// A file that something else has put in the place of a session's is no damage of this one.
+void check_session_types(const fs::path& file) {
+  const Json session = Json::parse(read_bytes(file), nullptr, false);
+  if (session.is_discarded()) return;
+  const auto refuse = [&](const std::string& place, const Json& given, const char* needed) {
+    throw EnvironmentError(
+        fmt::format("{}: got {}, needs {}; {}", place, abbreviated(given), needed, kSessionWayOut));
+  };
+  if (!session.is_object()) refuse(file.string(), session, "the object of a session");
+  for (const char* field :
+       {"version", "commit", "compiler", "flags", "vector_level", "started_at", "journal"}) {
+    const Json value = session.value(field, Json(""));
+    if (!value.is_string()) refuse(file.string() + ": " + field, value, "a text");
+  }
 }
 
 }  // namespace
@@ -119,6 +136,8 @@ Json provenance_json(const Session& session) {
       {"journal", session.journal},
       {"slurm", slurm_json()},
       {"files", session.files},
+      {"plan", session.plan},
+      {"added_seeds_to", session.added_seeds_to},
       {"scenario", session.scenario},
   };
 }
@@ -131,30 +150,48 @@ void add_end(Json& provenance) {
 }
 
 Json read_journal_provenance(const fs::path& journal) {
-  std::ifstream stream(session_file(journal));
-  const Json provenance = stream ? Json::parse(stream, nullptr, false) : Json();
-  return provenance.is_object() ? provenance : Json();
+  const fs::path file = session_file(journal);
+  std::error_code unseen;
+  if (fs::status(file, unseen).type() == fs::file_type::not_found) return {};
+  check_session_types(file);
+  return read_sealed(file, kSessionWayOut);
 }
 
-void write_provenance(const fs::path& directory, const Json& provenance) {
-  const fs::path journal = directory / "journal" / provenance.at("journal").get<std::string>();
-  replace_file(session_file(journal), text_of(provenance));
-  // Gathered from the sessions' own files, so that no process loses what another one writes at the same time.
+std::vector<Json> read_sessions(const fs::path& directory) {
   std::vector<Json> sessions;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "journal")) {
-    if (entry.path().extension() != ".jsonl") continue;
-    Json session = read_journal_provenance(entry.path());
-    if (session.is_object()) sessions.push_back(std::move(session));
+  if (!fs::exists(directory / "sessions")) return sessions;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "sessions")) {
+    if (entry.path().extension() != ".json") continue;
+    try {
+      sessions.push_back(read_sealed(entry.path(), kSessionWayOut));
+    } catch (const UserError&) {
+      // Who needs this one's own provenance is told.
+    }
   }
   const auto started = [](const Json& session) {
     return std::pair(session.value("started_at", ""), session.value("journal", ""));
   };
   std::sort(sessions.begin(), sessions.end(),
             [&](const Json& left, const Json& right) { return started(left) < started(right); });
+  return sessions;
+}
+
+Json gathered_provenance(const fs::path& directory, const std::string& plan) {
+  std::vector<Json> sessions = read_sessions(directory);
+  if (!plan.empty())
+    std::erase_if(sessions, [&](const Json& session) { return session.value("plan", "") != plan; });
+  if (sessions.empty()) return {};
   Json newest = std::move(sessions.back());
   sessions.pop_back();
   newest["earlier"] = std::move(sessions);
-  replace_file(directory / "provenance.json", text_of(newest));
+  return newest;
+}
+
+void write_provenance(const fs::path& directory, const Json& provenance) {
+  const fs::path journal = directory / "journal" / provenance.at("journal").get<std::string>();
+  replace_file(session_file(journal), sealed_text(provenance));
+  // Gathered from the sessions' own files, so that no process loses what another one writes at the same time.
+  replace_file(directory / "provenance.json", sealed_text(gathered_provenance(directory)));
 }
 
 std::string build_name(const Json& provenance) {

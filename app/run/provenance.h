@@ -26,6 +26,8 @@ struct Session {
   std::string journal;                  ///< the journal that this session fills
   std::vector<std::string> files = {};  ///< the scenario file and those that it extends
   Json scenario = {};                   ///< as resolved, written to plan.json too
+  std::string plan = {};                ///< the id of the plan that it ran
+  int added_seeds_to = 0;               ///< the plan's
 };
 
 /// Program, build, libraries, machine and session as one object, at the session's start.
@@ -39,8 +41,15 @@ void add_end(Json& provenance);
 /// with those before it under "earlier", oldest first.
 void write_provenance(const std::filesystem::path& directory, const Json& provenance);
 
-/// The provenance of a journal; null where it is missing or damaged.
+/// The provenance of a journal; null where it is missing. Throws UserError where it is damaged.
 Json read_journal_provenance(const std::filesystem::path& journal);
+
+/// The provenance of every session of a run directory, oldest first, without those that are damaged.
+std::vector<Json> read_sessions(const std::filesystem::path& directory);
+
+/// What provenance.json is to say, of the sessions that ran a plan alone unless it is empty; null without
+/// any.
+Json gathered_provenance(const std::filesystem::path& directory, const std::string& plan = "");
 
 /// "0.1.0 (commit 0123abc, g++ 12.2.0, flags 0123abcd)": what two sessions must share to be of one build. The
 /// flags stand as a checksum; processors without fused multiply-add, whose results differ in the last digits,

@@ -157,8 +157,10 @@ std::string state_name(CellResult::State state) {
 }
 
 std::string record_line(const Record& record) {
-  Json json = numbers_json(record);
+  Json numbers = numbers_json(record), json = {{"cell", record.cell}, {"state", record.state}};
+  // Before what is long: whoever reads the state alone has them, too.
   if (!record.arrays.empty()) json["arrays"] = record.arrays;
+  for (const char* part : {"metrics", "trace"}) json[part] = std::move(numbers[part]);
   json["message"] = record.message;
   json["timing"] = {{"seconds", record.seconds}, {"finished_at", record.finished_at}};
   // A message may quote bytes that are not UTF-8; they become U+FFFD instead of losing the record.
@@ -186,6 +188,24 @@ Record parse_record_line(std::string_view line, RecordPart part) {
   Json::sax_parse(text, &reader);
   if (!reader.is_complete()) throw std::runtime_error("the record is not complete");
   return std::move(reader.record);
+}
+
+std::vector<std::string> record_differences(const Record& left, const Record& right) {
+  std::vector<std::string> lines;
+  if (left.state != right.state) lines.push_back(fmt::format("state: {} and {}", left.state, right.state));
+  MetricValues all = left.metrics;
+  all.insert(right.metrics.begin(), right.metrics.end());
+  const auto text_of = [](const MetricValues& metrics, const std::string& name) {
+    const auto metric = metrics.find(name);
+    return metric == metrics.end() ? std::string("absent") : fmt::format("{}", metric->second);
+  };
+  for (const auto& metric : all) {
+    const std::string one = text_of(left.metrics, metric.first), other = text_of(right.metrics, metric.first);
+    if (one != other) lines.push_back(fmt::format("{}: {} and {}", metric.first, one, other));
+  }
+  if (!lines.empty() || same_numbers(left, right)) return lines;
+  lines.push_back(numbers_json(left) == numbers_json(right) ? "the arrays differ" : "the traces differ");
+  return lines;
 }
 
 bool same_numbers(const Record& left, const Record& right) {

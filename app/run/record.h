@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/stats/result_table.h"
 #include "app/run/cell.h"
@@ -26,7 +27,7 @@ struct Record {
   std::shared_ptr<const std::string> build = {};
 };
 
-/// How much of a record is read: of a long journal, most is trace.
+/// How much of a record is read: of a long journal, most is trace. Arrays belong to each part.
 enum class RecordPart { state, metrics, all };
 
 /// CRC-32 of `bytes` as 8 hexadecimal digits.
@@ -45,6 +46,9 @@ std::string sealed_line(std::string_view text);
 /// The inverse of record_line; what lies behind `part` stays empty, but for a failed cell. The checksum of
 /// the whole line is taken in any case. Throws std::runtime_error with the reason when the line is damaged.
 Record parse_record_line(std::string_view line, RecordPart part = RecordPart::all);
+
+/// Where two records of a cell differ, "test_nmse_soft: 0.5 and 0.25"; none for equal ones.
+std::vector<std::string> record_differences(const Record& left, const Record& right);
 
 /// Whether two records of a cell hold the same state, the same numbers and the same arrays, to the last bit.
 bool same_numbers(const Record& left, const Record& right);

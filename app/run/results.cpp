@@ -8,57 +8,17 @@
 #include <utility>
 
 #include "app/run/store.h"
-#include "app/scenario/sweep_values.h"
-#include "sim/base/error.h"
 
 namespace moelab {
 
 namespace {
 
-/// A planned cell of plan.json.
-ResultRow planned_row(const Json& cell) {
-  ResultRow row;
-  row.cell = cell.at("id").get<std::string>();
-  row.arm = cell.at("arm").get<std::string>();
-  row.seed = cell.at("seed").get<int>();
-  row.point = read_point(cell.at("point"));
-  row.state = "missing";
-  return row;
-}
-
-/// Reads the plan, its cells into `rows` one by one: of a large sweep they are nearly all of it.
-Json read_plan_into(const std::filesystem::path& directory, std::vector<ResultRow>& rows) {
-  bool in_cells = false;
-  return read_plan(directory, [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1) in_cells = parsed == "cells";
-    if (event != Json::parse_event_t::object_end || depth != 2 || !in_cells) return true;
-    rows.push_back(planned_row(parsed));
-    return false;
-  });
-}
-
-}  // namespace
-
-RunResults load_results(const std::filesystem::path& directory, RecordPart part) {
+RunResults results_of(Plan plan, Records records) {
   RunResults results;
-  std::vector<ResultRow>& rows = results.table.rows;
-  std::future<Records> recorded =
-      std::async(std::launch::async, [&] { return read_records(directory, part); });
-  try {
-    results.plan = read_plan_into(directory, rows);
-    for (const char* key : {"name", "scenario", "claims", "figures"}) results.plan.at(key);
-    // Every cell has been taken out.
-    if (const Json& left = results.plan.at("cells"); !left.is_array() || !left.empty())
-      throw UserError((directory / "plan.json").string(),
-                      "not a plan of this program: 'cells' holds no cells");
-    results.plan.erase("cells");
-    results.table.arms = results.plan.at("arms").get<std::vector<std::string>>();
-    results.table.sweep_paths = results.plan.at("sweep").get<std::vector<std::string>>();
-  } catch (const Json::exception& error) {
-    throw UserError((directory / "plan.json").string(),
-                    std::string("not a plan of this program: ") + error.what());
-  }
-  Records records = recorded.get();
+  results.plan = std::move(plan.head);
+  results.table.arms = results.plan.at("arms").get<std::vector<std::string>>();
+  results.table.sweep_paths = results.plan.at("sweep").get<std::vector<std::string>>();
+  std::vector<ResultRow>& rows = results.table.rows = std::move(plan.cells);
   std::unordered_map<const Record*, const ResultRow*> first_rows;  // two arms may have the same cell
   for (ResultRow& row : rows) {
     const auto found = records.find(row.cell);
@@ -67,10 +27,30 @@ RunResults load_results(const std::filesystem::path& directory, RecordPart part)
     ++results.builds[*record.build];
     results.seconds += record.seconds;
     row.state = record.state;
+    if (!record.arrays.empty()) results.arrays[row.cell] = record.arrays;
     const auto [first, is_first] = first_rows.try_emplace(&record, &row);
     row.metrics = is_first ? std::move(record.metrics) : first->second->metrics;
     row.trace = is_first ? std::move(record.trace) : first->second->trace;
   }
+  return results;
+}
+
+}  // namespace
+
+RunResults load_results(const RunAddress& address, RecordPart part) {
+  // Beside the plan; after it where no thread can be started.
+  std::future<Records> recorded = std::async([&] { return read_records(address.directory(), part); });
+  FoundPlan found = find_plan(address);
+  RunResults results = results_of(std::move(found.plan), recorded.get());
+  results.outputs = std::move(found.outputs);
+  results.notes = std::move(found.notes);
+  return results;
+}
+
+RunResults load_results(const std::filesystem::path& directory, const Scenario& scenario,
+                        const std::string& id) {
+  RunResults results = results_of(plan_of(scenario, id), read_records(directory));
+  results.outputs = outputs_of(directory, id);
   return results;
 }
 
@@ -88,7 +68,8 @@ std::string builds_footnote(const RunResults& results) {
              : fmt::format(" Cells come from {} builds of moelab.", results.builds.size());
 }
 
-void warn_of_builds(const RunResults& results) {
+void print_notes(const RunResults& results) {
+  for (const std::string& note : results.notes) std::cerr << "moelab: note: " << note << '\n';
   if (const std::string text = builds_text(results); !text.empty())
     std::cerr << "moelab: note: " << text << '\n';
 }

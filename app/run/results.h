@@ -5,24 +5,33 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "analysis/stats/result_table.h"
 #include "app/json/json.h"
 #include "app/run/record.h"
+#include "app/run/run_folder.h"
 
 namespace moelab {
 
-/// What `plan.json` and the journals of a run directory say.
+/// What a plan and the journals of a run directory say.
 struct RunResults {
-  Json
-      plan;  ///< {"name", "title", "source", "profile", "scenario", "claims", "figures", …} without the cells
+  Json plan;  ///< {"id", "name", "title", "source", "profile", "scenario", "claims", …} without the cells
   std::map<std::string, int> builds;  ///< programs that recorded the planned cells (build_name), with counts
   double seconds = 0;                 ///< of the recorded cells of the plan; 0 where their times are left out
   ResultTable table;                  ///< every planned cell, `missing` where no journal holds it
+  std::filesystem::path outputs = {};   ///< where claims and figures go, below the run directory
+  std::vector<std::string> notes = {};  ///< on the plan that was read
+  /// The arrays that the planned cells saved, by cell and name, with the checksum of their bytes.
+  std::map<std::string, std::map<std::string, std::string>> arrays = {};
 };
 
-/// Throws UserError when `directory` holds no plan. What lies behind `part` of the records is left out.
-RunResults load_results(const std::filesystem::path& directory, RecordPart part = RecordPart::all);
+/// The plan that is asked for. Throws UserError when there is none. What lies behind `part` of the records is
+/// left out.
+RunResults load_results(const RunAddress& address, RecordPart part = RecordPart::all);
+/// The results of a scenario whose plan has that id in the directory.
+RunResults load_results(const std::filesystem::path& directory, const Scenario& scenario,
+                        const std::string& id);
 
 /// "Cells come from 2 builds of moelab: 0.1.0 (…) 12, …", which may differ in numbers; empty for one build.
 std::string builds_text(const RunResults& results);
@@ -30,7 +39,7 @@ std::string builds_text(const RunResults& results);
 /// For a figure's caption: " Cells come from 2 builds of moelab.", or nothing.
 std::string builds_footnote(const RunResults& results);
 
-/// builds_text as a line on stderr.
-void warn_of_builds(const RunResults& results);
+/// The notes and builds_text, a line each on stderr.
+void print_notes(const RunResults& results);
 
 }  // namespace moelab

@@ -1,9 +1,12 @@
 #include "app/run/scheduler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <iostream>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -57,7 +60,7 @@ CellResult compute(const Batch& batch, const Cell& cell, std::atomic<double>& sh
   } catch (const EnvironmentError&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw EnvironmentError("out of memory while running cell " + cell.id + "; fewer --threads need less");
+    throw EnvironmentError("not enough memory to run cell " + cell.id + "; fewer --threads need less");
   } catch (const std::exception& error) {
     CellResult result;
     result.state = CellResult::State::failed;
@@ -128,6 +131,20 @@ void wait_for_threads(Batch& batch, const BatchOptions& options) {
   }
 }
 
+/// One thread for each share, or as many as the system gives.
+void start_threads(Batch& batch, std::vector<std::thread>& threads) {
+  try {
+    for (std::atomic<double>& share : batch.shares)
+      threads.emplace_back(work, std::ref(batch), std::ref(share));
+  } catch (const std::exception& error) {
+    if (threads.empty()) throw EnvironmentError(fmt::format("no thread can be started: {}", error.what()));
+    const std::lock_guard lock(batch.mutex);
+    batch.running_threads -= static_cast<int>(batch.shares.size() - threads.size());
+    std::cerr << fmt::format("moelab: note: {} of {} threads could be started ({}); these run all cells\n",
+                             threads.size(), batch.shares.size(), error.what());
+  }
+}
+
 }  // namespace
 
 BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner& runner, const CellSink& sink,
@@ -136,11 +153,18 @@ BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner&
       std::clamp<std::size_t>(cells.size(), 1, static_cast<std::size_t>(std::max(options.threads, 1)));
   Batch batch(cells, runner, sink, options, count);
   std::vector<std::thread> threads;
-  for (std::atomic<double>& share : batch.shares)
-    threads.emplace_back(work, std::ref(batch), std::ref(share));
-  wait_for_threads(batch, options);
+  threads.reserve(count);  // what throws from here on finds threads at work
+  start_threads(batch, threads);
+  std::exception_ptr watching;
+  try {
+    wait_for_threads(batch, options);
+  } catch (...) {
+    batch.broken = true;
+    watching = std::current_exception();
+  }
   for (std::thread& thread : threads) thread.join();
   if (batch.error) std::rethrow_exception(batch.error);
+  if (watching) std::rethrow_exception(watching);
   return batch.progress;
 }
 

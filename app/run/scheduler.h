@@ -43,7 +43,9 @@ constexpr double kGraceSeconds = 1.5;
 
 /// Runs `cells` in order of their list. Interrupted cells are not handed to the sink. A cell that
 /// throws counts as failed, with what it threw as its message; exceptions of the sink, EnvironmentError and
-/// exhausted memory abandon the batch and are thrown again here, after every thread has ended.
+/// exhausted memory abandon the batch and are thrown again here, after every thread has ended. Where the
+/// system gives fewer threads than asked for, these run all cells, and a note says so; EnvironmentError where
+/// it gives none.
 BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner& runner, const CellSink& sink,
                         const BatchOptions& options);
 

@@ -9,7 +9,6 @@
 #include <iostream>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -85,17 +84,50 @@ class TimeLeft {
   std::vector<double> left_;  ///< seconds of the missing cells
 };
 
-/// Whether --fail-fast ended the session.
+/// Makes the scenario's plan the one that the directory shows; its id. With nothing to run a directory that
+/// is read-only stays as it is.
+std::string shown_by(const Scenario& scenario, const std::filesystem::path& directory, bool is_done) {
+  if (is_done && is_read_only(directory)) return plan_id_in(directory, scenario);
+  const KeptPlan kept = keep_plan(directory, scenario);
+  if (!kept.before.empty() && kept.before != kept.id) {
+    std::cerr << fmt::format(
+        "moelab: note: {} showed plan {}, and shows {} from now on; --plan {} asks for the "
+        "former\n",
+        directory.string(), kept.before, kept.id, kept.before);
+  }
+  return kept.id;
+}
+
+/// Whether a file of an array that was recorded is lost.
+bool lacks_array(const std::filesystem::path& directory, const Record& record) {
+  return std::any_of(record.arrays.begin(), record.arrays.end(), [&](const auto& array) {
+    return !array_problem(array_file(directory, record.cell, array.first), array.second).empty();
+  });
+}
+
+/// Runs cells: those in `lost`, their records, for their arrays alone. Whether --fail-fast ended the session.
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
-                 const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop) {
+                 const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop,
+                 const Records& lost, SessionOutcome& outcome) {
   StoreWriter writer(options.directory);
-  Json provenance = provenance_json({options.arguments, scenario.profile, options.threads,
-                                     writer.journal_name(), scenario.files, scenario.document});
+  Json provenance =
+      provenance_json({options.arguments, scenario.profile, options.threads, writer.journal_name(),
+                       scenario.files, scenario.document, outcome.plan, scenario.added_seeds_to});
   write_provenance(options.directory, provenance);
   ProgressReporter reporter(already);
   TimeLeft left(scenario, missing, options.threads);
   const CellSink sink = [&](const Cell& cell, const CellResult& result, double seconds) {
-    writer.write(cell.id, result, seconds);
+    if (const auto recorded = lost.find(cell.id); recorded == lost.end()) {
+      writer.write(cell.id, result, seconds);
+    } else if (const std::string difference = restore_arrays(options.directory, recorded->second, result);
+               !difference.empty()) {
+      ++outcome.not_restored;
+      reporter.finish();
+      std::cerr << fmt::format(
+          "moelab: cell {} lost an array, and has other numbers when it is run again (recorded and now: {}); "
+          "the record stays\n",
+          cell.id, difference);
+    }
     left.record(cell, result, seconds);
   };
   BatchOptions schedule;
@@ -142,7 +174,7 @@ Share read_share(const std::string& text) {
 
 std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records, const Share& share) {
   std::vector<const Cell*> missing;
-  std::set<std::string> seen;
+  std::unordered_set<std::string_view> seen;
   int place = 0;
   for (const Cell& cell : scenario.cells) {
     if (!seen.insert(cell.id).second || place++ % share.count != share.index) continue;
@@ -178,15 +210,28 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   Records before = read_records(options.directory, RecordPart::state);
   if (options.retry_failed)
     std::erase_if(before, [](const auto& record) { return record.second.state == "failed"; });
+  Records lost;
+  for (const Cell* cell : missing_cells(scenario, {}, options.share)) {
+    const auto record = before.find(cell->id);
+    if (record != before.end() && lacks_array(options.directory, record->second)) lost.insert(*record);
+  }
+  if (!lost.empty()) {
+    Records whole = read_records(options.directory);
+    for (auto& [id, record] : lost) {
+      before.erase(id);
+      record = std::move(whole.at(id));
+    }
+    std::cerr << fmt::format("moelab: note: cells whose arrays are lost are run again: {}\n", lost.size());
+  }
   const std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
   // Of the share's own cells: the progress line is about this process.
   const int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
 
   const InterruptGuard guard;
-  replace_file(options.directory / "plan.json", plan_text(scenario));
   SessionOutcome outcome;
+  outcome.plan = shown_by(scenario, options.directory, missing.empty());
   if (!missing.empty())
-    outcome.stopped = run_missing(missing, already, scenario, options, runner, guard.flag());
+    outcome.stopped = run_missing(missing, already, scenario, options, runner, guard.flag(), lost, outcome);
   outcome.interrupted = guard.flag();
   const Records records = read_records(options.directory, RecordPart::state);
   const std::vector<const Cell*> planned = missing_cells(scenario, {});

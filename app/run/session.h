@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/run/run_folder.h"
 #include "app/run/scheduler.h"
 #include "app/run/store.h"
 
@@ -43,15 +44,18 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
 std::vector<const Cell*> run_order(const Scenario& scenario, std::vector<const Cell*> cells);
 
 struct SessionOutcome {
+  std::string plan;  ///< the id of the scenario's plan in the directory
   bool interrupted = false;
   bool stopped = false;       ///< by fail_fast
   int failed = 0;             ///< planned cells whose state is failed, of this session or an earlier one
+  int not_restored = 0;       ///< cells whose lost arrays another run did not bring back
   bool all_diverged = false;  ///< every planned cell is recorded as diverged
 };
 
-/// Checks the directory and its journals, writes plan.json (and provenance.json when cells are missing), then
-/// runs the missing cells with `runner`, in run_order(), and records them. Throws UserError before anything
-/// is written, EnvironmentError when the disk refuses.
+/// Checks the directory and its journals, writes the plan (and provenance.json when cells are missing), then
+/// runs the missing cells with `runner`, in run_order(), and records them. Cells whose recorded arrays are
+/// lost are run again: their numbers are held against their records, which stay. Throws UserError before
+/// anything is written, EnvironmentError when the disk refuses.
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options, const CellRunner& runner);
 
 }  // namespace moelab

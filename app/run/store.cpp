@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <fstream>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 
 #include "app/run/provenance.h"
-#include "app/scenario/scenario_file.h"
-#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 #include "sim/data/npy/npy.h"
 
@@ -20,17 +19,6 @@ namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> journal_files(const fs::path& directory) {
-  std::vector<fs::path> files;
-  const fs::path folder = directory / "journal";
-  if (!fs::is_directory(folder)) return files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 /// Unique among the processes of all machines: host, process and the time in microseconds.
 std::string new_journal_name() {
@@ -48,6 +36,7 @@ bool supersedes(const Record& record, const Record& failure) {
 /// Where a record stands: its line is `size` bytes from `start`.
 struct Place {
   const fs::path* journal = nullptr;
+  const std::string* machine = nullptr;  ///< the build that wrote it, and its vector level
   std::size_t number = 0, start = 0, size = 0;
 };
 
@@ -55,19 +44,33 @@ std::string name_of(const Place& place) {
   return fmt::format("{}:{}", place.journal->string(), place.number);
 }
 
-/// Whether `line` says again what stands at `place`, to the last number; damage behind the part that was
-/// asked for is a difference. The place is read once more: few cells are recorded twice, and journals are
-/// long.
-bool repeats(std::string_view line, const Place& place) {
+/// Where `line` says otherwise than what stands at `place`, down to the last number; empty where it repeats
+/// it. The place is read once more: few cells are recorded twice, and journals are long.
+std::string difference_from(const Place& place, std::string_view line) {
   std::ifstream stream(*place.journal, std::ios::binary);
   std::string earlier(place.size, '\0');
   stream.seekg(static_cast<std::streamoff>(place.start));
   stream.read(earlier.data(), static_cast<std::streamsize>(earlier.size()));
   try {
-    return same_numbers(parse_record_line(earlier), parse_record_line(line));
-  } catch (const std::exception&) {
-    return false;
+    const Record here = parse_record_line(line), there = parse_record_line(earlier);
+    if (same_numbers(here, there)) return "";
+    return record_differences(here, there).front();
+  } catch (const std::runtime_error& error) {
+    return error.what();  // damage behind the part that was asked for
   }
+}
+
+/// Two records of a cell that cannot both be right: what differs, where each comes from, and the way out.
+UserError conflict(const std::string& cell, const Place& here, const Place& there,
+                   const std::string& difference) {
+  const fs::path directory = here.journal->parent_path().parent_path();
+  return {
+      name_of(here),
+      fmt::format("cell {} has other numbers here than in {} ({}), by {} and by {}; moelab verify {} --keep "
+                  "{}, or the other journal or newest in its place, keeps one of them and sets the others "
+                  "aside",
+                  cell, name_of(there), difference, *here.machine, *there.machine, directory.string(),
+                  here.journal->filename().string())};
 }
 
 /// Reads every journal; `refuse` takes each error.
@@ -76,10 +79,21 @@ Records read_all(const fs::path& directory, RecordPart part, const Refuse& refus
   Records records;
   std::unordered_map<const Record*, Place> places;
   const std::vector<fs::path> journals = journal_files(directory);
+  std::deque<std::string> machines;
   for (const fs::path& journal : journals) {
-    const auto build = std::make_shared<const std::string>(build_name(read_journal_provenance(journal)));
+    Json provenance;
+    try {
+      provenance = read_journal_provenance(journal);
+    } catch (const UserError& error) {
+      refuse(error);
+    }
+    const auto build = std::make_shared<const std::string>(build_name(provenance));
+    machines.push_back(
+        fmt::format("{} at vector level {}", *build,
+                    provenance.is_object() ? provenance.value("vector_level", "unknown") : "unknown"));
     std::ifstream stream(journal, std::ios::binary);
-    Place place = {&journal};
+    Place place = {&journal, &machines.back()};
+    stream.exceptions(std::ios::badbit);  // too little memory for a line would end the file otherwise
     // A line that ends with the file is of a killed process, or of one that is writing.
     for (std::string line; std::getline(stream, line) && !stream.eof(); place.start += line.size() + 1) {
       ++place.number;
@@ -87,6 +101,8 @@ Records read_all(const fs::path& directory, RecordPart part, const Refuse& refus
       Record record;
       try {
         record = parse_record_line(line, part);
+      } catch (const std::bad_alloc&) {
+        throw;  // nothing is known of the record
       } catch (const std::exception& error) {
         refuse(UserError(name_of(place), fmt::format("damaged record at byte {}: {}; remove the line to have "
                                                      "its cell run again",
@@ -107,9 +123,8 @@ Records read_all(const fs::path& directory, RecordPart part, const Refuse& refus
         if (!supersedes(record, earlier)) continue;
         earlier_place = place;
         earlier = std::move(record);
-      } else if (!repeats(line, earlier_place)) {
-        refuse(UserError(name_of(place), fmt::format("cell {} has other numbers here than in {}", record.cell,
-                                                     name_of(earlier_place))));
+      } else if (const std::string difference = difference_from(earlier_place, line); !difference.empty()) {
+        refuse(conflict(record.cell, place, earlier_place, difference));
       }
     }
     if (!stream.eof()) throw EnvironmentError(journal.string() + ": cannot be read");
@@ -117,20 +132,21 @@ Records read_all(const fs::path& directory, RecordPart part, const Refuse& refus
   return records;
 }
 
-/// A plan of another version may mean something else by the same names.
-void check_plan_version(const Json& plan, const std::string& file) {
-  const Json version = plan.value("version", Json(kPlanVersion));
-  if (version != kPlanVersion) {
-    throw UserError(
-        file + ": version",
-        fmt::format("got {}, but this program reads version {} of the plan format; read the folder "
-                    "with the program that wrote it, or run the scenario in another folder",
-                    abbreviated(version), kPlanVersion));
-  }
-  if (plan.contains("scenario")) check_version(plan.at("scenario"), file + ": scenario.version");
-}
-
 }  // namespace
+
+std::vector<fs::path> journal_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  const fs::path folder = directory / "journal";
+  if (!fs::is_directory(folder)) return files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    if (!entry.is_regular_file())  // a pipe would be waited for
+      throw EnvironmentError(entry.path().string() + ": is no regular file, as a journal has to be");
+    files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 Records read_records(const fs::path& directory, RecordPart part) {
   return read_all(directory, part, [](const UserError& error) { throw error; });
@@ -150,58 +166,25 @@ std::string array_bytes(const SavedArray& array) {
   return npy_bytes(array.shape, std::span<const double>(array.values));
 }
 
-Json plan_json(const Scenario& scenario) {
-  Json cells = Json::array();
-  for (const Cell& cell : scenario.cells) {
-    cells.push_back(
-        {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
-  }
-  Json plan = {{"version", kPlanVersion},      {"name", scenario.name},       {"title", scenario.title},
-               {"source", scenario.source},    {"profile", scenario.profile}, {"scenario", scenario.document},
-               {"claims", scenario.claims},    {"figures", scenario.figures}, {"arms", scenario.arms},
-               {"sweep", scenario.sweep_paths}};
-  if (scenario.added_seeds_to > 0) plan["added_seeds_to"] = scenario.added_seeds_to;
-  plan["cells"] = std::move(cells);
-  return plan;
+std::string array_problem(const fs::path& file, const std::string& recorded) {
+  if (!fs::exists(file)) return "missing";
+  return checksum(read_bytes(file)) == recorded ? "" : "other bytes than were recorded";
 }
 
-std::string plan_text(const Scenario& scenario) {
-  return plan_json(scenario).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+Record record_of(const std::string& cell_id, const CellResult& result, double seconds) {
+  Record record = {cell_id,  state_name(result.state), result.message, result.metrics, result.trace, seconds,
+                   utc_now()};
+  for (const SavedArray& array : result.arrays) record.arrays[array.name] = checksum(array_bytes(array));
+  return record;
 }
 
-Json read_plan(const fs::path& directory, const Json::parser_callback_t& take) {
-  const fs::path file = directory / "plan.json";
-  if (!fs::exists(file)) throw UserError(directory.string(), "no plan.json here: not a run directory");
-  // Not read_json_file: the plan of a large sweep may exceed what a scenario file may hold.
-  const Json plan = Json::parse(read_bytes(file), take, false);
-  if (!plan.is_object()) throw UserError(file.string(), "damaged: not a JSON object");
-  check_plan_version(plan, file.string());
-  return plan;
-}
-
-void check_run_directory(const fs::path& directory, const std::string& scenario_name) {
-  std::error_code error;
-  const fs::file_status status = fs::status(directory, error);
-  if (status.type() == fs::file_type::not_found) return;
-  if (!fs::is_directory(status)) {
-    throw UserError("--out", fmt::format("'{}' is not a folder", directory.string()));
-  }
-  if (fs::exists(directory / "plan.json")) {
-    const std::string name = read_plan(directory).value("name", Json()).dump();
-    if (name != Json(scenario_name).dump()) {
-      throw UserError("--out",
-                      fmt::format("'{}' belongs to the scenario {}, not to \"{}\"; choose another folder",
-                                  directory.string(), name, scenario_name));
-    }
-    return;
-  }
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    if (is_temporary_name(entry.path().filename().string())) continue;
-    throw UserError("--out",
-                    fmt::format("'{}' holds files ('{}') but no plan.json: it is no run directory; choose "
-                                "another folder or an empty one",
-                                directory.string(), entry.path().filename().string()));
-  }
+std::string restore_arrays(const fs::path& directory, const Record& recorded, const CellResult& again) {
+  const std::vector<std::string> differences =
+      record_differences(recorded, record_of(recorded.cell, again, 0));
+  if (!differences.empty()) return differences.front();
+  for (const SavedArray& array : again.arrays)
+    update_file(array_file(directory, recorded.cell, array.name), array_bytes(array));
+  return "";
 }
 
 StoreWriter::StoreWriter(const fs::path& directory)
@@ -210,14 +193,9 @@ StoreWriter::StoreWriter(const fs::path& directory)
       journal_(directory / "journal" / journal_name_) {}
 
 void StoreWriter::write(const std::string& cell_id, const CellResult& result, double seconds) {
-  Record record = {cell_id,  state_name(result.state), result.message, result.metrics, result.trace, seconds,
-                   utc_now()};
-  for (const SavedArray& array : result.arrays) {
-    const std::string bytes = array_bytes(array);
-    replace_file(array_file(directory_, cell_id, array.name), bytes);
-    record.arrays[array.name] = checksum(bytes);
-  }
-  journal_.append(record_line(record));
+  for (const SavedArray& array : result.arrays)
+    replace_file(array_file(directory_, cell_id, array.name), array_bytes(array));
+  journal_.append(record_line(record_of(cell_id, result, seconds)));
 }
 
 }  // namespace moelab

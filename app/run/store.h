@@ -1,6 +1,8 @@
 #pragma once
 
-/// The run directory: plan.json, provenance.json, journal/*.jsonl, sessions/*.json, cells/<id>/*.npy.
+/// What a run directory stores of its cells: journal/*.jsonl and cells/<id>/*.npy. Beside them stand
+/// plan.json, plans/<id>/plan.json (app/run/run_folder.h), provenance.json and sessions/*.json
+/// (app/run/provenance.h).
 ///
 /// Every process appends to its own journal, one line per finished cell, after the cell's arrays are on disk.
 /// So a crash loses at most the cells that were running, several processes may fill one directory, and
@@ -20,10 +22,13 @@ namespace moelab {
 /// Records by cell id. Cells that are no longer planned are among them.
 using Records = std::unordered_map<std::string, Record>;
 
+/// The journals of a run directory, by name.
+std::vector<std::filesystem::path> journal_files(const std::filesystem::path& directory);
+
 /// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
 /// killed process leaves, is dropped. Of a cell that failed and was run again the later record counts. Throws
-/// UserError naming file, line and byte for a damaged line, and naming both places when two records of a cell
-/// differ in their numbers.
+/// UserError naming file, line and byte for a damaged line, and for a cell with two records of other numbers,
+/// naming both places, a number, and what wrote each.
 Records read_records(const std::filesystem::path& directory, RecordPart part = RecordPart::all);
 /// The same, but with every such error added to `problems` as "place: message" and its line left out.
 Records read_records(const std::filesystem::path& directory, std::vector<std::string>& problems);
@@ -34,25 +39,18 @@ std::filesystem::path array_file(const std::filesystem::path& directory, const s
 /// The bytes of that file.
 std::string array_bytes(const SavedArray& array);
 
-/// The version of the plan's format that this program writes and reads.
-constexpr int kPlanVersion = 1;
+/// What is wrong with an array's file whose bytes were recorded with that checksum: "missing" or "other bytes
+/// than were recorded"; empty where nothing is.
+std::string array_problem(const std::filesystem::path& file, const std::string& recorded);
 
-/// plan.json of a scenario: {"version", "name", "title", "source", "profile", "scenario", "claims",
-/// "figures", "arms", "sweep", "cells": [{"id", "arm", "seed", "point"}]}, and "added_seeds_to" where seeds
-/// were added.
-Json plan_json(const Scenario& scenario);
+/// What a cell's run leaves in its record.
+Record record_of(const std::string& cell_id, const CellResult& result, double seconds);
 
-/// The text of plan.json.
-std::string plan_text(const Scenario& scenario);
-
-/// plan.json as written, but for what `take` takes out of it while it is read. Throws UserError when it is
-/// missing, not an object, or of another version of its format or of the scenario's; one that says no version
-/// is of the first.
-Json read_plan(const std::filesystem::path& directory, const Json::parser_callback_t& take = nullptr);
-
-/// Throws UserError when `directory` cannot take the scenario's results: it is a file, holds something else,
-/// or belongs to a scenario of another name. Writes nothing.
-void check_run_directory(const std::filesystem::path& directory, const std::string& scenario_name);
+/// Writes a cell's arrays that are missing or damaged anew, from a further run of it, which is to have the
+/// numbers of its record; where it has others nothing is written, and the answer says which. Throws
+/// EnvironmentError.
+std::string restore_arrays(const std::filesystem::path& directory, const Record& recorded,
+                           const CellResult& again);
 
 /// The one writer of a process.
 class StoreWriter {

@@ -34,14 +34,15 @@ void check_side(const References& references, const ClaimSide& side, const std::
 
 // What will judge a claim finds its sweep points, and so refuses those that do not exist.
 
-void check_statement(const References& references, const Comparison& claim, const Json&,
+void check_statement(const References& references, const RowIndex& rows, const Comparison& claim, const Json&,
                      const std::string& path) {
   check_side(references, claim.left, join_path(path, "left"));
   check_side(references, claim.right, join_path(path, "right"));
-  find_points(claim, references.table(), path);
+  find_points(claim, rows, path);
 }
 
-void check_statement(const References& references, const Trend& claim, const Json&, const std::string& path) {
+void check_statement(const References& references, const RowIndex& rows, const Trend& claim, const Json&,
+                     const std::string& path) {
   check_measured(references, claim.side, path);
   references.check_swept(claim.along, "step", join_path(path, "along"));
   if (claim.along != "step") {
@@ -52,10 +53,10 @@ void check_statement(const References& references, const Trend& claim, const Jso
     if (values.size() < 2)
       throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
   }
-  find_points(claim, references.table(), path);
+  find_points(claim, rows, path);
 }
 
-void check_statement(const References& references, const RateClaim& claim, const Json& json,
+void check_statement(const References& references, const RowIndex&, const RateClaim& claim, const Json& json,
                      const std::string& path) {
   const RateQuery& query = claim.query;
   references.check_arm(query.arm, join_path(path, "arm"));
@@ -72,11 +73,12 @@ void check_statement(const References& references, const RateClaim& claim, const
 void check_claims(const Scenario& scenario) {
   check_ids(scenario.claims, "claims");
   const References references(scenario);
+  const RowIndex rows(references.table());
   const std::vector<Claim> claims = read_claims(scenario.claims);
   for (std::size_t i = 0; i < claims.size(); ++i) {
     std::visit(
         [&](const auto& statement) {
-          check_statement(references, statement, scenario.claims[i], join_path("claims", i));
+          check_statement(references, rows, statement, scenario.claims[i], join_path("claims", i));
         },
         claims[i].statement);
   }

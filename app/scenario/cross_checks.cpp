@@ -64,13 +64,13 @@ void check_config(const Json& config) {
 void check_separation(const Scenario& scenario) {
   std::set<std::string> drawn;
   for (const Cell& cell : scenario.cells) {
+    if (!cell.config.at("data").contains("separation")) continue;
     Json data = cell.config.at("data");
-    if (!data.contains("separation")) continue;
     // Sample counts do not enter the means: one draw serves the whole sweep over them.
     if (data.contains("train_samples")) data["train_samples"] = 1;
     data["test_samples"] = 1;
     if (!drawn.insert(canonical_text(data) + std::to_string(cell.seed)).second) continue;
-    draw_problem(read_data(data), read_seeds(cell.config));
+    draw_problem(read_data(data), cell.seeds());
   }
 }
 
@@ -78,8 +78,9 @@ void check_files(const Scenario& scenario) {
   std::set<std::string> read;
   for (const Cell& cell : scenario.cells) {
     const Json& data = cell.config.at("data");
+    if (cell.seed != 0 || data.at("generator") != "file") continue;
     const std::string loss = cell.config.at("loss").at("task");
-    if (data.at("generator") != "file" || !read.insert(canonical_text(data) + loss).second) continue;
+    if (!read.insert(canonical_text(data) + loss).second) continue;
     check_file_values(read_data(data), loss == "cross_entropy");
   }
 }

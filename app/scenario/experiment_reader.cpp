@@ -4,8 +4,10 @@
 
 namespace moelab {
 
-DataOptions read_data(const Json& data) {
-  return read_options<DataOptions>(data);
+DataOptions read_data(const Json& data, std::shared_ptr<FileContents> contents) {
+  DataOptions options = read_options<DataOptions>(data);
+  options.contents = std::move(contents);
+  return options;
 }
 
 ExperimentOptions read_experiment(const Json& config) {
@@ -13,18 +15,16 @@ ExperimentOptions read_experiment(const Json& config) {
           read_options<LossOptions>(config.at("loss")), read_options<TrainOptions>(config.at("train"))};
 }
 
-Seeds read_seeds(const Json& config) {
-  const Json& seed = config.at("seed");
-  return {seed.at("root").get<std::uint64_t>(), seed.at("index").get<std::uint64_t>()};
-}
-
-CellOptions read_cell(const Json& config) {
-  CellOptions cell{read_experiment(config), {}, {}, {}, read_seeds(config)};
-  for (const Json& group : config.at("metrics")) cell.metrics.push_back(read_options<MetricOptions>(group));
-  for (const Json& name : config.at("save")) cell.saved.insert(name.get<std::string>());
+CellOptions read_cell(const Cell& cell) {
+  const Json config = cell.config.json();
+  CellOptions options{read_experiment(config), {}, {}, {}, cell.seeds()};
+  options.experiment.data.contents = cell.contents;
+  for (const Json& group : config.at("metrics"))
+    options.metrics.push_back(read_options<MetricOptions>(group));
+  for (const Json& name : config.at("save")) options.saved.insert(name.get<std::string>());
   for (const auto& [name, data] : config.at("evaluations").items())
-    cell.evaluations.emplace_back(name, read_data(data));
-  return cell;
+    options.evaluations.emplace_back(name, read_data(data, cell.contents));
+  return options;
 }
 
 }  // namespace moelab

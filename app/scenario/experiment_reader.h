@@ -2,6 +2,7 @@
 
 /// From a cell's configuration, which is JSON, to typed options.
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "app/json/json.h"
 #include "app/metrics/metric_groups.h"
+#include "app/scenario/scenario.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
@@ -22,11 +24,10 @@ struct CellOptions {
   Seeds seeds;
 };
 
-/// From a resolved configuration, or its parts: {"data", "model", "loss", "train"}, `data`, "seed". The
-/// configuration of CellOptions has every part of Cell::config.
+/// From a resolved configuration, {"data", "model", "loss", "train"} and more, its data, or a cell. Files
+/// have to hold `contents` where these are given.
 ExperimentOptions read_experiment(const Json& config);
-DataOptions read_data(const Json& data);
-Seeds read_seeds(const Json& config);
-CellOptions read_cell(const Json& config);
+DataOptions read_data(const Json& data, std::shared_ptr<FileContents> contents = nullptr);
+CellOptions read_cell(const Cell& cell);
 
 }  // namespace moelab

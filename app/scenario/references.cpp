@@ -51,7 +51,7 @@ void References::check_metric(const std::string& arm, const std::string& metric,
 
 void References::check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const {
   if (step.at != ClaimStep::At::recorded) return;
-  for (const Json* config : configs_.at(arm)) {
+  for (const CellConfig* config : configs_.at(arm)) {
     const TrainOptions train = read_options<TrainOptions>(config->at("train"));
     if (is_least_squares(train)) {
       throw UserError(
@@ -70,7 +70,7 @@ void References::check_step(const std::string& arm, const ClaimStep& step, const
 
 void References::check_saved(const std::string& arm, const std::string& arrays,
                              const std::string& path) const {
-  for (const Json* config : configs_.at(arm)) {
+  for (const CellConfig* config : configs_.at(arm)) {
     const Json& saved = config->at("save");
     if (config->at("model").at("kind") == "dense")
       throw UserError(path, "shows arm '" + arm + "', which is dense and has no routing");
@@ -140,7 +140,7 @@ void References::check_prefix(const std::string& arm, const std::string& metric,
                               const std::string& path) const {
   const std::size_t dot = metric.rfind('.');
   if (dot == std::string::npos) return;
-  for (const Json* config : configs_.at(arm)) {
+  for (const CellConfig* config : configs_.at(arm)) {
     std::vector<std::string> names;
     for (const auto& evaluation : config->at("evaluations").items()) names.push_back(evaluation.key());
     if (std::find(names.begin(), names.end(), metric.substr(0, dot)) == names.end()) {
@@ -153,7 +153,7 @@ void References::check_layer(const std::string& arm, const std::string& metric,
                              const std::string& path) const {
   const std::string_view number = layer_number(metric);
   const bool of_layers = is_of_layers(metric);
-  for (const Json* config : configs_.at(arm)) {
+  for (const CellConfig* config : configs_.at(arm)) {
     const int layers = config->at("model").at("layers");
     if (number.empty() && (layers == 1 || !of_layers)) continue;
     if (!number.empty() && of_layers && layers > 1 && std::stoi(std::string(number)) < layers) continue;

@@ -49,7 +49,7 @@ class References {
   void check_layer(const std::string& arm, const std::string& metric, const std::string& path) const;
 
   ResultTable table_;
-  std::map<std::string, std::vector<const Json*>> configs_;
+  std::map<std::string, std::vector<const CellConfig*>> configs_;
   std::map<std::string, std::set<std::string>> groups_;
 };
 

@@ -146,18 +146,18 @@ UserError explained(const UserError& error, const Json& base, std::span<const Ov
   return error;
 }
 
-void add_cells(const Arm& arm, std::span<const Override> point, Json config, const Json& seeds,
-               Scenario& scenario) {
+void add_cells(const Arm& arm, std::span<const Override> point, const Json& config, const Json& seeds,
+               const std::shared_ptr<FileContents>& contents, SharedParts& parts, Scenario& scenario) {
   Cell cell;
   cell.arm = arm.name;
+  cell.contents = contents;
   for (const Override& change : point) cell.point.emplace_back(change.path, change.value);
-  cell.config = std::move(config);
-  Json identity = identity_of(cell.config);
+  cell.config = parts.config(config);
+  cell.root_seed = seeds.at("root");
+  const CellIds ids(config, *contents);
   const int count = seeds.at("count");
   for (cell.seed = 0; cell.seed < count; ++cell.seed) {
-    cell.config["seed"] = Json::object({{"root", seeds.at("root")}, {"index", cell.seed}});
-    identity["seed"] = cell.config["seed"];
-    cell.id = cell_id(identity);
+    cell.id = ids.id(cell.seeds());
     scenario.cells.push_back(cell);
   }
 }
@@ -183,6 +183,8 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
     if (document.contains(field.name)) base[field.name] = document.at(field.name);
   }
   scenario.cells.reserve(static_cast<std::size_t>(count));
+  const auto contents = std::make_shared<FileContents>();
+  SharedParts parts;
   for (const Arm& arm : arms) {
     for (std::size_t i = 0; i < points; ++i) {
       const std::vector<Override> point = sweep_point(axes, i);
@@ -191,7 +193,7 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
       Json changed;
       Resolved config = resolve_config(base, overrides, changed);
       if (config.error) throw explained(*config.error, base, overrides, changed);
-      add_cells(arm, point, std::move(config.config), seeds, scenario);
+      add_cells(arm, point, config.config, seeds, contents, parts, scenario);
     }
   }
 }

@@ -2,26 +2,33 @@
 
 /// A scenario file, checked whole and expanded to the cells (arm × sweep point × seed) that it asks for.
 
+#include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/json/json.h"
 #include "app/json/schema.h"
+#include "app/scenario/cell_config.h"
+#include "sim/base/random.h"
+#include "sim/data/file_contents.h"
 
 namespace moelab {
 
-/// One training run. `config` holds every field that affects numbers, defaults filled in:
-/// {"data", "model", "loss", "train", "metrics", "save", "evaluations": {name: its data}, "seed": {"root",
-/// "index"}}.
+/// One training run.
 struct Cell {
-  std::string
-      id;  ///< hash of `config` without its defaults, files by their content, and the numerics version
+  /// Hash of the seed, of `config` without its defaults, files by their content, and of the numerics version.
+  std::string id;
   std::string arm;
   int seed = 0;                                     ///< seed index, 0 … seeds.count − 1
+  std::uint64_t root_seed = 0;                      ///< seeds.root
   std::vector<std::pair<std::string, Json>> point;  ///< swept path → value
-  Json config;
+  CellConfig config;                                ///< shared by the cells of an arm at a point
+  std::shared_ptr<FileContents> contents;  ///< of the files that are read: those that `id` stands for
+
+  Seeds seeds() const { return {root_seed, static_cast<std::uint64_t>(seed)}; }
 };
 
 struct Scenario {

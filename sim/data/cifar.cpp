@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 
 #include "sim/base/error.h"
 
@@ -14,6 +14,7 @@ namespace {
 constexpr int kLabelBytes = 2;  // coarse, fine
 constexpr int kPlane = kCifarImage.height * kCifarImage.width;
 constexpr int kRecordBytes = kLabelBytes + kCifarImage.channels * kPlane;
+constexpr std::int64_t kReadRecords = 1000;  // at a time
 
 }  // namespace
 
@@ -35,15 +36,21 @@ std::int64_t count_cifar_records(const std::filesystem::path& file) {
   return static_cast<std::int64_t>(bytes / kRecordBytes);
 }
 
-CifarImages read_cifar(const std::filesystem::path& file, int classes) {
-  const std::int64_t records = count_cifar_records(file);
-  std::ifstream stream(file, std::ios::binary);
+CifarImages read_cifar(const std::filesystem::path& file, int classes,
+                       std::shared_ptr<const FileContent> content) {
+  if (!content) count_cifar_records(file);  // else it was found to be whole
+  const InputFile input(file, std::move(content));
+  const auto records = static_cast<std::int64_t>(input.size() / kRecordBytes);
   CifarImages images;
+  std::string block;
   std::array<char, kRecordBytes> record;
   for (std::int64_t i = 0; i < records; ++i) {
-    if (!stream.read(record.data(), kRecordBytes)) {
-      throw EnvironmentError(fmt::format("cannot read {} beyond record {}", file.string(), i));
+    if (i % kReadRecords == 0) {
+      const std::int64_t count = std::min(kReadRecords, records - i);
+      block.resize(static_cast<std::size_t>(count * kRecordBytes));
+      input.read(static_cast<std::uint64_t>(i * kRecordBytes), block.data(), block.size());
     }
+    std::copy_n(block.data() + i % kReadRecords * kRecordBytes, kRecordBytes, record.begin());
     const int label = static_cast<std::uint8_t>(record[1]);
     if (label >= kCifarClasses) {
       throw UserError("data.path", fmt::format("{}, record {}: fine label {}, needs at most {}; is this "

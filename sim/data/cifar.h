@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "sim/data/file_contents.h"
 #include "sim/data/layout.h"
 
 namespace moelab {
@@ -26,8 +27,10 @@ struct CifarImages {
 std::int64_t count_cifar_records(const std::filesystem::path& file);
 
 /// The records of the first `classes` fine labels, in the order of the file. Throws UserError at "data.path"
-/// like count_cifar_records and for a label of 100 or more; EnvironmentError where the file cannot be read.
-CifarImages read_cifar(const std::filesystem::path& file, int classes);
+/// like count_cifar_records and for a label of 100 or more; EnvironmentError where the file cannot be read or
+/// does not hold `content` any more.
+CifarImages read_cifar(const std::filesystem::path& file, int classes,
+                       std::shared_ptr<const FileContent> content = nullptr);
 
 /// Mean and standard deviation of each channel over a set of images; 1 for a channel without variation.
 struct ChannelMoments {

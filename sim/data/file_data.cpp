@@ -28,9 +28,13 @@ void require_shape(bool holds, const NpyReader& array, const std::string& needed
 
 /// The arrays of the fields `prefix`inputs, `prefix`targets and `prefix`labels.
 FileSet open_set(const std::string& prefix, const std::string& inputs, const std::string& targets,
-                 const std::optional<std::string>& label_file) {
+                 const std::optional<std::string>& label_file,
+                 const std::shared_ptr<FileContents>& contents) {
   const std::string at = "data." + prefix;
-  FileSet set{NpyReader(inputs, at + "inputs"), NpyReader(targets, at + "targets"), {}};
+  const auto open = [&](const std::string& file, const char* field) {
+    return NpyReader(file, at + field, content_of(contents, file));
+  };
+  FileSet set{open(inputs, "inputs"), open(targets, "targets"), {}};
   const std::int64_t rows = set.inputs.rows();
   const std::string beside = fmt::format("beside {}inputs of shape {}", at, shape_text(set.inputs.shape()));
   require_shape(set.inputs.shape().size() == 2 && set.inputs.row_size() <= kMaxColumns, set.inputs,
@@ -39,7 +43,7 @@ FileSet open_set(const std::string& prefix, const std::string& inputs, const std
       set.targets.shape().size() <= 2 && set.targets.rows() == rows && set.targets.row_size() <= kMaxColumns,
       set.targets, fmt::format("({}, o) or ({},) {}", rows, rows, beside));
   if (label_file) {
-    const NpyReader labels(*label_file, at + "labels");
+    const NpyReader labels = open(*label_file, "labels");
     require_shape(labels.shape().size() == 1 && labels.rows() == rows, labels,
                   fmt::format("({},) {}", rows, beside));
     set.labels = read_labels(labels, 0, rows, kLabelLimit);
@@ -67,13 +71,14 @@ void check_test_fields(const FileOptions& files) {
 class FileProblem final : public Problem {
  public:
   explicit FileProblem(const DataOptions& data)
-      : FileProblem(data.options().get<FileOptions>(), data.train_samples.value_or(0), data.test_samples) {}
+      : FileProblem(data.options().get<FileOptions>(), data.contents) {
+    set_counts(data.train_samples.value_or(0), data.test_samples);
+  }
 
-  FileProblem(const FileOptions& files, int train, int test)
-      : train_(open_set("", files.inputs, files.targets, files.labels)) {
+  FileProblem(const FileOptions& files, const std::shared_ptr<FileContents>& contents)
+      : train_(open_set("", files.inputs, files.targets, files.labels, contents)) {
     check_test_fields(files);
-    if (files.test_inputs) open_test_files(files);
-    set_counts(train, test);
+    if (files.test_inputs) open_test_files(files, contents);
     const auto label_count = [](const std::vector<int>& labels) {
       return labels.empty() ? 1 : *std::max_element(labels.begin(), labels.end()) + 1;
     };
@@ -106,8 +111,8 @@ class FileProblem final : public Problem {
   }
 
  private:
-  void open_test_files(const FileOptions& files) {
-    test_.emplace(open_set("test_", *files.test_inputs, *files.test_targets, files.test_labels));
+  void open_test_files(const FileOptions& files, const std::shared_ptr<FileContents>& contents) {
+    test_.emplace(open_set("test_", *files.test_inputs, *files.test_targets, files.test_labels, contents));
     const auto require_columns = [](const NpyReader& array, const NpyReader& other) {
       if (array.row_size() == other.row_size()) return;
       array.refuse(fmt::format("has shape {}, needs as many columns as {}, which has shape {}",

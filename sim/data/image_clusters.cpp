@@ -31,8 +31,10 @@ std::filesystem::path cifar_path(const ImageClustersOptions& options, const Cifa
 /// The images of one CIFAR-100 file in an order of the problem's own.
 class CifarSet {
  public:
-  CifarSet(const ImageClustersOptions& options, const CifarFile& file, Engine engine)
-      : images_(read_cifar(cifar_path(options, file), options.classes)),
+  CifarSet(const ImageClustersOptions& options, const CifarFile& file,
+           const std::shared_ptr<FileContents>& contents, Engine engine)
+      : images_(read_cifar(cifar_path(options, file), options.classes,
+                           content_of(contents, cifar_path(options, file)))),
         order_(draw_permutation(engine, images_.count())) {}
 
   const CifarImages& images() const { return images_; }
@@ -59,7 +61,8 @@ class CifarSet {
 
 class ImageClusters final : public Problem {
  public:
-  ImageClusters(const ImageClustersOptions& options, const Seeds& seeds)
+  ImageClusters(const ImageClustersOptions& options, const std::shared_ptr<FileContents>& contents,
+                const Seeds& seeds)
       : classes_(options.classes),
         vector_dim_(options.vector_dim),
         output_dim_(outputs_of(options.target)),
@@ -68,8 +71,8 @@ class ImageClusters final : public Problem {
     fill_normal(engine, 1.0 / std::sqrt(static_cast<double>(vector_dim_)), slopes_.data(),
                 static_cast<std::size_t>(slopes_.size()));
     if (options.path) {
-      train_.emplace(options, kTrainFile, seeds.stream(Purpose::problem, kTrainOrder));
-      test_.emplace(options, kTestFile, seeds.stream(Purpose::problem, kTestOrder));
+      train_.emplace(options, kTrainFile, contents, seeds.stream(Purpose::problem, kTrainOrder));
+      test_.emplace(options, kTestFile, contents, seeds.stream(Purpose::problem, kTestOrder));
       moments_ = channel_moments(train_->images());
     } else {
       Engine templates = seeds.stream(Purpose::problem, kTemplates);
@@ -175,7 +178,10 @@ GeneratorKind image_clusters_generator() {
                             .vector_dim = 3,
                             .target = LinearTarget{2},
                             .synthetic = {.size = 4, .channels = 2}}},
-      draw_as<ImageClusters, ImageClustersOptions>,
+      [](const DataOptions& data, const Seeds& seeds) -> std::unique_ptr<Problem> {
+        return std::make_unique<ImageClusters>(data.options().get<ImageClustersOptions>(), data.contents,
+                                               seeds);
+      },
       check_images};
   kind.has_image = true;
   kind.files = image_files;

@@ -12,6 +12,7 @@
 #include "sim/base/random.h"
 #include "sim/base/types.h"
 #include "sim/data/contamination/contamination.h"
+#include "sim/data/file_contents.h"
 #include "sim/data/layout.h"
 #include "sim/data/mixing_measure.h"
 
@@ -88,6 +89,8 @@ class DataOptions final : public OneOf<GeneratorAxis> {
   std::optional<int> train_samples;  ///< of sample gradients
   int test_samples = 10000;
   ContaminationOptions contamination = NoContaminationOptions{};
+  /// What files have to hold, those not asked for yet what they hold then; null: files may change.
+  std::shared_ptr<FileContents> contents = nullptr;
 
   /// The generator's fields, then those above.
   void bind(Fields& fields) override;

@@ -7,7 +7,9 @@
 #include <limits>
 
 #include "sim/base/random.h"
+#include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/fuzz/store_targets.h"
 #include "tests/fuzz/targets.h"
 
 namespace moelab {
@@ -85,6 +87,26 @@ TEST_CASE("fuzzed readers: accepted or refused as the file's name says, and noth
   }
 }
 
+TEST_CASE("fuzzed readers: plans and sessions of a run, and what is near") {
+  const Bench bench;
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
+  Engine engine = Seeds{1, 0}.stream(Purpose::problem);
+  const fs::path session = fs::directory_iterator(fs::path(bench.run) / "sessions")->path();
+  for (const auto& [file, read] :
+       {std::pair(fs::path(bench.run) / "plan.json", &fuzz_plan), std::pair(session, &fuzz_session)}) {
+    CAPTURE(file);
+    const std::string bytes = file_text(file);
+    CHECK(read(bytes));
+    CHECK(!read(""));
+    CHECK(!read("[]"));
+    for (int i = 0; i < 4 * kMutants; ++i) {
+      const std::string changed = mutant(bytes, engine);
+      CAPTURE(changed);
+      CHECK_NOTHROW(read(changed));
+    }
+  }
+}
+
 TEST_CASE("fuzzed readers: the properties notice what breaks them") {
   CHECK_NOTHROW(
       check_canonical(Json::parse("[1, 1.0, -0.0, 1e300, 0.1, \"\\u0000é\", {\"b\": 1, \"a\": null}]")));
@@ -99,7 +121,9 @@ TEST_CASE("fuzzed readers: the properties notice what breaks them") {
   changed.document["seeds"]["count"] = 1;
   CHECK_THROWS_AS(check_expansion(changed), std::logic_error);
   changed = scenario;
-  changed.cells.front().config.erase("model");
+  Json config = scenario.cells.front().config.json();
+  config.erase("model");
+  changed.cells.front().config = config;
   CHECK_THROWS_AS(check_expansion(changed), UserError);
 }
 

@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -54,7 +55,7 @@ inline pid_t start(std::vector<std::string> words, const std::filesystem::path& 
 
 /// The exit status; −signal when a signal ended the process.
 inline int wait_for(pid_t process) {
-  const Clock::time_point limit = Clock::now() + kPatience;
+  const Clock::time_point start = Clock::now(), limit = start + kPatience;
   int status = 0;
   while (::waitpid(process, &status, WNOHANG) == 0) {
     if (Clock::now() > limit) {
@@ -62,7 +63,10 @@ inline int wait_for(pid_t process) {
       ::waitpid(process, &status, 0);
       FAIL("the program did not end");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    // An eighth of what has passed: short programs are not waited for longer than they run.
+    const Clock::duration step = (Clock::now() - start) / 8;
+    std::this_thread::sleep_for(
+        std::clamp<Clock::duration>(step, std::chrono::microseconds(200), std::chrono::milliseconds(5)));
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }

@@ -1,18 +1,13 @@
-/// Runs that are killed again and again, and several processes on one run directory.
-
-#include "app/run/store.h"
+/// Several processes and threads on one run directory.
 
 #include <doctest/doctest.h>
 
-#include "sim/base/random.h"
 #include "tests/system/run_directory.h"
 
 namespace moelab::store_test {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kKills = 100;
 
 /// Cells of a few milliseconds, four arms and points for each seed.
 void write_tiny_cells(const fs::path& file, int seeds) {
@@ -31,52 +26,6 @@ void write_tiny_cells(const fs::path& file, int seeds) {
 }
 
 }  // namespace
-
-TEST_CASE("program: killed a hundred times, it loses no recorded cell and comes to the same export") {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path() / "tiny.json", log = folder.path() / "log";
-  write_tiny_cells(file, 15);
-  const fs::path whole = folder.path() / "whole";
-  REQUIRE(call({"run", file.string(), "--out", whole.string(), "--threads", "1"}, log) == 0);
-  const std::string table = exported(folder, whole, false), trace = exported(folder, whole, true);
-
-  Engine engine = Seeds{1, 0}.stream(Purpose::shuffles);
-  int killed = 0, grown = 0, runs = 0;
-  // The longest wait before a kill, in seconds, kept where about half of the kills find a new cell.
-  double longest = 0.1;
-  while (killed < kKills && runs < kKills) {
-    const fs::path parts = folder.path() / std::to_string(runs++);
-    const std::vector<std::string> command = {"run",          file.string(), "--out",
-                                              parts.string(), "--threads",   "2"};
-    Records before;
-    int status = -SIGKILL;
-    while (killed < kKills && status == -SIGKILL) {
-      const pid_t process = start(command, log);
-      std::this_thread::sleep_for(std::chrono::duration<double>(longest * draw_uniform(engine)));
-      ::kill(process, SIGKILL);
-      status = wait_for(process);
-      killed += status == -SIGKILL ? 1 : 0;
-      const Records after = read_records(parts);
-      for (const auto& [id, record] : before) {
-        const auto kept = after.find(id);
-        REQUIRE(kept != after.end());
-        CHECK(same_numbers(kept->second, record));
-      }
-      const bool has_grown = after.size() > before.size();
-      grown += has_grown ? 1 : 0;
-      longest *= has_grown ? 1 / 1.1 : 1.1;
-      before = after;
-    }
-    CHECK((status == -SIGKILL || status == 0));
-    REQUIRE(call(command, log) == 0);
-    CHECK(exported(folder, parts, false) == table);
-    CHECK(exported(folder, parts, true) == trace);
-    CHECK(call({"verify", parts.string()}, log) == 0);
-  }
-  MESSAGE(killed, " kills of ", runs, " runs, ", grown, " starts with new cells");
-  CHECK(killed == kKills);
-  CHECK(grown > kKills / 4);
-}
 
 TEST_CASE("program: two processes at once, and eight threads, come to the export of one thread") {
   const TemporaryFolder folder;

@@ -11,14 +11,14 @@
 namespace moelab {
 namespace {
 
-constexpr int kDim = 8;
-constexpr int kInstances = 2000, kMeasured = 200000;
-constexpr double kSpreads[] = {0.25, 0.5, 1, 2};
+constexpr int kSeparationDim = 8;
+constexpr int kSeparationInstances = 2000, kSeparationMeasured = 200000;
+constexpr double kSeparationSpreads[] = {0.25, 0.5, 1, 2};
 /// Sums of 8 products, relative to their size.
-constexpr double kRounding = 32 * std::numeric_limits<double>::epsilon();
+constexpr double kSeparationRounding = 32 * std::numeric_limits<double>::epsilon();
 
 /// The diagonal of M and the squared differences δμ_q².
-struct Instance {
+struct SeparationInstance {
   Vector metric;
   Vector squares;
 
@@ -31,9 +31,10 @@ struct Instance {
 
 /// With `separated_where_tight` the differences are exchanged between features until the tightest feature has
 /// the largest, and so on.
-Instance draw_instance(Engine& engine, double spread, const MetricRule& rule, bool separated_where_tight) {
-  Vector dispersion = draw_log_normal(engine, kDim, spread);
-  Vector squares = draw_normals(engine, kDim, 1).cwiseAbs2();
+SeparationInstance draw_instance(Engine& engine, double spread, const MetricRule& rule,
+                                 bool separated_where_tight) {
+  Vector dispersion = draw_log_normal(engine, kSeparationDim, spread);
+  Vector squares = draw_normals(engine, kSeparationDim, 1).cwiseAbs2();
   if (separated_where_tight) {
     std::sort(dispersion.begin(), dispersion.end());
     std::sort(squares.begin(), squares.end(), std::greater<>());
@@ -47,10 +48,10 @@ CheckFinding check_separation_criterion(const CheckEffort& effort, const MetricR
   const std::string id = "acmoe2025.lemma1.criterion";
   double largest = 0, mean_error = 0;
   int closer = 0, all = 0;
-  for (const double spread : kSpreads) {
+  for (const double spread : kSeparationSpreads) {
     Engine engine = check_stream(effort, id + fmt::format("{}", spread), 0);
-    for (int i = 0; i < kInstances * effort.seeds; ++i) {
-      const Instance instance = draw_instance(engine, spread, rule, false);
+    for (int i = 0; i < kSeparationInstances * effort.seeds; ++i) {
+      const SeparationInstance instance = draw_instance(engine, spread, rule, false);
       const double plain = instance.squares.sum(), gain = instance.weighted() - plain;
       largest =
           larger(largest, std::abs(gain - instance.scaled_covariance()) / (instance.weighted() + plain));
@@ -60,9 +61,10 @@ CheckFinding check_separation_criterion(const CheckEffort& effort, const MetricR
     }
   }
   CheckFinding finding;
-  finding.hypotheses = {{"mean_q m_q = 1 (largest deviation)", mean_error, mean_error <= kRounding}};
+  finding.hypotheses = {
+      {"mean_q m_q = 1 (largest deviation)", mean_error, mean_error <= kSeparationRounding}};
   finding.measured = largest;
-  finding.error_bound = kRounding;
+  finding.error_bound = kSeparationRounding;
   finding.error_origin = "rounding: 32 epsilon";
   finding.details = {{"instances", all}, {"of which closer in M than without", closer}};
   return finding;
@@ -72,11 +74,11 @@ CheckFinding check_separated_where_tight(const CheckEffort& effort, const Metric
   const std::string id = "acmoe2025.lemma1.separated_where_tight";
   double smallest = std::numeric_limits<double>::infinity();
   int farther = 0, all = 0;
-  for (const double spread : kSpreads) {
+  for (const double spread : kSeparationSpreads) {
     Engine engine = check_stream(effort, id + fmt::format("{}", spread), 0);
-    for (int i = 0; i < kInstances * effort.seeds; ++i) {
-      const Instance instance = draw_instance(engine, spread, rule, true);
-      smallest = smaller(smallest, instance.scaled_covariance() / kDim);
+    for (int i = 0; i < kSeparationInstances * effort.seeds; ++i) {
+      const SeparationInstance instance = draw_instance(engine, spread, rule, true);
+      smallest = smaller(smallest, instance.scaled_covariance() / kSeparationDim);
       if (instance.weighted() >= instance.squares.sum()) ++farther;
       ++all;
     }
@@ -88,11 +90,11 @@ CheckFinding check_separated_where_tight(const CheckEffort& effort, const Metric
 
 CheckFinding check_separation_failures(const CheckEffort& effort, double spread, double predicted,
                                        const MetricRule& rule) {
-  const int instances = kMeasured * effort.seeds;
+  const int instances = kSeparationMeasured * effort.seeds;
   Engine engine = check_stream(effort, fmt::format("acmoe2025.lemma1.unrelated{}", spread), 0);
   int closer = 0;
   for (int i = 0; i < instances; ++i) {
-    const Instance instance = draw_instance(engine, spread, rule, false);
+    const SeparationInstance instance = draw_instance(engine, spread, rule, false);
     if (instance.weighted() < instance.squares.sum()) ++closer;
   }
   return measured_frequency(closer, instances, predicted, 0.01);

@@ -8,24 +8,23 @@
 namespace moelab {
 namespace {
 
-constexpr int kDim = 4, kClusters = 6;
-constexpr int kProblems = 6, kDraws = 100000;
-constexpr double kStandardErrors = 4;
+constexpr int kAssignmentDim = 4, kAssignmentClusters = 6;
+constexpr int kAssignmentProblems = 6, kAssignmentDraws = 100000;
 
 /// Means N(0, 4 I), covariances Wishart(I, 2d)/(2d) with rows and columns scaled by log-normal factors, so
 /// that features differ in width.
 GaussianClusters draw_clusters(Engine& engine, int count) {
-  GaussianClusters clusters{draw_normals(engine, count, kDim, 2), {}};
+  GaussianClusters clusters{draw_normals(engine, count, kAssignmentDim, 2), {}};
   for (int i = 0; i < count; ++i) {
-    const Vector widths = draw_log_normal(engine, kDim, 0.5);
-    const Matrix shape = draw_wishart(engine, kDim, 2 * kDim) / (2 * kDim);
+    const Vector widths = draw_log_normal(engine, kAssignmentDim, 0.5);
+    const Matrix shape = draw_wishart(engine, kAssignmentDim, 2 * kAssignmentDim) / (2 * kAssignmentDim);
     clusters.covariances.emplace_back(widths.asDiagonal() * shape * widths.asDiagonal());
   }
   return clusters;
 }
 
 Matrix draw_noise(Engine& engine) {
-  return draw_wishart(engine, kDim, 2 * kDim) / (4 * kDim);
+  return draw_wishart(engine, kAssignmentDim, 2 * kAssignmentDim) / (4 * kAssignmentDim);
 }
 
 Metrics metrics_of(const GaussianClusters& clean, const CovarianceMetric& rule) {
@@ -57,17 +56,17 @@ Matrix adaptive_metric(const Matrix& covariance) {
 CheckFinding check_pair(const CheckEffort& effort, const CovarianceMetric& metric,
                         const MisassignmentFormula& formula) {
   double largest = 0, mean_share = 0;
-  for (int problem = 0; problem < kProblems; ++problem) {
+  for (int problem = 0; problem < kAssignmentProblems; ++problem) {
     Engine engine = check_stream(effort, "acmoe2025.lemma2.pair", problem);
     const GaussianClusters clean = draw_clusters(engine, 2);
     const GaussianClusters noisy = contaminated(clean, draw_noise(engine));
     const Metrics metrics = metrics_of(clean, metric);
     const Vector difference = noisy.means.row(1) - noisy.means.row(0);
     // More seeds are more draws: the largest of many comparisons would pass any number of errors.
-    const DrawnShare share = drawn_misassignment(noisy, metrics, 0, kDraws * effort.seeds, engine);
+    const DrawnShare share = drawn_misassignment(noisy, metrics, 0, kAssignmentDraws * effort.seeds, engine);
     const double probability = formula(difference, noisy.covariances[0], metrics[0]);
     largest = larger(largest, std::abs(share.value - probability) / share.standard_error);
-    mean_share += share.value / kProblems;
+    mean_share += share.value / kAssignmentProblems;
   }
   return in_standard_errors(largest, Relation::equal, mean_share);
 }
@@ -91,17 +90,18 @@ MisassignmentBounds pairwise_bounds(const GaussianClusters& clusters, const Metr
 
 CheckFinding check_many(const CheckEffort& effort, const BoundRule& rule) {
   double largest = -std::numeric_limits<double>::infinity(), mean_share = 0;
-  for (int problem = 0; problem < kProblems; ++problem) {
+  for (int problem = 0; problem < kAssignmentProblems; ++problem) {
     Engine engine = check_stream(effort, "acmoe2025.lemma2.many", problem);
-    const GaussianClusters clean = draw_clusters(engine, kClusters);
+    const GaussianClusters clean = draw_clusters(engine, kAssignmentClusters);
     const GaussianClusters noisy = contaminated(clean, draw_noise(engine));
     for (const CovarianceMetric metric : {euclidean_metric, adaptive_metric}) {
       const Metrics metrics = metrics_of(clean, metric);
-      const DrawnShare share = drawn_misassignment(noisy, metrics, 0, kDraws * effort.seeds, engine);
+      const DrawnShare share =
+          drawn_misassignment(noisy, metrics, 0, kAssignmentDraws * effort.seeds, engine);
       const MisassignmentBounds bounds = rule(noisy, metrics);
       const double outside = larger(bounds.lower - share.value, share.value - bounds.upper);
       largest = larger(largest, outside / share.standard_error);
-      mean_share += share.value / (2 * kProblems);
+      mean_share += share.value / (2 * kAssignmentProblems);
     }
   }
   return in_standard_errors(largest, Relation::at_most, mean_share);

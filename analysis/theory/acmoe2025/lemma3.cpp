@@ -10,8 +10,8 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "acmoe2025.lemma3";
-constexpr int kInstances = 500;
+constexpr const char* kRootId = "acmoe2025.lemma3";
+constexpr int kRootInstances = 500;
 
 /// Of eigenvalues, relative to the largest.
 double rounding_of(const Vector& dispersion, double lambda) {
@@ -63,11 +63,11 @@ Vector weight_equation_roots(const Vector& dispersion, double lambda) {
 }
 
 CheckFinding check_root_count(const CheckEffort& effort, bool as_printed, const RootFinder& roots) {
-  const int instances = kInstances * effort.seeds;
+  const int instances = kRootInstances * effort.seeds;
   int right = 0, tied = 0;
   double most = 0;
   for (int i = 0; i < instances; ++i) {
-    Engine engine = check_stream(effort, kId, i);
+    Engine engine = check_stream(effort, kRootId, i);
     const Vector dispersion = draw_dispersion(engine, i % 2 == 1);
     const double lambda = dispersion.mean() * std::pow(10, 2 * draw_uniform(engine) - 1);
     const Vector found = roots(dispersion, lambda);
@@ -84,7 +84,7 @@ CheckFinding check_root_count(const CheckEffort& effort, bool as_printed, const 
 }
 
 std::vector<Check> acmoe2025_lemma3_checks() {
-  const std::string source = "Nielsen et al. 2025, Lemma 3", id = kId;
+  const std::string source = "Nielsen et al. 2025, Lemma 3", id = kRootId;
   return {
       {id + ".as_printed", source,
        "sum_q 1/(s_q + alpha) = d/lambda has exactly d real solutions: share of random dispersions, every "

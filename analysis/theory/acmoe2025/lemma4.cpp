@@ -8,8 +8,8 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "acmoe2025.lemma4";
-constexpr int kInstances = 2000;
+constexpr const char* kEigenvalueId = "acmoe2025.lemma4";
+constexpr int kEigenvalueInstances = 2000;
 /// Eigenvectors nearer to the axes are drawn again: rounding would decide there.
 constexpr double kSmallestEpsilon = 1e-6;
 
@@ -24,10 +24,10 @@ double corrected_factor(double epsilon) {
 }
 
 CheckFinding check_eigenvalue_bound(const CheckEffort& effort, const BoundFactor& factor) {
-  const int instances = kInstances * effort.seeds;
+  const int instances = kEigenvalueInstances * effort.seeds;
   double largest = 0, largest_epsilon = 0;
   for (int i = 0; i < instances; ++i) {
-    Engine engine = check_stream(effort, kId, i);
+    Engine engine = check_stream(effort, kEigenvalueId, i);
     const int dim = 2 + draw_index(engine, 7);
     const Vector eigenvalues = draw_log_normal(engine, dim, 1);
     const double tilt = 0.02 + 0.1 * draw_uniform(engine);
@@ -55,7 +55,7 @@ CheckFinding check_eigenvalue_bound(const CheckEffort& effort, const BoundFactor
 }
 
 std::vector<Check> acmoe2025_lemma4_checks() {
-  const std::string source = "Nielsen et al. 2025, Lemma 4", id = kId;
+  const std::string source = "Nielsen et al. 2025, Lemma 4", id = kEigenvalueId;
   return {{id + ".as_printed", source,
            "v_i.b_i >= 1 - eps for all eigenvectors implies |lambda_i - S_ii| <= eps max_j |lambda_i - "
            "lambda_j| (largest quotient of the sides)",

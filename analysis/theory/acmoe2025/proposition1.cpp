@@ -11,13 +11,13 @@
 namespace moelab {
 namespace {
 
-constexpr int kDim = 8;
-constexpr int kInstances = 5000, kMeasured = 100000, kCeilings = 500;
+constexpr int kGainDim = 8;
+constexpr int kGainInstances = 5000, kGainMeasured = 100000, kCeilings = 500;
 /// Boundary distances are quotients of sums of 8 products.
-constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
+constexpr double kGainRounding = 64 * std::numeric_limits<double>::epsilon();
 
 /// Two clusters with diagonal covariance, by standard deviations.
-struct Instance {
+struct GainInstance {
   Vector deviation;
   Vector noise;
   Vector difference;
@@ -27,13 +27,13 @@ struct Instance {
     return boundary_distance(difference, covariance, Matrix(metric.asDiagonal()));
   }
   /// The boundary distance in M relative to that without: at least 1 where M assigns no more points wrongly.
-  double gain(const Vector& metric) const { return distance(metric) / distance(Vector::Ones(kDim)); }
+  double gain(const Vector& metric) const { return distance(metric) / distance(Vector::Ones(kGainDim)); }
 };
 
-Instance draw_instance(Engine& engine, bool noise) {
-  Instance instance{draw_log_normal(engine, kDim, 1), Vector::Zero(kDim), {}};
-  if (noise) instance.noise = draw_log_normal(engine, kDim, 2);
-  instance.difference = draw_normals(engine, kDim, 1);
+GainInstance draw_instance(Engine& engine, bool noise) {
+  GainInstance instance{draw_log_normal(engine, kGainDim, 1), Vector::Zero(kGainDim), {}};
+  if (noise) instance.noise = draw_log_normal(engine, kGainDim, 2);
+  instance.difference = draw_normals(engine, kGainDim, 1);
   return instance;
 }
 
@@ -45,10 +45,10 @@ struct GainCount {
 GainCount count_gains(Engine& engine, int instances, bool noise, const NoisyMetricRule& rule) {
   GainCount count;
   for (int i = 0; i < instances; ++i) {
-    const Instance instance = draw_instance(engine, noise);
+    const GainInstance instance = draw_instance(engine, noise);
     const double gain = instance.gain(rule(instance.deviation, instance.noise));
     count.smallest = smaller(count.smallest, gain);
-    if (gain >= 1 - kRounding) ++count.no_more_errors;
+    if (gain >= 1 - kGainRounding) ++count.no_more_errors;
   }
   return count;
 }
@@ -64,7 +64,7 @@ Vector metric_of_contaminated(const Vector& deviation, const Vector& noise) {
 }
 
 CheckFinding check_fewer_errors(const CheckEffort& effort, bool noise, const NoisyMetricRule& rule) {
-  const int instances = kInstances * effort.seeds;
+  const int instances = kGainInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.fewer_errors", noise ? 1 : 0);
   const GainCount count = count_gains(engine, instances, noise, rule);
   CheckFinding finding =
@@ -74,7 +74,7 @@ CheckFinding check_fewer_errors(const CheckEffort& effort, bool noise, const Noi
 }
 
 CheckFinding check_more_errors(const CheckEffort& effort, const NoisyMetricRule& rule) {
-  const int instances = kMeasured * effort.seeds;
+  const int instances = kGainMeasured * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.more_errors", 0);
   const GainCount count = count_gains(engine, instances, true, rule);
   CheckFinding finding = measured_frequency(instances - count.no_more_errors, instances, 0.40, 0.01);
@@ -91,14 +91,14 @@ double isotropic_threshold(const Vector& deviation, const Vector& difference) {
 }
 
 CheckFinding check_isotropic(const CheckEffort& effort, const NoiseThreshold& threshold) {
-  const int instances = kInstances * effort.seeds;
+  const int instances = kGainInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.isotropic", 0);
   int agree = 0, fewer = 0;
   for (int i = 0; i < instances; ++i) {
-    Instance instance = draw_instance(engine, false);
+    GainInstance instance = draw_instance(engine, false);
     const double around = isotropic_threshold(instance.deviation, instance.difference);
     const double variance = around * std::exp(draw_normal(engine));
-    instance.noise = Vector::Constant(kDim, std::sqrt(variance));
+    instance.noise = Vector::Constant(kGainDim, std::sqrt(variance));
     const bool holds = instance.gain(metric_of_clean(instance.deviation, instance.noise)) >= 1;
     if (holds == (variance <= threshold(instance.deviation, instance.difference))) ++agree;
     if (holds) ++fewer;
@@ -118,18 +118,20 @@ CheckFinding check_ceiling(const CheckEffort& effort, const FullMetricRule& best
   double largest = 0, mean_adaptive = 0;
   for (int i = 0; i < instances; ++i) {
     Engine engine = check_stream(effort, "acmoe2025.proposition1.ceiling", i);
-    const Matrix clean = draw_wishart(engine, kDim, 2 * kDim), noise = draw_wishart(engine, kDim, 2 * kDim);
+    const Matrix clean = draw_wishart(engine, kGainDim, 2 * kGainDim),
+                 noise = draw_wishart(engine, kGainDim, 2 * kGainDim);
     const Matrix covariance = clean + noise;
-    const Vector difference = draw_normals(engine, kDim, 1);
+    const Vector difference = draw_normals(engine, kGainDim, 1);
     const double ceiling = boundary_distance(difference, covariance, best(clean, noise));
     const Vector deviation = clean.diagonal().cwiseSqrt(), added = noise.diagonal().cwiseSqrt();
     const auto relative = [&](const Matrix& metric) {
       return boundary_distance(difference, covariance, metric) / ceiling;
     };
     const double adaptive = relative(metric_of_contaminated(deviation, added).asDiagonal());
-    for (const double found : {adaptive, relative(Matrix::Identity(kDim, kDim)),
-                               relative(metric_of_clean(deviation, added).asDiagonal()),
-                               relative(inverse(clean)), relative(draw_wishart(engine, kDim, 2 * kDim))})
+    for (const double found :
+         {adaptive, relative(Matrix::Identity(kGainDim, kGainDim)),
+          relative(metric_of_clean(deviation, added).asDiagonal()), relative(inverse(clean)),
+          relative(draw_wishart(engine, kGainDim, 2 * kGainDim))})
       largest = larger(largest, found);
     mean_adaptive += adaptive / instances;
   }

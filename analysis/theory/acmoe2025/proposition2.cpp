@@ -10,17 +10,17 @@
 namespace moelab {
 namespace {
 
-constexpr int kDim = 8;
-constexpr int kInstances = 20000;
+constexpr int kScalingDim = 8;
+constexpr int kScalingInstances = 20000;
 constexpr double kTilt = 0.05;
 /// Eigenvalues of matrices of order 8 have relative errors of about 8 ε κ, and κ is below 1e7 here.
-constexpr double kRounding = 1e-7;
+constexpr double kScalingRounding = 1e-7;
 
 CheckFinding largest_value(double largest, double predicted, int instances) {
   CheckFinding finding;
   finding.predicted = predicted;
   finding.measured = largest;
-  finding.error_bound = kRounding;
+  finding.error_bound = kScalingRounding;
   finding.error_origin = "rounding: 8 epsilon times the largest condition number, with a margin";
   finding.details = {{"instances", instances}};
   return finding;
@@ -41,21 +41,21 @@ Vector scale_by_variance(const Matrix& covariance) {
 }
 
 Matrix draw_diagonal_covariance(Engine& engine) {
-  return draw_log_normal(engine, kDim, 2).asDiagonal();
+  return draw_log_normal(engine, kScalingDim, 2).asDiagonal();
 }
 
 Matrix draw_near_axis_covariance(Engine& engine) {
-  const Vector eigenvalues = draw_log_normal(engine, kDim, 2);
-  const Matrix rotation = draw_near_axis_rotation(engine, kDim, kTilt);
+  const Vector eigenvalues = draw_log_normal(engine, kScalingDim, 2);
+  const Matrix rotation = draw_near_axis_rotation(engine, kScalingDim, kTilt);
   return rotation * eigenvalues.asDiagonal() * rotation.transpose();
 }
 
 Matrix draw_wishart_covariance(Engine& engine) {
-  return draw_wishart(engine, kDim, 2 * kDim);
+  return draw_wishart(engine, kScalingDim, 2 * kScalingDim);
 }
 
 CheckFinding check_sphering(const CheckEffort& effort, const ScalingRule& rule) {
-  const int instances = kInstances * effort.seeds;
+  const int instances = kScalingInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition2.sphering", 0);
   double largest = 0;
   for (int i = 0; i < instances; ++i)
@@ -64,7 +64,7 @@ CheckFinding check_sphering(const CheckEffort& effort, const ScalingRule& rule) 
 }
 
 CheckFinding check_unchanged(const CheckEffort& effort, const ScalingRule& rule) {
-  const int instances = kInstances * effort.seeds;
+  const int instances = kScalingInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition2.unchanged", 0);
   double largest = 0;
   for (int i = 0; i < instances; ++i) {
@@ -78,13 +78,13 @@ CheckFinding check_unchanged(const CheckEffort& effort, const ScalingRule& rule)
 ConditioningFailures count_conditioning_failures(const CheckEffort& effort, const CovarianceLaw& law,
                                                  const ScalingRule& rule) {
   ConditioningFailures count;
-  count.instances = kInstances * effort.seeds;
+  count.instances = kScalingInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition2", 0);
   for (int i = 0; i < count.instances; ++i) {
     const Matrix covariance = law(engine);
     const double ratio = condition_after(covariance, rule) / conditioning(covariance).condition;
     count.largest_ratio = larger(count.largest_ratio, ratio);
-    if (!(ratio <= 1 + kRounding)) ++count.failures;
+    if (!(ratio <= 1 + kScalingRounding)) ++count.failures;
   }
   return count;
 }

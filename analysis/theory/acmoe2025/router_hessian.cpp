@@ -11,7 +11,7 @@
 namespace moelab {
 namespace {
 
-constexpr int kDim = 5, kExperts = 4, kOutputs = 3, kSamples = 200;
+constexpr int kHessianDim = 5, kHessianExperts = 4, kHessianOutputs = 3, kSamples = 200;
 constexpr int kMixtures = 20;
 
 struct Mixture {
@@ -25,23 +25,24 @@ void route(Mixture& mixture) {
 
 /// x with features of log-normal width, linear experts, targets of a linear teacher with noise; z = Mx with
 /// M = diag(1/σ) where `adaptive`, else x.
-Mixture draw_mixture(Engine& engine, bool adaptive) {
-  const Vector widths = draw_log_normal(engine, kDim, 1);
-  const Matrix x = draw_normals(engine, kSamples, kDim) * widths.asDiagonal();
+Mixture draw_hessian_mixture(Engine& engine, bool adaptive) {
+  const Vector widths = draw_log_normal(engine, kHessianDim, 1);
+  const Matrix x = draw_normals(engine, kSamples, kHessianDim) * widths.asDiagonal();
   Mixture mixture;
   mixture.batch.features = x;
   if (adaptive) mixture.batch.features = x * inverse_weights(widths).asDiagonal();
-  mixture.batch.outputs = x * draw_normals(engine, kDim, kExperts * kOutputs);
-  mixture.batch.targets = x * draw_normals(engine, kDim, kOutputs) + draw_normals(engine, kSamples, kOutputs);
-  mixture.router = draw_normals(engine, kExperts, kDim, 0.5);
+  mixture.batch.outputs = x * draw_normals(engine, kHessianDim, kHessianExperts * kHessianOutputs);
+  mixture.batch.targets = x * draw_normals(engine, kHessianDim, kHessianOutputs) +
+                          draw_normals(engine, kSamples, kHessianOutputs);
+  mixture.router = draw_normals(engine, kHessianExperts, kHessianDim, 0.5);
   route(mixture);
   return mixture;
 }
 
 Matrix hessian_by_differences(const Mixture& mixture) {
   constexpr double kStep = 1e-5;
-  Matrix hessian(kDim, kDim);
-  for (Eigen::Index q = 0; q < kDim; ++q) {
+  Matrix hessian(kHessianDim, kHessianDim);
+  for (Eigen::Index q = 0; q < kHessianDim; ++q) {
     Mixture above = mixture, below = mixture;
     above.router(0, q) += kStep;
     below.router(0, q) -= kStep;
@@ -77,7 +78,7 @@ CheckFinding check_router_hessian(const CheckEffort& effort, const RowHessian& h
   for (int i = 0; i < mixtures; ++i) {
     Engine engine = check_stream(effort, "acmoe2025.proposition2.hessian", i);
     for (const bool adaptive : {false, true}) {
-      const Mixture mixture = draw_mixture(engine, adaptive);
+      const Mixture mixture = draw_hessian_mixture(engine, adaptive);
       const Matrix differences = hessian_by_differences(mixture);
       largest = larger(largest, (hessian(mixture.batch) - differences).norm() / differences.norm());
       const int below_zero = conditioning(exact_curvature(mixture.batch)).negative;
@@ -86,7 +87,7 @@ CheckFinding check_router_hessian(const CheckEffort& effort, const RowHessian& h
     }
   }
   Engine engine = check_stream(effort, "acmoe2025.proposition2.hessian", 0);
-  const MixtureSamples first = draw_mixture(engine, false).batch;
+  const MixtureSamples first = draw_hessian_mixture(engine, false).batch;
   CheckFinding finding;
   finding.measured = largest;
   finding.error_bound = 1e-6;

@@ -10,25 +10,25 @@
 namespace moelab {
 namespace {
 
-constexpr int kInstances = 300;
+constexpr int kWeightInstances = 300;
 /// The minimiser stops here, far above the rounding of its gradient.
 constexpr double kDecrement = 1e-11;
 /// Sums of up to 16 quotients.
-constexpr double kRounding = 256 * std::numeric_limits<double>::epsilon();
+constexpr double kWeightRounding = 256 * std::numeric_limits<double>::epsilon();
 /// How far beyond, or within, the dispersions λ is taken for its limits.
 constexpr double kFar = 1e6;
 
-struct Instance {
+struct WeightInstance {
   Vector dispersion;
   double lambda = 1;
 };
 
 /// d uniform on 2 … 16, log s ~ N(0, a²) with a uniform on (0.25, 2), λ/s̄ log-uniform on (1/30, 30).
-Instance draw_instance(const CheckEffort& effort, const char* id, int repetition) {
+WeightInstance draw_instance(const CheckEffort& effort, const char* id, int repetition) {
   Engine engine = check_stream(effort, id, repetition);
   const int dim = 2 + draw_index(engine, 15);
   const double spread = 0.25 + 1.75 * draw_uniform(engine);
-  Instance instance;
+  WeightInstance instance;
   instance.dispersion = draw_log_normal(engine, dim, spread);
   instance.lambda = instance.dispersion.mean() * std::pow(30, 2 * draw_uniform(engine) - 1);
   return instance;
@@ -38,11 +38,11 @@ Instance draw_instance(const CheckEffort& effort, const char* id, int repetition
 template <class ErrorOf>
 CheckFinding largest_error(const CheckEffort& effort, const char* id, const ErrorOf& error) {
   double largest = 0;
-  for (int i = 0; i < kInstances * effort.seeds; ++i)
+  for (int i = 0; i < kWeightInstances * effort.seeds; ++i)
     largest = larger(largest, error(draw_instance(effort, id, i)));
   CheckFinding finding;
   finding.measured = largest;
-  finding.details = {{"instances", kInstances * effort.seeds}};
+  finding.details = {{"instances", kWeightInstances * effort.seeds}};
   return finding;
 }
 
@@ -53,8 +53,8 @@ SimplexMinimum minimise_over_simplex(const Vector& dispersion, double lambda) {
   // A constant added to all dispersions changes the objective by a constant: the smallest is taken off.
   const Vector cost = (dispersion.array() - dispersion.minCoeff()) * (static_cast<double>(dim) / lambda);
   SimplexMinimum minimum{Vector::Constant(dim, 1.0 / static_cast<double>(dim)), 1};
-  constexpr int kSteps = 10000;
-  for (int step = 0; step < kSteps && minimum.decrement > kDecrement; ++step) {
+  constexpr int kWeightSteps = 10000;
+  for (int step = 0; step < kWeightSteps && minimum.decrement > kDecrement; ++step) {
     Vector& w = minimum.weights;
     const Vector inverse_curvature = w.cwiseAbs2();
     const Vector gradient = cost - w.cwiseInverse();
@@ -69,12 +69,13 @@ SimplexMinimum minimise_over_simplex(const Vector& dispersion, double lambda) {
 
 CheckFinding check_minimiser(const CheckEffort& effort, const WeightRule& rule) {
   double decrement = 0;
-  CheckFinding finding = largest_error(effort, "acmoe2025.theorem1.minimiser", [&](const Instance& instance) {
-    const SimplexMinimum minimum = minimise_over_simplex(instance.dispersion, instance.lambda);
-    decrement = larger(decrement, minimum.decrement);
-    const Vector ratio = rule(instance.dispersion, instance.lambda).cwiseQuotient(minimum.weights);
-    return (ratio.array() - 1).abs().maxCoeff<Eigen::PropagateNaN>();
-  });
+  CheckFinding finding =
+      largest_error(effort, "acmoe2025.theorem1.minimiser", [&](const WeightInstance& instance) {
+        const SimplexMinimum minimum = minimise_over_simplex(instance.dispersion, instance.lambda);
+        decrement = larger(decrement, minimum.decrement);
+        const Vector ratio = rule(instance.dispersion, instance.lambda).cwiseQuotient(minimum.weights);
+        return (ratio.array() - 1).abs().maxCoeff<Eigen::PropagateNaN>();
+      });
   finding.error_bound = 1e-9;
   finding.error_origin = "the minimiser: twice its last Newton decrement, and rounding";
   finding.hypotheses = {
@@ -93,8 +94,8 @@ bool largest_root(int j, int count) {
 CheckFinding check_root_choice(const CheckEffort& effort, const RootClaim& claim) {
   int right = 0, all = 0;
   double sum_error = 0;
-  for (int i = 0; i < kInstances * effort.seeds; ++i) {
-    const Instance instance = draw_instance(effort, "acmoe2025.theorem1.root", i);
+  for (int i = 0; i < kWeightInstances * effort.seeds; ++i) {
+    const WeightInstance instance = draw_instance(effort, "acmoe2025.theorem1.root", i);
     const Vector& s = instance.dispersion;
     const Vector roots = weight_equation_roots(s, instance.lambda);
     const int count = static_cast<int>(roots.size());
@@ -116,20 +117,21 @@ double harmonic_lambda(const Vector& dispersion) {
 }
 
 CheckFinding check_inverse_weights(const CheckEffort& effort, const LambdaRule& lambda) {
-  CheckFinding finding = largest_error(effort, "acmoe2025.theorem1.inverse", [&](const Instance& instance) {
-    const Vector& s = instance.dispersion;
-    const Vector inverse = s.cwiseInverse() / s.cwiseInverse().sum();
-    const Vector ratio = optimal_weights(s, lambda(s)).cwiseQuotient(inverse);
-    return (ratio.array() - 1).abs().maxCoeff<Eigen::PropagateNaN>();
-  });
-  finding.error_bound = kRounding;
+  CheckFinding finding =
+      largest_error(effort, "acmoe2025.theorem1.inverse", [&](const WeightInstance& instance) {
+        const Vector& s = instance.dispersion;
+        const Vector inverse = s.cwiseInverse() / s.cwiseInverse().sum();
+        const Vector ratio = optimal_weights(s, lambda(s)).cwiseQuotient(inverse);
+        return (ratio.array() - 1).abs().maxCoeff<Eigen::PropagateNaN>();
+      });
+  finding.error_bound = kWeightRounding;
   finding.error_origin = "rounding: 256 epsilon";
   return finding;
 }
 
 CheckFinding check_large_lambda(const CheckEffort& effort, const WeightRule& rule) {
   CheckFinding finding =
-      largest_error(effort, "acmoe2025.theorem1.large_lambda", [&](const Instance& instance) {
+      largest_error(effort, "acmoe2025.theorem1.large_lambda", [&](const WeightInstance& instance) {
         const Vector& s = instance.dispersion;
         const double range = s.maxCoeff() - s.minCoeff(), lambda = kFar * range;
         const Vector lost = lambda * (1 - static_cast<double>(s.size()) * rule(s, lambda).array());
@@ -143,7 +145,7 @@ CheckFinding check_large_lambda(const CheckEffort& effort, const WeightRule& rul
 
 CheckFinding check_small_lambda(const CheckEffort& effort, const WeightRule& rule) {
   CheckFinding finding =
-      largest_error(effort, "acmoe2025.theorem1.small_lambda", [&](const Instance& instance) {
+      largest_error(effort, "acmoe2025.theorem1.small_lambda", [&](const WeightInstance& instance) {
         const Vector& s = instance.dispersion;
         Eigen::Index tightest = 0;
         const Vector excess = s.array() - s.minCoeff(&tightest);

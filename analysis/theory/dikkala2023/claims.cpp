@@ -9,14 +9,14 @@
 namespace moelab {
 namespace {
 
-constexpr int kInstances = 200;
+constexpr int kClaimInstances = 200;
 /// The quadrature's error, 1e-13, relative to the smallest moments of an instance, which are above 1e-5.
 constexpr double kQuadratureError = 1e-8;
 /// Largest ‖w‖, and largest ‖w‖ min(ρ, 8.5 σ), up to which the quadrature states its error.
 constexpr double kLargestNorm = 15, kLargestReach = 20;
 
 /// A random problem, and a random w through its w·z and norm.
-struct Instance {
+struct ClaimInstance {
   TwoComponentProblem problem;
   double signal = 0;
   double norm = 0;
@@ -24,9 +24,9 @@ struct Instance {
 
 /// d uniform on 2 … 20, σ on (0.1, 0.5), ρ on (0.3, 0.95), ‖w‖ log-uniform from 0.1 on, cos(w, z) uniform on
 /// (0.01, 1). Infinite radius takes σ on (0.1, 1.5).
-Instance draw_instance(const CheckEffort& effort, std::string_view id, int repetition, double radius) {
+ClaimInstance draw_instance(const CheckEffort& effort, std::string_view id, int repetition, double radius) {
   Engine engine = check_stream(effort, id, repetition);
-  Instance instance;
+  ClaimInstance instance;
   const int dim = 2 + draw_index(engine, 19);
   const double width = std::isinf(radius) ? 1.4 : 0.4;
   instance.problem.mean = Vector::Unit(dim, 0);
@@ -42,12 +42,12 @@ Instance draw_instance(const CheckEffort& effort, std::string_view id, int repet
 
 /// Counts how often `margin(instance)`, a relative margin, is clear of the quadrature's error.
 CheckFinding share_of_instances(const CheckEffort& effort, std::string_view id, double radius,
-                                const std::function<double(const Instance&)>& margin) {
-  const int instances = kInstances * effort.seeds;
+                                const std::function<double(const ClaimInstance&)>& margin) {
+  const int instances = kClaimInstances * effort.seeds;
   int strict = 0;
   double smallest = std::numeric_limits<double>::infinity(), largest_radius = 0;
   for (int i = 0; i < instances; ++i) {
-    const Instance instance = draw_instance(effort, id, i, radius);
+    const ClaimInstance instance = draw_instance(effort, id, i, radius);
     const double found = margin(instance);
     smallest = smaller(smallest, found);
     largest_radius = std::max(largest_radius, instance.problem.radius);
@@ -106,21 +106,21 @@ CheckFinding check_routing_derivative(const RoutingFunction& h) {
 }
 
 CheckFinding check_claim1(const CheckEffort& effort, const MomentRule& moments) {
-  return share_of_instances(effort, "dikkala2023.claim1", 0, [&](const Instance& instance) {
+  return share_of_instances(effort, "dikkala2023.claim1", 0, [&](const ClaimInstance& instance) {
     const RouterMoments m = moments(TwoComponentPopulation(instance.problem), instance.signal, instance.norm);
     return m.q / std::sqrt(m.q_q);
   });
 }
 
 CheckFinding check_claim2(const CheckEffort& effort, const MomentRule& moments) {
-  return share_of_instances(effort, "dikkala2023.claim2", 0, [&](const Instance& instance) {
+  return share_of_instances(effort, "dikkala2023.claim2", 0, [&](const ClaimInstance& instance) {
     const RouterMoments m = moments(TwoComponentPopulation(instance.problem), instance.signal, instance.norm);
     return relative_margin(m.q_dq * m.q, m.q_q * m.dq);
   });
 }
 
 CheckFinding check_claim3(const CheckEffort& effort, double radius, const MomentRule& moments) {
-  return share_of_instances(effort, "dikkala2023.claim3", radius, [&](const Instance& instance) {
+  return share_of_instances(effort, "dikkala2023.claim3", radius, [&](const ClaimInstance& instance) {
     const RouterMoments m = moments(TwoComponentPopulation(instance.problem), instance.norm, instance.norm);
     // x₁ = 1 + t.
     return relative_margin((m.q_dq + m.t_q_dq) * m.q, m.q_q * (m.dq + m.t_dq));

@@ -9,8 +9,6 @@ namespace {
 
 constexpr const char* kStepId = "dikkala2023.theorem1.descent_step";
 constexpr const char* kSaddleId = "dikkala2023.theorem1.saddle";
-constexpr int kRepetitions = 8;
-constexpr double kStationary = 1e-9;
 /// The Gauss-Hermite rules for x₂ and ζ, relative to the size of what is compared.
 constexpr double kQuadrature = 1e-2;
 
@@ -31,7 +29,7 @@ Vector moved(const SubspaceProblem& problem, Vector theta, double epsilon, const
 /// A random point of a random problem for each repetition, and then, if wanted, a saddle.
 template <class Visit>
 void for_each_point(const CheckEffort& effort, bool with_saddles, const Visit& visit) {
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
+  for (int repetition = 0; repetition < kSubspaceRepetitions * effort.seeds; ++repetition) {
     Engine engine = check_stream(effort, kStepId, repetition);
     const SubspaceProblem problem = draw_subspace_problem(engine, true);
     visit(problem, draw_parameters(engine, problem));
@@ -113,7 +111,7 @@ CheckFinding check_saddle_curvature(const CheckEffort& effort, const SaddleCurva
   double gradient = 0, share = std::numeric_limits<double>::infinity();
   const double predicted = curvature(kSubspacePenalty);
   double worst = predicted;
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
+  for (int repetition = 0; repetition < kSubspaceRepetitions * effort.seeds; ++repetition) {
     Engine engine = check_stream(effort, kSaddleId, repetition);
     const Saddle saddle = draw_saddle(engine);
     gradient = std::max(gradient, saddle.problem.population.gradient(saddle.theta).norm());

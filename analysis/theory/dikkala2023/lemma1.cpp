@@ -9,9 +9,9 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "dikkala2023.lemma1";
-constexpr int kInputs = 400, kDim = 8, kCentres = 10;
-constexpr int kRuns = 20, kSteps = 20;
+constexpr const char* kCentreId = "dikkala2023.lemma1";
+constexpr int kCentreInputs = 400, kCentreDim = 8, kCentres = 10;
+constexpr int kRuns = 20, kCentreSteps = 20;
 constexpr double kRate = 0.5;
 
 /// ‖x_i − u_j‖² (n, k).
@@ -75,11 +75,11 @@ CheckFinding check_lemma1(const CheckEffort& effort, const CentreStep& step) {
   double difference = 0, movement = 0, margin = std::numeric_limits<double>::infinity(), largest = 0;
   const int runs = kRuns * effort.seeds;
   for (int run = 0; run < runs; ++run) {
-    Engine engine = check_stream(effort, kId, run);
-    const Matrix inputs = draw_normals(engine, kInputs, kDim);
-    Matrix centres = draw_normals(engine, kCentres, kDim);
+    Engine engine = check_stream(effort, kCentreId, run);
+    const Matrix inputs = draw_normals(engine, kCentreInputs, kCentreDim);
+    Matrix centres = draw_normals(engine, kCentres, kCentreDim);
     largest = std::max(largest, inputs.cwiseAbs().maxCoeff());
-    for (int i = 0; i < kSteps; ++i) {
+    for (int i = 0; i < kCentreSteps; ++i) {
       margin = std::min(margin, smallest_margin(inputs, centres));
       const Matrix next = k_means_step(inputs, centres, kRate);
       difference = larger(difference,
@@ -91,15 +91,16 @@ CheckFinding check_lemma1(const CheckEffort& effort, const CentreStep& step) {
   CheckFinding finding;
   finding.hypotheses = {{"no input is equally near to two centres (smallest gap > 0)", margin, margin > 0}};
   finding.measured = difference;
-  finding.error_bound = kInputs * std::numeric_limits<double>::epsilon() * largest;
+  finding.error_bound = kCentreInputs * std::numeric_limits<double>::epsilon() * largest;
   finding.error_origin = "rounding: n epsilon max|x|";
-  finding.details = {{"runs", runs}, {"steps per run", kSteps}, {"largest movement in a step", movement}};
+  finding.details = {
+      {"runs", runs}, {"steps per run", kCentreSteps}, {"largest movement in a step", movement}};
   return finding;
 }
 
 std::vector<Check> dikkala2023_lemma1_checks() {
   return {
-      {kId, "Dikkala et al. 2023, Lemma 1",
+      {kCentreId, "Dikkala et al. 2023, Lemma 1",
        "with f(x) = u_j, j = argmin |u_j - x|, and target x, the gradient step on the squared loss is the "
        "k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j)",
        CheckVerdict::holds, [](const CheckEffort& effort) { return check_lemma1(effort); }}};

@@ -11,11 +11,11 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "dikkala2023.lemma2";
-constexpr int kRepetitions = 50;
+constexpr const char* kRatioId = "dikkala2023.lemma2";
+constexpr int kRatioRepetitions = 50;
 constexpr int kGrid = 1000;
 /// A gap is a difference of sums of up to 30 positive terms, divided by their size.
-constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
+constexpr double kRatioRounding = 64 * std::numeric_limits<double>::epsilon();
 
 WeightedPoints normalised(Vector x, Vector weight) {
   return {std::move(x), weight / weight.sum()};
@@ -74,7 +74,8 @@ double smallest_descent(const ScalarFunction& f) {
 Hypothesis ratio_falls(const std::vector<ScalarFunction>& functions) {
   double smallest = std::numeric_limits<double>::infinity();
   for (const ScalarFunction& f : functions) smallest = std::min(smallest, smallest_descent(f));
-  return {"f(a)/a > f(b)/b for a < b (smallest relative step on a grid > 0)", smallest, smallest > kRounding};
+  return {"f(a)/a > f(b)/b for a < b (smallest relative step on a grid > 0)", smallest,
+          smallest > kRatioRounding};
 }
 
 }  // namespace
@@ -103,11 +104,11 @@ std::vector<ScalarFunction> lemma2_functions() {
 
 CheckFinding check_lemma2(const CheckEffort& effort, bool with_point_masses,
                           const std::vector<ScalarFunction>& functions, const Lemma2Gap& gap) {
-  const int repetitions = kRepetitions * effort.seeds;
+  const int repetitions = kRatioRepetitions * effort.seeds;
   int pairs = 0, strict = 0;
   double smallest = std::numeric_limits<double>::infinity();
   for (int repetition = 0; repetition < repetitions; ++repetition) {
-    Engine engine = check_stream(effort, kId, repetition);
+    Engine engine = check_stream(effort, kRatioId, repetition);
     for (const ScalarFunction& f : functions) {
       std::vector<WeightedPoints> distributions = draw_distributions(engine, f.end);
       if (with_point_masses) distributions.push_back(atoms(engine, f.end, 1));
@@ -115,7 +116,7 @@ CheckFinding check_lemma2(const CheckEffort& effort, bool with_point_masses,
         const double found = gap(points, f);
         smallest = smaller(smallest, found);
         ++pairs;
-        if (found > kRounding) ++strict;
+        if (found > kRatioRounding) ++strict;
       }
     }
   }
@@ -131,15 +132,15 @@ CheckFinding check_lemma2(const CheckEffort& effort, bool with_point_masses,
 CheckFinding check_lemma2_point_mass(const CheckEffort& effort, const Lemma2Gap& gap) {
   const std::vector<ScalarFunction> functions = lemma2_functions();
   double largest = 0;
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
-    Engine engine = check_stream(effort, kId, repetition);
+  for (int repetition = 0; repetition < kRatioRepetitions * effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, kRatioId, repetition);
     for (const ScalarFunction& f : functions)
       largest = larger(largest, std::abs(gap(atoms(engine, f.end, 1), f)));
   }
   CheckFinding finding;
   finding.hypotheses = {ratio_falls(functions)};
   finding.measured = largest;
-  finding.error_bound = kRounding;
+  finding.error_bound = kRatioRounding;
   finding.error_origin = "rounding: 64 epsilon";
   return finding;
 }
@@ -147,14 +148,14 @@ CheckFinding check_lemma2_point_mass(const CheckEffort& effort, const Lemma2Gap&
 std::vector<Check> dikkala2023_lemma2_checks() {
   const std::string source = "Dikkala et al. 2023, Lemma 2";
   return {
-      {std::string(kId) + ".as_printed", source,
+      {std::string(kRatioId) + ".as_printed", source,
        "f(a)/a > f(b)/b for a < b implies E[x^2] E[f] > E[x] E[x f] for any distribution on (0, T): share "
        "of pairs of functions and distributions, point masses among them, where it does",
        CheckVerdict::fails, [](const CheckEffort& effort) { return check_lemma2(effort, true); }},
-      {std::string(kId) + ".corrected", source,
+      {std::string(kRatioId) + ".corrected", source,
        "the same for any distribution on (0, T) that is not a point mass", CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_lemma2(effort, false); }},
-      {std::string(kId) + ".point_mass", source,
+      {std::string(kRatioId) + ".point_mass", source,
        "E[x^2] E[f] = E[x] E[x f] for a point mass (largest relative difference)", CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_lemma2_point_mass(effort); }}};
 }

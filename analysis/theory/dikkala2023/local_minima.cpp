@@ -10,12 +10,9 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "dikkala2023.theorem1.local_minima";
-constexpr const char* kSaddleId = "dikkala2023.theorem1.saddle.left";
-constexpr int kRepetitions = 8;
+constexpr const char* kMinimaId = "dikkala2023.theorem1.local_minima";
+constexpr const char* kSaddleLeftId = "dikkala2023.theorem1.saddle.left";
 constexpr int kQuasiPoints = 2048, kShifts = 16;
-constexpr double kStationary = 1e-9;
-constexpr double kStandardErrors = 4;
 /// The error of differences of gradients; a common shift of all biases changes nothing, so that one curvature
 /// is 0 up to this.
 constexpr double kFlat = 1e-7;
@@ -74,8 +71,8 @@ constexpr const char* kGradientLeft = "the gradient left over: |W2| <= |dL/dW2| 
 
 CheckFinding check_local_minima(const CheckEffort& effort, bool rotated, const ProblemChange& change) {
   Ends ends;
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
-    Engine engine = check_stream(effort, kId, repetition);
+  for (int repetition = 0; repetition < kSubspaceRepetitions * effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, kMinimaId, repetition);
     SubspaceProblem problem = draw_subspace_problem(engine, rotated);
     if (change) change(problem);
     ends.add(problem, descend(problem.population, draw_parameters(engine, problem), kStationary));
@@ -88,7 +85,7 @@ CheckFinding check_local_minima(const CheckEffort& effort, bool rotated, const P
 }
 
 CheckFinding check_local_minima_quasi_random(const CheckEffort& effort, const ProblemChange& change) {
-  Engine engine = check_stream(effort, std::string(kId) + ".quasi_random", 0);
+  Engine engine = check_stream(effort, std::string(kMinimaId) + ".quasi_random", 0);
   SubspaceProblem problem = draw_subspaces(engine, true);
   const SignalMixture mixture = draw_signal_mixture(engine);
   const int shifts = kShifts * effort.seeds;
@@ -123,8 +120,8 @@ CheckFinding check_saddle_is_left(const CheckEffort& effort, double push) {
   Ends ends;
   const double infinity = std::numeric_limits<double>::infinity();
   double largest = 0, least_start = infinity, least_decrease = infinity;
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
-    Engine engine = check_stream(effort, kSaddleId, repetition);
+  for (int repetition = 0; repetition < kSubspaceRepetitions * effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, kSaddleLeftId, repetition);
     const Saddle saddle = draw_saddle(engine);
     const SoftMixturePopulation& population = saddle.problem.population;
     const Vector start = saddle.theta + push * draw_parameters(engine, saddle.problem);
@@ -148,7 +145,7 @@ CheckFinding check_saddle_is_left(const CheckEffort& effort, double push) {
 
 std::vector<Check> dikkala2023_local_minima_checks() {
   const std::string source = "Dikkala et al. 2023, Theorem 1 (3)";
-  const std::string id = kId;
+  const std::string id = kMinimaId;
   return {
       {id + ".aligned", source,
        "at a local minimum the rows of W lie in V = span of the first axes: |W2|/|W| = 0 (largest over "
@@ -160,7 +157,7 @@ std::vector<Check> dikkala2023_local_minima_checks() {
        "the same with a quasi-random rule for all of x: |mean W2|/|mean W| = 0 over its shifts",
        CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_local_minima_quasi_random(effort); }},
-      {kSaddleId, source,
+      {kSaddleLeftId, source,
        "descent from beside a stationary point with W2 != 0 ends with the rows of W in V: |W2| at the end "
        "over |W2| at the start = 0 (largest over randomisations)",
        CheckVerdict::holds, [](const CheckEffort& effort) { return check_saddle_is_left(effort); }}};

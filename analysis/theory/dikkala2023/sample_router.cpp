@@ -19,24 +19,24 @@ namespace {
 
 constexpr const char* kMassId = "dikkala2023.theorem2.off_cluster_mass";
 constexpr const char* kSpecialistsId = "dikkala2023.theorem2.specialists";
-constexpr int kClusters = 4;
-constexpr double kRows = 2;          // c in E = c k ln k
+constexpr int kRouterClusters = 4;
+constexpr double kRowFactor = 2;     // c in E = c k ln k
 constexpr double kSeparation = 0.5;  // c of c-separation
 constexpr int kDims[] = {8, 16, 32, 64};
-constexpr int kMassRepetitions = 16, kRouters = 300, kInputs = 2;  // inputs per cluster and router
+constexpr int kMassRepetitions = 16, kRouters = 300, kRouterInputs = 2;  // inputs per cluster and router
 constexpr double kLevel = 0.999;
 /// Cosines of random directions have mean 0 and standard deviation 1/√d. Their mean over all draws is a
 /// hundredth of that.
 constexpr double kRandomCosine = 0.02;
 
 constexpr int kTrainings = 8, kTrainingDim = 32, kTrainingOutputs = 4;
-constexpr int kPoints = 512, kSteps = 500, kTestPoints = 1000;
+constexpr int kPoints = 512, kTrainingSteps = 500, kTestPoints = 1000;
 /// What still counts as o(1): 5 % of ‖v_c‖.
 constexpr double kNear = 0.05;
 
 /// Labels of E rows, each cluster at least once.
 std::vector<int> draw_labels(Engine& engine, int clusters) {
-  std::vector<int> labels(static_cast<std::size_t>(router_rows(kRows, clusters)));
+  std::vector<int> labels(static_cast<std::size_t>(router_rows(kRowFactor, clusters)));
   do {
     for (int& label : labels) label = draw_index(engine, clusters);
   } while (!covers_all(labels, clusters));
@@ -78,7 +78,7 @@ struct MassDraws {
 MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& rule) {
   MassDraws result{Vector::Zero(clusters), 0};
   std::vector<int> inputs;
-  for (int i = 0; i < clusters * kInputs; ++i) inputs.push_back(i % clusters);
+  for (int i = 0; i < clusters * kRouterInputs; ++i) inputs.push_back(i % clusters);
   for (int router = 0; router < kRouters; ++router) {
     const Matrix centres = rule(engine, clusters, dim);
     for (int i = 1; i < clusters; ++i) {
@@ -92,7 +92,7 @@ MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& r
     for (Eigen::Index i = 0; i < mass.size(); ++i)
       result.mass[inputs[static_cast<std::size_t>(i)]] += mass[i];
   }
-  result.mass /= kRouters * kInputs;
+  result.mass /= kRouters * kRouterInputs;
   result.cosine /= kRouters * clusters * (clusters - 1) / 2.0;
   return result;
 }
@@ -159,9 +159,9 @@ CheckFinding check_off_cluster_mass(const CheckEffort& effort, int clusters, con
 }
 
 CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
-  const int experts = router_rows(kRows, kClusters), wanted = kTrainings * effort.seeds;
+  const int experts = router_rows(kRowFactor, kRouterClusters), wanted = kTrainings * effort.seeds;
   const DataOptions data =
-      GaussianMixtureOptions{.clusters = kClusters,
+      GaussianMixtureOptions{.clusters = kRouterClusters,
                              .dim = kTrainingDim,
                              .mean_std = 2.0,
                              .separation = 1.0,
@@ -175,7 +175,7 @@ CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
   descent.gradient = TrainOptions::Gradient::population;
   descent.rule = TrainOptions::Rule::quasi_monte_carlo;
   descent.points = kPoints;
-  descent.steps = kSteps;
+  descent.steps = kTrainingSteps;
   descent.lr = PerGroup(1.0, 1e-3);
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   double worst = 0, mass_before = 0, mass_after = 0;
@@ -184,7 +184,7 @@ CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
     const Seeds seeds{effort.root, index};
     const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
     const Dataset rows = draw_set(*problem, seeds, Purpose::train_data, experts);
-    if (!covers_all(rows.cluster, kClusters)) {
+    if (!covers_all(rows.cluster, kRouterClusters)) {
       ++left_out;
       continue;
     }
@@ -199,14 +199,14 @@ CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
     };
     mass_before = std::max(mass_before, mean_mass());
     PopulationBatches<double> batches(*problem, descent, seeds);
-    train<double>(model, {*loss}, batches, kSteps, descent,
+    train<double>(model, {*loss}, batches, kTrainingSteps, descent,
                   {[](std::int64_t) {}, [](double) { return false; }}, workspace);
     mass_after = std::max(mass_after, mean_mass());
     Matrix outputs;
     for (const NamedArray<double>& array : arrays(model)) {
       if (array.name == "expert_output") outputs = MatrixView(array.values.data(), experts, kTrainingOutputs);
     }
-    std::vector<double> nearest(kClusters, std::numeric_limits<double>::infinity());
+    std::vector<double> nearest(kRouterClusters, std::numeric_limits<double>::infinity());
     for (int e = 0; e < experts; ++e) {
       // A constant target: that of the sample at which the row started.
       const double distance = (outputs.row(e) - rows.y.row(e)).norm() / rows.y.row(e).norm();
@@ -236,7 +236,7 @@ std::vector<Check> dikkala2023_sample_router_checks() {
        "exp(-Omega(d)); slope "
        "of its logarithm against d (upper end of the 99.9 % interval)",
        CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_off_cluster_mass(effort, kClusters); }},
+       [](const CheckEffort& effort) { return check_off_cluster_mass(effort, kRouterClusters); }},
       {mass + ".one_ray", source,
        "the same for two centres on one ray, 1 sqrt(d) and 3 sqrt(d): separated, not random, and the first "
        "one loses all mass",

@@ -9,8 +9,8 @@
 namespace moelab {
 namespace {
 
-constexpr int kRelevant = 2, kIrrelevant = 2, kDim = kRelevant + kIrrelevant;
-constexpr int kExperts = 3, kOutputs = 3, kClusters = 3;
+constexpr int kRelevant = 2, kIrrelevant = 2, kSubspaceDim = kRelevant + kIrrelevant;
+constexpr int kSubspaceExperts = 3, kSubspaceOutputs = 3, kSubspaceClusters = 3;
 constexpr int kSignalPoints = 24;
 constexpr int kNodes = 14;  // Gauss-Hermite nodes per coordinate of x₂
 
@@ -34,7 +34,7 @@ NormalRule normal_rule() {
 Matrix signal_points(const SignalMixture& mixture, const Matrix& uniforms) {
   Matrix points(uniforms.rows(), kRelevant);
   for (Eigen::Index i = 0; i < points.rows(); ++i) {
-    const int c = std::min(static_cast<int>(kClusters * uniforms(i, 0)), kClusters - 1);
+    const int c = std::min(static_cast<int>(kSubspaceClusters * uniforms(i, 0)), kSubspaceClusters - 1);
     for (int j = 0; j < kRelevant; ++j)
       points(i, j) = mixture.centres(c, j) + normal_quantile(uniforms(i, 1 + j));
   }
@@ -43,7 +43,7 @@ Matrix signal_points(const SignalMixture& mixture, const Matrix& uniforms) {
 
 /// y(x₁): the value of the nearest centre, a function of x₁ even where components overlap.
 Matrix targets_at(const SignalMixture& mixture, const Matrix& points) {
-  Matrix targets(points.rows(), kOutputs);
+  Matrix targets(points.rows(), kSubspaceOutputs);
   for (Eigen::Index i = 0; i < points.rows(); ++i) {
     Eigen::Index nearest = 0;
     (mixture.centres.rowwise() - points.row(i)).rowwise().squaredNorm().minCoeff(&nearest);
@@ -57,8 +57,9 @@ void set_product_rule(SubspaceProblem& problem, const Matrix& points, const Matr
   const NormalRule& rest = irrelevant_rule();
   const Eigen::Index q = rest.points.rows(), n = points.rows() * q;
   SoftMixturePopulation& population = problem.population;
-  population = {Matrix(n, kDim), Matrix(n, kOutputs), Vector(n),
-                kExperts,        kSubspacePenalty,    kSubspacePenalty};
+  population = {
+      Matrix(n, kSubspaceDim), Matrix(n, kSubspaceOutputs), Vector(n), kSubspaceExperts, kSubspacePenalty,
+      kSubspacePenalty};
   for (Eigen::Index i = 0; i < points.rows(); ++i) {
     population.x.middleRows(i * q, q) = rest.points * problem.irrelevant.transpose();
     population.x.middleRows(i * q, q).rowwise() += (problem.relevant * points.row(i).transpose()).transpose();
@@ -75,12 +76,13 @@ const NormalRule& irrelevant_rule() {
 }
 
 SignalMixture draw_signal_mixture(Engine& engine) {
-  return {draw_normals(engine, kClusters, kRelevant, 2.0), draw_normals(engine, kClusters, kOutputs)};
+  return {draw_normals(engine, kSubspaceClusters, kRelevant, 2.0),
+          draw_normals(engine, kSubspaceClusters, kSubspaceOutputs)};
 }
 
 SubspaceProblem draw_subspaces(Engine& engine, bool rotated) {
-  Matrix basis = Matrix::Identity(kDim, kDim);
-  if (rotated) basis = qr_factors(draw_normals(engine, kDim, kDim)).q;
+  Matrix basis = Matrix::Identity(kSubspaceDim, kSubspaceDim);
+  if (rotated) basis = qr_factors(draw_normals(engine, kSubspaceDim, kSubspaceDim)).q;
   return {{}, basis.leftCols(kRelevant), basis.rightCols(kIrrelevant)};
 }
 
@@ -99,7 +101,7 @@ void set_points(SubspaceProblem& problem, const SignalMixture& mixture, const Ma
   problem.population = {points * problem.relevant.transpose() + rest * problem.irrelevant.transpose(),
                         targets_at(mixture, points),
                         Vector::Constant(n, 1.0 / static_cast<double>(n)),
-                        kExperts,
+                        kSubspaceExperts,
                         kSubspacePenalty,
                         kSubspacePenalty};
 }
@@ -115,7 +117,7 @@ Saddle draw_saddle(Engine& engine) {
   Saddle saddle{draw_subspaces(engine, true), {}};
   SoftMixturePopulation& population = saddle.problem.population;
   const Matrix points = draw_normals(engine, kSignalPoints, kRelevant, 3.0);
-  set_product_rule(saddle.problem, points, Matrix::Zero(kSignalPoints, kOutputs));
+  set_product_rule(saddle.problem, points, Matrix::Zero(kSignalPoints, kSubspaceOutputs));
   saddle.theta = draw_parameters(engine, saddle.problem);
   // The task's gradient in W sums to 0 over the experts, and so must the penalty's.
   Eigen::Map<Matrix> router = population.router(saddle.theta);
@@ -131,17 +133,18 @@ Saddle draw_saddle(Engine& engine) {
     rows_of(i).rowwise() = weight.transpose() * outputs.middleRows(i * q, q);
   }
   const Vector residual = population.gradient(saddle.theta);
-  Matrix response(population.size(), kSignalPoints * kOutputs);
+  Matrix response(population.size(), kSignalPoints * kSubspaceOutputs);
   for (Eigen::Index i = 0; i < kSignalPoints; ++i) {
-    for (Eigen::Index j = 0; j < kOutputs; ++j) {
+    for (Eigen::Index j = 0; j < kSubspaceOutputs; ++j) {
       rows_of(i).col(j).array() += 1;
-      response.col(i * kOutputs + j) = population.gradient(saddle.theta) - residual;
+      response.col(i * kSubspaceOutputs + j) = population.gradient(saddle.theta) - residual;
       rows_of(i).col(j).array() -= 1;
     }
   }
   const Vector changes = least_norm_solution(response, -residual);
   for (Eigen::Index i = 0; i < kSignalPoints; ++i) {
-    for (Eigen::Index j = 0; j < kOutputs; ++j) rows_of(i).col(j).array() += changes[i * kOutputs + j];
+    for (Eigen::Index j = 0; j < kSubspaceOutputs; ++j)
+      rows_of(i).col(j).array() += changes[i * kSubspaceOutputs + j];
   }
   return saddle;
 }

@@ -22,6 +22,10 @@ struct SubspaceProblem {
 
 /// λ₁ and λ₂.
 constexpr double kSubspacePenalty = 0.01;
+/// Problems that a check draws, times its seeds.
+constexpr int kSubspaceRepetitions = 8;
+/// The norm below which a gradient counts as 0.
+constexpr double kStationary = 1e-9;
 /// Uniforms from which one x is computed: the component of x₁, its normals, and those of x₂.
 constexpr int kSubspaceUniforms = 5;
 

@@ -8,9 +8,8 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "dikkala2023.theorem1.shrinkage";
-constexpr int kIrrelevant = 6, kExperts = 4, kDirections = 3, kDraws = 20000;
-constexpr double kStandardErrors = 4;
+constexpr const char* kShrinkageId = "dikkala2023.theorem1.shrinkage";
+constexpr int kIrrelevantFeatures = 6, kShrinkageExperts = 4, kDirections = 3, kShrinkageDraws = 20000;
 
 /// The variances of the columns.
 Vector variances(const Matrix& samples) {
@@ -30,17 +29,17 @@ double shrinkage_factor(double epsilon) {
 
 CheckFinding check_shrinkage(const CheckEffort& effort, const ShrinkageFactor& factor) {
   // More seeds are more draws, not more comparisons: the largest of many would pass any number of errors.
-  const int draws = kDraws * effort.seeds;
-  Engine engine = check_stream(effort, kId, 0);
-  const Matrix weights = draw_normals(engine, kExperts, kIrrelevant);
-  const Matrix directions = draw_normals(engine, kDirections, kExperts);
+  const int draws = kShrinkageDraws * effort.seeds;
+  Engine engine = check_stream(effort, kShrinkageId, 0);
+  const Matrix weights = draw_normals(engine, kShrinkageExperts, kIrrelevantFeatures);
+  const Matrix directions = draw_normals(engine, kDirections, kShrinkageExperts);
   const Matrix scores = directions * weights;  // of W₂ x₂ along the directions, for x₂ ~ N(0, I)
   double largest = 0;
   for (const double epsilon : {0.05, 0.3, 0.7}) {
-    const Matrix before = draw_normals(engine, draws, kIrrelevant) * scores.transpose();
+    const Matrix before = draw_normals(engine, draws, kIrrelevantFeatures) * scores.transpose();
     const Matrix after =
-        (1 - epsilon) * draw_normals(engine, draws, kIrrelevant) * scores.transpose() +
-        std::sqrt(factor(epsilon)) * draw_normals(engine, draws, kIrrelevant) * scores.transpose();
+        (1 - epsilon) * draw_normals(engine, draws, kIrrelevantFeatures) * scores.transpose() +
+        std::sqrt(factor(epsilon)) * draw_normals(engine, draws, kIrrelevantFeatures) * scores.transpose();
     // The logarithm of a Gaussian sample's variance has standard error √(2/n).
     const Vector difference = (variances(after).array() / variances(before).array()).log();
     largest = larger(largest, difference.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() / std::sqrt(4.0 / draws));
@@ -56,11 +55,11 @@ CheckFinding check_shrinkage(const CheckEffort& effort, const ShrinkageFactor& f
 std::vector<Check> dikkala2023_theorem1_checks() {
   const std::string source = "Dikkala et al. 2023, proof of Theorem 1 (3)";
   const std::string measured = " (largest difference of variances in standard errors)";
-  return {{std::string(kId) + ".as_printed", source,
+  return {{std::string(kShrinkageId) + ".as_printed", source,
            "(1 - e) W2 x2 + z is distributed as W2 x2 for Cov(z) = sqrt(1 - (1 - e)^2) Cov(W2 x2)" + measured,
            CheckVerdict::fails,
            [](const CheckEffort& effort) { return check_shrinkage(effort, shrinkage_factor_as_printed); }},
-          {std::string(kId) + ".corrected", source,
+          {std::string(kShrinkageId) + ".corrected", source,
            "(1 - e) W2 x2 + z is distributed as W2 x2 for Cov(z) = (1 - (1 - e)^2) Cov(W2 x2)" + measured,
            CheckVerdict::holds,
            [](const CheckEffort& effort) { return check_shrinkage(effort, shrinkage_factor); }}};

@@ -14,17 +14,16 @@ namespace {
 
 constexpr const char* kCoverageId = "dikkala2023.theorem2.coverage";
 constexpr const char* kDistanceId = "dikkala2023.theorem2.distance";
-constexpr double kStandardErrors = 4;
-constexpr int kDraws = 2000;      // of routers for coverage
-constexpr int kPairs = 20000;     // of inputs for distances
-constexpr double kRadius = 0.04;  // C
+constexpr int kCoverageDraws = 2000;   // of routers for coverage
+constexpr int kDistancePairs = 20000;  // of inputs for distances
+constexpr double kRadius = 0.04;       // C
 
 /// |share − p| in binomial standard errors, for p in (0, 1).
 double standard_errors(int hits, int draws, double p) {
   return std::abs(static_cast<double>(hits) / draws - p) / std::sqrt(p * (1 - p) / draws);
 }
 
-std::unique_ptr<Problem> draw_mixture(int clusters, const Seeds& seeds) {
+std::unique_ptr<Problem> draw_gaussian_mixture(int clusters, const Seeds& seeds) {
   const DataOptions data = GaussianMixtureOptions{
       .clusters = clusters, .dim = 1, .target = gaussian_mixture::ConstantTarget{.dim = 1}};
   return draw_problem(data, seeds);
@@ -66,11 +65,11 @@ double coverage_probability(int clusters, int rows) {
 
 CheckFinding check_coverage(const CheckEffort& effort, const CoverageFormula& formula) {
   // More seeds are more draws: the largest of many comparisons would pass any number of errors.
-  const int draws = kDraws * effort.seeds;
+  const int draws = kCoverageDraws * effort.seeds;
   double largest = 0;
   std::vector<std::pair<std::string, double>> details;
   for (const int clusters : {4, 16, 64}) {
-    const std::unique_ptr<Problem> problem = draw_mixture(clusters, Seeds{effort.root, 0});
+    const std::unique_ptr<Problem> problem = draw_gaussian_mixture(clusters, Seeds{effort.root, 0});
     for (const double c : {1.0, 1.5}) {
       const int rows = router_rows(c, clusters);
       Engine engine = check_stream(effort, fmt::format("{} {} {}", kCoverageId, clusters, rows), 0);
@@ -135,7 +134,7 @@ CheckFinding check_distance(double radius) {
 
 CheckFinding check_distance_drawn(const CheckEffort& effort, const NearFormula& formula) {
   constexpr double kSeparation = 1, kSeen = 1.2;
-  const int pairs = kPairs * effort.seeds;
+  const int pairs = kDistancePairs * effort.seeds;
   double largest = 0;
   for (const int dim : {2, 4, 8, 16}) {
     Engine engine = check_stream(effort, kDistanceId, dim);

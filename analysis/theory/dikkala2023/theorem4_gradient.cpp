@@ -8,10 +8,9 @@
 namespace moelab {
 namespace {
 
-constexpr int kDraws = 100000;
-constexpr double kStandardErrors = 4;
-constexpr double kDifferenceStep = 1e-4;
-constexpr double kDifferenceTolerance = 1e-7;
+constexpr int kGradientDraws = 100000;
+constexpr double kGradientDifferenceStep = 1e-4;
+constexpr double kGradientDifferenceTolerance = 1e-7;
 constexpr std::initializer_list<double> kNorms = {0.1, 1.0, 4.0};  // of w at the points of comparison
 
 /// A point with ‖w‖ = norm in a random direction and u ~ N(0, I).
@@ -52,7 +51,7 @@ CheckFinding check_gradient_by_sampling(const CheckEffort& effort, const TwoComp
   const TwoComponentProblem problem = reference_problem(engine);
   const TwoComponentPopulation population(problem);
   // More seeds are more draws, not more comparisons: the largest of many would pass any number of errors.
-  const int draws = kDraws * effort.seeds;
+  const int draws = kGradientDraws * effort.seeds;
   double largest = 0;
   for (const double norm : kNorms) {
     const TwoComponentState point = draw_point(engine, problem, norm);
@@ -89,12 +88,12 @@ CheckFinding check_gradient_by_differences(const CheckEffort& effort, const TwoC
       const TwoComponentGradient exact = rule(population, point);
       const auto compare = [&](double& coordinate, double derivative) {
         const double kept = coordinate;
-        coordinate = kept + kDifferenceStep;
+        coordinate = kept + kGradientDifferenceStep;
         const double above = population.loss(point.w, point.u);
-        coordinate = kept - kDifferenceStep;
+        coordinate = kept - kGradientDifferenceStep;
         const double below = population.loss(point.w, point.u);
         coordinate = kept;
-        largest = larger(largest, std::abs((above - below) / (2 * kDifferenceStep) - derivative));
+        largest = larger(largest, std::abs((above - below) / (2 * kGradientDifferenceStep) - derivative));
       };
       for (Eigen::Index i = 0; i < point.w.size(); ++i) compare(point.w[i], exact.router[i]);
       for (Eigen::Index i = 0; i < point.u.size(); ++i) compare(point.u[i], exact.expert[i]);
@@ -102,7 +101,7 @@ CheckFinding check_gradient_by_differences(const CheckEffort& effort, const TwoC
   }
   CheckFinding finding;
   finding.measured = largest;
-  finding.error_bound = kDifferenceTolerance;
+  finding.error_bound = kGradientDifferenceTolerance;
   finding.error_origin = "central differences of step 1e-4: curvature about 1e-9, rounding 1e-11";
   return finding;
 }

@@ -12,10 +12,10 @@
 namespace moelab {
 namespace {
 
-constexpr double kSigma = 1e-3, kDistance = 1e3;
-constexpr int kDim = 8, kCentres = 16, kRows = 500;
+constexpr double kPosteriorSigma = 1e-3, kDistance = 1e3;
+constexpr int kPosteriorDim = 8, kPosteriorCentres = 16, kPosteriorRows = 500;
 /// Sums of 16 probabilities.
-constexpr double kRounding = 32 * std::numeric_limits<double>::epsilon();
+constexpr double kPosteriorRounding = 32 * std::numeric_limits<double>::epsilon();
 
 struct Row {
   Vector log_prior;
@@ -25,33 +25,38 @@ struct Row {
 
 /// Centres at the distance in random directions, or, `close`, in one direction and 1e-9 apart.
 Row draw_row(Engine& engine, bool close) {
-  Row row{log_softmax(draw_normals(engine, 1, kCentres)).transpose(), draw_normals(engine, kDim, 1), {}};
-  const auto direction = [&]() -> Eigen::RowVectorXd { return draw_normals(engine, 1, kDim).normalized(); };
+  Row row{log_softmax(draw_normals(engine, 1, kPosteriorCentres)).transpose(),
+          draw_normals(engine, kPosteriorDim, 1),
+          {}};
+  const auto direction = [&]() -> Eigen::RowVectorXd {
+    return draw_normals(engine, 1, kPosteriorDim).normalized();
+  };
   const Eigen::RowVectorXd shared = direction();
-  row.centres.resize(kCentres, kDim);
-  for (int j = 0; j < kCentres; ++j) {
+  row.centres.resize(kPosteriorCentres, kPosteriorDim);
+  for (int j = 0; j < kPosteriorCentres; ++j) {
     row.centres.row(j) = row.token.transpose() + kDistance * (close ? shared : direction());
-    if (close) row.centres.row(j) += 1e-9 * draw_normals(engine, 1, kDim);
+    if (close) row.centres.row(j) += 1e-9 * draw_normals(engine, 1, kPosteriorDim);
   }
   return row;
 }
 
 /// The same from squared distances in long double, whose rounding is 1e-7 of log-odds here.
 Vector long_posterior(const Row& row) {
-  long double logs[kCentres], peak = -std::numeric_limits<long double>::infinity(), sum = 0;
-  const long double variance = static_cast<long double>(kSigma) * kSigma;
-  for (int j = 0; j < kCentres; ++j) {
+  long double logs[kPosteriorCentres], peak = -std::numeric_limits<long double>::infinity(), sum = 0;
+  const long double variance = static_cast<long double>(kPosteriorSigma) * kPosteriorSigma;
+  for (int j = 0; j < kPosteriorCentres; ++j) {
     long double square = 0;
-    for (int k = 0; k < kDim; ++k) {
+    for (int k = 0; k < kPosteriorDim; ++k) {
       const long double difference = static_cast<long double>(row.token[k]) - row.centres(j, k);
       square += difference * difference;
     }
     logs[j] = row.log_prior[j] - square / (2 * variance);
     peak = std::max(peak, logs[j]);
   }
-  Vector probabilities(kCentres);
+  Vector probabilities(kPosteriorCentres);
   for (const long double value : logs) sum += std::exp(value - peak);
-  for (int j = 0; j < kCentres; ++j) probabilities[j] = static_cast<double>(std::exp(logs[j] - peak) / sum);
+  for (int j = 0; j < kPosteriorCentres; ++j)
+    probabilities[j] = static_cast<double>(std::exp(logs[j] - peak) / sum);
   return probabilities;
 }
 
@@ -75,12 +80,12 @@ Vector product_posterior(const Vector& log_prior, const Vector& token, const Mat
 
 CheckFinding check_proper(const CheckEffort& effort, const PositionPosterior& rule) {
   Engine engine = check_stream(effort, "graph_of_tokens2025.likelihoods.proper", 0);
-  const int rows = kRows * effort.seeds;
+  const int rows = kPosteriorRows * effort.seeds;
   int proper = 0;
   for (int i = 0; i < rows; ++i) {
     const Row row = draw_row(engine, i % 2 == 0);
-    const Vector probabilities = rule(row.log_prior, row.token, row.centres, kSigma).array().exp();
-    if (std::abs(probabilities.sum() - 1) <= kRounding) ++proper;
+    const Vector probabilities = rule(row.log_prior, row.token, row.centres, kPosteriorSigma).array().exp();
+    if (std::abs(probabilities.sum() - 1) <= kPosteriorRounding) ++proper;
   }
   return every_instance(proper, rows, "none: each row is judged beyond rounding");
 }
@@ -88,10 +93,10 @@ CheckFinding check_proper(const CheckEffort& effort, const PositionPosterior& ru
 CheckFinding check_precise(const CheckEffort& effort, const PositionPosterior& rule) {
   Engine engine = check_stream(effort, "graph_of_tokens2025.likelihoods.precise", 0);
   double largest = 0, mass = 0;
-  const int rows = kRows * effort.seeds;
+  const int rows = kPosteriorRows * effort.seeds;
   for (int i = 0; i < rows; ++i) {
     const Row row = draw_row(engine, true);
-    const Vector probabilities = rule(row.log_prior, row.token, row.centres, kSigma).array().exp();
+    const Vector probabilities = rule(row.log_prior, row.token, row.centres, kPosteriorSigma).array().exp();
     largest = larger(largest, (probabilities - long_posterior(row)).cwiseAbs().maxCoeff());
     mass += probabilities.maxCoeff() / rows;
   }

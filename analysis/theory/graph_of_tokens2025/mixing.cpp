@@ -12,10 +12,10 @@
 namespace moelab {
 namespace {
 
-constexpr int kSequences = 1000, kFrequencySequences = 20000;
+constexpr int kMixingSequences = 1000, kMixingFrequencySequences = 20000;
 constexpr double kSmallTemperature = 1e-10;
 /// Means of 16 sums of 16 products of order one.
-constexpr double kRounding = 128 * std::numeric_limits<double>::epsilon();
+constexpr double kMixingRounding = 128 * std::numeric_limits<double>::epsilon();
 
 RoutedSequence draw_similar(Engine& engine, double temperature) {
   return draw_sequence(engine, MixingKind::similarity, temperature);
@@ -35,13 +35,13 @@ CheckFinding check_concavity(const CheckEffort& effort) {
   int hits = 0, tokens = 0;
   double smallest = std::numeric_limits<double>::infinity();
   for (const double temperature : source_parameters()) {
-    for (int i = 0; i < kSequences * effort.seeds; ++i) {
+    for (int i = 0; i < kMixingSequences * effort.seeds; ++i) {
       Engine engine = check_stream(effort, "graph_of_tokens2025.mixing.concavity", i);
       const RoutedSequence sequence = draw_similar(engine, temperature);
       const Matrix similarity = sequence.log_scores.array().exp();
       const Vector gains = routing_entropies(similarity * sequence.routing) - similarity * sequence.entropies;
       smallest = smaller(smallest, gains.minCoeff());
-      hits += static_cast<int>((gains.array() >= -kRounding).count());
+      hits += static_cast<int>((gains.array() >= -kMixingRounding).count());
       tokens += static_cast<int>(gains.size());
     }
   }
@@ -69,7 +69,7 @@ Matrix softmax_mixing(Engine&, const Matrix& log_scores) {
 CheckFinding check_doubly_stochastic(const CheckEffort& effort, const MixingRule& rule) {
   int hits = 0;
   double smallest = std::numeric_limits<double>::infinity(), deviation = 0;
-  const int sequences = kSequences * effort.seeds;
+  const int sequences = kMixingSequences * effort.seeds;
   for (int i = 0; i < sequences; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.mixing.doubly_stochastic", i);
     const RoutedSequence sequence = draw_similar(engine, 1);
@@ -77,10 +77,11 @@ CheckFinding check_doubly_stochastic(const CheckEffort& effort, const MixingRule
     deviation = larger(deviation, (mixing.colwise().sum().array() - 1).abs().maxCoeff());
     const double gain = routing_entropy(mixing * sequence.routing) - sequence.entropies.mean();
     smallest = smaller(smallest, gain);
-    if (gain >= -kRounding) ++hits;
+    if (gain >= -kMixingRounding) ++hits;
   }
   CheckFinding finding = every_instance(hits, sequences, "none: each sequence is judged beyond rounding");
-  finding.hypotheses = {{"columns of S sum to 1 (largest deviation)", deviation, deviation <= kRounding}};
+  finding.hypotheses = {
+      {"columns of S sum to 1 (largest deviation)", deviation, deviation <= kMixingRounding}};
   finding.details.emplace_back("smallest change of the mean entropy, nats", smallest);
   return finding;
 }
@@ -88,7 +89,7 @@ CheckFinding check_doubly_stochastic(const CheckEffort& effort, const MixingRule
 CheckFinding check_lower_entropy(const CheckEffort& effort) {
   int lower = 0;
   double ratio = 0;
-  const int sequences = kFrequencySequences * effort.seeds;
+  const int sequences = kMixingFrequencySequences * effort.seeds;
   for (int i = 0; i < sequences; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.mixing.same_weights", i);
     const RoutedSequence sequence = draw_similar(engine, 1);
@@ -106,7 +107,7 @@ CheckFinding check_lower_entropy(const CheckEffort& effort) {
 CheckFinding check_identity_limit(const CheckEffort& effort, bool equal_lengths) {
   double largest = 0, margin = std::numeric_limits<double>::infinity();
   int kept = 0, tokens = 0;
-  for (int i = 0; i < kSequences * effort.seeds; ++i) {
+  for (int i = 0; i < kMixingSequences * effort.seeds; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.similarity_identity", i);
     Matrix u = draw_similar(engine, 1).tokens;
     if (equal_lengths) u.rowwise().normalize();
@@ -119,7 +120,7 @@ CheckFinding check_identity_limit(const CheckEffort& effort, bool equal_lengths)
   }
   CheckFinding finding;
   finding.measured = largest;
-  finding.error_bound = kRounding;
+  finding.error_bound = kMixingRounding;
   finding.error_origin = "rounding: other weights underflow at tau = 1e-10";
   finding.details = {{"tokens", tokens},
                      {"share with u_i.u_i > u_i.u_j", static_cast<double>(kept) / tokens}};
@@ -131,13 +132,13 @@ CheckFinding check_identity_limit(const CheckEffort& effort, bool equal_lengths)
 
 CheckFinding check_identity_criterion(const CheckEffort& effort) {
   int agree = 0, kept = 0, tokens = 0;
-  for (int i = 0; i < kSequences * effort.seeds; ++i) {
+  for (int i = 0; i < kMixingSequences * effort.seeds; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.similarity_identity", i);
     const Matrix u = draw_similar(engine, 1).tokens;
     const Vector own = log_similarity(u, kSmallTemperature).diagonal().array().exp();
     const Vector margins = self_margins(u);
     for (Eigen::Index t = 0; t < own.size(); ++t, ++tokens) {
-      if ((own[t] > 1 - kRounding) == (margins[t] > 0)) ++agree;
+      if ((own[t] > 1 - kMixingRounding) == (margins[t] > 0)) ++agree;
       if (margins[t] > 0) ++kept;
     }
   }

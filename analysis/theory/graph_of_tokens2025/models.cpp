@@ -7,11 +7,12 @@
 namespace moelab {
 namespace {
 
-constexpr int kTokens = 6, kDim = 4, kExperts = 4, kOutputs = 2, kHeads = 2, kQueryDim = 3;
-constexpr double kSigma = 0.7;
-constexpr int kProblems = 4, kDraws = 10000;
+constexpr int kModelTokens = 6, kModelDim = 4, kModelExperts = 4, kModelOutputs = 2, kModelHeads = 2,
+              kModelQueryDim = 3;
+constexpr double kModelSigma = 0.7;
+constexpr int kModelProblems = 4, kModelDraws = 10000;
 /// Of up to a few hundred means none deviates by more, but for one root in some thousand.
-constexpr double kStandardErrors = 5;
+constexpr double kModelStandardErrors = 5;
 
 /// Means of vectors whose expectation is claimed to be zero.
 class MeanOfZero {
@@ -42,9 +43,9 @@ class MeanOfZero {
 CheckFinding zero_on_average(double largest, int draws) {
   CheckFinding finding;
   finding.measured = largest;
-  finding.error_bound = kStandardErrors;
+  finding.error_bound = kModelStandardErrors;
   finding.error_origin = "5 standard errors";
-  finding.details = {{"problems", kProblems}, {"draws of each", draws}};
+  finding.details = {{"problems", kModelProblems}, {"draws of each", draws}};
   return finding;
 }
 
@@ -60,13 +61,13 @@ Vector mixture_output(const TokenMixture& mixture, const Vector& token) {
 
 CheckFinding check_plain_mean(const CheckEffort& effort, const PlainEstimate& estimate) {
   double largest = 0;
-  const int draws = kDraws * effort.seeds;
-  for (int problem = 0; problem < kProblems; ++problem) {
+  const int draws = kModelDraws * effort.seeds;
+  for (int problem = 0; problem < kModelProblems; ++problem) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.moe.mean", problem);
-    const TokenMixture mixture = draw_mixture(engine, kExperts, kDim, kOutputs);
-    const Vector token = draw_normals(engine, kDim, 1);
+    const TokenMixture mixture = draw_mixture(engine, kModelExperts, kModelDim, kModelOutputs);
+    const Vector token = draw_normals(engine, kModelDim, 1);
     const Vector expected = estimate(mixture, token);
-    MeanOfZero mean(kOutputs);
+    MeanOfZero mean(kModelOutputs);
     for (int i = 0; i < draws; ++i) mean.add(draw_plain(mixture, token, engine).output - expected);
     largest = larger(largest, mean.largest_deviation());
   }
@@ -79,19 +80,19 @@ Matrix routing_of_similar(const Matrix& similarity, const Matrix& routing) {
 
 CheckFinding check_similarity_aware_mean(const CheckEffort& effort, const MixedRouting& mixed) {
   double largest = 0;
-  const int draws = kDraws * effort.seeds;
-  for (int problem = 0; problem < kProblems; ++problem) {
+  const int draws = kModelDraws * effort.seeds;
+  for (int problem = 0; problem < kModelProblems; ++problem) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.sam.mean", problem);
-    const TokenMixture mixture = draw_mixture(engine, kExperts, kDim, kOutputs);
-    const Matrix tokens = draw_normals(engine, kTokens, kDim);
+    const TokenMixture mixture = draw_mixture(engine, kModelExperts, kModelDim, kModelOutputs);
+    const Matrix tokens = draw_normals(engine, kModelTokens, kModelDim);
     const Matrix similarity = log_similarity(tokens, 1).array().exp();
     const Vector shares = mixed(similarity, mixture.routing(tokens)).row(0).transpose();
     const Vector expected = mixture.answers(tokens.row(0).transpose()).transpose() * shares;
-    MeanOfZero mean(kExperts + kOutputs);
-    Vector difference(kExperts + kOutputs);
+    MeanOfZero mean(kModelExperts + kModelOutputs);
+    Vector difference(kModelExperts + kModelOutputs);
     for (int i = 0; i < draws; ++i) {
       const TokenDraw draw = draw_similarity_aware(mixture, tokens, similarity, 0, engine);
-      difference << indicator(kExperts, draw.expert) - shares, draw.output - expected;
+      difference << indicator(kModelExperts, draw.expert) - shares, draw.output - expected;
       mean.add(difference);
     }
     largest = larger(largest, mean.largest_deviation());
@@ -101,20 +102,20 @@ CheckFinding check_similarity_aware_mean(const CheckEffort& effort, const MixedR
 
 CheckFinding check_attention_mean(const CheckEffort& effort, bool transposed) {
   double largest = 0;
-  const int draws = kDraws * effort.seeds;
-  for (int problem = 0; problem < kProblems; ++problem) {
+  const int draws = kModelDraws * effort.seeds;
+  for (int problem = 0; problem < kModelProblems; ++problem) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.mam.mean", problem);
-    const TokenMixture mixture = draw_mixture(engine, kExperts, kDim, kOutputs);
-    const AttentionHeads heads = draw_heads(engine, kHeads, kDim, kQueryDim);
-    const Matrix x = draw_normals(engine, kTokens, kDim);
+    const TokenMixture mixture = draw_mixture(engine, kModelExperts, kModelDim, kModelOutputs);
+    const AttentionHeads heads = draw_heads(engine, kModelHeads, kModelDim, kModelQueryDim);
+    const Matrix x = draw_normals(engine, kModelTokens, kModelDim);
     const Vector expected = heads.output(x).row(0).transpose();
     // Row j of X W_h is W_h^T x_j.
     AttentionHeads drawn = heads;
     for (Matrix& value : drawn.value) {
       if (!transposed) value.transposeInPlace();
     }
-    const AttentionModel model(mixture, drawn, x, kSigma);
-    MeanOfZero mean(kDim);
+    const AttentionModel model(mixture, drawn, x, kModelSigma);
+    MeanOfZero mean(kModelDim);
     for (int i = 0; i < draws; ++i) mean.add(model.draw_plain_routing(0, engine).input - expected);
     largest = larger(largest, mean.largest_deviation());
   }
@@ -122,43 +123,43 @@ CheckFinding check_attention_mean(const CheckEffort& effort, bool transposed) {
 }
 
 CheckFinding check_posterior(const CheckEffort& effort, const PosteriorRule& rule) {
-  constexpr Eigen::Index kIndicators = kHeads + kTokens + kExperts;
+  constexpr Eigen::Index kIndicators = kModelHeads + kModelTokens + kModelExperts;
   double largest = 0, distance = 0;
-  const int draws = kDraws / 2 * effort.seeds;
-  for (int problem = 0; problem < kProblems; ++problem) {
+  const int draws = kModelDraws / 2 * effort.seeds;
+  for (int problem = 0; problem < kModelProblems; ++problem) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.lemma1.posterior", problem);
-    const TokenMixture mixture = draw_mixture(engine, kExperts, kDim, kOutputs);
-    const AttentionHeads heads = draw_heads(engine, kHeads, kDim, kQueryDim);
-    const Matrix x = draw_normals(engine, kTokens, kDim);
-    const AttentionModel model(mixture, heads, x, kSigma);
+    const TokenMixture mixture = draw_mixture(engine, kModelExperts, kModelDim, kModelOutputs);
+    const AttentionHeads heads = draw_heads(engine, kModelHeads, kModelDim, kModelQueryDim);
+    const Matrix x = draw_normals(engine, kModelTokens, kModelDim);
+    const AttentionModel model(mixture, heads, x, kModelSigma);
     const int single = decided_head(heads, x);
-    MeanOfZero mean(kIndicators * (1 + kDim));
-    Vector difference(kIndicators), products(kIndicators * (1 + kDim)), functions(1 + kDim);
-    Matrix u(kTokens, kDim);
+    MeanOfZero mean(kIndicators * (1 + kModelDim));
+    Vector difference(kIndicators), products(kIndicators * (1 + kModelDim)), functions(1 + kModelDim);
+    Matrix u(kModelTokens, kModelDim);
     for (int i = 0; i < draws; ++i) {
       const std::vector<TokenDraw> sequence = model.draw_attention_aware(engine);
-      for (int t = 0; t < kTokens; ++t) {
+      for (int t = 0; t < kModelTokens; ++t) {
         u.row(t) = sequence[static_cast<std::size_t>(t)].input.transpose();
       }
       const Matrix routing = mixture.routing(u);
-      const HeadPosterior posterior = rule(heads, x, u, kSigma);
-      Vector positions = Vector::Zero(kTokens);
-      for (Eigen::Index h = 0; h < kHeads; ++h) {
+      const HeadPosterior posterior = rule(heads, x, u, kModelSigma);
+      Vector positions = Vector::Zero(kModelTokens);
+      for (Eigen::Index h = 0; h < kModelHeads; ++h) {
         positions += posterior.heads(0, h) *
                      Vector(posterior.log_positions[static_cast<std::size_t>(h)].row(0).array().exp());
       }
       const Vector experts = posterior.experts(routing).row(0).transpose();
       const TokenDraw& token = sequence.front();
-      difference << indicator(kHeads, token.head) - posterior.heads.row(0).transpose(),
-          indicator(kTokens, token.source) - positions, indicator(kExperts, token.expert) - experts;
+      difference << indicator(kModelHeads, token.head) - posterior.heads.row(0).transpose(),
+          indicator(kModelTokens, token.source) - positions, indicator(kModelExperts, token.expert) - experts;
       functions << 1, token.input;
-      for (Eigen::Index f = 0; f <= kDim; ++f) {
+      for (Eigen::Index f = 0; f <= kModelDim; ++f) {
         products.segment(f * kIndicators, kIndicators) = functions[f] * difference;
       }
       mean.add(products);
       const Eigen::RowVectorXd of_head =
           posterior.log_positions[static_cast<std::size_t>(single)].row(0).array().exp();
-      distance += ((of_head * routing).transpose() - experts).cwiseAbs().sum() / 2 / (draws * kProblems);
+      distance += ((of_head * routing).transpose() - experts).cwiseAbs().sum() / 2 / (draws * kModelProblems);
     }
     largest = larger(largest, mean.largest_deviation());
   }

@@ -10,9 +10,10 @@
 namespace moelab {
 namespace {
 
-constexpr int kTokens = 6, kDim = 4, kExperts = 4, kOutputs = 2, kHeads = 2, kQueryDim = 3;
+constexpr int kEstimateTokens = 6, kEstimateDim = 4, kEstimateExperts = 4, kEstimateOutputs = 2,
+              kEstimateHeads = 2, kEstimateQueryDim = 3;
 constexpr double kSmallSigma = 0.01;
-constexpr int kProblems = 4, kPairs = 4000, kCurveProblems = 20, kCurvePairs = 100;
+constexpr int kEstimateProblems = 4, kEstimatePairs = 4000, kCurveProblems = 20, kCurvePairs = 100;
 
 /// The centres of u_i given X and their probabilities A_h[i, j] / H.
 struct Centres {
@@ -27,15 +28,15 @@ struct SequenceProblem {
 };
 
 SequenceProblem draw_sequence_problem(Engine& engine) {
-  SequenceProblem problem{draw_mixture(engine, kExperts, kDim, kOutputs), {}, {}};
-  const AttentionHeads heads = draw_heads(engine, kHeads, kDim, kQueryDim);
-  const Matrix x = draw_normals(engine, kTokens, kDim);
-  problem.centres.places.resize(kHeads * kTokens, kDim);
-  problem.centres.weights.resize(kTokens, kHeads * kTokens);
-  for (int h = 0; h < kHeads; ++h) {
-    problem.centres.places.middleRows(h * kTokens, kTokens) = heads.centres(x, h);
-    problem.centres.weights.middleCols(h * kTokens, kTokens) =
-        heads.log_attention(x, h).array().exp() / kHeads;
+  SequenceProblem problem{draw_mixture(engine, kEstimateExperts, kEstimateDim, kEstimateOutputs), {}, {}};
+  const AttentionHeads heads = draw_heads(engine, kEstimateHeads, kEstimateDim, kEstimateQueryDim);
+  const Matrix x = draw_normals(engine, kEstimateTokens, kEstimateDim);
+  problem.centres.places.resize(kEstimateHeads * kEstimateTokens, kEstimateDim);
+  problem.centres.weights.resize(kEstimateTokens, kEstimateHeads * kEstimateTokens);
+  for (int h = 0; h < kEstimateHeads; ++h) {
+    problem.centres.places.middleRows(h * kEstimateTokens, kEstimateTokens) = heads.centres(x, h);
+    problem.centres.weights.middleCols(h * kEstimateTokens, kEstimateTokens) =
+        heads.log_attention(x, h).array().exp() / kEstimateHeads;
   }
   problem.mean = heads.output(x);
   return problem;
@@ -43,7 +44,7 @@ SequenceProblem draw_sequence_problem(Engine& engine) {
 
 /// MoE of each row, (n, o).
 Matrix outputs_at(const TokenMixture& mixture, const Matrix& places) {
-  Matrix outputs(places.rows(), kOutputs);
+  Matrix outputs(places.rows(), kEstimateOutputs);
   for (Eigen::Index i = 0; i < places.rows(); ++i) {
     outputs.row(i) = mixture.output(places.row(i).transpose()).transpose();
   }
@@ -52,7 +53,7 @@ Matrix outputs_at(const TokenMixture& mixture, const Matrix& places) {
 
 /// The mean of MoE(c + σ g) and MoE(c − σ g) for one g at every centre, (H s, o).
 Matrix pair_mean(const SequenceProblem& problem, double sigma, Engine& engine) {
-  const Eigen::RowVectorXd noise = sigma * draw_normals(engine, 1, kDim);
+  const Eigen::RowVectorXd noise = sigma * draw_normals(engine, 1, kEstimateDim);
   const Matrix& places = problem.centres.places;
   return (outputs_at(problem.mixture, places.rowwise() + noise) +
           outputs_at(problem.mixture, places.rowwise() - noise)) /
@@ -73,18 +74,18 @@ Vector output_laplacian(const TokenMixture& mixture, const Vector& token) {
 }
 
 CheckFinding check_noise_gap(const CheckEffort& effort, const LaplacianRule& laplacian) {
-  const int pairs = kPairs * effort.seeds;
+  const int pairs = kEstimatePairs * effort.seeds;
   double largest = 0;
-  for (int i = 0; i < kProblems; ++i) {
+  for (int i = 0; i < kEstimateProblems; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.point_estimate.noise", i);
     const SequenceProblem problem = draw_sequence_problem(engine);
     const Matrix& places = problem.centres.places;
     const Matrix still = outputs_at(problem.mixture, places);
-    Matrix curvature(places.rows(), kOutputs);
+    Matrix curvature(places.rows(), kEstimateOutputs);
     for (Eigen::Index c = 0; c < places.rows(); ++c) {
       curvature.row(c) = laplacian(problem.mixture, places.row(c).transpose()).transpose();
     }
-    Matrix sum = Matrix::Zero(kTokens, kOutputs), squares = sum;
+    Matrix sum = Matrix::Zero(kEstimateTokens, kEstimateOutputs), squares = sum;
     for (int pair = 0; pair < pairs; ++pair) {
       const Matrix added =
           (pair_mean(problem, kSmallSigma, engine) - still) / (kSmallSigma * kSmallSigma / 2);
@@ -100,12 +101,12 @@ CheckFinding check_noise_gap(const CheckEffort& effort, const LaplacianRule& lap
   finding.measured = largest;
   finding.error_bound = 5;
   finding.error_origin = "5 standard errors; terms of order sigma^2 = 1e-4 are far below one";
-  finding.details = {{"problems", kProblems}, {"pairs of draws", pairs}};
+  finding.details = {{"problems", kEstimateProblems}, {"pairs of draws", pairs}};
   return finding;
 }
 
 CheckFinding check_point_estimate(const CheckEffort& effort) {
-  const double sigmas[] = {0, 0.1, 1, 2, std::sqrt(static_cast<double>(kDim))};
+  const double sigmas[] = {0, 0.1, 1, 2, std::sqrt(static_cast<double>(kEstimateDim))};
   const int problems = kCurveProblems * effort.seeds;
   double gaps[std::size(sigmas)] = {}, norms[std::size(sigmas)] = {};
   for (int i = 0; i < problems; ++i) {
@@ -114,7 +115,7 @@ CheckFinding check_point_estimate(const CheckEffort& effort) {
     const Matrix estimate = outputs_at(problem.mixture, problem.mean);
     for (std::size_t s = 0; s < std::size(sigmas); ++s) {
       const int pairs = sigmas[s] == 0 ? 1 : kCurvePairs;
-      Matrix outputs = Matrix::Zero(problem.centres.places.rows(), kOutputs);
+      Matrix outputs = Matrix::Zero(problem.centres.places.rows(), kEstimateOutputs);
       for (int pair = 0; pair < pairs; ++pair) outputs += pair_mean(problem, sigmas[s], engine) / pairs;
       const Matrix expected = problem.centres.weights * outputs;
       gaps[s] += (expected - estimate).squaredNorm();

@@ -13,10 +13,11 @@
 namespace moelab {
 namespace {
 
-constexpr int kTokens = 16, kDim = 8, kExperts = 16, kHeads = 4, kQueryDim = 4;
-constexpr int kSequences = 200, kFrequencySequences = 4000;
+constexpr int kEntropyTokens = 16, kEntropyDim = 8, kEntropyExperts = 16, kEntropyHeads = 4,
+              kEntropyQueryDim = 4;
+constexpr int kEntropySequences = 200, kEntropyFrequencySequences = 4000;
 /// Entropies are sums of 16 products of order one.
-constexpr double kRounding = 128 * std::numeric_limits<double>::epsilon();
+constexpr double kEntropyRounding = 128 * std::numeric_limits<double>::epsilon();
 /// e^-745 is zero in double.
 constexpr double kVanishing = 745;
 
@@ -54,10 +55,10 @@ struct LargestExcess {
 
 LargestExcess largest_excess(const CheckEffort& effort, MixingKind kind, double parameter, bool all_tokens) {
   LargestExcess largest;
-  for (int i = 0; i < kSequences * effort.seeds; ++i) {
+  for (int i = 0; i < kEntropySequences * effort.seeds; ++i) {
     Engine engine = check_stream(effort, "graph_of_tokens2025.proposition1.limit", i);
     const RoutedSequence sequence = draw_sequence(engine, kind, parameter);
-    for (Eigen::Index token = 0; token < kTokens; ++token) {
+    for (Eigen::Index token = 0; token < kEntropyTokens; ++token) {
       const MixedToken mixed = mix(sequence, token, all_tokens);
       largest.excess = larger(largest.excess, mixed.entropy - sequence.entropies[token]);
       largest.log_odds = smaller(largest.log_odds, mixed.decided.log_odds);
@@ -73,14 +74,14 @@ std::string parameter_text(double parameter) {
 }  // namespace
 
 RoutedSequence draw_sequence(Engine& engine, MixingKind kind, double parameter) {
-  const TokenMixture mixture = draw_mixture(engine, kExperts, kDim, 1);
+  const TokenMixture mixture = draw_mixture(engine, kEntropyExperts, kEntropyDim, 1);
   RoutedSequence sequence;
-  sequence.tokens = draw_normals(engine, kTokens, kDim);
+  sequence.tokens = draw_normals(engine, kEntropyTokens, kEntropyDim);
   if (kind == MixingKind::similarity) {
     sequence.log_scores = log_similarity(sequence.tokens, parameter);
   } else {
     const Matrix x = sequence.tokens;
-    const AttentionHeads heads = draw_heads(engine, kHeads, kDim, kQueryDim);
+    const AttentionHeads heads = draw_heads(engine, kEntropyHeads, kEntropyDim, kEntropyQueryDim);
     sequence.tokens = heads.output(x);
     const HeadPosterior posterior = head_posterior(heads, x, sequence.tokens, parameter);
     sequence.log_scores = posterior.log_positions[static_cast<std::size_t>(decided_head(heads, x))];
@@ -91,7 +92,7 @@ RoutedSequence draw_sequence(Engine& engine, MixingKind kind, double parameter) 
 }
 
 std::vector<double> source_parameters() {
-  return {0.1, 1, 2, std::sqrt(static_cast<double>(kDim))};
+  return {0.1, 1, 2, std::sqrt(static_cast<double>(kEntropyDim))};
 }
 
 double proposition1_bound(const Vector& weights, const Vector& entropies) {
@@ -102,14 +103,14 @@ CheckFinding check_entropy_bound(const CheckEffort& effort, MixingKind kind, con
   int hits = 0, tokens = 0;
   double slack = std::numeric_limits<double>::infinity();
   for (const double parameter : source_parameters()) {
-    for (int i = 0; i < kSequences * effort.seeds; ++i) {
+    for (int i = 0; i < kEntropySequences * effort.seeds; ++i) {
       Engine engine = check_stream(effort, "graph_of_tokens2025.proposition1.bound", i);
       const RoutedSequence sequence = draw_sequence(engine, kind, parameter);
-      for (Eigen::Index token = 0; token < kTokens; ++token, ++tokens) {
+      for (Eigen::Index token = 0; token < kEntropyTokens; ++token, ++tokens) {
         const MixedToken mixed = mix(sequence, token, false);
         const double left = bound(mixed.decided.weights, sequence.entropies) - mixed.entropy;
         slack = smaller(slack, left);
-        if (left >= -kRounding) ++hits;
+        if (left >= -kEntropyRounding) ++hits;
       }
     }
   }
@@ -125,9 +126,9 @@ CheckFinding check_entropy_limit(const CheckEffort& effort, MixingKind kind, boo
       {"one weight has all the mass (smallest log-odds > 745)", limit.log_odds, limit.log_odds > kVanishing}};
   finding.relation = Relation::at_most;
   finding.measured = limit.excess;
-  finding.error_bound = kRounding;
+  finding.error_bound = kEntropyRounding;
   finding.error_origin = "rounding";
-  finding.details = {{"tokens", kSequences * effort.seeds * kTokens}};
+  finding.details = {{"tokens", kEntropySequences * effort.seeds * kEntropyTokens}};
   for (const double parameter : {0.001, 0.01, 0.1, 1.0}) {
     finding.details.emplace_back(fmt::format("at {} = {}", symbol_of(kind), parameter),
                                  largest_excess(effort, kind, parameter, all_tokens).excess);
@@ -136,7 +137,7 @@ CheckFinding check_entropy_limit(const CheckEffort& effort, MixingKind kind, boo
 }
 
 CheckFinding check_entropy_at(const CheckEffort& effort, MixingKind kind, double parameter) {
-  const int sequences = kFrequencySequences * effort.seeds;
+  const int sequences = kEntropyFrequencySequences * effort.seeds;
   int failures = 0;
   double excess = 0, largest = 0, ratio = 0;
   for (int i = 0; i < sequences; ++i) {
@@ -144,7 +145,7 @@ CheckFinding check_entropy_at(const CheckEffort& effort, MixingKind kind, double
     const RoutedSequence sequence = draw_sequence(engine, kind, parameter);
     const double own = sequence.entropies[0], mixed = mix(sequence, 0, false).entropy;
     ratio += mixed / own / sequences;
-    if (mixed <= own + kRounding) continue;
+    if (mixed <= own + kEntropyRounding) continue;
     ++failures;
     excess += mixed - own;
     largest = larger(largest, mixed - own);

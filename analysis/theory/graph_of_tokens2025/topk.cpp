@@ -10,9 +10,9 @@
 namespace moelab {
 namespace {
 
-constexpr const char* kId = "graph_of_tokens2025.renormalised_topk";
-constexpr int kInstances = 2000, kMostExperts = 64;
-constexpr double kSpreads[] = {0.1, 1, 10, 100};
+constexpr const char* kTopkId = "graph_of_tokens2025.renormalised_topk";
+constexpr int kTopkInstances = 2000, kMostExperts = 64;
+constexpr double kTopkSpreads[] = {0.1, 1, 10, 100};
 
 /// Places in the order of falling values; of equal ones the first comes first.
 std::vector<Eigen::Index> falling_order(const Vector& values) {
@@ -49,9 +49,9 @@ Vector masked_gates(const Vector& scores, int selected) {
 CheckFinding check_topk(const CheckEffort& effort, const GateRule& left, const GateRule& right) {
   double largest = 0, gap = std::numeric_limits<double>::infinity();
   int instances = 0;
-  for (const double spread : kSpreads) {
-    Engine engine = check_stream(effort, kId, instances);
-    for (int i = 0; i < kInstances * effort.seeds; ++i, ++instances) {
+  for (const double spread : kTopkSpreads) {
+    Engine engine = check_stream(effort, kTopkId, instances);
+    for (int i = 0; i < kTopkInstances * effort.seeds; ++i, ++instances) {
       const int experts = 2 + draw_index(engine, kMostExperts - 1);
       const int selected = 1 + draw_index(engine, experts - 1);
       const Vector scores = draw_normals(engine, experts, 1, spread);
@@ -71,7 +71,7 @@ CheckFinding check_topk(const CheckEffort& effort, const GateRule& left, const G
 }
 
 std::vector<Check> graph_of_tokens2025_topk_checks() {
-  return {{kId, "Nguyen et al. 2025, Remark 1, appendix B.3",
+  return {{kTopkId, "Nguyen et al. 2025, Remark 1, appendix B.3",
            "Renormalize(TopK(softmax gamma)) = softmax(gamma on the K largest, -infinity elsewhere), for "
            "random "
            "scores, E <= 64 and K < E (largest difference)",

@@ -12,19 +12,20 @@
 namespace moelab {
 namespace {
 
-const std::string kPrefix = "specialization2025.cross_gradient.";
-constexpr int kRows = 24, kDim = 5, kOutputs = 4, kExperts = 6;
-constexpr int kRepetitions = 8;
-constexpr double kDifferenceStep = 1e-6;
+const std::string kCrossGradientPrefix = "specialization2025.cross_gradient.";
+constexpr int kCrossGradientRows = 24, kCrossGradientDim = 5, kCrossGradientOutputs = 4,
+              kCrossGradientExperts = 6;
+constexpr int kCrossGradientRepetitions = 8;
+constexpr double kCrossGradientDifferenceStep = 1e-6;
 
 Model<double> draw_model(Engine& engine, int layers) {
   ModelOptions options;
   options.layers = layers;
-  options.experts = kExperts;
+  options.experts = kCrossGradientExperts;
   options.router = LinearRouterOptions{};
   options.expert = LinearExpertOptions{};
   options.gating.train = TopKGatingOptions{.k = 2, .renormalize = std::nullopt};
-  const Layout layout{.input_dim = kDim, .output_dim = kOutputs};
+  const Layout layout{.input_dim = kCrossGradientDim, .output_dim = kCrossGradientOutputs};
   return {options, layout, Start{Seeds{engine(), 0}}};
 }
 
@@ -46,13 +47,14 @@ CheckFinding check_cross_gradient(const CheckEffort& effort, const std::string& 
   const Role other = role == Role::router ? Role::expert : Role::router;
   const std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
   double largest = 0, smallest_other = std::numeric_limits<double>::infinity();
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
-    Engine engine = check_stream(effort, kPrefix + term, repetition);
-    const Matrix x = draw_normals(engine, kRows, kDim), y = draw_normals(engine, kRows, kOutputs);
+  for (int repetition = 0; repetition < kCrossGradientRepetitions * effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, kCrossGradientPrefix + term, repetition);
+    const Matrix x = draw_normals(engine, kCrossGradientRows, kCrossGradientDim),
+                 y = draw_normals(engine, kCrossGradientRows, kCrossGradientOutputs);
     Model<double> model = draw_model(engine, layers);
     Workspace<double> workspace = model.network->make_workspace();
     const auto pass = [&](const Objective<double>& objective) {
-      loss_and_gradient(model, objective, x.data(), y.data(), kRows, workspace);
+      loss_and_gradient(model, objective, x.data(), y.data(), kCrossGradientRows, workspace);
       return workspace.gradient;
     };
     const auto value_of_term = [&] {
@@ -81,7 +83,8 @@ CheckFinding check_cross_gradient(const CheckEffort& effort, const std::string& 
         model.parameters[i] = kept[i] + distance * along[static_cast<Eigen::Index>(i)];
       return value_of_term();
     };
-    const double slope = (value_at(kDifferenceStep) - value_at(-kDifferenceStep)) / (2 * kDifferenceStep);
+    const double slope = (value_at(kCrossGradientDifferenceStep) - value_at(-kCrossGradientDifferenceStep)) /
+                         (2 * kCrossGradientDifferenceStep);
     largest = larger(largest, std::max(found, std::abs(slope)) / in_other);
     smallest_other = smaller(smallest_other, in_other);
   }
@@ -99,7 +102,7 @@ std::vector<Check> specialization2025_cross_gradient_checks() {
   const std::string source = "Guo et al. 2025, section 3.2";
   const std::string norm = " in one layer (its norm over that of the term's gradient in the others)";
   const auto check = [&](const std::string& term, Role role, const std::string& statement) {
-    return Check{kPrefix + term, source, statement + norm, CheckVerdict::holds,
+    return Check{kCrossGradientPrefix + term, source, statement + norm, CheckVerdict::holds,
                  [=](const CheckEffort& effort) { return check_cross_gradient(effort, term, role); }};
   };
   return {check("aux", Role::expert, "the balance loss has no gradient in the experts"),

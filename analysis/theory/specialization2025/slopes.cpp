@@ -10,12 +10,12 @@
 namespace moelab {
 namespace {
 
-const std::string kPrefix = "specialization2025.";
-constexpr int kRows = 16, kExperts = 6, kActive = 3, kOutputs = 5;
-constexpr int kRepetitions = 8;
-constexpr double kDifferenceStep = 1e-5;
+const std::string kSlopePrefix = "specialization2025.";
+constexpr int kSlopeRows = 16, kSlopeExperts = 6, kSlopeActive = 3, kSlopeOutputs = 5;
+constexpr int kSlopeRepetitions = 8;
+constexpr double kSlopeDifferenceStep = 1e-5;
 /// Curvature leaves about step² = 1e-10 of a central difference, rounding 1e-11.
-constexpr double kDifferenceTolerance = 1e-7;
+constexpr double kSlopeDifferenceTolerance = 1e-7;
 constexpr double kShrinkage = 0.1;
 
 /// Σ_{k≠j} of visit(j, k) in row j of a matrix of the shape of `outputs`.
@@ -39,10 +39,10 @@ Matrix central_differences(const std::function<double(const Matrix&)>& loss, Mat
   Matrix differences(at.rows(), at.cols());
   for (Eigen::Index i = 0; i < at.size(); ++i) {
     const double kept = at.data()[i];
-    at.data()[i] = kept + kDifferenceStep;
+    at.data()[i] = kept + kSlopeDifferenceStep;
     const double above = loss(at);
-    at.data()[i] = kept - kDifferenceStep;
-    differences.data()[i] = (above - loss(at)) / (2 * kDifferenceStep);
+    at.data()[i] = kept - kSlopeDifferenceStep;
+    differences.data()[i] = (above - loss(at)) / (2 * kSlopeDifferenceStep);
     at.data()[i] = kept;
   }
   return differences;
@@ -52,7 +52,7 @@ Matrix central_differences(const std::function<double(const Matrix&)>& loss, Mat
 CheckFinding compare_slopes(const CheckEffort& effort, const std::function<double(const Matrix&)>& loss,
                             const MatrixSlope& slope, const std::function<Matrix(int)>& draw) {
   double largest = 0, least_cosine = 1;
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
+  for (int repetition = 0; repetition < kSlopeRepetitions * effort.seeds; ++repetition) {
     const Matrix at = draw(repetition);
     const Matrix differences = central_differences(loss, at), found = slope(at);
     largest = larger(largest, (found - differences).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
@@ -62,14 +62,14 @@ CheckFinding compare_slopes(const CheckEffort& effort, const std::function<doubl
   }
   CheckFinding finding;
   finding.measured = largest;
-  finding.error_bound = kDifferenceTolerance;
+  finding.error_bound = kSlopeDifferenceTolerance;
   finding.error_origin = "central differences of step 1e-5: curvature about 1e-10, rounding 1e-11";
   finding.details = {{"smallest cosine of the angle to the differences", least_cosine}};
   return finding;
 }
 
 /// A term of a batch in which all of `experts` answer: outputs (n · E, o).
-double term_of(const Matrix& outputs, int experts, const std::string& term) {
+double slope_term(const Matrix& outputs, int experts, const std::string& term) {
   const int rows = static_cast<int>(outputs.rows()) / experts;
   const std::size_t stride = static_cast<std::size_t>(kernels::padded(static_cast<int>(outputs.cols())));
   AlignedVector<double> padded(static_cast<std::size_t>(outputs.rows()) * stride, 0.0);
@@ -130,16 +130,16 @@ Matrix orthogonality_slope_as_printed(const Matrix& outputs) {
 
 CheckFinding check_variance_slope(const CheckEffort& effort, const MatrixSlope& slope) {
   return compare_slopes(effort, variance_loss, slope, [&](int repetition) {
-    Engine engine = check_stream(effort, kPrefix + "variance.slope", repetition);
-    const Matrix odds = draw_normals(engine, kRows, kExperts).array().exp();
+    Engine engine = check_stream(effort, kSlopePrefix + "variance.slope", repetition);
+    const Matrix odds = draw_normals(engine, kSlopeRows, kSlopeExperts).array().exp();
     return Matrix(odds.array().colwise() / odds.rowwise().sum().array());
   });
 }
 
 CheckFinding check_orthogonality_slope(const CheckEffort& effort, const MatrixSlope& slope) {
   return compare_slopes(effort, orthogonality_loss, slope, [&](int repetition) {
-    Engine engine = check_stream(effort, kPrefix + "orthogonality.slope", repetition);
-    return draw_normals(engine, kActive, kOutputs);
+    Engine engine = check_stream(effort, kSlopePrefix + "orthogonality.slope", repetition);
+    return draw_normals(engine, kSlopeActive, kSlopeOutputs);
   });
 }
 
@@ -147,10 +147,11 @@ CheckFinding check_shrinking(const CheckEffort& effort, const std::string& term,
   CheckFinding finding;
   finding.predicted = std::pow(kShrinkage, power);
   finding.measured = finding.predicted;
-  for (int repetition = 0; repetition < kRepetitions * effort.seeds; ++repetition) {
-    Engine engine = check_stream(effort, kPrefix + "orthogonality.shrinking", repetition);
-    const Matrix outputs = draw_normals(engine, kRows * kActive, kOutputs);
-    const double ratio = term_of(kShrinkage * outputs, kActive, term) / term_of(outputs, kActive, term);
+  for (int repetition = 0; repetition < kSlopeRepetitions * effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, kSlopePrefix + "orthogonality.shrinking", repetition);
+    const Matrix outputs = draw_normals(engine, kSlopeRows * kSlopeActive, kSlopeOutputs);
+    const double ratio =
+        slope_term(kShrinkage * outputs, kSlopeActive, term) / slope_term(outputs, kSlopeActive, term);
     if (!(std::abs(ratio - finding.predicted) <= std::abs(finding.measured - finding.predicted)))
       finding.measured = ratio;
   }
@@ -162,26 +163,26 @@ CheckFinding check_shrinking(const CheckEffort& effort, const std::string& term,
 std::vector<Check> specialization2025_slope_checks() {
   const std::string eq7 = "Guo et al. 2025, Eq. 7 and 9", eq6 = "Guo et al. 2025, Eq. 6, 8 and 28";
   const std::string compared = " (largest relative difference from central differences)";
-  return {{kPrefix + "variance.slope.as_printed", eq7,
+  return {{kSlopePrefix + "variance.slope.as_printed", eq7,
            "dL_v/ds_ij = -2(N - 1)/(E N) (s_ij - mean_j)" + compared, CheckVerdict::fails,
            [](const CheckEffort& effort) { return check_variance_slope(effort, variance_slope_as_printed); }},
-          {kPrefix + "variance.slope.corrected", eq7, "dL_v/ds_ij = -(2/E)(s_ij - mean_j)" + compared,
+          {kSlopePrefix + "variance.slope.corrected", eq7, "dL_v/ds_ij = -(2/E)(s_ij - mean_j)" + compared,
            CheckVerdict::holds,
            [](const CheckEffort& effort) { return check_variance_slope(effort, variance_slope); }},
-          {kPrefix + "orthogonality.slope.as_printed", eq6,
+          {kSlopePrefix + "orthogonality.slope.as_printed", eq6,
            "dL_o/dx_j = sum_k (x_j.x_k)/|x_k|^2 x_k" + compared, CheckVerdict::fails,
            [](const CheckEffort& effort) {
              return check_orthogonality_slope(effort, orthogonality_slope_as_printed);
            }},
-          {kPrefix + "orthogonality.slope.corrected", eq6,
+          {kSlopePrefix + "orthogonality.slope.corrected", eq6,
            "dL_o/dx_j = 2 sum_k [(x_j.x_k)(1/|x_k|^2 + 1/|x_j|^2) x_k - (x_j.x_k)^2/|x_j|^4 x_j]" + compared,
            CheckVerdict::holds,
            [](const CheckEffort& effort) { return check_orthogonality_slope(effort, orthogonality_slope); }},
-          {kPrefix + "orthogonality.shrinking.projection", eq6,
+          {kSlopePrefix + "orthogonality.shrinking.projection", eq6,
            "a tenth of the experts' outputs lowers L_o by the square, without any change of direction",
            CheckVerdict::holds,
            [](const CheckEffort& effort) { return check_shrinking(effort, "orthogonality", 2); }},
-          {kPrefix + "orthogonality.shrinking.cosine", eq6,
+          {kSlopePrefix + "orthogonality.shrinking.cosine", eq6,
            "a tenth of the experts' outputs leaves the form with cosines, sum of cos^2, as it is",
            CheckVerdict::holds,
            [](const CheckEffort& effort) { return check_shrinking(effort, "orthogonality_cosine", 0); }}};

@@ -1,12 +1,9 @@
 #include "sim/data/npy/npy_reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -21,17 +18,17 @@ static_assert(std::endian::native == std::endian::little, "values are read in th
 /// The longest start that holds a header.
 constexpr std::uint64_t kStart = kMaxNpyHeader + 12;
 
-int open_file(const std::filesystem::path& file, const std::string& place) {
+/// Opens a file that a user named at `place`; one with a content was found there before.
+InputFile open_array(const std::filesystem::path& file, const std::string& place,
+                     std::shared_ptr<const FileContent> content) {
+  std::error_code unseen;
+  const std::filesystem::file_status status = std::filesystem::status(file, unseen);
   const std::string name = "'" + file.string() + "'";
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(file, error);
-  if (status.type() == std::filesystem::file_type::not_found) throw UserError(place, "no file " + name);
-  if (error) throw EnvironmentError(file.string() + ": " + error.message());
-  if (!std::filesystem::is_regular_file(status))
+  if (!content && status.type() == std::filesystem::file_type::not_found)
+    throw UserError(place, "no file " + name);
+  if (!content && !unseen && !std::filesystem::is_regular_file(status))
     throw UserError(place, name + " is no file; needs a .npy file");
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw EnvironmentError(file.string() + ": " + std::strerror(errno));
-  return descriptor;
+  return InputFile(file, std::move(content));
 }
 
 template <class Stored, class Value>
@@ -86,12 +83,9 @@ std::vector<std::int64_t> fortran_places(const std::vector<std::int64_t>& shape,
 
 }  // namespace
 
-NpyReader::Descriptor::~Descriptor() {
-  if (value >= 0) ::close(value);
-}
-
-NpyReader::NpyReader(std::filesystem::path file, std::string place)
-    : file_(std::move(file)), place_(std::move(place)), descriptor_(open_file(file_, place_)) {
+NpyReader::NpyReader(const std::filesystem::path& file, std::string place,
+                     std::shared_ptr<const FileContent> content)
+    : place_(std::move(place)), file_(open_array(file, place_, std::move(content))) {
   read_format();
   if (format_.shape.empty()) refuse("is a single value, shape (); needs at least one dimension");
   if (rows() == 0) refuse(fmt::format("has no rows: shape {}; needs at least one", shape_text(shape())));
@@ -102,11 +96,9 @@ NpyReader::NpyReader(std::filesystem::path file, std::string place)
 }
 
 void NpyReader::read_format() {
-  std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(file_, error);
-  if (error) throw EnvironmentError(file_.string() + ": " + error.message());
+  const std::uint64_t size = file_.size();
   std::string start(static_cast<std::size_t>(std::min<std::uint64_t>(size, kStart)), '\0');
-  read_bytes(0, start.data(), start.size());
+  file_.read(0, start.data(), start.size());
   try {
     format_ = parse_npy_header(start);
   } catch (const std::runtime_error& refusal) {
@@ -133,19 +125,7 @@ std::string NpyReader::place_of(std::int64_t row, std::int64_t entry) const {
 }
 
 void NpyReader::refuse(const std::string& message) const {
-  throw UserError(place_, fmt::format("'{}' {}", file_.string(), message));
-}
-
-void NpyReader::read_bytes(std::uint64_t offset, char* bytes, std::size_t count) const {
-  while (count > 0) {
-    const ::ssize_t got = ::pread(descriptor_.value, bytes, count, static_cast<::off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw EnvironmentError(file_.string() + ": " + std::strerror(errno));
-    if (got == 0) throw EnvironmentError(file_.string() + ": became shorter while it was read");
-    bytes += got;
-    offset += static_cast<std::uint64_t>(got);
-    count -= static_cast<std::size_t>(got);
-  }
+  throw UserError(place_, fmt::format("'{}' {}", file_.path().string(), message));
 }
 
 template <class Value>
@@ -157,14 +137,23 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
   };
   if (!format_.fortran_order) {
     std::vector<char> bytes(static_cast<std::size_t>(count * row_size_ * width));
-    read_bytes(offset(first * row_size_), bytes.data(), bytes.size());
+    file_.read(offset(first * row_size_), bytes.data(), bytes.size());
     convert(type(), bytes.data(), count * row_size_, values, 1);
     return;
   }
-  std::vector<char> bytes(static_cast<std::size_t>(count * width));
-  for (std::size_t entry = 0; entry < fortran_offsets_.size(); ++entry) {
-    read_bytes(offset(fortran_offsets_[entry] * rows() + first), bytes.data(), bytes.size());
-    convert(type(), bytes.data(), count, values + entry, row_size_);
+  // Columns that follow one another are read together, as many as a block holds.
+  const auto columns = static_cast<std::int64_t>(fortran_offsets_.size());
+  const auto column = [&](std::int64_t entry) { return fortran_offsets_[static_cast<std::size_t>(entry)]; };
+  const std::int64_t most = static_cast<std::int64_t>(FileContent::kBlock) / (rows() * width);
+  std::vector<char> bytes;
+  for (std::int64_t entry = 0, group = 1; entry < columns; entry += group) {
+    for (group = 1; group < most && entry + group < columns; ++group) {
+      if (column(entry + group) != column(entry) + group) break;
+    }
+    bytes.resize(static_cast<std::size_t>(((group - 1) * rows() + count) * width));
+    file_.read(offset(column(entry) * rows() + first), bytes.data(), bytes.size());
+    for (std::int64_t i = 0; i < group; ++i)
+      convert(type(), bytes.data() + i * rows() * width, count, values + entry + i, row_size_);
   }
 }
 

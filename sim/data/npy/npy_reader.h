@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <utility>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/base/types.h"
+#include "sim/data/file_contents.h"
 #include "sim/data/npy/npy_format.h"
 
 namespace moelab {
@@ -19,8 +21,10 @@ class NpyReader {
   /// Opens `file`; `place` is the path of the errors: the field or option that names the file. Throws
   /// UserError where there is no such file, it is no regular one, its header is refused (see
   /// parse_npy_header), it holds less or more bytes than its shape says, it is a single value, or it has no
-  /// rows or no entries; EnvironmentError where it cannot be read.
-  NpyReader(std::filesystem::path file, std::string place);
+  /// rows or no entries; EnvironmentError where it cannot be read, and where it does not hold `content` any
+  /// more, now or when it is read.
+  NpyReader(const std::filesystem::path& file, std::string place,
+            std::shared_ptr<const FileContent> content = nullptr);
   const std::string& place() const { return place_; }
   const std::vector<std::int64_t>& shape() const { return format_.shape; }
   NpyType type() const { return format_.type; }
@@ -41,22 +45,12 @@ class NpyReader {
   [[noreturn]] void refuse(const std::string& message) const;
 
  private:
-  /// A file descriptor that is closed at the end.
-  struct Descriptor {
-    int value = -1;
-    explicit Descriptor(int opened) : value(opened) {}
-    ~Descriptor();
-    Descriptor(Descriptor&& other) noexcept : value(std::exchange(other.value, -1)) {}
-    Descriptor& operator=(Descriptor&&) = delete;
-  };
   void read_format();
   template <class Value>
   void read_values(std::int64_t first, std::int64_t count, Value* values) const;
-  void read_bytes(std::uint64_t offset, char* bytes, std::size_t count) const;
 
-  std::filesystem::path file_;
   std::string place_;
-  Descriptor descriptor_;
+  InputFile file_;
   NpyFormat format_;
   std::int64_t row_size_ = 0;
   std::vector<std::int64_t> fortran_offsets_;  ///< per entry of a row in C order: its column in the file

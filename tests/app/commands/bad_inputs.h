@@ -11,7 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "app/run/record.h"
+#include "app/run/run_folder.h"
 #include "sim/data/npy/npy.h"
+#include "tests/app/run/test_scenario.h"
 #include "tests/app/scenario/example.h"
 
 namespace moelab {
@@ -189,11 +192,49 @@ inline BadInputs bad_inputs() {
         scenario_words({"sample", "scenario.json", "--cell", "first", "--arm", "frozen"}),
         scenario_words({"slurm", "scenario.json", "--minutes-per-cell", "soon"}),
         words({"export", "runs/a", "--out", "folder"}, [] { std::filesystem::create_directory("folder"); }),
-        words({"status", "no-such-folder"}),
         words({"compare", "runs/a"}),
         words({"list", "routter"}),
         words({"check", "lema"}),
         {code("moelab completion tcsh"), {"completion", "tcsh"}, [] {}, false}}},
+      {"Run directories",
+       {words({"status", "no-such-folder"}),
+        words({"claims", "run", "--plan", "6a"}, [] { keep_plan("run", small_scenario()); }),
+        {code("moelab status run") + ", whose plan.json is of the first version",
+         {"status", "run"},
+         [] { write_bytes("run/plan.json", "{\"version\": 1, \"cells\": []}"); }},
+        {code("moelab status run") + ", whose plan.json has a changed letter and no copy",
+         {"status", "run"},
+         [] {
+           std::filesystem::remove_all("run");
+           keep_plan("run", small_scenario());
+           std::string text = file_text("run/plan.json");
+           text.replace(text.find("\"small\""), 7, "\"smell\"");
+           write_bytes("run/plan.json", text);
+           std::filesystem::remove_all("run/plans");
+         }},
+        {code("moelab status run") + ", with a session that was cut off",
+         {"status", "run"},
+         [] {
+           std::filesystem::remove_all("run");
+           keep_plan("run", small_scenario());
+           for (const char* folder : {"run/journal", "run/sessions"})
+             std::filesystem::create_directory(folder);
+           write_bytes("run/journal/a.jsonl", "");
+           write_bytes("run/sessions/a.json", "{");
+         }},
+        {code("moelab export run") + ", where two journals hold a cell with other numbers",
+         {"export", "run"},
+         [] {
+           std::filesystem::remove_all("run");
+           keep_plan("run", small_scenario());
+           std::filesystem::create_directory("run/journal");
+           for (const double loss : {0.5, 0.25}) {
+             Record record = {"learned10s0", "done", "", {{"test_loss_soft", loss}}, {}, 1, ""};
+             write_bytes(loss == 0.5 ? "run/journal/a.jsonl" : "run/journal/b.jsonl",
+                         record_line(record) + "\n");
+           }
+         }},
+        words({"verify", "run", "--keep", "c.jsonl"})}},
   };
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("shares of a run add up to the run, each cell once") {
   }
 }
 
-TEST_CASE("run --seeds adds seeds, and the directory keeps them") {
+TEST_CASE("run --seeds adds seeds, and the plan keeps them") {
   const Bench bench;
   REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
   const auto rows = [&] { return Json::parse(ask({"export", bench.run, "--json"}).out).at("rows").size(); };
@@ -75,9 +75,9 @@ TEST_CASE("run --seeds adds seeds, and the directory keeps them") {
   REQUIRE(ask({"run", bench.file, "--out", bench.run, "--set", "seeds.count=1"}).status == 0);
   CHECK(rows() == 4);
 
-  const Answer gap = ask({"plan", at_once.file, "--out", bench.run, "--seeds", "4..6"});
+  const Answer gap = ask({"plan", at_once.file, "--out", bench.run, "--seeds", "6..8"});
   CHECK(gap.status == 2);
-  CHECK(gap.err.find("--seeds: got '4..6', but the run has seeds 0 … 1, so that the next is 2") !=
+  CHECK(gap.err.find("--seeds: got '6..8', but the run has seeds 0 … 4, so that the next is 5") !=
         std::string::npos);
   for (const char* wrong : {"a", "3..", "..3", "4..3", "-1", "2..3x", "1,2"}) {
     const Answer answer = ask({"plan", bench.file, std::string("--seeds=") + wrong});

@@ -28,7 +28,7 @@ Cell small_cell(const std::vector<std::pair<const char*, Json>>& overrides = {})
   cell.id = "cell";
   cell.arm = "base";
   cell.config = resolve(config_shape(), config, "");
-  cell.config["seed"] = {{"root", 1}, {"index", 0}};
+  cell.root_seed = 1;
   return cell;
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("a cell runs to the same bits twice, among other arms, and on another 
     other.join();
     CHECK(same_bits(first, elsewhere));
     Cell reseeded = cell;
-    reseeded.config["seed"]["index"] = 1;
+    reseeded.seed = 1;
     CHECK_FALSE(same_bits(first, run(reseeded)));
   }
 }

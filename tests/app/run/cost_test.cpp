@@ -37,6 +37,8 @@ TEST_CASE("cost: grows with what it depends on") {
   CHECK(operations({"model.gating.train={\"kind\": \"topk\", \"k\": 1}"}) < operations({}));
   CHECK(bytes({"data.test_samples=1000000"}) > 1e6 * 8 * 6);
   CHECK(bytes({"sweep={\"data.train_samples\": [1000000]}"}) > 1e6 * 4 * 6);
+  CHECK(bytes({"data.clusters=1000000"}) > 1e6 * 8 * 8);
+  CHECK(bytes({"train.steps=100000", "train.record_every=1"}) > 1e5 * 5 * 90);
 }
 
 TEST_CASE("cost: of the missing cells alone, and it says what it is learned from") {

@@ -20,7 +20,7 @@ struct TwoBuilds {
   TemporaryFolder folder;
   TwoBuilds() {
     const Scenario scenario = small_scenario();
-    replace_file(folder.path() / "plan.json", plan_text(scenario));
+    keep_plan(folder.path(), scenario);
     for (const std::size_t start : {std::size_t{0}, std::size_t{4}}) {
       StoreWriter writer(folder.path());
       Json provenance = provenance_json({{"moelab"}, "", 1, writer.journal_name()});
@@ -61,8 +61,31 @@ TEST_CASE("provenance: what made the results, and of every session") {
   CHECK(second.at("slurm").is_null());
   REQUIRE(second.at("earlier").size() == 1);
   Json before = first;
-  before.erase("earlier");
+  for (const char* own : {"earlier", "checksum"}) before.erase(own);
   CHECK(second.at("earlier")[0] == before);
+}
+
+TEST_CASE("provenance: a session with any byte changed is refused, and verify names provenance.json") {
+  const TwoBuilds run;
+  const fs::path session = fs::directory_iterator(run.folder.path() / "sessions")->path();
+  const std::string text = file_text(session);
+  for (std::size_t place = 0; place < text.size(); place += 7) {
+    std::string damaged = text;
+    damaged[place] ^= 1;
+    std::ofstream(session, std::ios::binary) << damaged;
+    try {
+      read_records(run.folder.path());
+      FAIL("byte ", place, " was read");
+    } catch (const UserError& error) {
+      CHECK(std::string(error.what()).starts_with(session.string() + ": damaged: "));
+    }
+  }
+  std::ofstream(session, std::ios::binary) << text;
+  CHECK(read_records(run.folder.path()).size() == 8);
+  const fs::path gathered = run.folder.path() / "provenance.json";
+  std::ofstream(gathered, std::ios::app) << " ";
+  CHECK(ask({"verify", run.folder.path().string()}).out.find("provenance.json: damaged: ") !=
+        std::string::npos);
 }
 
 TEST_CASE("provenance: builds differ by version, commit, compiler, flags and fused multiply-add") {

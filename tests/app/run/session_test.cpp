@@ -201,6 +201,38 @@ TEST_CASE("session: a folder of another scenario is left as it is") {
   CHECK(file_text(folder.path() / "run/plan.json") == before);
 }
 
+TEST_CASE("session: cells whose arrays are lost are run again, and their records stay") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  const SessionOptions options = {.directory = folder.path() / "run"};
+  double shift = 0;
+  int runs = 0;
+  const CellRunner saving = [&](const Cell& cell, const CellProgress&) {
+    ++runs;
+    CellResult result = pretend_run(cell);
+    result.metrics["test_nmse_top1"] += shift;
+    result.arrays = {{"router_weight", {1, 2}, {0.5, 0.25}, {}}};
+    return result;
+  };
+  CHECK(run_session(scenario, options, saving).not_restored == 0);
+  const std::string table = exported(options.directory);
+  const auto lose = [&](std::size_t cell) {
+    fs::remove(array_file(options.directory, scenario.cells[cell].id, "router_weight"));
+  };
+  lose(2);
+  lose(5);
+  runs = 0;
+  CHECK(run_session(scenario, options, saving).not_restored == 0);
+  CHECK(runs == 2);
+  CHECK(run_session(scenario, options, saving).not_restored == 0);
+  CHECK(runs == 2);
+  lose(3);
+  shift = 1e-15;  // another build, say
+  CHECK(run_session(scenario, options, saving).not_restored == 1);
+  CHECK_FALSE(fs::exists(array_file(options.directory, scenario.cells[3].id, "router_weight")));
+  CHECK(exported(options.directory) == table);
+}
+
 TEST_CASE("session: the default folder carries the profile") {
   Scenario scenario = small_scenario("fig");
   CHECK(default_run_directory(scenario) == fs::path("runs/fig"));

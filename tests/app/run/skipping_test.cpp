@@ -27,7 +27,8 @@ std::vector<double> logarithms(const char* metric, double skip_below) {
     cell.id = "cell";
     cell.arm = "base";
     cell.config = resolve(config_shape(), config, "");
-    cell.config["seed"] = {{"root", 1}, {"index", seed}};
+    cell.root_seed = 1;
+    cell.seed = seed;
     const CellResult result = run_cell(cell, [](double) { return false; });
     REQUIRE(result.state == CellResult::State::done);
     values.push_back(std::log(result.metrics.at(metric)));

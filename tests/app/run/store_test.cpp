@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "app/run/results.h"
-#include "app/scenario/scenario_file.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
@@ -85,12 +84,40 @@ TEST_CASE("store: equal duplicates merge, different ones are named") {
   const std::string error = error_of(folder.path());
   CHECK(error.find("a.jsonl:1") != std::string::npos);
   CHECK(error.find("b.jsonl:1") != std::string::npos);
+  CHECK(error.find("test_nmse_top1: ") != std::string::npos);
+  CHECK(error.find("vector level unknown") != std::string::npos);
+  CHECK(error.find("--keep b.jsonl") != std::string::npos);
+}
+
+TEST_CASE("store: arrays are known to whoever reads the state alone, and lost ones come back") {
+  const TemporaryFolder folder;
+  const Cell cell = small_scenario().cells[0];
+  CellResult result = pretend_run(cell);
+  result.arrays = {{"router_weight", {1, 2}, {0.5, 0.25}, {}}};
+  StoreWriter(folder.path()).write(cell.id, result, 2.5);
+  const Record state = read_records(folder.path(), RecordPart::state).at(cell.id);
+  const Record whole = read_records(folder.path()).at(cell.id);
+  REQUIRE(state.arrays.size() == 1);
+  CHECK(state.metrics.empty());
+  const fs::path file = array_file(folder.path(), cell.id, "router_weight");
+  const std::string bytes = file_text(file), recorded = state.arrays.at("router_weight");
+  CHECK(array_problem(file, recorded).empty());
+  write_text(file, bytes + "x");
+  CHECK(array_problem(file, recorded) == "other bytes than were recorded");
+  fs::remove(file);
+  CHECK(array_problem(file, recorded) == "missing");
+  CHECK(restore_arrays(folder.path(), whole, result).empty());
+  CHECK(file_text(file) == bytes);
+  fs::remove(file);
+  result.metrics["a_metric"] += 1e-15;
+  CHECK(restore_arrays(folder.path(), whole, result).starts_with("a_metric: "));
+  CHECK_FALSE(fs::exists(file));
 }
 
 TEST_CASE("store: results hold the planned cells alone, in the plan's order") {
   const TemporaryFolder folder;
   Scenario scenario = small_scenario();
-  write_text(folder.path() / "plan.json", plan_json(scenario).dump());
+  write_text(folder.path() / "plan.json", plan_text(scenario, plan_id(scenario)));
   Cell unplanned = scenario.cells[0];
   unplanned.id = "unplanned";
   write_text(folder.path() / "journal/a.jsonl", line_of(unplanned) + line_of(scenario.cells[3]));
@@ -108,65 +135,6 @@ TEST_CASE("store: results hold the planned cells alone, in the plan's order") {
     CHECK(row.state == (i == 3 ? "done" : "missing"));
   }
   CHECK(results.table.rows[3].metrics == pretend_run(scenario.cells[3]).metrics);
-}
-
-TEST_CASE("store: a folder without a plan, or with a damaged one, is no run") {
-  const TemporaryFolder folder;
-  CHECK_THROWS_AS(load_results(folder.path()), UserError);
-  write_text(folder.path() / "plan.json", "{\"name\": ");
-  CHECK_THROWS_AS(load_results(folder.path()), UserError);
-  write_text(folder.path() / "plan.json", "{\"name\": \"small\"}");
-  CHECK_THROWS_AS(load_results(folder.path()), UserError);
-  for (const Json& cells : {Json(3), Json::array({3}), Json::array({{{"id", "a"}}}), Json()}) {
-    Json plan = plan_json(small_scenario());
-    plan["cells"] = cells;
-    write_text(folder.path() / "plan.json", plan.dump());
-    CHECK_THROWS_AS(load_results(folder.path()), UserError);
-  }
-}
-
-TEST_CASE("store: a plan of another version is refused, and one that says none is of the first") {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path() / "plan.json";
-  Json plan = plan_json(small_scenario());
-  CHECK(plan.at("version") == kPlanVersion);
-  const auto refusal = [&] {
-    write_text(file, plan.dump());
-    try {
-      load_results(folder.path());
-    } catch (const UserError& error) {
-      CHECK_THROWS_AS(check_run_directory(folder.path(), "small"), UserError);
-      return std::string(error.what());
-    }
-    CHECK_NOTHROW(check_run_directory(folder.path(), "small"));
-    return std::string();
-  };
-  CHECK(refusal().empty());
-  for (const Json& version : {Json(kPlanVersion + 1), Json(0), Json("1"), Json()}) {
-    plan["version"] = version;
-    const std::string error = refusal();
-    CHECK(error.find("plan.json: version: got " + version.dump() +
-                     ", but this program reads version 1 of the plan") != std::string::npos);
-  }
-  plan.erase("version");
-  CHECK(refusal().empty());
-  plan["scenario"]["version"] = kScenarioVersion + 1;
-  CHECK(refusal().find("plan.json: scenario.version: got 2, but this program reads version 1") !=
-        std::string::npos);
-}
-
-TEST_CASE("store: which folders a run may take") {
-  const TemporaryFolder folder;
-  CHECK_NOTHROW(check_run_directory(folder.path() / "new", "small"));
-  CHECK_NOTHROW(check_run_directory(folder.path(), "small"));
-  write_text(folder.path() / ".plan.json.17.tmp", "left by a killed process");
-  CHECK_NOTHROW(check_run_directory(folder.path(), "small"));
-  write_text(folder.path() / "thesis.tex", "precious");
-  CHECK_THROWS_AS(check_run_directory(folder.path(), "small"), UserError);
-  CHECK_THROWS_AS(check_run_directory(folder.path() / "thesis.tex", "small"), UserError);
-  write_text(folder.path() / "plan.json", plan_json(small_scenario("other")).dump());
-  CHECK_THROWS_AS(check_run_directory(folder.path(), "small"), UserError);
-  CHECK_NOTHROW(check_run_directory(folder.path(), "other"));
 }
 
 }  // namespace moelab::store_test

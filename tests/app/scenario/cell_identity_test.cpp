@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include "app/run/cell.h"
 #include "app/scenario/scenario.h"
+#include "sim/base/error.h"
 #include "sim/data/npy/npy.h"
 #include "tests/app/scenario/example.h"
 #include "tests/sim/data/cifar_files.h"
@@ -90,6 +92,43 @@ TEST_CASE("a folder of images counts by the files in it") {
   };
   CHECK(id("here") == id("there"));
   CHECK(id("here") != id("changed"));
+}
+
+TEST_CASE("a cell of which a file holds other bytes than its id says is not run") {
+  const TemporaryFolder folder;
+  write_arrays(folder.path(), 5);
+  const Cell cell = expand_scenario(file_scenario(folder.path()), "", {}).cells.at(0);
+  const auto run = [&] { return run_cell(cell, [](double) { return false; }); };
+  const MetricValues metrics = run().metrics;
+  for (const auto& [name, shift] : {std::pair("x.npy", 0.0), {"y.npy", 1.0}, {"z.npy", 5.0}}) {
+    const fs::path file = folder.path() / name;
+    write_array(file, shift + 0.5);
+    CHECK_THROWS_WITH_AS(run(), doctest::Contains(file.c_str()), EnvironmentError);
+    fs::remove(file);
+    CHECK_THROWS_WITH_AS(run(), doctest::Contains(file.c_str()), EnvironmentError);
+    write_array(file, shift);  // the same bytes in another file, later
+    CHECK(run().metrics == metrics);
+  }
+}
+
+TEST_CASE("a cell of which an image has changed is not run") {
+  const TemporaryFolder folder;
+  const auto write_images = [&](int mark) {
+    write_records(folder.path() / "train.bin", {0, 1, 0, 1}, mark);
+    write_records(folder.path() / "test.bin", {1, 0, 1}, 9);
+  };
+  write_images(1);
+  const Cell cell = expand_scenario(scenario_of({{"generator", "image_clusters"},
+                                                 {"path", folder.path().string()},
+                                                 {"classes", 2},
+                                                 {"train_samples", 4},
+                                                 {"test_samples", 3}}),
+                                    "", {})
+                        .cells.at(0);
+  const auto run = [&] { return run_cell(cell, [](double) { return false; }); };
+  run();
+  write_images(2);
+  CHECK_THROWS_WITH_AS(run(), doctest::Contains("train.bin: holds other bytes"), EnvironmentError);
 }
 
 }  // namespace moelab::cell_identity_test

@@ -79,7 +79,7 @@ TEST_CASE("override effects: what is beside them, and the arms and the sweep the
   const auto configs = [&](const std::vector<std::string>& settings) {
     std::vector<Json> all;
     for (const Cell& cell : expand_scenario(document, "", settings).cells) {
-      if (cell.seed == 0) all.push_back(cell.config);
+      if (cell.seed == 0) all.push_back(cell.config.json());
     }
     return all;
   };

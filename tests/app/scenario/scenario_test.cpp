@@ -51,7 +51,7 @@ TEST_CASE("the example expands to arms × points × seeds, in this order, with d
     REQUIRE(cell.point.size() == 1);
     CHECK(cell.point[0].second == (640 << (i / 5 % 4)));
     CHECK(cell.config.at("data").at("train_samples") == cell.point[0].second);
-    CHECK(cell.config.at("seed") == Json::object({{"root", 1}, {"index", i % 5}}));
+    CHECK(cell.root_seed == 1);
     CHECK(cell.id.size() == 16);
     CHECK(cell.id.find_first_not_of("0123456789abcdef") == std::string::npos);
   }
@@ -61,17 +61,14 @@ TEST_CASE("the example expands to arms × points × seeds, in this order, with d
 }
 
 TEST_CASE("a configuration holds every part, resolved") {
-  const Json config = expanded(example_scenario()).cells[0].config;
+  const Json config = expanded(example_scenario()).cells[0].config.json();
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
-  CHECK(keys ==
-        std::vector<std::string>{"data", "model", "loss", "train", "metrics", "save", "evaluations", "seed"});
+  CHECK(keys == std::vector<std::string>{"data", "model", "loss", "train", "metrics", "save", "evaluations"});
   CHECK(config.at("train").at("precision") == "float");
   CHECK(config.at("model").at("gating").at("eval").at("kind") == "top1");
   CHECK(config.at("metrics")[1] == Json::parse(R"({"kind": "sparsity", "shuffles": 20})"));
-  Json without_seed = config;
-  without_seed.erase("seed");
-  CHECK(resolve(config_shape(), without_seed, "").dump() == without_seed.dump());
+  CHECK(resolve(config_shape(), config, "").dump() == config.dump());
 }
 
 TEST_CASE("resolving a scenario twice changes nothing") {
@@ -145,7 +142,7 @@ TEST_CASE("a sweep is a grid whose first entry varies slowest; ranges double; zi
   REQUIRE(scenario.cells.size() == 2 * 6 * 5);
   std::vector<std::vector<int>> points;
   for (std::size_t i = 0; i < 6; ++i) {
-    const Json& config = scenario.cells[i * 5].config;
+    const CellConfig& config = scenario.cells[i * 5].config;
     points.push_back(
         {config.at("model").at("experts"), config.at("data").at("clusters"), config.at("data").at("dim")});
   }
@@ -161,7 +158,7 @@ TEST_CASE("a profile and --set change the document before it is expanded, --set 
   CHECK(scenario.profile == "quick");
   CHECK(scenario.title == "a text, not JSON");
   REQUIRE(scenario.cells.size() == 4 * 2 * 2);
-  const Json& config = scenario.cells[4].config;
+  const CellConfig& config = scenario.cells[4].config;
   CHECK(config.at("train").at("steps") == 2000);
   CHECK(config.at("train").at("lr").dump() == R"({"expert":0.01,"router":0.5})");
   CHECK(config.at("data").at("train_samples") == 10);

@@ -1,0 +1,64 @@
+#include "analysis/stats/row_index.h"
+
+#include <algorithm>
+
+namespace moelab {
+namespace {
+
+constexpr char kBetween = '\0';  // in no path, name or JSON text
+
+std::string arm_key(const std::string& arm, const std::string& point) {
+  return arm + kBetween + point;
+}
+
+}  // namespace
+
+std::string point_key(const SweepPoint& point) {
+  std::string key;
+  for (const auto& [path, value] : point) {
+    key += path;
+    key += kBetween;
+    key += value.canonical();
+    key += kBetween;
+  }
+  return key;
+}
+
+RowIndex::RowIndex(const ResultTable& table) : table_(table) {
+  std::vector<std::pair<int, const ResultRow*>>* rows = nullptr;
+  const ResultRow* last = nullptr;
+  for (const ResultRow& row : table.rows) {
+    // Rows of an arm at a point stand together.
+    if (last == nullptr || row.arm != last->arm || row.point != last->point) {
+      std::string key = point_key(row.point);
+      rows = &rows_[arm_key(row.arm, key)];
+      if (known_points_.insert(std::move(key)).second) points_.push_back(row.point);
+    }
+    last = &row;
+    rows->emplace_back(row.seed, &row);
+    seeds_[row.arm].push_back(row.seed);
+  }
+  for (auto& [key, list] : rows_) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  for (auto& [arm, list] : seeds_) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+}
+
+const std::vector<std::pair<int, const ResultRow*>>& RowIndex::rows(const std::string& arm,
+                                                                    const SweepPoint& point) const {
+  static const std::vector<std::pair<int, const ResultRow*>> none;
+  const auto found = rows_.find(arm_key(arm, point_key(point)));
+  return found == rows_.end() ? none : found->second;
+}
+
+const std::vector<int>& RowIndex::seeds(const std::string& arm) const {
+  static const std::vector<int> none;
+  const auto found = seeds_.find(arm);
+  return found == seeds_.end() ? none : found->second;
+}
+
+}  // namespace moelab

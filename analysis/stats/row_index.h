@@ -1,0 +1,42 @@
+#pragma once
+
+/// Rows of a table found by arm, sweep point and seed.
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "analysis/stats/result_table.h"
+
+namespace moelab {
+
+/// A text that equal points share, and no others.
+std::string point_key(const SweepPoint& point);
+
+/// Claims ask for as many rows as the table has: each is found in the same time, however many there are.
+class RowIndex {
+ public:
+  /// `table` outlives the object.
+  explicit RowIndex(const ResultTable& table);
+
+  const ResultTable& table() const { return table_; }
+  /// The distinct points, in the order of the table.
+  const std::vector<SweepPoint>& points() const { return points_; }
+  bool has_point(const SweepPoint& point) const { return known_points_.contains(point_key(point)); }
+  /// The rows of an arm at a point by their seeds, ascending; of equal seeds the first row counts.
+  const std::vector<std::pair<int, const ResultRow*>>& rows(const std::string& arm,
+                                                            const SweepPoint& point) const;
+  /// The seeds of an arm's rows, ascending; none for an arm that there is not.
+  const std::vector<int>& seeds(const std::string& arm) const;
+
+ private:
+  const ResultTable& table_;
+  std::vector<SweepPoint> points_;
+  std::unordered_set<std::string> known_points_;
+  std::unordered_map<std::string, std::vector<std::pair<int, const ResultRow*>>> rows_;  ///< by arm and point
+  std::unordered_map<std::string, std::vector<int>> seeds_;                              ///< by arm
+};
+
+}  // namespace moelab

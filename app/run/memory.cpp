@@ -1,0 +1,233 @@
+#include "app/run/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/data/dictionary.h"
+#include "sim/data/gaussian_mixture.h"
+#include "sim/data/image_clusters.h"
+#include "sim/data/subspace_mixture.h"
+#include "sim/data/token_topics.h"
+#include "sim/data/tokenized_mixture.h"
+#include "sim/model/expert/mlp_expert.h"
+
+namespace moelab {
+namespace {
+
+constexpr double kDouble = sizeof(double), kInt = sizeof(int);
+/// Samples that are drawn at a time, rows that are evaluated at a time, samples of a fit's passes.
+constexpr double kDrawnBlock = 4096, kEvaluationBlock = 1024, kFitBlock = 512;
+/// A metric of a record: its name, its number, the room that a growing array keeps; and as it is read again.
+constexpr double kMetricBytes = 90, kReadMetricBytes = 55;
+/// The first while the record is written: a copy, its JSON, and its text twice.
+constexpr double kWrittenMetricBytes = 300;
+
+/// One cluster where their number is free: a layout does not depend on it, drawing does.
+Json with_one_cluster(Json data) {
+  if (data.contains("clusters")) data["clusters"] = 1;
+  for (const char* field : {"separation", "scale_to_separation", "weights"}) data.erase(field);
+  return data;
+}
+
+double real_bytes(const CellShape& shape) {
+  return shape.options.experiment.train.precision == TrainOptions::Precision::in_double ? 8 : 4;
+}
+
+double padded(double width) {
+  return std::ceil(width / kernels::kPadding) * kernels::kPadding;
+}
+
+/// Numbers of the problem of each generator that keeps more than a few: the members of its class.
+double problem_numbers(const DataOptions& data, const Layout& layout) {
+  const double outputs = layout.output_dim, width = layout.input_dim;
+  if (const auto* const mixture = data.as<GaussianMixtureOptions>()) {
+    const double dim = mixture->dim;
+    const bool is_linear = mixture->target.as<gaussian_mixture::LinearTarget>() != nullptr;
+    // Means, deviations, targets, the weights with their sums; a rotation with the factors that it is made
+    // of.
+    return mixture->clusters * (2 * dim + outputs * (is_linear ? dim : 1) + 2) +
+           (mixture->rotate ? 3 * width * width : 0);
+  }
+  if (const auto* const subspaces = data.as<SubspaceMixtureOptions>())
+    return subspaces->clusters * width * (subspaces->rank + outputs);
+  if (const auto* const tokens = data.as<TokenizedMixtureOptions>())
+    return tokens->clusters * width * (1 + outputs);
+  if (const auto* const topics = data.as<TokenTopicsOptions>())
+    return static_cast<double>(topics->topics) * topics->clusters_per_topic * width * (1 + outputs);
+  if (const auto* const atoms = data.as<DictionaryOptions>())
+    return atoms->atoms * (width + outputs * (width + 1));
+  if (const auto* const images = data.as<ImageClustersOptions>())
+    return images->classes * (outputs * images->vector_dim + layout.image.size());
+  return 0;
+}
+
+/// Bytes of a drawn sample with its target and labels.
+double sample_bytes(const Layout& layout) {
+  return kDouble * (layout.sample_dim() + layout.target_dim()) + kInt * layout.labels;
+}
+
+/// The pairs of a row and an expert that a training batch computes at most.
+double active_pairs(const CellShape& shape, double rows) {
+  const GatingRule& gating = shape.options.experiment.model.gating.train;
+  const int most =
+      gating.entry().most_experts ? gating.entry().most_experts(gating.options()) : shape.network.experts();
+  return rows * (most > 0 ? std::min(most, shape.network.experts()) : shape.network.experts());
+}
+
+/// Numbers that a bank of experts writes for a batch of rows: values, and on the way back their gradients.
+double bank_numbers(const ExpertOptions& expert, double inputs, double outputs, double experts, double rows,
+                    double trained_rows, double pairs) {
+  if (const auto* const mlp = expert.as<MlpExpertOptions>()) {
+    const double hidden = padded(mlp->width);
+    const double activations = (mlp->depth - 1) * hidden + padded(outputs);
+    const double gathered = pairs < trained_rows * experts ? inputs : 0;
+    return std::max(activations * pairs + gathered * pairs, (activations + inputs) * rows) +
+           trained_rows * (2 * std::max(hidden, padded(outputs)) + padded(outputs));
+  }
+  if (expert.chosen() == "constant") return 0;
+  const double columns = outputs * padded(experts);
+  const bool has_slopes = expert.chosen() != "linear";
+  return columns * (rows * (has_slopes ? 2 : 1) + trained_rows);
+}
+
+/// Arrays that a batch leaves in the workspace. Evaluation takes blocks of rows through the same ones.
+double batch_numbers(const CellShape& shape) {
+  const Layout& layout = shape.layout;
+  const ModelOptions& model = shape.options.experiment.model;
+  const double samples =
+      is_least_squares(shape.options.experiment.train) ? std::min(shape.batch, kFitBlock) : shape.batch;
+  const double trained = samples * layout.tokens;
+  const double rows =
+      std::max(trained, std::min(kEvaluationBlock, shape.options.experiment.data.test_samples *
+                                                       static_cast<double>(layout.tokens)));
+  const double width = layout.input_dim, experts = padded(shape.network.experts());
+  double numbers =
+      samples * (layout.sample_dim() + layout.target_dim()) + 2 * rows * padded(layout.output_dim);
+  if (!shape.network.has_router()) {
+    const ExpertOptions dense = dense_network(model, shape.layout);
+    const Layout read = layout_read_by(model, shape.layout);
+    return numbers + bank_numbers(dense, read.input_dim, read.output_dim, 1, rows, trained, trained);
+  }
+  const double outputs = model.layers > 1 ? width : layout.output_dim;
+  const double pairs = active_pairs(shape, trained);
+  double layer = experts * (3 * rows + 2 * trained);  // scores, probabilities, gates and their gradients
+  // Lists of pairs, by expert and by row, which grow by doubling.
+  layer += 4 * kInt / real_bytes(shape) * active_pairs(shape, rows);
+  layer += bank_numbers(model.expert, width - layout.image.size(), outputs, shape.network.experts(), rows,
+                        trained, pairs);
+  if (model.layers > 1) layer += (2 * rows + 3 * trained) * padded(width);
+  if (model.attention) {
+    const double heads = model.attention->heads, tokens = padded(layout.tokens);
+    layer +=
+        heads * rows *
+        (2 * tokens + 2 * padded(model.attention->key_dim.value_or(layout.input_dim)) + 2 * padded(width));
+  }
+  if (model.router.entry().mixes_tokens) layer += rows * (5 * experts + 3 * padded(layout.tokens));
+  return numbers + layer * model.layers;
+}
+
+/// Numbers of all groups' outputs, probabilities and neighbours, of which one is held at a time.
+double measuring_bytes(const CellShape& shape) {
+  const Layout& layout = shape.layout;
+  const double real = real_bytes(shape);
+  const double samples = shape.options.experiment.data.test_samples;
+  const double rows = samples * layout.tokens, experts = shape.network.experts();
+  const double outputs = std::max(samples, shape.measured_train) * layout.target_dim() * (real + 2 * kDouble);
+  double routed = 0, layer = 0;
+  // E[y | x] of these takes the coordinates that the target depends on.
+  if (shape.options.experiment.data.as<GaussianMixtureOptions>())
+    layer = samples * (layout.sample_dim() + layout.target_dim()) * kDouble;
+  for (const MetricOptions& group : shape.options.metrics) {
+    if (!shape.network.has_router() || !group.entry().of_layers) continue;
+    routed = rows * (experts * (kDouble + 1) + kInt) * std::min(shape.network.layers(), 2);
+    if (group.chosen() == "sparsity") layer = std::max(layer, rows * experts * (real + kDouble));
+  }
+  return routed + std::max(outputs, layer);
+}
+
+double metrics_of_record(const CellShape& shape) {
+  double metrics = 0;
+  for (const MetricOptions& group : shape.options.metrics) {
+    for (const MetricGroup::Metric& metric : group.entry().metrics) {
+      const auto is_of = [&](const char* part) { return metric.name.find(part) != std::string::npos; };
+      if (is_of("accuracy") && !shape.layout.class_targets) continue;
+      if ((is_of("_per_atom") || is_of("_overall")) && shape.layout.labels == 1) continue;
+      metrics += group.entry().of_layers ? shape.network.layers() : 1;
+    }
+  }
+  return metrics * (1 + static_cast<double>(shape.options.evaluations.size()));
+}
+
+/// Arrays of "save" in double, as they are kept until they are written, and the text of one of them.
+double saved_bytes(const CellShape& shape) {
+  const Layout& layout = shape.layout;
+  const double samples = shape.options.experiment.data.test_samples;
+  double numbers = 0;
+  if (shape.options.saved.contains("weights"))
+    numbers += static_cast<double>(shape.network.parameter_count());
+  if (shape.options.saved.contains("routing")) {
+    numbers +=
+        samples * (layout.sample_dim() + 3 * layout.target_dim() + layout.labels +
+                   static_cast<double>(layout.tokens) * shape.network.experts() * shape.network.layers());
+  }
+  return 1.5 * kDouble * numbers;
+}
+
+}  // namespace
+
+CellShape::CellShape(const Cell& cell)
+    : options(read_cell(cell)),
+      small_problem(draw_problem(read_data(with_one_cluster(cell.config.at("data"))), options.seeds)),
+      layout(small_problem->layout()),
+      network(options.experiment.model, layout) {
+  const TrainOptions& train = options.experiment.train;
+  const bool is_population = train.gradient == TrainOptions::Gradient::population;
+  train_samples = options.experiment.data.train_samples.value_or(is_population ? 0 : kMeasuredTrainSamples);
+  const std::int64_t count = total_steps(train, train_samples);
+  steps = static_cast<double>(count);
+  batch = is_population ? population_rule(train).points
+                        : std::min(static_cast<double>(train.batch_size.value_or(train_samples)),
+                                   static_cast<double>(train_samples));
+  records = 2 + std::floor(steps / static_cast<double>(record_interval(train, count)));
+  measured_train = is_population ? kMeasuredTrainSamples : std::min(train_samples, kMeasuredTrainSamples);
+}
+
+CellMemory cell_memory(const CellShape& shape) {
+  const Layout& layout = shape.layout;
+  const ExperimentOptions& experiment = shape.options.experiment;
+  const double real = real_bytes(shape);
+  const double inputs = layout.sample_dim(), targets = layout.target_dim();
+  CellMemory memory;
+  memory.problems = kDouble * problem_numbers(experiment.data, layout);
+  // A test set is kept as drawn, as contaminated, with its labels once more, and its inputs once more.
+  const auto test_bytes = [&](const DataOptions& data) {
+    return data.test_samples * (2 * sample_bytes(layout) + kInt * layout.labels + real * inputs);
+  };
+  memory.data = test_bytes(experiment.data) + shape.measured_train * (sample_bytes(layout) + real * inputs) +
+                shape.train_samples * (real * (inputs + targets) + kInt);
+  for (const auto& [name, data] : shape.options.evaluations) {
+    memory.problems += kDouble * problem_numbers(data, layout);
+    memory.data += test_bytes(data);
+  }
+  // Of a population each step has its points in double, too.
+  const double drawn =
+      shape.train_samples > 0 ? std::min<double>(kDrawnBlock, shape.train_samples) : shape.batch;
+  memory.batch = real * batch_numbers(shape) + drawn * sample_bytes(layout);
+  double moments = 0;
+  for (const ParameterGroup& group : shape.network.groups()) {
+    if (group.trainable) moments += static_cast<double>(group.end - group.begin);
+  }
+  const auto* const sgd = experiment.train.optimizer.as<SgdOptions>();
+  moments *= sgd ? 1 : 2;  // of plain descent, too
+  memory.model = real * (2 * static_cast<double>(shape.network.parameter_size()) + moments);
+  // Arrays are saved when all is measured.
+  memory.measuring = std::max(measuring_bytes(shape), saved_bytes(shape));
+  memory.results = shape.records * metrics_of_record(shape) * (kMetricBytes + kWrittenMetricBytes);
+  return memory;
+}
+
+double recorded_bytes(const CellShape& shape) {
+  return (shape.records + 1) * metrics_of_record(shape) * kReadMetricBytes;
+}
+
+}  // namespace moelab

@@ -1,0 +1,47 @@
+#pragma once
+
+/// What a run's arrays take, told before anything is drawn or trained.
+
+#include "app/scenario/experiment_reader.h"
+#include "sim/model/network.h"
+
+namespace moelab {
+
+/// What a cell is made of, as far as its arrays go: options, and how a model of them reads their data.
+struct CellShape {
+  explicit CellShape(const Cell& cell);
+
+  CellOptions options;
+  /// A problem of the same layout, but with one cluster where their number is free.
+  std::unique_ptr<Problem> small_problem;
+  Layout layout;
+  Network<float> network;  ///< structure alone, no parameters
+  int train_samples = 0;   ///< of the training set; 0 for population gradients
+  double batch = 0;        ///< samples of a step
+  double steps = 0;
+  double records = 0;         ///< recorded steps, the first and the last included
+  double measured_train = 0;  ///< training samples that are measured
+};
+
+/// Bytes at the peak of a cell, part by part; each says in memory.cpp what it counts. Temporaries of
+/// measuring do not add up: the largest counts.
+struct CellMemory {
+  double problems = 0;   ///< means, targets and maps of the cell's own data and of its evaluations
+  double data = 0;       ///< training set, test sets, what is measured of both
+  double model = 0;      ///< parameters, gradient, moments of the optimizer
+  double batch = 0;      ///< what the passes of a batch leave
+  double measuring = 0;  ///< outputs and probabilities of all measured rows, or the saved arrays
+  double results = 0;    ///< the trace, as it is written
+
+  double total() const { return problems + data + model + batch + measuring + results; }
+};
+CellMemory cell_memory(const CellShape& shape);
+
+/// What a recorded cell takes when claims and figures are made of it: its trace.
+double recorded_bytes(const CellShape& shape);
+
+/// The program itself with its libraries, and a planned cell with its line of plan.json.
+constexpr double kProgramBytes = 11e6;
+constexpr double kPlannedCellBytes = 2000;
+
+}  // namespace moelab

@@ -1,0 +1,41 @@
+#include "app/scenario/cell_config.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace moelab {
+
+CellConfig::CellConfig(const Json& config) {
+  *this = SharedParts().config(config);
+}
+
+const Json& CellConfig::at(std::string_view name) const {
+  if (parts_) {
+    const auto found =
+        std::find_if(parts_->begin(), parts_->end(), [&](const auto& part) { return part->first == name; });
+    if (found != parts_->end()) return (*found)->second;
+  }
+  throw std::out_of_range("a configuration without '" + std::string(name) + "'");
+}
+
+Json CellConfig::json() const {
+  Json config = Json::object();
+  if (!parts_) return config;
+  for (const auto& part : *parts_) config[part->first] = part->second;
+  return config;
+}
+
+CellConfig SharedParts::config(const Json& config) {
+  std::vector<std::shared_ptr<const CellConfig::Part>> parts;
+  for (const auto& [name, value] : config.items()) {
+    std::shared_ptr<const CellConfig::Part>& part = known_[name + value.dump()];
+    if (!part) part = std::make_shared<const CellConfig::Part>(name, value);
+    parts.push_back(part);
+  }
+  CellConfig shared;
+  shared.parts_ =
+      std::make_shared<const std::vector<std::shared_ptr<const CellConfig::Part>>>(std::move(parts));
+  return shared;
+}
+
+}  // namespace moelab
