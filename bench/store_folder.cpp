@@ -79,7 +79,7 @@ void write_folder(const std::filesystem::path& folder, int cells, int steps) {
   // A writer that waits for the disk after each record would take hours: what is read is the same.
   for (const Cell& cell : scenario.cells) {
     const std::size_t journal = static_cast<std::size_t>(draw_uniform(engine) * kJournals);
-    journals[journal] << record_line(record_of(cell, steps, names, engine));
+    journals[journal] << record_line(record_of(cell, steps, names, engine)) << '\n';
   }
 }
 

@@ -7,7 +7,10 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <memory>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 
@@ -44,17 +47,21 @@ std::string name_of(const Place& place) {
   return fmt::format("{}:{}", place.journal->string(), place.number);
 }
 
-/// Where `line` says otherwise than what stands at `place`, down to the last number; empty where it repeats
-/// it. The place is read once more: few cells are recorded twice, and journals are long.
-std::string difference_from(const Place& place, std::string_view line) {
+std::string line_at(const Place& place) {
   std::ifstream stream(*place.journal, std::ios::binary);
-  std::string earlier(place.size, '\0');
+  std::string line(place.size, '\0');
   stream.seekg(static_cast<std::streamoff>(place.start));
-  stream.read(earlier.data(), static_cast<std::streamsize>(earlier.size()));
+  stream.read(line.data(), static_cast<std::streamsize>(line.size()));
+  return line;
+}
+
+/// Where what stands at `here` says otherwise than what stands at `there`, down to the last number; empty
+/// where it repeats it. Both places are read once more: few cells are recorded twice, and journals are long.
+std::string difference_between(const Place& here, const Place& there) {
   try {
-    const Record here = parse_record_line(line), there = parse_record_line(earlier);
-    if (same_numbers(here, there)) return "";
-    return record_differences(here, there).front();
+    const Record record = parse_record_line(line_at(here)), earlier = parse_record_line(line_at(there));
+    if (same_numbers(record, earlier)) return "";
+    return record_differences(record, earlier).front();
   } catch (const std::runtime_error& error) {
     return error.what();  // damage behind the part that was asked for
   }
@@ -73,61 +80,94 @@ UserError conflict(const std::string& cell, const Place& here, const Place& ther
                   here.journal->filename().string())};
 }
 
-/// Reads every journal; `refuse` takes each error.
+/// A line of a journal: its record, or what is wrong with it.
+struct Line {
+  Place place;
+  Record record;
+  std::string damage;
+};
+
+/// The lines of a journal, each held against its checksum.
+std::vector<Line> read_lines(const fs::path& journal, RecordPart part) {
+  std::vector<Line> lines;
+  std::ifstream stream(journal, std::ios::binary);
+  stream.exceptions(std::ios::badbit);  // too little memory for a line would end the file otherwise
+  Place place = {&journal};
+  // A line that ends with the file is of a killed process, or of one that is writing.
+  for (std::string text; std::getline(stream, text) && !stream.eof(); place.start += text.size() + 1) {
+    ++place.number;
+    place.size = text.size();
+    lines.push_back({place, {}, ""});
+    try {
+      lines.back().record = parse_record_line(text, part);
+    } catch (const std::bad_alloc&) {
+      throw;  // nothing is known of the record
+    } catch (const std::exception& error) {
+      lines.back().damage = error.what();
+    }
+  }
+  if (!stream.eof()) throw EnvironmentError(journal.string() + ": cannot be read");
+  return lines;
+}
+
+/// Reads every journal, as many at a time as there are processors; `refuse` takes each error.
 template <class Refuse>
 Records read_all(const fs::path& directory, RecordPart part, const Refuse& refuse) {
   Records records;
   std::unordered_map<const Record*, Place> places;
   const std::vector<fs::path> journals = journal_files(directory);
   std::deque<std::string> machines;
-  for (const fs::path& journal : journals) {
-    Json provenance;
-    try {
-      provenance = read_journal_provenance(journal);
-    } catch (const UserError& error) {
-      refuse(error);
+  const auto add = [&](Line& line) {
+    if (!line.damage.empty()) {
+      refuse(
+          UserError(name_of(line.place),
+                    fmt::format("damaged record at byte {}: {}; remove the line to have its cell run again",
+                                line.place.start, line.damage)));
+      return;
     }
-    const auto build = std::make_shared<const std::string>(build_name(provenance));
-    machines.push_back(
-        fmt::format("{} at vector level {}", *build,
-                    provenance.is_object() ? provenance.value("vector_level", "unknown") : "unknown"));
-    std::ifstream stream(journal, std::ios::binary);
-    Place place = {&journal, &machines.back()};
-    stream.exceptions(std::ios::badbit);  // too little memory for a line would end the file otherwise
-    // A line that ends with the file is of a killed process, or of one that is writing.
-    for (std::string line; std::getline(stream, line) && !stream.eof(); place.start += line.size() + 1) {
-      ++place.number;
-      place.size = line.size();
-      Record record;
+    const auto known = records.find(line.record.cell);
+    if (known == records.end()) {
+      std::string id = line.record.cell;
+      const auto added = records.emplace(std::move(id), std::move(line.record)).first;
+      places.emplace(&added->second, line.place);
+      return;
+    }
+    Record& earlier = known->second;
+    Place& earlier_place = places.at(&earlier);
+    if (line.record.state == "failed" || earlier.state == "failed") {
+      if (!supersedes(line.record, earlier)) return;
+      earlier_place = line.place;
+      earlier = std::move(line.record);
+    } else if (const std::string difference = difference_between(line.place, earlier_place);
+               !difference.empty()) {
+      refuse(conflict(known->first, line.place, earlier_place, difference));
+    }
+  };
+  const std::size_t at_a_time = std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t first = 0; first < journals.size(); first += at_a_time) {
+    // One alone needs no thread; where none can be started it is read when it is asked for.
+    const auto policy =
+        journals.size() == 1 ? std::launch::deferred : std::launch::async | std::launch::deferred;
+    std::vector<std::future<std::vector<Line>>> read;
+    for (std::size_t i = first; i < std::min(first + at_a_time, journals.size()); ++i)
+      read.push_back(std::async(policy, read_lines, std::cref(journals[i]), part));
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      Json provenance;
       try {
-        record = parse_record_line(line, part);
-      } catch (const std::bad_alloc&) {
-        throw;  // nothing is known of the record
-      } catch (const std::exception& error) {
-        refuse(UserError(name_of(place), fmt::format("damaged record at byte {}: {}; remove the line to have "
-                                                     "its cell run again",
-                                                     place.start, error.what())));
-        continue;
+        provenance = read_journal_provenance(journals[first + i]);
+      } catch (const UserError& error) {
+        refuse(error);
       }
-      record.build = build;
-      const auto known = records.find(record.cell);
-      if (known == records.end()) {
-        std::string id = record.cell;
-        const auto added = records.emplace(std::move(id), std::move(record)).first;
-        places.emplace(&added->second, place);
-        continue;
-      }
-      Record& earlier = known->second;
-      Place& earlier_place = places.at(&earlier);
-      if (record.state == "failed" || earlier.state == "failed") {
-        if (!supersedes(record, earlier)) continue;
-        earlier_place = place;
-        earlier = std::move(record);
-      } else if (const std::string difference = difference_from(earlier_place, line); !difference.empty()) {
-        refuse(conflict(record.cell, place, earlier_place, difference));
+      const auto build = std::make_shared<const std::string>(build_name(provenance));
+      machines.push_back(
+          fmt::format("{} at vector level {}", *build,
+                      provenance.is_object() ? provenance.value("vector_level", "unknown") : "unknown"));
+      for (Line& line : read[i].get()) {
+        line.place.machine = &machines.back();
+        line.record.build = build;
+        add(line);
       }
     }
-    if (!stream.eof()) throw EnvironmentError(journal.string() + ": cannot be read");
   }
   return records;
 }
