@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/commands/verbs.h"
+#include "app/run/provenance.h"
 #include "app/run/results.h"
 #include "app/run/seal.h"
 #include "app/run/set_aside.h"
@@ -30,9 +31,14 @@ void check_documents(const fs::path& directory, std::vector<std::string>& proble
     }
   };
   std::vector<fs::path> plans = {directory / "plan.json"};
+  std::set<std::string> started;
+  for (const Json& session : read_sessions(directory)) started.insert(session.value("plan", ""));
   std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "plans", none))
-    plans.push_back(entry.path() / "plan.json");
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "plans", none)) {
+    // A start that was killed before its plan took its place leaves an empty folder and no session.
+    if (fs::exists(entry.path() / "plan.json") || started.contains(entry.path().filename().string()))
+      plans.push_back(entry.path() / "plan.json");
+  }
   std::sort(plans.begin() + 1, plans.end());
   for (const fs::path& file : plans) {
     check([&] {

@@ -85,6 +85,17 @@ TEST_CASE("plans: a run of other settings keeps both, with the outputs of each")
   CHECK(ask({"export", bench.run, "--plan", bench.eight}).out == bench.table_of_eight);
 }
 
+TEST_CASE("plans: verify misses the plans that were started, and no other") {
+  const TwoPlans bench;
+  const fs::path plans = fs::path(bench.run) / "plans";
+  fs::create_directory(plans / "0123456789ab");  // of a start that was killed before its plan was there
+  CHECK(ask({"verify", bench.run}).status == 0);
+  fs::remove(plans / bench.four / "plan.json");
+  const Answer missing = ask({"verify", bench.run});
+  CHECK(missing.status == 1);
+  CHECK(missing.out.find(bench.four + "/plan.json: missing") != std::string::npos);
+}
+
 TEST_CASE("plans: status lists them and where they differ") {
   const TwoPlans bench;
   const Json status = Json::parse(ask({"status", bench.run, "--json"}).out);
