@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
-#include <string_view>
 
 #include "app/commands/command_line.h"
 
@@ -21,10 +20,7 @@ void note_and_throw() {
 /// its way (destructors of JSON values allocate), nobody can catch it: the same is told here, as status 3.
 [[noreturn]] void end_without_memory() {
   if (!memory_ran_out) std::abort();
-  constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
-  // Whether or not the message arrives, the status does.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-  ::_exit(3);
+  ::_exit(moelab::tell_lack_of_memory());
 }
 
 }  // namespace

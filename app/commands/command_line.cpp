@@ -134,7 +134,7 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
 int report(bool json, int status, const std::string& path, const std::string& message) {
   if (json) {
     const Json answer = {{"error", {{"path", path}, {"message", message}}}};
-    std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
+    std::cout << json_text(answer) << std::endl;
     if (std::cout) return status;
     status = kEnvironmentErrorStatus;
   }
@@ -147,13 +147,18 @@ int out_of_memory(bool json, const char* verb) {
   try {
     return report(json, kEnvironmentErrorStatus, "", fmt::format("not enough memory for moelab {}", verb));
   } catch (const std::bad_alloc&) {
-    constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
-    return kEnvironmentErrorStatus;
+    return tell_lack_of_memory();
   }
 }
 
 }  // namespace
+
+int tell_lack_of_memory() noexcept {
+  constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
+  // Whether or not the message arrives, the status does.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  return kEnvironmentErrorStatus;
+}
 
 int run_command_line(int argc, const char* const* argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of files then fails, which is told

@@ -10,4 +10,7 @@ namespace moelab {
 /// output that cannot be written included; 130 interrupted.
 int run_command_line(int argc, const char* const* argv);
 
+/// Says on stderr that there is not enough memory, with none of it; the exit status for that.
+int tell_lack_of_memory() noexcept;
+
 }  // namespace moelab

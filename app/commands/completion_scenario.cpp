@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "app/commands/completion.h"
-#include "app/run/store.h"
+#include "app/run/journal.h"
 #include "app/scenario/experiment_reader.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario_file.h"

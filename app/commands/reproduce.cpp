@@ -12,24 +12,12 @@
 namespace moelab {
 namespace {
 
-/// The files that a cell reads, as its configuration names them.
-std::vector<std::string> files_of_cell(const Cell& cell) {
-  const CellOptions options = read_cell(cell);
-  std::vector<std::string> files;
-  const auto add = [&](const DataOptions& data) {
-    for (const auto& [field, file] : files_of(data)) files.push_back(file);
-  };
-  add(options.experiment.data);
-  for (const auto& [name, data] : options.evaluations) add(data);
-  return files;
-}
-
 /// Throws EnvironmentError where the plan has a cell of this id, which is another's now by what its files
 /// hold.
 void check_planned_files(const Plan& plan, const Scenario& scenario, const std::string& given) {
   for (std::size_t i = 0; i < std::min(plan.cells.size(), scenario.cells.size()); ++i) {
     if (!plan.cells[i].cell.starts_with(given)) continue;
-    const std::vector<std::string> files = files_of_cell(scenario.cells[i]);
+    const std::vector<std::string> files = files_read_by(scenario.cells[i]);
     if (files.empty()) return;
     throw EnvironmentError(fmt::format(
         "cell {} cannot be run again: one of its files holds other bytes than when it was planned: {}",
@@ -40,7 +28,7 @@ void check_planned_files(const Plan& plan, const Scenario& scenario, const std::
 /// The planned cell whose id is, or begins with, `given`.
 Cell planned_cell(const RunAddress& run, const std::string& given) {
   const FoundPlan found_plan = find_plan(run);
-  for (const std::string& note : found_plan.notes) std::cerr << "moelab: note: " << note << '\n';
+  print_notes(found_plan.notes);
   const Scenario scenario = expand_scenario(found_plan.plan.head.at("scenario"), "", {});
   std::vector<std::string> ids;
   const Cell* found = nullptr;
@@ -70,8 +58,7 @@ int reproduce(const Arguments& arguments) {
     throw UserError("CELL", fmt::format("{} is planned, but not recorded yet; run it first", cell.id));
   }
   const CellResult result = run_cell(cell, [](double) { return false; });
-  const Record again = {cell.id, state_name(result.state), result.message, result.metrics, result.trace, 0,
-                        ""};
+  const Record again = numbers_of(cell.id, result, 0);
   std::vector<std::string> lines = record_differences(recorded->second, again);
   for (const SavedArray& array : result.arrays) {
     const std::filesystem::path file = array_file(run.directory(), cell.id, array.name);

@@ -52,18 +52,19 @@ int run_scenario(const Arguments& arguments) {
   exit_when_interrupted();
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   const auto [scenario, directory] = planned_run(arguments);
-  if (!arguments.force) {
-    const RunCost cost =
-        run_cost(scenario, read_records(directory, RecordPart::state), thread_count(arguments));
+  const auto admit = [&, &planned = scenario](const Records& records) {
+    if (arguments.force) return;
+    const RunCost cost = run_cost(planned, records, thread_count(arguments));
     check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
-  }
+  };
   const SessionOutcome outcome = run_session(scenario,
                                              {.directory = directory,
                                               .threads = thread_count(arguments),
                                               .arguments = arguments.all,
                                               .share = share,
                                               .retry_failed = !arguments.retry.empty(),
-                                              .fail_fast = arguments.fail_fast},
+                                              .fail_fast = arguments.fail_fast,
+                                              .admit = admit},
                                              run_cell);
   if (outcome.interrupted || outcome.stopped) {
     if (arguments.json) {

@@ -16,11 +16,9 @@ namespace {
 /// A plan's line: where its scenario differs from that of `shown`, and how far it is.
 Json plan_json(const Json& head, const std::vector<ResultRow>& cells, std::size_t recorded,
                const Json& shown) {
-  int seeds = 0;
-  for (const ResultRow& cell : cells) seeds = std::max(seeds, cell.seed + 1);
   return {{"id", head.at("id")},
           {"profile", head.value("profile", "")},
-          {"seeds", seeds},
+          {"seeds", seed_count(cells)},
           {"cells", cells.size()},
           {"recorded", recorded},
           {"last_run", false},

@@ -52,17 +52,6 @@ void check_documents(const fs::path& directory, std::vector<std::string>& proble
     check([&] { read_sealed(file, "the next session writes it anew"); });
 }
 
-/// Names of files that a cell reads.
-std::set<std::string> files_read(const Cell& cell) {
-  std::set<std::string> files;
-  std::vector<Json> data = {cell.config.at("data")};
-  for (const auto& [name, evaluation] : cell.config.at("evaluations").items()) data.push_back(evaluation);
-  for (const Json& each : data) {
-    for (const auto& [field, path] : files_of(read_data(each))) files.insert(path);
-  }
-  return files;
-}
-
 /// Expands the plan's scenario again and holds its cells against those planned. A cell whose id is another
 /// now reads files that changed, those that no unchanged cell reads; or else the numerics are of another
 /// version.
@@ -79,8 +68,7 @@ void check_cells(const Plan& plan, std::vector<std::string>& problems) {
                                    scenario.cells.size()));
     return;
   }
-  std::set<std::string> changed, unchanged;
-  std::size_t differing = 0;
+  std::vector<const Cell*> same, other;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = scenario.cells[i];
     const ResultRow& row = plan.cells[i];
@@ -90,14 +78,21 @@ void check_cells(const Plan& plan, std::vector<std::string>& problems) {
       problems.push_back(fmt::format(
           "plan {}: cell {} has another arm, seed or sweep point than in its scenario", plan.id, row.cell));
     }
-    const bool is_same = is_placed && cell.id == row.cell;
-    differing += is_same ? 0 : 1;
-    (is_same ? unchanged : changed).merge(files_read(cell));
+    (is_placed && cell.id == row.cell ? same : other).push_back(&cell);
   }
-  if (differing == 0) return;
+  if (other.empty()) return;
+  const auto files_of_all = [](const std::vector<const Cell*>& cells) {
+    std::set<std::string> files;
+    for (const Cell* cell : cells) {
+      for (std::string& file : files_read_by(*cell)) files.insert(std::move(file));
+    }
+    return files;
+  };
+  std::set<std::string> changed = files_of_all(other);
+  const std::set<std::string> unchanged = files_of_all(same);
   for (const std::string& file : unchanged) changed.erase(file);
   problems.push_back(
-      fmt::format("plan {}: {} of {} cells have other ids now: {}", plan.id, differing, plan.cells.size(),
+      fmt::format("plan {}: {} of {} cells have other ids now: {}", plan.id, other.size(), plan.cells.size(),
                   changed.empty() ? "this program's numerics are of another version"
                                   : fmt::format("the content of {} changed", fmt::join(changed, ", "))));
 }
@@ -134,7 +129,7 @@ int verify(const Arguments& arguments) {
   const RunAddress run = run_address(arguments);
   const fs::path& directory = run.directory();
   const FoundPlan found = find_plan(run);
-  for (const std::string& note : found.notes) std::cerr << "moelab: note: " << note << '\n';
+  print_notes(found.notes);
   SetAside aside;
   if (!arguments.keep.empty()) aside = set_others_aside(directory, arguments.keep);
   check_documents(directory, problems);
@@ -161,7 +156,7 @@ int verify(const Arguments& arguments) {
     Json answer = {{"planned", planned.size()},      {"recorded", recorded}, {"of_other_plans", elsewhere},
                    {"not_planned_any_more", others}, {"arrays", arrays},     {"problems", problems}};
     if (!arguments.keep.empty()) answer["set_aside"] = aside.records;
-    std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << json_text(answer) << '\n';
   } else {
     std::cout << fmt::format(
         "{} cells planned, {} recorded ({} more of other plans, {} not planned any more), {} arrays\n",

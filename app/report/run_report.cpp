@@ -153,7 +153,7 @@ ReportedRun reported_run(const RunAddress& address) {
     for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
     run.command = command_of(provenance);
   }
-  run.scenario = plan.at("scenario").dump(2, ' ', false, Json::error_handler_t::replace);
+  run.scenario = json_text(plan.at("scenario"));
   return run;
 }
 

@@ -45,15 +45,10 @@ void flush(int descriptor, const std::filesystem::path& file) {
 
 /// `entry` is what was made in it, of which an error tells.
 void flush_folder(const std::filesystem::path& folder, const std::filesystem::path& entry) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(entry, "open the folder of");
-  const int status = disk_calls().flush(descriptor);
+  const OpenFile opened = {::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened.descriptor < 0) fail(entry, "open the folder of");
   // Some network file systems cannot flush a folder; the rename is then as durable as they make it.
-  const bool refused = status != 0 && errno != EINVAL;
-  const int error = errno;
-  ::close(descriptor);
-  errno = error;
-  if (refused) fail(entry, "flush to disk");
+  if (disk_calls().flush(opened.descriptor) != 0 && errno != EINVAL) fail(entry, "flush to disk");
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& file) {
@@ -110,8 +105,6 @@ DiskCalls& disk_calls() {
   return calls;
 }
 
-// With those above it. Each is flushed into the folder that it was made in: else a power cut may take it,
-// and with it all that was flushed below it since.
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   if (std::filesystem::is_directory(folder, error)) return;

@@ -32,7 +32,8 @@ bool holds(const std::filesystem::path& file, std::string_view content);
 /// replace_file, unless the file holds the content already.
 void update_file(const std::filesystem::path& file, std::string_view content);
 
-/// Makes a folder, and those above it. Throws EnvironmentError.
+/// Makes a folder, and those above it. Each is flushed into the folder that it was made in: else a power cut
+/// may take it, and with it all that was flushed below it since. Throws EnvironmentError.
 void make_folder(const std::filesystem::path& folder);
 
 /// Whether this process may not write into a folder that is there.

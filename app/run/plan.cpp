@@ -28,7 +28,7 @@ std::string id_from(Json document, const std::string& cells, int seeds) {
     document["seeds"].erase("count");
     if (document.at("seeds").empty()) document.erase("seeds");
   }
-  std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" + cells;
+  std::string text = json_text(document, -1) + "\n" + cells;
   if (seeds > 0) text += fmt::format("{} seeds", seeds);
   const boost::uuids::uuid hash = boost::uuids::name_generator_sha1(boost::uuids::ns::oid())(text);
   std::string id;
@@ -85,7 +85,7 @@ void check_fields(const Plan& plan) {
   const Json& document = plan.head.at("scenario");
   std::string cells;
   for (const ResultRow& row : plan.cells) cells += row.seed == 0 ? row.cell + "\n" : "";
-  if (plan.id != id_from(document, cells, 0) && plan.id != id_from(document, cells, seed_count(plan))) {
+  if (plan.id != id_from(document, cells, 0) && plan.id != id_from(document, cells, seed_count(plan.cells))) {
     throw std::invalid_argument("its id is not that of its scenario and its cells");
   }
 }
@@ -115,8 +115,8 @@ int seed_count(const Scenario& scenario) {
   return seeds_of(scenario.cells);
 }
 
-int seed_count(const Plan& plan) {
-  return seeds_of(plan.cells);
+int seed_count(const std::vector<ResultRow>& cells) {
+  return seeds_of(cells);
 }
 
 std::string plan_id(const Scenario& scenario, bool of_its_seeds) {

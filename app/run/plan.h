@@ -38,7 +38,7 @@ class MissingPlan : public UserError {
 
 /// The number of seeds of the cells.
 int seed_count(const Scenario& scenario);
-int seed_count(const Plan& plan);
+int seed_count(const std::vector<ResultRow>& cells);
 
 /// 12 hexadecimal digits for the scenario's document without its number of seeds and the ids of the cells of
 /// seed 0, in which the contents of files and the version of the numerics are: more seeds make no other plan.

@@ -74,8 +74,7 @@ std::string processor_model() {
 }
 
 /// A file that something else has put in the place of a session's is no damage of this one.
-void check_session_types(const fs::path& file) {
-  const Json session = Json::parse(read_bytes(file), nullptr, false);
+void check_session_types(const fs::path& file, const Json& session) {
   if (session.is_discarded()) return;
   const auto refuse = [&](const std::string& place, const Json& given, const char* needed) {
     throw EnvironmentError(
@@ -153,8 +152,15 @@ Json read_journal_provenance(const fs::path& journal) {
   const fs::path file = session_file(journal);
   std::error_code unseen;
   if (fs::status(file, unseen).type() == fs::file_type::not_found) return {};
-  check_session_types(file);
-  return read_sealed(file, kSessionWayOut);
+  Json session;
+  try {
+    session = read_sealed(file, kSessionWayOut);
+  } catch (const UserError&) {
+    check_session_types(file, Json::parse(read_bytes(file), nullptr, false));
+    throw;
+  }
+  check_session_types(file, session);
+  return session;
 }
 
 std::vector<Json> read_sessions(const fs::path& directory) {

@@ -164,7 +164,7 @@ std::string record_line(const Record& record) {
   json["message"] = record.message;
   json["timing"] = {{"seconds", record.seconds}, {"finished_at", record.finished_at}};
   // A message may quote bytes that are not UTF-8; they become U+FFFD instead of losing the record.
-  return sealed_line(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return sealed_line(json_text(json, -1));
 }
 
 std::string sealed_line(std::string_view text) {

@@ -69,7 +69,7 @@ std::string builds_footnote(const RunResults& results) {
 }
 
 void print_notes(const RunResults& results) {
-  for (const std::string& note : results.notes) std::cerr << "moelab: note: " << note << '\n';
+  print_notes(results.notes);
   if (const std::string text = builds_text(results); !text.empty())
     std::cerr << "moelab: note: " << text << '\n';
 }

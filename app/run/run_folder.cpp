@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <iostream>
 #include <utility>
 
 #include "app/run/durable_file.h"
@@ -185,6 +186,10 @@ std::optional<Plan> plan_with_id(const fs::path& directory, const std::string& i
   return plan && plan->id == id ? plan : std::nullopt;
 }
 
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::cerr << "moelab: note: " << note << '\n';
+}
+
 FoundPlan find_plan(const RunAddress& address) {
   const fs::path& directory = address.directory();
   const std::vector<std::string> ids = plan_ids(directory);
@@ -224,7 +229,7 @@ FoundPlan find_plan(const RunAddress& address) {
 std::string plan_id_in(const fs::path& directory, const Scenario& scenario) {
   std::string id = plan_id(scenario);
   const std::optional<Plan> known = plan_with_id(directory, id);
-  return known && seed_count(*known) > seed_count(scenario) ? plan_id(scenario, true) : id;
+  return known && seed_count(known->cells) > seed_count(scenario) ? plan_id(scenario, true) : id;
 }
 
 fs::path outputs_of(const fs::path& directory, const std::string& id) {

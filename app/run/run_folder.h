@@ -44,6 +44,9 @@ struct FoundPlan {
   std::vector<std::string> notes;  ///< which plan this is where there are several, and what was read instead
 };
 
+/// A line each on stderr.
+void print_notes(const std::vector<std::string>& notes);
+
 /// The plan that is asked for. One whose file is lost or damaged is read from its copy, or else made anew
 /// from the scenario in the directory's sessions. Throws UserError when there is none, when it is damaged
 /// beyond that, and for an id that no plan, or more than one, begins with.

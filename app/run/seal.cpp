@@ -16,7 +16,7 @@ constexpr std::size_t kSealedFrom = kBeforeSeal.size() + kSealDigits + kAfterSea
 }  // namespace
 
 std::string sealed_text(const Json& object) {
-  const std::string text = object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = json_text(object, 1) + "\n";
   const std::string_view sealed = std::string_view(text).substr(2);  // behind "{\n"
   return fmt::format("{}{}{}{}", kBeforeSeal, checksum(sealed), kAfterSeal, sealed);
 }

@@ -208,6 +208,7 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
                            const CellRunner& runner) {
   check_run_directory(options.directory, scenario.name);
   Records before = read_records(options.directory, RecordPart::state);
+  if (options.admit) options.admit(before);
   if (options.retry_failed)
     std::erase_if(before, [](const auto& record) { return record.second.state == "failed"; });
   Records lost;

@@ -3,6 +3,7 @@
 /// One start of `moelab run`: finds what is missing, runs it, keeps it.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,9 @@ struct SessionOptions {
   int threads = 1;
   std::vector<std::string> arguments = {};  ///< for the provenance
   Share share = {};
-  bool retry_failed = false;  ///< cells recorded as failed are missing
-  bool fail_fast = false;     ///< the first cell that fails ends the session
+  bool retry_failed = false;                       ///< cells recorded as failed are missing
+  bool fail_fast = false;                          ///< the first cell that fails ends the session
+  std::function<void(const Records&)> admit = {};  ///< throws where what is missing shall not be run
 };
 
 /// The planned cells of a share without a record, each content once (two arms may have the same cell).

@@ -6,14 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "app/run/durable_file.h"
-#include "app/run/store.h"
+#include "app/run/journal.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -28,37 +27,26 @@ struct Contender {
   Record record;
 };
 
-/// Calls `take(journal, line, record)` for each whole record that holds numbers.
-template <class Take>
-void each_record(const std::vector<fs::path>& journals, RecordPart part, const Take& take) {
+/// The records of cells that are recorded more than once; few are. Damage is not this function's to mend.
+std::unordered_map<std::string, std::vector<Contender>> contenders(const std::vector<fs::path>& journals) {
+  std::unordered_map<std::string, std::vector<JournalPlace>> places;
   for (const fs::path& journal : journals) {
-    std::ifstream stream(journal, std::ios::binary);
-    for (std::string line; std::getline(stream, line) && !stream.eof();) {
-      Record record;
-      try {
-        record = parse_record_line(line, part);
-      } catch (const std::runtime_error&) {
-        continue;  // damage is not this function's to mend
-      }
-      if (record.state != "failed") take(journal, line, std::move(record));
+    for (const JournalLine& line : read_journal(journal, RecordPart::state)) {
+      if (line.damage.empty() && line.record.state != "failed")
+        places[line.record.cell].push_back(line.place);
     }
   }
-}
-
-/// The records of cells that are recorded more than once; few are.
-std::unordered_map<std::string, std::vector<Contender>> contenders(const std::vector<fs::path>& journals) {
-  std::unordered_set<std::string> once, often;
-  each_record(journals, RecordPart::state, [&](const fs::path&, const std::string&, const Record& record) {
-    if (!once.insert(record.cell).second) often.insert(record.cell);
-  });
   std::unordered_map<std::string, std::vector<Contender>> found;
-  if (often.empty()) return found;
-  each_record(journals, RecordPart::all,
-              [&](const fs::path& journal, const std::string& line, Record record) {
-                if (!often.contains(record.cell)) return;
-                const std::string cell = record.cell;
-                found[cell].push_back({journal, line, std::move(record)});
-              });
+  for (const auto& [cell, of_cell] : places) {
+    for (std::size_t i = 0; of_cell.size() > 1 && i < of_cell.size(); ++i) {
+      const std::string line = line_at(of_cell[i]);
+      try {
+        found[cell].push_back({*of_cell[i].journal, line, parse_record_line(line)});
+      } catch (const std::runtime_error&) {
+        continue;
+      }
+    }
+  }
   return found;
 }
 

@@ -22,9 +22,6 @@ namespace moelab {
 /// Records by cell id. Cells that are no longer planned are among them.
 using Records = std::unordered_map<std::string, Record>;
 
-/// The journals of a run directory, by name.
-std::vector<std::filesystem::path> journal_files(const std::filesystem::path& directory);
-
 /// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
 /// killed process leaves, is dropped. Of a cell that failed and was run again the later record counts. Throws
 /// UserError naming file, line and byte for a damaged line, and for a cell with two records of other numbers,
@@ -43,8 +40,8 @@ std::string array_bytes(const SavedArray& array);
 /// than were recorded"; empty where nothing is.
 std::string array_problem(const std::filesystem::path& file, const std::string& recorded);
 
-/// What a cell's run leaves in its record.
-Record record_of(const std::string& cell_id, const CellResult& result, double seconds);
+/// What a cell's run leaves in its record, but for the checksums of its arrays.
+Record numbers_of(const std::string& cell_id, const CellResult& result, double seconds);
 
 /// Writes a cell's arrays that are missing or damaged anew, from a further run of it, which is to have the
 /// numbers of its record; where it has others nothing is written, and the answer says which. Throws

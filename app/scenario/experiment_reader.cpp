@@ -27,4 +27,14 @@ CellOptions read_cell(const Cell& cell) {
   return options;
 }
 
+std::vector<std::string> files_read_by(const Cell& cell) {
+  std::vector<std::string> files;
+  const auto add = [&](const Json& data) {
+    for (const auto& [field, file] : files_of(read_data(data))) files.push_back(file);
+  };
+  add(cell.config.at("data"));
+  for (const auto& [name, data] : cell.config.at("evaluations").items()) add(data);
+  return files;
+}
+
 }  // namespace moelab

@@ -30,4 +30,7 @@ ExperimentOptions read_experiment(const Json& config);
 DataOptions read_data(const Json& data, std::shared_ptr<FileContents> contents = nullptr);
 CellOptions read_cell(const Cell& cell);
 
+/// The files that a cell reads, those of its evaluations too, as its configuration names them.
+std::vector<std::string> files_read_by(const Cell& cell);
+
 }  // namespace moelab

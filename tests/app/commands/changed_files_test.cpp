@@ -5,9 +5,9 @@
 #include "app/run/session.h"
 #include "app/scenario/experiment_reader.h"
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
+#include "tests/sim/data/array_file.h"
 
 namespace moelab::changed_files_test {
 namespace {
@@ -15,12 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kRows = 60;
-
-void write_array(const fs::path& file, double shift) {
-  std::vector<double> values(kRows * 2);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = shift + static_cast<double>(i % 7);
-  std::ofstream(file, std::ios::binary) << npy_bytes({kRows, 2}, std::span<const double>(values));
-}
 
 Json file_scenario(const fs::path& folder) {
   Json scenario = tiny();
@@ -37,9 +31,9 @@ struct FileBench {
   fs::path x = arrays.path() / "x.npy", y = arrays.path() / "y.npy", z = arrays.path() / "z.npy";
   Bench bench{file_scenario(arrays.path())};
   FileBench() {
-    write_array(x, 0);
-    write_array(y, 1);
-    write_array(z, 2);
+    write_array(x, kRows, 0);
+    write_array(y, kRows, 1);
+    write_array(z, kRows, 2);
   }
 };
 
@@ -52,14 +46,14 @@ TEST_CASE("changed files: a file that changes while the run works ends it before
     const Scenario scenario = load_scenario(files.bench.file, "", {});
     int cells = 0;
     const auto change_before_third = [&](const Cell& cell, const CellProgress& progress) {
-      if (++cells == 3) write_array(file, 7);
+      if (++cells == 3) write_array(file, kRows, 7);
       return run_cell(cell, progress);
     };
     CHECK_THROWS_WITH_AS(run_session(scenario, {.directory = run}, change_before_third),
                          doctest::Contains((file.string() + ": holds other bytes").c_str()),
                          EnvironmentError);
     CHECK(read_records(run).size() == 2);
-    write_array(file, file == files.x ? 0 : 2);
+    write_array(file, kRows, file == files.x ? 0 : 2);
   }
 }
 
@@ -69,7 +63,7 @@ TEST_CASE("changed files: an evaluation's other file makes other cells, and the 
   REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
   const std::string cell = Json::parse(ask({"export", bench.run, "--json"}).out).at("rows")[0][0];
   CHECK(ask({"reproduce", bench.run, cell}).status == 0);
-  write_array(files.z, 9);
+  write_array(files.z, kRows, 9);
   const Answer again = ask({"reproduce", bench.run, cell});
   CHECK(again.status == 3);
   CHECK(again.err.find(files.z.string()) != std::string::npos);
@@ -80,7 +74,7 @@ TEST_CASE("changed files: an evaluation's other file makes other cells, and the 
 TEST_CASE("changed files: a sample is of the files that its cell's id says") {
   const FileBench files;
   const Cell cell = load_scenario(files.bench.file, "", {}).cells.front();
-  write_array(files.y, 3);
+  write_array(files.y, kRows, 3);
   const auto draw = [&](const std::shared_ptr<FileContents>& contents) {
     draw_problem(read_data(cell.config.at("data"), contents), cell.seeds());
   };

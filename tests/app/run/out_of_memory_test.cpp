@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <limits>
 #include <new>
 
@@ -11,6 +10,7 @@
 #include "sim/data/npy/npy_reader.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/replaced_allocation.h"
 
 namespace {
 
@@ -18,53 +18,13 @@ constexpr long kNever = std::numeric_limits<long>::max();
 thread_local long allocations_left = kNever;
 thread_local bool fails_onwards = false;
 
-void* limited(std::size_t bytes, std::size_t alignment) {
+}  // namespace
+
+void moelab::before_allocation() {
   if (allocations_left != kNever && --allocations_left < 0) {
     if (!fails_onwards) allocations_left = kNever;
     throw std::bad_alloc();
   }
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* const memory = std::aligned_alloc(alignment, rounded > 0 ? rounded : alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return limited(bytes, alignof(std::max_align_t));
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return limited(bytes, static_cast<std::size_t>(alignment));
-}
-// Some algorithms of the library ask with these forms; under AddressSanitizer their own versions would not
-// match the delete below.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  try {
-    return ::operator new(bytes);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  try {
-    return ::operator new(bytes, alignment);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-// Inlined, GCC takes these for the deletes of other news.
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
 }
 
 namespace moelab::out_of_memory_test {

@@ -112,12 +112,12 @@ TEST_CASE("run folder: more seeds extend a plan; fewer beside them are a plan of
   std::erase_if(fewer.cells, [](const Cell& cell) { return cell.seed > 0; });
   const std::string id = keep_plan(folder.path(), fewer).id;
   CHECK(keep_plan(folder.path(), small_scenario()).id == id);
-  CHECK(seed_count(find_plan(folder.path()).plan) == 2);
+  CHECK(seed_count(find_plan(folder.path()).plan.cells) == 2);
   const KeptPlan own = keep_plan(folder.path(), fewer);
   CHECK(own.id != id);
   CHECK(own.id == plan_id_in(folder.path(), fewer));
-  CHECK(seed_count(find_plan(folder.path()).plan) == 1);
-  CHECK(seed_count(*plan_with_id(folder.path(), id)) == 2);
+  CHECK(seed_count(find_plan(folder.path()).plan.cells) == 1);
+  CHECK(seed_count(plan_with_id(folder.path(), id)->cells) == 2);
 }
 
 TEST_CASE("run folder: what it showed of a plan moves with it, and nothing else") {

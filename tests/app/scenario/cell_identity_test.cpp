@@ -7,8 +7,8 @@
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
 #include "tests/app/scenario/example.h"
+#include "tests/sim/data/array_file.h"
 #include "tests/sim/data/cifar_files.h"
 
 namespace moelab::cell_identity_test {
@@ -18,19 +18,11 @@ namespace fs = std::filesystem;
 
 constexpr int kRows = 12;
 
-/// Writes an array of rows that `shift` tells from others.
-void write_array(const fs::path& file, double shift) {
-  std::vector<double> values(kRows * 2);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = shift + static_cast<double>(i);
-  fs::create_directories(file.parent_path());
-  std::ofstream(file, std::ios::binary) << npy_bytes({kRows, 2}, std::span<const double>(values));
-}
-
 /// Files x, y and z in a folder: inputs and targets, and inputs to evaluate on.
 void write_arrays(const fs::path& folder, double shift_of_z) {
-  write_array(folder / "x.npy", 0);
-  write_array(folder / "y.npy", 1);
-  write_array(folder / "z.npy", shift_of_z);
+  write_array(folder / "x.npy", kRows, 0);
+  write_array(folder / "y.npy", kRows, 1);
+  write_array(folder / "z.npy", kRows, shift_of_z);
 }
 
 Json scenario_of(const Json& data) {
@@ -102,11 +94,11 @@ TEST_CASE("a cell of which a file holds other bytes than its id says is not run"
   const MetricValues metrics = run().metrics;
   for (const auto& [name, shift] : {std::pair("x.npy", 0.0), {"y.npy", 1.0}, {"z.npy", 5.0}}) {
     const fs::path file = folder.path() / name;
-    write_array(file, shift + 0.5);
+    write_array(file, kRows, shift + 0.5);
     CHECK_THROWS_WITH_AS(run(), doctest::Contains(file.c_str()), EnvironmentError);
     fs::remove(file);
     CHECK_THROWS_WITH_AS(run(), doctest::Contains(file.c_str()), EnvironmentError);
-    write_array(file, shift);  // the same bytes in another file, later
+    write_array(file, kRows, shift);  // the same bytes in another file, later
     CHECK(run().metrics == metrics);
   }
 }

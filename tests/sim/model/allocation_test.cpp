@@ -3,59 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <new>
 
 #include "sim/train/optimizer.h"
+#include "tests/replaced_allocation.h"
 #include "tests/sim/model/example_model.h"
 
 namespace {
 
 std::atomic<long> allocations{0};
 
-void* counted(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* const memory = std::aligned_alloc(alignment, rounded > 0 ? rounded : alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-void* operator new(std::size_t bytes) {
-  return counted(bytes, alignof(std::max_align_t));
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-// std::stable_sort asks with this form; under AddressSanitizer its own version would not match the delete
-// below.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  try {
-    return ::operator new(bytes);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-  try {
-    return ::operator new(bytes, alignment);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+void moelab::before_allocation() {
+  ++allocations;
 }
 
 namespace moelab::allocation_test {
