@@ -114,11 +114,17 @@ std::string verdict_html(const std::string& verdict) {
 
 std::string claim_html(const ReportedClaim& claim) {
   std::string html = fmt::format(
-      "<div class=\"claim\"><p>{} <b>{}</b></p><p>{}{}</p>", verdict_html(claim.verdict), html_text(claim.id),
+      "<div class=\"claim\"><p>{} <b>{}</b>{}</p><p>{}{}</p>", verdict_html(claim.verdict),
+      html_text(claim.id),
+      claim.origin.empty() ? "" : fmt::format(" <span class=\"soft\">{}</span>", html_text(claim.origin)),
       html_text(claim.text),
       claim.source.empty() ? "" : " <span class=\"soft\">(" + html_text(claim.source) + ")</span>");
   if (!claim.reported.empty())
     html += fmt::format("<p class=\"soft\">the paper: {}</p>", html_text(claim.reported));
+  if (!claim.statement.empty())
+    html += fmt::format("<p class=\"soft\">judged: {}</p>", html_text(claim.statement));
+  if (claim.seeds_to_decide)
+    html += fmt::format("<p class=\"soft\">about {} seeds would decide</p>", *claim.seeds_to_decide);
   ReportedTable table = {{"at", "left", "right", "difference or ratio, 95 %", "verdict"}};
   for (const ReportedPoint& point : claim.points) {
     table.push_back({point.at, point.left, point.right, point.estimate,
@@ -130,12 +136,15 @@ std::string claim_html(const ReportedClaim& claim) {
 /// Every claim of every run; verdicts come first, where a narrow page shows them.
 std::string claims_html(const std::vector<ReportedRun>& runs) {
   std::string html =
-      "<div class=\"scroll\"><table><tr><th>verdict</th><th>claim</th><th>run</th><th>source</th></tr>";
+      "<div "
+      "class=\"scroll\"><table><tr><th>verdict</th><th>claim</th><th>whose</th><th>run</th><th>source</th>"
+      "</tr>";
   for (std::size_t place = 0; place < runs.size(); ++place) {
     for (const ReportedClaim& claim : runs[place].claims) {
-      html += fmt::format("<tr><td>{}</td><td>{}</td><td><a href=\"#run{}\">{}</a></td><td>{}</td></tr>",
-                          verdict_html(claim.verdict), html_text(claim.id), place,
-                          html_text(runs[place].name), html_text(claim.source));
+      html += fmt::format(
+          "<tr><td>{}</td><td>{}</td><td>{}</td><td><a href=\"#run{}\">{}</a></td><td>{}</td></tr>",
+          verdict_html(claim.verdict), html_text(claim.id), html_text(claim.origin), place,
+          html_text(runs[place].name), html_text(claim.source));
     }
   }
   return html + "</table></div>\n";
@@ -213,7 +222,7 @@ std::string checks_html(const std::vector<ReportedCheck>& checks) {
 
 std::string verdict_counts(const std::vector<ReportedClaim>& claims) {
   std::vector<std::string> parts;
-  for (const char* verdict : {"reproduced", "refuted", "inconclusive"}) {
+  for (const char* verdict : {"reproduced", "refuted", "equivalent", "inconclusive"}) {
     const auto count = std::count_if(claims.begin(), claims.end(),
                                      [&](const ReportedClaim& claim) { return claim.verdict == verdict; });
     if (count > 0) parts.push_back(fmt::format("{} {}", count, verdict));

@@ -4,6 +4,7 @@
 /// and dark, for paper, desk and phone. Nothing is computed here.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,10 @@ struct ReportedClaim {
   std::string id, verdict, text, source, reported;
   std::vector<ReportedPoint> points;
   std::vector<ReportedCell> cells;
+  std::string origin;     ///< "paper" or "ours"
+  std::string statement;  ///< what was judged, where `text` does not say it: "a loss < b loss (ends)"
+  std::optional<double> p_value;
+  std::optional<int> seeds_to_decide;
 };
 
 /// A table; the first row is its head.

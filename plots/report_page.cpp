@@ -21,7 +21,7 @@ th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; 
 .claim { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .6rem .8rem; margin: .6rem 0; }
 .claim p { margin: .2rem 0; }
 .verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }
-.reproduced, .holds { color: var(--good); } .refuted, .fails { color: var(--bad); } .inconclusive { color: var(--open); }
+.reproduced, .holds { color: var(--good); } .refuted, .fails { color: var(--bad); } .equivalent { color: var(--accent); } .inconclusive, .uninformative { color: var(--open); }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem; }
 figure { margin: 0; max-width: 40rem; min-width: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; touch-action: pan-y; }

@@ -20,10 +20,20 @@ std::string step_text(const std::optional<ClaimStep>& step) {
 
 }  // namespace
 
+std::string to_string(TrendShape shape) {
+  return shape == TrendShape::ends ? "ends" : "monotone";
+}
+
+std::string to_string(Origin origin) {
+  return origin == Origin::ours ? "ours" : "paper";
+}
+
 std::string ClaimSide::text() const {
-  if (value) return fmt::format("{:g}", factor * *value);
   std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
-  text += fmt::format("{} {}", arm, metric);
+  const std::string& what = is_constant() ? value : metric;
+  const std::string whole = what.find(' ') == std::string::npos ? what : "(" + what + ")";
+  if (is_constant()) return text + whole;
+  text += fmt::format("{} {}", arm, whole);
   if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
   if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
   const std::string place = point_text(where);

@@ -18,20 +18,23 @@ struct ClaimStep {
   enum class At { end, start, recorded };
   At at = At::end;
   std::int64_t step = 0;  ///< of `recorded`
+
+  bool operator==(const ClaimStep&) const = default;
 };
 
 /// One side: a constant, or a metric of an arm, which may be divided by that of another, or the distance of
 /// two arms' curves of the metric.
 struct ClaimSide {
-  std::optional<double> value;
+  std::string value;  ///< a number or an expression of swept paths (expression.h); empty for an arm's metric
   std::string arm;
-  std::string metric;
+  std::string metric;         ///< a metric, or an expression of metrics and swept paths
   std::string relative_to;    ///< arm by whose metric, at the same point, step and seed, it is divided
   std::string distance_from;  ///< arm from whose curve over training the side is the curve_rmse
   double factor = 1;
   SweepPoint where;               ///< coordinates that replace the claim's sweep point
   std::optional<ClaimStep> step;  ///< unset: the end
 
+  bool is_constant() const { return !value.empty(); }
   std::string text() const;
 };
 
@@ -51,11 +54,16 @@ struct Comparison {
   ClaimPlaces at;
 };
 
-/// The last swept value (the end, for "step") against the first.
+/// What of a trend is judged: the last swept value (the end, for "step") against the first; or that and each
+/// step from one value to the next.
+enum class TrendShape { ends, monotone };
+std::string to_string(TrendShape shape);
+
 struct Trend {
   ClaimSide side;  ///< without a place of its own
   bool increases = false;
   std::string along;  ///< a swept path, or "step"
+  TrendShape shape = TrendShape::ends;
 };
 
 /// The slope of ln metric on ln n is a number within a tolerance, or `slower` than one.
@@ -66,10 +74,17 @@ struct RateClaim {
   double tolerance = kRateTolerance;
 };
 
+/// Whose claim it is.
+enum class Origin { ours, paper };
+std::string to_string(Origin origin);
+
 struct Claim {
   std::string id;
   std::variant<Comparison, Trend, RateClaim> statement;
-  std::optional<std::string> text;  ///< in words; unset: composed of the sides
+  Origin origin = Origin::ours;
+  std::optional<std::string> text;  ///< in words, those of the paper where it is the paper's
+  /// Effects below it do not matter: of logarithms ln(1 + it), else in the metric's units.
+  std::optional<double> smallest_effect;
   std::string source;
   std::string reported;  ///< the paper's number as the scenario writes it, never a pass mark; empty for none
 };

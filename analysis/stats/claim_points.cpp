@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analysis/stats/expression.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -25,16 +26,13 @@ void check_coordinates(const SweepPoint& point, const ResultTable& table, const 
 }
 
 void check_side(const ClaimSide& side, const ResultTable& table, const std::string& path) {
-  if (side.value) return;
+  if (side.is_constant()) {
+    const Expression value = Expression::parse(side.value, path + ".value");
+    for (const std::string& name : value.names()) check_swept(name, table, path + ".value");
+    return;
+  }
   check_arm(side.arm, table, path + ".arm");
   check_coordinates(side.where, table, path + ".where");
-}
-
-std::vector<SweepPoint> points_matching(const std::vector<SweepPoint>& grid, const SweepPoint& wanted) {
-  std::vector<SweepPoint> matching;
-  for (const SweepPoint& point : grid)
-    if (has_coordinates(point, wanted)) matching.push_back(point);
-  return matching;
 }
 
 /// Where a side stands when the claim stands at a point. A `where` that names a single grid point on its own
@@ -43,12 +41,17 @@ class SidePlace {
  public:
   SidePlace(const RowIndex& rows, const SweepPoint& where, std::string path)
       : rows_(rows), where_(where), path_(std::move(path)) {
-    if (!where.empty()) named_ = points_matching(rows.points(), where);
+    if (where.empty()) return;
+    const std::vector<const SweepPoint*> named = rows.points_at(where);
+    if (named.size() == 1) named_ = named.front();
   }
 
+  /// The side stands there wherever the claim does.
+  bool is_fixed() const { return named_ != nullptr; }
+
   SweepPoint of(const SweepPoint& point) const {
+    if (named_) return *named_;
     if (where_.empty()) return point;
-    if (named_.size() == 1) return named_.front();
     SweepPoint moved = point;
     for (const auto& [name, value] : where_)
       for (auto& coordinate : moved)
@@ -62,16 +65,16 @@ class SidePlace {
   const RowIndex& rows_;
   const SweepPoint& where_;
   std::string path_;
-  std::vector<SweepPoint> named_;
+  const SweepPoint* named_ = nullptr;
 };
 
-std::vector<SweepPoint> selected_points(const ClaimPlaces& at, const RowIndex& rows,
-                                        const std::string& path) {
-  const std::vector<SweepPoint>& grid = rows.points();
+std::vector<const SweepPoint*> selected_points(const ClaimPlaces& at, const RowIndex& rows,
+                                               const std::string& path) {
+  std::vector<const SweepPoint*> selected = rows.points_at({});
   const ResultTable& table = rows.table();
-  if (at.which == ClaimPlaces::Which::each || grid.empty()) return grid;
-  if (at.which == ClaimPlaces::Which::last) return {grid.back()};
-  std::vector<SweepPoint> selected;
+  if (at.which == ClaimPlaces::Which::each || selected.empty()) return selected;
+  if (at.which == ClaimPlaces::Which::last) return {selected.back()};
+  selected.clear();
   for (std::size_t i = 0; i < at.listed.size(); ++i) {
     const std::string here = fmt::format("{}[{}]", path, i);
     const SweepPoint* const listed = std::get_if<SweepPoint>(&at.listed[i]);
@@ -80,25 +83,55 @@ std::vector<SweepPoint> selected_points(const ClaimPlaces& at, const RowIndex& r
     const SweepPoint wanted =
         listed ? *listed : SweepPoint{{table.sweep_paths.front(), std::get<SweepValue>(at.listed[i])}};
     check_coordinates(wanted, table, here);
-    const std::vector<SweepPoint> named = points_matching(grid, wanted);
+    const std::vector<const SweepPoint*> named = rows.points_at(wanted);
     if (named.empty()) throw InvalidOption(here, fmt::format("no sweep point has {}", point_text(wanted)));
     selected.insert(selected.end(), named.begin(), named.end());
   }
   return selected;
 }
 
-void add_points(const ClaimPlaces& at, const RowIndex& rows, const std::string& path, PointedClaim& claim) {
+/// Adds the pairs of the claim where it stands at `points`.
+void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& rows, const std::string& path,
+               PointedClaim& claim, bool is_step = false) {
   const SidePlace left_place(rows, claim.left.where, path + ".left");
   const SidePlace right_place(rows, claim.right.where, path + ".right");
   std::set<std::pair<std::string, std::string>> known;
-  for (const SweepPoint& point : selected_points(at, rows, path + ".at")) {
-    SweepPoint left = left_place.of(point), right = right_place.of(point);
+  for (const SweepPoint* point : points) {
+    PointPair pair = {left_place.of(*point), right_place.of(*point), claim.left.step, claim.right.step,
+                      is_step};
     // A number stands at the point of the side it is compared with.
-    if (claim.left.value) left = right;
-    if (claim.right.value) right = left;
-    if (known.emplace(point_key(left), point_key(right)).second)
-      claim.points.emplace_back(std::move(left), std::move(right));
+    if (claim.left.is_constant()) pair.left = pair.right;
+    if (claim.right.is_constant()) pair.right = pair.left;
+    if (known.emplace(point_key(pair.left), point_key(pair.right)).second)
+      claim.points.push_back(std::move(pair));
+    if (left_place.is_fixed() && right_place.is_fixed()) break;
   }
+}
+
+/// One point for each setting of the other paths: where both sides say what stands along `path`, the others
+/// give no further pair.
+std::vector<const SweepPoint*> points_across(const std::string& path, const RowIndex& rows) {
+  std::vector<const SweepPoint*> points;
+  std::set<std::string> known;
+  for (const SweepPoint& point : rows.points()) {
+    SweepPoint others = point;
+    std::erase_if(others, [&](const auto& coordinate) { return coordinate.first == path; });
+    if (known.insert(point_key(others)).second) points.push_back(&point);
+  }
+  return points;
+}
+
+/// The recorded steps of the arm's longest trace.
+std::vector<ClaimStep> recorded_steps(const std::string& arm, const ResultTable& table) {
+  const ResultRow* longest = nullptr;
+  for (const ResultRow& row : table.rows) {
+    if (row.arm == arm && row.state == "done" && (!longest || row.trace.size() > longest->trace.size()))
+      longest = &row;
+  }
+  std::vector<ClaimStep> steps;
+  if (!longest) return steps;
+  for (const TraceEntry& entry : longest->trace) steps.push_back({ClaimStep::At::recorded, entry.step});
+  return steps;
 }
 
 }  // namespace
@@ -107,12 +140,12 @@ PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const st
   const ResultTable& table = rows.table();
   check_side(claim.left, table, path + ".left");
   check_side(claim.right, table, path + ".right");
-  if (claim.left.value && claim.right.value)
+  if (claim.left.is_constant() && claim.right.is_constant())
     throw InvalidOption(path, "both sides are numbers; at least one must name an arm and a metric");
   PointedClaim pointed{claim.left, claim.right, claim.op, claim.tolerance, "", {}};
   pointed.text = fmt::format("{} {} {}", claim.left.text(), claim.op, claim.right.text());
   if (claim.op == '~') pointed.text += fmt::format(" within {:g} %", 100 * claim.tolerance);
-  add_points(claim.at, rows, path, pointed);
+  add_pairs(selected_points(claim.at, rows, path + ".at"), rows, path, pointed);
   return pointed;
 }
 
@@ -122,17 +155,32 @@ PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::st
   PointedClaim pointed{claim.side, claim.side, claim.increases ? '>' : '<', 0, "", {}};
   pointed.text = fmt::format("{} {} along {}", claim.side.text(), claim.increases ? "increases" : "decreases",
                              claim.along);
+  const bool is_monotone = claim.shape == TrendShape::monotone;
   if (claim.along == "step") {
-    pointed.left.step = ClaimStep{ClaimStep::At::end};
-    pointed.right.step = ClaimStep{ClaimStep::At::start};
-  } else {
-    check_swept(claim.along, table, path + ".along");
-    if (!table.rows.empty()) {
-      pointed.left.where.emplace_back(claim.along, *table.rows.back().coordinate(claim.along));
-      pointed.right.where.emplace_back(claim.along, *table.rows.front().coordinate(claim.along));
-    }
+    const std::vector<const SweepPoint*> everywhere = rows.points_at({});
+    const auto compare = [&](const ClaimStep& left, const ClaimStep& right, bool is_step) {
+      pointed.left.step = left;
+      pointed.right.step = right;
+      add_pairs(everywhere, rows, path, pointed, is_step);
+    };
+    const std::vector<ClaimStep> steps =
+        is_monotone ? recorded_steps(claim.side.arm, table) : std::vector<ClaimStep>();
+    // A single step is the ends themselves.
+    for (std::size_t i = 1; steps.size() > 2 && i < steps.size(); ++i) compare(steps[i], steps[i - 1], true);
+    compare({ClaimStep::At::end}, {ClaimStep::At::start}, false);
+    return pointed;
   }
-  add_points({}, rows, path, pointed);
+  check_swept(claim.along, table, path + ".along");
+  const std::vector<SweepValue>& values = rows.values(claim.along);
+  const std::vector<const SweepPoint*> across = points_across(claim.along, rows);
+  const auto compare = [&](const SweepValue& left, const SweepValue& right, bool is_step) {
+    pointed.left.where = {{claim.along, left}};
+    pointed.right.where = {{claim.along, right}};
+    add_pairs(across, rows, path, pointed, is_step);
+  };
+  const bool has_steps = is_monotone && values.size() > 2;
+  for (std::size_t i = 1; has_steps && i < values.size(); ++i) compare(values[i], values[i - 1], true);
+  if (!values.empty()) compare(values.back(), values.front(), false);
   return pointed;
 }
 

@@ -5,117 +5,30 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
-#include "analysis/stats/claim_points.h"
-#include "analysis/stats/curve_rmse.h"
+#include "analysis/stats/claim_judgement.h"
+#include "analysis/stats/claim_sides.h"
 #include "analysis/stats/rate_claims.h"
 #include "analysis/stats/row_index.h"
 
 namespace moelab {
 namespace {
 
-/// Fewer pairs than this give intervals too wide to mean anything (the contract's rule).
-constexpr int kMinimumPairs = 3;
-constexpr double kLevel = 0.95;
-
-/// The paired values of a claim at one of its points, factors not applied.
-struct Pairs {
-  std::vector<double> left, right;
-  std::string problem;  ///< why a pair is incomplete; empty when all are complete
+/// A claim with what its points share.
+struct JudgedClaim {
+  const PointedClaim& pointed;
+  bool declared = false;     ///< every metric is positive by definition
+  bool logarithmic = false;  ///< and so it is
+  std::optional<double> smallest_effect;
 };
 
-const ResultRow* find_row(const RowIndex& rows, const std::string& arm, const SweepPoint& point, int seed) {
-  const auto& of_arm = rows.rows(arm, point);
-  const auto found = std::lower_bound(of_arm.begin(), of_arm.end(), seed,
-                                      [](const auto& row, int wanted) { return row.first < wanted; });
-  return found != of_arm.end() && found->first == seed ? found->second : nullptr;
-}
-
-const MetricValues* metrics_at(const ResultRow& row, const std::optional<ClaimStep>& step) {
-  const ClaimStep wanted = step.value_or(ClaimStep{});
-  if (wanted.at == ClaimStep::At::end) return &row.metrics;
-  if (wanted.at == ClaimStep::At::start) return row.trace.empty() ? nullptr : &row.trace.front().metrics;
-  for (const TraceEntry& entry : row.trace)
-    if (entry.step == wanted.step) return &entry.metrics;
-  return nullptr;
-}
-
-/// The row of an arm whose cell is done; null with the reason in `problem`.
-const ResultRow* find_done(const RowIndex& rows, const std::string& arm, const SweepPoint& point, int seed,
-                           std::string& problem) {
-  const ResultRow* const row = find_row(rows, arm, point, seed);
-  if (row && row->state == "done") return row;
-  problem = fmt::format("{} seed {} is {}", arm, seed, row ? row->state : "missing");
-  return nullptr;
-}
-
-/// The side's metric in an arm at one seed; none with the reason in `problem`.
-std::optional<double> metric_value(const ClaimSide& side, const std::string& arm, const RowIndex& rows,
-                                   const SweepPoint& point, int seed, std::string& problem) {
-  const ResultRow* const row = find_done(rows, arm, point, seed, problem);
-  if (!row) return std::nullopt;
-  const MetricValues* metrics = metrics_at(*row, side.step);
-  const auto place = metrics ? metrics->find(side.metric) : MetricValues::const_iterator();
-  if (!metrics || place == metrics->end() || !std::isfinite(place->second)) {
-    problem = fmt::format("{} seed {} has no {}{}", arm, seed, side.metric, metrics ? "" : " at that step");
-    return std::nullopt;
+std::vector<double> scaled_ends(const std::vector<Interval>& observations, double factor, bool logarithmic) {
+  std::vector<double> values;
+  for (const Interval& observation : observations) {
+    const double value = observation.low * factor;
+    values.push_back(logarithmic ? std::log(value) : value);
   }
-  return place->second;
-}
-
-/// The distance of the curves of two arms at one seed; none with the reason in `problem`.
-std::optional<double> distance_value(const ClaimSide& side, const RowIndex& rows, const SweepPoint& point,
-                                     int seed, std::string& problem) {
-  const ResultRow* const row = find_done(rows, side.arm, point, seed, problem);
-  const ResultRow* const other = find_done(rows, side.distance_from, point, seed, problem);
-  if (!row || !other) return std::nullopt;
-  const std::optional<double> distance = curve_rmse(row->trace, other->trace, side.metric);
-  if (distance && std::isfinite(*distance)) return distance;
-  problem = fmt::format("{} and {} have no common curve of {}", side.arm, side.distance_from, side.metric);
-  return std::nullopt;
-}
-
-/// The side's value at one seed; none with the reason in `problem`.
-std::optional<double> side_value(const ClaimSide& side, const RowIndex& rows, const SweepPoint& point,
-                                 int seed, std::string& problem) {
-  if (side.value) return side.value;
-  if (!side.distance_from.empty()) return distance_value(side, rows, point, seed, problem);
-  std::optional<double> value = metric_value(side, side.arm, rows, point, seed, problem);
-  if (!value || side.relative_to.empty()) return value;
-  const std::optional<double> base = metric_value(side, side.relative_to, rows, point, seed, problem);
-  if (!base) return base;
-  if (*base == 0) {
-    problem = fmt::format("{} seed {} has {} 0", side.relative_to, seed, side.metric);
-    return std::nullopt;
-  }
-  return *value / *base;
-}
-
-Pairs collect_pairs(const PointedClaim& claim, const RowIndex& rows, const SweepPoint& left_point,
-                    const SweepPoint& right_point) {
-  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
-  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
-  Pairs pairs;
-  for (const int seed : seeds) {
-    const std::optional<double> left = side_value(claim.left, rows, left_point, seed, pairs.problem);
-    const std::optional<double> right = side_value(claim.right, rows, right_point, seed, pairs.problem);
-    if (!left || !right) continue;
-    pairs.left.push_back(*left);
-    pairs.right.push_back(*right);
-  }
-  return pairs;
-}
-
-/// δ over the pairs: of logarithms, or raw.
-std::vector<double> differences(const PointedClaim& claim, const Pairs& pairs, bool logarithmic) {
-  std::vector<double> left = pairs.left, right = pairs.right;
-  for (double& value : left) value *= claim.left.factor;
-  for (double& value : right) value *= claim.right.factor;
-  if (logarithmic)
-    for (std::vector<double>* side : {&left, &right})
-      for (double& value : *side) value = std::log(value);
-  return paired_differences(left, right);
+  return values;
 }
 
 /// The open range of δ in which the claim holds.
@@ -129,83 +42,171 @@ Interval claimed_range(const PointedClaim& claim, const ClaimPoint& point) {
   return {-scale, scale};
 }
 
-void judge(const PointedClaim& claim, const std::vector<double>& delta, std::size_t points,
-           ClaimPoint& point) {
-  const Interval range = claimed_range(claim, point);
-  const Interval interval = *point.difference->interval;
-  const Interval wide = *mean_estimate(delta, 1 - (1 - kLevel) / static_cast<double>(points)).interval;
-  if (wide.high < range.low || wide.low > range.high)
-    point.verdict = Verdict::refuted;
-  else if (interval.low > range.low && interval.high < range.high)
-    point.verdict = Verdict::reproduced;
+/// The smallest effect in the units of δ; none where that is a ratio and δ is not.
+std::optional<Interval> negligible_range(const JudgedClaim& claim) {
+  if (!claim.smallest_effect || claim.declared != claim.logarithmic) return std::nullopt;
+  const double most = claim.logarithmic ? std::log1p(*claim.smallest_effect) : *claim.smallest_effect;
+  return Interval{-most, most};
 }
 
-MeanEstimate side_estimate(const ClaimSide& side, const std::vector<double>& values) {
-  MeanEstimate estimate = mean_estimate(values);
-  if (side.value) estimate.interval.reset();
+MeanEstimate side_estimate(const ClaimSide& side, const std::vector<Interval>& observations) {
+  MeanEstimate estimate = mean_estimate(scaled_ends(observations, 1, false));
+  if (side.is_constant()) estimate.interval.reset();
   return estimate;
 }
 
-ClaimPoint evaluate_point(const PointedClaim& claim, std::size_t index, const Pairs& pairs,
-                          bool logarithmic) {
+SignCounts sign_counts(const PointedClaim& claim, const ClaimPairs& pairs) {
+  SignCounts signs;
+  for (std::size_t i = 0; i < pairs.left.size(); ++i) {
+    const Interval left = {claim.left.factor * pairs.left[i].low, claim.left.factor * pairs.left[i].high};
+    const Interval right = {claim.right.factor * pairs.right[i].low,
+                            claim.right.factor * pairs.right[i].high};
+    const bool exact = is_exact(left) && is_exact(right);
+    if (exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
+      ++signs.ties;
+    } else if (left.high <= right.low) {
+      ++signs.below;
+    } else if (left.low >= right.high) {
+      ++signs.above;
+    } else {
+      ++signs.undecided;
+    }
+  }
+  return signs;
+}
+
+bool is_uninformative(const PointedClaim& claim, const ClaimPoint& point) {
+  return is_relative_to_trivial(claim.left) && is_relative_to_trivial(claim.right) && point.left->mean >= 1 &&
+         point.right->mean >= 1;
+}
+
+void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, ClaimPoint& point) {
+  const PointedClaim& pointed = claim.pointed;
+  const bool is_judged = point.pairs >= kMinimumPairs && pairs.problem.empty();
+  if (point.pairs < kMinimumPairs)
+    add_note(point, fmt::format("{} of the {} pairs that a verdict needs", point.pairs, kMinimumPairs));
+  if (!pairs.exact()) {
+    point.signs = sign_counts(pointed, pairs);
+    point.left_median = median_of(pairs.left);
+    point.right_median = median_of(pairs.right);
+    if (is_judged) judge_signs(pointed.op, tests, point);
+    return;
+  }
+  const std::vector<double> differences =
+      paired_differences(scaled_ends(pairs.left, pointed.left.factor, claim.logarithmic),
+                         scaled_ends(pairs.right, pointed.right.factor, claim.logarithmic));
+  point.left = side_estimate(pointed.left, pairs.left);
+  point.right = side_estimate(pointed.right, pairs.right);
+  point.difference = mean_estimate(differences, kLevel);
+  if (!is_judged) return;
+  if (is_uninformative(pointed, point)) {
+    point.verdict = Verdict::uninformative;
+    add_note(point, "both sides are no better than trivial (nmse ≥ 1)");
+  } else {
+    judge_differences(differences, {claimed_range(pointed, point), negligible_range(claim), tests}, point);
+  }
+}
+
+ClaimPoint evaluate_point(const JudgedClaim& claim, const PointPair& at, const ClaimPairs& pairs, int tests) {
   ClaimPoint point;
-  point.left_at = claim.points[index].first;
-  point.right_at = claim.points[index].second;
-  point.logarithmic = logarithmic;
+  point.left_at = at.left;
+  point.right_at = at.right;
+  point.is_step = at.is_step;
+  if (at.is_step) {
+    point.left_step = at.left_step;
+    point.right_step = at.right_step;
+  }
+  point.logarithmic = claim.logarithmic;
   point.pairs = static_cast<int>(pairs.left.size());
   point.note = pairs.problem;
   if (point.pairs == 0) {
     if (point.note.empty()) point.note = "no cells";
-    return point;
+  } else {
+    point.left_factor = claim.pointed.left.factor;
+    point.right_factor = claim.pointed.right.factor;
+    judge_point(claim, pairs, tests, point);
   }
-  const std::vector<double> delta = differences(claim, pairs, logarithmic);
-  point.left = side_estimate(claim.left, pairs.left);
-  point.right = side_estimate(claim.right, pairs.right);
-  point.left_factor = claim.left.factor;
-  point.right_factor = claim.right.factor;
-  point.difference = mean_estimate(delta, kLevel);
-  if (point.pairs < kMinimumPairs)
-    point.note += fmt::format("{}{} of the {} pairs that a verdict needs", point.note.empty() ? "" : "; ",
-                              point.pairs, kMinimumPairs);
-  else if (pairs.problem.empty())
-    judge(claim, delta, claim.points.size(), point);
+  if (claim.declared && !claim.logarithmic && !point.signs)
+    add_note(point, "raw differences: a value is not above 0");
   return point;
 }
 
-bool all_positive(const PointedClaim& claim, const std::vector<Pairs>& points) {
-  const auto positive = [](double value) { return value > 0; };
+bool all_positive(const PointedClaim& claim, const std::vector<ClaimPairs>& points) {
+  const auto positive = [](const Interval& value) { return value.low > 0 || !is_exact(value); };
   return claim.left.factor > 0 && claim.right.factor > 0 &&
-         std::all_of(points.begin(), points.end(), [&](const Pairs& pairs) {
+         std::all_of(points.begin(), points.end(), [&](const ClaimPairs& pairs) {
            return std::all_of(pairs.left.begin(), pairs.left.end(), positive) &&
                   std::all_of(pairs.right.begin(), pairs.right.end(), positive);
          });
 }
 
 /// Judges the claim at its points.
-void evaluate_pointed(const PointedClaim& claim, const RowIndex& rows,
-                      const std::function<bool(const std::string&)>& is_positive, ClaimResult& result) {
-  std::vector<Pairs> pairs;
-  for (const auto& [left, right] : claim.points) pairs.push_back(collect_pairs(claim, rows, left, right));
-  // The distance of equal curves is 0, whatever the metric.
-  const auto declared_positive = [&](const ClaimSide& side) {
-    return side.value || (side.distance_from.empty() && is_positive(side.metric));
-  };
-  const bool declared = declared_positive(claim.left) && declared_positive(claim.right);
-  const bool logarithmic = declared && all_positive(claim, pairs);
-
-  bool refuted = false, reproduced = !claim.points.empty();
-  for (std::size_t i = 0; i < claim.points.size(); ++i) {
-    ClaimPoint point = evaluate_point(claim, i, pairs[i], logarithmic);
-    if (declared && !logarithmic)
-      point.note += fmt::format("{}raw differences: a value is not above 0", point.note.empty() ? "" : "; ");
-    refuted |= point.verdict == Verdict::refuted;
-    reproduced &= point.verdict == Verdict::reproduced;
-    result.points.push_back(std::move(point));
+std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::optional<double>& effect,
+                                        const RowIndex& rows,
+                                        const std::function<bool(const std::string&)>& is_positive) {
+  std::vector<ClaimPairs> pairs;
+  for (const PointPair& at : pointed.points) pairs.push_back(collect_pairs(pointed, at, rows));
+  JudgedClaim claim = {pointed, false, false, effect};
+  claim.declared = is_declared_positive(pointed.left, rows, is_positive) &&
+                   is_declared_positive(pointed.right, rows, is_positive);
+  claim.logarithmic = claim.declared && all_positive(pointed, pairs);
+  const auto steps = std::count_if(pointed.points.begin(), pointed.points.end(),
+                                   [](const PointPair& at) { return at.is_step; });
+  const auto ends = static_cast<std::ptrdiff_t>(pointed.points.size()) - steps;
+  std::vector<ClaimPoint> points;
+  for (std::size_t i = 0; i < pointed.points.size(); ++i) {
+    const PointPair& at = pointed.points[i];
+    points.push_back(evaluate_point(claim, at, pairs[i], static_cast<int>(at.is_step ? steps : ends)));
   }
-  if (refuted)
-    result.verdict = Verdict::refuted;
-  else if (reproduced)
-    result.verdict = Verdict::reproduced;
+  return points;
+}
+
+/// A step of a monotone trend that does not lead the other way decides nothing.
+bool is_no_obstacle(const ClaimPoint& point) {
+  return point.is_step && point.verdict != Verdict::refuted &&
+         (point.p_values || point.verdict == Verdict::uninformative);
+}
+
+void combine_points(ClaimResult& result) {
+  std::vector<Verdict> verdicts;
+  bool needs_all = true;  // every inconclusive point can be decided
+  int most_seeds = 0;
+  for (const ClaimPoint& point : result.points) {
+    if (is_no_obstacle(point)) continue;
+    verdicts.push_back(point.verdict);
+    if (point.verdict != Verdict::inconclusive) continue;
+    needs_all &= point.seeds_to_decide.has_value();
+    most_seeds = std::max(most_seeds, point.seeds_to_decide.value_or(0));
+  }
+  result.verdict = combined_verdict(verdicts);
+  if (result.verdict == Verdict::inconclusive && needs_all && most_seeds > 0)
+    result.seeds_to_decide = most_seeds;
+}
+
+/// See ClaimResult::p_value.
+std::optional<double> claim_p_value(const ClaimResult& result) {
+  double supporting = 0, equivalent = 0, opposing = 1;
+  bool are_all_judged = true, has_ends = false;
+  for (const bool of_steps : {false, true}) {
+    double least = 1;
+    int tests = 0;
+    for (const ClaimPoint& point : result.points) {
+      if (point.is_step != of_steps || point.verdict == Verdict::uninformative) continue;
+      ++tests;
+      has_ends |= !of_steps;
+      are_all_judged &= point.p_values.has_value();
+      const PointPValues p = point.p_values.value_or(PointPValues{});
+      least = std::min(least, p.opposing);
+      if (of_steps) continue;
+      supporting = std::max(supporting, p.supporting);
+      equivalent = std::max(equivalent, p.equivalent.value_or(1));
+    }
+    if (tests > 0) opposing = std::min(opposing, tests * least);
+  }
+  if (result.verdict == Verdict::refuted) return opposing;
+  if (!are_all_judged || !has_ends) return std::nullopt;
+  if (result.verdict == Verdict::reproduced) return supporting;
+  return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
 }
 
 ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows,
@@ -213,20 +214,23 @@ ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows,
                            const std::string& path) {
   ClaimResult result;
   result.id = claim.id;
+  result.origin = claim.origin;
   result.source = claim.source;
   result.reported = claim.reported;
   if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
-    ClaimPoint point = evaluate_rate_claim(*rate, rows.table(), path);
-    result.text = claim.text.value_or(rate_claim_text(*rate));
-    result.verdict = point.verdict;
-    result.points.push_back(std::move(point));
-    return result;
+    result.statement = rate_claim_text(*rate);
+    result.points = {evaluate_rate_claim(*rate, claim.smallest_effect, rows.table(), path)};
+  } else {
+    const Trend* const trend = std::get_if<Trend>(&claim.statement);
+    if (trend) result.shape = trend->shape;
+    const PointedClaim pointed = trend ? find_points(*trend, rows, path)
+                                       : find_points(std::get<Comparison>(claim.statement), rows, path);
+    result.statement = pointed.text;
+    result.points = evaluate_points(pointed, claim.smallest_effect, rows, is_positive);
   }
-  const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
-  const PointedClaim pointed = comparison ? find_points(*comparison, rows, path)
-                                          : find_points(std::get<Trend>(claim.statement), rows, path);
-  result.text = claim.text.value_or(pointed.text);
-  evaluate_pointed(pointed, rows, is_positive, result);
+  result.text = claim.text.value_or(result.statement);
+  combine_points(result);
+  result.p_value = claim_p_value(result);
   return result;
 }
 
@@ -238,10 +242,25 @@ std::string to_string(Verdict verdict) {
       return "reproduced";
     case Verdict::refuted:
       return "refuted";
+    case Verdict::equivalent:
+      return "equivalent";
+    case Verdict::uninformative:
+      return "uninformative";
     case Verdict::inconclusive:
       break;
   }
   return "inconclusive";
+}
+
+Verdict combined_verdict(const std::vector<Verdict>& parts) {
+  std::vector<Verdict> deciding = parts;
+  std::erase(deciding, Verdict::uninformative);
+  if (std::find(deciding.begin(), deciding.end(), Verdict::refuted) != deciding.end())
+    return Verdict::refuted;
+  const bool are_equal =
+      !deciding.empty() &&
+      std::all_of(deciding.begin(), deciding.end(), [&](Verdict part) { return part == deciding.front(); });
+  return are_equal ? deciding.front() : Verdict::inconclusive;
 }
 
 std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,

@@ -15,10 +15,20 @@
 ///   `~`       the tolerance band is [ln(1−tol), ln(1+tol)] for differences of logarithms and
 ///             ±tol·|mean of r| for raw ones. Reproduced when the 95 % interval lies inside; refuted when the
 ///             wider one lies wholly outside; else inconclusive.
-/// A point with fewer than 3 pairs, or with a pair whose cell diverged, failed, is missing or lacks the
-/// metric, is inconclusive; its numbers are over the complete pairs.
+/// Where it would be inconclusive and the 95 % interval lies within the claim's smallest effect,
+/// ±ln(1 + smallest_effect) for differences of logarithms and ±smallest_effect for raw ones, it is
+/// equivalent. A point with fewer than 3 pairs, or with a pair whose cell diverged, failed, is missing or
+/// lacks the metric, is inconclusive; its numbers are over the complete pairs. A point both of whose sides
+/// have a mean nmse of 1 or more, no better than trivial, is uninformative.
 ///
-/// The claim is refuted when it is at some point, reproduced when it is at every point, else inconclusive.
+/// Where a value of the point is right-censored, the sign test decides on the pairs of which is known which
+/// side is above: a value censored at or after the other side's is; two censored ones are a tie. With k pairs
+/// on the claimed side and j on the other, it is reproduced when sign_p_value(k, k + j) ≤ .05, and refuted
+/// when sign_p_value(j, k + j) ≤ .05/m; `~` is then never decided.
+///
+/// Of the points that are not uninformative: the claim is refuted when it is at some point, reproduced when
+/// it is at every point, equivalent when it is at every point, else inconclusive. A monotone trend is refuted
+/// by its steps, too, each judged like a point (m the number of steps), and its ends decide the rest.
 
 #include <functional>
 #include <optional>
@@ -27,34 +37,69 @@
 
 #include "analysis/stats/claim.h"
 #include "analysis/stats/intervals.h"
+#include "analysis/stats/observation.h"
 #include "analysis/stats/result_table.h"
 
 namespace moelab {
 
-enum class Verdict { reproduced, refuted, inconclusive };
+/// `uninformative` is of points alone.
+enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative };
 std::string to_string(Verdict verdict);
 
+/// How the pairs of a point with censored values compare.
+struct SignCounts {
+  int below = 0, above = 0;  ///< decidable pairs whose left side is below, above the right one
+  int ties = 0, undecided = 0;
+};
+
+/// P values of a point, see significance.h; without Bonferroni.
+struct PointPValues {
+  double supporting = 1;                            ///< of the claim
+  double opposing = 1;                              ///< of its contrary
+  std::optional<double> equivalent = std::nullopt;  ///< of an effect below the smallest
+};
+
 struct ClaimPoint {
-  SweepPoint left_at, right_at;      ///< where each side was taken; they differ with `where` and in trends
+  SweepPoint left_at, right_at;  ///< where each side was taken; they differ with `where` and in trends
+  std::optional<ClaimStep> left_step, right_step;  ///< of a monotone trend along the steps of training
+  bool is_step = false;                            ///< of a monotone trend, one value against that before
   std::optional<MeanEstimate> left;  ///< mean of the side over the complete pairs, before its factor; a
-                                     ///< constant has no interval
+                                     ///< constant has no interval; none where a value is censored
   std::optional<MeanEstimate> right;
   double left_factor = 1, right_factor = 1;
-  std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval
+  std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval; none where a value is censored
   bool logarithmic = false;                ///< δ is a difference of logarithms
   int pairs = 0;                           ///< complete pairs
+  std::optional<SignCounts> signs;         ///< where a value is censored
+  std::optional<Median> left_median, right_median;  ///< there, in place of the means
   Verdict verdict = Verdict::inconclusive;
+  std::optional<PointPValues> p_values;  ///< of a point that its pairs can decide
+  /// Where it is inconclusive: the seeds, at the present mean and spread (shares of signs), that would
+  /// decide; none where no number would, or the cells are not all done.
+  std::optional<int> seeds_to_decide;
   std::string note;  ///< why the point is inconclusive or its scale unusual; else empty
 };
 
 struct ClaimResult {
   std::string id;
   Verdict verdict = Verdict::inconclusive;
-  std::string text;  ///< the claim in words: its own `text`, or composed from its sides
+  Origin origin = Origin::ours;
+  std::string text;                 ///< the claim in words: its own `text`, or composed from its sides
+  std::string statement;            ///< what was judged, composed from its sides
+  std::optional<TrendShape> shape;  ///< of a trend: which was judged
   std::string source;
   std::string reported;  ///< see Claim
   std::vector<ClaimPoint> points;
+  /// Of the verdict: where it is refuted, the least of the opposing ones times their number; where it is
+  /// reproduced or equivalent, the greatest of those for it; where it is inconclusive the smaller of the
+  /// first two. None where a point cannot be decided.
+  std::optional<double> p_value;
+  std::optional<int> seeds_to_decide;  ///< the most that a point needs; none unless inconclusive
 };
+
+/// Of parts that stand together, such as the points of a claim, or the claims that rest on one sentence; see
+/// above.
+Verdict combined_verdict(const std::vector<Verdict>& parts);
 
 /// Judges claims. A metric of which `is_positive` holds is compared by its logarithm. Throws InvalidOption
 /// ("claims[i]…") for arms and points that do not exist.

@@ -23,11 +23,15 @@ MeanEstimate mean_estimate(std::span<const double> values, double level) {
   if (values.size() < 2) return estimate;
   double squares = 0;
   for (const double value : values) squares += (value - origin - shift) * (value - origin - shift);
+  estimate.interval = student_interval(estimate.mean, squares / (count - 1), estimate.count, level);
+  return estimate;
+}
+
+Interval student_interval(double mean, double variance, int count, double level) {
   const boost::math::students_t_distribution<double> student(count - 1);
   const double quantile = boost::math::quantile(boost::math::complement(student, (1 - level) / 2));
-  const double half_width = quantile * std::sqrt(squares / (count - 1) / count);
-  estimate.interval = Interval{estimate.mean - half_width, estimate.mean + half_width};
-  return estimate;
+  const double half_width = quantile * std::sqrt(variance / count);
+  return {mean - half_width, mean + half_width};
 }
 
 Interval binomial_interval(int hits, int trials, double level) {

@@ -23,6 +23,10 @@ struct MeanEstimate {
 /// deviation (ddof 1), exact for normal values. Throws InvalidOption without values.
 MeanEstimate mean_estimate(std::span<const double> values, double level = 0.95);
 
+/// The interval of a mean m of n ≥ 2 normal values with sample variance s² (ddof 1):
+/// m ± t_{n−1}((1 + level)/2) · s/√n.
+Interval student_interval(double mean, double variance, int count, double level = 0.95);
+
 /// The interval of Clopper and Pearson (1934) for the probability of which `hits` of `trials` ≥ 1 were met:
 /// the probabilities that neither tail of level (1 − level)/2 refutes. Throws InvalidOption unless 0 ≤ hits ≤
 /// trials.

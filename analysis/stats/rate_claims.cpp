@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "analysis/stats/claim_judgement.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 namespace {
-
-constexpr int kMinimumSlopes = 3;
 
 void check_name(const std::string& name, const std::vector<std::string>& allowed, const char* what,
                 const std::string& path) {
@@ -45,7 +45,8 @@ std::string note_on(const RateEstimate& estimate, const std::string& arm) {
 
 }  // namespace
 
-ClaimPoint evaluate_rate_claim(const RateClaim& claim, const ResultTable& table, const std::string& path) {
+ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<double>& smallest_effect,
+                               const ResultTable& table, const std::string& path) {
   const RateQuery& query = claim.query;
   check_name(query.arm, table.arms, "arm", path + ".arm");
   check_name(query.along, table.sweep_paths, "swept path", path + ".along");
@@ -68,17 +69,16 @@ ClaimPoint evaluate_rate_claim(const RateClaim& claim, const ResultTable& table,
   point.note = note_on(estimate, query.arm);
   if (const std::string note = note_on(other, than ? *than : ""); !note.empty())
     point.note += (point.note.empty() ? "" : "; ") + note;
-  if (point.pairs > 0) {
-    point.left = mean_estimate(slopes.left);
-    point.right = than ? mean_estimate(slopes.right) : MeanEstimate{constant, point.pairs, std::nullopt};
-    point.difference = mean_estimate(paired_differences(slopes.left, slopes.right));
-  }
-  if (point.pairs >= kMinimumSlopes && estimate.left_out == 0 && other.left_out == 0) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const RateVerdict verdict = judge_slope(
-        point.difference, claim.slower ? Interval{0, infinity} : Interval{-claim.tolerance, claim.tolerance});
-    if (verdict == RateVerdict::compatible) point.verdict = Verdict::reproduced;
-    if (verdict == RateVerdict::excluded) point.verdict = Verdict::refuted;
+  if (point.pairs == 0) return point;
+  const std::vector<double> differences = paired_differences(slopes.left, slopes.right);
+  point.left = mean_estimate(slopes.left);
+  point.right = than ? mean_estimate(slopes.right) : MeanEstimate{constant, point.pairs, std::nullopt};
+  point.difference = mean_estimate(differences);
+  if (point.pairs >= kMinimumPairs && estimate.left_out == 0 && other.left_out == 0) {
+    DecisionRule rule = {{-claim.tolerance, claim.tolerance}, std::nullopt, 1};
+    if (claim.slower) rule.claimed = {0, std::numeric_limits<double>::infinity()};
+    if (smallest_effect) rule.negligible = Interval{-*smallest_effect, *smallest_effect};
+    judge_differences(differences, rule, point);
   }
   return point;
 }

@@ -15,7 +15,8 @@ namespace moelab {
 
 /// `left` is the slope, `right` what it is held against. Throws InvalidOption below `path` for arms and swept
 /// paths that do not exist.
-ClaimPoint evaluate_rate_claim(const RateClaim& claim, const ResultTable& table, const std::string& path);
+ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<double>& smallest_effect,
+                               const ResultTable& table, const std::string& path);
 
 /// "error of root falls as n^-0.5 along data.train_samples".
 std::string rate_claim_text(const RateClaim& claim);

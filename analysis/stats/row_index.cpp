@@ -1,6 +1,7 @@
 #include "analysis/stats/row_index.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace moelab {
 namespace {
@@ -38,6 +39,14 @@ RowIndex::RowIndex(const ResultTable& table) : table_(table) {
     rows->emplace_back(row.seed, &row);
     seeds_[row.arm].push_back(row.seed);
   }
+  for (const SweepPoint& point : points_) {
+    for (const auto& [name, value] : point) {
+      SweptPath& path = paths_[name];
+      std::vector<const SweepPoint*>& points = path.points[value.canonical()];
+      if (points.empty()) path.values.push_back(value);
+      points.push_back(&point);
+    }
+  }
   for (auto& [key, list] : rows_) {
     std::stable_sort(list.begin(), list.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -53,6 +62,31 @@ const std::vector<std::pair<int, const ResultRow*>>& RowIndex::rows(const std::s
   static const std::vector<std::pair<int, const ResultRow*>> none;
   const auto found = rows_.find(arm_key(arm, point_key(point)));
   return found == rows_.end() ? none : found->second;
+}
+
+std::vector<const SweepPoint*> RowIndex::points_at(const SweepPoint& wanted) const {
+  std::vector<const SweepPoint*> matching;
+  if (wanted.empty()) {
+    for (const SweepPoint& point : points_) matching.push_back(&point);
+    return matching;
+  }
+  const std::vector<const SweepPoint*>* fewest = nullptr;
+  for (const auto& [name, value] : wanted) {
+    const auto path = paths_.find(name);
+    if (path == paths_.end()) return {};
+    const auto found = path->second.points.find(value.canonical());
+    if (found == path->second.points.end()) return {};
+    if (!fewest || found->second.size() < fewest->size()) fewest = &found->second;
+  }
+  std::copy_if(fewest->begin(), fewest->end(), std::back_inserter(matching),
+               [&](const SweepPoint* point) { return has_coordinates(*point, wanted); });
+  return matching;
+}
+
+const std::vector<SweepValue>& RowIndex::values(const std::string& path) const {
+  static const std::vector<SweepValue> none;
+  const auto found = paths_.find(path);
+  return found == paths_.end() ? none : found->second.values;
 }
 
 const std::vector<int>& RowIndex::seeds(const std::string& arm) const {

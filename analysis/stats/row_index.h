@@ -20,23 +20,35 @@ class RowIndex {
  public:
   /// `table` outlives the object.
   explicit RowIndex(const ResultTable& table);
+  RowIndex(const RowIndex&) = delete;
+  RowIndex& operator=(const RowIndex&) = delete;
 
   const ResultTable& table() const { return table_; }
   /// The distinct points, in the order of the table.
   const std::vector<SweepPoint>& points() const { return points_; }
+  /// Those that have every coordinate of `wanted`, in that order; all for no coordinates.
+  std::vector<const SweepPoint*> points_at(const SweepPoint& wanted) const;
   bool has_point(const SweepPoint& point) const { return known_points_.contains(point_key(point)); }
   /// The rows of an arm at a point by their seeds, ascending; of equal seeds the first row counts.
   const std::vector<std::pair<int, const ResultRow*>>& rows(const std::string& arm,
                                                             const SweepPoint& point) const;
+  /// The distinct values of a swept path, in the order of the table; none for a path that is not swept.
+  const std::vector<SweepValue>& values(const std::string& path) const;
   /// The seeds of an arm's rows, ascending; none for an arm that there is not.
   const std::vector<int>& seeds(const std::string& arm) const;
 
  private:
+  struct SweptPath {
+    std::vector<SweepValue> values;
+    std::unordered_map<std::string, std::vector<const SweepPoint*>> points;  ///< by the canonical value
+  };
+
   const ResultTable& table_;
   std::vector<SweepPoint> points_;
   std::unordered_set<std::string> known_points_;
   std::unordered_map<std::string, std::vector<std::pair<int, const ResultRow*>>> rows_;  ///< by arm and point
   std::unordered_map<std::string, std::vector<int>> seeds_;                              ///< by arm
+  std::unordered_map<std::string, SweptPath> paths_;
 };
 
 }  // namespace moelab

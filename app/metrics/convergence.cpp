@@ -1,25 +1,13 @@
 #include "app/metrics/convergence.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace moelab {
-namespace {
-
-/// The metric is one of task.
-void check_metric(const AnyOptions& options, const ExperimentOptions& /*experiment*/,
-                  const std::string& path) {
-  const std::string& metric = options.get<ConvergenceMetricOptions>().metric;
-  const std::vector<std::string> names = names_of(metrics_of_group("task"));
-  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-  throw InvalidOption(path + ".metric", unknown_name("metric", metric, names));
-}
-
-}  // namespace
-
 void ConvergenceMetricOptions::bind(Fields& fields) {
-  fields.add("metric", metric, "a metric of task");
-  fields.add("target", target, any_number(), "the value to reach from above");
+  fields.add("metric", metric, "a metric that the scenario records");
+  fields.add("target", target, any_number(), "the value to reach");
+  fields.add("direction", direction, {"below", "above"}, "the side of the target to be reached");
+  fields.add("name", name, "ends the names of the metrics, steps_to_target.<name>, of one entry of several");
 }
 
 void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::vector<TraceEntry>& trace,
@@ -27,13 +15,21 @@ void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::ve
   for (const MetricOptions& group : groups) {
     const ConvergenceMetricOptions* const options = group.as<ConvergenceMetricOptions>();
     if (!options) continue;
+    std::optional<std::int64_t> first;
+    bool is_measured = false;
     for (const TraceEntry& entry : trace) {
       const auto metric = entry.metrics.find(options->metric);
       if (metric == entry.metrics.end() || !std::isfinite(metric->second)) continue;
-      if (metric->second > options->target) continue;
-      values["steps_to_target"] = static_cast<double>(entry.step);
-      return;
+      is_measured = true;
+      const bool has_reached = options->direction == ConvergenceMetricOptions::Direction::below
+                                   ? metric->second <= options->target
+                                   : metric->second >= options->target;
+      if (has_reached && !first) first = entry.step;
     }
+    if (!is_measured) continue;
+    const std::string ending = options->name ? "." + *options->name : "";
+    if (first) values["steps_to_target" + ending] = static_cast<double>(*first);
+    values["steps_to_target_censored" + ending] = first ? 0 : 1;
   }
 }
 
@@ -41,9 +37,12 @@ MetricGroup convergence_metrics() {
   MetricGroup group{
       {"convergence", "how soon a metric reaches a target; uses what that metric uses",
        ConvergenceMetricOptions{}, ConvergenceMetricOptions{}},
-      {{"steps_to_target", true, "first recorded step with the metric at most the target; empty if none"}}};
+      {{"steps_to_target", true,
+        "first recorded step with the metric at its target or beyond; empty if none, then it is "
+        "right-censored at the last step"},
+       {"steps_to_target_censored", false, "1 where no recorded step reached the target, else 0"}}};
   group.by_default = false;
-  group.check = check_metric;
+  group.of_entries = true;
   return group;
 }
 

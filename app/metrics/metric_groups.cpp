@@ -35,8 +35,10 @@ std::vector<MetricGroup>& groups() {
   return table;
 }
 
-/// Without the prefix of an evaluation and the ending of a layer.
+/// Without the ending of an entry, the prefix of an evaluation and the ending of a layer.
 std::string_view bare_name(std::string_view name) {
+  if (const std::string_view entry = entry_name(name); !entry.empty())
+    return name.substr(0, name.size() - entry.size() - 1);
   const std::size_t dot = name.rfind('.');
   if (dot != std::string_view::npos) name = name.substr(dot + 1);
   const std::string_view number = layer_number(name);
@@ -85,6 +87,18 @@ std::string_view layer_number(std::string_view name) {
   if (layer == std::string_view::npos) return {};
   const std::string_view number = name.substr(layer + kLayer.size());
   return number.find_first_not_of("0123456789") == std::string_view::npos ? number : std::string_view();
+}
+
+std::string_view entry_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return {};
+  for (const MetricGroup& group : metric_groups()) {
+    if (!group.of_entries) continue;
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      if (metric.name == name.substr(0, dot)) return name.substr(dot + 1);
+    }
+  }
+  return {};
 }
 
 std::vector<std::string> metric_names() {

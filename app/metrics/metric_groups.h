@@ -25,8 +25,9 @@ struct MetricGroup : KindEntry {
     std::string help;  ///< one line: equation, unit
   };
   std::vector<Metric> metrics;
-  bool by_default = true;  ///< measured when a scenario names no metrics
-  bool of_layers = false;  ///< of each layer, whose ending the names have where there are several
+  bool by_default = true;   ///< measured when a scenario names no metrics
+  bool of_layers = false;   ///< of each layer, whose ending the names have where there are several
+  bool of_entries = false;  ///< of each entry in "metrics", whose name ends their names behind a dot
   /// What parameters have to satisfy beyond their fields one by one. Throws InvalidOption below `path`; null
   /// for nothing.
   void (*check)(const AnyOptions&, const ExperimentOptions&, const std::string& path) = nullptr;
@@ -75,8 +76,13 @@ std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name);
 /// The number at the end of the name of a layer's metric, "1" of "silhouette_layer1"; empty for others.
 std::string_view layer_number(std::string_view name);
 
-/// The metric of that name; the prefix of an evaluation ("contaminated.test_loss_top1") and the ending of a
-/// layer ("silhouette_layer1") are left out of account. Null when there is none.
+/// The name of the entry at the end of the name of a metric that entries have, "fast" of
+/// "steps_to_target.fast"; empty for others.
+std::string_view entry_name(std::string_view name);
+
+/// The metric of that name; the ending of an entry, the prefix of an evaluation
+/// ("contaminated.test_loss_top1") and the ending of a layer ("silhouette_layer1") are left out of account.
+/// Null when there is none.
 const MetricGroup::Metric* find_metric(std::string_view name);
 
 /// Whether the metric is one of each layer (prefix and ending as above).

@@ -25,8 +25,23 @@ Json interval_json(const std::optional<MeanEstimate>& estimate) {
   return Json::array({estimate->interval->low, estimate->interval->high});
 }
 
+template <class Value>
+Json optional_json(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
 Json mean_json(const std::optional<MeanEstimate>& estimate) {
   return estimate ? Json(estimate->mean) : Json();
+}
+
+Json side_json(const std::optional<MeanEstimate>& mean, const std::optional<Median>& median) {
+  if (!median) return mean_json(mean);
+  return median->is_open ? Json() : Json(median->value);
+}
+
+std::string side_of(const std::optional<MeanEstimate>& mean, const std::optional<Median>& median,
+                    double factor) {
+  return median ? median_text(*median, factor) : side_text(mean, factor);
 }
 
 }  // namespace
@@ -47,21 +62,43 @@ Json to_json(const ClaimResult& result) {
       json["left_at"] = point_json(point.left_at);
       json["right_at"] = point_json(point.right_at);
     }
-    json["left"] = mean_json(point.left);
+    if (point.left_step) {
+      json["left_step"] = point.left_step->step;
+      json["right_step"] = point.right_step->step;
+    }
+    json["left"] = side_json(point.left, point.left_median);
     json["left_interval"] = interval_json(point.left);
-    json["right"] = mean_json(point.right);
+    json["right"] = side_json(point.right, point.right_median);
     json["right_interval"] = interval_json(point.right);
     json["estimate"] = mean_json(point.difference);
     json["interval"] = interval_json(point.difference);
     json["scale"] = point.logarithmic ? "log ratio" : "difference";
     json["pairs"] = point.pairs;
+    json["test"] = point.signs ? "sign" : "paired t";
+    if (point.signs) {
+      json["signs"] = {{"below", point.signs->below},
+                       {"above", point.signs->above},
+                       {"ties", point.signs->ties},
+                       {"undecided", point.signs->undecided}};
+    }
+    json["p"] =
+        point.p_values ? Json(std::min(point.p_values->supporting, point.p_values->opposing)) : Json();
     json["verdict"] = to_string(point.verdict);
+    json["seeds_to_decide"] = optional_json(point.seeds_to_decide);
     json["note"] = point.note;
     points.push_back(std::move(json));
   }
-  return {{"id", result.id},         {"verdict", to_string(result.verdict)},
-          {"source", result.source}, {"reported", reported_json(result)},
-          {"text", result.text},     {"points", std::move(points)}};
+  return {{"id", result.id},
+          {"verdict", to_string(result.verdict)},
+          {"origin", to_string(result.origin)},
+          {"source", result.source},
+          {"reported", reported_json(result)},
+          {"text", result.text},
+          {"statement", result.statement},
+          {"shape", result.shape ? Json(to_string(*result.shape)) : Json()},
+          {"p", optional_json(result.p_value)},
+          {"seeds_to_decide", optional_json(result.seeds_to_decide)},
+          {"points", std::move(points)}};
 }
 
 std::string difference_text(const ClaimPoint& point) {
@@ -76,6 +113,10 @@ std::string difference_text(const ClaimPoint& point) {
 
 std::string place_text(const ClaimPoint& point) {
   const std::string left = point_text(point.left_at);
+  if (point.left_step) {
+    return fmt::format("{}{}step {} against {}", left, left.empty() ? "" : ", ", point.left_step->step,
+                       point.right_step->step);
+  }
   if (point.left_at == point.right_at) return left;
   SweepPoint other;
   for (const auto& coordinate : point.right_at) {
@@ -90,6 +131,29 @@ std::string place_text(const ClaimPoint& point) {
 std::string side_text(const std::optional<MeanEstimate>& side, double factor) {
   const std::string text = estimate_text(side);
   return factor == 1 || !side ? text : fmt::format("{:g} × {}", factor, text);
+}
+
+std::string median_text(const Median& side, double factor) {
+  std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
+  text += fmt::format("median {}{:.4g}", side.is_open ? "above " : "", side.value);
+  return side.censored == 0 ? text : text + fmt::format(" ({} of {} censored)", side.censored, side.count);
+}
+
+std::string left_text(const ClaimPoint& point) {
+  return side_of(point.left, point.left_median, point.left_factor);
+}
+
+std::string right_text(const ClaimPoint& point) {
+  return side_of(point.right, point.right_median, point.right_factor);
+}
+
+std::string statement_text(const ClaimResult& claim) {
+  std::string text = claim.text == claim.statement ? "" : claim.statement;
+  if (!claim.shape) return text;
+  const char* const judged = *claim.shape == TrendShape::ends
+                                 ? "ends: the last against the first"
+                                 : "monotone: the ends, and no step the other way";
+  return text.empty() ? judged : fmt::format("{} ({})", text, judged);
 }
 
 std::string reported_text(const Json& reported) {
@@ -126,18 +190,21 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
   if (claims.empty()) return "no claims\n";
   std::string text;
   for (const ClaimResult& claim : claims) {
-    text += fmt::format("{}: {}\n  {}", claim.id, to_string(claim.verdict), claim.text);
+    text += fmt::format("{}: {}", claim.id, to_string(claim.verdict));
+    if (claim.seeds_to_decide) text += fmt::format(" (about {} seeds would decide)", *claim.seeds_to_decide);
+    text += fmt::format("\n  {}: {}", claim.origin == Origin::paper ? "the paper" : "ours", claim.text);
     if (!claim.source.empty()) text += fmt::format(" ({})", claim.source);
+    if (const std::string statement = statement_text(claim); !statement.empty())
+      text += "\n  judged: " + statement;
     if (const std::string reported = reported_text(reported_json(claim)); !reported.empty())
       text += "\n  reported: " + reported;
     text += "\n";
     for (const ClaimPoint& point : claim.points) {
       const std::string place = place_text(point), difference = difference_text(point);
-      text +=
-          fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", place.empty() ? "" : place + ": ",
-                      side_text(point.left, point.left_factor), side_text(point.right, point.right_factor),
-                      difference.empty() ? "" : "; " + difference, point.pairs, to_string(point.verdict),
-                      point.note.empty() ? "" : " (" + point.note + ")");
+      text += fmt::format("    {}{} against {}{}; {} pairs: {}{}\n", place.empty() ? "" : place + ": ",
+                          left_text(point), right_text(point), difference.empty() ? "" : "; " + difference,
+                          point.pairs, to_string(point.verdict),
+                          point.note.empty() ? "" : " (" + point.note + ")");
     }
   }
   return text;

@@ -20,9 +20,13 @@ std::vector<ClaimResult> claim_results(const RunResults& results);
 /// a note on stderr. Throws EnvironmentError when the file cannot be written.
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory);
 
-/// {id, verdict, source, reported, text, points: [{at, left, left_interval, right, right_interval, estimate,
-/// interval, scale: "log ratio" | "difference", pairs, verdict, note}]}. `at` holds the coordinates on which
-/// the sides agree; where they do not, `left_at` and `right_at` stand beside it.
+/// {id, verdict, origin, source, reported, text, statement, shape, p, seeds_to_decide, points: [{at, left,
+/// left_interval, right, right_interval, estimate, interval, scale: "log ratio" | "difference", pairs, test:
+/// "paired t" | "sign", p, verdict, seeds_to_decide, note}]}. `at` holds the coordinates on which the sides
+/// agree; where they do not, `left_at` and `right_at` stand beside it, so do `left_step` and `right_step` of
+/// a monotone trend along the steps. A point with censored values has medians as `left` and `right`, null
+/// where the median is censored, and {below, above, ties, undecided} as `signs`. p of a point: the smaller of
+/// that for it and that against it.
 Json to_json(const ClaimResult& result);
 
 /// Where a point lies, "data.train_samples = 640", or "data.train_samples = 640 against 80" where its sides
@@ -30,6 +34,14 @@ Json to_json(const ClaimResult& result);
 std::string place_text(const ClaimPoint& point);
 /// A side with its factor: "0.41 ± 0.03", "0.5 × 0.41 ± 0.03"; "-" without an estimate.
 std::string side_text(const std::optional<MeanEstimate>& side, double factor);
+/// "median 400", "median above 4000 (6 of 10 censored)", with the factor.
+std::string median_text(const Median& side, double factor);
+/// The sides of a point, as means or, where values are censored, as medians.
+std::string left_text(const ClaimPoint& point);
+std::string right_text(const ClaimPoint& point);
+/// What was judged where the claim's text does not say it, and how a trend was: "a loss decreases along n
+/// (monotone: …)"; empty where there is nothing to add.
+std::string statement_text(const ClaimResult& claim);
 /// "ratio 0.41 [0.35, 0.48]" or "difference -0.2 [-0.3, -0.1]"; empty without one.
 std::string difference_text(const ClaimPoint& point);
 

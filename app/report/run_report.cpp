@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <unordered_set>
 
+#include "analysis/stats/row_index.h"
 #include "app/metrics/metric_groups.h"
 #include "app/report/claim_results.h"
 #include "app/report/reported_figures.h"
@@ -52,11 +54,13 @@ std::vector<std::pair<std::string, std::string>> sides_of(const Claim& claim) {
 /// The cells of the claim's arms at the points that it compares, with the metrics it names, arm by arm.
 std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
   const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
+  std::unordered_set<std::string> compared;
+  for (const ClaimPoint& point : result.points) {
+    compared.insert(point_key(point.left_at));
+    compared.insert(point_key(point.right_at));
+  }
   const auto is_compared = [&](const ResultRow& row) {
-    if (rate) return row.is_at(rate->query.where);
-    return std::any_of(result.points.begin(), result.points.end(), [&](const ClaimPoint& point) {
-      return row.point == point.left_at || row.point == point.right_at;
-    });
+    return rate ? row.is_at(rate->query.where) : compared.contains(point_key(row.point));
   };
   std::vector<ReportedCell> cells;
   for (const auto& [arm, metric] : sides_of(claim)) {
@@ -69,12 +73,19 @@ std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result
 }
 
 ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
-  ReportedClaim reported = {result.id, to_string(result.verdict),     result.text, result.source, "",
-                            {},        cells_of(claim, result, table)};
+  ReportedClaim reported;
+  reported.id = result.id;
+  reported.verdict = to_string(result.verdict);
+  reported.text = result.text;
+  reported.source = result.source;
+  reported.cells = cells_of(claim, result, table);
   reported.reported = reported_text(reported_json(result));
+  reported.origin = to_string(result.origin);
+  reported.statement = statement_text(result);
+  reported.p_value = result.p_value;
+  reported.seeds_to_decide = result.seeds_to_decide;
   for (const ClaimPoint& point : result.points) {
-    reported.points.push_back({place_text(point), side_text(point.left, point.left_factor),
-                               side_text(point.right, point.right_factor), difference_text(point),
+    reported.points.push_back({place_text(point), left_text(point), right_text(point), difference_text(point),
                                to_string(point.verdict), point.note});
   }
   return reported;

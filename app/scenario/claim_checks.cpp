@@ -1,6 +1,7 @@
 #include <set>
 
 #include "analysis/stats/claim_points.h"
+#include "analysis/stats/expression.h"
 #include "app/scenario/claim_reader.h"
 #include "app/scenario/cross_checks.h"
 #include "app/scenario/references.h"
@@ -9,21 +10,27 @@
 namespace moelab {
 namespace {
 
-/// The arm of a side or a trend, the one that it is held against, and the metric, which both must have.
+/// The arm of a side or a trend, the one that it is held against, and the metrics, which both must have.
 void check_measured(const References& references, const ClaimSide& side, const std::string& path) {
-  references.check_arm(side.arm, join_path(path, "arm"));
-  references.check_metric(side.arm, side.metric, join_path(path, "metric"));
-  const auto check_other = [&](const std::string& other, const char* key) {
-    if (other.empty()) return;
-    references.check_arm(other, join_path(path, key));
-    references.check_metric(other, side.metric, join_path(path, "metric"));
+  const std::string metric_path = join_path(path, "metric");
+  const Expression expression = Expression::parse(side.metric, metric_path);
+  if (!side.distance_from.empty() && !expression.is_name())
+    throw UserError(metric_path, "got '" + side.metric + "', needs one metric beside 'distance_from'");
+  const auto check_arm = [&](const std::string& arm, const char* key) {
+    references.check_arm(arm, join_path(path, key));
+    for (const std::string& name : expression.names()) references.check_part(arm, name, metric_path);
   };
-  check_other(side.relative_to, "relative_to");
-  check_other(side.distance_from, "distance_from");
+  check_arm(side.arm, "arm");
+  if (!side.relative_to.empty()) check_arm(side.relative_to, "relative_to");
+  if (!side.distance_from.empty()) check_arm(side.distance_from, "distance_from");
 }
 
 void check_side(const References& references, const ClaimSide& side, const std::string& path) {
-  if (side.value) return;
+  if (side.is_constant()) {
+    const Expression value = Expression::parse(side.value, join_path(path, "value"));
+    for (const std::string& name : value.names()) references.check_numbers(name, join_path(path, "value"));
+    return;
+  }
   check_measured(references, side, path);
   if (!side.step) return;
   references.check_step(side.arm, *side.step, join_path(path, "step"));

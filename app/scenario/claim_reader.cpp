@@ -29,7 +29,8 @@ ClaimSide read_side(const Json& part, const std::string& path) {
       if (part.contains(key))
         throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
     }
-    side.value = part.at("value").get<double>();
+    const Json& value = part.at("value");
+    side.value = value.is_string() ? value.get<std::string>() : fmt::to_string(value.get<double>());
   } else {
     for (const char* key : {"arm", "metric"}) {
       if (!part.contains(key))
@@ -86,7 +87,8 @@ Comparison read_comparison(const Json& claim, const std::string& op, const std::
 Trend read_trend(const Json& claim, const std::string& op, const std::string& path) {
   if (op != "decreases" && op != "increases")
     throw UserError(join_path(path, "op"), unknown_name("trend", op, {"decreases", "increases"}));
-  return {read_measured(claim), op == "increases", claim.at("along").get<std::string>()};
+  return {read_measured(claim), op == "increases", claim.at("along").get<std::string>(),
+          claim.value("shape", "ends") == "monotone" ? TrendShape::monotone : TrendShape::ends};
 }
 
 RateClaim read_rate(const Json& claim, bool slower) {
@@ -114,6 +116,8 @@ Claim read_claim(const Json& json, const std::string& path) {
   } else {
     claim.statement = read_comparison(json, op, path);
   }
+  if (json.value("origin", "ours") == "paper") claim.origin = Origin::paper;
+  if (json.contains("smallest_effect")) claim.smallest_effect = json.at("smallest_effect").get<double>();
   if (json.contains("text")) claim.text = json.at("text").get<std::string>();
   claim.source = json.value("source", "");
   if (json.contains("reported")) claim.reported = json.at("reported").dump();

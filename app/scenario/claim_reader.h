@@ -1,11 +1,12 @@
 #pragma once
 
-/// Claims as a scenario writes them, resolved: {id, left, op: < | > | ~, right, at, tolerance, source,
-/// reported, text}, a side being {value} or {arm, metric, relative_to, factor, where: {path: value}, step} or
-/// {arm, metric, distance_from, factor, where}, `step` a recorded step, "start" or "end"; `at` "each", "last"
-/// or a list of points ({path: value}, or the bare value when one path is swept); or a trend {id, arm,
-/// metric, relative_to, op: decreases | increases, along}; or a claim on a rate {id, op: rate, arm, metric,
-/// along, where, window, exponent, tolerance} or {…, op: slower, than}.
+/// Claims as a scenario writes them, resolved: {id, left, op: < | > | ~, right, at, tolerance, …}, a side
+/// being {value, factor} or {arm, metric, relative_to, factor, where: {path: value}, step} or {arm, metric,
+/// distance_from, factor, where}, `step` a recorded step, "start" or "end", `value` a number or, like
+/// `metric`, an expression; `at` "each", "last" or a list of points ({path: value}, or the bare value when
+/// one path is swept); or a trend {id, arm, metric, relative_to, op: decreases | increases, along, shape, …};
+/// or a claim on a rate {id, op: rate, arm, metric, along, where, window, exponent, tolerance, …} or {…, op:
+/// slower, than}. Every one may have source, reported, text, origin, all but ~ and rate smallest_effect.
 
 #include <vector>
 

@@ -30,7 +30,8 @@ void check_distinct_names(const Json& config, const std::string& list) {
   std::set<Json> seen;
   for (std::size_t i = 0; i < config.at(list).size(); ++i) {
     const Json& element = config.at(list)[i];
-    const Json name = element.is_object() ? element.at("kind") : element;
+    Json name = element.is_object() ? element.at("kind") : element;
+    if (element.is_object() && element.contains("name")) name = Json::array({name, element.at("name")});
     if (!seen.insert(name).second)
       throw UserError(join_path(list, i), "got " + name.dump() + " a second time");
   }
@@ -57,6 +58,7 @@ void check_config(const Json& config) {
   const Json& metrics = config.at("metrics");
   for (std::size_t i = 0; i < metrics.size(); ++i)
     check(read_options<MetricOptions>(metrics[i]), experiment, join_path("metrics", i));
+  check_convergence(config);
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }

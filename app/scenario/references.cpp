@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
@@ -21,7 +23,6 @@ References::References(const Scenario& scenario) {
     configs_[cell.arm].push_back(&cell.config);
     if (cell.arm == scenario.arms.front())
       table_.rows.push_back({"", cell.arm, 0, read_point(cell.point), "missing", {}, {}});
-    for (const Json& group : cell.config.at("metrics")) groups_[cell.arm].insert(group.at("kind"));
   }
 }
 
@@ -41,12 +42,28 @@ void References::check_metric(const std::string& arm, const std::string& metric,
                               const std::string& path) const {
   if (!find_metric(metric)) throw UserError(path, unknown_name("metric", metric, metric_names()));
   check_arm(arm, path);
-  check_prefix(arm, metric, path);
-  check_layer(arm, metric, path);
-  const std::string group = group_of_metric(metric);
-  if (groups_.contains(arm) && groups_.at(arm).contains(group)) return;
-  throw UserError(path,
-                  fmt::format("'{}' belongs to the group '{}', which \"metrics\" leaves out", metric, group));
+  std::set<std::array<const Json*, 3>> checked;  // cells share equal parts
+  for (const CellConfig* config : configs_.at(arm)) {
+    if (checked.insert({&config->at("model"), &config->at("metrics"), &config->at("evaluations")}).second)
+      check_measured_metric(*config, metric, path);
+  }
+}
+
+void References::check_numbers(const std::string& swept, const std::string& path) const {
+  for (const ResultRow& row : table_.rows) {
+    const SweepValue* const value = row.coordinate(swept);
+    if (value && !value->number())
+      throw UserError(path, fmt::format("{} has the value {}, needs numbers", swept, value->text()));
+  }
+}
+
+void References::check_part(const std::string& arm, const std::string& name, const std::string& path) const {
+  const std::vector<std::string>& swept = table_.sweep_paths;
+  if (std::find(swept.begin(), swept.end(), name) != swept.end()) return check_numbers(name, path);
+  if (find_metric(name)) return check_metric(arm, name, path);
+  std::vector<std::string> allowed = metric_names();
+  allowed.insert(allowed.end(), swept.begin(), swept.end());
+  throw UserError(path, unknown_name(swept.empty() ? "metric" : "metric or swept path", name, allowed));
 }
 
 void References::check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const {
@@ -133,35 +150,6 @@ void References::check_sizes(const Json& part, const std::string& along, const s
   if (sizes.size() < 3) {
     throw UserError(part.contains("window") ? window_path : along_path,
                     fmt::format("leaves {} values, a slope needs at least three", sizes.size()));
-  }
-}
-
-void References::check_prefix(const std::string& arm, const std::string& metric,
-                              const std::string& path) const {
-  const std::size_t dot = metric.rfind('.');
-  if (dot == std::string::npos) return;
-  for (const CellConfig* config : configs_.at(arm)) {
-    std::vector<std::string> names;
-    for (const auto& evaluation : config->at("evaluations").items()) names.push_back(evaluation.key());
-    if (std::find(names.begin(), names.end(), metric.substr(0, dot)) == names.end()) {
-      throw UserError(path, unknown_name("evaluation", metric.substr(0, dot), names));
-    }
-  }
-}
-
-void References::check_layer(const std::string& arm, const std::string& metric,
-                             const std::string& path) const {
-  const std::string_view number = layer_number(metric);
-  const bool of_layers = is_of_layers(metric);
-  for (const CellConfig* config : configs_.at(arm)) {
-    const int layers = config->at("model").at("layers");
-    if (number.empty() && (layers == 1 || !of_layers)) continue;
-    if (!number.empty() && of_layers && layers > 1 && std::stoi(std::string(number)) < layers) continue;
-    throw UserError(
-        path, fmt::format("got '{}', needs {} for model.layers = {}", metric,
-                          layers > 1 && of_layers ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
-                                                  : "no ending of a layer",
-                          layers));
   }
 }
 

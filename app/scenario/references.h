@@ -3,7 +3,6 @@
 /// What claims and figures of a scenario may refer to.
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +26,10 @@ class References {
   void check_swept(const std::string& name, const std::string& other, const std::string& path) const;
   /// The arm measures it.
   void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const;
+  /// The values of a swept path are numbers.
+  void check_numbers(const std::string& swept, const std::string& path) const;
+  /// A name in an expression: a metric that the arm measures, or a swept path of numbers.
+  void check_part(const std::string& arm, const std::string& name, const std::string& path) const;
   /// The run of every cell of the arm records that step.
   void check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const;
   /// Every cell of the arm saves these arrays, "routing" or "weights", and has a routing.
@@ -43,14 +46,8 @@ class References {
                    const std::string& path, const std::string& along_path) const;
 
  private:
-  /// The prefix of a metric is an evaluation of every cell of the arm.
-  void check_prefix(const std::string& arm, const std::string& metric, const std::string& path) const;
-  /// A metric of routing names the layer where there are several, and no layer that there is not.
-  void check_layer(const std::string& arm, const std::string& metric, const std::string& path) const;
-
   ResultTable table_;
   std::map<std::string, std::vector<const CellConfig*>> configs_;
-  std::map<std::string, std::set<std::string>> groups_;
 };
 
 /// The sweep points that a figure or a claim on a rate is restricted to; none of that without "where".

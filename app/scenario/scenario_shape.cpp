@@ -26,12 +26,18 @@ Field relative_to_field() {
   return {"relative_to", Shape::text(), "an arm: the metric is divided by that of this arm", kOptional};
 }
 
+constexpr const char* kMetricHelp =
+    "a metric, or an expression of metrics and swept paths, operators + - * / between spaces: "
+    "\"effective_experts / model.experts\"";
+
 Shape side_shape() {
   return Shape::object({
       {"arm", Shape::text(), "name of an arm (give arm and metric, or value)", kOptional},
-      {"metric", Shape::text(), "name of a metric", kOptional},
+      {"metric", Shape::text(), kMetricHelp, kOptional},
       relative_to_field(),
-      {"value", Shape::real(), "a number instead of an arm's metric", kOptional},
+      {"value", Shape::either({Shape::real(), Shape::text()}),
+       "a number instead of an arm's metric, or an expression of swept paths: \"model.experts / 4\"",
+       kOptional},
       {"factor", Shape::positive_real(), "multiplies the side", 1},
       {"where", overrides_shape(), "sweep coordinates of this side: {path: value}", kOptional},
       {"step", Shape::either({Shape::count(0), Shape::choice({"start", "end"})}),
@@ -47,8 +53,17 @@ std::vector<Field> claim_fields(std::vector<Field> own) {
   own.push_back({"source", Shape::text(), "where the paper says so", kOptional});
   own.push_back(
       {"reported", Shape::any(), "the paper's number, shown beside ours; never a pass mark", kOptional});
-  own.push_back({"text", Shape::text(), "the claim as a sentence", kOptional});
+  own.push_back({"origin", Shape::choice({"paper", "ours"}), "whose claim it is", "ours"});
+  own.push_back(
+      {"text", Shape::text(), "the claim as a sentence; where it is the paper's, in its words", kOptional});
   return own;
+}
+
+Field smallest_effect_field() {
+  return {"smallest_effect", Shape::positive_real(),
+          "effects below it do not matter: relative where logarithms are compared (.05: within ±ln 1.05), "
+          "else in the metric's units; an inconclusive point whose interval lies within is equivalent",
+          kOptional};
 }
 
 Kind comparison(const std::string& op, const std::string& help, bool has_tolerance) {
@@ -59,7 +74,8 @@ Kind comparison(const std::string& op, const std::string& help, bool has_toleran
        "sweep points: each, the last, or a list of {path: value} (of values where one path is swept)",
        "each"},
   };
-  if (has_tolerance) fields.push_back({"tolerance", Shape::positive_real(), "relative tolerance"});
+  fields.push_back(has_tolerance ? Field{"tolerance", Shape::positive_real(), "relative tolerance"}
+                                 : smallest_effect_field());
   return {op, help, claim_fields(std::move(fields))};
 }
 
@@ -67,9 +83,14 @@ Kind trend(const std::string& op, const std::string& help) {
   return {
       op, help,
       claim_fields({{"arm", Shape::text(), "name of an arm"},
-                    {"metric", Shape::text(), "name of a metric"},
+                    {"metric", Shape::text(), kMetricHelp},
                     relative_to_field(),
-                    {"along", Shape::text(), "a swept path, or step: its last value against its first"}})};
+                    {"along", Shape::text(), "a swept path, or step"},
+                    {"shape", Shape::choice({"ends", "monotone"}),
+                     "ends: the last value against the first; monotone: also no step from one value to the "
+                     "next goes significantly the other way",
+                     "ends"},
+                    smallest_effect_field()})};
 }
 
 /// What claims on rates and figures of them regress.
@@ -99,7 +120,8 @@ Shape claim_shape() {
                                      {"tolerance", Shape::positive_real(), "around it", kRateTolerance}}),
                          rate_claim("slower", "the slope of ln metric on ln n is above another",
                                     {{"than", Shape::either({Shape::real(), Shape::text()}),
-                                      "a slope, or the arm whose slope it is"}})},
+                                      "a slope, or the arm whose slope it is"},
+                                     smallest_effect_field()})},
                         "op");
 }
 

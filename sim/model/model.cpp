@@ -20,6 +20,7 @@ Pass<Real> pass_of(const Model<Real>& model, const Gating<Real>& gating, bool ke
   pass.tokens = model.network->layout().tokens;
   pass.keep = keep;
   pass.progress = model.state.progress;
+  pass.group_samples = model.network->group_samples();
   pass.gating = &gating;
   return pass;
 }
@@ -27,7 +28,8 @@ Pass<Real> pass_of(const Model<Real>& model, const Gating<Real>& gating, bool ke
 /// Calls visit(first sample, samples) for every block.
 template <class Real, class Visit>
 void for_each_block(const Model<Real>& model, int samples, const Visit& visit) {
-  const int most = std::max(1, kEvaluationRows / model.network->layout().tokens);
+  int most = std::max(1, kEvaluationRows / model.network->layout().tokens);
+  if (const int group = model.network->group_samples()) most = group * std::max(1, most / group);
   for (int first = 0; first < samples; first += most) visit(first, std::min(most, samples - first));
 }
 
@@ -120,6 +122,7 @@ double loss_and_gradient(const Model<Real>& model, const Objective<Real>& object
                          const std::function<void(int, const Routing<Real>&)>* before_experts) {
   Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
   pass.training = true;
+  pass.group_samples = 0;
   pass.losses = &objective.losses;
   pass.before_experts = before_experts;
   double value = pass_through<Real>(model, pass, objective.task, x, y, samples, workspace, nullptr);
@@ -133,7 +136,7 @@ double loss_and_gradient(const Model<Real>& model, const Objective<Real>& object
 
 template <class Real>
 bool separates_samples(const Network<Real>& network, const Objective<Real>& objective) {
-  return network.layers() == 1 && objective.losses.empty();
+  return network.layers() == 1 && objective.losses.empty() && !network.train_gating().couples_rows();
 }
 
 template <class Real>

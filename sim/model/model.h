@@ -40,8 +40,8 @@ double loss_and_gradient(
     Workspace<Real>& workspace,
     const std::function<void(int layer, const Routing<Real>&)>* before_experts = nullptr);
 
-/// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, and not in
-/// a stack, whose routers may read the batch's statistics.
+/// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, not with a
+/// gating that routes rows together, and not in a stack, whose routers may read the batch's statistics.
 template <class Real>
 bool separates_samples(const Network<Real>& network, const Objective<Real>& objective);
 

@@ -20,6 +20,30 @@ void check_gating(const ModelOptions& options, const GatingRule& rule, const std
                       fmt::format("got {}, needs at most model.experts = {}", most, options.experts));
 }
 
+std::vector<std::string> selecting_gatings() {
+  std::vector<std::string> names;
+  for (const GatingKind& kind : GatingAxis::table()) {
+    if (kind.selects) names.push_back(kind.name);
+  }
+  return names;
+}
+
+/// Gatings of one kind share their parameters; those of two kinds cannot both have some.
+void check_gatings_together(const ModelOptions& options) {
+  const GatingRule& train = options.gating.train;
+  const GatingRule& eval = options.gating.eval;
+  if (train.chosen() == eval.chosen()) return;
+  const auto learns = [](const GatingRule& rule) {
+    return make_gating<float>(rule, {.input_dim = 1, .experts = 1})->block_size() > 0;
+  };
+  if (!learns(train) || !learns(eval)) return;
+  throw InvalidOption(
+      "model.gating.eval",
+      fmt::format("got \"{}\" with parameters of its own, but model.gating.train is \"{}\" with "
+                  "others; needs the same kind, or one that learns nothing",
+                  eval.chosen(), train.chosen()));
+}
+
 void check_dense(const ModelOptions& options) {
   const bool is_dense = options.kind == ModelOptions::Kind::dense;
   if (!is_dense && options.depth) {
@@ -34,11 +58,12 @@ void check_dense(const ModelOptions& options) {
 std::size_t matched_size(ModelOptions options, const Layout& layout) {
   const bool one_expert = options.match == ModelOptions::Match::expert;
   options.kind = ModelOptions::Kind::moe;
-  std::unique_ptr<Gating<float>> learned = make_gating<float>(options.gating.train);
-  if (learned->block_size() == 0) learned = make_gating<float>(options.gating.eval);
+  const GatingSetting setting = gating_setting(options, layout);
+  std::unique_ptr<Gating<float>> learned = make_gating<float>(options.gating.train, setting);
+  if (learned->block_size() == 0) learned = make_gating<float>(options.gating.eval, setting);
   std::size_t count = 0;
   for (const PlacedBlock<float>& placed :
-       make_blocks<float>(options, layout, learned->block_size() > 0 ? learned.get() : nullptr)) {
+       make_blocks<float>(options, layout, {learned->block_size() > 0 ? learned.get() : nullptr})) {
     if (placed.mixture && one_expert) return placed.mixture->parameters_per_expert();
     if (placed.mixture || placed.layer == options.layers) count += placed.block->parameter_count();
   }
@@ -50,9 +75,10 @@ std::size_t matched_size(ModelOptions options, const Layout& layout) {
 void GatingOptions::bind(Fields& fields) {
   fields.add("train", train, "gates in training");
   fields.add("eval", eval, "gates of test_loss_eval");
-  fields.add("balance_rate", balance_rate, at_least(0),
-             "loss-free balancing: topk and top1 select by r_e + b_e, and a training step moves b_e by this "
-             "against the sign of the expert's load error");
+  fields.add(
+      "balance_rate", balance_rate, at_least(0),
+      "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e, and a training "
+      "step moves b_e by this against the sign of the expert's load error");
 }
 
 void ModelOptions::bind(Fields& fields) {
@@ -82,11 +108,11 @@ void check(const ModelOptions& options) {
   check_gating(options, options.gating.train, "train");
   check_gating(options, options.gating.eval, "eval");
   if (options.gating.balance_rate && !options.gating.train.entry().selects) {
-    throw InvalidOption(
-        "model.gating.balance_rate",
-        fmt::format("given, but model.gating.train is \"{}\"; biases of a selection need topk or top1",
-                    options.gating.train.chosen()));
+    throw InvalidOption("model.gating.balance_rate",
+                        fmt::format("given, but model.gating.train is \"{}\"; biases of a selection need {}",
+                                    options.gating.train.chosen(), fmt::join(selecting_gatings(), " or ")));
   }
+  check_gatings_together(options);
   check_dense(options);
   if (options.kind == ModelOptions::Kind::moe && !options.attention &&
       options.router.entry().needs_attention) {
@@ -114,6 +140,10 @@ void check(const ModelOptions& options, const Layout& layout) {
         "model.attention",
         "given, but an image leads the input; needs rows that router and experts both read whole");
   }
+}
+
+GatingSetting gating_setting(const ModelOptions& options, const Layout& layout) {
+  return {layout_read_by(options, layout).router_dim(), options.experts};
 }
 
 Layout layout_read_by(const ModelOptions& options, const Layout& layout) {

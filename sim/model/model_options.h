@@ -34,6 +34,9 @@ struct ModelOptions {
   RouterOptions router;
   ExpertOptions expert;
   GatingOptions gating;
+  /// Samples that gatings route together in measuring, where they do: those of a mini-batch; 0 for as many as
+  /// are measured at a time. Filled in from how the model is trained.
+  int group_samples = 0;
 
   void bind(Fields& fields);
 };
@@ -46,6 +49,9 @@ void check(const ModelOptions& options, const Layout& layout);
 /// How the model reads a sample: the data's layout, or that of one long row for a dense model that reads
 /// whole sequences. A sample has the same entries either way.
 Layout layout_read_by(const ModelOptions& options, const Layout& layout);
+
+/// Where the gatings of a model stand.
+GatingSetting gating_setting(const ModelOptions& options, const Layout& layout);
 
 /// The network of a dense model: one more layer than an expert has (or `depth`) and the nearest width to the
 /// parameter count that `match` names.

@@ -10,8 +10,8 @@ namespace moelab {
 template <class Real>
 Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
     : layout_(layout_read_by(options, data_layout)),
-      train_gating_(make_gating<Real>(options.gating.train)),
-      eval_gating_(make_gating<Real>(options.gating.eval)),
+      train_gating_(make_gating<Real>(options.gating.train, gating_setting(options, data_layout))),
+      eval_gating_(make_gating<Real>(options.gating.eval, gating_setting(options, data_layout))),
       soft_gating_(make_gating<Real>(SoftGatingOptions{.skip_below = 0.0})),
       top1_gating_(make_gating<Real>(Top1GatingOptions{})) {
   check(options);
@@ -21,10 +21,11 @@ Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
     experts_ = options.experts;
     starts_at_train_rows_ = options.router.entry().needs_train_rows(options.router.options());
   }
-  const Gating<Real>* learned = nullptr;
-  if (eval_gating_->block_size() > 0) learned = eval_gating_.get();
-  if (train_gating_->block_size() > 0) learned = train_gating_.get();
-  blocks_ = make_blocks<Real>(options, data_layout, learned);
+  if (train_gating_->couples_rows() || eval_gating_->couples_rows()) group_samples_ = options.group_samples;
+  Gatings<Real> gatings{nullptr, train_gating_.get()};
+  if (eval_gating_->block_size() > 0) gatings.learned = eval_gating_.get();
+  if (train_gating_->block_size() > 0) gatings.learned = train_gating_.get();
+  blocks_ = make_blocks<Real>(options, data_layout, gatings);
   place_blocks();
 }
 

@@ -58,6 +58,9 @@ class Network {
   /// Every expert, weighted, none left out; and the first one alone.
   const Gating<Real>& soft_gating() const { return *soft_gating_; }
   const Gating<Real>& top1_gating() const { return *top1_gating_; }
+  /// Samples that are routed together in measuring; 0 where no gating routes rows together, or as many as are
+  /// measured at a time.
+  int group_samples() const { return group_samples_; }
   /// Whether the router of the first layer starts at training rows.
   bool starts_at_train_rows() const { return starts_at_train_rows_; }
 
@@ -109,6 +112,7 @@ class Network {
   Layout layout_;
   int layers_ = 1;
   int experts_ = 1;
+  int group_samples_ = 0;
   bool starts_at_train_rows_ = false;
   std::unique_ptr<Gating<Real>> train_gating_, eval_gating_, soft_gating_, top1_gating_;
   std::vector<PlacedBlock<Real>> blocks_;

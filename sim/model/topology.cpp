@@ -7,7 +7,7 @@ namespace {
 
 template <class Real>
 std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const Layout& layout, int layer,
-                                            int output_dim, const Gating<Real>* learned_gating) {
+                                            int output_dim, const Gatings<Real>& gatings) {
   RouterSetting setting;
   setting.input_dim = layout.router_dim();
   setting.experts = options.experts;
@@ -24,7 +24,8 @@ std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const L
   parts.input_dim = layout.input_dim;
   parts.output_dim = output_dim;
   parts.image_size = layout.image.size();
-  parts.learned_gating = learned_gating;
+  parts.learned_gating = gatings.learned;
+  parts.train_gating = gatings.train;
   parts.balance_rate = options.gating.balance_rate;
   return std::make_unique<Mixture<Real>>(std::move(parts));
 }
@@ -33,7 +34,7 @@ std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const L
 
 template <class Real>
 std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const Layout& data_layout,
-                                           const Gating<Real>* learned_gating) {
+                                           const Gatings<Real>& gatings) {
   const Layout layout = layout_read_by(options, data_layout);
   std::vector<PlacedBlock<Real>> blocks;
   const auto add = [&](std::unique_ptr<Block<Real>> block, int layer, Mixture<Real>* mixture = nullptr) {
@@ -53,8 +54,8 @@ std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const La
       add(make_dense<Real>(dense_network(options, data_layout), layout.input_dim, layout.output_dim), layer);
       continue;
     }
-    std::unique_ptr<Mixture<Real>> mixture = make_mixture<Real>(
-        options, layout, layer, is_stack ? layout.input_dim : layout.output_dim, learned_gating);
+    std::unique_ptr<Mixture<Real>> mixture =
+        make_mixture<Real>(options, layout, layer, is_stack ? layout.input_dim : layout.output_dim, gatings);
     Mixture<Real>* const placed = mixture.get();
     if (is_stack) {
       add(make_residual<Real>(std::move(mixture)), layer, placed);
@@ -70,8 +71,8 @@ std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const La
 }
 
 template std::vector<PlacedBlock<float>> make_blocks(const ModelOptions&, const Layout&,
-                                                     const Gating<float>*);
+                                                     const Gatings<float>&);
 template std::vector<PlacedBlock<double>> make_blocks(const ModelOptions&, const Layout&,
-                                                      const Gating<double>*);
+                                                      const Gatings<double>&);
 
 }  // namespace moelab

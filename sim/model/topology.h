@@ -6,10 +6,16 @@
 
 namespace moelab {
 
-/// The blocks of a model in their order, places in the buffers left open. `learned_gating` (null for none)
-/// outlives the network.
+/// The gatings of a model that its mixtures keep something for; null for none. They outlive the blocks.
+template <class Real>
+struct Gatings {
+  const Gating<Real>* learned = nullptr;  ///< parameters
+  const Gating<Real>* train = nullptr;    ///< state
+};
+
+/// The blocks of a model in their order, places in the buffers left open.
 template <class Real>
 std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const Layout& data_layout,
-                                           const Gating<Real>* learned_gating);
+                                           const Gatings<Real>& gatings);
 
 }  // namespace moelab

@@ -132,6 +132,7 @@ ModelOptions resolved_for(ModelOptions model, const TrainOptions& train) {
   const double skip_below = default_skip_below(train);
   model.gating.train = resolved_rule(model.gating.train, skip_below);
   model.gating.eval = resolved_rule(model.gating.eval, skip_below);
+  model.group_samples = static_cast<int>(train.batch_size.value_or(0));
   return model;
 }
 

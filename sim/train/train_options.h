@@ -49,7 +49,8 @@ std::int64_t record_interval(const TrainOptions& options, std::int64_t steps);
 /// so there every pair counts.
 double default_skip_below(const TrainOptions& options);
 
-/// The model's options with what depends on how it is trained filled in: `skip_below` of soft gatings.
+/// The model's options with what depends on how it is trained filled in: `skip_below` of soft gatings, and
+/// the samples that are routed together.
 ModelOptions resolved_for(ModelOptions model, const TrainOptions& train);
 
 }  // namespace moelab

@@ -63,7 +63,7 @@ Report report_of(const std::string& text) {
   run.mixed_builds = true;
   run.notes = {text};
   run.summary = run.unfinished = {{text, text}, {text, text}};
-  run.claims = {{text, text, text, text, text, {{text, text, text, text, text, text}}, {}}};
+  run.claims = {{text, text, text, text, text, {{text, text, text, text, text, text}}, {}, text, text, 0.01, 7}};
   run.figures = {figure};
   run.pictures = {{text, text, text}};
   run.provenance = {{text, text}};

@@ -35,6 +35,7 @@ struct Pass {
   bool keep = false;                        ///< a backward pass follows
   bool training = false;                    ///< of a training step
   double progress = 0;                      ///< State::progress
+  int group_samples = 0;                    ///< samples that gatings route together; 0 for the batch
   const Gating<Real>* gating = nullptr;     ///< the rule of every mixture
   const AuxiliaryLosses* losses = nullptr;  ///< added on the way back; null for none
   /// Called between gating and experts of a mixture: the last moment to bring the parameters of the active

@@ -22,6 +22,7 @@ Mixture<Real>::Mixture(MixtureParts<Real> parts)
       experts_begin_(gating_begin_ + (parts_.learned_gating ? parts_.learned_gating->block_size() : 0)),
       router_state_(0) {
   for (const StateArray& array : parts_.router->state_arrays()) router_state_ += size(array.size());
+  gating_state_ = router_state_ + (parts_.balance_rate ? size(parts_.experts) : 0);
 }
 
 template <class Real>
@@ -71,6 +72,8 @@ template <class Real>
 std::vector<StateArray> Mixture<Real>::state_arrays() const {
   std::vector<StateArray> all = parts_.router->state_arrays();
   if (parts_.balance_rate) all.push_back({"selection_bias", {parts_.experts}});
+  if (!parts_.train_gating) return all;
+  for (StateArray& array : parts_.train_gating->state_arrays()) all.push_back(std::move(array));
   return all;
 }
 
@@ -78,25 +81,31 @@ template <class Real>
 void Mixture<Real>::start_state(const Start& start, double* state) const {
   parts_.router->start_state(start, state);
   if (parts_.balance_rate) std::fill_n(state + router_state_, parts_.experts, 0.0);
+  if (parts_.train_gating) parts_.train_gating->start_state(start, state + gating_state_);
 }
 
 template <class Real>
 void Mixture<Real>::begin_step(double progress, const Real* parameters, double* state) const {
   parts_.router->begin_step(progress, parameters, state);
+  if (parts_.train_gating) parts_.train_gating->begin_step(state + gating_state_);
 }
 
 template <class Real>
 void Mixture<Real>::end_step(const Scratch& scratch, double* state) const {
   const auto& left = static_cast<const MixtureScratch<Real>&>(scratch);
   parts_.router->end_step(*left.router, state);
-  if (parts_.balance_rate.value_or(0) <= 0) return;
-  const Routing<Real>& routing = left.routing();
+  if (parts_.balance_rate.value_or(0) > 0) move_biases(left.routing(), state + router_state_);
+  if (parts_.train_gating) parts_.train_gating->end_step(left.routing(), state + gating_state_);
+}
+
+template <class Real>
+void Mixture<Real>::move_biases(const Routing<Real>& routing, double* biases) const {
   int pairs = 0;
   for (int e = 0; e < parts_.experts; ++e) pairs += routing.pairs_of(e);
   const Real rate = static_cast<Real>(*parts_.balance_rate);
   for (int e = 0; e < parts_.experts; ++e) {
     const int error = routing.pairs_of(e) * parts_.experts - pairs;  // E times (load − mean load)
-    double& bias = state[router_state_ + size(e)];
+    double& bias = biases[e];
     bias = static_cast<Real>(bias) - (error > 0 ? rate : error < 0 ? -rate : Real(0));
   }
 }
@@ -124,10 +133,20 @@ RouterContext<Real> Mixture<Real>::router_context(const Pass<Real>& pass, const 
 }
 
 template <class Real>
-GatingContext<Real> Mixture<Real>::gating_context(const BlockValues<Real>& values,
-                                                  const MixtureScratch<Real>& scratch, int rows) const {
-  return {scratch.scores.data(), rows, parts_.experts,
-          parts_.balance_rate ? values.state + router_state_ : nullptr, values.parameters + gating_begin_};
+GatingContext<Real> Mixture<Real>::gating_context(const Pass<Real>& pass, const View<const Real>& x,
+                                                  const BlockValues<Real>& values,
+                                                  const MixtureScratch<Real>& scratch) const {
+  GatingContext<Real> context;
+  context.scores = scratch.scores.data();
+  context.rows = x.rows;
+  context.experts = parts_.experts;
+  context.selection_bias = parts_.balance_rate ? values.state + router_state_ : nullptr;
+  context.parameters = values.parameters + gating_begin_;
+  context.x = x;
+  context.training = pass.training;
+  context.group_rows = pass.group_samples * pass.tokens;
+  context.state = pass.training ? values.state + gating_state_ : nullptr;
+  return context;
 }
 
 template <class Real>
@@ -136,9 +155,10 @@ void Mixture<Real>::route(const Pass<Real>& pass, const View<const Real>& inputs
                           MixtureScratch<Real>& scratch) const {
   MOELAB_EXPECT(inputs.columns == parts_.input_dim);
   reserve_entries(scratch.scores, entries(inputs.rows, kernels::padded(parts_.experts)));
-  scratch.router_output = parts_.router->forward(router_context(pass, inputs, values, signals),
-                                                 values.parameters, *scratch.router, scratch.scores.data());
-  pass.gating->gate(gating_context(values, scratch, inputs.rows), scratch.gating);
+  const RouterContext<Real> context = router_context(pass, inputs, values, signals);
+  scratch.router_output =
+      parts_.router->forward(context, values.parameters, *scratch.router, scratch.scores.data());
+  pass.gating->gate(gating_context(pass, context.x, values, scratch), scratch.gating);
 }
 
 template <class Real>
@@ -190,10 +210,12 @@ RoutedBatch<Real> Mixture<Real>::routed_batch(const MixtureScratch<Real>& scratc
 }
 
 template <class Real>
-double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>& /*values*/,
+double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>& values,
                                  Scratch& scratch) const {
   MixtureScratch<Real>& mine = own<Real>(scratch);
-  double value = mine.router_output.added_loss;
+  const View<const Real> no_inputs{nullptr, mine.routing().rows, 0, 0};
+  double value = mine.router_output.added_loss +
+                 pass.gating->added_loss(gating_context(pass, no_inputs, values, mine), mine.gating);
   if (!pass.losses || pass.losses->empty()) return value;
   // The outputs of pairs are those that the backward pass has written.
   const bool reads_outputs = pass.losses->reads(AuxiliaryPath::pair_outputs);

@@ -23,6 +23,8 @@ struct MixtureParts {
   int image_size = 0;  ///< leading columns that only the router reads
   /// The gating whose parameters the mixture holds; null for none. Outlives the mixture.
   const Gating<Real>* learned_gating = nullptr;
+  /// That of training, whose state the mixture holds; null for none.
+  const Gating<Real>* train_gating = nullptr;
   std::optional<double> balance_rate;  ///< of loss-free balancing; none: no biases of the selection
 };
 
@@ -43,7 +45,7 @@ struct MixtureScratch final : Scratch {
 
 /// f(x) = Σ_e gate_e(x) expert_e(x) for rows x (n, d). Parameters [router | gating | experts]; state: the
 /// router's, then `selection_bias` (E) with loss-free balancing, which a step moves by the rate against the
-/// sign of each expert's load error, the number of its rows over the mean.
+/// sign of each expert's load error, the number of its rows over the mean; then the training gating's.
 template <class Real>
 class Mixture final : public Block<Real> {
  public:
@@ -85,11 +87,15 @@ class Mixture final : public Block<Real> {
   RouterContext<Real> router_context(const Pass<Real>& pass, const View<const Real>& inputs,
                                      const BlockValues<Real>& values,
                                      const LayerSignals<Real>& signals) const;
-  GatingContext<Real> gating_context(const BlockValues<Real>& values, const MixtureScratch<Real>& scratch,
-                                     int rows) const;
+  /// `x`: what the router reads.
+  GatingContext<Real> gating_context(const Pass<Real>& pass, const View<const Real>& x,
+                                     const BlockValues<Real>& values,
+                                     const MixtureScratch<Real>& scratch) const;
   View<const Real> expert_inputs(const View<const Real>& inputs, MixtureScratch<Real>& scratch) const;
-  void backward_scores(const Pass<Real>& pass, const BlockValues<Real>& values, MixtureScratch<Real>& scratch,
-                       Real* gradient) const;
+  void move_biases(const Routing<Real>& routing, double* biases) const;
+  void backward_scores(const Pass<Real>& pass, const RouterContext<Real>& context,
+                       const BlockValues<Real>& values, MixtureScratch<Real>& scratch, Real* gradient,
+                       Real* input_gradient) const;
   void backward_router(const RouterContext<Real>& context, const BlockValues<Real>& values,
                        MixtureScratch<Real>& scratch, Real* gradient, Real* router_input_gradient) const;
 
@@ -98,6 +104,7 @@ class Mixture final : public Block<Real> {
   std::size_t gating_begin_;   ///< of the gating's part of the parameters
   std::size_t experts_begin_;  ///< of the bank's
   std::size_t router_state_;   ///< values of the router's state
+  std::size_t gating_state_;   ///< begin of the gating's
 };
 
 }  // namespace moelab

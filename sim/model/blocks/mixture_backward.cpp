@@ -53,8 +53,8 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
     }
   }
   if (!(parts_.router_trainable || input_gradient)) return;
-  backward_scores(pass, values, mine, gradient);
   const RouterContext<Real> context = router_context(pass, inputs, values, signals);
+  backward_scores(pass, context, values, mine, gradient, input_gradient);
   if (!input_gradient) return backward_router(context, values, mine, gradient, nullptr);
   const int router_stride = kernels::padded(context.x.columns);
   reserve_entries(mine.router_input_gradient, entries(rows, router_stride));
@@ -66,8 +66,9 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
 }
 
 template <class Real>
-void Mixture<Real>::backward_scores(const Pass<Real>& pass, const BlockValues<Real>& values,
-                                    MixtureScratch<Real>& scratch, Real* gradient) const {
+void Mixture<Real>::backward_scores(const Pass<Real>& pass, const RouterContext<Real>& context,
+                                    const BlockValues<Real>& values, MixtureScratch<Real>& scratch,
+                                    Real* gradient, Real* input_gradient) const {
   const Routing<Real>& routing = scratch.routing();
   const std::size_t count = entries(routing.rows, routing.stride);
   Real* const gates = scratch.gate_gradient.data();
@@ -80,8 +81,14 @@ void Mixture<Real>::backward_scores(const Pass<Real>& pass, const BlockValues<Re
     of_gating = gradient + gating_begin_;
     std::fill_n(of_gating, parts_.learned_gating->block_size(), Real(0));
   }
-  pass.gating->backward(gating_context(values, scratch, routing.rows), scratch.gating, gates, gates,
-                        pass.gating->block_size() > 0 ? of_gating : nullptr);
+  if (pass.gating->block_size() == 0) of_gating = nullptr;
+  const GatingContext<Real> gating = gating_context(pass, context.x, values, scratch);
+  View<Real> of_inputs;
+  if (input_gradient) {
+    of_inputs = {input_gradient, routing.rows, context.x.columns, kernels::padded(parts_.input_dim)};
+  }
+  pass.gating->backward(gating, scratch.gating, gates, gates, of_gating);
+  pass.gating->add_noise_gradient(gating, scratch.gating, gates, of_gating, of_inputs);
   if (!has_losses) return;
   pass.losses->add_gradients(batch, {.scores = gates}, scratch.auxiliary);
   if (!pass.losses->reads(AuxiliaryPath::probabilities)) return;
@@ -90,6 +97,7 @@ void Mixture<Real>::backward_scores(const Pass<Real>& pass, const BlockValues<Re
   std::fill_n(probabilities, count, Real(0));
   pass.losses->add_gradients(batch, {.probabilities = probabilities}, scratch.auxiliary);
   pass.gating->backward_probabilities(scratch.gating, probabilities);
+  pass.gating->add_noise_gradient(gating, scratch.gating, probabilities, of_gating, of_inputs);
   kernels::add_scaled(Real(1), probabilities, gates, static_cast<int>(count));
 }
 

@@ -3,14 +3,25 @@
 /// The axis of gating: from scores γ (n, E) to probabilities r and gates, and back.
 
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/per_precision.h"
+#include "sim/base/view.h"
+#include "sim/model/gating/gating_options.h"
 #include "sim/model/gating/routing.h"
 #include "sim/model/named_array.h"
+#include "sim/model/start.h"
+#include "sim/model/state.h"
 
 namespace moelab {
+
+/// Where a gating stands.
+struct GatingSetting {
+  int input_dim = 0;  ///< d, columns of the rows that the router reads
+  int experts = 0;    ///< E
+};
 
 /// A batch as a gating sees it.
 template <class Real>
@@ -21,6 +32,10 @@ struct GatingContext {
   /// (E), added to r when experts are selected (loss-free balancing); null where there are none.
   const double* selection_bias = nullptr;
   const Real* parameters = nullptr;  ///< the gating's own block
+  View<const Real> x = {};           ///< (n, d), what the router reads
+  bool training = false;             ///< a step's pass: noise is drawn in no other
+  int group_rows = 0;                ///< rows that are routed together, one after another; 0 for all
+  const double* state = nullptr;     ///< the gating's own part of State::values, in training alone
 };
 
 /// A rule that turns scores into gates. Immutable; its parameters, if it has any, lie in a block of the
@@ -34,6 +49,15 @@ class Gating {
   virtual std::size_t block_size() const { return 0; }
   virtual void initialize(Real* /*parameters*/) const {}
   virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
+  /// What training changes beside the parameters: of the training gating alone; see Router.
+  virtual std::vector<StateArray> state_arrays() const { return {}; }
+  virtual void start_state(const Start& /*start*/, double* /*state*/) const {}
+  virtual void begin_step(double* /*state*/) const {}
+  /// `routing` is that of the step's pass.
+  virtual void end_step(const Routing<Real>& /*routing*/, double* /*state*/) const {}
+
+  /// Whether the gates of a row depend on the other rows of its group.
+  virtual bool couples_rows() const { return false; }
   /// Whether every expert is active on every row: load is then counted by the serving expert.
   virtual bool activates_all() const { return false; }
   /// Whether experts are selected by r + bias, so that biases of the selection have an effect.
@@ -45,6 +69,17 @@ class Gating {
   /// it has none.
   virtual void backward(const GatingContext<Real>& context, const GatingScratch<Real>& scratch,
                         Real* gate_gradient, Real* score_gradient, Real* gradient) const = 0;
+  /// From ∂L/∂scores (n, padded(E)), what the noise of a training step adds to the gradient of the gating's
+  /// own parameters and, unless empty, to ∂L/∂x (n, d). Called once for what came through the gates and once
+  /// for what came through the probabilities.
+  virtual void add_noise_gradient(const GatingContext<Real>& /*context*/, GatingScratch<Real>& /*scratch*/,
+                                  const Real* /*score_gradient*/, Real* /*gradient*/,
+                                  const View<Real>& /*input_gradient*/) const {}
+  /// What a training step adds to the loss for the gating's own sake; backward() has its gradient.
+  virtual double added_loss(const GatingContext<Real>& /*context*/,
+                            const GatingScratch<Real>& /*scratch*/) const {
+    return 0;
+  }
   /// Whether r = softmax(γ).
   virtual bool is_softmax() const { return true; }
   /// ∂L/∂r → ∂L/∂scores (n, padded(E)), in place, for losses on the probabilities; of softmax(γ) unless told.
@@ -56,14 +91,16 @@ class Gating {
 };
 
 template <class Real>
-using MakeGating = std::unique_ptr<Gating<Real>>(const AnyOptions&);
+using MakeGating = std::unique_ptr<Gating<Real>>(const AnyOptions&, const GatingSetting&);
 
 /// An entry of the table of gatings.
 struct GatingKind : KindEntry {
   PerPrecision<MakeGating> make = {};
   bool selects = false;        ///< see Gating::selects()
   bool reaches_scores = true;  ///< whether a gradient in the gates reaches the scores
-  /// Experts that a row is sent to at most, of resolved options; 0 where there is no such number.
+  bool serves_all = true;      ///< whether every row has an expert, without a capacity
+  /// Experts that a row is sent to at most, or is steered to, of resolved options; 0 where there is no such
+  /// number.
   int (*most_experts)(const AnyOptions&) = nullptr;
   /// What options have to satisfy beyond their fields one by one. Throws InvalidOption below `path`; null for
   /// nothing.
@@ -80,43 +117,25 @@ struct GatingAxis {
 using GatingRule = OneOf<GatingAxis>;
 void add_gating_kind(GatingKind kind);
 
+/// A Made<Real> from its options and, where it asks for it, the setting.
+template <class Real, class Options, class Made>
+std::unique_ptr<Gating<Real>> make_gating_from(const AnyOptions& options, const GatingSetting& setting) {
+  if constexpr (std::is_constructible_v<Made, const Options&, const GatingSetting&>) {
+    return std::make_unique<Made>(options.get<Options>(), setting);
+  } else {
+    return std::make_unique<Made>(options.get<Options>());
+  }
+}
+
 template <class Options, template <class> class Made>
 GatingKind gating_kind(std::string name, std::string help, Options example = {}) {
   return {{std::move(name), std::move(help), Options{}, std::move(example)},
-          {make_from<Gating<float>, Options, Made<float>>, make_from<Gating<double>, Options, Made<double>>}};
+          {make_gating_from<float, Options, Made<float>>, make_gating_from<double, Options, Made<double>>}};
 }
 
 template <class Real>
-std::unique_ptr<Gating<Real>> make_gating(const GatingRule& rule) {
-  return rule.entry().make.of<Real>()(rule.options());
+std::unique_ptr<Gating<Real>> make_gating(const GatingRule& rule, const GatingSetting& setting = {}) {
+  return rule.entry().make.of<Real>()(rule.options(), setting);
 }
-
-/// gate_e = r_e = softmax(γ)_e; pairs with r_e < skip_below are left out: zero output, zero gradient.
-struct SoftGatingOptions {
-  /// Unset: what the training rule makes harmless, see default_skip_below().
-  std::optional<double> skip_below = std::nullopt;
-  void bind(Fields& fields);
-};
-/// Gate 1 for the largest score (r + bias with biases); no gradient reaches the router.
-struct Top1GatingOptions {
-  void bind(Fields& /*fields*/) {}
-};
-/// The K largest scores; gate_e = r_e / Σ_selected r when renormalised, else r_e. The selection is held fixed
-/// in the backward pass.
-struct TopKGatingOptions {
-  int k = 1;
-  std::optional<bool> renormalize = std::nullopt;  ///< unset: for K > 1
-  void bind(Fields& fields);
-};
-/// Every expert with r_e > p (a threshold, no nucleus; Nielsen et al. 2025), the likeliest where there is
-/// none; gates as for topk. A step has no gradient in p, so the gates of a `learnable` threshold are
-/// (r_e − p)⁺ (over their sum when renormalised): the same experts, and exact gradients in r and p. How the
-/// paper learns its threshold it does not say.
-struct TopPGatingOptions {
-  double p = 0.05;
-  bool learnable = false;
-  bool renormalize = true;
-  void bind(Fields& fields);
-};
 
 }  // namespace moelab

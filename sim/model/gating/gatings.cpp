@@ -6,7 +6,12 @@
   entry(soft)                 \
   entry(top1)                 \
   entry(topk)                 \
-  entry(topp)
+  entry(topp)                 \
+  entry(sigmoid)              \
+  entry(noisy_topk)           \
+  entry(expert_choice)        \
+  entry(relu)                 \
+  entry(sinkhorn)
 // clang-format on
 
 namespace moelab {

@@ -57,7 +57,13 @@ void for_each_pair(const Routing<Real>& routing, const Visit& visit) {
 template <class Real>
 struct GatingScratch {
   AlignedVector<Real> probabilities;  ///< r (n, stride)
-  AlignedVector<Real> gates;          ///< used where gates differ from r
+  AlignedVector<Real> gates;          ///< used where gates differ from r; before pairs were dropped
+  AlignedVector<Real> kept_gates;     ///< used where pairs were dropped
+  /// What a gating selects by where that is neither scores nor r: activations, noisy scores, a plan.
+  AlignedVector<Real> selected_by;
+  AlignedVector<Real> noise_slope, noise_gradient;  ///< of learned noise: ∂h/∂(x W_noise), ∂L/∂(x W_noise)
+  std::vector<int> rows, room;                      ///< of one expert; left at each expert
+  std::vector<double> keys, column_scales;          ///< by which rows are kept, (n); of a plan, (E)
   Routing<Real> routing;
 };
 

@@ -3,20 +3,28 @@
 /// What gatings have in common.
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/gating/gating.h"
 
 namespace moelab {
 
-/// Shapes of the batch, and r ← softmax(γ).
+/// Shapes of the batch, and room for r.
 template <class Real>
-void start_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
+void shape_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
   Routing<Real>& routing = scratch.routing;
   routing.rows = context.rows;
   routing.experts = context.experts;
   routing.stride = kernels::padded(context.experts);
   reserve_entries(scratch.probabilities, entries(routing.rows, routing.stride));
+}
+
+/// Shapes of the batch, and r ← softmax(γ).
+template <class Real>
+void start_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
+  shape_routing(context, scratch);
+  const Routing<Real>& routing = scratch.routing;
   kernels::softmax_rows(context.scores, scratch.probabilities.data(), routing.rows, routing.experts,
                         routing.stride);
 }
@@ -29,15 +37,22 @@ struct GatedRow {
   Real* gates;
 };
 
-/// Routes the batch with the gates that set(GatedRow) gives each row.
-template <class Real, class Set>
-void gate_rows(const GatingContext<Real>& context, GatingScratch<Real>& scratch, const Set& set) {
-  start_routing(context, scratch);
+/// Gates of the batch, all zero.
+template <class Real>
+void clear_gates(GatingScratch<Real>& scratch) {
   Routing<Real>& routing = scratch.routing;
   const std::size_t count = entries(routing.rows, routing.stride);
   reserve_entries(scratch.gates, count);
   routing.gates = scratch.gates.data();
   std::fill_n(scratch.gates.begin(), count, Real(0));
+}
+
+/// Routes the batch with the gates that set(GatedRow) gives each row.
+template <class Real, class Set>
+void gate_rows(const GatingContext<Real>& context, GatingScratch<Real>& scratch, const Set& set) {
+  start_routing(context, scratch);
+  clear_gates(scratch);
+  Routing<Real>& routing = scratch.routing;
   for (int row = 0; row < routing.rows; ++row) {
     const std::size_t at = entries(row, routing.stride);
     set(GatedRow<Real>{context.scores + at, scratch.probabilities.data() + at, scratch.gates.data() + at});
@@ -45,22 +60,37 @@ void gate_rows(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
   list_pairs(routing);
 }
 
+/// ⌈factor · share⌉, at least 1; what is whole but for rounding counts as whole.
+inline int capacity_of(double factor, double share) {
+  constexpr double kRounding = 1e-12;
+  return std::max(1, static_cast<int>(std::ceil(factor * share * (1 - kRounding))));
+}
+
+/// Calls visit(first row, rows) for every group of rows that are routed together.
+template <class Real, class Visit>
+void for_each_group(const GatingContext<Real>& context, const Visit& visit) {
+  const int most = context.group_rows > 0 ? context.group_rows : context.rows;
+  for (int first = 0; first < context.rows; first += most) visit(first, std::min(most, context.rows - first));
+}
+
 /// Marks the k largest of the values by gate 1: of r_e + bias_e, or without biases of the scores, since
 /// probabilities may tie where scores do not. Ties go to the lower index. k passes: k is small, and no
-/// scratch is needed.
+/// scratch is needed. With `room` (E), among the experts that have some, and it shrinks.
 template <class Real>
-void mark_largest(int k, const GatedRow<Real>& row, const double* bias, int experts) {
+void mark_largest(int k, const GatedRow<Real>& row, const double* bias, int experts, int* room = nullptr) {
   const Real* const values = bias ? row.probabilities : row.scores;
   for (int chosen = 0; chosen < k; ++chosen) {
     int best = -1;
     Real largest = 0;
     for (int e = 0; e < experts; ++e) {
       const Real value = bias ? values[e] + static_cast<Real>(bias[e]) : values[e];
-      if (row.gates[e] != 0 || (best >= 0 && !(value > largest))) continue;
+      if (row.gates[e] != 0 || (best >= 0 && !(value > largest)) || (room && room[e] == 0)) continue;
       best = e;
       largest = value;
     }
+    if (best < 0) return;
     row.gates[best] = 1;
+    if (room) --room[best];
   }
 }
 
@@ -87,14 +117,15 @@ void clear_inactive(const Routing<Real>& routing, Real* gate_gradient) {
 }
 
 /// ∂L/∂gates → ∂L/∂scores for gates r_e of a selection that is held fixed. Renormalised gates are the softmax
-/// over the selected experts alone.
+/// over the selected experts alone, those whose pair was dropped included.
 template <class Real>
 void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Real* gate_gradient,
                        Real* score_gradient) {
   const Routing<Real>& routing = scratch.routing;
   clear_inactive(routing, gate_gradient);
-  kernels::softmax_backward_rows(renormalize ? routing.gates : scratch.probabilities.data(), gate_gradient,
-                                 score_gradient, routing.rows, routing.experts, routing.stride);
+  kernels::softmax_backward_rows(renormalize ? scratch.gates.data() : scratch.probabilities.data(),
+                                 gate_gradient, score_gradient, routing.rows, routing.experts,
+                                 routing.stride);
 }
 
 }  // namespace moelab

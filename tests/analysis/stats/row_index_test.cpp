@@ -42,6 +42,28 @@ TEST_CASE("row index: rows by arm, point and seed") {
   CHECK(rows.seeds("c").empty());
 }
 
+TEST_CASE("row index: points and values by swept path") {
+  ResultTable table;
+  table.sweep_paths = {"n", "m"};
+  for (const int n : {2, 1})
+    for (const int m : {5, 6, 7}) table.rows.push_back({"", "a", 0, {{"n", n}, {"m", m}}, "done", {}, {}});
+  const RowIndex rows(table);
+  const auto found = [&](const SweepPoint& wanted) {
+    std::vector<SweepPoint> points;
+    for (const SweepPoint* point : rows.points_at(wanted)) points.push_back(*point);
+    return points;
+  };
+  CHECK(found({}) == rows.points());
+  CHECK(found({{"m", 6.0}}) == std::vector<SweepPoint>{{{"n", 2}, {"m", 6}}, {{"n", 1}, {"m", 6}}});
+  CHECK(found({{"n", 1}, {"m", 7}}) == std::vector<SweepPoint>{{{"n", 1}, {"m", 7}}});
+  CHECK(found({{"n", 1}, {"n", 2}}).empty());
+  CHECK(found({{"n", 1}, {"m", 8}}).empty());
+  CHECK(found({{"k", 1}}).empty());
+  CHECK(rows.values("n") == std::vector<SweepValue>{2, 1});
+  CHECK(rows.values("m") == std::vector<SweepValue>{5, 6, 7});
+  CHECK(rows.values("k").empty());
+}
+
 TEST_CASE("row index: equal texts of different points are different points") {
   CHECK(point_key({{"a", 1}, {"b", 2}}) != point_key({{"a", 1}}));
   CHECK(point_key({{"a", "x"}}) != point_key({{"a", "x "}}));
@@ -59,9 +81,14 @@ double seconds_of_claims(int points, int seeds) {
   Trend trend;
   trend.side = left;
   trend.along = "n";
-  const std::vector<Claim> claims = {{"each", Comparison{left, right, '<', 0, {}}, {}, "", ""},
-                                     {"where", Comparison{left, first, '<', 0, {}}, {}, "", ""},
-                                     {"along", trend, {}, "", ""}};
+  Trend monotone = trend;
+  monotone.shape = TrendShape::monotone;
+  Comparison listed = {left, right, '<', 0, {ClaimPlaces::Which::listed, {}}};
+  for (int point = 0; point < points; ++point) listed.at.listed.emplace_back(SweepPoint{{"n", point}});
+  std::vector<Claim> claims;
+  for (const auto& statement : std::initializer_list<decltype(Claim::statement)>{
+           Comparison{left, right, '<', 0, {}}, Comparison{left, first, '<', 0, {}}, trend, monotone, listed})
+    claims.push_back({"claim", statement, Origin::ours, {}, {}, "", ""});
   const std::clock_t start = std::clock();  // other work on the machine does not count
   const std::vector<ClaimResult> results =
       evaluate_claims(claims, table, [](const std::string&) { return true; });
@@ -69,6 +96,8 @@ double seconds_of_claims(int points, int seeds) {
   CHECK(results[0].verdict == Verdict::reproduced);
   CHECK(results[0].points.size() == static_cast<std::size_t>(points));
   CHECK(results[1].verdict == Verdict::reproduced);
+  CHECK(results[3].points.size() == static_cast<std::size_t>(points));  // the steps and the ends
+  CHECK(results[4].points.size() == static_cast<std::size_t>(points));
   return taken;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/run/run_folder.h"
 #include "app/run/store.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"

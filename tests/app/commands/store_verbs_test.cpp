@@ -197,12 +197,14 @@ TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the f
   CHECK(answer.at("files").size() == 4);  // the figure once for each mention of the run
   const std::string text = file_text(ledger);
   // Two seeds decide nothing.
-  CHECK(text.find("| [A et al. 2020](#a-et-al-2020) | 2 | 2 | 0 | 0 | 2 |\n") != std::string::npos);
+  CHECK(text.find(
+            "| [A et al. 2020](#a-et-al-2020) | ours | 2 | 4 | 2 (1) | 0 (0) | 0 (0) | 0 (0) | 2 (1) |\n") !=
+        std::string::npos);
   CHECK(text.find("\n## A et al. 2020\n\n### tiny\n") != std::string::npos);
   CHECK(text.find("A et al. 2020, Fig. 1. 1 inconclusive. 8 cells: 8 done, ") != std::string::npos);
   CHECK(text.find("\n| **learned_better**: learned test_loss_soft &lt; frozen test_loss_soft | ") !=
         std::string::npos);
-  CHECK(text.find(" | &lt;/script> | 8 |\n") != std::string::npos);
+  CHECK(text.find(" | &lt;/script> |  | 8 |\n") != std::string::npos);
   CHECK(text.find("    moelab run ") != std::string::npos);
   CHECK(text.find("--out") == std::string::npos);
   CHECK(text.find("![A &lt;small> run & its \"title\"](tiny-loss.svg)") != std::string::npos);

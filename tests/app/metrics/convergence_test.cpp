@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "analysis/stats/claims.h"
+#include "app/json/options.h"
 #include "app/scenario/claim_reader.h"
 
 namespace moelab::convergence_test {
@@ -44,7 +45,35 @@ TEST_CASE("steps to a target: what is not finite has reached nothing") {
   CHECK(steps_of({1, 0.05, 0.01}).at("steps_to_target") == 10);
   CHECK(steps_of({kNone, -kInfinity, kInfinity, 0.1}).at("steps_to_target") == 30);
   CHECK(steps_of({kNone, kNone}).empty());
-  CHECK(steps_of({1, kNone, -kInfinity}).empty());
+  CHECK(steps_of({1, kNone, -kInfinity}) == MetricValues{{"steps_to_target_censored", 1}});
+}
+
+TEST_CASE("steps to a target: several entries, of any metric, from below or above, and right-censored") {
+  const auto entry = [](const char* json) {
+    return resolve_options<MetricOptions>(Json::parse(json), "metrics[0]");
+  };
+  std::vector<TraceEntry> trace;
+  for (const double purity : {0.2, 0.5, 0.9})
+    trace.push_back({10 * static_cast<std::int64_t>(trace.size()),
+                     {{"top1_cluster_purity", purity}, {"train_loss", 1 - purity}}});
+  MetricValues values;
+  set_steps_to_target(
+      {entry(R"({"kind": "convergence", "metric": "train_loss", "target": 0.5})"),
+       entry(R"({"kind": "convergence", "name": "pure", "metric": "top1_cluster_purity", "target": 0.9,
+                 "direction": "above"})"),
+       entry(R"({"kind": "convergence", "name": "purer", "metric": "top1_cluster_purity", "target": 0.95,
+                 "direction": "above"})"),
+       entry(R"({"kind": "convergence", "name": "absent", "metric": "routing_entropy", "target": 0.95})")},
+      trace, values);
+  CHECK(values == MetricValues{{"steps_to_target", 10},
+                               {"steps_to_target_censored", 0},
+                               {"steps_to_target.pure", 20},
+                               {"steps_to_target_censored.pure", 0},
+                               {"steps_to_target_censored.purer", 1}});
+  CHECK(find_metric("steps_to_target.pure")->positive);
+  CHECK(group_of_metric("steps_to_target_censored.test_loss") == "convergence");
+  CHECK(entry_name("steps_to_target.pure") == "pure");
+  CHECK(entry_name("contaminated.test_loss_soft").empty());
 }
 
 TEST_CASE("steps to a target: a claim over losses that are not finite is not reproduced") {

@@ -22,7 +22,11 @@ Report report_of(const std::string& text) {
                  text,
                  text,
                  {{text, text, text, text, text, text}},
-                 {{text, text, text, "0123456789", "done"}}}};
+                 {{text, text, text, "0123456789", "done"}},
+                 text,
+                 text,
+                 0.01,
+                 7}};
   Report report;
   report.runs = {run};
   report.checks = {{text, text, text, text, text, text, text, false}};
@@ -91,16 +95,51 @@ TEST_CASE("no hostile text of a ledger becomes markup, a link, a row or a comman
       CHECK_FALSE(line.starts_with("[1]:"));
       CHECK_FALSE(line.starts_with("touch"));
       if (!line.starts_with("| **")) continue;
-      ++rows;
-      CHECK(bars(line) == 7);
+      CHECK(bars(line) == (++rows == 1 ? 9 : 7));  // the claim, and the check
     }
-    CHECK(rows == 2);  // the claim and the check
+    CHECK(rows == 2);
     std::ostringstream cells;
     cells << std::ifstream(folder.path() / "ledger.cells.csv").rdbuf();
     CHECK_FALSE(commands_terminal(cells.str()));
     for (const char* formula : {",=", ",@", "\n=", "\n@", ",+1+", ",-1+"})
       CHECK(cells.str().find(formula) == std::string::npos);
   }
+}
+
+TEST_CASE("a ledger counts the paper's claims and ours apart, and corrects for their number") {
+  const auto claim = [](const char* id, const char* verdict, const char* text, const char* origin, double p) {
+    ReportedClaim made;
+    made.id = id;
+    made.verdict = verdict;
+    made.text = text;
+    made.origin = origin;
+    made.p_value = p;
+    made.points.resize(2);
+    return made;
+  };
+  ReportedRun run;
+  run.name = "one";
+  run.source = "Somebody 2020, Fig. 1";
+  run.claims = {claim("a", "reproduced", "“Falls.” Here: from 1 to 2.", "paper", 0.001),
+                claim("b", "refuted", "“Falls.” Here: from 2 to 3.", "paper", 0.02),
+                claim("c", "reproduced", "“Rises.”", "paper", 0.03),
+                claim("d", "inconclusive", "It rises.", "ours", 0.4)};
+  Report report;
+  report.runs = {run};
+  const TemporaryFolder folder;
+  write_ledger(report, folder.path() / "ledger.md");
+  std::ostringstream text;
+  text << std::ifstream(folder.path() / "ledger.md").rdbuf();
+  const auto says = [&](const std::string& part) { return text.str().find(part) != std::string::npos; };
+  // Two claims under one sentence are a family, refuted as one of them is.
+  CHECK(says("| paper | 1 | 6 | 3 (2) | 2 (1) | 1 (1) | 0 (0) | 0 (0) |"));
+  CHECK(says("| ours | 1 | 2 | 1 (1) | 0 (0) | 0 (0) | 0 (0) | 1 (1) |"));
+  // Holm: .001 · 4, .02 · 3, .03 · 2 and no less than the one before; Benjamini and Hochberg: .03 · 4/3.
+  CHECK(says("0.001 (0.004, 0.004)"));
+  CHECK(says("0.02 (0.06, 0.04)"));
+  CHECK(says("0.03 (0.06, 0.04)"));
+  CHECK(says("Of the 4 claims here with a p value 3 are decided; 1 of these stay so"));
+  CHECK(says("at 5 % (Holm), 3 where"));
 }
 
 TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {

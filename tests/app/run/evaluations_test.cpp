@@ -101,7 +101,7 @@ TEST_CASE("contamination worsens the loss, more of it more, and exact gradients 
   CHECK(loss("fgsm") > loss("signs"));
 }
 
-TEST_CASE("steps_to_target is the first recorded step at or below the target, absent if there is none") {
+TEST_CASE("steps_to_target is the first recorded step at or below the target, right-censored if there is none") {
   const auto with_target = [](double target) {
     Json scenario = document(Json::object());
     scenario["metrics"].push_back({{"kind", "convergence"}, {"metric", kTarget}, {"target", target}});
@@ -109,6 +109,7 @@ TEST_CASE("steps_to_target is the first recorded step at or below the target, ab
   };
   const CellResult never = with_target(0);
   CHECK_FALSE(never.metrics.contains("steps_to_target"));
+  CHECK(never.metrics.at("steps_to_target_censored") == 1);
   std::set<std::int64_t> reached;
   for (const TraceEntry& aimed : never.trace) {
     const double target = aimed.metrics.at(kTarget);
@@ -118,6 +119,7 @@ TEST_CASE("steps_to_target is the first recorded step at or below the target, ab
       if (first < 0 && entry.metrics.at(kTarget) <= target) first = entry.step;
     }
     CHECK(result.metrics.at("steps_to_target") == static_cast<double>(first));
+    CHECK(result.metrics.at("steps_to_target_censored") == 0);
     CHECK_FALSE(result.trace.back().metrics.contains("steps_to_target_layer0"));
     reached.insert(first);
   }

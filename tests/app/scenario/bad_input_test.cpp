@@ -73,6 +73,18 @@ TEST_CASE("wrong fields") {
       {"/metrics/1", "\"task\"", "metrics[1]", "a second time"},
       {"/metrics/1", R"({"kind": "convergence", "metric": "test_nmse_sofd"})", "metrics[1].metric",
        "did you mean 'test_nmse_soft'?"},
+      {"/metrics/1", R"({"kind": "convergence", "metric": "routing_entropy"})", "metrics[1].metric",
+       "belongs to the group 'routing', which \"metrics\" leaves out"},
+      {"/metrics/1", R"({"kind": "convergence", "metric": "noisy.test_loss_soft"})", "metrics[1].metric",
+       "unknown evaluation 'noisy'"},
+      {"/metrics/1", R"({"kind": "convergence", "metric": "steps_to_target"})", "metrics[1].metric",
+       "needs a metric of every recorded step"},
+      {"/metrics/1", R"({"kind": "convergence", "name": "a b"})", "metrics[1].name", "needs a name"},
+      {"/metrics/1", R"({"kind": "convergence", "direction": "bellow"})", "metrics[1].direction",
+       "did you mean 'below'?"},
+      {"/metrics", R"(["task", "convergence", "convergence"])", "metrics[2]", "a second time"},
+      {"/metrics", R"(["task", {"kind": "convergence", "name": "a"}, {"kind": "convergence", "name": "a"}])",
+       "metrics[2]", "a second time"},
       {"/metrics/1", R"({"kind": "fluctuation", "k": 65})", "metrics[1].k",
        "got 65, needs at most model.experts = 64"},
       {"/model/router", "\"attention_aware\"", "model.attention",
@@ -180,6 +192,26 @@ TEST_CASE("wrong claims") {
        "belongs to the group 'load'"},
       {"/claims/0/left/value", "1", "claims[0].left.arm", "given beside 'value'"},
       {"/claims/0/left/distance_from", "\"lerned\"", "claims[0].left.distance_from", "unknown arm"},
+      {"/claims/0/left/metric", "\"test_nmse_top1 / data.train_sample\"", "claims[0].left.metric",
+       "unknown metric or swept path 'data.train_sample'; did you mean 'data.train_samples'?"},
+      {"/claims/0/left/metric", "\"test_nmse_top1 / data.dim\"", "claims[0].left.metric",
+       "unknown metric or swept path 'data.dim'"},
+      {"/claims/0/left/metric", "\"test_nmse_top1 /\"", "claims[0].left.metric", "which ends early"},
+      {"/claims/0/left", R"({"value": "data.train_sample / 2"})", "claims[0].left.value",
+       "unknown swept path 'data.train_sample'; did you mean 'data.train_samples'?"},
+      {"/claims/0/left/metric", "\"steps_to_target\"", "claims[0].left.metric",
+       "belongs to the group 'convergence'"},
+      {"/claims/0/smallest_effect", "0", "claims[0].smallest_effect", "got 0, needs a finite number above 0"},
+      {"/claims/0/origin", "\"papers\"", "claims[0].origin", "did you mean 'paper'?"},
+      {"/claims/0/shape", "\"ends\"", "claims[0].shape", "unknown key"},
+      {"/claims/0",
+       R"({"id": "c", "left": {"arm": "learned", "metric": "test_nmse_top1"}, "op": "~", "tolerance": 0.1,
+           "right": {"value": 1}, "smallest_effect": 0.1})",
+       "claims[0].smallest_effect", "unknown key"},
+      {"/claims/0",
+       R"({"id": "c", "arm": "learned", "metric": "train_loss", "op": "decreases", "along": "step",
+           "shape": "monoton"})",
+       "claims[0].shape", "did you mean 'monotone'?"},
       {"/claims/0/left/factor", "0", "claims[0].left.factor", "got 0, needs a finite number above 0"},
       {"/claims/0/left/step", "1500", "claims[0].left.step", "needs a recorded step: a multiple of 1000"},
       {"/claims/0/left/step", "30000", "claims[0].left.step", "at most 20000"},
@@ -253,6 +285,20 @@ TEST_CASE("wrong evaluations, and metrics of evaluations and layers that there a
       CHECK_NOTHROW(expand_scenario(layered, "", {}));
     }
   }
+}
+
+TEST_CASE("a metric of convergence names an entry that there is") {
+  Json document = example_scenario();
+  document["metrics"].push_back({{"kind", "convergence"}, {"name", "fast"}});
+  const auto claim_on = [&](const char* metric) {
+    document["claims"][0]["left"]["metric"] = metric;
+    return document;
+  };
+  CHECK_NOTHROW(expand_scenario(claim_on("steps_to_target.fast"), "", {}));
+  CHECK_NOTHROW(expand_scenario(claim_on("steps_to_target.fast / data.train_samples"), "", {}));
+  check_refused(claim_on("steps_to_target"), "", {}, "claims[0].left.metric", "unknown metric");
+  check_refused(claim_on("steps_to_target.fats"), "", {}, "claims[0].left.metric",
+                "did you mean 'steps_to_target.fast'?");
 }
 
 TEST_CASE("wrong figures") {

@@ -6,41 +6,14 @@
 
 #include "app/json/options.h"
 #include "sim/base/error.h"
-#include "sim/base/kernels/kernels.h"
-#include "sim/base/random.h"
+#include "sim/base/kernels/multiply.h"
+#include "tests/sim/model/gating/gated.h"
 
 namespace moelab::gating_test {
 namespace {
 
 /// A softmax of two or three scores in double.
 constexpr double kRounding = 1e-15;
-
-/// Rows of scores through a gating with its own parameters at their start.
-struct Gated {
-  Gated(const GatingRule& rule, const std::vector<std::vector<double>>& rows,
-        const std::vector<double>& selection_bias = {})
-      : gating(make_gating<double>(rule)), bias(selection_bias), parameters(gating->block_size()) {
-    const int experts = static_cast<int>(rows[0].size()), stride = kernels::padded(experts);
-    scores.resize(entries(static_cast<int>(rows.size()), stride));
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      for (std::size_t j = 0; j < rows[i].size(); ++j) scores[i * size(stride) + j] = rows[i][j];
-    }
-    context = {scores.data(), static_cast<int>(rows.size()), experts, bias.empty() ? nullptr : bias.data(),
-               parameters.data()};
-    gating->initialize(parameters.data());
-    gating->gate(context, scratch);
-  }
-  Gated(const Gated&) = delete;
-
-  const Routing<double>& routing() const { return scratch.routing; }
-  double gate(int row, int expert) const { return routing().gates[row * routing().stride + expert]; }
-
-  std::unique_ptr<Gating<double>> gating;
-  std::vector<double> bias;
-  AlignedVector<double> scores, parameters;
-  GatingContext<double> context;
-  GatingScratch<double> scratch;
-};
 
 TEST_CASE("ties go to the lower index, and pairs are listed by expert with ascending rows") {
   const std::vector<std::vector<double>> rows = {{1, 1, 1}, {0, 2, 2}, {3, 0, 3}};
@@ -178,9 +151,11 @@ TEST_CASE("what a scenario's gating means") {
   CHECK_THROWS_AS(read("topk"), UserError);
 }
 
-/// Σ_ie c_ie gate_ie over the active pairs.
+using Drop = CapacityOptions::Drop;
+
+/// Σ_ie c_ie gate_ie over the active pairs, and the loss of the gating's own.
 double weighted_gates(const Gated& gated, const std::vector<double>& weights) {
-  double sum = 0;
+  double sum = gated.gating->added_loss(gated.context, gated.scratch);
   for (int i = 0; i < gated.routing().rows; ++i) {
     for (int e = 0; e < gated.routing().experts; ++e) {
       sum += weights[size(i * gated.routing().experts + e)] * gated.gate(i, e);
@@ -198,7 +173,19 @@ TEST_CASE("gradients of every gating agree with central differences") {
                                    TopKGatingOptions{.k = 1},
                                    TopPGatingOptions{.p = 0.2, .renormalize = false},
                                    TopPGatingOptions{.p = 0.2, .learnable = true},
-                                   TopPGatingOptions{.p = 0.2, .learnable = true, .renormalize = false}};
+                                   TopPGatingOptions{.p = 0.2, .learnable = true, .renormalize = false},
+                                   Top1GatingOptions{.capacity = {.capacity_factor = 0.7}},
+                                   SigmoidGatingOptions{},
+                                   SigmoidGatingOptions{.k = 1},
+                                   SigmoidGatingOptions{.renormalize = true},
+                                   NoisyTopKGatingOptions{.k = 1},
+                                   NoisyTopKGatingOptions{.noise = NoisyTopKGatingOptions::Noise::uniform},
+                                   ReluGatingOptions{.k = 2, .l1_start = 0.5},
+                                   SinkhornGatingOptions{.k = 2}};
+  for (const Drop drop : {Drop::order, Drop::probability, Drop::random, Drop::next}) {
+    rules.push_back(TopKGatingOptions{.k = 2, .capacity = {.capacity_factor = 0.7, .drop = drop}});
+    rules.push_back(SigmoidGatingOptions{.k = 2, .capacity = {.capacity_factor = 0.7, .drop = drop}});
+  }
   for (const GatingKind& kind : GatingAxis::table()) rules.push_back(GatingRule::example(kind.name));
   Engine engine(3);
   std::vector<std::vector<double>> rows(kRows, std::vector<double>(kExperts));
@@ -209,8 +196,10 @@ TEST_CASE("gradients of every gating agree with central differences") {
   for (double& weight : weights) weight = draw_normal(engine);
   for (const GatingRule& rule : rules) {
     CAPTURE(rule.chosen());
-    Gated gated(rule, rows);
+    Gated gated(rule, rows, {}, true);
     const int stride = gated.routing().stride;
+    for (double& parameter : gated.parameters) parameter += 0.1 * draw_normal(engine);
+    gated.gating->gate(gated.context, gated.scratch);
     AlignedVector<double> gate_gradient(entries(kRows, stride)), gradient(gated.parameters.size(), 99.0);
     for (int i = 0; i < kRows; ++i) {
       for (int e = 0; e < kExperts; ++e) {
@@ -219,6 +208,11 @@ TEST_CASE("gradients of every gating agree with central differences") {
     }
     gated.gating->backward(gated.context, gated.scratch, gate_gradient.data(), gate_gradient.data(),
                            gradient.empty() ? nullptr : gradient.data());
+    constexpr int kInputStride = kernels::padded(Gated::kInputs);
+    AlignedVector<double> of_inputs(entries(kRows, kInputStride));
+    gated.gating->add_noise_gradient(gated.context, gated.scratch, gate_gradient.data(),
+                                     gradient.empty() ? nullptr : gradient.data(),
+                                     kernels::padded_rows(of_inputs.data(), kRows, Gated::kInputs));
     const auto difference = [&](double& variable) {
       const double kept = variable;
       const auto value_at = [&](double value) {
@@ -235,6 +229,12 @@ TEST_CASE("gradients of every gating agree with central differences") {
         const std::size_t at = entries(i, stride) + size(e);
         const double expected = e < kExperts ? difference(gated.scores[at]) : 0.0;
         CHECK(std::abs(gate_gradient[at] - expected) < kLargestError);
+      }
+    }
+    for (int i = 0; i < kRows; ++i) {
+      for (int j = 0; j < Gated::kInputs; ++j) {
+        const double exact = of_inputs[entries(i, kInputStride) + size(j)];
+        CHECK(std::abs(exact - difference(gated.x[size(i * Gated::kInputs + j)])) < kLargestError);
       }
     }
     for (std::size_t at = 0; at < gradient.size(); ++at) {
@@ -255,7 +255,8 @@ TEST_CASE("what every gating promises: gates of its pairs alone, and experts tha
     const Gated gated(rule, rows), biased(rule, rows, {0, 0, 0, 0, 0, 0, 2});
     CHECK(gated.gating->selects() == kind.selects);
     CHECK(gated.gating->block_size() % kernels::kPadding == 0);
-    const int most = kind.most_experts ? kind.most_experts(rule.options()) : 7;
+    const int limit = kind.most_experts ? kind.most_experts(rule.options()) : 0;
+    const int most = limit > 0 ? limit : 7;
     double change = 0;
     for (int row = 0; row < 20; ++row) {
       int active = 0;
@@ -267,6 +268,7 @@ TEST_CASE("what every gating promises: gates of its pairs alone, and experts tha
       CHECK(active <= most);
       const int serving = serving_expert(gated.routing(), row);
       CHECK((serving >= 0) == (active > 0));
+      if (kind.serves_all) CHECK(serving >= 0);
       for (int e = 0; e < 7 && serving >= 0; ++e) CHECK(gated.gate(row, e) <= gated.gate(row, serving));
     }
     // Biases have an effect where experts are selected, and nowhere else.

@@ -1,0 +1,151 @@
+#include "analysis/stats/expression.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Words between spaces; parentheses are words of their own.
+std::vector<std::string> expression_words(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char letter : text) {
+    if (letter == ' ') {
+      words.emplace_back();
+    } else if (letter == '(' || letter == ')') {
+      words.emplace_back(1, letter);
+      words.emplace_back();
+    } else {
+      words.back() += letter;
+    }
+  }
+  std::erase(words, "");
+  return words;
+}
+
+/// + - * / of a word; 0 for other words.
+char operator_of(const std::string& word) {
+  if (word == "+" || word == "-" || word == "*" || word == "/") return word[0];
+  if (word == "−") return '-';
+  if (word == "×") return '*';
+  return word == "÷" ? '/' : '\0';
+}
+
+int precedence(char operation) {
+  return operation == '*' || operation == '/' ? 2 : operation == '(' ? 0 : 1;
+}
+
+std::optional<double> number_of(const std::string& word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool is_whole = error == std::errc() && end == word.data() + word.size();
+  return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// The interval of the four values at the ends, all values where one of them is not a number.
+Interval hull(std::initializer_list<double> values) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); }))
+    return {-infinity, infinity};
+  return {std::min(values), std::max(values)};
+}
+
+std::optional<Interval> apply(char operation, const Interval& left, const Interval& right) {
+  switch (operation) {
+    case '+':
+      return Interval{left.low + right.low, left.high + right.high};
+    case '-':
+      return hull({left.low - right.high, left.high - right.low});
+    case '*':
+      return hull(
+          {left.low * right.low, left.low * right.high, left.high * right.low, left.high * right.high});
+    default:
+      break;
+  }
+  if (right.low <= 0 && right.high >= 0) return std::nullopt;
+  return hull({left.low / right.low, left.low / right.high, left.high / right.low, left.high / right.high});
+}
+
+}  // namespace
+
+Expression Expression::parse(const std::string& text, const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw InvalidOption(path, fmt::format("got '{}', {}; needs names and numbers joined by + - * /, with "
+                                          "spaces around each operator",
+                                          text, why));
+  };
+  Expression expression;
+  std::vector<char> open;  // operators and parentheses that wait for their right side
+  const auto close = [&](int least) {
+    while (!open.empty() && open.back() != '(' && precedence(open.back()) >= least) {
+      expression.steps_.emplace_back(open.back());
+      open.pop_back();
+    }
+  };
+  bool wants_value = true;
+  for (const std::string& word : expression_words(text)) {
+    const char operation = operator_of(word);
+    if (wants_value != (operation == 0 && word != ")"))
+      refuse(fmt::format("where '{}' stands in the wrong place", word));
+    if (word == "(") {
+      open.push_back('(');
+    } else if (word == ")") {
+      close(1);
+      if (open.empty()) refuse("where ')' closes nothing");
+      open.pop_back();
+    } else if (operation != 0) {
+      close(precedence(operation));
+      open.push_back(operation);
+      wants_value = true;
+    } else {
+      if (const std::optional<double> number = number_of(word)) {
+        expression.steps_.emplace_back(*number);
+      } else {
+        expression.steps_.emplace_back(word);
+        expression.names_.push_back(word);
+      }
+      wants_value = false;
+    }
+  }
+  if (wants_value) refuse("which ends early");
+  close(1);
+  if (!open.empty()) refuse("where '(' stays open");
+  return expression;
+}
+
+std::optional<Interval> Expression::evaluate(
+    const std::function<std::optional<Interval>(const std::string&)>& value_of) const {
+  std::vector<Interval> stack;
+  for (const Step& step : steps_) {
+    std::optional<Interval> value;
+    if (const double* const number = std::get_if<double>(&step)) {
+      value = Interval{*number, *number};
+    } else if (const std::string* const name = std::get_if<std::string>(&step)) {
+      value = value_of(*name);
+    } else {
+      const Interval right = stack.back();
+      stack.pop_back();
+      value = apply(std::get<char>(step), stack.back(), right);
+      stack.pop_back();
+    }
+    if (!value) return std::nullopt;
+    stack.push_back(*value);
+  }
+  return stack.back();
+}
+
+bool Expression::is_positive(const std::function<bool(const std::string&)>& positive_name) const {
+  return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+    if (const double* const number = std::get_if<double>(&step)) return *number > 0;
+    if (const std::string* const name = std::get_if<std::string>(&step)) return positive_name(*name);
+    return std::get<char>(step) != '-';
+  });
+}
+
+}  // namespace moelab

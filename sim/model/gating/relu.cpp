@@ -1,0 +1,152 @@
+#include <cmath>
+
+#include "sim/base/error.h"
+#include "sim/model/gating/selection.h"
+
+namespace moelab {
+namespace {
+
+/// With a target K its state is "gating_l1" (1), λ.
+template <class Real>
+class ReluGating final : public Gating<Real> {
+ public:
+  explicit ReluGating(const ReluGatingOptions& options)
+      : k_(options.k.value_or(0)), l1_start_(options.l1_start), l1_factor_(options.l1_factor) {}
+
+  bool is_softmax() const override { return false; }
+
+  std::vector<StateArray> state_arrays() const override {
+    if (k_ == 0) return {};
+    return {{"gating_l1", {1}}};
+  }
+  void start_state(const Start&, double* state) const override {
+    if (k_ > 0) *state = static_cast<Real>(l1_start_);
+  }
+  void end_step(const Routing<Real>& routing, double* state) const override {
+    if (k_ == 0) return;
+    const double most = static_cast<double>(k_) * routing.rows;
+    *state = static_cast<Real>(pairs_of(routing) > most ? *state * l1_factor_ : *state / l1_factor_);
+  }
+
+  void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
+    shape_routing(context, scratch);
+    clear_gates(scratch);
+    for (int row = 0; row < context.rows; ++row) {
+      const std::size_t at = entries(row, scratch.routing.stride);
+      const Real* const scores = context.scores + at;
+      Real* const gates = scratch.gates.data() + at;
+      Real* const r = scratch.probabilities.data() + at;
+      Real total = 0;
+      for (int e = 0; e < context.experts; ++e) {
+        gates[e] = scores[e] < 0 ? Real(0) : scores[e];  // what is not a number stays so
+        total += gates[e];
+      }
+      for (int e = 0; e < context.experts; ++e)
+        r[e] = total == 0 ? Real(1) / Real(context.experts) : gates[e] / total;
+      std::fill(r + context.experts, r + scratch.routing.stride, Real(0));
+    }
+    list_pairs(scratch.routing);
+  }
+
+  void backward(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gate_gradient,
+                Real* score_gradient, Real*) const override {
+    const Routing<Real>& routing = scratch.routing;
+    if (has_l1(context)) {
+      for (int e = 0; e < routing.experts; ++e) {
+        const Real slope = static_cast<Real>(l1_slope(context, routing, e));
+        for (int row = 0; row < routing.rows; ++row)
+          gate_gradient[entries(row, routing.stride) + size(e)] += slope;
+      }
+    }
+    clear_inactive(routing, gate_gradient);
+    if (score_gradient == gate_gradient) return;
+    std::copy_n(gate_gradient, entries(routing.rows, routing.stride), score_gradient);
+  }
+
+  /// Of r_e = γ_e / Σ_j γ_j over the experts with a positive score.
+  void backward_probabilities(const GatingScratch<Real>& scratch, Real* gradient) const override {
+    const Routing<Real>& routing = scratch.routing;
+    for (int row = 0; row < routing.rows; ++row) {
+      const std::size_t at = entries(row, routing.stride);
+      const Real* const gates = scratch.gates.data() + at;
+      Real total = 0;
+      Real mean = 0;
+      for (int e = 0; e < routing.experts; ++e) {
+        total += gates[e];
+        mean += scratch.probabilities[at + size(e)] * gradient[at + size(e)];
+      }
+      for (int e = 0; e < routing.experts; ++e) {
+        Real& entry = gradient[at + size(e)];
+        entry = gates[e] > 0 ? (entry - mean) / total : Real(0);
+      }
+    }
+  }
+
+  double added_loss(const GatingContext<Real>& context, const GatingScratch<Real>& scratch) const override {
+    if (!has_l1(context)) return 0;
+    const Routing<Real>& routing = scratch.routing;
+    double value = 0;
+    for (int e = 0; e < routing.experts; ++e) {
+      double sum = 0;
+      for (int row = 0; row < routing.rows; ++row) {
+        sum += static_cast<double>(routing.gates[entries(row, routing.stride) + size(e)]);
+      }
+      value += l1_slope(context, routing, e) * sum;
+    }
+    return value;
+  }
+
+ private:
+  static double pairs_of(const Routing<Real>& routing) {
+    double pairs = 0;
+    for (int e = 0; e < routing.experts; ++e) pairs += routing.pairs_of(e);
+    return pairs;
+  }
+  bool has_l1(const GatingContext<Real>& context) const {
+    return k_ > 0 && context.training && context.state;
+  }
+  /// λ E f_e / n, of the sum of an expert's gates.
+  double l1_slope(const GatingContext<Real>& context, const Routing<Real>& routing, int expert) const {
+    const double rows = routing.rows;
+    return *context.state * routing.experts * routing.pairs_of(expert) / (rows * k_) / rows;
+  }
+
+  int k_;  ///< 0: without the loss
+  double l1_start_;
+  double l1_factor_;
+};
+
+void check_relu(const AnyOptions& options, const std::string& path) {
+  const ReluGatingOptions& own = options.get<ReluGatingOptions>();
+  const ReluGatingOptions defaults;
+  if (own.k) return;
+  if (own.l1_start != defaults.l1_start) throw InvalidOption(path + ".l1_start", "given, but k is not");
+  if (own.l1_factor != defaults.l1_factor) throw InvalidOption(path + ".l1_factor", "given, but k is not");
+}
+
+}  // namespace
+
+void ReluGatingOptions::bind(Fields& fields) {
+  fields.add("k", k, between(1, 65536),
+             "mean of active experts per row that λ of each layer is steered to, in the loss λ E Σ_e f_e "
+             "mean(gate_e), f_e = #{gate_e > 0} / (n k) (default: no such loss)");
+  fields.add("l1_start", l1_start, positive(), "λ of the first step");
+  fields.add("l1_factor", l1_factor, at_least(1),
+             "λ is multiplied by this after a step with more than k experts per row, else divided by it");
+}
+
+GatingKind relu_gating() {
+  GatingKind kind = gating_kind<ReluGatingOptions, ReluGating>(
+      "relu",
+      "gate_e = max(γ_e, 0), no top-K (ReMoE); a row may have no expert, and has none with a router whose "
+      "scores are never positive, as those of routers that mix tokens; r_e = gate_e / Σ_j gate_j, uniform "
+      "where all are 0");
+  kind.serves_all = false;
+  kind.check = check_relu;
+  kind.most_experts = [](const AnyOptions& options) {
+    return options.get<ReluGatingOptions>().k.value_or(0);
+  };
+  return kind;
+}
+
+}  // namespace moelab

@@ -1,0 +1,126 @@
+#include <cmath>
+#include <limits>
+
+#include "sim/base/error.h"
+#include "sim/model/gating/limited_gating.h"
+
+namespace moelab {
+namespace {
+
+/// σ(γ) by row, and r. Never 0, so that sums are not.
+template <class Real>
+void write_activations(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
+  shape_routing(context, scratch);
+  const int stride = scratch.routing.stride;
+  reserve_entries(scratch.selected_by, entries(context.rows, stride));
+  for (int row = 0; row < context.rows; ++row) {
+    const Real* const scores = context.scores + entries(row, stride);
+    Real* const activations = scratch.selected_by.data() + entries(row, stride);
+    Real* const r = scratch.probabilities.data() + entries(row, stride);
+    Real total = 0;
+    for (int e = 0; e < context.experts; ++e) {
+      const Real value = 1 / (1 + std::exp(-scores[e]));
+      activations[e] = value < std::numeric_limits<Real>::min() ? std::numeric_limits<Real>::min() : value;
+      total += activations[e];
+    }
+    for (int e = 0; e < context.experts; ++e) r[e] = activations[e] / total;
+    std::fill(activations + context.experts, activations + stride, Real(0));
+    std::fill(r + context.experts, r + stride, Real(0));
+  }
+}
+
+/// From ∂L/∂share_e of share_e = σ_e / Σ_j σ_j over the experts with a share, or of share_e = σ_e, ∂L/∂γ;
+/// both (n, stride), in place is allowed.
+template <class Real>
+void sigmoid_backward(bool normalised, const GatingScratch<Real>& scratch, const Real* shares,
+                      const Real* share_gradient, Real* score_gradient) {
+  const Routing<Real>& routing = scratch.routing;
+  for (int row = 0; row < routing.rows; ++row) {
+    const std::size_t at = entries(row, routing.stride);
+    const Real* const share = shares + at;
+    const Real* const given = share_gradient + at;
+    const Real* const activations = scratch.selected_by.data() + at;
+    Real mean = 0;
+    for (int e = 0; normalised && e < routing.experts; ++e) mean += share[e] * given[e];
+    for (int e = 0; e < routing.experts; ++e) {
+      score_gradient[at + size(e)] = share[e] * (1 - activations[e]) * (given[e] - mean);
+    }
+    std::fill(score_gradient + at + routing.experts, score_gradient + at + routing.stride, Real(0));
+  }
+}
+
+template <class Real>
+class SigmoidGating final : public LimitedGating<Real> {
+ public:
+  explicit SigmoidGating(const SigmoidGatingOptions& options)
+      : LimitedGating<Real>(options.capacity, false),
+        k_(options.k.value_or(0)),
+        renormalize_(options.renormalize.value_or(k_ > 1)) {}
+
+  bool selects() const override { return k_ > 0; }
+  bool activates_all() const override { return k_ == 0; }
+  bool is_softmax() const override { return false; }
+
+  void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
+    write_activations(context, scratch);
+    if (k_ == 0) {
+      const std::size_t count = entries(context.rows, scratch.routing.stride);
+      reserve_entries(scratch.gates, count);
+      const AlignedVector<Real>& gates = renormalize_ ? scratch.probabilities : scratch.selected_by;
+      std::copy_n(gates.begin(), count, scratch.gates.begin());
+      scratch.routing.gates = scratch.gates.data();
+      scratch.routing.every_pair = true;
+      return;
+    }
+    const auto row_at = [&](std::size_t at) {
+      return GatedRow<Real>{context.scores + at, scratch.selected_by.data() + at, nullptr};
+    };
+    this->select(std::min(k_, context.experts), context, scratch, row_at,
+                 [&](const GatedRow<Real>& row) { set_gates(renormalize_, row, context.experts); });
+  }
+
+  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+                Real* score_gradient, Real*) const override {
+    clear_inactive(scratch.routing, gate_gradient);
+    sigmoid_backward(renormalize_, scratch, scratch.gates.data(), gate_gradient, score_gradient);
+  }
+
+  void backward_probabilities(const GatingScratch<Real>& scratch, Real* gradient) const override {
+    sigmoid_backward(true, scratch, scratch.probabilities.data(), gradient, gradient);
+  }
+
+ private:
+  int k_;  ///< 0: every expert
+  bool renormalize_;
+};
+
+void check_sigmoid(const AnyOptions& options, const std::string& path) {
+  const SigmoidGatingOptions& own = options.get<SigmoidGatingOptions>();
+  check_capacity(own.capacity, path);
+  if (own.k || !own.capacity.capacity_factor) return;
+  throw InvalidOption(path + ".capacity_factor", "given, but without k every expert takes every row");
+}
+
+}  // namespace
+
+void SigmoidGatingOptions::bind(Fields& fields) {
+  fields.add("k", k, between(1, 65536), "experts per row K (default: every expert)");
+  fields.add("renormalize", renormalize, "divide the gates by their sum (default: true for K > 1)");
+  capacity.bind(fields);
+}
+
+GatingKind sigmoid_gating() {
+  GatingKind kind = gating_kind<SigmoidGatingOptions, SigmoidGating>(
+      "sigmoid",
+      "gates σ(γ_e) of the K largest scores or of every expert, over their sum for K > 1 unless told; biases "
+      "of the selection are added to σ(γ_e) (DeepSeek-V3); r_e = σ(γ_e) / Σ_j σ(γ_j)",
+      {.k = 2});
+  kind.selects = true;
+  kind.check = check_sigmoid;
+  kind.most_experts = [](const AnyOptions& options) {
+    return options.get<SigmoidGatingOptions>().k.value_or(0);
+  };
+  return kind;
+}
+
+}  // namespace moelab

@@ -1,0 +1,110 @@
+#include <cmath>
+
+#include "sim/model/gating/selection.h"
+
+namespace moelab {
+namespace {
+
+/// Guards the sums of rows and columns (Megatron).
+constexpr double kSinkhornGuard = 1e-8;
+
+template <class Real>
+class SinkhornGating final : public Gating<Real> {
+ public:
+  explicit SinkhornGating(const SinkhornGatingOptions& options)
+      : k_(options.k), tolerance_(options.tolerance), rounds_(options.rounds) {}
+
+  bool couples_rows() const override { return true; }
+
+  void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
+    start_routing(context, scratch);
+    clear_gates(scratch);
+    const int stride = scratch.routing.stride;
+    const int k = std::min(k_, context.experts);
+    // exp(γ) over its row's sum: a factor of a row changes no plan.
+    const std::size_t count = entries(context.rows, stride);
+    reserve_entries(scratch.selected_by, count);
+    for_each_group(context, [&](int first, int rows) {
+      const Real* const weights = scratch.probabilities.data() + entries(first, stride);
+      scale_columns(weights, rows, context.experts, stride, scratch);
+      for (int row = first; row < first + rows; ++row) {
+        const std::size_t at = entries(row, stride);
+        Real* const plan = scratch.selected_by.data() + at;
+        for (int e = 0; e < context.experts; ++e) {
+          plan[e] = static_cast<Real>(static_cast<double>(scratch.probabilities[at + size(e)]) *
+                                      scratch.column_scales[size(e)]);
+        }
+        const GatedRow<Real> gated{plan, scratch.probabilities.data() + at, scratch.gates.data() + at};
+        mark_largest<Real>(k, gated, nullptr, context.experts);
+        for (int e = 0; e < context.experts; ++e) {
+          if (gated.gates[e] == 0) continue;
+          gated.gates[e] = k_ == 1 ? sigmoid(context.scores[at + size(e)]) : gated.probabilities[e];
+        }
+      }
+    });
+    list_pairs(scratch.routing);
+  }
+
+  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+                Real* score_gradient, Real*) const override {
+    if (k_ > 1) return selected_backward(false, scratch, gate_gradient, score_gradient);
+    const Routing<Real>& routing = scratch.routing;
+    clear_inactive(routing, gate_gradient);
+    const std::size_t count = entries(routing.rows, routing.stride);
+    for (std::size_t i = 0; i < count; ++i) {
+      score_gradient[i] = gate_gradient[i] * routing.gates[i] * (1 - routing.gates[i]);
+    }
+  }
+
+ private:
+  static Real sigmoid(Real score) { return 1 / (1 + std::exp(-score)); }
+
+  /// The factors b (E) of the columns: a_t ← 1 / (n Σ_e w_te b_e), b_e ← 1 / (E Σ_t w_te a_t), from b = 1.
+  void scale_columns(const Real* weights, int rows, int experts, int stride,
+                     GatingScratch<Real>& scratch) const {
+    std::vector<double>& scales = scratch.column_scales;
+    scales.assign(size(experts), 1.0);
+    scratch.keys.resize(std::max(scratch.keys.size(), size(experts)));  // sums of columns
+    for (int round = 0; round < rounds_; ++round) {
+      std::fill_n(scratch.keys.begin(), experts, 0.0);
+      for (int row = 0; row < rows; ++row) {
+        const Real* const own = weights + entries(row, stride);
+        double sum = 0;
+        for (int e = 0; e < experts; ++e) sum += static_cast<double>(own[e]) * scales[size(e)];
+        const double scale = 1 / (rows * (sum + kSinkhornGuard));
+        for (int e = 0; e < experts; ++e) scratch.keys[size(e)] += static_cast<double>(own[e]) * scale;
+      }
+      double change = 0;
+      for (int e = 0; e < experts; ++e) {
+        const double next = 1 / (experts * (scratch.keys[size(e)] + kSinkhornGuard));
+        change += std::abs(next - scales[size(e)]) / experts;
+        scales[size(e)] = next;
+      }
+      if (!(change > tolerance_)) return;
+    }
+  }
+
+  int k_;
+  double tolerance_;
+  int rounds_;
+};
+
+}  // namespace
+
+void SinkhornGatingOptions::bind(Fields& fields) {
+  fields.required().add("k", k, between(1, 65536), "experts per row K");
+  fields.add("tolerance", tolerance, at_least(0),
+             "mean change of the column factors at which the rounds end");
+  fields.add("rounds", rounds, between(1, 1e6), "rounds at most");
+}
+
+GatingKind sinkhorn_gating() {
+  GatingKind kind = gating_kind<SinkhornGatingOptions, SinkhornGating>(
+      "sinkhorn",
+      "the K largest of each row of the plan diag(a) exp(γ) diag(b) with equal sums over a group of rows, "
+      "gates r_e, for K = 1 σ(γ_e) (S-BASE); not causal; the usual evaluation is by topk or top1");
+  kind.most_experts = [](const AnyOptions& options) { return options.get<SinkhornGatingOptions>().k; };
+  return kind;
+}
+
+}  // namespace moelab

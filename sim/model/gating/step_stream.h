@@ -1,0 +1,39 @@
+#pragma once
+
+/// Random numbers of training steps, from a state that tells which step it is.
+
+#include "sim/base/random.h"
+#include "sim/model/start.h"
+#include "sim/model/state.h"
+
+namespace moelab {
+
+/// The array "gating_noise" (3): a key and the number of the step in two parts, each exact in float.
+namespace step_stream {
+
+constexpr double kPart = 16777216;  ///< 2^24
+
+inline StateArray array() {
+  return {"gating_noise", {3}};
+}
+inline void start(const Start& start, double* state) {
+  Engine engine = start.seeds.stream(Purpose::router_noise, 1);
+  state[0] = static_cast<double>(engine() >> 40);
+  state[1] = state[2] = 0;
+}
+inline void advance(double* state) {
+  if (++state[1] < kPart) return;
+  state[1] = 0;
+  ++state[2];
+}
+/// The stream of a use of the state's step; without a state that of step 0 of any model, for what is drawn in
+/// measuring.
+inline Engine engine(const double* state, std::uint64_t use) {
+  if (!state) return Seeds{}.stream(Purpose::router_noise, use);
+  const double step = state[1] + kPart * state[2];
+  return Seeds{static_cast<std::uint64_t>(state[0]), static_cast<std::uint64_t>(step)}.stream(
+      Purpose::router_noise, use);
+}
+
+}  // namespace step_stream
+}  // namespace moelab
