@@ -7,6 +7,7 @@
   entry(dikkala2023_local_minima)           \
   entry(dikkala2023_descent_step)           \
   entry(dikkala2023_theorem1)               \
+  entry(dikkala2023_router_bias)            \
   entry(dikkala2023_lemma1)                 \
   entry(dikkala2023_theorem2)               \
   entry(dikkala2023_sample_router)          \
@@ -20,6 +21,7 @@
   entry(acmoe2025_lemma2)                   \
   entry(acmoe2025_proposition1)             \
   entry(acmoe2025_proposition2)             \
+  entry(acmoe2025_pooled_moment)            \
   entry(acmoe2025_router_hessian)           \
   entry(acmoe2025_lemma4)                   \
   entry(graph_of_tokens2025_topk)           \
@@ -31,7 +33,8 @@
   entry(specialization2025_cross_gradient)  \
   entry(specialization2025_slope)           \
   entry(specialization2025_balance)         \
-  entry(specialization2025_lemma)
+  entry(specialization2025_lemma)           \
+  entry(identifiability)
 // clang-format on
 
 namespace moelab {

@@ -12,13 +12,8 @@
 namespace moelab {
 namespace {
 
-using namespace dictionary;
-
 /// Sets over which E[y | x] is summed at most: with more it would cost as much as training.
 constexpr int kMostSets = 1000;
-
-/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
-enum ProblemStream : std::uint64_t { kAtoms = 0, kTargets = 1 };
 
 /// Every set of `rank` of `atoms` atoms, ascending; none when there are more than kMostSets.
 std::vector<std::vector<int>> all_sets(int atoms, int rank) {
@@ -39,12 +34,15 @@ std::vector<std::vector<int>> all_sets(int atoms, int rank) {
 }
 
 class Dictionary final : public Problem {
+  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  enum ProblemStream : std::uint64_t { kAtoms = 0, kTargets = 1 };
+
  public:
   Dictionary(const DictionaryOptions& options, const Seeds& seeds)
       : rank_(options.rank),
         output_dim_(outputs_of(options.target)),
         noise_std_(options.noise_std),
-        linear_(options.target.as<LinearTarget>() != nullptr) {
+        linear_(options.target.as<dictionary::LinearTarget>() != nullptr) {
     Engine engine = seeds.stream(Purpose::problem, kAtoms);
     atoms_ = draw_separated_means({.dim = options.dim,
                                    .mean_std = options.mean_std,
@@ -151,7 +149,7 @@ class Dictionary final : public Problem {
   std::vector<std::vector<int>> sets_;  // empty when there are too many
 };
 
-void check_rank(const DataOptions& data) {
+void check_selected_atoms(const DataOptions& data) {
   const DictionaryOptions& options = data.options().get<DictionaryOptions>();
   if (options.rank <= options.atoms) return;
   throw InvalidOption("data.rank",
@@ -162,8 +160,10 @@ void check_rank(const DataOptions& data) {
 
 const std::vector<TargetKind>& dictionary::Targets::table() {
   static const std::vector<TargetKind> kinds = {
-      target_kind("linear", "y = (Σ_{i∈S} W_i) x, rows of W_i ~ N(0, I / dim)", &LinearTarget::dim),
-      target_kind("constant", "y = Σ_{i∈S} W_i μ_i, rows of W_i ~ N(0, I / dim)", &ConstantTarget::dim)};
+      target_kind("linear", "y = (Σ_{i∈S} W_i) x, rows of W_i ~ N(0, I / dim)",
+                  &dictionary::LinearTarget::dim),
+      target_kind("constant", "y = Σ_{i∈S} W_i μ_i, rows of W_i ~ N(0, I / dim)",
+                  &dictionary::ConstantTarget::dim)};
   return kinds;
 }
 
@@ -182,9 +182,9 @@ void DictionaryOptions::bind(Fields& fields) {
 GeneratorKind dictionary_generator() {
   return {
       {"dictionary", "x = Σ_{i∈S} N(μ_i, σ² I), S a random set of r of c atoms (Dikkala et al. 2023, 3.6)",
-       DictionaryOptions{}, DictionaryOptions{.atoms = 5, .dim = 4, .target = LinearTarget{2}}},
+       DictionaryOptions{}, DictionaryOptions{.atoms = 5, .dim = 4, .target = dictionary::LinearTarget{2}}},
       draw_as<Dictionary, DictionaryOptions>,
-      check_rank};
+      check_selected_atoms};
 }
 
 }  // namespace moelab

@@ -14,20 +14,19 @@
 namespace moelab {
 namespace {
 
-using namespace gaussian_mixture;
-
-/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
-enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2, kTightFeatures = 3 };
-
 class GaussianMixture final : public Problem {
+  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2, kTightFeatures = 3 };
+
  public:
   GaussianMixture(const GaussianMixtureOptions& options, const Seeds& seeds)
       : dim_(options.dim),
         spurious_dims_(options.spurious_dims),
         output_dim_(outputs_of(options.target)),
         noise_std_(options.noise_std),
-        linear_(options.target.as<LinearTarget>() != nullptr) {
-    const TightSubsets* const tight = options.covariance.as<TightSubsets>();
+        linear_(options.target.as<gaussian_mixture::LinearTarget>() != nullptr) {
+    const gaussian_mixture::TightSubsets* const tight =
+        options.covariance.as<gaussian_mixture::TightSubsets>();
     if (tight) correlation_ = tight->correlation;
     draw_means(options, seeds);
     draw_deviations(tight, seeds);
@@ -160,7 +159,7 @@ class GaussianMixture final : public Problem {
   }
 
   /// `tight` is null where all features have σ.
-  void draw_deviations(const TightSubsets* tight, const Seeds& seeds) {
+  void draw_deviations(const gaussian_mixture::TightSubsets* tight, const Seeds& seeds) {
     deviations_ = Matrix::Constant(clusters(), dim_, noise_std_);
     if (!tight) return;
     for (int c = 0; c < clusters(); ++c) {
@@ -226,7 +225,8 @@ void check_mixture(const DataOptions& data) {
         "data.weights",
         fmt::format("got {} weights, needs one for each of data.clusters = {}", weights, options.clusters));
   }
-  if (const TightSubsets* const tight = options.covariance.as<TightSubsets>()) {
+  if (const gaussian_mixture::TightSubsets* const tight =
+          options.covariance.as<gaussian_mixture::TightSubsets>()) {
     const int features = tight->tight_features;
     if (features > options.dim)
       throw InvalidOption("data.covariance.tight_features",
@@ -245,26 +245,28 @@ void check_mixture(const DataOptions& data) {
 
 namespace gaussian_mixture {
 
-void TightSubsets::bind(Fields& fields) {
+void gaussian_mixture::TightSubsets::bind(Fields& fields) {
   fields.required().add("tight_features", tight_features, between(1, 1e6),
                         "features on which a component is tight");
   fields.add("tight_std", tight_std, positive(), "standard deviation on these");
   fields.add("correlation", correlation, fraction(), "correlation ρ of every two features, below 1");
 }
 
-const std::vector<KindEntry>& CovarianceAxis::table() {
+const std::vector<KindEntry>& gaussian_mixture::CovarianceAxis::table() {
   static const std::vector<KindEntry> kinds = {
-      plain_kind<IsotropicCovariance>("isotropic", "σ² I"),
-      plain_kind<TightSubsets>("tight_subsets",
-                               "each component is tight on random features of its own and has σ on the "
-                               "others (Nielsen et al. 2025)")};
+      plain_kind<gaussian_mixture::IsotropicCovariance>("isotropic", "σ² I"),
+      plain_kind<gaussian_mixture::TightSubsets>(
+          "tight_subsets",
+          "each component is tight on random features of its own and has σ on the "
+          "others (Nielsen et al. 2025)")};
   return kinds;
 }
 
-const std::vector<TargetKind>& Targets::table() {
+const std::vector<TargetKind>& gaussian_mixture::Targets::table() {
   static const std::vector<TargetKind> kinds = {
-      target_kind("constant", "y = v_c with v_c ~ N(0, I)", &ConstantTarget::dim),
-      target_kind("linear", "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)", &LinearTarget::dim)};
+      target_kind("constant", "y = v_c with v_c ~ N(0, I)", &gaussian_mixture::ConstantTarget::dim),
+      target_kind("linear", "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)",
+                  &gaussian_mixture::LinearTarget::dim)};
   return kinds;
 }
 
@@ -292,7 +294,8 @@ GeneratorKind gaussian_mixture_generator() {
   return {{"gaussian_mixture",
            "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
            GaussianMixtureOptions{},
-           GaussianMixtureOptions{.clusters = 4, .dim = 5, .spurious_dims = 2, .target = ConstantTarget{3}}},
+           GaussianMixtureOptions{
+               .clusters = 4, .dim = 5, .spurious_dims = 2, .target = gaussian_mixture::ConstantTarget{3}}},
           draw_as<GaussianMixture, GaussianMixtureOptions>,
           check_mixture};
 }

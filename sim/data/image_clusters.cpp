@@ -13,11 +13,6 @@
 namespace moelab {
 namespace {
 
-using namespace image_clusters;
-
-/// Streams of the problem: one per ingredient.
-enum ProblemStream : std::uint64_t { kTargets = 0, kTemplates = 1, kTrainOrder = 2, kTestOrder = 3 };
-
 struct CifarFile {
   const char* name;     ///< in the folder data.path
   const char* samples;  ///< the field of data that says how many are needed
@@ -60,6 +55,9 @@ class CifarSet {
 };
 
 class ImageClusters final : public Problem {
+  /// Streams of the problem: one per ingredient.
+  enum ProblemStream : std::uint64_t { kTargets = 0, kTemplates = 1, kTrainOrder = 2, kTestOrder = 3 };
+
  public:
   ImageClusters(const ImageClustersOptions& options, const std::shared_ptr<FileContents>& contents,
                 const Seeds& seeds)
@@ -153,8 +151,8 @@ std::vector<std::pair<std::string, std::string>> image_files(const AnyOptions& o
 }  // namespace
 
 const std::vector<TargetKind>& image_clusters::Targets::table() {
-  static const std::vector<TargetKind> kinds = {
-      target_kind("linear", "y = W_c v, rows of W_c ~ N(0, I / vector_dim)", &LinearTarget::dim)};
+  static const std::vector<TargetKind> kinds = {target_kind(
+      "linear", "y = W_c v, rows of W_c ~ N(0, I / vector_dim)", &image_clusters::LinearTarget::dim)};
   return kinds;
 }
 
@@ -176,7 +174,7 @@ GeneratorKind image_clusters_generator() {
        ImageClustersOptions{},
        ImageClustersOptions{.classes = 4,
                             .vector_dim = 3,
-                            .target = LinearTarget{2},
+                            .target = image_clusters::LinearTarget{2},
                             .synthetic = {.size = 4, .channels = 2}}},
       [](const DataOptions& data, const Seeds& seeds) -> std::unique_ptr<Problem> {
         return std::make_unique<ImageClusters>(data.options().get<ImageClustersOptions>(), data.contents,

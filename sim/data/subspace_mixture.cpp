@@ -11,11 +11,6 @@
 namespace moelab {
 namespace {
 
-using namespace subspace_mixture;
-
-/// Streams of the problem: one per ingredient, and one per cluster for its basis (kBases + c).
-enum ProblemStream : std::uint64_t { kTargets = 0, kBases = 1 };
-
 void check_rank(const SubspaceMixtureOptions& options) {
   if (options.rank < options.dim) return;
   throw InvalidOption("data.rank",
@@ -23,6 +18,9 @@ void check_rank(const SubspaceMixtureOptions& options) {
 }
 
 class SubspaceMixture final : public Problem {
+  /// Streams of the problem: one per ingredient, and one per cluster for its basis (kBases + c).
+  enum ProblemStream : std::uint64_t { kTargets = 0, kBases = 1 };
+
  public:
   SubspaceMixture(const SubspaceMixtureOptions& options, const Seeds& seeds)
       : dim_(options.dim),
@@ -30,7 +28,7 @@ class SubspaceMixture final : public Problem {
         output_dim_(outputs_of(options.target)),
         signal_std_(options.signal_std),
         noise_std_(options.noise_std),
-        label_of_noise_(options.label_of == LabelOf::noise) {
+        label_of_noise_(options.label_of == subspace_mixture::LabelOf::noise) {
     check_rank(options);
     Engine engine = seeds.stream(Purpose::problem, kTargets);
     for (int c = 0; c < options.clusters; ++c) {
@@ -121,8 +119,8 @@ class SubspaceMixture final : public Problem {
 }  // namespace
 
 const std::vector<TargetKind>& subspace_mixture::Targets::table() {
-  static const std::vector<TargetKind> kinds = {
-      target_kind("linear", "y = W_c z or W_c ε, rows of W_c ~ N(0, I / dim)", &LinearTarget::dim)};
+  static const std::vector<TargetKind> kinds = {target_kind(
+      "linear", "y = W_c z or W_c ε, rows of W_c ~ N(0, I / dim)", &subspace_mixture::LinearTarget::dim)};
   return kinds;
 }
 
@@ -145,7 +143,8 @@ GeneratorKind subspace_mixture_generator() {
            "x = z + ε, z ~ N(0, signal_std² B_c B_cᵀ) in a random subspace of cluster c, ε ~ N(0, noise_std² "
            "I) (Dikkala et al. 2023, 3.3 and C.1)",
            SubspaceMixtureOptions{},
-           SubspaceMixtureOptions{.clusters = 4, .dim = 6, .rank = 2, .target = LinearTarget{2}}},
+           SubspaceMixtureOptions{
+               .clusters = 4, .dim = 6, .rank = 2, .target = subspace_mixture::LinearTarget{2}}},
           draw_as<SubspaceMixture, SubspaceMixtureOptions>,
           [](const DataOptions& data) { check_rank(data.options().get<SubspaceMixtureOptions>()); }};
 }

@@ -12,11 +12,6 @@
 namespace moelab {
 namespace {
 
-using namespace token_topics;
-
-/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
-enum ProblemStream : std::uint64_t { kTopics = 0, kClusters = 1, kTargets = 2, kClasses = 3 };
-
 /// Sets of topics that the conditional mean is summed over at most.
 constexpr std::size_t kTopicSets = 200;
 /// Log-likelihoods this far below a token's best count as this: their exponentials stay above zero.
@@ -38,6 +33,9 @@ std::vector<std::vector<int>> topic_sets(int count, int size) {
 }
 
 class TokenTopics final : public Problem {
+  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  enum ProblemStream : std::uint64_t { kTopics = 0, kClusters = 1, kTargets = 2, kClasses = 3 };
+
  public:
   TokenTopics(const TokenTopicsOptions& options, const Seeds& seeds)
       : dim_(options.dim),
@@ -46,8 +44,10 @@ class TokenTopics final : public Problem {
         topics_per_sequence_(options.topics_per_sequence),
         clusters_per_topic_(options.clusters_per_topic),
         noise_std_(options.noise_std),
-        linear_(options.target.as<LinearTarget>() || options.target.as<LinearClassTarget>()),
-        class_targets_(options.target.as<ClassTarget>() || options.target.as<LinearClassTarget>()),
+        linear_(options.target.as<token_topics::LinearTarget>() ||
+                options.target.as<token_topics::LinearClassTarget>()),
+        class_targets_(options.target.as<token_topics::ClassTarget>() ||
+                       options.target.as<token_topics::LinearClassTarget>()),
         output_dim_(outputs_of(options.target)) {
     Engine topics = seeds.stream(Purpose::problem, kTopics),
            nearby = seeds.stream(Purpose::problem, kClusters);
@@ -207,7 +207,7 @@ void check_topics(const DataOptions& data) {
                                                                 options.topics_per_sequence, options.topics));
   }
   const std::int64_t clusters = std::int64_t{options.topics} * options.clusters_per_topic;
-  const ClassTarget* const target = options.target.as<ClassTarget>();
+  const token_topics::ClassTarget* const target = options.target.as<token_topics::ClassTarget>();
   if (target && target->classes > clusters) {
     throw InvalidOption("data.target.classes",
                         fmt::format("got {}, needs at most the {} clusters", target->classes, clusters));
@@ -222,21 +222,22 @@ void bind_classes(Fields& fields, int& classes) {
 
 namespace token_topics {
 
-void ClassTarget::bind(Fields& fields) {
+void token_topics::ClassTarget::bind(Fields& fields) {
   bind_classes(fields, classes);
 }
 
-void LinearClassTarget::bind(Fields& fields) {
+void token_topics::LinearClassTarget::bind(Fields& fields) {
   bind_classes(fields, classes);
 }
 
-const std::vector<TargetKind>& Targets::table() {
+const std::vector<TargetKind>& token_topics::Targets::table() {
   static const std::vector<TargetKind> kinds = {
-      target_kind("constant", "y_t = v_c with v_c ~ N(0, I)", &ConstantTarget::dim),
-      target_kind("linear", "y_t = W_c (x_t − μ_c), rows of W_c ~ N(0, I / dim)", &LinearTarget::dim),
-      target_kind("class", "indicator of the class of the cluster", &ClassTarget::classes),
+      target_kind("constant", "y_t = v_c with v_c ~ N(0, I)", &token_topics::ConstantTarget::dim),
+      target_kind("linear", "y_t = W_c (x_t − μ_c), rows of W_c ~ N(0, I / dim)",
+                  &token_topics::LinearTarget::dim),
+      target_kind("class", "indicator of the class of the cluster", &token_topics::ClassTarget::classes),
       target_kind("linear_class", "indicator of the largest entry of W_c (x_t − μ_c)",
-                  &LinearClassTarget::classes)};
+                  &token_topics::LinearClassTarget::classes)};
   return kinds;
 }
 
@@ -263,8 +264,11 @@ GeneratorKind token_topics_generator() {
        "sequences of s tokens from clusters of a few topics that the sequence draws, one target a token (for "
        "Nguyen et al. 2025)",
        TokenTopicsOptions{},
-       TokenTopicsOptions{
-           .topics = 4, .clusters_per_topic = 2, .dim = 5, .tokens = 3, .target = ClassTarget{3}}},
+       TokenTopicsOptions{.topics = 4,
+                          .clusters_per_topic = 2,
+                          .dim = 5,
+                          .tokens = 3,
+                          .target = token_topics::ClassTarget{3}}},
       draw_as<TokenTopics, TokenTopicsOptions>,
       check_topics};
   kind.tokens = [](const AnyOptions& options) { return options.get<TokenTopicsOptions>().tokens; };

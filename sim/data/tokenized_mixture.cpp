@@ -5,19 +5,17 @@
 namespace moelab {
 namespace {
 
-using namespace tokenized_mixture;
-
-/// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
-enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1 };
-
 class TokenizedMixture final : public Problem {
+  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1 };
+
  public:
   TokenizedMixture(const TokenizedMixtureOptions& options, const Seeds& seeds)
       : dim_(options.dim),
         tokens_(options.tokens),
         output_dim_(outputs_of(options.target)),
         noise_std_(options.noise_std),
-        quadratic_(options.target.as<QuadraticTarget>() != nullptr),
+        quadratic_(options.target.as<tokenized_mixture::QuadraticTarget>() != nullptr),
         means_(options.clusters, dim_),
         slopes_(means_.rows() * output_dim_, dim_) {
     const double mean_std = options.mean_std;
@@ -105,8 +103,8 @@ class TokenizedMixture final : public Problem {
 
 const std::vector<TargetKind>& tokenized_mixture::Targets::table() {
   static const std::vector<TargetKind> kinds = {
-      target_kind("linear", "y = Σ_t W_{c_t} x_t", &LinearTarget::dim),
-      target_kind("quadratic", "y = Σ_t (W_{c_t} x_t)²", &QuadraticTarget::dim)};
+      target_kind("linear", "y = Σ_t W_{c_t} x_t", &tokenized_mixture::LinearTarget::dim),
+      target_kind("quadratic", "y = Σ_t (W_{c_t} x_t)²", &tokenized_mixture::QuadraticTarget::dim)};
   return kinds;
 }
 
@@ -127,7 +125,8 @@ GeneratorKind tokenized_mixture_generator() {
        "sequences of s tokens, each from Σ_c N(μ_c, σ² I) / k in R^dim, one target a sequence (Dikkala et "
        "al. 2023, C.2)",
        TokenizedMixtureOptions{},
-       TokenizedMixtureOptions{.clusters = 4, .dim = 5, .tokens = 3, .target = LinearTarget{2}}},
+       TokenizedMixtureOptions{
+           .clusters = 4, .dim = 5, .tokens = 3, .target = tokenized_mixture::LinearTarget{2}}},
       draw_as<TokenizedMixture, TokenizedMixtureOptions>};
   kind.tokens = [](const AnyOptions& options) { return options.get<TokenizedMixtureOptions>().tokens; };
   return kind;

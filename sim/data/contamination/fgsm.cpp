@@ -7,8 +7,8 @@ namespace moelab {
 namespace {
 
 template <class Real>
-void attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
-            std::vector<Real>& x) {
+void fgsm_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
+                 std::vector<Real>& x) {
   const double budget = any.get<FgsmOptions>().budget;
   ascend(x, budget, 1, budget,
          [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
@@ -23,7 +23,7 @@ void FgsmOptions::bind(Fields& fields) {
 ContaminationKind fgsm_contamination() {
   return {{"fgsm", "x + ε sign(∂L/∂x) under the training gating", FgsmOptions{}, FgsmOptions{0.1}},
           nullptr,
-          {attack<float>, attack<double>}};
+          {fgsm_attack<float>, fgsm_attack<double>}};
 }
 
 }  // namespace moelab

@@ -7,8 +7,8 @@ namespace moelab {
 namespace {
 
 template <class Real>
-void attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
-            std::vector<Real>& x) {
+void pgd_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
+                std::vector<Real>& x) {
   const PgdOptions& options = any.get<PgdOptions>();
   const double step_size = options.step_size.value_or(default_step_size(options.budget, options.steps));
   ascend(x, options.budget, options.steps, step_size,
@@ -25,7 +25,7 @@ ContaminationKind pgd_contamination() {
   return {{"pgd", "repeated steps along sign(∂L/∂x), kept within ε of x entry by entry", PgdOptions{},
            PgdOptions{.budget = 0.1, .steps = 3}},
           nullptr,
-          {attack<float>, attack<double>}};
+          {pgd_attack<float>, pgd_attack<double>}};
 }
 
 }  // namespace moelab

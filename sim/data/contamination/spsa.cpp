@@ -28,8 +28,8 @@ void estimate_gradient(const SpsaOptions& options, AttackedLoss<Real>& loss, Eng
 }
 
 template <class Real>
-void attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& engine, int samples,
-            std::vector<Real>& x) {
+void spsa_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& engine, int samples,
+                 std::vector<Real>& x) {
   const SpsaOptions& options = any.get<SpsaOptions>();
   const double step_size = options.step_size.value_or(default_step_size(options.budget, options.steps));
   ascend(x, options.budget, options.steps, step_size,
@@ -50,7 +50,7 @@ ContaminationKind spsa_contamination() {
   return {{"spsa", "pgd with gradients estimated from losses along random signs", SpsaOptions{},
            SpsaOptions{.budget = 0.1, .steps = 2, .directions = 4}},
           nullptr,
-          {attack<float>, attack<double>}};
+          {spsa_attack<float>, spsa_attack<double>}};
 }
 
 }  // namespace moelab

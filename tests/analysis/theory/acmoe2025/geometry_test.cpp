@@ -5,6 +5,7 @@
 #include "analysis/theory/acmoe2025/lemma1.h"
 #include "analysis/theory/acmoe2025/lemma2.h"
 #include "analysis/theory/acmoe2025/lemma4.h"
+#include "analysis/theory/acmoe2025/pooled_moment.h"
 #include "analysis/theory/acmoe2025/proposition1.h"
 #include "analysis/theory/acmoe2025/proposition2.h"
 #include "analysis/theory/acmoe2025/router_hessian.h"
@@ -126,6 +127,15 @@ TEST_CASE("lemma 4 fails with the printed factor, holds with the corrected one, 
   CHECK(verdict_of(check_eigenvalue_bound(kEffort, corrected_factor)) == CheckVerdict::holds);
   const auto slightly_smaller = [](double epsilon) { return 0.999 * corrected_factor(epsilon); };
   CHECK(verdict_of(check_eigenvalue_bound(kEffort, slightly_smaller)) == CheckVerdict::fails);
+}
+
+TEST_CASE("proposition 2 on pooled clusters: right without means, wrong with those of the scenarios") {
+  const CheckFinding shipped = check_pooled_moment(kEffort, 0.6), centred = check_pooled_moment(kEffort, 0);
+  CHECK(verdict_of(shipped) == CheckVerdict::fails);
+  CHECK(verdict_of(centred) == CheckVerdict::holds);
+  // Means over 400 draws of an independent computation.
+  CHECK(shipped.details[1].second == doctest::Approx(8.5).epsilon(0.1));
+  CHECK(centred.details[1].second == doctest::Approx(0.55).epsilon(0.1));
 }
 
 }  // namespace moelab::geometry_test

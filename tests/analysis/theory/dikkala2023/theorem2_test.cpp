@@ -22,6 +22,14 @@ Matrix short_centres(Engine& engine, int clusters, int dim) {
   return random_centres(engine, clusters, dim) / std::sqrt(static_cast<double>(dim));
 }
 
+/// |mu|^2 = 1.5 sqrt(d ln d).
+Matrix centres_of_a_power_law(Engine& engine, int clusters, int dim) {
+  Matrix centres = draw_normals(engine, clusters, dim);
+  for (Eigen::Index c = 0; c < clusters; ++c)
+    centres.row(c) *= std::sqrt(1.5 * std::sqrt(dim * std::log(dim))) / centres.row(c).norm();
+  return centres;
+}
+
 }  // namespace
 
 TEST_CASE("coverage probabilities by hand, and by inclusion and exclusion where it does not cancel") {
@@ -64,6 +72,10 @@ TEST_CASE("theorem 2: the off-cluster mass falls with d; for centres of norm 1 i
   const CheckFinding finding = check_off_cluster_mass(kEffort, 4);
   CHECK(verdict_of(finding) == CheckVerdict::holds);
   CHECK(verdict_of(check_off_cluster_mass(kEffort, 4, short_centres)) == CheckVerdict::fails);
+  // Scores differ by |mu|^2 with deviations of about sqrt(2 d): a mass of about d^-0.6.
+  const CheckFinding power = check_off_cluster_mass(kEffort, 4, centres_of_a_power_law);
+  CHECK(verdict_of(power) == CheckVerdict::fails);
+  CHECK(power.measured > 0);
 }
 
 TEST_CASE("theorem 2: of two separated centres on one ray the shorter loses all its mass") {

@@ -1,0 +1,153 @@
+#include "analysis/theory/perturbed_cosine/flatness.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/linear_algebra.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kDescentSteps = 60;
+/// Of the central differences: errors of the derivatives about h² = 1e-10.
+constexpr double kDifferenceStep = 1e-5;
+
+bool sees_radius(const MixtureForm& form) {
+  return form.router == MixtureForm::Router::linear || form.tau1 > 0;
+}
+
+/// θ of the component, (2d + 1).
+Vector component(const MixingMeasure& measure, Eigen::Index j) {
+  const Eigen::Index dim = measure.gate.cols();
+  Vector theta(2 * dim + 1);
+  theta << measure.gate.row(j).transpose(), measure.slope.row(j).transpose(), measure.intercept[j];
+  return theta;
+}
+
+/// The part of `offset` that changes what the family can see.
+Vector tangent(const SplitCell& cell, const Vector& theta, Vector offset) {
+  const Eigen::Index dim = cell.truth.gate.cols();
+  const auto remove = [&](Eigen::Index first, Eigen::Index count) {
+    const Vector along = theta.segment(first, count);
+    offset.segment(first, count) -= along * (along.dot(offset.segment(first, count)) / along.squaredNorm());
+  };
+  if (!sees_radius(cell.truth.form)) remove(0, dim);
+  if (cell.family == ExpertFamily::fixed_length) remove(dim, dim + 1);
+  return offset;
+}
+
+/// Writes θ, drawn back to the family of `like`, into a component.
+void set_component(const SplitCell& cell, const Vector& like, Vector theta, Eigen::Index j,
+                   MixingMeasure& measure) {
+  const Eigen::Index dim = measure.gate.cols();
+  const auto restore = [&](Eigen::Index first, Eigen::Index count) {
+    theta.segment(first, count) *= like.segment(first, count).norm() / theta.segment(first, count).norm();
+  };
+  if (!sees_radius(cell.truth.form)) restore(0, dim);
+  if (cell.family == ExpertFamily::fixed_length) restore(dim, dim + 1);
+  measure.gate.row(j) = theta.head(dim).transpose();
+  measure.slope.row(j) = theta.segment(dim, dim).transpose();
+  measure.intercept[j] = theta[2 * dim];
+}
+
+/// Levenberg–Marquardt on ½‖r‖², r(z) by `residuals`.
+template <class Residuals>
+FlattestSplit descend(const Residuals& residuals, Vector z) {
+  Vector residual = residuals(z);
+  double damping = 1e-2;
+  for (int step = 0; step < kDescentSteps && damping < 1e12; ++step) {
+    Matrix jacobian(residual.size(), z.size());
+    for (Eigen::Index i = 0; i < z.size(); ++i) {
+      Vector forward = z, back = z;
+      forward[i] += kDifferenceStep;
+      back[i] -= kDifferenceStep;
+      jacobian.col(i) = (residuals(forward) - residuals(back)) / (2 * kDifferenceStep);
+    }
+    const Vector gradient = jacobian.transpose() * residual;
+    Matrix normal = jacobian.transpose() * jacobian;
+    const double scale = std::max(normal.diagonal().maxCoeff(), std::numeric_limits<double>::min());
+    for (bool improved = false; !improved && damping < 1e12;) {
+      Matrix damped = normal;
+      damped.diagonal().array() += damping * scale;
+      const Vector next = z - least_norm_solution(damped, gradient);
+      const Vector moved = residuals(next);
+      improved = moved.squaredNorm() < residual.squaredNorm();
+      damping *= improved ? 0.2 : 5;
+      if (!improved) continue;
+      z = next;
+      residual = moved;
+    }
+  }
+  return {residual.norm(), std::move(z)};
+}
+
+}  // namespace
+
+Vector regression_values(const MixingMeasure& measure, const Matrix& x) {
+  const MixtureForm& form = measure.form;
+  Matrix scores = x * measure.gate.transpose();
+  if (form.router == MixtureForm::Router::cosine) {
+    const Vector norms = x.rowwise().norm();
+    for (Eigen::Index j = 0; j < scores.cols(); ++j)
+      scores.col(j).array() /= (measure.gate.row(j).norm() + form.tau1) * (norms.array() + form.tau2);
+  }
+  scores.rowwise() += measure.bias.transpose();
+  Matrix experts = x * measure.slope.transpose();
+  experts.rowwise() += measure.intercept.transpose();
+  if (form.expert == MixtureForm::Expert::relu) {
+    experts = experts.cwiseMax(0.0);
+  } else if (form.power != 1) {
+    experts = experts.array().pow(form.power).matrix();
+  }
+  const Vector highest = scores.rowwise().maxCoeff();
+  const Matrix weights = (scores.colwise() - highest).array().exp().matrix();
+  return weights.cwiseProduct(experts).rowwise().sum().cwiseQuotient(weights.rowwise().sum());
+}
+
+MixingMeasure SplitCell::at(const Vector& coordinates, double spread) const {
+  const Vector theta = component(truth, 0);
+  const Eigen::Index size = theta.size(), count = truth.gate.rows(), dim = truth.gate.cols();
+  const double share = 0.5 + 0.4 * std::tanh(coordinates[2 * size]);
+  const Vector apart = tangent(*this, theta, coordinates.head(size)).normalized();
+  const Vector shift = tangent(*this, theta, coordinates.segment(size, size));
+  MixingMeasure split{truth.form, Matrix(count + 1, dim), Vector(count + 1), Matrix(count + 1, dim),
+                      Vector(count + 1)};
+  split.gate << truth.gate, truth.gate.row(0);
+  split.slope << truth.slope, truth.slope.row(0);
+  split.bias << truth.bias, truth.bias[0];
+  split.intercept << truth.intercept, truth.intercept[0];
+  set_component(*this, theta, theta + spread * (shift + (1 - share) * apart), 0, split);
+  set_component(*this, theta, theta + spread * (shift - share * apart), count, split);
+  const double level = truth.bias[0] + spread * coordinates[2 * size + 1];
+  split.bias[0] = level + std::log(share);
+  split.bias[count] = level + std::log1p(-share);
+  return split;
+}
+
+std::vector<Vector> draw_starts(const SplitCell& cell, int count, Engine& engine) {
+  std::vector<Vector> starts;
+  for (int i = 0; i < count; ++i) {
+    Vector start = draw_normals(engine, cell.coordinates(), 1);
+    const Eigen::Index size = (start.size() - 2) / 2;
+    start.segment(size, size).setZero();
+    starts.push_back(std::move(start));
+  }
+  return starts;
+}
+
+FlattestSplit flattest_split(const SplitCell& cell, const Matrix& x, double spread,
+                             const std::vector<Vector>& starts) {
+  const Vector truth = regression_values(cell.truth, x);
+  const auto residuals = [&](const Vector& z) -> Vector {
+    return (regression_values(cell.at(z, spread), x) - truth) / truth.norm();
+  };
+  FlattestSplit flattest{std::numeric_limits<double>::infinity(), {}};
+  for (const Vector& start : starts) {
+    FlattestSplit found = descend(residuals, start);
+    if (found.distance < flattest.distance) flattest = std::move(found);
+  }
+  return flattest;
+}
+
+}  // namespace moelab
