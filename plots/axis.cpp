@@ -92,22 +92,27 @@ Axis fit_axis(const std::vector<double>& values, bool logarithmic) {
   return axis;
 }
 
-Axis fit_axis_at(std::vector<double> places, bool logarithmic, double width_in_characters) {
+Axis fit_axis_at(std::vector<double> places, bool logarithmic) {
   Axis axis = range_of(places, logarithmic);
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
-  const double low = forward(axis.low, logarithmic), high = forward(axis.high, logarithmic);
-  double free_from = -width_in_characters;
-  for (const double place : places) {
-    if (logarithmic && place <= 0) continue;
-    const std::string label = tick_label(place, logarithmic);
-    const double middle = (forward(place, logarithmic) - low) / (high - low) * width_in_characters;
-    const double half = 0.5 * static_cast<double>(label.size()) + 0.5;
-    const bool fits = middle - half >= free_from;
-    axis.ticks.emplace_back(place, fits ? label : "");
-    if (fits) free_from = middle + half;
-  }
+  for (const double place : places)
+    if (!logarithmic || place > 0) axis.ticks.emplace_back(place, tick_label(place, logarithmic));
   return axis;
+}
+
+void keep_labels_apart(Axis& axis, double width) {
+  const double low = forward(axis.low, axis.logarithmic), high = forward(axis.high, axis.logarithmic);
+  double free_from = -width;
+  for (auto& [place, label] : axis.ticks) {
+    if (label.empty()) continue;
+    const double middle = (forward(place, axis.logarithmic) - low) / (high - low) * width;
+    const double half = 0.5 * text_width(label, kTickFontSize) + 2;
+    if (middle - half < free_from)
+      label.clear();
+    else
+      free_from = middle + half;
+  }
 }
 
 std::string axis_script(char name, const Axis& axis, bool with_labels) {
@@ -119,7 +124,7 @@ std::string axis_script(char name, const Axis& axis, bool with_labels) {
     text += fmt::format("{}{} {:.8g} {}", i ? ", " : "", quoted(with_labels ? label : ""), place,
                         label.empty() ? 1 : 0);
   }
-  return text + fmt::format(") font ',{}'\n", kTickFontSize);
+  return text + fmt::format(") font ',{}'{}\n", kTickFontSize, axis.upright ? " rotate by 90 right" : "");
 }
 
 }  // namespace moelab

@@ -12,6 +12,7 @@ struct Axis {
   bool logarithmic = false;
   double low = 0, high = 1;
   std::vector<std::pair<double, std::string>> ticks;  ///< place and label; empty for a minor tick
+  bool upright = false;                               ///< labels stand, since they are longer than their room
 };
 
 /// The label of a tick: "0.05", "2560"; on a logarithmic axis far powers of ten are "10⁻⁵".
@@ -20,9 +21,11 @@ std::string tick_label(double value, bool logarithmic);
 /// An axis that shows all `values` (those above 0 on a logarithmic one) with a small margin.
 Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 
-/// An axis with ticks at the given places, which are the values of a sweep; labels that would collide within
-/// `width_in_characters` are left out.
-Axis fit_axis_at(std::vector<double> places, bool logarithmic, double width_in_characters);
+/// An axis with ticks at the given places, which are the values of a sweep.
+Axis fit_axis_at(std::vector<double> places, bool logarithmic);
+
+/// Leaves out the labels that would run into the one before them on an axis of `width` points.
+void keep_labels_apart(Axis& axis, double width);
 
 /// The gnuplot lines that set the axis `name` ('x' or 'y'): scale, range and ticks, with or without labels.
 std::string axis_script(char name, const Axis& axis, bool with_labels = true);

@@ -1,11 +1,13 @@
 #include "plots/embedding.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "plots/csv_cell.h"
+#include "plots/legend.h"
 #include "plots/page.h"
 #include "plots/style.h"
 
@@ -14,80 +16,162 @@ namespace {
 
 constexpr std::size_t kColumns = 2;
 constexpr double kMargin = 4, kPanelName = 11, kPointSize = 0.14;
-constexpr double kPanelSize = (kWidth - (kColumns + 1) * kMargin) / kColumns;
+/// Left of the panels and below them, where there are labels.
+constexpr double kLabelRoom = kLabelLine + 3;
 /// Share of the range that is left free around the points.
 constexpr double kPadding = 0.03;
+constexpr const char* kGrey = "D0D0D0";
 
-/// "[low:high]" around all points of one coordinate.
-std::string range_of(const Embedding& embedding, double EmbeddingPoint::*coordinate) {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
+std::string colour_of(int place) {
+  return place < 0 ? kGrey : kColours[static_cast<std::size_t>(place)];
+}
+
+/// One row for each part of a panel, in the order in which embedding_csv writes them.
+struct PanelRows {
+  std::size_t region, point, mean, arrow, end;
+
+  PanelRows(const EmbeddingPanel& panel, std::size_t first)
+      : region(first),
+        point(region + panel.regions.size()),
+        mean(point + panel.points.size()),
+        arrow(mean + panel.means.size()),
+        end(arrow + panel.arrows.size()) {}
+};
+
+/// The labels that have a colour, by colour; then what else is drawn.
+Legend embedding_legend(const Embedding& embedding) {
+  std::map<int, int> labels;
+  bool any_grey = false, any_mean = false, any_arrow = false;
   for (const EmbeddingPanel& panel : embedding.panels) {
-    for (const EmbeddingPoint& point : panel.points) {
-      low = std::min(low, point.*coordinate);
-      high = std::max(high, point.*coordinate);
-    }
+    const auto add = [&](int colour, int label) {
+      if (colour >= 0) labels.try_emplace(colour, label);
+      any_grey = any_grey || colour < 0;
+    };
+    for (const EmbeddingPoint& point : panel.points) add(point.colour, point.label);
+    for (const EmbeddingRegion& region : panel.regions) add(region.colour, region.label);
+    any_mean = any_mean || !panel.means.empty();
+    any_arrow = any_arrow || std::any_of(panel.arrows.begin(), panel.arrows.end(),
+                                         [](const EmbeddingPoint& arrow) { return arrow.colour >= 0; });
   }
-  if (!(low < high)) return "[-1:1]";
-  const double padding = kPadding * (high - low);
-  return fmt::format("[{:.6g}:{:.6g}]", low - padding, high + padding);
+  std::vector<LegendEntry> entries;
+  for (const auto& [colour, label] : labels)
+    entries.push_back({fmt::format("{} {}", embedding.label, label), colour_of(colour), "", 7});
+  if (any_grey) entries.push_back({"another " + embedding.label, kGrey, "", 7});
+  if (any_mean) entries.push_back({embedding.mean_name, "000000", "", 2});
+  if (any_arrow) entries.push_back({embedding.arrow_name, "000000", "1", 0});
+  return Legend(std::move(entries), kWidth);
+}
+
+/// The clauses of `plot` for one panel.
+std::string panel_clauses(const PanelRows& rows) {
+  std::vector<std::string> clauses;
+  const auto add = [&](std::size_t first, std::size_t end, const std::string& how) {
+    if (end > first) clauses.push_back(fmt::format("data every ::{}::{} using {}", first, end - 1, how));
+  };
+  const int colours = static_cast<int>(kColours.size());
+  for (int colour = -1; colour < colours; ++colour)
+    add(rows.region, rows.point,
+        fmt::format("($6=={} ? $3 : NaN):4:3:7:4:8 with boxxyerror fc rgb '#{}' fs transparent solid 0.28 "
+                    "noborder",
+                    colour, colour_of(colour)));
+  for (int colour = -1; colour < colours; ++colour)
+    add(rows.point, rows.mean,
+        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps {} lc rgb '#{}'", colour, kPointSize,
+                    colour_of(colour)));
+  add(rows.arrow, rows.end, "(0):(0):($6<0 ? NaN : $3):4 with vectors nohead lw 0.8 lc rgb '#000000'");
+  for (int colour = 0; colour < colours; ++colour)
+    add(rows.arrow, rows.end,
+        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps 0.3 lc rgb '#{}'", colour, colour_of(colour)));
+  add(rows.mean, rows.arrow, "3:4 with points pt 2 ps 0.35 lw 1.2 lc rgb '#000000'");
+  if (clauses.empty()) clauses.emplace_back("NaN notitle");
+  return fmt::format("plot {}\n", fmt::join(clauses, ", \\\n     "));
 }
 
 }  // namespace
 
+std::pair<double, double> embedding_range(const Embedding& embedding, double EmbeddingPoint::*coordinate) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const EmbeddingPanel& panel : embedding.panels)
+    for (const std::vector<EmbeddingPoint>* points : {&panel.points, &panel.means})
+      for (const EmbeddingPoint& point : *points) {
+        low = std::min(low, point.*coordinate);
+        high = std::max(high, point.*coordinate);
+      }
+  if (!(low < high)) return {-1, 1};
+  const double padding = kPadding * (high - low);
+  return {low - padding, high + padding};
+}
+
 std::string embedding_csv(const Embedding& embedding) {
-  std::string text = fmt::format("panel,x,y,{},colour\n", embedding.label);
+  std::string text = fmt::format("panel,part,x,y,{},colour,x_high,y_high\n", embedding.label);
   for (const EmbeddingPanel& panel : embedding.panels) {
-    for (const EmbeddingPoint& point : panel.points) {
-      text += fmt::format("{},{},{},{},{}\n", gnuplot_csv_cell(panel.name), point.x, point.y, point.label,
-                          point.colour);
-    }
+    const std::string name = gnuplot_csv_cell(panel.name);
+    for (const EmbeddingRegion& region : panel.regions)
+      text += fmt::format("{},region,{},{},{},{},{},{}\n", name, region.x_low, region.y_low, region.label,
+                          region.colour, region.x_high, region.y_high);
+    const auto add = [&](const char* part, const std::vector<EmbeddingPoint>& points) {
+      for (const EmbeddingPoint& point : points)
+        text += fmt::format("{},{},{},{},{},{},,\n", name, part, point.x, point.y, point.label, point.colour);
+    };
+    add("point", panel.points);
+    add("mean", panel.means);
+    add("arrow", panel.arrows);
   }
   return text;
 }
 
 std::string embedding_script(const Embedding& embedding) {
-  const std::vector<std::string> title = wrapped(embedding.title, kFontSize + 1, kWidth - 10);
-  const std::vector<std::string> caption = wrapped(embedding.caption, kSmallFontSize, kWidth - 10);
-  const double bottom = caption_height(caption) + kMargin, step = kPanelSize + kPanelName + kMargin;
+  const Heading heading(embedding.title, embedding.caption);
+  const Legend legend = embedding_legend(embedding);
+  const double label_room = embedding.x_label.empty() ? 0 : kLabelRoom;
+  const double left_margin = kMargin + label_room;
+  const double size = (kWidth - left_margin - kColumns * kMargin) / kColumns;
+  const double legend_bottom = heading.caption_height() + kMargin;
+  const double bottom = legend_bottom + legend.height() + kMargin + label_room,
+               step = size + kPanelName + kMargin;
   const std::size_t lines = (embedding.panels.size() + kColumns - 1) / kColumns;
-  const double height =
-      bottom + step * static_cast<double>(lines) + kTitleLine * static_cast<double>(title.size());
+  const double height = bottom + step * static_cast<double>(lines) + heading.title_height();
+  const auto range = [&](double EmbeddingPoint::*coordinate) {
+    const auto [low, high] = embedding_range(embedding, coordinate);
+    return fmt::format("[{:.6g}:{:.6g}]", low, high);
+  };
 
   std::string text = script_head(embedding.id, embedding.title);
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(embedding.id + ".csv"));
   text += "set border 15 lw 0.6 lc rgb '#999999'\nunset tics\nunset key\n";
-  text += fmt::format("set xrange {}\nset yrange {}\n", range_of(embedding, &EmbeddingPoint::x),
-                      range_of(embedding, &EmbeddingPoint::y));
+  text += fmt::format("set xrange {}\nset yrange {}\n", range(&EmbeddingPoint::x), range(&EmbeddingPoint::y));
   std::string plot = "set multiplot\n";
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
-    const std::size_t points = embedding.panels[p].points.size();
-    const double left = kMargin + static_cast<double>(p % kColumns) * (kPanelSize + kMargin);
+    const double left = left_margin + static_cast<double>(p % kColumns) * (size + kMargin);
     const double low = bottom + step * static_cast<double>(lines - 1 - p / kColumns);
-    plot += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", left / kWidth,
-                        (left + kPanelSize) / kWidth);
-    plot += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\nunset label\n",
-                        low / height, (low + kPanelSize) / height);
-    plot +=
-        fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n", quoted(embedding.panels[p].name),
-                    left / kWidth, (low + kPanelSize + 0.5 * kPanelName) / height);
-    if (p == 0) plot += title_and_caption(title, caption, height);
-    for (int colour = -1; colour < static_cast<int>(kColours.size()); ++colour) {
-      plot += fmt::format(
-          "{} data every ::{}::{} using 2:($5=={} ? $3 : NaN) with points pt 7 ps {} lc rgb '#{}'",
-          colour < 0 ? "plot" : ", \\\n    ", first, first + points - 1, colour, kPointSize,
-          colour < 0 ? "D0D0D0" : kColours[static_cast<std::size_t>(colour)]);
+    plot += panel_margins(left, left + size, low, low + size, kWidth, height) + "unset label\nunset arrow\n";
+    plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n",
+                        quoted(fitted_line(embedding.panels[p].name, kFontSize, size)), left / kWidth,
+                        (low + size + 0.5 * kPanelName) / height);
+    if (p == 0) {
+      const double all = step * static_cast<double>(lines) - kMargin;
+      plot += heading.script(height) + legend.script(legend_bottom, height);
+      plot += centred_label({fitted_line(embedding.x_label, kFontSize, kWidth - left_margin)},
+                            (left_margin + kWidth) / 2, bottom - kLabelRoom / 2, kWidth, height);
+      plot += centred_label({fitted_line(embedding.y_label, kFontSize, all)}, kMargin + kLabelLine / 2,
+                            bottom + all / 2, kWidth, height, true);
     }
-    plot += "\n";
-    first += points;
+    const PanelRows rows(embedding.panels[p], first);
+    plot += panel_clauses(rows);
+    first = rows.end;
   }
   plot += "unset multiplot";
-  return text + on_terminals(embedding.id, height, plot, plot);  // replot knows no multiplot
+  return text + on_terminals(embedding.id, height, plot);
 }
 
-std::vector<std::filesystem::path> render(const Embedding& embedding,
-                                          const std::filesystem::path& directory) {
-  return write_figure(embedding.id, embedding_csv(embedding), embedding_script(embedding), directory);
+Drawing drawing_of(const Embedding& embedding) {
+  return {embedding.id,
+          embedding.title,
+          embedding.caption,
+          embedding_csv(embedding),
+          embedding_script(embedding),
+          ""};
 }
 
 }  // namespace moelab

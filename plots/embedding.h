@@ -1,10 +1,12 @@
 #pragma once
 
-/// Embeddings: a cloud of coloured points for each panel, in and CSV + gnuplot script + SVG + PDF + PNG out.
+/// Embeddings: a cloud of coloured points for each panel, over the regions of the plane that belong together.
 
-#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "plots/drawing.h"
 
 namespace moelab {
 
@@ -14,9 +16,18 @@ struct EmbeddingPoint {
   int colour = -1;  ///< place in the palette (kColours of style.h); −1 is grey and lies below the others
 };
 
+/// A rectangle of the plane.
+struct EmbeddingRegion {
+  double x_low = 0, x_high = 0, y_low = 0, y_high = 0;
+  int label = 0, colour = -1;
+};
+
 struct EmbeddingPanel {
   std::string name;
   std::vector<EmbeddingPoint> points;
+  std::vector<EmbeddingRegion> regions = {};  ///< pale, below the points
+  std::vector<EmbeddingPoint> means = {};     ///< black crosses above the points
+  std::vector<EmbeddingPoint> arrows = {};    ///< their heads; from (0, 0); those with a colour are drawn
 };
 
 struct Embedding {
@@ -24,14 +35,20 @@ struct Embedding {
   std::string title;                   ///< above the panels; may be empty
   std::string caption;                 ///< below them: what plane and colours are
   std::string label;                   ///< column of the labels in the CSV
+  std::string mean_name, arrow_name;   ///< in the legend
+  std::string x_label, y_label;        ///< of the axes
   std::vector<EmbeddingPanel> panels;  ///< two side by side, all with the same axes, which have no ticks
 };
 
-/// Writes and draws as render(Figure) does. The CSV is tidy: panel,x,y,<label>,colour. Throws
-/// EnvironmentError.
-std::vector<std::filesystem::path> render(const Embedding& embedding, const std::filesystem::path& directory);
+/// The CSV is tidy: panel,part,x,y,<label>,colour,x_high,y_high with part point, region (x and y are its
+/// lower ends), mean or arrow. The legend names the labels that have a colour. The page shows it as drawn: it
+/// has thousands of points.
+Drawing drawing_of(const Embedding& embedding);
 
-/// The two texts that render() writes.
+/// The range of a coordinate in all panels, points and means, with some room around.
+std::pair<double, double> embedding_range(const Embedding& embedding, double EmbeddingPoint::*coordinate);
+
+/// The texts of it.
 std::string embedding_csv(const Embedding& embedding);
 std::string embedding_script(const Embedding& embedding);
 

@@ -3,22 +3,32 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "plots/axis.h"
 #include "plots/csv_cell.h"
 #include "plots/page.h"
+#include "plots/page_data.h"
 
 namespace moelab {
 namespace {
 
-/// Of compact maps: between panels, and right of the last.
-constexpr double kCompactGap = 6, kCompactLeft = 14;
-constexpr double kRowHeight = 15, kPanelName = 12, kRightMargin = 34, kBetweenPanels = 8;
-/// Below the last panel: its ticks and the label of x.
-constexpr double kAxisRoom = 30, kXLabelDepth = 20;
-constexpr double kCompactAxisRoom = 14, kCompactXLabelDepth = 7;
+/// Of compact maps: between panels.
+constexpr double kCompactGap = 6;
+/// Their cells are square up to this height of all.
+constexpr double kMostCompactHeight = 180;
+constexpr double kRowHeight = 17, kPanelName = 12, kBetweenPanels = 8;
+/// Between the cells and the names of columns, and their height; left of the cells, right of the names of
+/// rows.
+constexpr double kColumnNames = 12, kRowNameGap = 6;
+/// The colour scale: from the cells, its width, and from it to its numbers.
+constexpr double kScaleGap = 5, kScaleWidth = 6, kScaleNumberGap = 9;
 /// Cells narrower than this have no number in them.
-constexpr double kNumberRoom = 17;
+constexpr double kNumberRoom = 18;
+/// Numbers stand above the middle of a cell, half of their intervals below.
+constexpr double kIntervalFontSize = 5;
 
 /// Viridis, dark to bright: even steps of lightness, told apart by every common kind of colour vision.
 constexpr const char* kPalette =
@@ -30,116 +40,257 @@ constexpr int kColourSteps = 33;
 /// Above this share of the scale a cell is too bright for white numbers.
 constexpr double kBright = 0.6;
 
-double longest(const std::vector<std::string>& names) {
-  std::size_t most = 1;
-  for (const std::string& name : names) most = std::max(most, letters(name));
-  return static_cast<double>(most);
+/// Every so many names, the fewest left out so that none runs into the one before. `room`: of each; `size`:
+/// how much a name takes.
+template <class Size>
+std::string name_ticks(const std::vector<std::string>& names, double room, Size size) {
+  const auto fits = [&](std::size_t step) {
+    for (std::size_t i = step; i < names.size(); i += step)
+      if ((size(names[i]) + size(names[i - step])) / 2 > room * static_cast<double>(step)) return false;
+    return true;
+  };
+  std::size_t step = 1;
+  for (const std::size_t factor : {2, 5, 10, 20, 50, 100, 200, 500, 1000})
+    if (!fits(step)) step = factor;
+  std::string text = "nomirror scale 0,0 (";
+  for (std::size_t i = 0; i < names.size(); i += step)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(names[i]), i);
+  return text + fmt::format(") font ',{}'\n", kTickFontSize);
 }
 
-std::string tick_list(const std::vector<std::string>& names) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += fmt::format("{}{} {}", i ? ", " : "", quoted(names[i]), i);
-  return text + fmt::format(") font ',{}'\n", kTickFontSize);
+/// The ticks of a colour scale of this height between its ends; numbers that would run into the one below are
+/// left out.
+std::vector<std::pair<double, std::string>> scale_ticks(const HeatMap& map, double height) {
+  std::vector<std::pair<double, std::string>> ticks;
+  double free_from = -height;
+  for (const auto& tick : fit_axis({map.low, map.high}, false).ticks) {
+    const double place = (tick.first - map.low) / (map.high - map.low) * height;
+    if (tick.first < map.low || tick.first > map.high || place < free_from) continue;
+    free_from = place + kTickFontSize + 1.5;
+    ticks.push_back(tick);
+  }
+  return ticks;
+}
+
+bool has_intervals(const HeatMap& map) {
+  return std::any_of(map.panels.begin(), map.panels.end(),
+                     [](const HeatMapPanel& panel) { return !panel.intervals.empty(); });
+}
+
+bool is_full(const HeatMap& map) {
+  return std::all_of(map.panels.begin(), map.panels.end(), [](const HeatMapPanel& panel) {
+    return std::all_of(panel.values.begin(), panel.values.end(),
+                       [](const auto& value) { return value.has_value(); });
+  });
+}
+
+/// Whether "±" tells every interval.
+bool all_symmetric(const HeatMap& map) {
+  for (const HeatMapPanel& panel : map.panels)
+    for (std::size_t i = 0; i < panel.intervals.size(); ++i) {
+      if (!panel.intervals[i] || !panel.values[i]) continue;
+      const auto [low, high] = *panel.intervals[i];
+      if (std::abs(low + high - 2 * *panel.values[i]) > 1e-6 * (high - low)) return false;
+    }
+  return has_intervals(map);
 }
 
 }  // namespace
 
 std::string heat_map_csv(const HeatMap& map) {
-  std::string text = "panel,x,y,value\n";
+  const bool intervals = has_intervals(map);
+  std::string text = intervals ? "panel,x,y,value,low,high\n" : "panel,x,y,value\n";
   for (const HeatMapPanel& panel : map.panels) {
     for (std::size_t i = 0; i < panel.values.size(); ++i) {
       const std::optional<double>& value = panel.values[i];
-      text += fmt::format("{},{},{},{}\n", gnuplot_csv_cell(panel.name),
-                          gnuplot_csv_cell(map.x_names[i % map.x_names.size()]),
-                          gnuplot_csv_cell(map.y_names[i / map.x_names.size()]),
-                          value ? fmt::format("{}", *value) : "");
+      text += fmt::format(
+          "{},{},{},{}", gnuplot_csv_cell(panel.name), gnuplot_csv_cell(map.x_names[i % map.x_names.size()]),
+          gnuplot_csv_cell(map.y_names[i / map.x_names.size()]), value ? fmt::format("{}", *value) : "");
+      if (intervals)
+        text += i < panel.intervals.size() && panel.intervals[i]
+                    ? fmt::format(",{},{}", panel.intervals[i]->first, panel.intervals[i]->second)
+                    : ",,";
+      text += "\n";
     }
   }
   return text;
 }
 
+namespace {
+
+/// Lengths in points: title, panels, names and label of x, caption; y label and names, cells, colour scale.
+struct HeatMapLayout {
+  Heading heading;
+  std::vector<std::string> x_label, y_label, value_label;
+  std::vector<std::pair<double, std::string>> ticks;
+  double left = 0, right = 0, panel_width = 0, cell_width = 0, panel_height = 0, step = 0, bottom = 0,
+         x_label_middle = 0, labels_middle = 0, height = 0;
+
+  explicit HeatMapLayout(const HeatMap& map) : heading(map.title, map.caption) {
+    const double count = static_cast<double>(std::max<std::size_t>(map.panels.size(), 1));
+    const double across = map.compact ? count : 1, down = map.compact ? 1 : count;
+    // Lines of the rotated labels follow from the height, which for compact cells follows from the width.
+    const auto lines = [](const std::string& label, double length) {
+      return fitted_lines(label, kFontSize, length, 2);
+    };
+    const double named = kPanelName + kBetweenPanels;
+    const double all = count * (kRowHeight * static_cast<double>(map.y_names.size()) + named) - named;
+    y_label = lines(map.y_label, map.compact ? 100 : std::max(all, 60.0));
+    value_label = lines(map.value_label, map.compact ? 100 : std::max(all, 60.0));
+    left = 3 + kLabelLine * static_cast<double>(y_label.size()) + kRowNameGap +
+           widest(map.y_names, kTickFontSize);
+    // The height of compact cells follows from the width that the numbers leave: room for all of them.
+    ticks = scale_ticks(map, 1000);
+    double tick_width = 0;
+    for (const auto& tick : ticks) tick_width = std::max(tick_width, text_width(tick.second, kTickFontSize));
+    right = kScaleGap + kScaleWidth + kScaleNumberGap + tick_width + 3 +
+            kLabelLine * static_cast<double>(value_label.size());
+    panel_width = (kWidth - left - right - (across - 1) * kCompactGap) / across;
+    cell_width = panel_width / static_cast<double>(std::max<std::size_t>(map.x_names.size(), 1));
+    panel_height = (map.compact ? cell_width : kRowHeight) * static_cast<double>(map.y_names.size());
+    if (map.compact) panel_height = std::min(panel_height, kMostCompactHeight);
+    ticks = scale_ticks(map, panel_height);
+    // Rotated labels must not be longer than all panels.
+    const double label_length = std::max(widest(y_label, kFontSize), widest(value_label, kFontSize));
+    step = panel_height + named;
+    step += std::max(label_length - (step * down - named), 0.0) / down;
+    labels_middle = (step * down - named) / 2;
+    // In the middle of the cells, which is not that of the page.
+    const double room = kWidth - std::abs(left - right) - 2 * kPageMargin;
+    x_label = wrapped(map.x_label, kFontSize, map.compact ? panel_width : room);
+    const double label_height = kLabelLine * static_cast<double>(x_label.size());
+    x_label_middle = heading.caption_height() + 2 + label_height / 2;
+    bottom = x_label_middle + label_height / 2 + kColumnNames;
+    height = bottom + step * down + heading.title_height();
+  }
+};
+
+/// The clause that colours the cells, and those of the numbers in them where there is room.
+std::string cells_script(const HeatMap& map, const HeatMapLayout& page, std::size_t first) {
+  const std::size_t columns = map.x_names.size(), rows = map.y_names.size();
+  // The place of a cell follows from its row in the file, whose names are for people.
+  const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
+  const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
+  if (map.compact && is_full(map))  // one picture, which knows no gaps: thousands of boxes are a large file
+    return fmt::format("plot {}{}:{}:4 with image", range, x, y);
+  std::string plot = fmt::format(
+      "plot {0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 "
+      "noborder",
+      range, x, y);
+  if (map.compact || page.cell_width < kNumberRoom) return plot;
+  const bool two_lines = all_symmetric(map);
+  const double limit = map.low + kBright * (map.high - map.low);
+  for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
+    plot += fmt::format(
+        ", \\\n     {}($4{}{:.8g} ? {} : NaN):({}+{}):(sprintf('%.2g',$4)) with labels font ',{}' tc rgb "
+        "'{}'",
+        range, condition, limit, x, y, two_lines ? 0.18 : 0.0, kSmallFontSize, colour);
+    if (two_lines)
+      plot += fmt::format(
+          ", \\\n     {}($4{}{:.8g} && valid(5) ? {} : NaN):({}-0.27):(sprintf('±%.1g',($6-$5)/2)) with "
+          "labels "
+          "font ',{}' tc rgb '{}'",
+          range, condition, limit, x, y, kIntervalFontSize, colour);
+  }
+  return plot;
+}
+
+}  // namespace
+
 std::string heat_map_script(const HeatMap& map) {
   const std::size_t columns = map.x_names.size(), rows = map.y_names.size();
-  const std::vector<std::string> title = wrapped(map.title, kFontSize + 1, kWidth - 10);
-  const std::vector<std::string> caption = wrapped(map.caption, kSmallFontSize, kWidth - 10);
-  const double count = static_cast<double>(map.panels.size());
-  const double left =
-      map.compact ? kCompactLeft : 10 + kLabelLine + 0.62 * kTickFontSize * longest(map.y_names);
-  const double across = map.compact ? count : 1, down = map.compact ? 1 : count;
-  const double panel_width = (kWidth - left - kRightMargin - (across - 1) * kCompactGap) / across;
-  const double cell_width = panel_width / static_cast<double>(columns);
-  const double panel_height = (map.compact ? cell_width : kRowHeight) * static_cast<double>(rows);
-  const double step = panel_height + kPanelName + kBetweenPanels;
-  const double bottom = caption_height(caption) + (map.compact ? kCompactAxisRoom : kAxisRoom);
-  const double height = bottom + step * down + kTitleLine * static_cast<double>(title.size());
-
+  const HeatMapLayout page(map);
   std::string text = script_head(map.id, map.title);
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(map.id + ".csv"));
   text += "set border 0\nset tics scale 0,0 nomirror\nunset key\n";
   text += "set object rectangle from graph 0,0 to graph 1,1 behind fc rgb '#D9D9D9' fs solid noborder\n";
   text += fmt::format("set palette defined ({})\nset palette maxcolors {}\n",
                       map.low == -map.high ? kSignedPalette : kPalette, kColourSteps);
-  text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics font ',{}' format '%g'\n", map.low, map.high,
-                      kTickFontSize);
+  text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics scale 0.4 (", map.low, map.high);
+  for (std::size_t i = 0; i < page.ticks.size(); ++i)
+    text += fmt::format("{}{} {:.8g}", i ? ", " : "", quoted(page.ticks[i].second), page.ticks[i].first);
+  text += fmt::format(") font ',{}'\n", kTickFontSize);
   text += fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(columns) - 0.5,
                       static_cast<double>(rows) - 0.5);
-  text += map.compact ? "unset xtics\nunset ytics\n" : "set ytics " + tick_list(map.y_names);
+  const double cell_height = page.panel_height / static_cast<double>(std::max<std::size_t>(rows, 1));
+  const std::string y_ticks =
+      name_ticks(map.y_names, cell_height, [](const std::string&) { return kTickFontSize + 1; });
+  const std::string x_ticks = name_ticks(map.x_names, page.cell_width, [](const std::string& name) {
+    return text_width(name, kTickFontSize) + 3;
+  });
   std::string plot = "set multiplot\n";
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
-    const double low = map.compact ? bottom : bottom + step * static_cast<double>(map.panels.size() - 1 - p);
-    const double from = left + (map.compact ? static_cast<double>(p) * (panel_width + kCompactGap) : 0);
-    const double middle = (from + from + panel_width) / 2 / kWidth;
-    const std::size_t first = 1 + p * columns * rows;  // row 0 of the CSV is its header
-    const bool is_last = p + 1 == map.panels.size();
-    const auto at = [&](double points) { return points / height; };
-    plot += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", from / kWidth,
-                        (from + panel_width) / kWidth);
-    plot += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\nunset label\n", at(low),
-                        at(low + panel_height));
-    plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n", quoted(map.panels[p].name),
-                        from / kWidth, at(low + panel_height + 0.5 * kPanelName));
-    if (p == 0 || !map.compact) {
-      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(map.y_label),
-                          (3 + 0.5 * kLabelLine) / kWidth, at(low + 0.5 * panel_height));
-    }
+    const std::size_t place = map.panels.size() - 1 - p;
+    const double low = page.bottom + (map.compact ? 0 : page.step * static_cast<double>(place));
+    const double from =
+        page.left + (map.compact ? static_cast<double>(p) * (page.panel_width + kCompactGap) : 0);
+    const bool is_last = p + 1 == map.panels.size(), is_left = p == 0 || !map.compact;
+    plot += panel_margins(from, from + page.panel_width, low, low + page.panel_height, kWidth, page.height) +
+            "unset label\n";
     plot += fmt::format(
-        "set colorbox user origin screen {:.5f}, screen {:.5f} size screen 0.025, screen {:.5f}\n",
-        1 - (kRightMargin - 5) / kWidth, at(low), at(panel_height));
-    if (is_last && !map.compact) plot += "set xtics " + tick_list(map.x_names);
-    if (!is_last) plot += map.compact ? "unset colorbox\n" : "unset colorbox\nunset xtics\n";
-    if (is_last || map.compact) {
-      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(map.x_label),
-                          middle, at(bottom - (map.compact ? kCompactXLabelDepth : kXLabelDepth)));
-    }
-    if (is_last) plot += title_and_caption(title, caption, height);
-    // The place of a cell follows from its row in the file, whose names are for people.
-    const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
-    const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
-    if (map.compact) {  // one picture: thousands of boxes would make the file large
-      plot += fmt::format("plot {}{}:{}:(valid(4) ? $4 : NaN) with image", range, x, y);
-    } else {
+        "set label {} at screen {:.5f}, screen {:.5f} left\n",
+        quoted(fitted_line(map.panels[p].name, kFontSize, map.compact ? page.panel_width : kWidth - from)),
+        from / kWidth, (low + page.panel_height + 0.5 * kPanelName) / page.height);
+    if (p == 0)
+      plot += centred_label(page.y_label, 3 + kLabelLine * static_cast<double>(page.y_label.size()) / 2,
+                            page.bottom + page.labels_middle, kWidth, page.height, true);
+    plot += is_left ? "set ytics " + y_ticks : "unset ytics\n";
+    plot += is_last || map.compact ? "set xtics offset 0,0.4 " + x_ticks : "unset xtics\n";
+    if (is_last || map.compact)
+      plot +=
+          centred_label(page.x_label, from + page.panel_width / 2, page.x_label_middle, kWidth, page.height);
+    if (is_last || !map.compact) {
+      const double scale = kWidth - page.right + kScaleGap;
       plot += fmt::format(
-          "plot {0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 "
-          "noborder",
-          range, x, y);
+          "set colorbox user origin screen {:.5f}, screen {:.5f} size screen {:.5f}, screen {:.5f}\n",
+          scale / kWidth, low / page.height, kScaleWidth / kWidth, page.panel_height / page.height);
+      if (is_last)
+        plot += centred_label(page.value_label,
+                              kWidth - 2 - kLabelLine * static_cast<double>(page.value_label.size()) / 2,
+                              page.bottom + page.labels_middle, kWidth, page.height, true);
+    } else {
+      plot += "unset colorbox\n";
     }
-    if (cell_width >= kNumberRoom && !map.compact) {
-      const double limit = map.low + kBright * (map.high - map.low);
-      for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
-        plot += fmt::format(
-            ", \\\n     {}($4{}{:.8g} ? {} : NaN):{}:(sprintf('%.2g',$4)) with labels font ',{}' tc rgb '{}'",
-            range, condition, limit, x, y, kSmallFontSize, colour);
-      }
-    }
-    plot += "\n";
+    if (is_last) plot += page.heading.script(page.height);
+    plot += cells_script(map, page, 1 + p * columns * rows) + "\n";  // row 0 of the CSV is its header
   }
   plot += "unset multiplot";
-  return text + on_terminals(map.id, height, plot, plot);  // replot knows no multiplot
+  return text + on_terminals(map.id, page.height, plot);
 }
 
-std::vector<std::filesystem::path> render(const HeatMap& map, const std::filesystem::path& directory) {
-  return write_figure(map.id, heat_map_csv(map), heat_map_script(map), directory);
+Drawing drawing_of(const HeatMap& map) {
+  using Json = nlohmann::ordered_json;
+  Json panels = Json::array();
+  for (const HeatMapPanel& panel : map.panels) {
+    Json values = Json::array(), intervals = Json::array();
+    for (const std::optional<double>& value : panel.values) values.push_back(number_json(value));
+    for (const auto& interval : panel.intervals)
+      intervals.push_back(interval ? Json({interval->first, interval->second}) : Json());
+    Json frames = Json::array();
+    for (const std::vector<double>& frame : panel.frames) {
+      Json shown = Json::array();
+      // A colour needs no more digits.
+      for (const double value : frame) shown.push_back(std::round(value * 1000) / 1000);
+      frames.push_back(std::move(shown));
+    }
+    panels.push_back({{"name", panel.name},
+                      {"values", std::move(values)},
+                      {"intervals", std::move(intervals)},
+                      {"frames", std::move(frames)},
+                      {"rowNotes", panel.row_notes}});
+  }
+  const std::string html = page_data({{"draw", "heatMap"},
+                                      {"title", map.title},
+                                      {"xLabel", map.x_label},
+                                      {"yLabel", map.y_label},
+                                      {"frameNames", map.frame_names},
+                                      {"valueLabel", map.value_label},
+                                      {"xNames", map.x_names},
+                                      {"yNames", map.y_names},
+                                      {"low", map.low},
+                                      {"high", map.high},
+                                      {"panels", std::move(panels)}});
+  return {map.id, map.title, map.caption, heat_map_csv(map), heat_map_script(map), html};
 }
 
 }  // namespace moelab

@@ -1,11 +1,13 @@
 #pragma once
 
-/// Heat maps: a grid of numbers for each panel, in and CSV + gnuplot script + SVG + PDF + PNG out.
+/// Heat maps: a grid of numbers for each panel.
 
-#include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "plots/drawing.h"
 
 namespace moelab {
 
@@ -13,6 +15,11 @@ namespace moelab {
 struct HeatMapPanel {
   std::string name;
   std::vector<std::optional<double>> values;
+  std::vector<std::optional<std::pair<double, double>>> intervals =
+      {};  ///< of the values; empty where there are none
+  // For the page alone:
+  std::vector<std::vector<double>> frames = {};  ///< values at other times, which a slider goes through
+  std::vector<std::string> row_notes = {};       ///< what a row opens, from below
 };
 
 struct HeatMap {
@@ -20,17 +27,19 @@ struct HeatMap {
   std::string title;    ///< above the panels; may be empty
   std::string caption;  ///< below them: what the colours are
   std::string x_label, y_label;
+  std::string value_label;                    ///< beside the colour scale
   std::vector<std::string> x_names, y_names;  ///< of columns from the left, of rows from below
   std::vector<HeatMapPanel> panels;           ///< one below the other, or of a compact map side by side
   bool compact = false;                       ///< small square cells without names and numbers
   double low = 0, high = 1;                   ///< the ends of the colour scale
+  std::vector<std::string> frame_names = {};  ///< of the panels' frames: "step 100"
 };
 
-/// Writes and draws as render(Figure) does. The CSV is tidy: panel,x,y,value. The number of a cell stands in
-/// it where there is room. Throws EnvironmentError.
-std::vector<std::filesystem::path> render(const HeatMap& map, const std::filesystem::path& directory);
+/// The CSV is tidy: panel,x,y,value, and low,high where there are intervals. Where there is room the number
+/// of a cell stands in it, with half of its interval where all of them are symmetric.
+Drawing drawing_of(const HeatMap& map);
 
-/// The two texts that render() writes.
+/// The texts of it.
 std::string heat_map_csv(const HeatMap& map);
 std::string heat_map_script(const HeatMap& map);
 

@@ -1,11 +1,11 @@
 #pragma once
 
-/// What all figures' scripts have in common: the page, its fonts, title and caption, the terminals, the
-/// files.
+/// What all figures' scripts have in common: the page, its fonts, title and caption, the terminals.
 
-#include <filesystem>
 #include <string>
 #include <vector>
+
+#include "plots/text_width.h"
 
 namespace moelab {
 
@@ -14,35 +14,45 @@ constexpr double kWidth = 3.3 * 72;
 constexpr double kTwoColumns = 6.9 * 72;
 constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
 constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
-/// Mean width of a letter of the sans-serif font, as a share of its size.
-constexpr double kLetterWidth = 0.56;
+/// Left and right of title, caption and legend.
+constexpr double kPageMargin = 5;
 
 /// A string of gnuplot's language that stands for `text` on one line, control characters written out. All
 /// texts of a script go through it; terminals run without markup, so ^ _ @ { } mean themselves.
 std::string quoted(const std::string& text);
 
-/// Letters, not bytes, of UTF-8 text.
-std::size_t letters(const std::string& text);
-
-/// Lines of at most `width` points.
-std::vector<std::string> wrapped(const std::string& text, double font_size, double width);
-
 /// The first lines of a script: what it is, and a clean state.
 std::string script_head(const std::string& id, const std::string& title);
 
-/// The title's lines from the top of the page down, the caption's from caption_height() down.
-std::string title_and_caption(const std::vector<std::string>& title, const std::vector<std::string>& caption,
-                              double page_height);
-double caption_height(const std::vector<std::string>& caption);
+/// A figure's title and caption in lines, and the room that they take.
+struct Heading {
+  std::vector<std::string> title, caption;
 
-/// The plot command on the SVG, PDF and PNG terminals, a page of `width` × `height`; `again` repeats it.
+  Heading(const std::string& title_text, const std::string& caption_text, double page_width = kWidth);
+  double title_height() const { return kTitleLine * static_cast<double>(title.size()); }
+  double caption_height() const { return 4 + kCaptionLine * static_cast<double>(caption.size()); }
+  /// The title's lines from the top of the page down, the caption's from caption_height() down.
+  std::string script(double page_height) const;
+};
+
+/// Lines of text about (x, y), in points from the lower left corner of the page; with `rotated` upwards, the
+/// first line on the left.
+std::string centred_label(const std::vector<std::string>& lines, double x, double y, double page_width,
+                          double page_height, bool rotated = false);
+
+/// The gnuplot lines that place a panel's frame, in points from the lower left corner.
+std::string panel_margins(double left, double right, double bottom, double top, double page_width,
+                          double page_height);
+
+/// `text` on one line of at most `width` points, its end replaced by … where it is longer.
+std::string fitted_line(const std::string& text, double font_size, double width);
+
+/// wrapped(), but at most `most` lines, the last of which then ends in ….
+std::vector<std::string> fitted_lines(const std::string& text, double font_size, double width,
+                                      std::size_t most);
+
+/// The plot commands on the SVG, PDF and PNG terminals, a page of `width` × `height`.
 std::string on_terminals(const std::string& id, double height, const std::string& plot,
-                         const std::string& again = "replot", double width = kWidth);
-
-/// Writes <id>.csv and <id>.gp into `directory`, runs gnuplot there, and returns the five paths. Throws
-/// EnvironmentError.
-std::vector<std::filesystem::path> write_figure(const std::string& id, const std::string& csv,
-                                                const std::string& script,
-                                                const std::filesystem::path& directory);
+                         double width = kWidth);
 
 }  // namespace moelab

@@ -8,6 +8,8 @@
 
 #include "plots/axis.h"
 #include "plots/csv_cell.h"
+#include "plots/figure.h"
+#include "plots/legend.h"
 #include "plots/page.h"
 #include "plots/style.h"
 
@@ -18,8 +20,7 @@ namespace {
 constexpr double kPanelHeight = 92, kBetween = 8, kRightMargin = 16, kColumnName = 12, kAxisRoom = 30;
 /// Share of the data's decades that the axis has besides, below them.
 constexpr double kSlopeRoom = 0.3;
-constexpr int kLegendColumns = 2;
-constexpr double kLeftMargin = 46, kLegendLine = 11, kSlopeLine = 8.5, kInset = 4;
+constexpr double kLeftMargin = 46, kSlopeLine = 8.5, kInset = 4;
 
 std::string csv_number(const std::optional<double>& value) {
   return value ? fmt::format("{}", *value) : "";
@@ -66,36 +67,47 @@ struct Axes {
 /// Dashes of the reference slopes, in turn.
 constexpr std::array<const char*, 2> kReferenceDashes = {"(8,4)", "(2,3)"};
 
-std::string reference_style(std::size_t index) {
-  return fmt::format("with lines lw 0.8 dt {} lc rgb '#{}'",
+/// A line of the reference slope from the left edge, below the top.
+std::string reference_clause(const Axes& axes, std::size_t index, double slope) {
+  return fmt::format("{:.8g}*(x/{:.8g})**({}) with lines lw 0.8 dt {} lc rgb '#{}' notitle",
+                     std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
                      kReferenceDashes[index % kReferenceDashes.size()], kReferenceColour);
 }
 
-/// A line of the reference slope from the left edge, below the top.
-std::string reference_clause(const Axes& axes, std::size_t index, double slope) {
-  return fmt::format("{:.8g}*(x/{:.8g})**({}) {} notitle",
-                     std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
-                     reference_style(index));
+Legend legend_of(const RatePanels& figure, const std::vector<std::string>& names) {
+  std::vector<LegendEntry> entries;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    entries.push_back({names[i], style_of(i).colour, "1", style_of(i).marker});
+  for (std::size_t i = 0; i < figure.references.size(); ++i)
+    entries.push_back(
+        {figure.references[i].second, kReferenceColour, kReferenceDashes[i % kReferenceDashes.size()], 0});
+  return Legend(std::move(entries), kTwoColumns);
 }
 
-/// A frame without content over the whole page, whose key is the legend: inside a panel gnuplot would take it
-/// for too wide.
-std::string legend_plot(const RatePanels& figure, const std::vector<std::string>& names, double middle) {
-  std::string text = "unset label\nunset border\nunset tics\nunset grid\nset lmargin at screen 0.02\n";
-  text += "set rmargin at screen 0.98\nset bmargin at screen 0\nset tmargin at screen 0.5\n";
-  text += fmt::format(
-      "set key at screen 0.5, screen {:.5f} center center horizontal Left reverse maxcols {} "
-      "samplen 2.6 spacing 0.95 width 0 noautotitle\nplot NaN notitle",
-      middle, kLegendColumns);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += fmt::format(", \\\n     keyentry with linespoints lw 1.2 pt {} ps 0.5 lc rgb '#{}' title {}",
-                        style_of(i).marker, style_of(i).colour, quoted(names[i]));
+/// All panels with the power laws as lines, for the page.
+Figure page_figure(const RatePanels& panels) {
+  Figure figure;
+  figure.title = panels.title;
+  figure.x_label = panels.x_label;
+  figure.y_label = panels.y_label;
+  figure.x_log = figure.y_log = true;
+  for (std::size_t place = 0; place < panels.panels.size(); ++place) {
+    FigurePanel panel{
+        panels.rows[place / panels.columns.size()] + ", " + panels.columns[place % panels.columns.size()],
+        {}};
+    for (const RateLine& line : panels.panels[place]) {
+      FigureSeries measured{line.slope.empty() ? line.name : line.name + ", slope " + line.slope, {}};
+      FigureSeries fitted{line.name + ", fitted", {}, SeriesLook::reference};
+      for (const RatePoint& point : line.points) {
+        measured.points.push_back({point.x, point.mean, point.low, point.high, {}});
+        if (point.fitted) fitted.points.push_back({point.x, point.fitted, {}, {}, {}});
+      }
+      panel.series.push_back(std::move(measured));
+      if (!fitted.points.empty()) panel.series.push_back(std::move(fitted));
+    }
+    figure.panels.push_back(std::move(panel));
   }
-  for (std::size_t i = 0; i < figure.references.size(); ++i) {
-    text += fmt::format(", \\\n     keyentry {} title {}", reference_style(i),
-                        quoted(figure.references[i].second));
-  }
-  return text + "\n";
+  return figure;
 }
 
 }  // namespace
@@ -118,15 +130,13 @@ std::string rate_panels_csv(const RatePanels& figure) {
 std::string rate_panels_script(const RatePanels& figure) {
   const Axes axes(figure);
   const std::vector<std::string> names = line_names(figure);
-  const std::vector<std::string> title = wrapped(figure.title, kFontSize + 1, kTwoColumns - 10);
-  const std::vector<std::string> caption = wrapped(figure.caption, kSmallFontSize, kTwoColumns - 10);
+  const Heading heading(figure.title, figure.caption, kTwoColumns);
+  const Legend legend = legend_of(figure, names);
   const double rows = static_cast<double>(figure.rows.size()),
                columns = static_cast<double>(figure.columns.size());
-  const double legend =
-      kLegendLine * std::ceil(static_cast<double>(names.size() + figure.references.size()) / kLegendColumns);
-  const double bottom = caption_height(caption) + legend + kAxisRoom;
-  const double height = bottom + rows * (kPanelHeight + kBetween) + kColumnName +
-                        kTitleLine * static_cast<double>(title.size());
+  const std::vector<std::string> x_label = {fitted_line(figure.x_label, kFontSize, kTwoColumns - 10)};
+  const double bottom = heading.caption_height() + 4 + legend.height() + kAxisRoom;
+  const double height = bottom + rows * (kPanelHeight + kBetween) + kColumnName + heading.title_height();
   const double panel_width = (kTwoColumns - kLeftMargin - kRightMargin) / columns - kBetween;
   const auto across = [](double points) { return points / kTwoColumns; };
   const auto up = [&](double points) { return points / height; };
@@ -143,20 +153,18 @@ std::string rate_panels_script(const RatePanels& figure) {
     const bool is_lowest = row + 1 == figure.rows.size();
     const double left = kLeftMargin + static_cast<double>(column) * (panel_width + kBetween);
     const double low = bottom + (rows - 1 - static_cast<double>(row)) * (kPanelHeight + kBetween);
-    plot += fmt::format("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n", across(left),
-                        across(left + panel_width));
-    plot += fmt::format("set bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\nunset label\n", up(low),
-                        up(low + kPanelHeight));
+    plot += panel_margins(left, left + panel_width, low, low + kPanelHeight, kTwoColumns, height) +
+            "unset label\nunset arrow\n";
     plot += axis_script('x', axes.x, is_lowest) + axis_script('y', axes.y, column == 0);
     if (row == 0) {
       plot +=
-          fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(figure.columns[column]),
-                      across(left + panel_width / 2), up(low + kPanelHeight + 0.5 * kColumnName));
+          centred_label({fitted_line(figure.columns[column], kFontSize, panel_width)}, left + panel_width / 2,
+                        low + kPanelHeight + 0.5 * kColumnName, kTwoColumns, height);
     }
     if (column + 1 == figure.columns.size()) {
       plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate by -90\n",
-                          quoted(figure.rows[row]), across(left + panel_width + 0.7 * kRightMargin),
-                          up(low + kPanelHeight / 2));
+                          quoted(fitted_line(figure.rows[row], kFontSize, kPanelHeight + kBetween)),
+                          across(left + panel_width + 0.7 * kRightMargin), up(low + kPanelHeight / 2));
     }
     std::vector<std::string> clauses;
     for (std::size_t i = 0; i < figure.references.size(); ++i)
@@ -182,24 +190,28 @@ std::string rate_panels_script(const RatePanels& figure) {
           kSmallFontSize, style.colour);
     }
     if (p == 0) {
-      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center\n", quoted(figure.x_label),
-                          across((kLeftMargin + kTwoColumns - kRightMargin) / 2), up(bottom - 20));
-      plot +=
-          fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate\n", quoted(figure.y_label),
-                      across(8), up(bottom + rows * (kPanelHeight + kBetween) / 2));
-      plot += title_and_caption(title, caption, height);
+      plot += centred_label(x_label, (kLeftMargin + kTwoColumns - kRightMargin) / 2, bottom - 22, kTwoColumns,
+                            height);
+      const double all = rows * (kPanelHeight + kBetween);
+      plot += centred_label({fitted_line(figure.y_label, kFontSize, all)}, 8, bottom + all / 2, kTwoColumns,
+                            height, true);
+      plot += heading.script(height) + legend.script(heading.caption_height() + 4, height);
     }
     plot += "plot ";
     for (std::size_t i = 0; i < clauses.size(); ++i) plot += (i ? ", \\\n     " : "") + clauses[i];
     plot += "\n";
   }
-  plot += legend_plot(figure, names, up(caption_height(caption) + legend / 2));
   plot += "unset multiplot";
-  return text + on_terminals(figure.id, height, plot, plot, kTwoColumns);  // replot knows no multiplot
+  return text + on_terminals(figure.id, height, plot, kTwoColumns);
 }
 
-std::vector<std::filesystem::path> render(const RatePanels& figure, const std::filesystem::path& directory) {
-  return write_figure(figure.id, rate_panels_csv(figure), rate_panels_script(figure), directory);
+Drawing drawing_of(const RatePanels& figure) {
+  return {figure.id,
+          figure.title,
+          figure.caption,
+          rate_panels_csv(figure),
+          rate_panels_script(figure),
+          figure_html(page_figure(figure))};
 }
 
 }  // namespace moelab

@@ -1,12 +1,12 @@
 #pragma once
 
-/// Panels of errors against n with fitted and reference slopes: data in, CSV + gnuplot script + SVG + PDF +
-/// PNG out.
+/// Panels of errors against n with fitted and reference slopes.
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "plots/drawing.h"
 
 namespace moelab {
 
@@ -33,11 +33,11 @@ struct RatePanels {
   std::vector<std::pair<double, std::string>> references;  ///< slopes, dashed grey, with their names
 };
 
-/// Writes and draws as render(Figure) does, two columns wide. The CSV is tidy:
-/// row,column,series,x,mean,low,high,fitted. Throws EnvironmentError.
-std::vector<std::filesystem::path> render(const RatePanels& figure, const std::filesystem::path& directory);
+/// Two columns wide. The CSV is tidy: row,column,series,x,mean,low,high,fitted. The page has each panel as
+/// lines of its own, the power laws among them.
+Drawing drawing_of(const RatePanels& figure);
 
-/// The two texts that render() writes.
+/// The texts of it.
 std::string rate_panels_csv(const RatePanels& figure);
 std::string rate_panels_script(const RatePanels& figure);
 

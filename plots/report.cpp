@@ -3,56 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
 #include "plots/html_text.h"
 #include "plots/report_page.h"
-#include "plots/thinned.h"
 
 namespace moelab {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Of a figure on the page, which has them twice: some 400 kB.
-constexpr std::size_t kMostNumbers = 8000;
-
-Json number(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json figure_json(const Figure& figure) {
-  Json series = Json::array();
-  for (const FigureSeries& line : figure.series) {
-    Json points = Json::array();
-    for (const FigurePoint& point : line.points) {
-      Json seeds = Json::array();
-      for (const std::optional<double>& seed : point.seeds) seeds.push_back(number(seed));
-      points.push_back({{"x", point.x},
-                        {"mean", number(point.mean)},
-                        {"low", number(point.low)},
-                        {"high", number(point.high)},
-                        {"seeds", std::move(seeds)}});
-    }
-    series.push_back({{"name", line.name}, {"reference", line.reference}, {"points", std::move(points)}});
-  }
-  return {{"title", figure.title},      {"xLabel", figure.x_label}, {"yLabel", figure.y_label},
-          {"xLog", figure.x_log},       {"yLog", figure.y_log},     {"xNames", figure.x_categories},
-          {"series", std::move(series)}};
-}
-
-Json heat_map_json(const HeatMap& map) {
-  Json panels = Json::array();
-  for (const HeatMapPanel& panel : map.panels) {
-    Json values = Json::array();
-    for (const std::optional<double>& value : panel.values) values.push_back(number(value));
-    panels.push_back({{"name", panel.name}, {"values", std::move(values)}});
-  }
-  return {{"title", map.title},    {"xLabel", map.x_label},      {"yLabel", map.y_label},
-          {"xNames", map.x_names}, {"yNames", map.y_names},      {"low", map.low},
-          {"high", map.high},      {"panels", std::move(panels)}};
-}
 
 /// Text as the data of an address.
 std::string percent_encoded(const std::string& text) {
@@ -74,23 +32,19 @@ std::string data_link(const std::string& name, const std::string& text, const st
                      percent_encoded(csv), html_text(text));
 }
 
-/// `drawn` is a Figure or a HeatMap.
-template <class Drawn>
-std::string figure_html(const Drawn& drawn, const Json& data, const std::string& csv) {
+std::string figure_html(const ReportedFigure& figure) {
+  const Drawing& drawing = figure.drawing;
+  std::string shown = drawing.html;
+  if (shown.empty()) {
+    shown = figure.svg.empty() ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
+                               : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
+                                             html_text(drawing.title), percent_encoded(figure.svg));
+  }
+  const std::string csv = drawing.note.empty() ? data_link(drawing.id, "CSV", drawing.csv) : "";
   return fmt::format(
-      "<figure><p class=\"figure-title\">{}</p><script type=\"application/json\">{}</script>"
-      "<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
-      html_text(drawn.title), script_text(data.dump(-1, ' ', false, Json::error_handler_t::replace)),
-      html_text(drawn.caption), data_link(drawn.id, "CSV", csv));
-}
-
-std::string picture_html(const ReportedPicture& picture) {
-  const std::string image = picture.svg.empty()
-                                ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"
-                                : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
-                                              html_text(picture.title), percent_encoded(picture.svg));
-  return fmt::format("<figure><p class=\"figure-title\">{}</p>{}<figcaption>{}</figcaption></figure>\n",
-                     html_text(picture.title), image, html_text(picture.caption));
+      "<figure><p class=\"figure-title\">{}</p>{}<figcaption>{} <span "
+      "class=\"data\">{}</span></figcaption></figure>\n",
+      html_text(drawing.title), shown, html_text(drawing.caption + drawing.note), csv);
 }
 
 /// A narrow page breaks the rows of class "points" into lines, each with the name of its column.
@@ -112,9 +66,42 @@ std::string verdict_html(const std::string& verdict) {
                      html_text(verdict));
 }
 
+struct ExplainedWord {
+  const char* word;
+  const char* meaning;
+};
+
+constexpr std::array kVerdictWords = {
+    ExplainedWord{"reproduced",
+                  "The 95 % interval of the paired difference lies on the claimed side at every "
+                  "point that is judged."},
+    ExplainedWord{"refuted",
+                  "Clearly on the other side at some point: so does an interval that is widened for "
+                  "the number of points (Bonferroni)."},
+    ExplainedWord{"equivalent", "The interval lies within the smallest effect that the claim says matters."},
+    ExplainedWord{"inconclusive", "The interval holds both sides, or pairs are too few or incomplete."},
+    ExplainedWord{"uninformative",
+                  "Both sides are no better than the mean of the labels, so the point decides "
+                  "nothing."}};
+constexpr ExplainedWord kNmse = {"nmse",
+                                 "Loss divided by the label variance: 0 is perfect, 1 no better than the "
+                                 "mean of the labels."};
+
+/// A word that opens.
+std::string word_html(const ExplainedWord& word, const std::string& css_class) {
+  return fmt::format("<details class=\"word {}\"><summary>{}</summary><span>{}</span></details>", css_class,
+                     word.word, html_text(word.meaning));
+}
+
+std::string opening_verdict(const std::string& verdict) {
+  for (const ExplainedWord& word : kVerdictWords)
+    if (verdict == word.word) return word_html(word, "verdict " + verdict);
+  return verdict_html(verdict);
+}
+
 std::string claim_html(const ReportedClaim& claim) {
   std::string html = fmt::format(
-      "<div class=\"claim\"><p>{} <b>{}</b>{}</p><p>{}{}</p>", verdict_html(claim.verdict),
+      "<div class=\"claim\"><div>{} <b>{}</b>{}</div><p>{}{}</p>", opening_verdict(claim.verdict),
       html_text(claim.id),
       claim.origin.empty() ? "" : fmt::format(" <span class=\"soft\">{}</span>", html_text(claim.origin)),
       html_text(claim.text),
@@ -130,7 +117,10 @@ std::string claim_html(const ReportedClaim& claim) {
     table.push_back({point.at, point.left, point.right, point.estimate,
                      point.verdict + (point.note.empty() ? "" : ": " + point.note)});
   }
-  return html + table_html(table, "points") + "</div>\n";
+  if (claim.terms.size() > 1) html += table_html(claim.terms);
+  html += table_html(table, "points");
+  if (claim.figure) html += figure_html(*claim.figure);
+  return html + "</div>\n";
 }
 
 /// Every claim of every run; verdicts come first, where a narrow page shows them.
@@ -169,9 +159,10 @@ std::string run_head_html(const ReportedRun& run) {
 std::string summary_html(const ReportedRun& run) {
   constexpr std::size_t kRows = 13;
   if (run.summary.size() < 2) return "";
-  return fmt::format("<details{}><summary><b>{}</b></summary>{}</details>\n",
+  const bool names_nmse = run.summary_caption.find(kNmse.word) != std::string::npos;
+  return fmt::format("<details{}><summary><b>{}</b></summary>{}{}</details>\n",
                      run.summary.size() <= kRows ? " open" : "", html_text(run.summary_caption),
-                     table_html(run.summary));
+                     names_nmse ? word_html(kNmse, "soft") : "", table_html(run.summary));
 }
 
 std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
@@ -181,14 +172,9 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
         fmt::format("<h2 id=\"run{}\">{}</h2>", place, html_text(run.title.empty() ? run.name : run.title));
   }
   html += run_head_html(run) + summary_html(run);
-  if (!run.figures.empty() || !run.heat_maps.empty() || !run.pictures.empty()) {
+  if (!run.figures.empty()) {
     html += "<h3>Figures</h3><div class=\"figures\">";
-    for (const Figure& whole : run.figures) {
-      const Figure figure = thinned(whole, kMostNumbers);
-      html += figure_html(figure, figure_json(figure), figure_csv(figure));
-    }
-    for (const HeatMap& map : run.heat_maps) html += figure_html(map, heat_map_json(map), heat_map_csv(map));
-    for (const ReportedPicture& picture : run.pictures) html += picture_html(picture);
+    for (const ReportedFigure& figure : run.figures) html += figure_html(figure);
     html += "</div>";
   }
   if (!run.claims.empty()) html += "<h3>Claims</h3>";

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "plots/figure.h"
-#include "plots/heat_map.h"
+#include "plots/drawing.h"
 
 namespace moelab {
 
@@ -24,6 +23,14 @@ struct ReportedCell {
   std::string arm, at, metric, id, state;
 };
 
+struct ReportedFigure {
+  Drawing drawing;
+  std::string svg;  ///< of a drawing without `html`; empty where it was not drawn yet
+};
+
+/// A table; the first row is its head.
+using ReportedTable = std::vector<std::vector<std::string>>;
+
 struct ReportedClaim {
   std::string id, verdict, text, source, reported;
   std::vector<ReportedPoint> points;
@@ -32,15 +39,8 @@ struct ReportedClaim {
   std::string statement;  ///< what was judged, where `text` does not say it: "a loss < b loss (ends)"
   std::optional<double> p_value;
   std::optional<int> seeds_to_decide;
-};
-
-/// A table; the first row is its head.
-using ReportedTable = std::vector<std::vector<std::string>>;
-
-/// A figure that the page shows as it was drawn.
-struct ReportedPicture {
-  std::string title, caption;
-  std::string svg;  ///< empty where it was not drawn
+  ReportedTable terms;  ///< what is compared: arms, metrics, factors; tolerance and the smallest effect
+  std::optional<ReportedFigure> figure;
 };
 
 /// One run directory.
@@ -55,9 +55,7 @@ struct ReportedRun {
   ReportedTable summary;           ///< the main metric, arms × sweep points
   std::string summary_caption;
   std::vector<ReportedClaim> claims;
-  std::vector<Figure> figures;
-  std::vector<HeatMap> heat_maps;
-  std::vector<ReportedPicture> pictures;
+  std::vector<ReportedFigure> figures;
   std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them
   ReportedTable unfinished;                  ///< cells that diverged or failed
   std::vector<std::pair<std::string, std::string>> provenance;

@@ -22,6 +22,8 @@ th, td { white-space: nowrap; text-align: left; padding: .25rem .7rem .25rem 0; 
 .claim p { margin: .2rem 0; }
 .verdict { font-weight: 600; } .verdict::before { content: ""; display: inline-block; width: .6em; height: .6em; margin-right: .4em; border-radius: 50%; background: currentColor; }
 .reproduced, .holds { color: var(--good); } .refuted, .fails { color: var(--bad); } .equivalent { color: var(--accent); } .inconclusive, .uninformative { color: var(--open); }
+.word, .word summary { display: inline; margin: 0; } .word summary { list-style: none; text-decoration: underline dotted; } .word summary::-webkit-details-marker { display: none; }
+.word span { display: block; color: var(--soft); font-weight: 400; font-size: .9rem; } .claim figure { margin-top: .6rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr)); gap: 1rem; }
 figure { margin: 0; max-width: 40rem; min-width: 0; border: 1px solid var(--line); border-radius: 6px; padding: .6rem; background: var(--card); position: relative; break-inside: avoid; }
 figure svg { display: block; width: 100%; height: auto; touch-action: pan-y; }
@@ -38,7 +40,7 @@ details { margin: .6rem 0; } summary { cursor: pointer; } pre { overflow-x: auto
   .points tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } .points td { border: 0; padding: 0; }
   .points td:empty { display: none; } .points td::before { content: attr(data-of) ": "; color: var(--soft); } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --card: #fff; --good: #11703c;
-  --bad: #b3261e; --open: #7a5b00; --accent: #000; } .tip, details:not([open]), .data { display: none; } summary { list-style: none; } body { max-width: none; padding: 0; font-size: 10.5pt; }
+  --bad: #b3261e; --open: #7a5b00; --accent: #000; } .tip, details:not([open]):not(.word), .data { display: none; } summary { list-style: none; } body { max-width: none; padding: 0; font-size: 10.5pt; }
   section + section h2 { break-before: page; } h3 { break-after: avoid; } .claim { break-inside: avoid; } .scroll { overflow: visible; }
   th, td { white-space: normal; } pre { white-space: pre-wrap; } }
 )css";
@@ -66,6 +68,7 @@ const char* const kReportScript = R"js(
     return node;
   };
   const short = (v) => v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, "e") : String(+v.toPrecision(4));
+  const within = (v, range) => !range || (v >= range[0] && v <= range[1]);
   const usable = (v, log) => v !== null && Number.isFinite(v) && (!log || v > 0);
 
   // A scale from data to pixels with its ticks.
@@ -118,11 +121,15 @@ const char* const kReportScript = R"js(
 
   const drawLines = (data, box) => {
     const hidden = new Set();
-    const canvas = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": data.title }, box);
+    // Names that have no room beside each other stand upright.
+    const named = data.xNames.length > 0, longest = Math.max(0, ...data.xNames.map((name) => Math.min(name.length, 30)));
+    const upright = named && 6.2 * longest > (W - left - right) / data.xNames.length;
+    const base = H - 44, tall = upright ? base + 30 + 6 * longest : H;
+    const canvas = svg("svg", { viewBox: `0 0 ${W} ${tall}`, role: "img", "aria-label": data.title }, box);
     const legend = html("div", "legend", box);
     const tip = tipOf(box);
     let targets = [];
-    const place = data.series.map((s, i) => data.series.slice(0, i).filter((before) => !before.reference).length);
+    const place = data.series.map((s) => data.order.indexOf(s.name));
     const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[place[index] % colours.length], dashes[place[index] % dashes.length]];
     const draw = () => {
       canvas.replaceChildren();
@@ -130,40 +137,49 @@ const char* const kReportScript = R"js(
       const shown = data.series.map((s, i) => [s, i]).filter(([s, i]) => !hidden.has(i));
       const xs = [], ys = [];
       for (const [s] of shown) for (const p of s.points) {
-        if (!usable(p.x, data.xLog)) continue;
+        if (!usable(p.x, data.xLog) || !within(p.x, data.xRange)) continue;
         for (const v of s.reference ? [p.mean] : [p.mean, p.low, p.high, ...(p.seeds.length < 10 ? p.seeds : [])]) if (usable(v, data.yLog)) { xs.push(p.x); ys.push(v); }
       }
-      const x = scaleOf(xs, data.xLog, left, W - right, .03, [...new Set(xs)]), y = scaleOf(ys, data.yLog, H - bottom, top, .05);
-      const named = data.xNames.length > 0;
+      if (data.yRange) ys.splice(0, ys.length, ...data.yRange);
+      if (named) xs.splice(0, xs.length, -.5, data.xNames.length - .5);
+      const x = scaleOf(xs, data.xLog, left, W - right, named ? 0 : .03, named ? [] : [...new Set(xs)]), y = scaleOf(ys, data.yLog, base, top, .05);
       const xTicks = named ? data.xNames.map((_, i) => i) : x.ticks;
+      const nameOf = (name) => name.length > 30 ? name.slice(0, 29) + "…" : name;
       for (const v of y.ticks) {
         svg("line", { x1: left, x2: W - right, y1: y.place(v), y2: y.place(v), stroke: "var(--line)" }, canvas);
         svg("text", { x: left - 5, y: y.place(v) + 4, "text-anchor": "end" }, canvas, short(v));
       }
-      for (const v of xTicks) svg("text", { x: x.place(v), y: H - bottom + 15, "text-anchor": "middle" }, canvas, named ? data.xNames[v] : short(v));
-      svg("path", { d: `M${left} ${top}V${H - bottom}H${W - right}`, fill: "none", stroke: "var(--soft)" }, canvas);
-      svg("text", { x: (left + W - right) / 2, y: H - 8, "text-anchor": "middle" }, canvas, data.xLabel);
-      svg("text", { x: 12, y: (top + H - bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + H - bottom) / 2})` }, canvas, data.yLabel);
+      for (const v of xTicks) {
+        const text = named ? nameOf(data.xNames[v]) : short(v), at = x.place(v);
+        if (upright) svg("text", { x: at + 4, y: base + 6, "text-anchor": "end", transform: `rotate(-90 ${at + 4} ${base + 6})` }, canvas, text);
+        else svg("text", { x: at, y: base + 15, "text-anchor": "middle" }, canvas, text);
+      }
+      svg("path", { d: `M${left} ${top}V${base}H${W - right}`, fill: "none", stroke: "var(--soft)" }, canvas);
+      svg("text", { x: (left + W - right) / 2, y: tall - 8, "text-anchor": "middle" }, canvas, data.xLabel);
+      svg("text", { x: 12, y: (top + base) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + base) / 2})` }, canvas, data.yLabel);
       for (const [s, i] of shown) {
         const [colour, dash] = styleOf(i);
-        const points = s.points.filter((p) => usable(p.x, data.xLog) && usable(p.mean, data.yLog));
-        const band = points.filter((p) => usable(p.low, data.yLog) && usable(p.high, data.yLog));
-        if (band.length > 1 && !s.reference) {
-          const up = band.map((p) => `${x.place(p.x)} ${y.place(p.high)}`), down = band.map((p) => `${x.place(p.x)} ${y.place(p.low)}`).reverse();
+        const points = s.points.filter((p) => usable(p.x, data.xLog) && within(p.x, data.xRange) && usable(p.mean, data.yLog));
+        // On a logarithmic axis a band that reaches zero ends at the frame.
+        const lowest = (p) => usable(p.low, data.yLog) ? y.place(p.low) : base;
+        const band = points.filter((p) => p.low !== null && usable(p.high, data.yLog));
+        if (band.length > 1 && !s.reference && s.joined) {
+          const up = band.map((p) => `${x.place(p.x)} ${y.place(p.high)}`), down = band.map((p) => `${x.place(p.x)} ${lowest(p)}`).reverse();
           svg("path", { d: `M${up.concat(down).join("L")}Z`, fill: colour, opacity: .15 }, canvas);
         } else if (!s.reference) {
-          for (const p of band) svg("path", { d: `M${x.place(p.x)} ${y.place(p.low)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, canvas);
+          for (const p of band) svg("path", { d: `M${x.place(p.x)} ${lowest(p)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, canvas);
         }
         const seeds = Math.max(0, ...points.map((p) => p.seeds.length));
         for (let k = 0; k < seeds && seeds < 10 && !s.reference; ++k) {
           const line = points.filter((p) => usable(p.seeds[k] ?? null, data.yLog));
           if (line.length > 1) svg("path", { d: "M" + line.map((p) => `${x.place(p.x)} ${y.place(p.seeds[k])}`).join("L"), fill: "none", stroke: colour, "stroke-width": .6, opacity: .6 }, canvas);
         }
-        if (points.length > 1) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, canvas);
+        if (points.length > 1 && s.joined) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, canvas);
         for (const p of points) {
-          if (!s.reference) svg("circle", { cx: x.place(p.x), cy: y.place(p.mean), r: 3, fill: colour }, canvas);
+          if (!s.reference) svg("circle", { cx: x.place(p.x), cy: y.place(p.mean), r: 3, fill: p.censored ? "var(--card)" : colour, stroke: colour }, canvas);
           const interval = p.low === null || p.high === null ? "" : ` [${short(p.low)}, ${short(p.high)}]`;
-          targets.push({ x: x.place(p.x), y: y.place(p.mean), text: `${s.name}\n${data.xLabel} ${named ? data.xNames[p.x] : short(p.x)}\n${short(p.mean)}${interval}` });
+          if (named && s.reference) continue;  // it runs from edge to edge
+          targets.push({ x: x.place(p.x), y: y.place(p.mean), text: `${data.panel ? data.panel + "\n" : ""}${s.name}\n${data.xLabel} ${named ? data.xNames[p.x] : short(p.x)}\n${short(p.mean)}${interval}` });
         }
       }
     };
@@ -190,6 +206,16 @@ const char* const kReportScript = R"js(
     draw();
   };
 
+  const drawPanels = (data, box) => {
+    const order = [...new Set(data.panels.flatMap((p) => p.series).filter((s) => !s.reference).map((s) => s.name))];
+    for (const panel of data.panels) {
+      const several = data.panels.length > 1, part = html("div", "", box);
+      if (several) html("p", "soft", part, panel.name);
+      part.style.position = "relative";
+      drawLines({ ...data, order, series: panel.series, panel: several ? panel.name : "" }, part);
+    }
+  };
+
   // Light to blue; where a scale has both signs, orange over white at 0 to blue.
   const colourOf = (value, low, high) => {
     if (value === null) return ["#999", 0];
@@ -207,15 +233,36 @@ const char* const kReportScript = R"js(
       if (data.panels.length > 1) html("p", "soft", box, panel.name);
       const height = rows * cell + bottom + top;
       const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
+      const interval = (of, at) => of.intervals[at] ? ` [${short(of.intervals[at][0])}, ${short(of.intervals[at][1])}]` : "";
+      let shownValues = panel.values;
+      const tiles = [];
       panel.values.forEach((value, at) => {
         const column = at % columns, row = Math.floor(at / columns);
         const [fill, share] = colourOf(value, data.low, data.high);
         const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
         const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill, "shape-rendering": "crispEdges" }, canvas);
-        tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${value === null ? "none" : short(value)}`));
+        tiles.push(tile);
+        tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${data.valueLabel ? data.valueLabel + " " : ""}${shownValues[at] === null ? "none" : short(shownValues[at])}${interval(panel, at)}`));
+        if (panel.rowNotes.length > 0) {
+          tile.style.cursor = "pointer";
+          tile.addEventListener("click", () => { note.textContent = panel.rowNotes[row]; note.hidden = false; });
+        }
         tile.addEventListener("pointerleave", () => tip.hide());
         if (cell > 26 && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${share > .5 ? "#fff" : "#111"};pointer-events:none` }, canvas, short(+value.toPrecision(2)));
       });
+      if (panel.frames.length > 1) {
+        const slider = html("input", "data", box), at = html("span", "soft data", box);
+        Object.assign(slider, { type: "range", min: 0, max: panel.frames.length - 1, value: panel.frames.length - 1 });
+        slider.setAttribute("aria-label", "recorded step");
+        at.textContent = " " + data.frameNames[panel.frames.length - 1];
+        slider.addEventListener("input", () => {
+          shownValues = panel.frames[slider.value];
+          tiles.forEach((tile, place) => tile.setAttribute("fill", colourOf(shownValues[place], data.low, data.high)[0]));
+          at.textContent = " " + data.frameNames[slider.value];
+        });
+      }
+      const note = html("pre", "", box);
+      note.hidden = true;
       // Names that would lie on each other are left out.
       const longest = Math.max(...data.xNames.map((name) => name.length));
       const shown = (i, room) => i % Math.ceil(room / cell) === 0;
@@ -231,7 +278,7 @@ const char* const kReportScript = R"js(
     const data = JSON.parse(box.querySelector("script").textContent);
     const place = html("div", "");
     box.insertBefore(place, box.querySelector("figcaption"));
-    (data.panels ? drawHeatMap : drawLines)(data, place);
+    ({ lines: drawPanels, heatMap: drawHeatMap })[data.draw](data, place);
     // The tip is placed within the figure, whose border box it is measured by.
     place.style.position = "relative";
   }

@@ -17,8 +17,9 @@ constexpr std::size_t kNumbersOfPoint = 4;
 
 std::size_t numbers_of(const Figure& figure) {
   std::size_t numbers = 0;
-  for (const FigureSeries& line : figure.series)
-    for (const FigurePoint& point : line.points) numbers += kNumbersOfPoint + point.seeds.size();
+  for (const FigurePanel& panel : figure.panels)
+    for (const FigureSeries& line : panel.series)
+      for (const FigurePoint& point : line.points) numbers += kNumbersOfPoint + point.seeds.size();
   return numbers;
 }
 
@@ -70,20 +71,24 @@ Figure thinned(const Figure& figure, std::size_t most) {
   const std::size_t numbers = numbers_of(figure);
   if (numbers <= most) return figure;
   Figure thin = figure;
-  std::size_t all = 0, left = 0, seeds = 0;
-  for (FigureSeries& line : thin.series) {
-    all += line.points.size();
-    for (FigurePoint& point : line.points) {
-      if (point.seeds.size() >= kSeedLinesBelow) point.seeds.clear();
-      seeds = std::max(seeds, point.seeds.size());
+  std::size_t lines = 0, all = 0, left = 0, seeds = 0;
+  for (FigurePanel& panel : thin.panels) {
+    lines += panel.series.size();
+    for (FigureSeries& line : panel.series) {
+      all += line.points.size();
+      for (FigurePoint& point : line.points) {
+        if (point.seeds.size() >= kSeedLinesBelow) point.seeds.clear();
+        seeds = std::max(seeds, point.seeds.size());
+      }
     }
   }
-  const std::size_t of_stretch = kKeptOfStretch * (kNumbersOfPoint + seeds) * thin.series.size();
+  const std::size_t of_stretch = kKeptOfStretch * (kNumbersOfPoint + seeds) * lines;
   const std::size_t stretches = std::max<std::size_t>(most / of_stretch, 2);
-  for (FigureSeries& line : thin.series) {
-    line.points = kept_points(line.points, stretches, figure.x_log);
-    left += line.points.size();
-  }
+  for (FigurePanel& panel : thin.panels)
+    for (FigureSeries& line : panel.series) {
+      line.points = kept_points(line.points, stretches, figure.x_log);
+      left += line.points.size();
+    }
   thin.caption += fmt::format(
       "{}Thinned to {} of {} points, the first, last, lowest and highest of each of {} stretches of the "
       "axis; "

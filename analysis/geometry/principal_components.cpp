@@ -13,7 +13,8 @@ PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int 
     throw InvalidOption("components",
                         fmt::format("got {}, needs 1 to {}, the columns of x", components, x.cols()));
   }
-  const Matrix centred = x.rowwise() - x.colwise().mean();
+  const Vector centre = x.colwise().mean();
+  const Matrix centred = x.rowwise() - centre.transpose();
   const Matrix covariance = centred.transpose() * centred / static_cast<double>(x.rows());
   const SymmetricEigen eigen = symmetric_eigen(covariance);
   // Eigenvalues ascend.
@@ -26,7 +27,8 @@ PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int 
   const double total = covariance.trace();
   // Rounding may leave a variance of zero below it.
   const Vector variances = eigen.values.tail(components).reverse().cwiseMax(0);
-  return {centred * directions, total > 0 ? Vector(variances / total) : Vector(Vector::Zero(components))};
+  return {centred * directions, total > 0 ? Vector(variances / total) : Vector(Vector::Zero(components)),
+          centre, directions};
 }
 
 }  // namespace moelab

@@ -10,6 +10,8 @@ namespace moelab {
 struct PrincipalComponents {
   Matrix coordinates;     ///< (n, k), of the centred rows
   Vector variance_share;  ///< (k), variance along the component ÷ total variance; 0 where that is 0
+  Vector centre;          ///< (d), x̄
+  Matrix directions;      ///< (d, k), the components
 };
 
 /// The eigenvectors v of the covariance (1/n) Σ_i (x_i − x̄)(x_i − x̄)ᵀ. Of v and −v, the one whose entry of

@@ -1,7 +1,13 @@
 #include "analysis/metrics/agreement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
+
+#include "analysis/metrics/sparsity.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -48,6 +54,45 @@ std::optional<double> normalized_mutual_information(const ContingencyTable& tabl
   if (of_clusters + of_experts == 0) return 1;
   const double information = of_clusters + of_experts - entropy_of(table, total);
   return std::clamp(2 * information / (of_clusters + of_experts), 0.0, 1.0);
+}
+
+std::optional<double> dispatch_entropy(const ContingencyTable& table) {
+  const double total = static_cast<double>(table.sum());
+  if (total == 0) return std::nullopt;
+  double sum = 0;
+  for (Eigen::Index expert = 0; expert < table.cols(); ++expert) {
+    const double rows = static_cast<double>(table.col(expert).sum());
+    if (rows > 0) sum += rows / total * entropy_of(table.col(expert), rows);
+  }
+  return sum;
+}
+
+ContingencyTable routing_table(std::span<const int> one, std::span<const int> other) {
+  if (one.size() != other.size()) {
+    throw InvalidOption("assignment", fmt::format("{} and {} rows; needs as many of both routings",
+                                                  one.size(), other.size()));
+  }
+  std::map<int, Eigen::Index> rows, columns;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (one[i] < 0 || other[i] < 0) continue;
+    rows.try_emplace(one[i], static_cast<Eigen::Index>(rows.size()));
+    columns.try_emplace(other[i], static_cast<Eigen::Index>(columns.size()));
+  }
+  ContingencyTable table = ContingencyTable::Zero(static_cast<Eigen::Index>(rows.size()),
+                                                  static_cast<Eigen::Index>(columns.size()));
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (one[i] >= 0 && other[i] >= 0) ++table(rows[one[i]], columns[other[i]]);
+  }
+  return table;
+}
+
+double jensen_shannon_divergence(const Eigen::Ref<const Vector>& p, const Eigen::Ref<const Vector>& q) {
+  const Vector middle = (p + q) / 2;
+  const auto entropy_of_shares = [](const Vector& shares) {
+    return entropy({shares.data(), static_cast<std::size_t>(shares.size())});
+  };
+  // Rounding of equal distributions must not make it negative.
+  return std::max(0.0, entropy_of_shares(middle) - (entropy_of_shares(p) + entropy_of_shares(q)) / 2);
 }
 
 }  // namespace moelab

@@ -1,10 +1,11 @@
 #pragma once
 
-/// How well two partitions of the same rows agree: experts and clusters, up to the experts' names. Experts
-/// are the `serving` ones, see sparsity.h.
+/// How well two partitions of the same rows agree: experts and clusters, or the experts of two routings, up
+/// to their names. Experts are the `serving` ones, see sparsity.h.
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "sim/base/types.h"
 
@@ -22,5 +23,19 @@ std::optional<double> adjusted_rand_index(const ContingencyTable& table);
 /// Normalised mutual information, I(C; E) ÷ ((H(C) + H(E)) / 2) ∈ [0, 1]; 1 when both have one part. None
 /// without rows.
 std::optional<double> normalized_mutual_information(const ContingencyTable& table);
+
+/// Σ_e n_e/n H(C | e) in nats: how mixed the clusters are that an expert serves, its mean over experts
+/// weighted by their rows. 0 when each expert serves one cluster, H(C) when experts and clusters are
+/// independent. None without rows.
+std::optional<double> dispatch_entropy(const ContingencyTable& table);
+
+/// n_ab, rows that expert a serves in one routing and b in the other, (n) each, −1 for none: a row for each
+/// expert of the one and a column for each of the other that is there. Rows that have none in either are left
+/// out. Throws InvalidOption when the lengths differ.
+ContingencyTable routing_table(std::span<const int> one, std::span<const int> other);
+
+/// JS(p, q) = H((p + q)/2) − (H(p) + H(q))/2 in nats, of distributions of one length: 0 when they are equal,
+/// ln 2 when they share nothing (Lin 1991).
+double jensen_shannon_divergence(const Eigen::Ref<const Vector>& p, const Eigen::Ref<const Vector>& q);
 
 }  // namespace moelab

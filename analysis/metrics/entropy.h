@@ -2,6 +2,8 @@
 
 /// How undecided a router is about single rows (Nguyen et al. 2025, section 4). Uses `probabilities`.
 
+#include <optional>
+
 #include "sim/base/types.h"
 
 namespace moelab {
@@ -13,5 +15,13 @@ Vector routing_entropies(const Eigen::Ref<const Matrix>& probabilities);
 /// mean routing (sparsity.h) is never below the mean of these over its rows. Throws InvalidOption without
 /// rows.
 double routing_entropy(const Eigen::Ref<const Matrix>& probabilities);
+
+/// The largest probability less the second largest, for each row of (n, E); (n). Throws InvalidOption for
+/// less than two experts.
+Vector router_margins(const Eigen::Ref<const Matrix>& probabilities);
+
+/// Mean over rows of the margin: 1 for one-hot routing, 0 for ties. None for one expert. Throws InvalidOption
+/// without rows.
+std::optional<double> router_margin(const Eigen::Ref<const Matrix>& probabilities);
 
 }  // namespace moelab

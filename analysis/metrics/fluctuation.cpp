@@ -64,6 +64,17 @@ std::optional<double> routing_fluctuation(std::span<const int> previous, std::sp
   return static_cast<double>(changed) / static_cast<double>(rows);
 }
 
+double routing_saturation(std::span<const int> now, std::span<const int> final, int k) {
+  check_snapshots(now, final, k);
+  const std::ptrdiff_t size = k;
+  std::size_t kept = 0;
+  for (auto own = now.begin(), last = final.begin(); own != now.end(); own += size, last += size) {
+    kept += static_cast<std::size_t>(std::count_if(
+        own, own + size, [&](int expert) { return std::find(last, last + size, expert) != last + size; }));
+  }
+  return static_cast<double>(kept) / static_cast<double>(now.size());
+}
+
 std::optional<double> router_instability(std::span<const int> previous, std::span<const int> current) {
   check_snapshots(previous, current, 1);
   const JointCounts counts(previous, current);

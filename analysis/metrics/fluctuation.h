@@ -2,7 +2,7 @@
 
 /// How much routing changes between two snapshots of the same rows: two epochs (Nguyen et al. 2025) or two
 /// layers (Nielsen et al. 2025). Uses `serving` (or sets of the likeliest experts): experts of rows, −1 where
-/// there is none. Rows that have none in either snapshot are left out.
+/// there is none. Rows that have none in either snapshot are left out unless told.
 
 #include <cstdint>
 #include <optional>
@@ -18,6 +18,11 @@ namespace moelab {
 /// multiple of K, or there are no rows.
 std::optional<double> routing_fluctuation(std::span<const int> previous, std::span<const int> current,
                                           int k = 1);
+
+/// Mean over rows of the share of the K experts of a row that it has in both snapshots, |A_i ∩ B_i| / K: with
+/// B the routing at the end of training, how settled it is (router saturation of Muennighoff et al. 2024).
+/// Arguments and throws as above, sets without −1.
+double routing_saturation(std::span<const int> now, std::span<const int> final, int k);
 
 /// Mean over the n² ordered pairs of rows of |S_ij − S'_ij|, S_ij = 1 when rows i and j share an expert:
 /// at most 1/E + 1/E' for balanced assignments. Experts are names, (n) in both snapshots. None and throws as

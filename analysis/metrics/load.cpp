@@ -64,6 +64,15 @@ std::optional<double> unserved_share(std::span<const int> serving) {
   return static_cast<double>(unserved) / static_cast<double>(serving.size());
 }
 
+std::optional<double> dead_experts(std::span<const int> serving, int experts) {
+  if (serving.empty()) return std::nullopt;
+  const std::vector<std::int64_t> loads = expert_loads(serving, experts);
+  const std::int64_t rows = static_cast<std::int64_t>(serving.size());
+  const auto dead = std::count_if(loads.begin(), loads.end(),
+                                  [&](std::int64_t load) { return 10 * experts * load < rows; });
+  return static_cast<double>(dead) / experts;
+}
+
 std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads) {
   const double total = total_load(loads);
   if (total == 0) return std::nullopt;

@@ -27,6 +27,10 @@ std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int expe
 /// The share of rows that no expert serves, `serving` (n) with −1 for these. None without rows.
 std::optional<double> unserved_share(std::span<const int> serving);
 
+/// The share of experts that serve less than a tenth of an even share, n_e < n / (10 E), of `serving` (n)
+/// with −1 for rows that none serves, which count in n. None without rows. Throws InvalidOption as above.
+std::optional<double> dead_experts(std::span<const int> serving, int experts);
+
 /// (max_e n_e − mean_e n_e) / mean_e n_e: 0 when balanced, E − 1 when one expert takes all. None without
 /// rows.
 std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads);

@@ -28,6 +28,30 @@ std::string to_string(Origin origin) {
   return origin == Origin::ours ? "ours" : "paper";
 }
 
+std::string to_string(Matched matched) {
+  switch (matched) {
+    case Matched::loss:
+      return "loss";
+    case Matched::flops:
+      return "flops";
+    case Matched::steps:
+      break;
+  }
+  return "steps";
+}
+
+std::string matched_metric(Matched matched) {
+  switch (matched) {
+    case Matched::loss:
+      return "train_loss";
+    case Matched::flops:
+      return "train_flops";
+    case Matched::steps:
+      break;
+  }
+  return "";
+}
+
 std::string ClaimSide::text() const {
   std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
   const std::string& what = is_constant() ? value : metric;

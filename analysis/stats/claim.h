@@ -46,12 +46,23 @@ struct ClaimPlaces {
   std::vector<std::variant<SweepPoint, SweepValue>> listed;
 };
 
+/// At what the two sides of a comparison are equal where they are read, pair by pair: the ends of training
+/// (or what each side's `step` says); the training loss, the greater of the two least that were recorded,
+/// each side at its first record at or below it; or the operations, the fewer of the two, each side at its
+/// last record within them.
+enum class Matched { steps, loss, flops };
+std::string to_string(Matched matched);
+
+/// What `matched` looks at, beside the metrics compared; empty for steps.
+std::string matched_metric(Matched matched);
+
 /// left < right, left > right, or left equal to right within a relative tolerance.
 struct Comparison {
   ClaimSide left, right;
   char op = '<';         ///< '<', '>' or '~'
   double tolerance = 0;  ///< of '~'
   ClaimPlaces at;
+  Matched matched = Matched::steps;
 };
 
 /// What of a trend is judged: the last swept value (the end, for "step") against the first; or that and each
@@ -85,6 +96,7 @@ struct Claim {
   std::optional<std::string> text;  ///< in words, those of the paper where it is the paper's
   /// Effects below it do not matter: of logarithms ln(1 + it), else in the metric's units.
   std::optional<double> smallest_effect;
+  bool is_tuned = false;  ///< each arm has rates (and what else) of its own, tuned with equal budgets
   std::string source;
   std::string reported;  ///< the paper's number as the scenario writes it, never a pass mark; empty for none
 };

@@ -142,9 +142,11 @@ PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const st
   check_side(claim.right, table, path + ".right");
   if (claim.left.is_constant() && claim.right.is_constant())
     throw InvalidOption(path, "both sides are numbers; at least one must name an arm and a metric");
-  PointedClaim pointed{claim.left, claim.right, claim.op, claim.tolerance, "", {}};
+  PointedClaim pointed{claim.left, claim.right, claim.op, claim.tolerance, "", claim.matched, {}};
   pointed.text = fmt::format("{} {} {}", claim.left.text(), claim.op, claim.right.text());
   if (claim.op == '~') pointed.text += fmt::format(" within {:g} %", 100 * claim.tolerance);
+  if (claim.matched == Matched::loss) pointed.text += " at equal training loss";
+  if (claim.matched == Matched::flops) pointed.text += " at equal operations";
   add_pairs(selected_points(claim.at, rows, path + ".at"), rows, path, pointed);
   return pointed;
 }
@@ -152,7 +154,7 @@ PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const st
 PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::string& path) {
   const ResultTable& table = rows.table();
   check_side(claim.side, table, path);
-  PointedClaim pointed{claim.side, claim.side, claim.increases ? '>' : '<', 0, "", {}};
+  PointedClaim pointed{claim.side, claim.side, claim.increases ? '>' : '<', 0, "", Matched::steps, {}};
   pointed.text = fmt::format("{} {} along {}", claim.side.text(), claim.increases ? "increases" : "decreases",
                              claim.along);
   const bool is_monotone = claim.shape == TrendShape::monotone;

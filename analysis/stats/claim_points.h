@@ -25,6 +25,7 @@ struct PointedClaim {
   char op = '<';         ///< '<', '>' or '~'
   double tolerance = 0;  ///< of '~'
   std::string text;
+  Matched matched = Matched::steps;
   std::vector<PointPair> points;  ///< each once; the steps of a monotone trend before its ends
 };
 

@@ -29,10 +29,60 @@ const MetricValues* metrics_at(const ResultRow& row, const std::optional<ClaimSt
   return nullptr;
 }
 
-std::optional<Interval> swept_number(const SweepPoint& point, const std::string& path) {
+std::optional<Interval> number_at(const SweepPoint& point, const ResultTable& table,
+                                  const std::string& path) {
+  if (const auto fixed = table.fixed.find(path); fixed != table.fixed.end())
+    return Interval{fixed->second, fixed->second};
   for (const auto& [name, value] : point)
     if (name == path && value.number()) return Interval{*value.number(), *value.number()};
   return std::nullopt;
+}
+
+/// What stands at the records of one cell.
+using Records = std::vector<TraceEntry>;
+
+std::optional<double> finite_at(const TraceEntry& entry, const std::string& metric) {
+  const auto found = entry.metrics.find(metric);
+  if (found == entry.metrics.end() || !std::isfinite(found->second)) return std::nullopt;
+  return found->second;
+}
+
+/// Of the cell's records that tell the metric, the least of its values; that at the last of them.
+std::optional<double> least_of(const Records& records, const std::string& metric) {
+  std::optional<double> least;
+  for (const TraceEntry& entry : records) {
+    const std::optional<double> value = finite_at(entry, metric);
+    if (value) least = std::min(least.value_or(*value), *value);
+  }
+  return least;
+}
+std::optional<double> last_of(const Records& records, const std::string& metric) {
+  std::optional<double> last;
+  for (const TraceEntry& entry : records) {
+    if (const std::optional<double> value = finite_at(entry, metric)) last = value;
+  }
+  return last;
+}
+
+/// The metrics of both cells where they are matched, see Matched; null where they cannot be.
+std::pair<const MetricValues*, const MetricValues*> matched_records(Matched matched, const ResultRow& left,
+                                                                    const ResultRow& right) {
+  const std::string metric = matched_metric(matched);
+  const bool by_loss = matched == Matched::loss;
+  const auto end_of = by_loss ? least_of : last_of;
+  const std::optional<double> of_left = end_of(left.trace, metric), of_right = end_of(right.trace, metric);
+  if (!of_left || !of_right) return {};
+  const double level = by_loss ? std::max(*of_left, *of_right) : std::min(*of_left, *of_right);
+  const auto within = [&](const Records& records) -> const MetricValues* {
+    const MetricValues* found = nullptr;
+    for (const TraceEntry& entry : records) {
+      const std::optional<double> value = finite_at(entry, metric);
+      if (!value || *value > level || (by_loss && found)) continue;
+      found = &entry.metrics;
+    }
+    return found;
+  };
+  return {within(left.trace), within(right.trace)};
 }
 
 bool is_finite(const Interval& value) {
@@ -50,8 +100,9 @@ class SideValues {
         rows_(rows),
         expression_(Expression::parse(side.is_constant() ? side.value : side.metric, "metric")) {}
 
-  /// None with the reason in `problem`.
-  std::optional<Interval> at(int seed, std::string& problem) const {
+  /// None with the reason in `problem`. With `matched` in place of what the step says.
+  std::optional<Interval> at(int seed, std::string& problem, const MetricValues* matched = nullptr) const {
+    if (matched) return measured(side_.arm, seed, problem, matched);
     if (side_.is_constant()) return constant(problem);
     if (!side_.distance_from.empty()) return distance(seed, problem);
     const std::optional<Interval> value = measured(side_.arm, seed, problem);
@@ -65,10 +116,22 @@ class SideValues {
     return quotient;
   }
 
+  /// Whether there is a cell of that seed, done or not, for every arm of the side.
+  bool has(int seed) const {
+    if (side_.is_constant()) return true;
+    for (const std::string* arm : {&side_.arm, &side_.relative_to, &side_.distance_from})
+      if (!arm->empty() && !find_row(rows_, *arm, point_, seed)) return false;
+    return true;
+  }
+  /// The row of the side's own arm whose cell is done; null with the reason in `problem`.
+  const ResultRow* done_row(int seed, std::string& problem) const {
+    return find_done(side_.arm, seed, problem);
+  }
+
  private:
   std::optional<Interval> constant(std::string& problem) const {
     const std::optional<Interval> value =
-        expression_.evaluate([&](const std::string& path) { return swept_number(point_, path); });
+        expression_.evaluate([&](const std::string& path) { return number_at(point_, rows_.table(), path); });
     if (!value) problem = fmt::format("{} has no value", side_.value);
     return value;
   }
@@ -81,14 +144,16 @@ class SideValues {
     return nullptr;
   }
 
-  std::optional<Interval> measured(const std::string& arm, int seed, std::string& problem) const {
+  std::optional<Interval> measured(const std::string& arm, int seed, std::string& problem,
+                                   const MetricValues* matched = nullptr) const {
     const ResultRow* const row = find_done(arm, seed, problem);
     if (!row) return std::nullopt;
-    const MetricValues* const metrics = metrics_at(*row, step_);
+    const MetricValues* const metrics = matched ? matched : metrics_at(*row, step_);
     std::string lacking = side_.metric;
     const std::optional<Interval> value =
         expression_.evaluate([&](const std::string& name) -> std::optional<Interval> {
-          if (row->coordinate(name)) return swept_number(point_, name);
+          if (row->coordinate(name) || rows_.table().fixed.contains(name))
+            return number_at(point_, rows_.table(), name);
           const std::optional<Interval> found = metrics ? observed(*row, *metrics, name) : std::nullopt;
           if (!found) lacking = name;
           return found;
@@ -119,6 +184,8 @@ class SideValues {
 
 /// The path has positive numbers alone.
 bool is_positive_path(const std::string& path, const RowIndex& rows) {
+  if (const auto fixed = rows.table().fixed.find(path); fixed != rows.table().fixed.end())
+    return fixed->second > 0;
   const std::vector<SweepValue>& values = rows.values(path);
   return std::all_of(values.begin(), values.end(),
                      [](const SweepValue& value) { return value.number() && *value.number() > 0; });
@@ -130,15 +197,29 @@ bool ClaimPairs::exact() const {
   return std::all_of(left.begin(), left.end(), is_exact) && std::all_of(right.begin(), right.end(), is_exact);
 }
 
-ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows) {
+ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
+                         bool is_ragged) {
   std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
   seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
   const SideValues left_values(claim.left, at.left, at.left_step, rows),
       right_values(claim.right, at.right, at.right_step, rows);
   ClaimPairs pairs;
   for (const int seed : seeds) {
-    const std::optional<Interval> left = left_values.at(seed, pairs.problem);
-    const std::optional<Interval> right = right_values.at(seed, pairs.problem);
+    if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
+    std::pair<const MetricValues*, const MetricValues*> matched;
+    if (claim.matched != Matched::steps) {
+      const ResultRow* const left_row = left_values.done_row(seed, pairs.problem);
+      const ResultRow* const right_row = right_values.done_row(seed, pairs.problem);
+      if (!left_row || !right_row) continue;
+      matched = matched_records(claim.matched, *left_row, *right_row);
+      if (!matched.first || !matched.second) {
+        pairs.problem = fmt::format("seed {} has no {} at which its sides are equal", seed,
+                                    matched_metric(claim.matched));
+        continue;
+      }
+    }
+    const std::optional<Interval> left = left_values.at(seed, pairs.problem, matched.first);
+    const std::optional<Interval> right = right_values.at(seed, pairs.problem, matched.second);
     if (!left || !right) continue;
     pairs.left.push_back(*left);
     pairs.right.push_back(*right);
@@ -157,7 +238,7 @@ bool is_declared_positive(const ClaimSide& side, const RowIndex& rows,
   if (!side.distance_from.empty()) return false;
   const std::vector<std::string>& swept = rows.table().sweep_paths;
   const auto is_path = [&](const std::string& name) {
-    return std::find(swept.begin(), swept.end(), name) != swept.end();
+    return rows.table().fixed.contains(name) || std::find(swept.begin(), swept.end(), name) != swept.end();
   };
   return Expression::parse(side.metric, "metric").is_positive([&](const std::string& name) {
     return is_path(name) ? is_positive_path(name, rows) : is_positive(name);

@@ -20,7 +20,10 @@ struct ClaimPairs {
   bool exact() const;
 };
 
-ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows);
+/// `is_ragged`: arms and points may have different numbers of seeds, and those that one side has not are none
+/// of its pairs.
+ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
+                         bool is_ragged = false);
 
 /// Whether the side is positive by definition: a constant, or a metric of which `is_positive` holds, or an
 /// expression built by ×, ÷ and + from such and from positive swept values. The distance of two curves is

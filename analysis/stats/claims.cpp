@@ -10,6 +10,7 @@
 #include "analysis/stats/claim_sides.h"
 #include "analysis/stats/rate_claims.h"
 #include "analysis/stats/row_index.h"
+#include "analysis/stats/sequences.h"
 
 namespace moelab {
 namespace {
@@ -20,6 +21,7 @@ struct JudgedClaim {
   bool declared = false;     ///< every metric is positive by definition
   bool logarithmic = false;  ///< and so it is
   std::optional<double> smallest_effect;
+  bool is_sequential = false;
 };
 
 std::vector<double> scaled_ends(const std::vector<Interval>& observations, double factor, bool logarithmic) {
@@ -82,14 +84,15 @@ bool is_uninformative(const PointedClaim& claim, const ClaimPoint& point) {
 
 void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, ClaimPoint& point) {
   const PointedClaim& pointed = claim.pointed;
-  const bool is_judged = point.pairs >= kMinimumPairs && pairs.problem.empty();
-  if (point.pairs < kMinimumPairs)
-    add_note(point, fmt::format("{} of the {} pairs that a verdict needs", point.pairs, kMinimumPairs));
+  const int least = claim.is_sequential ? kLeastSequentialPairs : kMinimumPairs;
+  const bool is_judged = point.pairs >= least && pairs.problem.empty();
+  if (point.pairs < least)
+    add_note(point, fmt::format("{} of the {} pairs that a verdict needs", point.pairs, least));
   if (!pairs.exact()) {
     point.signs = sign_counts(pointed, pairs);
     point.left_median = median_of(pairs.left);
     point.right_median = median_of(pairs.right);
-    if (is_judged) judge_signs(pointed.op, tests, point);
+    if (is_judged) judge_signs(pointed.op, tests, claim.is_sequential, point);
     return;
   }
   const std::vector<double> differences =
@@ -103,7 +106,9 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
     point.verdict = Verdict::uninformative;
     add_note(point, "both sides are no better than trivial (nmse ≥ 1)");
   } else {
-    judge_differences(differences, {claimed_range(pointed, point), negligible_range(claim), tests}, point);
+    judge_differences(differences,
+                      {claimed_range(pointed, point), negligible_range(claim), tests, claim.is_sequential},
+                      point);
   }
 }
 
@@ -112,12 +117,14 @@ ClaimPoint evaluate_point(const JudgedClaim& claim, const PointPair& at, const C
   point.left_at = at.left;
   point.right_at = at.right;
   point.is_step = at.is_step;
+  point.is_sequential = claim.is_sequential;
   if (at.is_step) {
     point.left_step = at.left_step;
     point.right_step = at.right_step;
   }
   point.logarithmic = claim.logarithmic;
   point.pairs = static_cast<int>(pairs.left.size());
+  point.is_complete = pairs.problem.empty();
   point.note = pairs.problem;
   if (point.pairs == 0) {
     if (point.note.empty()) point.note = "no cells";
@@ -143,10 +150,11 @@ bool all_positive(const PointedClaim& claim, const std::vector<ClaimPairs>& poin
 /// Judges the claim at its points.
 std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::optional<double>& effect,
                                         const RowIndex& rows,
-                                        const std::function<bool(const std::string&)>& is_positive) {
+                                        const std::function<bool(const std::string&)>& is_positive,
+                                        bool is_sequential) {
   std::vector<ClaimPairs> pairs;
-  for (const PointPair& at : pointed.points) pairs.push_back(collect_pairs(pointed, at, rows));
-  JudgedClaim claim = {pointed, false, false, effect};
+  for (const PointPair& at : pointed.points) pairs.push_back(collect_pairs(pointed, at, rows, is_sequential));
+  JudgedClaim claim = {pointed, false, false, effect, is_sequential};
   claim.declared = is_declared_positive(pointed.left, rows, is_positive) &&
                    is_declared_positive(pointed.right, rows, is_positive);
   claim.logarithmic = claim.declared && all_positive(pointed, pairs);
@@ -209,25 +217,39 @@ std::optional<double> claim_p_value(const ClaimResult& result) {
   return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
 }
 
+/// The seeds that every arm and point has.
+ResultTable first_seeds(ResultTable table, int seeds) {
+  std::erase_if(table.rows, [&](const ResultRow& row) { return row.seed >= seeds; });
+  return table;
+}
+
 ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows,
                            const std::function<bool(const std::string&)>& is_positive,
-                           const std::string& path) {
+                           const std::optional<int>& fixed_seeds, const std::string& path) {
   ClaimResult result;
   result.id = claim.id;
   result.origin = claim.origin;
   result.source = claim.source;
   result.reported = claim.reported;
+  result.is_tuned = claim.is_tuned;
   if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
     result.statement = rate_claim_text(*rate);
-    result.points = {evaluate_rate_claim(*rate, claim.smallest_effect, rows.table(), path)};
+    std::optional<ResultTable> fixed;
+    if (fixed_seeds) fixed = first_seeds(rows.table(), *fixed_seeds);
+    result.points = {evaluate_rate_claim(*rate, claim.smallest_effect, fixed ? *fixed : rows.table(), path)};
+    if (fixed_seeds)
+      add_note(result.points.front(), fmt::format("no sequence for rates: judged at {} seeds", *fixed_seeds));
   } else {
     const Trend* const trend = std::get_if<Trend>(&claim.statement);
     if (trend) result.shape = trend->shape;
     const PointedClaim pointed = trend ? find_points(*trend, rows, path)
                                        : find_points(std::get<Comparison>(claim.statement), rows, path);
     result.statement = pointed.text;
-    result.points = evaluate_points(pointed, claim.smallest_effect, rows, is_positive);
+    result.matched = pointed.matched;
+    result.points =
+        evaluate_points(pointed, claim.smallest_effect, rows, is_positive, fixed_seeds.has_value());
   }
+  if (claim.is_tuned) result.statement += ", each arm at its best";
   result.text = claim.text.value_or(result.statement);
   combine_points(result);
   result.p_value = claim_p_value(result);
@@ -264,11 +286,13 @@ Verdict combined_verdict(const std::vector<Verdict>& parts) {
 }
 
 std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
-                                         const std::function<bool(const std::string&)>& is_positive) {
+                                         const std::function<bool(const std::string&)>& is_positive,
+                                         const std::optional<int>& fixed_seeds) {
   const RowIndex rows(table);
   std::vector<ClaimResult> results;
   for (const Claim& claim : claims) {
-    results.push_back(evaluate_claim(claim, rows, is_positive, fmt::format("claims[{}]", results.size())));
+    results.push_back(
+        evaluate_claim(claim, rows, is_positive, fixed_seeds, fmt::format("claims[{}]", results.size())));
   }
   return results;
 }

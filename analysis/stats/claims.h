@@ -26,6 +26,12 @@
 /// on the claimed side and j on the other, it is reproduced when sign_p_value(k, k + j) ≤ .05, and refuted
 /// when sign_p_value(j, k + j) ≤ .05/m; `~` is then never decided.
 ///
+/// A run that was decided (seeds added while claims were open) is judged by the sequences of sequences.h in
+/// place of these intervals and tests, from kLeastSequentialPairs pairs on, arms and points having the seeds
+/// that they have: valid however often one looked. The sign sequence's interval for the median of δ stands
+/// beside that of the mean. Claims on rates have no sequence and are judged at the fixed design, by the seeds
+/// that every arm and point has.
+///
 /// Of the points that are not uninformative: the claim is refuted when it is at some point, reproduced when
 /// it is at every point, equivalent when it is at every point, else inconclusive. A monotone trend is refuted
 /// by its steps, too, each judged like a point (m the number of steps), and its ends decide the rest.
@@ -70,8 +76,11 @@ struct ClaimPoint {
   std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval; none where a value is censored
   bool logarithmic = false;                ///< δ is a difference of logarithms
   int pairs = 0;                           ///< complete pairs
+  bool is_complete = true;                 ///< no pair is left out, whose cell diverged, failed or is missing
   std::optional<SignCounts> signs;         ///< where a value is censored
-  std::optional<Median> left_median, right_median;  ///< there, in place of the means
+  bool is_sequential = false;              ///< judged by sequences; `difference` then has theirs
+  std::optional<Interval> median_interval = std::nullopt;  ///< of δ, then
+  std::optional<Median> left_median, right_median;         ///< there, in place of the means
   Verdict verdict = Verdict::inconclusive;
   std::optional<PointPValues> p_values;  ///< of a point that its pairs can decide
   /// Where it is inconclusive: the seeds, at the present mean and spread (shares of signs), that would
@@ -89,6 +98,8 @@ struct ClaimResult {
   std::optional<TrendShape> shape;  ///< of a trend: which was judged
   std::string source;
   std::string reported;  ///< see Claim
+  Matched matched = Matched::steps;
+  bool is_tuned = false;  ///< see Claim
   std::vector<ClaimPoint> points;
   /// Of the verdict: where it is refuted, the least of the opposing ones times their number; where it is
   /// reproduced or equivalent, the greatest of those for it; where it is inconclusive the smaller of the
@@ -102,8 +113,10 @@ struct ClaimResult {
 Verdict combined_verdict(const std::vector<Verdict>& parts);
 
 /// Judges claims. A metric of which `is_positive` holds is compared by its logarithm. Throws InvalidOption
-/// ("claims[i]…") for arms and points that do not exist.
+/// ("claims[i]…") for arms and points that do not exist. With `fixed_seeds`, those of every arm and point,
+/// the run was decided.
 std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
-                                         const std::function<bool(const std::string&)>& is_positive);
+                                         const std::function<bool(const std::string&)>& is_positive,
+                                         const std::optional<int>& fixed_seeds = std::nullopt);
 
 }  // namespace moelab

@@ -4,6 +4,7 @@
 
 #include <boost/container/flat_map.hpp>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct ResultRow {
 struct ResultTable {
   std::vector<std::string> arms;         ///< in the scenario's order
   std::vector<std::string> sweep_paths;  ///< in the scenario's order
-  std::vector<ResultRow> rows;           ///< arm-major, then sweep point, then seed
+  /// Numbers that all cells have at paths which are not swept, as far as expressions name them.
+  std::map<std::string, double> fixed = {};
+  std::vector<ResultRow> rows;  ///< arm-major, then sweep point, then seed
 };
 
 }  // namespace moelab

@@ -11,16 +11,6 @@
 namespace moelab {
 namespace {
 
-Json to_json(const ArrayAnalysis& analysis) {
-  Json intervals = Json::object();
-  for (const auto& [name, interval] : analysis.intervals)
-    intervals[name] = Json::array({interval.low, interval.high});
-  return {{"metrics", analysis.metrics},
-          {"skipped", analysis.skipped},
-          {"intervals", std::move(intervals)},
-          {"settings", analysis.settings}};
-}
-
 std::string value_text(const ArrayAnalysis& analysis, const std::string& name, double value) {
   const auto interval = analysis.intervals.find(name);
   if (interval == analysis.intervals.end()) return fmt::format("{:.6g}", value);
@@ -72,40 +62,51 @@ std::string to_text(const ArrayAnalysis& analysis) {
 
 }  // namespace
 
-int run_analyze_command(const AnalyzedFiles& files, bool json) {
-  const ArrayAnalysis analysis = analyze_arrays(files);
+Json to_json(const ArrayAnalysis& analysis) {
+  Json intervals = Json::object();
+  for (const auto& [name, interval] : analysis.intervals)
+    intervals[name] = Json::array({interval.low, interval.high});
+  return {{"metrics", analysis.metrics},
+          {"skipped", analysis.skipped},
+          {"intervals", std::move(intervals)},
+          {"settings", analysis.settings}};
+}
+
+int run_analyze_command(const AnalyzedArrays& arrays, bool json) {
+  const ArrayAnalysis analysis = analyze_arrays(arrays);
   std::cout << (json ? to_json(analysis).dump(2) + "\n" : to_text(analysis));
   return 0;
 }
 
 Verb analyze_verb() {
-  return {
-      "analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
-      "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
-      [](Arguments& arguments) -> VerbCall {
-        const auto files = std::make_shared<AnalyzedFiles>();
-        return {
-            {{"--probs", &files->probs, "routing probabilities (n, E)"},
-             {"--logits", &files->logits, "or the router's scores (n, E), whose softmax they are"},
-             {"--labels", &files->labels, "cluster of each row, integers (n), for sparsity"},
-             {"--inputs", &files->inputs, "router inputs (n, d)"},
-             {"--router", &files->router, "weights (E, d) of a linear router, for the shuffled baseline"},
-             {"--embeddings", &files->embeddings,
-              "where overlap and silhouette are measured (n, m) (default: the inputs)"},
-             {"--expert-outputs", &files->expert_outputs, "outputs of every expert (n, E, o)"},
-             {"--previous-probs", &files->previous_probs, "an earlier snapshot of --probs, for fluctuation"},
-             {"--previous-logits", &files->previous_logits, "or of --logits"},
-             {"--previous-assignments", &files->previous_assignments,
-              "or its experts, integers (n), or (n, K) with --top-k K"},
-             {"--top-k", &files->top_k,
-              "experts that serve a row: load and fluctuation count them (default 1)", false,
-              whole_number(1, 1000000)},
-             {"--neighbours", &files->neighbours,
-              "neighbours of expert overlap (default 10, or all other rows where they are fewer)", false,
-              whole_number(1, 1000000)},
-             json_option(arguments)},
-            [files, &arguments] { return run_analyze_command(*files, arguments.json); }};
-      }};
+  return {"analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",
+          "analyze --probs P.npy --labels C.npy --inputs X.npy --router W.npy",
+          [](Arguments& arguments) -> VerbCall {
+            const auto files = std::make_shared<AnalyzedArrays>();
+            return {
+                {{"--probs", &files->probs.file, "routing probabilities (n, E)"},
+                 {"--logits", &files->logits.file, "or the router's scores (n, E), whose softmax they are"},
+                 {"--labels", &files->labels.file, "cluster of each row, integers (n), for sparsity"},
+                 {"--inputs", &files->inputs.file, "router inputs (n, d)"},
+                 {"--router", &files->router.file,
+                  "weights (E, d) of a linear router, for the shuffled baseline"},
+                 {"--embeddings", &files->embeddings.file,
+                  "where overlap and silhouette are measured (n, m) (default: the inputs)"},
+                 {"--expert-outputs", &files->expert_outputs.file, "outputs of every expert (n, E, o)"},
+                 {"--previous-probs", &files->previous_probs.file,
+                  "an earlier snapshot of --probs, for fluctuation"},
+                 {"--previous-logits", &files->previous_logits.file, "or of --logits"},
+                 {"--previous-assignments", &files->previous_assignments.file,
+                  "or its experts, integers (n), or (n, K) with --top-k K"},
+                 {"--top-k", &files->top_k,
+                  "experts that serve a row: load and fluctuation count them (default 1)", false,
+                  whole_number(1, 1000000)},
+                 {"--neighbours", &files->neighbours,
+                  "neighbours of expert overlap (default 10, or all other rows where they are fewer)", false,
+                  whole_number(1, 1000000)},
+                 json_option(arguments)},
+                [files, &arguments] { return run_analyze_command(*files, arguments.json); }};
+          }};
 }
 
 }  // namespace moelab

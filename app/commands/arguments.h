@@ -21,14 +21,20 @@ struct Arguments {
   int threads = 0;                    ///< 0: one per processor
   bool json = false;
   bool trace = false;
-  std::string axis;         ///< of `list`
-  std::string cell;         ///< of `reproduce`
-  std::string share;        ///< of `run`: "I/N", empty for all cells
-  std::string added_seeds;  ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
-  std::string retry;        ///< of `run`: "failed", or empty
-  bool fail_fast = false;   ///< of `run`
-  bool force = false;       ///< of `run`
-  std::string keep;         ///< of `verify`: the beginning of a journal's name, "newest", or empty
+  std::string axis;            ///< of `list`
+  std::string cell;            ///< of `reproduce`
+  std::string share;           ///< of `run`: "I/N", empty for all cells
+  std::string added_seeds;     ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
+  std::string retry;           ///< of `run`: "failed", or empty
+  bool fail_fast = false;      ///< of `run`
+  bool until_decided = false;  ///< of `run`: add seeds while claims are open
+  int max_seeds = 100;         ///< of `run`: with until_decided, the most of an arm at a point
+  double hours = 0;            ///< of `run`: with until_decided, after which no seeds are added; 0 for none
+  std::string arms;            ///< of `tune`: names with commas between, empty for all
+  int budget = 60;             ///< of `tune`: cells an arm
+  bool maximize = false;       ///< of `tune`: the greatest metric is the best
+  bool force = false;          ///< of `run`
+  std::string keep;            ///< of `verify`: the beginning of a journal's name, "newest", or empty
   std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
   std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
+#include "analysis/metrics/co_activation.h"
 #include "analysis/metrics/entropy.h"
 #include "analysis/metrics/fluctuation.h"
 #include "analysis/metrics/load.h"
@@ -16,6 +16,8 @@
 #include "analysis/metrics/sparsity.h"
 #include "analysis/metrics/variance.h"
 #include "app/commands/array_files.h"
+#include "app/commands/array_needs.h"
+#include "app/commands/array_space.h"
 #include "app/metrics/cluster_labels.h"
 
 namespace moelab {
@@ -49,10 +51,13 @@ void append(std::vector<int>& all, const std::vector<int>& more) {
 
 class Analysis {
  public:
-  explicit Analysis(const AnalyzedFiles& files)
+  explicit Analysis(const AnalyzedArrays& files)
       : arrays_(open_arrays(files)),
         top_k_(files.top_k),
-        neighbours_(files.neighbours > 0 ? files.neighbours : kDefaultNeighbours) {
+        neighbours_(files.neighbours > 0 ? files.neighbours : kDefaultNeighbours),
+        together_(arrays_.experts),
+        routing_sum_(Vector::Zero(arrays_.experts)),
+        previous_routing_sum_(routing_sum_) {
     if (arrays_.labels) cut_clusters();
     if (arrays_.router && arrays_.inputs && arrays_.labels)
       shuffled_router_.emplace(*arrays_.router, kSeeds, kAnalysisShuffles);
@@ -74,6 +79,7 @@ class Analysis {
     report_space();
     report_outputs();
     report_changes();
+    skip_not_given(arrays_, top_k_, result_);
     skip_not_finite(result_);
     return std::move(result_);
   }
@@ -98,8 +104,15 @@ class Analysis {
     const Matrix probabilities = arrays_.probabilities(arrays_.probs, first, count);
     entropy_sum_ += routing_entropies(probabilities).sum();
     variance_.add(probabilities);
+    if (arrays_.experts > 1) margin_sum_ += router_margins(probabilities).sum();
+    routing_sum_ += probabilities.colwise().sum().transpose();
     append(top1_, top1_assignment(probabilities));
-    if (top_k_ > 1) append(topk_, topk_assignment(probabilities, top_k_));
+    if (top_k_ > 1) {
+      const std::vector<int> sets = topk_assignment(probabilities, top_k_);
+      for (std::size_t at = 0; at < sets.size(); at += static_cast<std::size_t>(top_k_))
+        together_.add(std::span<const int>(sets).subspan(at, static_cast<std::size_t>(top_k_)));
+      append(topk_, sets);
+    }
     for (ClusterCut& cut : cuts_) cut.add(cut.learned, probabilities, first * arrays_.tokens);
     if (shuffled_router_) add_shuffled(probabilities, first, count);
     if (arrays_.expert_outputs && arrays_.experts > 1) {
@@ -110,6 +123,7 @@ class Analysis {
     if (arrays_.previous_probs) {
       const Matrix previous = arrays_.probabilities(*arrays_.previous_probs, first, count);
       append(previous_top1_, top1_assignment(previous));
+      previous_routing_sum_ += previous.colwise().sum().transpose();
       if (top_k_ > 1) append(previous_topk_, topk_assignment(previous, top_k_));
     } else if (arrays_.previous_assignments) {
       append(top_k_ > 1 ? previous_topk_ : previous_top1_,
@@ -151,16 +165,13 @@ class Analysis {
     report("routing_variance_eq42", variance_.routing_variance_eq42(), "");
     report("score_variance", variance_.score_variance(), "");
     report("score_row_variance", variance_.score_row_variance(), "");
+    report("dead_experts", dead_experts(top1_, arrays_.experts), "");
+    if (arrays_.experts > 1) report("router_margin", margin_sum_ / rows, "");
+    if (top_k_ > 1) report("co_activation", together_.value(), "");
   }
 
   void report_clusters() {
-    if (cuts_.empty()) {
-      skip({"cluster_entropy", "effective_experts", "top1_cluster_purity", "top1_cluster_concentration",
-            "top1_cluster_ari", "top1_cluster_nmi"},
-           "needs --labels");
-    } else {
-      result_.settings["clusters"] = cuts_.front().learned.clusters();
-    }
+    if (!cuts_.empty()) result_.settings["clusters"] = cuts_.front().learned.clusters();
     for (const ClusterCut& cut : cuts_) {
       result_.metrics["cluster_entropy" + cut.clusters.suffix] = cut.learned.cluster_entropy();
       result_.metrics["effective_experts" + cut.clusters.suffix] = cut.learned.effective_experts();
@@ -169,16 +180,9 @@ class Analysis {
       report("top1_cluster_concentration", cut.learned.top1_cluster_concentration(), kNoRows);
       report("top1_cluster_ari", adjusted_rand_index(cut.learned.top1_table()), kNoRows);
       report("top1_cluster_nmi", normalized_mutual_information(cut.learned.top1_table()), kNoRows);
+      report("dispatch_entropy", dispatch_entropy(cut.learned.top1_table()), kNoRows);
     }
-    if (!shuffled_router_) {
-      std::vector<std::string> missing;
-      if (!arrays_.labels) missing.push_back("--labels");
-      if (!arrays_.inputs) missing.push_back("--inputs");
-      if (!arrays_.router) missing.push_back("--router");
-      skip({"cluster_entropy_shuffled", "effective_experts_shuffled"},
-           fmt::format("needs {}", fmt::join(missing, ", ")));
-      return;
-    }
+    if (!shuffled_router_) return;
     for (const ClusterCut& cut : cuts_) {
       double entropy = 0, experts = 0;
       for (const ClusterRouting& routing : cut.shuffled) {
@@ -194,30 +198,7 @@ class Analysis {
   }
 
   void report_router() {
-    if (!arrays_.router) return skip({"router_norm_ratio"}, "needs --router");
-    report("router_norm_ratio", router_norm_ratio(*arrays_.router), "the router is zero");
-  }
-
-  /// Rows that overlap and silhouette are taken over: all, or a sample.
-  QueryPoints query_points(const NpyReader& space) const {
-    std::set<std::int64_t> rows;
-    if (arrays_.rows() <= kMaxAllRows) {
-      for (std::int64_t row = 0; row < arrays_.rows(); ++row) rows.insert(row);
-    } else {
-      Engine engine = kSeeds.stream(Purpose::evaluation);
-      while (static_cast<std::int64_t>(rows.size()) < kQueryRows)
-        rows.insert(draw_index(engine, static_cast<int>(arrays_.rows())));
-    }
-    QueryPoints queries;
-    queries.rows.assign(rows.begin(), rows.end());
-    queries.points.resize(static_cast<Eigen::Index>(rows.size()), space.row_size() / arrays_.tokens);
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      const std::int64_t row = queries.rows[i];
-      queries.points.row(static_cast<Eigen::Index>(i)) =
-          arrays_.token_rows(space, row / arrays_.tokens, 1).row(row % arrays_.tokens);
-      queries.experts.push_back(top1_[static_cast<std::size_t>(row)]);
-    }
-    return queries;
+    if (arrays_.router) report("router_norm_ratio", router_norm_ratio(*arrays_.router), "the router is zero");
   }
 
   void report_mean(const std::string& name, const std::vector<double>& values, const std::string& otherwise) {
@@ -230,8 +211,8 @@ class Analysis {
 
   void report_space() {
     const NpyReader* const space = arrays_.space();
-    if (space == nullptr) return skip({"expert_overlap", "silhouette"}, "needs --embeddings or --inputs");
-    const QueryPoints queries = query_points(*space);
+    if (space == nullptr) return;
+    const QueryPoints queries = query_points(arrays_, *space, top1_, kSeeds);
     NearestNeighbours neighbours(queries, neighbours_);
     Silhouette silhouettes(queries, arrays_.experts);
     const std::int64_t block = std::max<std::int64_t>(1, kBlockEntries / space->row_size());
@@ -256,26 +237,33 @@ class Analysis {
   }
 
   void report_outputs() {
-    const char* const name = "expert_output_similarity";
-    if (!arrays_.expert_outputs) return skip({name}, "needs --expert-outputs");
-    if (arrays_.experts < 2) return skip({name}, "needs at least two experts");
-    result_.metrics[name] = similarity_sum_ / static_cast<double>(arrays_.rows());
+    if (!arrays_.expert_outputs || arrays_.experts < 2) return;
+    result_.metrics["expert_output_similarity"] = similarity_sum_ / static_cast<double>(arrays_.rows());
   }
 
   void report_changes() {
-    const std::string snapshot = "needs --previous-probs, --previous-logits or --previous-assignments";
-    if (previous_top1_.empty()) {
-      skip({"routing_fluctuation", "router_instability"},
-           previous_topk_.empty()
-               ? snapshot
-               : "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert");
-    } else {
+    if (!previous_top1_.empty()) {
+      const ContingencyTable both = routing_table(previous_top1_, top1_);
       report("routing_fluctuation", routing_fluctuation(previous_top1_, top1_), kNoRows);
       report("router_instability", router_instability(previous_top1_, top1_), kNoRows);
+      report("assignment_change_share", assignment_change_share(previous_top1_, top1_), kNoRows);
+      report("routing_ari", adjusted_rand_index(both), kNoRows);
+      report("routing_nmi", normalized_mutual_information(both), kNoRows);
+    } else if (!previous_topk_.empty()) {
+      skip({"routing_fluctuation", "router_instability", "assignment_change_share", "routing_ari",
+            "routing_nmi"},
+           "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert");
     }
-    if (top_k_ == 1) return;
-    if (previous_topk_.empty()) return skip({"routing_fluctuation_topk"}, snapshot);
-    report("routing_fluctuation_topk", routing_fluctuation(previous_topk_, topk_, top_k_), kNoRows);
+    if (arrays_.previous_probs) {
+      const double rows = static_cast<double>(arrays_.rows());
+      report("routing_divergence",
+             jensen_shannon_divergence(previous_routing_sum_ / rows, routing_sum_ / rows), "");
+    }
+    const std::vector<int>& sets = top_k_ > 1 ? topk_ : top1_;
+    const std::vector<int>& previous = top_k_ > 1 ? previous_topk_ : previous_top1_;
+    if (previous.empty()) return;
+    report("routing_saturation", routing_saturation(previous, sets, top_k_), kNoRows);
+    if (top_k_ > 1) report("routing_fluctuation_topk", routing_fluctuation(previous, sets, top_k_), kNoRows);
   }
 
   ArrayFiles arrays_;
@@ -283,7 +271,9 @@ class Analysis {
   std::vector<ClusterCut> cuts_;
   std::optional<ShuffledRouter> shuffled_router_;
   double router_difference_ = 0;  // largest |softmax(W x) − r(x)|
-  double entropy_sum_ = 0, similarity_sum_ = 0;
+  CoActivation together_;
+  double entropy_sum_ = 0, margin_sum_ = 0, similarity_sum_ = 0;
+  Vector routing_sum_, previous_routing_sum_;  // (E)
   ScoreVariance variance_;
   std::vector<int> top1_, topk_, previous_top1_, previous_topk_;  // (rows), (rows · K)
   ArrayAnalysis result_;
@@ -291,7 +281,7 @@ class Analysis {
 
 }  // namespace
 
-ArrayAnalysis analyze_arrays(const AnalyzedFiles& files) {
+ArrayAnalysis analyze_arrays(const AnalyzedArrays& files) {
   return Analysis(files).run();
 }
 

@@ -32,6 +32,6 @@ constexpr std::int64_t kQueryRows = 1000;
 
 /// Reads the arrays once, in blocks (the space of overlap and silhouette once more), and measures. Memory is
 /// O(n) for experts and labels, O(block) for the rest. Throws UserError for arrays that do not fit.
-ArrayAnalysis analyze_arrays(const AnalyzedFiles& files);
+ArrayAnalysis analyze_arrays(const AnalyzedArrays& files);
 
 }  // namespace moelab

@@ -28,23 +28,24 @@ std::string needed_text(ArrayShape rows, const std::string& last) {
   return fmt::format("({}, {})", fmt::join(rows, ", "), last);
 }
 
-std::optional<NpyReader> open(const std::filesystem::path& file, const std::string& option) {
-  if (file.empty()) return std::nullopt;
-  return NpyReader(file, option);
+std::optional<NpyReader> open(const ArraySource& array, const std::string& option) {
+  if (array.memory) return NpyReader(*array.memory, option);
+  if (array.file.empty()) return std::nullopt;
+  return NpyReader(array.file, option);
 }
 
 /// Options whose arrays are scores, of which probabilities() takes the softmax.
 constexpr const char *kLogits = "--logits", *kPreviousLogits = "--previous-logits";
 
 /// The first file, of probabilities, or else the second, of logits; both are refused.
-std::optional<NpyReader> open_either(const std::filesystem::path& probs, const std::string& option,
-                                     const std::filesystem::path& logits, const std::string& logits_option) {
-  if (!probs.empty() && !logits.empty())
+std::optional<NpyReader> open_either(const ArraySource& probs, const std::string& option,
+                                     const ArraySource& logits, const std::string& logits_option) {
+  if (probs.is_given() && logits.is_given())
     throw UserError(logits_option, fmt::format("given, but so is {}; needs one of the two", option));
-  return probs.empty() ? open(logits, logits_option) : open(probs, option);
+  return probs.is_given() ? open(probs, option) : open(logits, logits_option);
 }
 
-NpyReader open_routing(const AnalyzedFiles& files) {
+NpyReader open_routing(const AnalyzedArrays& files) {
   std::optional<NpyReader> routing = open_either(files.probs, "--probs", files.logits, kLogits);
   if (!routing) throw UserError("--probs", "missing; needs routing probabilities, or --logits");
   return std::move(*routing);
@@ -149,7 +150,7 @@ Matrix ArrayFiles::probabilities(const NpyReader& array, std::int64_t first, std
   return rows;
 }
 
-ArrayFiles open_arrays(const AnalyzedFiles& files) {
+ArrayFiles open_arrays(const AnalyzedArrays& files) {
   ArrayFiles arrays{
       open_routing(files),
       open(files.labels, "--labels"),

@@ -35,6 +35,6 @@ struct ArrayFiles {
 
 /// Opens the files and checks their shapes. Throws UserError at the option ("--labels") with the shape found,
 /// the shape needed and the shape of --probs.
-ArrayFiles open_arrays(const AnalyzedFiles& files);
+ArrayFiles open_arrays(const AnalyzedArrays& files);
 
 }  // namespace moelab

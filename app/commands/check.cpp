@@ -60,34 +60,6 @@ const char* name_of(Relation relation) {
   return "";
 }
 
-Json check_json(const Check& check) {
-  return {{"id", check.id},
-          {"source", check.source},
-          {"statement", check.statement},
-          {"expected", to_string(check.expected)}};
-}
-
-/// A number that is not finite becomes null.
-Json finding_json(const Check& check, const CheckFinding& finding) {
-  Json hypotheses = Json::array();
-  for (const Hypothesis& hypothesis : finding.hypotheses)
-    hypotheses.push_back({{"text", hypothesis.text}, {"value", hypothesis.value}, {"met", hypothesis.met}});
-  Json details = Json::object();
-  for (const auto& [name, value] : finding.details) details[name] = value;
-  return {{"id", check.id},
-          {"source", check.source},
-          {"statement", check.statement},
-          {"hypotheses", std::move(hypotheses)},
-          {"relation", name_of(finding.relation)},
-          {"predicted", finding.predicted},
-          {"measured", finding.measured},
-          {"error_bound", finding.error_bound},
-          {"error_origin", finding.error_origin},
-          {"expected", to_string(check.expected)},
-          {"verdict", to_string(verdict_of(finding))},
-          {"details", std::move(details)}};
-}
-
 /// What the table has no room for.
 std::string explanation(const Check& check, const CheckFinding& finding) {
   std::string text = fmt::format("\n{}: {}\n  {} ({})\n", check.id, to_string(verdict_of(finding)),
@@ -145,6 +117,33 @@ void list_checks(const std::vector<const Check*>& chosen, bool json) {
 }
 
 }  // namespace
+
+Json check_json(const Check& check) {
+  return {{"id", check.id},
+          {"source", check.source},
+          {"statement", check.statement},
+          {"expected", to_string(check.expected)}};
+}
+
+Json finding_json(const Check& check, const CheckFinding& finding) {
+  Json hypotheses = Json::array();
+  for (const Hypothesis& hypothesis : finding.hypotheses)
+    hypotheses.push_back({{"text", hypothesis.text}, {"value", hypothesis.value}, {"met", hypothesis.met}});
+  Json details = Json::object();
+  for (const auto& [name, value] : finding.details) details[name] = value;
+  return {{"id", check.id},
+          {"source", check.source},
+          {"statement", check.statement},
+          {"hypotheses", std::move(hypotheses)},
+          {"relation", name_of(finding.relation)},
+          {"predicted", finding.predicted},
+          {"measured", finding.measured},
+          {"error_bound", finding.error_bound},
+          {"error_origin", finding.error_origin},
+          {"expected", to_string(check.expected)},
+          {"verdict", to_string(verdict_of(finding))},
+          {"details", std::move(details)}};
+}
 
 std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
                                         const std::vector<std::string>& names) {

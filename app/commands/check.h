@@ -4,6 +4,7 @@
 
 #include "analysis/theory/check.h"
 #include "app/commands/arguments.h"
+#include "app/json/json.h"
 
 namespace moelab {
 
@@ -17,6 +18,11 @@ std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
 /// checks that threw has thrown.
 std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, const CheckEffort& effort,
                                      int threads);
+
+/// An entry of the answer of `moelab check --json`; a number that is not finite becomes null.
+Json finding_json(const Check& check, const CheckFinding& finding);
+/// An entry of the answer of `moelab check --list --json`.
+Json check_json(const Check& check);
 
 /// The command over a table of checks: prints the answer and returns the exit status, 1 when a verdict
 /// differs from the expected one.

@@ -1,3 +1,5 @@
+#include "app/commands/list.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,8 +79,11 @@ Json axis_json(const Axis& axis) {
     }
     Json json = {{"name", kind.name}, {"help", kind.help}, {"fields", std::move(fields)}};
     for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
-      json["metrics"].push_back(
-          {{"name", metric.name}, {"help", metric.help}, {"positive", metric.positive}});
+      json["metrics"].push_back({{"name", metric.name},
+                                 {"help", metric.help},
+                                 {"label", metric.axis_label},
+                                 {"positive", metric.positive},
+                                 {"needs", needs_text(needs_of(metric.name))}});
     }
     kinds.push_back(std::move(json));
   }
@@ -95,7 +100,8 @@ std::string indented(const std::vector<std::vector<std::string>>& rows) {
 std::string axis_text(const Axis& axis) {
   std::string text = fmt::format("{} ({})\n", axis.name, axis.path);
   for (const Kind& kind : axis.kinds) {
-    text += fmt::format("  {}: {}\n", kind.name, kind.help);
+    const std::string needs = axis.name == "metrics" ? needs_of_group_text(kind.name) : "";
+    text += fmt::format("  {}: {}{}{}\n", kind.name, kind.help, needs.empty() ? "" : "; needs ", needs);
     std::vector<std::vector<std::string>> rows;
     for (const Field& field : kind.fields) {
       rows.push_back({field.name, shape_text(field.shape), default_text(field), field.help});
@@ -103,7 +109,8 @@ std::string axis_text(const Axis& axis) {
     text += indented(rows);
     rows.clear();
     for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
-      rows.push_back({metric.name, metric.help});
+      const std::string own_needs = needs_text(metric.needs);
+      rows.push_back({metric.name, metric.help + (own_needs.empty() ? "" : "; needs " + own_needs)});
     }
     text += indented(rows);
   }
@@ -116,28 +123,39 @@ Candidates offer_axes(const Arguments&, const std::string&) {
   return candidates;
 }
 
-/// Lists the parts that scenarios are made of, with their fields.
-int print_list(const Arguments& arguments) {
+/// All axes, or that of the name.
+std::vector<Axis> chosen_axes(const std::string& name) {
   std::vector<std::string> names;
   std::vector<Axis> chosen;
   for (Axis& axis : axes()) {
     names.push_back(axis.name);
-    if (arguments.axis.empty() || arguments.axis == axis.name) chosen.push_back(std::move(axis));
+    if (name.empty() || name == axis.name) chosen.push_back(std::move(axis));
   }
-  if (chosen.empty()) throw UserError("AXIS", unknown_name("axis", arguments.axis, names));
-  Json answer = Json::object();
-  for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (arguments.json) {
-      answer[chosen[i].name] = axis_json(chosen[i]);
-    } else {
-      std::cout << (i > 0 ? "\n" : "") << axis_text(chosen[i]);
-    }
+  if (chosen.empty()) throw UserError("AXIS", unknown_name("axis", name, names));
+  return chosen;
+}
+
+/// Lists the parts that scenarios are made of, with their fields.
+int print_list(const Arguments& arguments) {
+  if (arguments.json) {
+    std::cout << list_json(arguments.axis).dump(2) << '\n';
+    return 0;
   }
-  if (arguments.json) std::cout << answer.dump(2) << '\n';
+  bool is_first = true;
+  for (const Axis& axis : chosen_axes(arguments.axis)) {
+    std::cout << (is_first ? "" : "\n") << axis_text(axis);
+    is_first = false;
+  }
   return 0;
 }
 
 }  // namespace
+
+Json list_json(const std::string& axis) {
+  Json answer = Json::object();
+  for (const Axis& chosen : chosen_axes(axis)) answer[chosen.name] = axis_json(chosen);
+  return answer;
+}
 
 Verb list_verb() {
   return {"list", "List generators, routers, experts, metrics … with their fields", "list routers",

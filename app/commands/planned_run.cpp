@@ -17,13 +17,16 @@ bool sets_seeds(const std::vector<std::string>& settings) {
   });
 }
 
-/// The count of seeds that an earlier `--seeds` brought the scenario's plan to; 0 for none.
-int earlier_count(const std::filesystem::path& directory, const Scenario& scenario) {
-  const std::optional<Plan> plan = plan_with_id(directory, plan_id(scenario));
-  return plan ? plan->head.value("added_seeds_to", 0) : 0;
-}
-
 }  // namespace
+
+Scenario with_seeds(const Arguments& arguments, const Json& decided) {
+  const std::vector<int> seeds = decided.at("seeds").get<std::vector<int>>();
+  std::vector<std::string> settings = arguments.settings;
+  settings.push_back(fmt::format("seeds.count={}", *std::max_element(seeds.begin(), seeds.end())));
+  Scenario scenario = load_scenario(arguments.file, arguments.profile, settings);
+  keep_decided(scenario, decided);
+  return scenario;
+}
 
 std::pair<int, int> read_seed_range(const std::string& text) {
   int first = 0, last = 0;
@@ -36,13 +39,29 @@ std::pair<int, int> read_seed_range(const std::string& text) {
 }
 
 PlannedRun planned_run(const Arguments& arguments) {
-  PlannedRun run{load_scenario(arguments.file, arguments.profile, arguments.settings), arguments.out};
+  return planned_run(arguments, [&](const std::vector<std::string>& settings) {
+    return load_scenario(arguments.file, arguments.profile, settings);
+  });
+}
+
+PlannedRun planned_run(const Arguments& arguments,
+                       const std::function<Scenario(const std::vector<std::string>& settings)>& load) {
+  PlannedRun run{load(arguments.settings), arguments.out};
   if (run.directory.empty()) run.directory = default_run_directory(run.scenario);
   check_run_directory(run.directory, run.scenario.name);
 
   const int asked = seed_count(run.scenario);
-  int count = sets_seeds(arguments.settings) ? 0 : earlier_count(run.directory, run.scenario);
+  const bool keeps_added = !sets_seeds(arguments.settings);
+  std::optional<Plan> earlier;
+  if (keeps_added) earlier = plan_with_id(run.directory, plan_id(run.scenario));
+  const Json decided = earlier ? earlier->head.value("decided", Json()) : Json();
+  int count = earlier ? earlier->head.value("added_seeds_to", 0) : 0;
   if (!arguments.added_seeds.empty()) {
+    if (!decided.is_null() || arguments.until_decided) {
+      throw UserError("--seeds",
+                      "the run's claims decide how many seeds it has; run --until-decided with a "
+                      "greater --max-seeds adds more");
+    }
     const auto [first, last] = read_seed_range(arguments.added_seeds);
     const int next = std::max(asked, count);
     if (first > next) {
@@ -51,10 +70,14 @@ PlannedRun planned_run(const Arguments& arguments) {
     }
     count = std::max(count, last + 1);
   }
+  if (!decided.is_null()) {
+    run.scenario = with_seeds(arguments, decided);
+    return run;
+  }
   if (count <= asked) return run;
   std::vector<std::string> settings = arguments.settings;
   settings.push_back(fmt::format("seeds.count={}", count));
-  run.scenario = load_scenario(arguments.file, arguments.profile, settings);
+  run.scenario = load(settings);
   run.scenario.added_seeds_to = count;
   return run;
 }

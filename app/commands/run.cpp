@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "app/commands/planned_run.h"
+#include "app/commands/decided_run.h"
 #include "app/commands/verbs.h"
 #include "app/report/claim_results.h"
 #include "app/run/available_memory.h"
@@ -14,6 +14,7 @@
 #include "app/run/rate_results.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -47,25 +48,38 @@ std::string shown_hint(const SessionOutcome& outcome, const Scenario& scenario, 
   return hint;
 }
 
+/// What goes with --until-decided, and what without it alone.
+void check_deciding(const Arguments& arguments) {
+  if (arguments.until_decided && !arguments.share.empty())
+    throw UserError("--share", "given beside --until-decided, which looks at all cells");
+  if (!arguments.until_decided && arguments.hours > 0)
+    throw UserError("--hours", "given without --until-decided");
+  if (arguments.hours < 0) throw UserError("--hours", "needs a number above 0");
+}
+
 /// Runs the missing cells, then judges the claims and draws the figures.
 int run_scenario(const Arguments& arguments) {
   exit_when_interrupted();
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
-  const auto [scenario, directory] = planned_run(arguments);
-  const auto admit = [&, &planned = scenario](const Records& records) {
+  PlannedRun run = planned_run(arguments);
+  const std::filesystem::path& directory = run.directory;
+  check_deciding(arguments);
+  const auto admit = [&](const Records& records) {
     if (arguments.force) return;
-    const RunCost cost = run_cost(planned, records, thread_count(arguments));
+    const RunCost cost = run_cost(run.scenario, records, thread_count(arguments));
     check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
   };
-  const SessionOutcome outcome = run_session(scenario,
-                                             {.directory = directory,
-                                              .threads = thread_count(arguments),
-                                              .arguments = arguments.all,
-                                              .share = share,
-                                              .retry_failed = !arguments.retry.empty(),
-                                              .fail_fast = arguments.fail_fast,
-                                              .admit = admit},
-                                             run_cell);
+  const SessionOptions options = {.directory = directory,
+                                  .threads = thread_count(arguments),
+                                  .arguments = arguments.all,
+                                  .share = share,
+                                  .retry_failed = !arguments.retry.empty(),
+                                  .fail_fast = arguments.fail_fast,
+                                  .admit = admit};
+  const SessionOutcome outcome = arguments.until_decided
+                                     ? run_until_decided(arguments, options, run, run_cell)
+                                     : run_session(run.scenario, options, run_cell);
+  const Scenario& scenario = run.scenario;
   if (outcome.interrupted || outcome.stopped) {
     if (arguments.json) {
       const std::string reason = outcome.interrupted ? "interrupted" : "stopped at a failed cell";
@@ -127,6 +141,14 @@ Verb run_verb() {
                          {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
                           false, one_of("choice", {"failed"})},
                          {"--force", &arguments.force, "run even where memory seems too small"},
+                         {"--until-decided", &arguments.until_decided,
+                          "add seeds where claims are open, judged by confidence sequences, until each is "
+                          "decided"},
+                         {"--max-seeds", &arguments.max_seeds,
+                          "with --until-decided: the most seeds of an arm at a point (default 100)", false,
+                          whole_number(1, 1'000'000)},
+                         {"--hours", &arguments.hours,
+                          "with --until-decided: add no seeds after that time (default: none)"},
                          {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
                          json_option(arguments)}}),
                 [&] { return run_scenario(arguments); }};

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 
+#include "app/commands/cell_choice.h"
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
 #include "app/run/summary.h"
@@ -19,13 +20,6 @@ namespace moelab {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// How the command line names a cell: by its id, or by arm, seed and sweep point, the first
-/// of each that is left out.
-struct CellChoice {
-  std::string cell, arm, seed;
-  std::vector<std::string> at;  ///< "path=value"
-};
 
 const Cell& cell_of_id(const Scenario& scenario, const std::string& id) {
   if (id == "first") return scenario.cells.front();
@@ -65,31 +59,6 @@ std::vector<const Cell*> cells_at(const Override& given, const std::vector<const
 /// Throws UserError at the option where a check of its text gave a reason.
 void refuse(const std::string& option, const std::string& reason) {
   if (!reason.empty()) throw UserError(option, reason);
-}
-
-const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
-  const bool is_described = !choice.arm.empty() || !choice.seed.empty() || !choice.at.empty();
-  if (!choice.cell.empty() && is_described) {
-    throw UserError("--cell", "names the cell already; leave it out, or --arm, --seed and --at");
-  }
-  if (!choice.cell.empty()) return cell_of_id(scenario, choice.cell);
-
-  const std::string arm = choice.arm.empty() ? scenario.arms.front() : choice.arm;
-  refuse("--arm", one_of("arm", scenario.arms)(arm));
-  const std::string seed = choice.seed.empty() ? "0" : choice.seed;
-  refuse("--seed", whole_number(0, scenario.cells.back().seed)(seed));
-
-  std::vector<const Cell*> cells;
-  for (const Cell& cell : scenario.cells) {
-    if (cell.arm == arm && cell.seed == std::stoi(seed)) cells.push_back(&cell);
-  }
-  std::string where;
-  for (const Override& given : read_settings(choice.at, "--at")) {
-    refuse(given.place, one_of("swept path", scenario.sweep_paths)(given.path));
-    cells = cells_at(given, cells, where);
-    where += fmt::format("{} {} = {}", where.empty() ? " where" : ",", given.path, abbreviated(given.value));
-  }
-  return *cells.front();
 }
 
 /// Refuses to mix the arrays with files of another kind or scenario.
@@ -143,7 +112,9 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
   Json arrays = Json::object();
   const auto draw = [&](const std::string& prefix, Purpose purpose, int samples) {
-    write_dataset(directory, prefix, problem->layout(), draw_set(*problem, seeds, purpose, samples), arrays);
+    const std::uint64_t stream = purpose == Purpose::train_data ? train_stream(data) : 0;
+    write_dataset(directory, prefix, problem->layout(), draw_set(*problem, seeds, purpose, samples, stream),
+                  arrays);
   };
   if (data.train_samples) draw("train", Purpose::train_data, *data.train_samples);
   draw("test", Purpose::test_data, data.test_samples);
@@ -163,6 +134,31 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
 }
 
 }  // namespace
+
+const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
+  const bool is_described = !choice.arm.empty() || !choice.seed.empty() || !choice.at.empty();
+  if (!choice.cell.empty() && is_described) {
+    throw UserError("--cell", "names the cell already; leave it out, or --arm, --seed and --at");
+  }
+  if (!choice.cell.empty()) return cell_of_id(scenario, choice.cell);
+
+  const std::string arm = choice.arm.empty() ? scenario.arms.front() : choice.arm;
+  refuse("--arm", one_of("arm", scenario.arms)(arm));
+  const std::string seed = choice.seed.empty() ? "0" : choice.seed;
+  refuse("--seed", whole_number(0, scenario.cells.back().seed)(seed));
+
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.arm == arm && cell.seed == std::stoi(seed)) cells.push_back(&cell);
+  }
+  std::string where;
+  for (const Override& given : read_settings(choice.at, "--at")) {
+    refuse(given.place, one_of("swept path", scenario.sweep_paths)(given.path));
+    cells = cells_at(given, cells, where);
+    where += fmt::format("{} {} = {}", where.empty() ? " where" : ",", given.path, abbreviated(given.value));
+  }
+  return *cells.front();
+}
 
 Verb sample_verb() {
   return {"sample", "Write the training and test data that a cell draws, as .npy files",

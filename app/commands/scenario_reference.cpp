@@ -83,9 +83,13 @@ class Reference {
   }
 
   static std::string metrics_table(const std::string& group) {
-    std::string table = "\n| metric | meaning |\n|---|---|\n";
-    for (const MetricGroup::Metric& metric : metrics_of_group(group))
-      table += fmt::format("| `{}` | {} |\n", metric.name, markdown_text(metric.help));
+    const std::string needs = needs_of_group_text(group);
+    std::string table = needs.empty() ? "" : fmt::format("\nAll of these need {}.\n", needs);
+    table += "\n| metric | meaning | needs |\n|---|---|---|\n";
+    for (const MetricGroup::Metric& metric : metrics_of_group(group)) {
+      table += fmt::format("| `{}` | {} | {} |\n", metric.name, markdown_text(metric.help),
+                           markdown_text(needs_text(metric.needs)));
+    }
     return table;
   }
 

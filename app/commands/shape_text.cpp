@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "app/metrics/metric_groups.h"
 
 namespace moelab {
 namespace {
@@ -62,6 +65,23 @@ std::string shape_text(const Shape& shape) {
 std::string default_text(const Field& field) {
   if (!field.default_value) return "required";
   return field.default_value->is_null() ? "optional" : "default " + field.default_value->dump();
+}
+
+std::string needs_text(const std::vector<const Need*>& all) {
+  std::vector<std::string> told;
+  for (const Need* const need : all) {
+    const bool is_always_met = need->is_met == needs::model.is_met;
+    if (!is_always_met && std::find(told.begin(), told.end(), need->what) == told.end())
+      told.emplace_back(need->what);
+  }
+  return fmt::format("{}", fmt::join(told, "; "));
+}
+
+std::string needs_of_group_text(const std::string& group) {
+  for (const MetricGroup& known : metric_groups()) {
+    if (known.name == group) return needs_text(known.needs);
+  }
+  return "";
 }
 
 }  // namespace moelab

@@ -4,17 +4,20 @@
 // clang-format off
 #define MOELAB_VERBS(entry) \
   entry(run)                \
+  entry(tune)               \
   entry(plan)               \
   entry(new)                \
   entry(validate)           \
   entry(sample)             \
   entry(status)             \
   entry(claims)             \
+  entry(import)             \
   entry(export)             \
   entry(plot)               \
   entry(list)               \
   entry(schema)             \
   entry(compare)            \
+  entry(agreement)          \
   entry(report)             \
   entry(reproduce)          \
   entry(verify)             \

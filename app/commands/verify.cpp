@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/commands/verbs.h"
+#include "app/run/imported_arms.h"
 #include "app/run/provenance.h"
 #include "app/run/results.h"
 #include "app/run/seal.h"
@@ -47,6 +48,10 @@ void check_documents(const fs::path& directory, std::vector<std::string>& proble
       read_plan(file);
     });
   }
+  for (const std::string& plan : plan_ids(directory)) {
+    for (const fs::path& file : imported_files(directory, plan))
+      check([&] { read_sealed(file, "import the arm again"); });
+  }
   // A run that found every cell recorded has written none.
   if (const fs::path file = directory / "provenance.json"; fs::exists(file))
     check([&] { read_sealed(file, "the next session writes it anew"); });
@@ -59,6 +64,7 @@ void check_cells(const Plan& plan, std::vector<std::string>& problems) {
   Scenario scenario;
   try {
     scenario = expand_scenario(plan.head.at("scenario"), "", {});
+    keep_decided(scenario, plan.head.value("decided", Json()));
   } catch (const InvalidOption& error) {
     problems.push_back(fmt::format("plan {}: its scenario is refused now: {}", plan.id, error.what()));
     return;

@@ -33,7 +33,8 @@ Json schema_of_variant(const Shape& shape) {
     if (schema["required"].empty()) bare_names.push_back(kind.name);
     schema["description"] = kind.help;
     schema["properties"][shape.tag] = Json::object({{"const", kind.name}});
-    schema["required"].push_back(shape.tag);
+    const bool is_default = shape.has_default_kind && &kind == &shape.kinds.front();
+    if (!is_default) schema["required"].push_back(shape.tag);
     alternatives.push_back(std::move(schema));
   }
   if (!bare_names.empty()) alternatives.insert(alternatives.begin(), Json::object({{"enum", bare_names}}));

@@ -58,6 +58,15 @@ class Describer final : public Fields {
   void one_of(const About& about, KindChoice& choice) override {
     add_field(about, shape_of(choice), choice.chosen());
   }
+  void texts(const About& about, std::vector<std::string>& values) override {
+    const Shape text = Shape::text();
+    add_field(about, Shape::either({text, Shape::list(Shape::either({text, Shape::count()}))}), values);
+  }
+  void named(const About& about, NamedChoices& choices) override {
+    const std::vector<Field> of_one = fields_of([&](Fields& one) { choices.describe(one); });
+    add_field(about, Shape::map(Shape::either({Shape::text(), Shape::real(), Shape::object(of_one)})),
+              Json::object());
+  }
 
  private:
   void add_field(const About& about, Shape shape, Json value) {
@@ -106,6 +115,25 @@ class Reader final : public Fields {
   }
   void one_of(const About& about, KindChoice& choice) override {
     if (const Json* const given = find(about)) read_choice(*given, choice);
+  }
+  void texts(const About& about, std::vector<std::string>& values) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    values.clear();
+    for (const Json& value : given->is_array() ? *given : Json::array({*given})) {
+      values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
+  void named(const About& about, NamedChoices& choices) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    for (const auto& [name, value] : given->items()) {
+      Json fields = value;
+      if (value.is_string()) fields = {{choices.text_field(), value}};
+      if (value.is_number()) fields = {{choices.number_field(), value}};
+      Reader of_one(fields);
+      choices.add(name, of_one);
+    }
   }
 
  private:

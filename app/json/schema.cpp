@@ -136,7 +136,8 @@ void resolve_fields(const std::vector<Field>& fields, const Json& given, const s
 
 Json resolve_variant(const Shape& shape, const Json& given, const std::string& path) {
   const bool is_bare = given.is_string();
-  const Json object = is_bare ? Json::object({{shape.tag, given}}) : given;
+  Json object = is_bare ? Json::object({{shape.tag, given}}) : given;
+  if (shape.has_default_kind && !object.contains(shape.tag)) object[shape.tag] = shape.kinds.front().name;
   const std::string tag_path = is_bare ? path : join_path(path, shape.tag);
   const auto tag = object.find(shape.tag);
   const std::vector<std::string> names = names_of(shape.kinds);

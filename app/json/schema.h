@@ -46,6 +46,7 @@ struct Shape {
   std::vector<Field> fields;
   std::string tag = "kind";
   std::vector<Kind> kinds;
+  bool has_default_kind = false;  ///< an object without the tag is of the first kind
   std::vector<Shape> alternatives;
 
   static Shape boolean();
@@ -60,6 +61,8 @@ struct Shape {
   static Shape map(Shape element);
   static Shape object(std::vector<Field> fields);
   static Shape variant(std::vector<Kind> kinds, std::string tag = "kind");
+  /// A variant whose tag may be left out: then it is of the first kind.
+  static Shape variant_with_default(std::vector<Kind> kinds);
   static Shape either(std::vector<Shape> alternatives);
   static Shape any();
 };

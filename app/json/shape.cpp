@@ -83,6 +83,12 @@ Shape Shape::variant(std::vector<Kind> kinds, std::string tag) {
   return shape;
 }
 
+Shape Shape::variant_with_default(std::vector<Kind> kinds) {
+  Shape shape = variant(std::move(kinds));
+  shape.has_default_kind = true;
+  return shape;
+}
+
 Shape Shape::either(std::vector<Shape> alternatives) {
   Shape shape;
   shape.type = Type::either;

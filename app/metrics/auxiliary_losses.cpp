@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "app/metrics/metric_groups.h"
 
 namespace moelab {
@@ -44,10 +46,12 @@ class AuxiliaryLossesMeter final : public Meter<Real> {
 std::vector<MetricGroup::Metric> metrics_of_kinds() {
   std::vector<MetricGroup::Metric> metrics;
   for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
-    // Both variance terms are negative by definition.
-    const bool positive = kind.name.rfind("variance", 0) != 0;
-    metrics.push_back({kind.name + "_loss", positive, "the term that loss." + kind.name + " weighs"});
-    metrics.push_back({kind.name + "_loss_weighted", false, "times its coefficient"});
+    // Both variance terms and minus an information are negative by definition.
+    const bool positive = kind.name.rfind("variance", 0) != 0 && kind.name != "mutual_information";
+    metrics.push_back({kind.name + "_loss", positive, "the term that loss." + kind.name + " weighs",
+                       kind.name + " loss", kind.name + " loss"});
+    metrics.push_back({kind.name + "_loss_weighted", false, "times its coefficient",
+                       kind.name + " loss × coefficient", kind.name + ", weighted"});
   }
   return metrics;
 }
@@ -62,6 +66,7 @@ MetricGroup auxiliary_losses_metrics() {
       metrics_of_kinds());
   group.by_default = false;
   group.of_layers = true;
+  group.needs = {&needs::router, &needs::model};
   return group;
 }
 

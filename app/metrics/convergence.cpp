@@ -39,9 +39,12 @@ MetricGroup convergence_metrics() {
        ConvergenceMetricOptions{}, ConvergenceMetricOptions{}},
       {{"steps_to_target", true,
         "first recorded step with the metric at its target or beyond; empty if none, then it is "
-        "right-censored at the last step"},
-       {"steps_to_target_censored", false, "1 where no recorded step reached the target, else 0"}}};
+        "right-censored at the last step",
+        "steps to the target", "steps to target"},
+       {"steps_to_target_censored", false, "1 where no recorded step reached the target, else 0",
+        "share that did not reach the target", "censored"}}};
   group.by_default = false;
+  group.needs = {&needs::model};
   group.of_entries = true;
   return group;
 }

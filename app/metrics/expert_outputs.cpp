@@ -13,18 +13,19 @@ template <class Real>
 class ExpertOutputsMeter final : public Meter<Real> {
  public:
   ExpertOutputsMeter(const ExpertOutputsMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : data_(setting.data) {}
+      : data_(setting.data),
+        has_similarity_(!unmet_need("expert_output_similarity", setting.subject)),
+        has_signal_(!unmet_need("task_signal_variance", setting.subject)) {}
 
   void measure_layer(const LayerMoment<Real>& at, MetricValues& values) override {
     const Moment<Real>& moment = at.moment;
     const Model<Real>& model = moment.model;
     const Network<Real>& network = *model.network;
+    if (!has_similarity_) return;
     const int experts = network.experts();
-    if (experts < 2) return;
     const PlacedBlock<Real>& placed = network.placed_mixture(at.layer());
     MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
-    const Matrix errors = error_gradients(moment);
-    const bool has_signal = errors.size() > 0;
+    const Matrix errors = has_signal_ ? error_gradients(moment) : Matrix();
     double similarity = 0, signal = 0;
     visit_blocks<Real>(
         model, network.soft_gating(), data_.test_inputs(), data_.samples(), moment.workspace,
@@ -35,28 +36,26 @@ class ExpertOutputsMeter final : public Meter<Real> {
                                                          experts * placed.mixture->output_stride());
           const Matrix block = outputs.template cast<double>();
           similarity += expert_output_similarities(block, experts).sum();
-          if (has_signal) {
+          if (has_signal_) {
             signal += task_signal_variances(block, experts, errors.middleRows(first_row, block.rows())).sum();
           }
         });
     const double rows = static_cast<double>(data_.rows());
     values["expert_output_similarity"] = similarity / rows;
-    if (has_signal) values["task_signal_variance"] = signal / rows;
+    if (has_signal_) values["task_signal_variance"] = signal / rows;
   }
 
  private:
   /// ∂(loss of a row)/∂f (rows, o) where a layer's output is the model's: a row has an error of its own to be
-  /// corrected by the experts. Empty elsewhere.
+  /// corrected by the experts.
   Matrix error_gradients(const Moment<Real>& moment) const {
-    const Layout& layout = data_.layout();
-    const Network<Real>& network = *moment.model.network;
-    if (network.layers() > 1 || layout.target_dim() != layout.tokens * layout.output_dim) return {};
-    const Matrix outputs = data_.test_outputs(moment, network.train_gating());
+    const Matrix outputs = data_.test_outputs(moment, moment.model.network->train_gating());
     const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(data_.test().y);
     return data_.cross_entropy() ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
   }
 
   const MeasuredData<Real>& data_;
+  bool has_similarity_, has_signal_;
 };
 
 }  // namespace
@@ -66,12 +65,22 @@ MetricGroup expert_outputs_metrics() {
       "expert_outputs",
       "what the experts answer on the test rows, every expert on every row; uses no routing, but that of "
       "training for g",
-      {{"expert_output_similarity", false, "mean cosine between the outputs of two different experts"},
-       {"task_signal_variance", true,
+      {{"expert_output_similarity",
+        false,
+        "mean cosine between the outputs of two different experts",
+        "cosine between experts' outputs",
+        "output similarity",
+        {&needs::expert_outputs}},
+       {"task_signal_variance",
+        true,
         "mean over rows of the variance over experts of g^T expert_e(x), g the gradient of the row's loss in "
-        "the output (Guo et al. 2025)"}});
+        "the output (Guo et al. 2025)",
+        "variance of experts along the error",
+        "task signal",
+        {&needs::model, &needs::model_output}}});
   group.by_default = false;
   group.of_layers = true;
+  group.needs = {&needs::router, &needs::several_experts};
   return group;
 }
 

@@ -21,7 +21,7 @@ struct FluctuationMetricOptions {
 
 void check_size(const AnyOptions& options, const ExperimentOptions& experiment, const std::string& path) {
   const int k = options.get<FluctuationMetricOptions>().k, experts = experiment.model.experts;
-  if (k <= experts) return;
+  if (k <= experts || experiment.model.width) return;
   throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
 }
 
@@ -62,10 +62,17 @@ MetricGroup fluctuation_metrics() {
       "epoch, "
       "between epochs (Nguyen et al. 2025); uses serving, and probabilities for the K likeliest",
       {{"routing_fluctuation", false,
-        "share of rows whose serving expert is another than at the record before"},
-       {"routing_fluctuation_topk", false, "share of rows whose set of K likeliest experts is another"}});
+        "share of rows whose serving expert is another than at the record before",
+        "share of rows with another expert than before", "fluctuation"},
+       {"routing_fluctuation_topk",
+        false,
+        "share of rows whose set of K likeliest experts is another",
+        "share of rows with other likeliest experts than before",
+        "fluctuation of sets",
+        {&needs::sets_of_k}}});
   group.by_default = false;
   group.of_layers = true;
+  group.needs = {&needs::router, &needs::step_before};
   group.check = check_size;
   return group;
 }

@@ -15,9 +15,9 @@ class GradientMeter final : public Meter<Real> {
       : setting_(setting) {}
 
   void measure(const Moment<Real>& moment, MetricValues& values) override {
-    const TrainOptions& train = setting_.experiment.train;
     // Gradients are those of the training population, not of an evaluation's.
-    if (train.gradient != TrainOptions::Gradient::population || !setting_.is_own) return;
+    if (unmet_need("population_gradient_norm", setting_.subject)) return;
+    const TrainOptions& train = setting_.experiment.train;
     const GradientError error =
         population_gradient_error(moment.model, moment.objective, setting_.problem, train, setting_.seeds,
                                   static_cast<std::uint64_t>(moment.step), moment.workspace);
@@ -32,12 +32,15 @@ class GradientMeter final : public Meter<Real> {
 }  // namespace
 
 MetricGroup gradient_metrics() {
-  return metric_group<GradientMetricOptions, GradientMeter>(
+  MetricGroup group = metric_group<GradientMetricOptions, GradientMeter>(
       "gradient",
       "how well population gradients are known; empty for sample gradients; uses the routing of training",
-      {{"population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules"},
-       {"population_gradient_standard_error", true,
-        "standard error of a single rule's gradient, as a norm"}});
+      {{"population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
+        "norm of the population gradient", "gradient"},
+       {"population_gradient_standard_error", true, "standard error of a single rule's gradient, as a norm",
+        "standard error of the population gradient", "standard error"}});
+  group.needs = {&needs::own_data, &needs::population_gradient};
+  return group;
 }
 
 }  // namespace moelab

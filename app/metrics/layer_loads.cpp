@@ -41,9 +41,12 @@ class LayerLoadsMeter final : public Meter<Real> {
 MetricGroup layer_loads_metrics() {
   MetricGroup group = metric_group<LayerLoadsMetricOptions, LayerLoadsMeter>(
       "layer_loads", "balance of a whole stack (Nielsen et al. 2025, Table 6); uses selected, as load does",
-      {{"expert_load_std_percent_mean", false, "mean over layers of expert_load_std_percent"},
-       {"expert_load_std_percent_spread", false, "its standard deviation over layers (ddof 0)"}});
+      {{"expert_load_std_percent_mean", false, "mean over layers of expert_load_std_percent",
+        "load standard deviation (% of rows), mean over layers", "load deviation, mean"},
+       {"expert_load_std_percent_spread", false, "its standard deviation over layers (ddof 0)",
+        "load standard deviation (% of rows), spread over layers", "load deviation, spread"}});
   group.by_default = false;
+  group.needs = {&needs::router, &needs::model};
   return group;
 }
 

@@ -23,6 +23,8 @@ class LayerRouting {
   MatrixView probabilities();
   /// The serving expert of each row, (rows); −1 where it has none.
   const std::vector<int>& serving() { return routed().serving; }
+  /// Whether each expert is selected (rows · E), 1 or 0.
+  const std::vector<unsigned char>& selected() { return routed().selected; }
   /// Rows to which each expert is selected, (E). A gating that activates every expert says nothing of
   /// balance: first choices under gating `top1` are counted then.
   std::vector<std::int64_t> loads();

@@ -27,11 +27,14 @@ MetricGroup layers_metrics() {
   MetricGroup group = metric_group<LayersMetricOptions, LayersMeter>(
       "layers", "how the routing changes from a layer to the next (Nielsen et al. 2025); uses serving",
       {{"router_instability", false,
-        "mean |S − S'| over pairs of rows, S = 1 where one expert serves both, in the layer before and here"},
+        "mean |S − S'| over pairs of rows, S = 1 where one expert serves both, in the layer before and here",
+        "share of pairs of rows joined or parted from layer to layer", "instability"},
        {"assignment_change_share", false,
-        "share of rows that do not go where most rows of their expert in the layer before go"}});
+        "share of rows that do not go where most rows of their expert in the layer before go",
+        "share of rows that leave their expert's company", "assignment change"}});
   group.by_default = false;
   group.of_layers = true;
+  group.needs = {&needs::router, &needs::layer_before};
   return group;
 }
 

@@ -14,11 +14,18 @@ std::vector<Real> cast(const Matrix& values) {
 }
 
 template <class Real>
-Matrix outputs_on(const Moment<Real>& moment, const Gating<Real>& gating, const std::vector<Real>& inputs,
-                  const Matrix& targets, const char* name) {
+std::vector<Real> outputs_on(const Moment<Real>& moment, const Gating<Real>& gating,
+                             const std::vector<Real>& inputs, const Matrix& targets) {
   std::vector<Real> outputs(static_cast<std::size_t>(targets.size()));
   predict(moment.model, gating, inputs.data(), static_cast<int>(targets.rows()), moment.workspace,
           outputs.data());
+  return outputs;
+}
+
+template <class Real>
+Matrix finite_outputs_on(const Moment<Real>& moment, const Gating<Real>& gating,
+                         const std::vector<Real>& inputs, const Matrix& targets, const char* name) {
+  const std::vector<Real> outputs = outputs_on(moment, gating, inputs, targets);
   check_finite<Real>(outputs, name);
   return widen(outputs, targets.rows(), targets.cols());
 }
@@ -38,12 +45,20 @@ MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, 
 
 template <class Real>
 Matrix MeasuredData<Real>::train_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const {
-  return outputs_on(moment, gating, train_inputs_, train_.y, "outputs on the training data");
+  return finite_outputs_on(moment, gating, train_inputs_, train_.y, "outputs on the training data");
 }
 
 template <class Real>
 Matrix MeasuredData<Real>::test_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const {
-  return outputs_on(moment, gating, test_inputs_, test_.y, "outputs on the test data");
+  return finite_outputs_on(moment, gating, test_inputs_, test_.y, "outputs on the test data");
+}
+
+template <class Real>
+std::optional<double> MeasuredData<Real>::train_nmse(const Moment<Real>& moment,
+                                                     const Gating<Real>& gating) const {
+  const Matrix outputs =
+      widen(outputs_on(moment, gating, train_inputs_, train_.y), train_.y.rows(), train_.y.cols());
+  return normalised_mean_squared_error(target_rows(outputs), target_rows(train_.y));
 }
 
 template <class Real>

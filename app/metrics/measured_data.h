@@ -59,6 +59,9 @@ class MeasuredData {
   /// The model's outputs under `gating`, in the shape of the targets. Throws NotFinite.
   Matrix train_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const;
   Matrix test_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const;
+  /// Loss ÷ label variance on the training samples under `gating`, by which a model is not told to be finite:
+  /// may be NaN. None where the labels do not vary.
+  std::optional<double> train_nmse(const Moment<Real>& moment, const Gating<Real>& gating) const;
   /// The task loss of outputs on a set, averaged over rows and outputs (cross-entropy: over rows, nats).
   /// Throws NotFinite.
   double task_loss(const Matrix& outputs, const Matrix& targets) const;

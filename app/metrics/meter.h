@@ -8,6 +8,7 @@
 
 #include "analysis/stats/result_table.h"
 #include "app/metrics/layer_routing.h"
+#include "app/metrics/metric_needs.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
@@ -19,7 +20,7 @@ struct MeterSetting {
   const Problem& problem;
   const MeasuredData<Real>& data;
   Seeds seeds;
-  bool is_own = true;  ///< the cell's own data, not those of an evaluation
+  const MetricSubject& subject;
 };
 
 /// Measures one model on one test set, at every recorded step. Models are not changed; what a meter
@@ -33,6 +34,9 @@ class Meter {
   virtual void measure_layer(const LayerMoment<Real>& /*moment*/, MetricValues& /*values*/) {}
   /// Adds the metrics of the whole model.
   virtual void measure(const Moment<Real>& /*moment*/, MetricValues& /*values*/) {}
+  /// After the last step, for every step that was measured: adds the metrics of a layer that only the whole
+  /// training tells.
+  virtual void complete_layer(std::int64_t /*step*/, int /*layer*/, MetricValues& /*values*/) {}
   /// A step could not be measured (app/metrics/finite.h): what is remembered is no longer of the one before.
   virtual void forget() {}
 };

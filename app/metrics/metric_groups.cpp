@@ -10,6 +10,8 @@
   entry(load)                       \
   entry(routing)                    \
   entry(fluctuation)                \
+  entry(saturation)                 \
+  entry(agreement)                  \
   entry(overlap)                    \
   entry(layers)                     \
   entry(layer_loads)                \
@@ -17,7 +19,8 @@
   entry(auxiliary_losses)           \
   entry(expert_outputs)             \
   entry(voronoi)                    \
-  entry(fit)
+  entry(fit)                        \
+  entry(training)
 // clang-format on
 
 namespace moelab {
@@ -35,23 +38,9 @@ std::vector<MetricGroup>& groups() {
   return table;
 }
 
-/// Without the ending of an entry, the prefix of an evaluation and the ending of a layer.
-std::string_view bare_name(std::string_view name) {
-  if (const std::string_view entry = entry_name(name); !entry.empty())
-    return name.substr(0, name.size() - entry.size() - 1);
-  const std::size_t dot = name.rfind('.');
-  if (dot != std::string_view::npos) name = name.substr(dot + 1);
-  const std::string_view number = layer_number(name);
-  return number.empty() ? name : name.substr(0, name.rfind('_'));
-}
-
-/// The group that holds a metric; null where there is none.
-const MetricGroup* find_group(std::string_view metric_name) {
-  const std::string_view bare = bare_name(metric_name);
-  for (const MetricGroup& group : groups()) {
-    for (const MetricGroup::Metric& metric : group.metrics) {
-      if (metric.name == bare) return &group;
-    }
+const MetricGroup::Metric* metric_of(const MetricGroup& group, std::string_view name) {
+  for (const MetricGroup::Metric& metric : group.metrics) {
+    if (metric.name == name) return &metric;
   }
   return nullptr;
 }
@@ -81,26 +70,6 @@ std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name) {
   return {};
 }
 
-std::string_view layer_number(std::string_view name) {
-  constexpr std::string_view kLayer = "_layer";
-  const std::size_t layer = name.rfind(kLayer);
-  if (layer == std::string_view::npos) return {};
-  const std::string_view number = name.substr(layer + kLayer.size());
-  return number.find_first_not_of("0123456789") == std::string_view::npos ? number : std::string_view();
-}
-
-std::string_view entry_name(std::string_view name) {
-  const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos) return {};
-  for (const MetricGroup& group : metric_groups()) {
-    if (!group.of_entries) continue;
-    for (const MetricGroup::Metric& metric : group.metrics) {
-      if (metric.name == name.substr(0, dot)) return name.substr(dot + 1);
-    }
-  }
-  return {};
-}
-
 std::vector<std::string> metric_names() {
   std::vector<std::string> names;
   for (const MetricGroup& group : metric_groups()) {
@@ -109,24 +78,38 @@ std::vector<std::string> metric_names() {
   return names;
 }
 
-const MetricGroup::Metric* find_metric(std::string_view name) {
-  const std::string_view bare = bare_name(name);
+const MetricGroup* group_of(std::string_view metric) {
   for (const MetricGroup& group : metric_groups()) {
-    for (const MetricGroup::Metric& metric : group.metrics) {
-      if (metric.name == bare) return &metric;
-    }
+    if (metric_of(group, metric)) return &group;
   }
   return nullptr;
 }
 
-bool is_of_layers(std::string_view name) {
-  const MetricGroup* const group = find_group(name);
-  return group && group->of_layers;
+const MetricGroup::Metric* find_metric(std::string_view text) {
+  const std::string name = MetricKey::parse(text).metric;
+  const MetricGroup* const group = group_of(name);
+  return group ? metric_of(*group, name) : nullptr;
 }
 
-std::string group_of_metric(std::string_view name) {
-  const MetricGroup* const group = find_group(name);
+std::string group_of_metric(std::string_view text) {
+  const MetricGroup* const group = group_of(MetricKey::parse(text).metric);
   return group ? group->name : "";
+}
+
+std::vector<const Need*> needs_of(std::string_view metric) {
+  const MetricGroup* const group = group_of(metric);
+  if (!group) return {};
+  std::vector<const Need*> all = group->needs;
+  const std::vector<const Need*>& own = metric_of(*group, metric)->needs;
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+const Need* unmet_need(std::string_view metric, const MetricSubject& subject, int layer) {
+  for (const Need* const need : needs_of(metric)) {
+    if (!need->is_met(subject, layer)) return need;
+  }
+  return nullptr;
 }
 
 }  // namespace moelab

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/metrics/meter.h"
+#include "app/metrics/metric_key.h"
 #include "sim/base/per_precision.h"
 
 namespace moelab {
@@ -20,17 +21,23 @@ using MakeMeter = std::unique_ptr<Meter<Real>>(const AnyOptions&, const MeterSet
 /// uses: `probabilities`, `selected`, `serving` (sim/model/gating/routing.h).
 struct MetricGroup : KindEntry {
   struct Metric {
-    std::string name;  ///< the column of the export
-    bool positive;     ///< above zero by definition: claims compare its logarithms
-    std::string help;  ///< one line: equation, unit
+    std::string name;                     ///< the column of the export
+    bool positive;                        ///< above zero by definition: claims compare its logarithms
+    std::string help;                     ///< one line: equation, unit
+    std::string axis_label = {};          ///< what figures call it at an axis, with its unit
+    std::string legend_label = {};        ///< a shorter form for legends
+    std::vector<const Need*> needs = {};  ///< beyond those of the group
   };
   std::vector<Metric> metrics;
-  bool by_default = true;   ///< measured when a scenario names no metrics
+  std::vector<const Need*> needs = {};  ///< what all of its metrics are taken of
+  bool by_default = true;               ///< measured when a scenario names no metrics
   bool of_layers = false;   ///< of each layer, whose ending the names have where there are several
   bool of_entries = false;  ///< of each entry in "metrics", whose name ends their names behind a dot
   /// What parameters have to satisfy beyond their fields one by one. Throws InvalidOption below `path`; null
   /// for nothing.
   void (*check)(const AnyOptions&, const ExperimentOptions&, const std::string& path) = nullptr;
+  /// Bytes that are kept of each row of a layer at each record; null for none.
+  double (*kept_bytes)(const AnyOptions&) = nullptr;
   /// Null where a cell itself knows the values; the meter is null where nothing applies.
   PerPrecision<MakeMeter> make = {};
 };
@@ -73,22 +80,19 @@ std::vector<std::string> metric_names();
 /// The metrics of the group `name`; none where there is no such group.
 std::vector<MetricGroup::Metric> metrics_of_group(std::string_view name);
 
-/// The number at the end of the name of a layer's metric, "1" of "silhouette_layer1"; empty for others.
-std::string_view layer_number(std::string_view name);
+/// The group that declares the metric, by its own name (MetricKey::metric); null when there is none.
+const MetricGroup* group_of(std::string_view metric);
 
-/// The name of the entry at the end of the name of a metric that entries have, "fast" of
-/// "steps_to_target.fast"; empty for others.
-std::string_view entry_name(std::string_view name);
+/// The metric of a key's text ("contaminated.test_loss_top1", "silhouette_layer1"). Null when there is none.
+const MetricGroup::Metric* find_metric(std::string_view text);
 
-/// The metric of that name; the ending of an entry, the prefix of an evaluation
-/// ("contaminated.test_loss_top1") and the ending of a layer ("silhouette_layer1") are left out of account.
-/// Null when there is none.
-const MetricGroup::Metric* find_metric(std::string_view name);
+/// The name of the group that holds it; empty when there is none.
+std::string group_of_metric(std::string_view text);
 
-/// Whether the metric is one of each layer (prefix and ending as above).
-bool is_of_layers(std::string_view name);
+/// What the metric is taken of, the group's needs first; nothing where there is no such metric.
+std::vector<const Need*> needs_of(std::string_view metric);
 
-/// The name of the group that holds the metric (prefix and ending as above); empty when there is none.
-std::string group_of_metric(std::string_view name);
+/// The first need of the metric that is not met; null where it is measured.
+const Need* unmet_need(std::string_view metric, const MetricSubject& subject, int layer = 0);
 
 }  // namespace moelab

@@ -56,11 +56,13 @@ MetricGroup overlap_metrics() {
       "how separate the inputs are that different experts serve, each row labelled by its serving expert "
       "(Guo "
       "et al. 2025); uses serving",
-      {{"expert_overlap", false, "mean share of a row's nearest neighbours with another expert"},
-       {"silhouette", false,
-        "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert"}});
+      {{"expert_overlap", false, "mean share of a row's nearest neighbours with another expert",
+        "share of neighbours with another expert", "overlap"},
+       {"silhouette", false, "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
+        "silhouette of experts", "silhouette"}});
   group.by_default = false;
   group.of_layers = true;
+  group.needs = {&needs::router, &needs::space};
   return group;
 }
 

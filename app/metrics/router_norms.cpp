@@ -13,7 +13,7 @@ template <class Real>
 class RouterNormsMeter final : public Meter<Real> {
  public:
   RouterNormsMeter(const RouterNormsMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : signal_basis_(setting.problem.signal_basis()) {}
+      : signal_basis_(setting.experiment.model.input_width ? Matrix() : setting.problem.signal_basis()) {}
 
   void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
     const Model<Real>& model = moment.moment.model;
@@ -37,10 +37,16 @@ class RouterNormsMeter final : public Meter<Real> {
 MetricGroup router_norms_metrics() {
   MetricGroup group = metric_group<RouterNormsMetricOptions, RouterNormsMeter>(
       "router_norms", "the weights M_i into expert i of a router that is linear in x; uses no routing",
-      {{"router_norm_ratio", true, "E‖M_i‖² ÷ (E‖M_i‖)²: 1 when all are equal"},
-       {"router_signal_fraction", false,
-        "share of Σ_i ‖M_i‖² inside the subspace on which the target depends"}});
+      {{"router_norm_ratio", true, "E‖M_i‖² ÷ (E‖M_i‖)²: 1 when all are equal", "norm ratio E‖M‖² ÷ (E‖M‖)²",
+        "norm ratio"},
+       {"router_signal_fraction",
+        false,
+        "share of Σ_i ‖M_i‖² inside the subspace on which the target depends",
+        "router weight in signal subspace",
+        "signal fraction",
+        {&needs::signal_subspace}}});
   group.of_layers = true;
+  group.needs = {&needs::router_weight};
   return group;
 }
 

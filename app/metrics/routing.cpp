@@ -20,6 +20,7 @@ class RoutingMeter final : public Meter<Real> {
     ScoreVariance variance;
     variance.add(probabilities);
     values["routing_entropy"] = routing_entropy(probabilities);
+    set(values, "router_margin", router_margin(probabilities));
     set(values, "routing_entropy_base", base_entropy(moment));
     values["routing_variance_eq42"] = variance.routing_variance_eq42();
     values["score_variance"] = variance.score_variance();
@@ -54,14 +55,29 @@ MetricGroup routing_metrics() {
   MetricGroup group = metric_group<RoutingMetricOptions, RoutingMeter>(
       "routing",
       "the router's probabilities on the test rows (Guo et al. 2025; Nguyen et al. 2025); uses probabilities",
-      {{"routing_entropy", false, "mean over rows of H(r(x)), nats"},
-       {"routing_entropy_base", false,
-        "the same before tokens mix their routing, of the same model; empty where they do not mix"},
-       {"routing_variance_eq42", false, "mean over experts of (mean r_e − 1/E)²: imbalance of the mean gate"},
-       {"score_variance", false, "mean over experts of the variance of r_e over rows (ddof 0)"},
-       {"score_row_variance", false, "mean over rows of the variance of r_e over experts (ddof 0)"}});
+      {{"routing_entropy", false, "mean over rows of H(r(x)), nats", "routing entropy of a row (nats)",
+        "routing entropy"},
+       {"routing_entropy_base",
+        false,
+        "the same before tokens mix their routing, of the same model",
+        "routing entropy of a row before mixing (nats)",
+        "before mixing",
+        {&needs::mixed_tokens}},
+       {"router_margin",
+        false,
+        "mean over rows of the largest probability less the second largest",
+        "margin of the likeliest expert",
+        "margin",
+        {&needs::several_experts}},
+       {"routing_variance_eq42", false, "mean over experts of (mean r_e − 1/E)²: imbalance of the mean gate",
+        "imbalance of the mean gate", "gate imbalance"},
+       {"score_variance", false, "mean over experts of the variance of r_e over rows (ddof 0)",
+        "variance of probabilities over rows", "over rows"},
+       {"score_row_variance", false, "mean over rows of the variance of r_e over experts (ddof 0)",
+        "variance of probabilities over experts", "over experts"}});
   group.by_default = false;
   group.of_layers = true;
+  group.needs = {&needs::router};
   return group;
 }
 

@@ -25,6 +25,9 @@ class TaskMeter final : public Meter<Real> {
     const Network<Real>& network = *moment.model.network;
     if (data_.has_train()) {
       add("train", "", data_.train_outputs(moment, network.train_gating()), data_.train().y, values);
+      if (!data_.cross_entropy()) {
+        set(values, "train_nmse_top1", data_.train_nmse(moment, network.top1_gating()));
+      }
       values["parameter_count"] = static_cast<double>(network.parameter_count());
     }
     const Matrix& targets = data_.test().y;
@@ -53,28 +56,92 @@ class TaskMeter final : public Meter<Real> {
 }  // namespace
 
 MetricGroup task_metrics() {
-  return metric_group<TaskMetricOptions, TaskMeter>(
+  MetricGroup group = metric_group<TaskMetricOptions, TaskMeter>(
       "task",
       "losses on training and test data, averaged over rows and outputs (cross-entropy: over rows, nats), "
       "and "
       "parameter counts; _soft uses probabilities, _top1 the largest probability (plus the bias of the "
       "selection, if any), _eval what gating.eval selects",
-      {{"train_loss", true, "loss.task on the training set, gating as in training"},
-       {"test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)"},
-       {"test_loss_top1", true, "loss.task on the test set, the likeliest expert alone"},
-       {"test_loss_eval", true, "loss.task on the test set under gating.eval"},
-       {"train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect); mse only"},
-       {"test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels; mse only"},
-       {"test_nmse_top1", true, "test_loss_top1 ÷ variance of the test labels; mse only"},
-       {"bayes_nmse", true,
-        "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor; mse only"},
-       {"train_accuracy", false,
-        "targets that are classes: share of training rows with the largest output right"},
-       {"test_accuracy_soft", false, "the same on the test set, every expert weighted by r(x)"},
-       {"test_accuracy_top1", false, "the same on the test set, the likeliest expert alone"},
-       {"test_accuracy_eval", false, "the same on the test set under gating.eval"},
-       {"bayes_accuracy", false, "the same for E[y | x]: what no model surpasses on average"},
-       {"parameter_count", true, "trained and frozen parameters of the whole model"}});
+      {{"train_loss",
+        true,
+        "loss.task on the training set, gating as in training",
+        "training loss",
+        "training",
+        {&needs::own_data}},
+       {"test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)",
+        "test loss (soft)", "test, soft"},
+       {"test_loss_top1", true, "loss.task on the test set, the likeliest expert alone", "test loss (top-1)",
+        "test, top-1"},
+       {"test_loss_eval", true, "loss.task on the test set under gating.eval",
+        "test loss (evaluation gating)", "test, evaluation"},
+       {"train_nmse",
+        true,
+        "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)",
+        "training loss ÷ label variance",
+        "training",
+        {&needs::own_data, &needs::squared_error}},
+       {"train_nmse_top1",
+        true,
+        "the same for the likeliest expert alone: what test_nmse_top1 is to be held against",
+        "training loss ÷ label variance (top-1)",
+        "training, top-1",
+        {&needs::own_data, &needs::squared_error}},
+       {"test_nmse_soft",
+        true,
+        "test_loss_soft ÷ variance of the test labels",
+        "test loss ÷ label variance (soft)",
+        "test, soft",
+        {&needs::squared_error}},
+       {"test_nmse_top1",
+        true,
+        "test_loss_top1 ÷ variance of the test labels",
+        "test loss ÷ label variance (top-1)",
+        "test, top-1",
+        {&needs::squared_error}},
+       {"bayes_nmse",
+        true,
+        "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor",
+        "Bayes loss ÷ label variance",
+        "Bayes floor",
+        {&needs::squared_error, &needs::best_prediction}},
+       {"train_accuracy",
+        false,
+        "targets that are classes: share of training rows with the largest output right",
+        "accuracy on training data",
+        "training",
+        {&needs::own_data, &needs::classes}},
+       {"test_accuracy_soft",
+        false,
+        "the same on the test set, every expert weighted by r(x)",
+        "accuracy (soft)",
+        "test, soft",
+        {&needs::classes}},
+       {"test_accuracy_top1",
+        false,
+        "the same on the test set, the likeliest expert alone",
+        "accuracy (top-1)",
+        "test, top-1",
+        {&needs::classes}},
+       {"test_accuracy_eval",
+        false,
+        "the same on the test set under gating.eval",
+        "accuracy (evaluation gating)",
+        "test, evaluation",
+        {&needs::classes}},
+       {"bayes_accuracy",
+        false,
+        "the same for E[y | x]: what no model surpasses on average",
+        "accuracy of E[y | x]",
+        "Bayes",
+        {&needs::classes, &needs::best_prediction}},
+       {"parameter_count",
+        true,
+        "trained and frozen parameters of the whole model",
+        "parameters",
+        "parameters",
+        {&needs::own_data}}});
+  group.needs = {&needs::model};
+  return group;
 }
 
 }  // namespace moelab

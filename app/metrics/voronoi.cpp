@@ -29,12 +29,10 @@ template <class Real>
 class VoronoiMeter final : public Meter<Real> {
  public:
   VoronoiMeter(const VoronoiMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
-    const MixingMeasure* const truth = setting.problem.true_measure();
+    if (unmet_need("voronoi_loss", setting.subject)) return;
     const ModelOptions& model = setting.experiment.model;
-    if (!truth || model.kind != ModelOptions::Kind::moe || model.layers != 1) return;
-    if (mixture_form(model) != truth->form || !has_gate_bias(model)) return;
     places_.emplace(model, Network<double>(model, setting.problem.layout()));
-    truth_ = components_of(*truth);
+    truth_ = components_of(*setting.problem.true_measure());
   }
 
   void measure(const Moment<Real>& moment, MetricValues& values) override {
@@ -64,20 +62,31 @@ MetricGroup voronoi_metrics() {
       "voronoi",
       "a fitted mixture against the true one of moe_regression; fits belong to the nearest true component, "
       "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.); uses no routing",
-      {{"voronoi_loss", true, "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights"},
-       {"voronoi_loss_exact", true, "its part from cells with one fit"},
-       {"voronoi_loss_over", true, "its part from cells with several fits"},
-       {"voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|"},
-       {"voronoi_empty_cells", false, "true components without a fit"},
-       {"expert_error_exact", true, "(a, b) of fits alone in their cell, root of the weighted mean square"},
-       {"slope_error_exact", true, "the same for a"},
-       {"intercept_error_exact", true, "the same for b"},
-       {"gate_error_exact", true, "the same for the gate direction g"},
-       {"expert_error_over", true, "(a, b) of fits that share a cell, root of the weighted mean square"},
-       {"slope_error_over", true, "the same for a"},
-       {"intercept_error_over", true, "the same for b"},
-       {"gate_error_over", true, "the same for the gate direction g"}});
+      {{"voronoi_loss", true, "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights",
+        "Voronoi loss", "Voronoi loss"},
+       {"voronoi_loss_exact", true, "its part from cells with one fit", "Voronoi loss, cells with one fit",
+        "Voronoi loss, one fit"},
+       {"voronoi_loss_over", true, "its part from cells with several fits",
+        "Voronoi loss, cells with several fits", "Voronoi loss, several fits"},
+       {"voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|",
+        "Voronoi loss, weights", "Voronoi loss, weights"},
+       {"voronoi_empty_cells", false, "true components without a fit", "true components without a fit",
+        "empty cells"},
+       {"expert_error_exact", true, "(a, b) of fits alone in their cell, root of the weighted mean square",
+        "expert error, cells with one fit", "cells with one fit"},
+       {"slope_error_exact", true, "the same for a", "error of a, cells with one fit", "a, one fit"},
+       {"intercept_error_exact", true, "the same for b", "error of b, cells with one fit", "b, one fit"},
+       {"gate_error_exact", true, "the same for the gate direction g", "gate error, cells with one fit",
+        "gate, one fit"},
+       {"expert_error_over", true, "(a, b) of fits that share a cell, root of the weighted mean square",
+        "expert error, cells with several fits", "cells with several fits"},
+       {"slope_error_over", true, "the same for a", "error of a, cells with several fits", "a, several fits"},
+       {"intercept_error_over", true, "the same for b", "error of b, cells with several fits",
+        "b, several fits"},
+       {"gate_error_over", true, "the same for the gate direction g", "gate error, cells with several fits",
+        "gate, several fits"}});
   group.by_default = false;
+  group.needs = {&needs::model, &needs::true_measure};
   return group;
 }
 

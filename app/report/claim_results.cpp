@@ -7,9 +7,9 @@
 #include <iostream>
 
 #include "app/metrics/metric_groups.h"
+#include "app/report/imported_claims.h"
 #include "app/run/durable_file.h"
 #include "app/run/summary.h"
-#include "app/scenario/claim_reader.h"
 #include "app/scenario/sweep_values.h"
 
 namespace moelab {
@@ -20,9 +20,15 @@ bool is_positive(const std::string& name) {
   return metric != nullptr && metric->positive;
 }
 
+/// An end that is infinite, of a sequence that excludes nothing there yet, is null.
+Json interval_json(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return Json::array({end(interval->low), end(interval->high)});
+}
+
 Json interval_json(const std::optional<MeanEstimate>& estimate) {
-  if (!estimate || !estimate->interval) return nullptr;
-  return Json::array({estimate->interval->low, estimate->interval->high});
+  return estimate ? interval_json(estimate->interval) : Json();
 }
 
 template <class Value>
@@ -37,6 +43,21 @@ Json mean_json(const std::optional<MeanEstimate>& estimate) {
 Json side_json(const std::optional<MeanEstimate>& mean, const std::optional<Median>& median) {
   if (!median) return mean_json(mean);
   return median->is_open ? Json() : Json(median->value);
+}
+
+bool is_sequential(const ClaimResult& claim) {
+  return std::any_of(claim.points.begin(), claim.points.end(),
+                     [](const ClaimPoint& point) { return point.is_sequential; });
+}
+
+/// What was judged where the claim's text does not say it, and how a trend was.
+std::string shape_statement(const ClaimResult& claim) {
+  std::string text = claim.text == claim.statement ? "" : claim.statement;
+  if (!claim.shape) return text;
+  const char* const judged = *claim.shape == TrendShape::ends
+                                 ? "ends: the last against the first"
+                                 : "monotone: the ends, and no step the other way";
+  return text.empty() ? judged : fmt::format("{} ({})", text, judged);
 }
 
 std::string side_of(const std::optional<MeanEstimate>& mean, const std::optional<Median>& median,
@@ -74,7 +95,12 @@ Json to_json(const ClaimResult& result) {
     json["interval"] = interval_json(point.difference);
     json["scale"] = point.logarithmic ? "log ratio" : "difference";
     json["pairs"] = point.pairs;
-    json["test"] = point.signs ? "sign" : "paired t";
+    if (point.is_sequential) {
+      json["test"] = point.signs ? "sign sequence" : "t mixture";
+      json["median_interval"] = interval_json(point.median_interval);
+    } else {
+      json["test"] = point.signs ? "sign" : "paired t";
+    }
     if (point.signs) {
       json["signs"] = {{"below", point.signs->below},
                        {"above", point.signs->above},
@@ -88,17 +114,20 @@ Json to_json(const ClaimResult& result) {
     json["note"] = point.note;
     points.push_back(std::move(json));
   }
-  return {{"id", result.id},
-          {"verdict", to_string(result.verdict)},
-          {"origin", to_string(result.origin)},
-          {"source", result.source},
-          {"reported", reported_json(result)},
-          {"text", result.text},
-          {"statement", result.statement},
-          {"shape", result.shape ? Json(to_string(*result.shape)) : Json()},
-          {"p", optional_json(result.p_value)},
-          {"seeds_to_decide", optional_json(result.seeds_to_decide)},
-          {"points", std::move(points)}};
+  Json json = {{"id", result.id},
+               {"verdict", to_string(result.verdict)},
+               {"origin", to_string(result.origin)},
+               {"source", result.source},
+               {"reported", reported_json(result)},
+               {"text", result.text},
+               {"statement", result.statement},
+               {"shape", result.shape ? Json(to_string(*result.shape)) : Json()},
+               {"p", optional_json(result.p_value)},
+               {"seeds_to_decide", optional_json(result.seeds_to_decide)},
+               {"points", std::move(points)}};
+  if (result.matched != Matched::steps) json["matched"] = to_string(result.matched);
+  if (result.is_tuned) json["tuned"] = true;
+  return json;
 }
 
 std::string difference_text(const ClaimPoint& point) {
@@ -148,12 +177,9 @@ std::string right_text(const ClaimPoint& point) {
 }
 
 std::string statement_text(const ClaimResult& claim) {
-  std::string text = claim.text == claim.statement ? "" : claim.statement;
-  if (!claim.shape) return text;
-  const char* const judged = *claim.shape == TrendShape::ends
-                                 ? "ends: the last against the first"
-                                 : "monotone: the ends, and no step the other way";
-  return text.empty() ? judged : fmt::format("{} ({})", text, judged);
+  const std::string shape = shape_statement(claim);
+  if (!is_sequential(claim)) return shape;
+  return shape + (shape.empty() ? "" : "; ") + "by confidence sequences, with seeds added while it was open";
 }
 
 std::string reported_text(const Json& reported) {
@@ -167,7 +193,9 @@ std::string reported_text(const Json& reported) {
 }
 
 std::vector<ClaimResult> claim_results(const RunResults& results) {
-  return evaluate_claims(read_claims(results.plan.at("claims")), results.table, is_positive);
+  std::optional<int> fixed_seeds;
+  if (results.plan.contains("decided")) fixed_seeds = results.plan.at("decided").at("fixed_seeds").get<int>();
+  return evaluate_claims(claims_of(results), results.table, is_positive, fixed_seeds);
 }
 
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {

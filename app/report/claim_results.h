@@ -12,8 +12,8 @@
 
 namespace moelab {
 
-/// Judges the plan's claims. Metrics that the table of metric groups declares positive are compared by their
-/// logarithms.
+/// Judges the plan's claims, and those of imported arms (imported_claims.h). Metrics that the table of metric
+/// groups declares positive are compared by their logarithms.
 std::vector<ClaimResult> claim_results(const RunResults& results);
 
 /// The same, written as claims.json among the plan's outputs; into a folder that is read-only it is not, with
@@ -22,11 +22,13 @@ std::vector<ClaimResult> judge_claims(const RunResults& results, const std::file
 
 /// {id, verdict, origin, source, reported, text, statement, shape, p, seeds_to_decide, points: [{at, left,
 /// left_interval, right, right_interval, estimate, interval, scale: "log ratio" | "difference", pairs, test:
-/// "paired t" | "sign", p, verdict, seeds_to_decide, note}]}. `at` holds the coordinates on which the sides
-/// agree; where they do not, `left_at` and `right_at` stand beside it, so do `left_step` and `right_step` of
-/// a monotone trend along the steps. A point with censored values has medians as `left` and `right`, null
-/// where the median is censored, and {below, above, ties, undecided} as `signs`. p of a point: the smaller of
-/// that for it and that against it.
+/// "paired t" | "sign", p, verdict, seeds_to_decide, note}]}, with `matched` other than steps and `tuned`
+/// where they are set. Of a run that was decided `test` is "t mixture" | "sign sequence", with
+/// `median_interval` beside, and ends of intervals that are open are null. `at` holds the coordinates on
+/// which the sides agree; where they do not, `left_at` and `right_at` stand beside it, so do `left_step` and
+/// `right_step` of a monotone trend along the steps. A point with censored values has medians as `left` and
+/// `right`, null where the median is censored, and {below, above, ties, undecided} as `signs`. p of a point:
+/// the smaller of that for it and that against it.
 Json to_json(const ClaimResult& result);
 
 /// Where a point lies, "data.train_samples = 640", or "data.train_samples = 640 against 80" where its sides

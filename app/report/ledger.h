@@ -8,10 +8,10 @@
 
 namespace moelab {
 
-/// Writes `file` (Markdown: counts by source and by whose claims they are, p values corrected for the number of
-/// claims, for each source its runs with command, time, figure and a table of claims, theorem checks where the
-/// report has them), beside it <stem>.cells.csv with the cells behind every claim, and of each run a copy of
-/// the first figure of at most kLargestFigure bytes, <run>-<figure>.svg. Equal reports give equal bytes.
+/// Writes `file` (Markdown: counts by source and by whose claims they are, p values corrected for the number
+/// of claims, for each source its runs with command, time, figure and a table of claims, theorem checks where
+/// the report has them), beside it <stem>.cells.csv with the cells behind every claim, and of each run a copy
+/// of the first figure of at most kLargestFigure bytes, <run>-<figure>.svg. Equal reports give equal bytes.
 /// Returns what was written. Throws EnvironmentError.
 std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
 
@@ -19,6 +19,6 @@ std::vector<std::filesystem::path> write_ledger(const Report& report, const std:
 /// bears the claim's verdict. Null without points.
 const ReportedPoint* decisive_point(const ReportedClaim& claim);
 
-constexpr std::uintmax_t kLargestFigure = 60000;
+constexpr std::uintmax_t kLargestFigure = 200000;
 
 }  // namespace moelab

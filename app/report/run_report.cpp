@@ -10,13 +10,13 @@
 #include "analysis/stats/row_index.h"
 #include "app/metrics/metric_groups.h"
 #include "app/report/claim_results.h"
+#include "app/report/imported_claims.h"
 #include "app/report/reported_figures.h"
 #include "app/run/durable_file.h"
 #include "app/run/export.h"
 #include "app/run/provenance.h"
 #include "app/run/shell_word.h"
 #include "app/run/summary.h"
-#include "app/scenario/claim_reader.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
@@ -72,6 +72,43 @@ std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result
   return cells;
 }
 
+/// What a side is, "learned", "test_nmse_top1", "0.6", and where it is not that of the point.
+std::vector<std::string> side_terms(const std::string& name, const ClaimSide& side) {
+  std::string arm = side.arm, where = point_text(side.where);
+  if (side.is_constant()) arm = side.value;
+  if (!side.relative_to.empty()) arm += " ÷ " + side.relative_to;
+  if (!side.distance_from.empty()) arm += " to " + side.distance_from;
+  if (side.step && side.step->at != ClaimStep::At::end)
+    where += (where.empty() ? "" : ", ") +
+             (side.step->at == ClaimStep::At::start ? "start" : fmt::format("step {}", side.step->step));
+  return {name, arm, side.is_constant() ? "" : side.metric, fmt::format("{:g}", side.factor), where};
+}
+
+/// What the claim compares, in the terms of the scenario.
+ReportedTable terms_of(const Claim& claim) {
+  ReportedTable terms = {{"", "arm or value", "metric", "factor", "where"}};
+  std::vector<std::string> limits;
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    terms.push_back(side_terms("left", comparison->left));
+    terms.push_back(side_terms(fmt::format("{} right", comparison->op), comparison->right));
+    if (comparison->op == '~') limits.push_back(fmt::format("tolerance {:g}", comparison->tolerance));
+  } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    terms.push_back(side_terms(trend->increases ? "increases" : "decreases", trend->side));
+    terms.back().back() = "along " + trend->along;
+  } else {
+    const RateClaim& rate = std::get<RateClaim>(claim.statement);
+    terms.push_back({rate.slower ? "slower" : "rate", rate.query.arm, rate.query.metric, "",
+                     "along " + rate.query.along});
+    const double* const slope = std::get_if<double>(&rate.against);
+    limits.push_back(slope ? fmt::format("slope {:g}", *slope)
+                           : "than " + std::get<std::string>(rate.against));
+    if (!rate.slower) limits.push_back(fmt::format("tolerance {:g}", rate.tolerance));
+  }
+  if (claim.smallest_effect) limits.push_back(fmt::format("smallest effect {:g}", *claim.smallest_effect));
+  if (!limits.empty()) terms.push_back({fmt::format("{}", fmt::join(limits, ", ")), "", "", "", ""});
+  return terms;
+}
+
 ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
   ReportedClaim reported;
   reported.id = result.id;
@@ -84,6 +121,7 @@ ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, cons
   reported.statement = statement_text(result);
   reported.p_value = result.p_value;
   reported.seeds_to_decide = result.seeds_to_decide;
+  reported.terms = terms_of(claim);
   for (const ClaimPoint& point : result.points) {
     reported.points.push_back({place_text(point), left_text(point), right_text(point), difference_text(point),
                                to_string(point.verdict), point.note});
@@ -149,8 +187,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.mixed_builds = !mixed.empty();
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
-  run.summary_caption = main_metric(results) + ", mean over seeds ± half of the 95 % interval";
-  const std::vector<Claim> claims = read_claims(plan.at("claims"));
+  run.summary_caption = main_metric(results) + ", " + summary_statistic(main_metric(results));
+  const std::vector<Claim> claims = claims_of(results);
   const std::vector<ClaimResult> judged = claim_results(results);
   for (std::size_t i = 0; i < claims.size(); ++i)
     run.claims.push_back(reported_claim(claims[i], judged[i], results.table));

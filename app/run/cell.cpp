@@ -8,6 +8,7 @@
 #include "app/metrics/convergence.h"
 #include "app/metrics/finite.h"
 #include "app/run/evaluation.h"
+#include "app/run/stopping.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -29,44 +30,98 @@ bool asks_for(const CellOptions& cell, const std::string& group) {
 template <class Real>
 class CellRun {
  public:
-  explicit CellRun(const CellOptions& cell)
-      : cell_(cell),
-        experiment_(cell.experiment, cell.seeds),
-        train_(draw_set(experiment_.problem(), cell.seeds, Purpose::train_data,
-                        std::min(kMeasuredTrainSamples,
-                                 cell.experiment.data.train_samples.value_or(kMeasuredTrainSamples)))) {
-    evaluations_.emplace_back("", cell.experiment.data, cell, experiment_.problem(), &train_);
-    for (const auto& [name, data] : cell.evaluations) {
-      problems_.push_back(draw_problem(data, cell.seeds));
-      evaluations_.emplace_back(name, data, cell, *problems_.back(), nullptr);
-    }
+  explicit CellRun(const CellOptions& cell) : cell_(cell), experiment_(cell.experiment, cell.seeds) {
+    look_at_phase();
   }
 
   CellResult run(const CellProgress& progress) {
     CellResult result;
-    const auto record = [&](std::int64_t step) {
-      TraceEntry entry{step, {}};
-      for (Evaluation<Real>& evaluation : evaluations_) evaluation.measure(moment(step), entry.metrics);
-      result.trace.push_back(std::move(entry));
-    };
-    const TrainOutcome outcome = experiment_.train({record, progress});
-    if (outcome.state == TrainState::interrupted) {
-      result.state = CellResult::State::interrupted;
-    } else if (outcome.state == TrainState::diverged) {
-      result.state = CellResult::State::diverged;
-      result.message = fmt::format("not finite after {} steps", outcome.step);
-    } else {
-      finish(outcome.step, result);
+    MetricValues of_phases;
+    for (bool is_last = false; !is_last;) {
+      const TrainOutcome outcome = train_phase(progress, result);
+      if (outcome.state == TrainState::interrupted) {
+        result.state = CellResult::State::interrupted;
+        return result;
+      }
+      if (outcome.state == TrainState::diverged) {
+        result.state = CellResult::State::diverged;
+        result.message = fmt::format("not finite after {} steps", outcome.step);
+        return result;
+      }
+      is_last = phase_ + 1 >= phases();
+      if (phase_ < cell_.experiment.phases.size()) {
+        for (const auto& [name, value] : result.trace.back().metrics)
+          of_phases[cell_.experiment.phases[phase_].name + "." + name] = value;
+      }
+      if (is_last) {
+        finish(outcome.step, of_phases, result);
+      } else {
+        go_on();
+      }
     }
     return result;
   }
 
  private:
+  std::size_t phases() const { return std::max<std::size_t>(1, cell_.experiment.phases.size()); }
+
   Moment<Real> moment(std::int64_t step) {
     return {experiment_.model(), experiment_.objective(), experiment_.workspace(), step};
   }
 
-  void finish(std::int64_t step, CellResult& result) {
+  /// What the phase at hand is measured on.
+  void look_at_phase() {
+    own_ = in_phase(cell_, phase_);
+    const DataOptions& data = own_.experiment.data;
+    train_ = draw_set(experiment_.problem(), cell_.seeds, Purpose::train_data,
+                      std::min(kMeasuredTrainSamples, data.train_samples.value_or(kMeasuredTrainSamples)),
+                      train_stream(data));
+    evaluations_.emplace_back("", data, own_, experiment_.problem(), &train_);
+    for (const auto& [name, evaluated] : own_.evaluations) {
+      problems_.push_back(draw_problem(evaluated, cell_.seeds));
+      evaluations_.emplace_back(name, evaluated, own_, *problems_.back(), nullptr);
+    }
+  }
+
+  void go_on() {
+    evaluations_.clear();
+    problems_.clear();
+    experiment_.next_phase();
+    ++phase_;
+    look_at_phase();
+  }
+
+  TrainOutcome train_phase(const CellProgress& progress, CellResult& result) {
+    const TrainOptions& train = own_.experiment.train;
+    const double operations = operations_of_step(*experiment_.model().network, cell_.experiment.model, train,
+                                                 own_.experiment.data.train_samples.value_or(0));
+    const StoppingRule rule(train.until, operations);
+    const std::size_t first = result.trace.size();
+    const auto record = [&](std::int64_t step) {
+      TraceEntry entry{step, {}};
+      for (Evaluation<Real>& evaluation : evaluations_) evaluation.measure(moment(step), entry.metrics);
+      if (asks_for(cell_, "training")) {
+        entry.metrics["train_steps"] = static_cast<double>(step);
+        entry.metrics["train_flops"] = operations_ + operations * static_cast<double>(step - steps_);
+      }
+      result.trace.push_back(std::move(entry));
+    };
+    bool is_reached = false;
+    const auto stop = [&](std::int64_t step) {
+      return is_reached = rule.is_reached(result.trace, first, step - steps_);
+    };
+    const auto share = [&](double of_phase) {
+      return progress((static_cast<double>(phase_) + of_phase) / static_cast<double>(phases()));
+    };
+    const TrainOutcome outcome = experiment_.train({record, share, stop});
+    operations_ += operations * static_cast<double>(outcome.step - steps_);
+    steps_ = outcome.step;
+    if (train.until && !result.trace.empty())
+      result.trace.back().metrics["until_reached"] = is_reached ? 1 : 0;
+    return outcome;
+  }
+
+  void finish(std::int64_t step, const MetricValues& of_phases, CellResult& result) {
     Evaluation<Real>& own = evaluations_.front();
     try {
       if (!own.not_finite().empty()) throw NotFinite(own.not_finite());
@@ -76,15 +131,21 @@ class CellRun {
       result.message = fmt::format("{} not finite after {} steps", found.what(), step);
       return;
     }
+    for (Evaluation<Real>& evaluation : evaluations_) evaluation.complete(result.trace);
     MetricValues& last = result.trace.back().metrics;
-    if (is_least_squares(cell_.experiment.train) && asks_for(cell_, "fit"))
+    if (is_least_squares(own_.experiment.train) && asks_for(cell_, "fit"))
       last.merge(fit_metrics(experiment_.fit()));
     set_steps_to_target(cell_.metrics, result.trace, last);
     result.metrics = last;
+    for (const auto& [name, value] : of_phases) result.metrics[name] = value;
   }
 
   const CellOptions& cell_;
   Experiment<Real> experiment_;
+  std::size_t phase_ = 0;
+  std::int64_t steps_ = 0;  // of the phases before
+  double operations_ = 0;   // likewise
+  CellOptions own_;         // of the phase at hand
   Dataset train_;
   std::vector<std::unique_ptr<Problem>> problems_;  // of evaluations
   std::deque<Evaluation<Real>> evaluations_;        // the cell's own first; they stay where they are

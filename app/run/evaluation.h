@@ -13,12 +13,14 @@ namespace moelab {
 template <class Real>
 class Evaluation {
  public:
-  /// `prefix` is empty for the cell's own. `train` as for Measurement. Everything must outlive the object.
-  Evaluation(std::string prefix, const DataOptions& data, const CellOptions& cell, const Problem& problem,
+  /// `name` is empty for the cell's own. `train` as for Measurement. Everything must outlive the object.
+  Evaluation(std::string name, const DataOptions& data, const CellOptions& cell, const Problem& problem,
              const Dataset* train);
 
-  /// Adds the metrics of this moment, each name after the prefix and a dot; see Measurement.
+  /// Adds the metrics of this moment by the texts of their keys; see Measurement.
   void measure(const Moment<Real>& moment, MetricValues& values);
+  /// Adds what only the whole training tells of each record, after the last.
+  void complete(std::vector<TraceEntry>& trace);
   /// What was not finite then; empty where all was.
   const std::string& not_finite() const { return measurement_->not_finite(); }
 
@@ -26,12 +28,14 @@ class Evaluation {
   std::vector<SavedArray> arrays(const Moment<Real>& moment) const { return measurement_->arrays(moment); }
 
  private:
-  void make_measurement() { measurement_.emplace(cell_, problem_, train_, looked_at_); }
+  void make_measurement() { measurement_.emplace(cell_, data_, problem_, train_, looked_at_); }
+  bool is_attack() const { return data_.contamination.entry().is_attack(); }
+  void add(const MeasuredValues& measured, MetricValues& values) const;
   /// An attack is one on the model as it is.
   void attack(const Moment<Real>& moment);
 
-  std::string prefix_;
-  ContaminationOptions contamination_;
+  std::string name_;
+  const DataOptions& data_;
   const CellOptions& cell_;
   const Problem& problem_;
   const Dataset* train_;

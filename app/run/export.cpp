@@ -7,8 +7,9 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
-#include "app/metrics/metric_groups.h"
+#include "app/metrics/metric_key.h"
 #include "app/scenario/sweep_values.h"
 #include "plots/csv_cell.h"
 
@@ -22,9 +23,9 @@ struct LayerName {
 };
 
 LayerName split_layer(const std::string& name) {
-  const std::string_view number = layer_number(name);
-  if (number.empty()) return {name, std::nullopt};
-  return {name.substr(0, name.rfind('_')), std::stoi(std::string(number))};
+  MetricKey key = MetricKey::parse(name);
+  const std::optional<int> layer = std::exchange(key.layer, std::nullopt);
+  return {layer ? key.text() : name, layer};
 }
 
 /// What occurs in a table: names (of a trace without the layers' endings), and layers.

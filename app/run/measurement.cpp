@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/metrics/sparsity.h"
 #include "app/metrics/finite.h"
 
 namespace moelab {
@@ -14,28 +15,28 @@ bool predicts(const CellOptions& cell) {
                      [](const MetricOptions& group) { return group.chosen() == "task"; });
 }
 
-void leave_out_not_finite(MetricValues& values) {
-  for (auto metric = values.begin(); metric != values.end();)
-    metric = std::isfinite(metric->second) ? metric + 1 : values.erase(metric);
-}
-
 }  // namespace
 
 template <class Real>
-Measurement<Real>::Measurement(const CellOptions& cell, const Problem& problem, const Dataset* train,
-                               const Dataset& test)
-    : cell_(cell), data_(problem.layout(), cell.experiment.loss, train ? *train : none_, test) {
-  const MeterSetting<Real> setting{cell.experiment, problem, data_, cell.seeds, train != nullptr};
+Measurement<Real>::Measurement(const CellOptions& cell, const DataOptions& data, const Problem& problem,
+                               const Dataset* train, const Dataset& test)
+    : cell_(cell),
+      data_(problem.layout(), cell.experiment.loss, train ? *train : none_, test),
+      subject_(cell.experiment, data, cell.seeds, train != nullptr, &problem) {
+  const MeterSetting<Real> setting{cell.experiment, problem, data_, cell.seeds, subject_};
   for (const MetricOptions& group : cell.metrics) {
     if (std::unique_ptr<Meter<Real>> meter = make_meter(group, setting)) meters_.push_back(std::move(meter));
   }
+  keeps_steps_ = train != nullptr && cell.saved.contains("routing_steps");
 }
 
 template <class Real>
-MetricValues Measurement<Real>::measure(const Moment<Real>& moment) {
+MeasuredValues Measurement<Real>::measure(const Moment<Real>& moment) {
   not_finite_.clear();
   try {
-    return measure_finite(moment);
+    MeasuredValues values = measure_finite(moment);
+    measured_.insert(moment.step);
+    return values;
   } catch (const NotFinite& found) {
     not_finite_ = found.what();
     for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->forget();
@@ -44,25 +45,60 @@ MetricValues Measurement<Real>::measure(const Moment<Real>& moment) {
 }
 
 template <class Real>
-MetricValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
+MeasuredValues Measurement<Real>::complete(std::int64_t step) {
+  MeasuredValues values;
+  if (!not_finite_.empty() || !measured_.contains(step)) return values;
+  for (int layer = 0; layer < layers_; ++layer) {
+    MetricValues of_layer;
+    for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->complete_layer(step, layer, of_layer);
+    add_layer(layer, of_layer, values);
+  }
+  return values;
+}
+
+template <class Real>
+void Measurement<Real>::add_layer(int layer, const MetricValues& of_layer, MeasuredValues& values) const {
+  for (const auto& [name, value] : of_layer) {
+    if (!std::isfinite(value)) continue;
+    MetricKey key{.metric = name};
+    if (layers_ > 1) key.layer = layer;
+    values[key] = value;
+  }
+}
+
+template <class Real>
+MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
   check_finite<Real>(moment.model.parameters, "parameters");
   data_.check_inputs();
   // What is told of a model must not depend on what else is measured.
   if (!predicts(cell_)) data_.check_predictions(moment);
   const Network<Real>& network = *moment.model.network;
-  MetricValues values;
+  MeasuredValues values;
   std::unique_ptr<LayerRouting<Real>> before, here;
-  for (int layer = 0; layer < network.layers() && network.has_router(); ++layer) {
+  layers_ = network.has_router() ? network.layers() : 0;
+  for (int layer = 0; layer < layers_; ++layer) {
     before = std::move(here);
     here = std::make_unique<LayerRouting<Real>>(moment, data_, layer);
     const LayerMoment<Real> at{moment, *here, before.get()};
     MetricValues of_layer;
     for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure_layer(at, of_layer);
-    for (const auto& [name, value] : of_layer) values[name + network.layer_ending(layer)] = value;
+    add_layer(layer, of_layer, values);
+    if (keeps_steps_) keep_step(moment.step, *here);
   }
-  for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(moment, values);
-  leave_out_not_finite(values);
+  MetricValues of_model;
+  for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(moment, of_model);
+  for (const auto& [name, value] : of_model) {
+    if (std::isfinite(value)) values[MetricKey{.metric = name}] = value;
+  }
   return values;
+}
+
+template <class Real>
+void Measurement<Real>::keep_step(std::int64_t step, LayerRouting<Real>& layer) {
+  const auto place = static_cast<std::size_t>(layer.layer());
+  if (steps_.size() <= place) steps_.resize(place + 1);
+  const ClusterRouting routing(layer.probabilities(), data_.clusters().front().labels.front());
+  steps_[place].add(step, routing.mean_routing(), layer.loads(), data_.rows());
 }
 
 template <class Real>
@@ -73,6 +109,10 @@ std::vector<SavedArray> Measurement<Real>::arrays(const Moment<Real>& moment) co
       arrays.push_back({array.name, array.shape, {array.values.begin(), array.values.end()}, {}});
   }
   if (cell_.saved.contains("routing")) save_routing(moment, arrays);
+  for (std::size_t layer = 0; layer < steps_.size(); ++layer) {
+    const std::string ending = moment.model.network->layer_ending(static_cast<int>(layer));
+    for (SavedArray& array : steps_[layer].arrays(ending)) arrays.push_back(std::move(array));
+  }
   return arrays;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/data/token_topics.h"
 #include "sim/data/tokenized_mixture.h"
 #include "sim/model/expert/mlp_expert.h"
+#include "sim/model/router/formula_router.h"
 
 namespace moelab {
 namespace {
@@ -21,13 +22,6 @@ constexpr double kDrawnBlock = 4096, kEvaluationBlock = 1024, kFitBlock = 512;
 constexpr double kMetricBytes = 90, kReadMetricBytes = 55;
 /// The first while the record is written: a copy, its JSON, and its text twice.
 constexpr double kWrittenMetricBytes = 300;
-
-/// One cluster where their number is free: a layout does not depend on it, drawing does.
-Json with_one_cluster(Json data) {
-  if (data.contains("clusters")) data["clusters"] = 1;
-  for (const char* field : {"separation", "scale_to_separation", "weights"}) data.erase(field);
-  return data;
-}
 
 double real_bytes(const CellShape& shape) {
   return shape.options.experiment.train.precision == TrainOptions::Precision::in_double ? 8 : 4;
@@ -122,6 +116,9 @@ double batch_numbers(const CellShape& shape) {
         heads * rows *
         (2 * tokens + 2 * padded(model.attention->key_dim.value_or(layout.input_dim)) + 2 * padded(width));
   }
+  if (const auto* const formula = model.router.as<FormulaRouterOptions>()) {
+    layer += (rows + trained) * formula_numbers_per_row(*formula, layout.router_dim(), model.experts);
+  }
   if (model.router.entry().mixes_tokens) layer += rows * (5 * experts + 3 * padded(layout.tokens));
   return numbers + layer * model.layers;
 }
@@ -158,6 +155,34 @@ double metrics_of_record(const CellShape& shape) {
   return metrics * (1 + static_cast<double>(shape.options.evaluations.size()));
 }
 
+/// What groups of metrics keep of the test sets until the end.
+double kept_bytes(const CellShape& shape) {
+  const auto rows_of = [&](const DataOptions& data) {
+    return static_cast<double>(data.test_samples) * shape.layout.tokens * shape.network.layers();
+  };
+  double rows = rows_of(shape.options.experiment.data);
+  for (const auto& [name, data] : shape.options.evaluations) rows += rows_of(data);
+  double bytes = 0;
+  for (const MetricOptions& group : shape.options.metrics) {
+    if (shape.network.has_router() && group.entry().kept_bytes)
+      bytes += group.entry().kept_bytes(group.options()) * rows * shape.records;
+  }
+  return bytes;
+}
+
+/// How many clusters the test rows may be in.
+double clusters_of(const CellShape& shape) {
+  const DataOptions& data = shape.options.experiment.data;
+  const double rows = static_cast<double>(data.test_samples) * shape.layout.tokens;
+  if (const auto* const mixture = data.as<GaussianMixtureOptions>())
+    return std::min<double>(rows, mixture->clusters);
+  if (const auto* const subspaces = data.as<SubspaceMixtureOptions>())
+    return std::min<double>(rows, subspaces->clusters);
+  if (const auto* const tokens = data.as<TokenizedMixtureOptions>())
+    return std::min<double>(rows, tokens->clusters);
+  return rows;
+}
+
 /// Arrays of "save" in double, as they are kept until they are written, and the text of one of them.
 double saved_bytes(const CellShape& shape) {
   const Layout& layout = shape.layout;
@@ -170,6 +195,10 @@ double saved_bytes(const CellShape& shape) {
         samples * (layout.sample_dim() + 3 * layout.target_dim() + layout.labels +
                    static_cast<double>(layout.tokens) * shape.network.experts() * shape.network.layers());
   }
+  if (shape.options.saved.contains("routing_steps")) {
+    const double experts = shape.network.experts();
+    numbers += shape.records * shape.network.layers() * experts * (1 + clusters_of(shape));
+  }
   return 1.5 * kDouble * numbers;
 }
 
@@ -177,19 +206,26 @@ double saved_bytes(const CellShape& shape) {
 
 CellShape::CellShape(const Cell& cell)
     : options(read_cell(cell)),
-      small_problem(draw_problem(read_data(with_one_cluster(cell.config.at("data"))), options.seeds)),
+      small_problem(draw_problem(read_small_data(cell.config.at("data")), options.seeds)),
       layout(small_problem->layout()),
       network(options.experiment.model, layout) {
-  const TrainOptions& train = options.experiment.train;
-  const bool is_population = train.gradient == TrainOptions::Gradient::population;
-  train_samples = options.experiment.data.train_samples.value_or(is_population ? 0 : kMeasuredTrainSamples);
-  const std::int64_t count = total_steps(train, train_samples);
-  steps = static_cast<double>(count);
-  batch = is_population ? population_rule(train).points
-                        : std::min(static_cast<double>(train.batch_size.value_or(train_samples)),
-                                   static_cast<double>(train_samples));
-  records = 2 + std::floor(steps / static_cast<double>(record_interval(train, count)));
-  measured_train = is_population ? kMeasuredTrainSamples : std::min(train_samples, kMeasuredTrainSamples);
+  const auto add = [&](const TrainOptions& train, const DataOptions& data) {
+    const bool is_population = train.gradient == TrainOptions::Gradient::population;
+    const int samples = data.train_samples.value_or(is_population ? 0 : kMeasuredTrainSamples);
+    const std::int64_t count = total_steps(train, samples);
+    steps += static_cast<double>(count);
+    batch = std::max(batch, is_population ? population_rule(train).points
+                                          : std::min(static_cast<double>(train.batch_size.value_or(samples)),
+                                                     static_cast<double>(samples)));
+    records +=
+        2 + std::floor(static_cast<double>(count) / static_cast<double>(record_interval(train, count)));
+    measured_train = std::max<double>(
+        measured_train, is_population ? kMeasuredTrainSamples : std::min(samples, kMeasuredTrainSamples));
+    train_samples = std::max(train_samples, samples);
+  };
+  const std::vector<PhaseOptions>& phases = options.experiment.phases;
+  if (phases.empty()) add(options.experiment.train, options.experiment.data);
+  for (const PhaseOptions& phase : phases) add(phase.train, phase.data);
 }
 
 CellMemory cell_memory(const CellShape& shape) {
@@ -222,7 +258,8 @@ CellMemory cell_memory(const CellShape& shape) {
   memory.model = real * (2 * static_cast<double>(shape.network.parameter_size()) + moments);
   // Arrays are saved when all is measured.
   memory.measuring = std::max(measuring_bytes(shape), saved_bytes(shape));
-  memory.results = shape.records * metrics_of_record(shape) * (kMetricBytes + kWrittenMetricBytes);
+  memory.results =
+      shape.records * metrics_of_record(shape) * (kMetricBytes + kWrittenMetricBytes) + kept_bytes(shape);
   return memory;
 }
 

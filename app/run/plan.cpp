@@ -9,6 +9,7 @@
 
 #include "app/run/durable_file.h"
 #include "app/run/seal.h"
+#include "app/scenario/fixed_numbers.h"
 #include "app/scenario/scenario_file.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
@@ -51,6 +52,8 @@ Json head_of(const Scenario& scenario, const std::string& id) {
                {"figures", scenario.figures},   {"arms", scenario.arms},
                {"sweep", scenario.sweep_paths}};
   if (scenario.added_seeds_to > 0) head["added_seeds_to"] = scenario.added_seeds_to;
+  if (const auto fixed = fixed_numbers(scenario); !fixed.empty()) head["fixed"] = fixed;
+  if (!scenario.decided.is_null()) head["decided"] = scenario.decided;
   return head;
 }
 

@@ -4,7 +4,7 @@
 ///
 /// plan.json is {"checksum", "version", "id", "name", "title", "source", "profile", "scenario", "claims",
 /// "figures", "arms", "sweep", "cells": [{"id", "arm", "seed", "point"}]}, with "added_seeds_to" before the
-/// cells where seeds were added.
+/// cells where seeds were added, and "decided" where that was done until claims were (Scenario::decided).
 
 #include <filesystem>
 #include <string>

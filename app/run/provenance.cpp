@@ -109,7 +109,7 @@ std::string utc_now() {
 }
 
 Json provenance_json(const Session& session) {
-  return {
+  Json provenance = {
       {"program", "moelab"},
       {"version", program_version()},
       {"commit", program_commit()},
@@ -139,6 +139,8 @@ Json provenance_json(const Session& session) {
       {"added_seeds_to", session.added_seeds_to},
       {"scenario", session.scenario},
   };
+  if (!session.decided.is_null()) provenance["decided"] = session.decided;
+  return provenance;
 }
 
 void add_end(Json& provenance) {

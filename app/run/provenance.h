@@ -28,6 +28,7 @@ struct Session {
   Json scenario = {};                   ///< as resolved, written to plan.json too
   std::string plan = {};                ///< the id of the plan that it ran
   int added_seeds_to = 0;               ///< the plan's
+  Json decided = {};                    ///< likewise
 };
 
 /// Program, build, libraries, machine and session as one object, at the session's start.

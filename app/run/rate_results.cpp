@@ -3,39 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "app/figures/rate_panels.h"
+#include "app/figures/shown_arms.h"
 #include "app/run/summary.h"
-#include "app/scenario/claim_reader.h"
-#include "plots/labels.h"
 
 namespace moelab {
 namespace {
-
-/// The values of a swept path in the order of the table; one that is none where arms are the series.
-std::vector<std::optional<SweepValue>> series_values(const std::string& path, const ResultTable& table) {
-  if (path == "arm") return {std::nullopt};
-  std::vector<std::optional<SweepValue>> values;
-  for (const ResultRow& row : table.rows) {
-    const SweepValue* const value = row.coordinate(path);
-    if (value && std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
-  }
-  return values;
-}
-
-std::vector<std::string> arms_of(const Json& description, const ResultTable& table) {
-  if (description.contains("arms")) return description.at("arms").get<std::vector<std::string>>();
-  return table.arms;
-}
-
-bool has_errors(const RateData& data) {
-  for (const auto& repetition : data.errors) {
-    for (const std::optional<double>& error : repetition) {
-      if (error) return true;
-    }
-  }
-  return false;
-}
 
 /// "−0.49 [−0.52, −0.46]", with a true minus.
 std::string slope_text(const RateEstimate& estimate) {
@@ -65,28 +39,6 @@ std::string cell_text(const RateEntry& entry, const Json& reported) {
   return text;
 }
 
-/// The point of one n, with the value of the fitted line inside the window.
-RatePoint point_at(const RateEntry& entry, std::size_t size) {
-  RatePoint point{entry.data.samples[size], {}, {}, {}, {}};
-  std::vector<double> logs;
-  for (const auto& repetition : entry.data.errors) {
-    if (repetition[size]) logs.push_back(std::log(*repetition[size]));
-  }
-  if (!logs.empty()) {
-    const MeanEstimate mean = mean_estimate(logs);
-    point.mean = std::exp(mean.mean);
-    if (mean.interval) {
-      point.low = std::exp(mean.interval->low);
-      point.high = std::exp(mean.interval->high);
-    }
-  }
-  const auto& window = entry.query.window;
-  const bool inside = !window || (point.x >= window->low && point.x <= window->high);
-  if (inside && entry.estimate.slope)
-    point.fitted = std::exp(entry.estimate.intercept) * std::pow(point.x, entry.estimate.slope->mean);
-  return point;
-}
-
 const std::vector<Json> rate_figures(const RunResults& results) {
   std::vector<Json> figures;
   for (const Json& description : results.plan.at("figures")) {
@@ -102,72 +54,11 @@ Json interval_json(const std::optional<MeanEstimate>& estimate) {
 
 }  // namespace
 
-std::vector<RateEntry> rate_entries(const Json& description, const ResultTable& table) {
-  const std::string x = description.at("x"), series = description.value("series", "arm");
-  const Json& y = description.at("y");
-  const Json metrics = y.is_array() ? y : Json::array({y});
-  std::vector<RateEntry> entries;
-  for (const std::string& arm : arms_of(description, table)) {
-    for (const std::optional<SweepValue>& value : series_values(series, table)) {
-      for (const Json& metric : metrics) {
-        RateEntry entry{arm, legend_label(metric), read_rate_query(description, arm, metric, x), {}, {}};
-        if (value) {
-          entry.query.where.emplace_back(series, *value);
-          entry.name = fmt::format("{} {}, {}", value->text(), legend_label(series), entry.name);
-        }
-        entry.estimate = estimate_rate(rate_data(table, entry.query));
-        RateQuery everywhere = entry.query;
-        everywhere.window.reset();
-        entry.data = rate_data(table, everywhere);
-        if (has_errors(entry.data)) entries.push_back(std::move(entry));
-      }
-    }
-  }
-  return entries;
-}
-
-RatePanels build_rate_panels(const Json& description, const RunResults& results) {
-  const std::vector<std::string> arms = arms_of(description, results.table);
-  RatePanels figure;
-  figure.id = description.at("id");
-  figure.title = description.value("title", results.plan.value("title", ""));
-  figure.x_label = description.value("x_label", axis_label(description.at("x")));
-  figure.y_label = description.value("y_label", "error");
-  figure.rows = description.at("rows").get<std::vector<std::string>>();
-  figure.columns = description.at("columns").get<std::vector<std::string>>();
-  figure.references = {{-0.5, "slope −1/2"}, {-0.25, "slope −1/4"}};
-  figure.panels.resize(arms.size());
-  std::size_t repetitions = 0;
-  for (const RateEntry& entry : rate_entries(description, results.table)) {
-    RateLine line{entry.name, {}, ""};
-    for (std::size_t s = 0; s < entry.data.samples.size(); ++s) line.points.push_back(point_at(entry, s));
-    if (const auto& slope = entry.estimate.slope) {
-      line.slope = fmt::format("{:.2f}", slope->mean);
-      if (slope->interval)
-        line.slope += fmt::format(" ± {:.2f}", (slope->interval->high - slope->interval->low) / 2);
-    }
-    repetitions = std::max(repetitions, entry.data.errors.size());
-    const auto arm = std::find(arms.begin(), arms.end(), entry.arm);
-    figure.panels[static_cast<std::size_t>(arm - arms.begin())].push_back(std::move(line));
-  }
-  if (const std::string source = results.plan.value("source", ""); !source.empty())
-    figure.caption = source + ". ";
-  figure.caption += fmt::format(
-      "Geometric means of {} repetitions with 95 % intervals; lines and numbers: mean "
-      "slope of ln error on ln n, 95 % Student-t interval over repetitions.",
-      repetitions);
-  int left_out = 0;
-  for (const ResultRow& row : results.table.rows) left_out += row.state != "done" ? 1 : 0;
-  if (left_out > 0) figure.caption += fmt::format(" Cells left out: {}.", left_out);
-  figure.caption += builds_footnote(results);
-  return figure;
-}
-
 std::string rates_text(const RunResults& results) {
   std::string text;
   for (const Json& description : rate_figures(results)) {
     const std::vector<RateEntry> entries = rate_entries(description, results.table);
-    const std::vector<std::string> arms = arms_of(description, results.table),
+    const std::vector<std::string> arms = own_shown_arms(description, results.table),
                                    rows = description.at("rows").get<std::vector<std::string>>(),
                                    columns = description.at("columns").get<std::vector<std::string>>();
     const Json reported = description.value("reported", Json::object());

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "app/run/imported_arms.h"
 #include "app/run/store.h"
 
 namespace moelab {
@@ -18,6 +19,7 @@ RunResults results_of(Plan plan, Records records) {
   results.plan = std::move(plan.head);
   results.table.arms = results.plan.at("arms").get<std::vector<std::string>>();
   results.table.sweep_paths = results.plan.at("sweep").get<std::vector<std::string>>();
+  results.table.fixed = results.plan.value("fixed", Json::object()).get<std::map<std::string, double>>();
   std::vector<ResultRow>& rows = results.table.rows = std::move(plan.cells);
   std::unordered_map<const Record*, const ResultRow*> first_rows;  // two arms may have the same cell
   for (ResultRow& row : rows) {
@@ -44,6 +46,7 @@ RunResults load_results(const RunAddress& address, RecordPart part) {
   RunResults results = results_of(std::move(found.plan), recorded.get());
   results.outputs = std::move(found.outputs);
   results.notes = std::move(found.notes);
+  add_imported_arms(results, address.directory());
   return results;
 }
 
@@ -51,6 +54,7 @@ RunResults load_results(const std::filesystem::path& directory, const Scenario& 
                         const std::string& id) {
   RunResults results = results_of(plan_of(scenario, id), read_records(directory));
   results.outputs = outputs_of(directory, id);
+  add_imported_arms(results, directory);
   return results;
 }
 

@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 /// Of these one is there before a plan can be lost.
 constexpr std::array kStoreFolders = {"journal", "sessions", "cells", "plans"};
-constexpr std::array kOwnFiles = {"plan.json", "provenance.json", "claims.json", "report.html", "figures"};
+constexpr std::array kOwnFiles = {"plan.json",   "provenance.json", "claims.json",
+                                  "report.html", "figures",         "tune.json"};
 
 fs::path plan_file(const fs::path& directory, const std::string& id) {
   return directory / "plans" / id / "plan.json";
@@ -58,9 +59,11 @@ std::optional<Plan> plan_from_sessions(const fs::path& directory, const std::str
       Scenario scenario = expand_scenario(session->at("scenario"), "", {});
       scenario.profile = session->value("profile", "");
       scenario.added_seeds_to = session->value("added_seeds_to", 0);
+      keep_decided(scenario, session->value("decided", Json()));
       if (plan_id(scenario) == id || plan_id(scenario, true) == id) return plan_of(scenario, id);
     } catch (const InvalidOption&) {
       // The data that it reads may be gone.
+    } catch (const std::invalid_argument&) {
     } catch (const Json::exception&) {
     }
   }
@@ -104,10 +107,11 @@ std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
 /// all of it can be made again.
 void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
   std::vector<fs::path> files = {"claims.json", "report.html"};
-  for (const Json& figure : plan.head.at("figures")) {
-    for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
-      files.push_back(fs::path("figures") / (figure.at("id").get<std::string>() + ending));
-  }
+  for (const auto& [parts, folder] :
+       {std::pair("figures", fs::path("figures")), std::pair("claims", fs::path("figures") / "claims")})
+    for (const Json& part : plan.head.at(parts))
+      for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
+        files.push_back(folder / (part.at("id").get<std::string>() + ending));
   for (const fs::path& file : files) {
     std::error_code left;
     if (!fs::is_regular_file(fs::symlink_status(from / file, left))) continue;

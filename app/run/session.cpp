@@ -108,11 +108,11 @@ bool lacks_array(const std::filesystem::path& directory, const Record& record) {
 /// Runs cells: those in `lost`, their records, for their arrays alone. Whether --fail-fast ended the session.
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
                  const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop,
-                 const Records& lost, SessionOutcome& outcome) {
+                 std::atomic<bool>& asked_to_stop, const Records& lost, SessionOutcome& outcome) {
   StoreWriter writer(options.directory);
-  Json provenance =
-      provenance_json({options.arguments, scenario.profile, options.threads, writer.journal_name(),
-                       scenario.files, scenario.document, outcome.plan, scenario.added_seeds_to});
+  Json provenance = provenance_json({options.arguments, scenario.profile, options.threads,
+                                     writer.journal_name(), scenario.files, scenario.document, outcome.plan,
+                                     scenario.added_seeds_to, scenario.decided});
   write_provenance(options.directory, provenance);
   ProgressReporter reporter(already);
   TimeLeft left(scenario, missing, options.threads);
@@ -135,9 +135,11 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
   schedule.stop = &stop;
   schedule.fail_fast = options.fail_fast;
   schedule.watch = [&](const BatchProgress& progress) {
-    reporter.show(progress, [&] { return left.seconds(progress.partial); });
+    if (!options.watch) return reporter.show(progress, [&] { return left.seconds(progress.partial); });
+    if (options.watch({progress, already, left.seconds(progress.partial)})) asked_to_stop = true;
   };
   schedule.overdue = [&] {
+    if (options.watch) return;
     reporter.finish();
     std::cerr << "moelab: interrupted; finished cells are kept, and the same command resumes" << std::endl;
     std::_Exit(kInterruptedStatus);
@@ -228,12 +230,16 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   // Of the share's own cells: the progress line is about this process.
   const int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
 
-  const InterruptGuard guard;
+  std::optional<InterruptGuard> guard;
+  if (!options.watch) guard.emplace();
+  std::atomic<bool> asked_to_stop{false};
+  const std::atomic<bool>& stop = guard ? guard->flag() : asked_to_stop;
   SessionOutcome outcome;
   outcome.plan = shown_by(scenario, options.directory, missing.empty());
   if (!missing.empty())
-    outcome.stopped = run_missing(missing, already, scenario, options, runner, guard.flag(), lost, outcome);
-  outcome.interrupted = guard.flag();
+    outcome.stopped =
+        run_missing(missing, already, scenario, options, runner, stop, asked_to_stop, lost, outcome);
+  outcome.interrupted = stop;
   const Records records = read_records(options.directory, RecordPart::state);
   const std::vector<const Cell*> planned = missing_cells(scenario, {});
   int recorded = 0;
@@ -247,7 +253,7 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
     ++outcome.failed;
     report_failure(*cell, record->second.message);
   }
-  if (outcome.interrupted || outcome.stopped) {
+  if ((outcome.interrupted && !options.watch) || outcome.stopped) {
     std::cerr << fmt::format("moelab: {} with {} of {} cells recorded; the same command resumes\n",
                              outcome.interrupted ? "interrupted" : "stopped at a failed cell", recorded,
                              planned.size());

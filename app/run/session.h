@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,13 @@ struct Share {
 /// From "3/20": the share 3 of 0 … 19. Throws UserError.
 Share read_share(const std::string& text);
 
+/// How far a session is.
+struct SessionProgress {
+  BatchProgress cells;                 ///< of this session
+  int already = 0;                     ///< cells recorded before
+  std::optional<double> seconds_left;  ///< none until it has learned how long cells take
+};
+
 struct SessionOptions {
   std::filesystem::path directory = {};
   int threads = 1;
@@ -34,6 +42,9 @@ struct SessionOptions {
   bool retry_failed = false;                       ///< cells recorded as failed are missing
   bool fail_fast = false;                          ///< the first cell that fails ends the session
   std::function<void(const Records&)> admit = {};  ///< throws where what is missing shall not be run
+  /// Of a program that runs the session as a part of its own: takes the place of the progress line and of the
+  /// ending signals. Called on the calling thread some times a second; true ends the session as interrupted.
+  std::function<bool(const SessionProgress&)> watch = {};
 };
 
 /// The planned cells of a share without a record, each content once (two arms may have the same cell).

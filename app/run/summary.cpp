@@ -6,6 +6,9 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/stats/bands.h"
+#include "app/figures/figure_kind.h"
+#include "app/metrics/metric_groups.h"
 #include "app/scenario/sweep_values.h"
 
 namespace moelab {
@@ -16,8 +19,17 @@ std::size_t character_count(const std::string& text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-std::string entry_text(const SummaryEntry& entry) {
+bool is_declared_positive(const std::string& metric) {
+  const MetricGroup::Metric* const known = find_metric(metric);
+  return known != nullptr && known->positive;
+}
+
+std::string entry_text(const SummaryEntry& entry, bool positive) {
   std::string text = estimate_text(entry.estimate);
+  if (positive && entry.estimate && entry.estimate->interval) {
+    const Interval& interval = *entry.estimate->interval;
+    text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", entry.estimate->mean, interval.low, interval.high);
+  }
   if (entry.estimate && entry.estimate->count < entry.planned)
     text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);
   return text;
@@ -28,11 +40,10 @@ std::string entry_text(const SummaryEntry& entry) {
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
   if (figures.is_array() && !figures.empty()) {
-    // The axes of a heat map are swept paths, and its cells hold the metric.
-    const char* const field = figures.front().value("kind", "lines") == "heat_map" ? "value" : "y";
-    const Json y = figures.front().value(field, Json());
-    if (y.is_string()) return y.get<std::string>();
-    if (y.is_array() && !y.empty() && y.front().is_string()) return y.front().get<std::string>();
+    const char* const field = kind_of(figures.front()).metric;
+    const Json y = field ? figures.front().value(field, Json()) : Json();
+    for (const Json& metric : y.is_array() ? y : Json::array({y}))
+      if (metric.is_string() && find_metric(metric.get<std::string>())) return metric.get<std::string>();
   }
   const std::string task = results.plan.value("/scenario/loss/task"_json_pointer, "mse");
   return task == "cross_entropy" ? "test_loss_eval" : "test_nmse_top1";
@@ -41,6 +52,7 @@ std::string main_metric(const RunResults& results) {
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {
   std::vector<SummaryEntry> entries;
   std::vector<std::vector<double>> values;
+  const bool positive = is_declared_positive(metric);
   for (const ResultRow& row : table.rows) {
     // Rows of an arm at a point stand together.
     if (entries.empty() || entries.back().arm != row.arm || entries.back().point != row.point) {
@@ -54,7 +66,7 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
     }
   }
   for (std::size_t index = 0; index < entries.size(); ++index) {
-    if (!values[index].empty()) entries[index].estimate = mean_estimate(values[index]);
+    if (!values[index].empty()) entries[index].estimate = figure_estimate(values[index], positive);
   }
   return entries;
 }
@@ -83,6 +95,11 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
                      (estimate->interval->high - estimate->interval->low) / 2);
 }
 
+std::string summary_statistic(const std::string& metric) {
+  return is_declared_positive(metric) ? "geometric mean over seeds [95 % interval]"
+                                      : "mean over seeds ± half of the 95 % interval";
+}
+
 std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric) {
   const std::vector<SummaryEntry> entries = summarize(table, metric);
   std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
@@ -96,13 +113,14 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
       row.resize(row.size() + table.arms.size(), "-");
     }
     const auto arm = std::find(table.arms.begin(), table.arms.end(), entry.arm) - table.arms.begin();
-    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] = entry_text(entry);
+    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] =
+        entry_text(entry, is_declared_positive(metric));
   }
   return rows;
 }
 
 std::string summary_text(const ResultTable& table, const std::string& metric) {
-  return fmt::format("{} (mean over seeds ± half of the 95 % interval)\n{}", metric,
+  return fmt::format("{} ({})\n{}", metric, summary_statistic(metric),
                      aligned_columns(summary_table(table, metric)));
 }
 

@@ -22,17 +22,20 @@ struct SummaryEntry {
 /// test_loss_eval of a model trained on classes.
 std::string main_metric(const RunResults& results);
 
-/// One entry per arm and sweep point, in the order of the plan.
+/// One entry per arm and sweep point, in the order of the plan: figure_estimate, as figures show it.
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
 
 /// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);
 
+/// "mean over seeds ± half of the 95 % interval", or of a metric that is declared positive "geometric mean
+/// over seeds [95 % interval]".
+std::string summary_statistic(const std::string& metric);
+
 /// The rows of summary_text(), its head first.
 std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric);
 
-/// A table with a row per sweep point and a column per arm, "mean ± half of the 95 % interval"; entries that
-/// lack cells say how many they hold.
+/// A table with a row per sweep point and a column per arm; entries that lack cells say how many they hold.
 std::string summary_text(const ResultTable& table, const std::string& metric);
 
 Json summary_json(const ResultTable& table, const std::string& metric);

@@ -21,11 +21,26 @@ Json identity_of_data(const Json& data, FileContents& contents) {
   return identity;
 }
 
+Json identity_of_phase(const Json& phase, FileContents& contents) {
+  // As a scenario's parts, of which a phase has its own.
+  Json identity = phase;
+  for (const Field& field : config_shape().fields) {
+    if (field.name == "loss" || field.name == "train")
+      identity[field.name] = without_defaults(field.shape, phase.at(field.name));
+  }
+  identity["data"] = identity_of_data(phase.at("data"), contents);
+  for (const auto& [name, data] : phase.at("evaluations").items())
+    identity["evaluations"][name] = identity_of_data(data, contents);
+  return identity;
+}
+
 Json identity_of(const Json& config, FileContents& contents) {
   Json identity = without_defaults(config_shape(), config);
   identity["data"] = identity_of_data(config.at("data"), contents);
   for (const auto& [name, data] : config.at("evaluations").items())
     identity["evaluations"][name] = identity_of_data(data, contents);
+  for (std::size_t i = 0; i < config.at("phases").size(); ++i)
+    identity["phases"][i] = identity_of_phase(config.at("phases")[i], contents);
   return identity;
 }
 
@@ -44,9 +59,10 @@ CellIds::CellIds(const Json& config, FileContents& contents) {
 }
 
 std::string CellIds::id(const Seeds& seeds) const {
+  const std::string shared = seeds.shared == 0 ? "" : fmt::format(R"(,"shared":{})", seeds.shared);
   const boost::uuids::name_generator_sha1 generator(boost::uuids::ns::oid());
-  const boost::uuids::uuid hash = generator(
-      fmt::format(R"({}"seed":{{"index":{},"root":{}}}{})", before_, seeds.index, seeds.root, after_));
+  const boost::uuids::uuid hash = generator(fmt::format(R"({}"seed":{{"index":{},"root":{}{}}}{})", before_,
+                                                        seeds.index, seeds.root, shared, after_));
   std::uint64_t digits = 0;
   for (std::size_t byte = 0; byte < 8; ++byte) digits = digits << 8 | hash.data[byte];
   return fmt::format("{:016x}", digits);

@@ -28,12 +28,14 @@ void check_measured(const References& references, const ClaimSide& side, const s
 void check_side(const References& references, const ClaimSide& side, const std::string& path) {
   if (side.is_constant()) {
     const Expression value = Expression::parse(side.value, join_path(path, "value"));
-    for (const std::string& name : value.names()) references.check_numbers(name, join_path(path, "value"));
+    for (const std::string& name : value.names()) references.check_number(name, join_path(path, "value"));
     return;
   }
   check_measured(references, side, path);
   if (!side.step) return;
   references.check_step(side.arm, *side.step, join_path(path, "step"));
+  for (const std::string& name : Expression::parse(side.metric, join_path(path, "metric")).names())
+    references.check_metric_at(name, *side.step, join_path(path, "step"));
   if (!side.relative_to.empty()) {
     references.check_step(side.relative_to, *side.step, join_path(path, "step"));
   }
@@ -45,6 +47,10 @@ void check_statement(const References& references, const RowIndex& rows, const C
                      const std::string& path) {
   check_side(references, claim.left, join_path(path, "left"));
   check_side(references, claim.right, join_path(path, "right"));
+  if (const std::string metric = matched_metric(claim.matched); !metric.empty()) {
+    for (const ClaimSide* side : {&claim.left, &claim.right})
+      references.check_metric(side->arm, metric, join_path(path, "matched"));
+  }
   find_points(claim, rows, path);
 }
 
@@ -75,6 +81,42 @@ void check_statement(const References& references, const RowIndex&, const RateCl
   references.check_sizes(json, query.along, {query.along}, path, join_path(path, "along"));
 }
 
+/// The arms whose metrics a claim compares.
+std::set<std::string> arms_of(const Claim& claim) {
+  std::set<std::string> arms;
+  const auto add = [&](const ClaimSide& side) {
+    for (const std::string& arm : {side.arm, side.relative_to, side.distance_from})
+      if (!arm.empty()) arms.insert(arm);
+  };
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    add(comparison->left);
+    add(comparison->right);
+  } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    add(trend->side);
+  } else {
+    const RateClaim& rate = std::get<RateClaim>(claim.statement);
+    arms.insert(rate.query.arm);
+    if (const std::string* const than = std::get_if<std::string>(&rate.against)) arms.insert(*than);
+  }
+  return arms;
+}
+
+/// What `moelab tune` has chosen for an arm stands among the arm's overrides.
+void check_tuned(const Scenario& scenario, const Claim& claim, const std::string& path) {
+  const std::string here = join_path(path, "tuned");
+  const Json tune = scenario.document.value("tune", Json::object());
+  if (tune.empty()) throw UserError(here, "got true, needs \"tune\", which says what is chosen for each arm");
+  const Json arms = scenario.document.value("arms", Json::object());
+  for (const std::string& arm : arms_of(claim)) {
+    const Json own = arms.value(arm, Json::object());
+    for (const auto& [tuned, range] : tune.items()) {
+      if (own.contains(tuned)) continue;
+      throw UserError(here,
+                      "got true, but arms." + arm + " does not set " + tuned + ", which \"tune\" names");
+    }
+  }
+}
+
 }  // namespace
 
 void check_claims(const Scenario& scenario) {
@@ -83,6 +125,7 @@ void check_claims(const Scenario& scenario) {
   const RowIndex rows(references.table());
   const std::vector<Claim> claims = read_claims(scenario.claims);
   for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (claims[i].is_tuned) check_tuned(scenario, claims[i], join_path("claims", i));
     std::visit(
         [&](const auto& statement) {
           check_statement(references, rows, statement, scenario.claims[i], join_path("claims", i));

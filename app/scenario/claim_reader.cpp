@@ -68,6 +68,20 @@ ClaimPlaces read_places(const Json& at, const std::string& path) {
   return places;
 }
 
+/// Sides that are matched are the metrics of two arms at a record that the matching finds.
+Matched read_matched(const Json& claim, const Comparison& comparison, const std::string& path) {
+  const std::string name = claim.value("matched", "steps");
+  if (name == "steps") return Matched::steps;
+  const std::string here = join_path(path, "matched");
+  for (const ClaimSide* side : {&comparison.left, &comparison.right}) {
+    const std::string got = "got \"" + name + "\", ";
+    if (side->is_constant()) throw UserError(here, got + "but a side is a number; needs two arms");
+    if (side->step || !side->relative_to.empty() || !side->distance_from.empty())
+      throw UserError(here, got + "but a side has a step, relative_to or distance_from of its own");
+  }
+  return name == "loss" ? Matched::loss : Matched::flops;
+}
+
 Comparison read_comparison(const Json& claim, const std::string& op, const std::string& path) {
   Comparison comparison;
   comparison.left = read_side(claim.at("left"), join_path(path, "left"));
@@ -80,6 +94,7 @@ Comparison read_comparison(const Json& claim, const std::string& op, const std::
       throw UserError(join_path(path, "tolerance"), "missing; op ~ needs a relative tolerance above 0");
     comparison.tolerance = claim.at("tolerance").get<double>();
   }
+  comparison.matched = read_matched(claim, comparison, path);
   comparison.at = read_places(claim.value("at", Json("each")), join_path(path, "at"));
   return comparison;
 }
@@ -118,6 +133,7 @@ Claim read_claim(const Json& json, const std::string& path) {
   }
   if (json.value("origin", "ours") == "paper") claim.origin = Origin::paper;
   if (json.contains("smallest_effect")) claim.smallest_effect = json.at("smallest_effect").get<double>();
+  claim.is_tuned = json.value("tuned", false);
   if (json.contains("text")) claim.text = json.at("text").get<std::string>();
   claim.source = json.value("source", "");
   if (json.contains("reported")) claim.reported = json.at("reported").dump();

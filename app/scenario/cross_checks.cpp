@@ -37,6 +37,21 @@ void check_distinct_names(const Json& config, const std::string& list) {
   }
 }
 
+/// Phases are told by their names, which evaluations do not have, too.
+void check_phase_names(const Json& config) {
+  std::set<std::string> seen;
+  for (const auto& [name, data] : config.at("evaluations").items()) seen.insert(name);
+  for (std::size_t i = 0; i < config.at("phases").size(); ++i) {
+    const std::string name = config.at("phases")[i].at("name");
+    const std::string path = join_path(join_path("phases", i), "name");
+    check_name(name, path);
+    if (name.find('.') != std::string::npos)
+      throw UserError(path, "got '" + name + "', needs a name without dots");
+    if (!seen.insert(name).second)
+      throw UserError(path, "got '" + name + "', which another phase or an evaluation has");
+  }
+}
+
 }  // namespace
 
 void check_name(const std::string& name, const std::string& path) {
@@ -58,32 +73,39 @@ void check_config(const Json& config) {
   const Json& metrics = config.at("metrics");
   for (std::size_t i = 0; i < metrics.size(); ++i)
     check(read_options<MetricOptions>(metrics[i]), experiment, join_path("metrics", i));
-  check_convergence(config);
+  check_phase_names(config);
   check_distinct_names(config, "metrics");
   check_distinct_names(config, "save");
 }
 
 void check_separation(const Scenario& scenario) {
   std::set<std::string> drawn;
-  for (const Cell& cell : scenario.cells) {
-    if (!cell.config.at("data").contains("separation")) continue;
-    Json data = cell.config.at("data");
+  const auto draw = [&](const Cell& cell, Json data) {
+    if (!data.contains("separation")) return;
     // Sample counts do not enter the means: one draw serves the whole sweep over them.
     if (data.contains("train_samples")) data["train_samples"] = 1;
     data["test_samples"] = 1;
-    if (!drawn.insert(canonical_text(data) + std::to_string(cell.seed)).second) continue;
+    if (!drawn.insert(canonical_text(data) + std::to_string(cell.seed)).second) return;
     draw_problem(read_data(data), cell.seeds());
+  };
+  for (const Cell& cell : scenario.cells) {
+    draw(cell, cell.config.at("data"));
+    for (const Json& phase : cell.config.at("phases")) draw(cell, phase.at("data"));
   }
 }
 
 void check_files(const Scenario& scenario) {
   std::set<std::string> read;
+  const auto look_at = [&](const Json& data, const Json& loss) {
+    if (data.at("generator") != "file") return;
+    const std::string task = loss.at("task");
+    if (!read.insert(canonical_text(data) + task).second) return;
+    check_file_values(read_data(data), task == "cross_entropy");
+  };
   for (const Cell& cell : scenario.cells) {
-    const Json& data = cell.config.at("data");
-    if (cell.seed != 0 || data.at("generator") != "file") continue;
-    const std::string loss = cell.config.at("loss").at("task");
-    if (!read.insert(canonical_text(data) + loss).second) continue;
-    check_file_values(read_data(data), loss == "cross_entropy");
+    if (cell.seed != 0) continue;
+    look_at(cell.config.at("data"), cell.config.at("loss"));
+    for (const Json& phase : cell.config.at("phases")) look_at(phase.at("data"), phase.at("loss"));
   }
 }
 

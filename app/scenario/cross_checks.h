@@ -17,12 +17,13 @@ void check_name(const std::string& name, const std::string& path);
 /// the configuration.
 void check_config(const Json& config);
 
-/// The resolved configuration measures the metric: its group is chosen, the prefix is an evaluation, the
-/// ending a layer or an entry of the group. Throws UserError at `path`.
-void check_measured_metric(const CellConfig& config, const std::string& metric, const std::string& path);
-
-/// Each entry of "convergence" looks at a metric that the configuration records, and has a name that is one.
+/// Each entry of "convergence" looks at a metric that the configuration, whose evaluations are resolved,
+/// records, and has a name that is one.
 void check_convergence(const Json& config);
+
+/// "train.until", of a phase too, looks at a metric that the configuration, whose evaluations are resolved,
+/// records.
+void check_until(const Json& config);
 
 /// The claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
 void check_claims(const Scenario& scenario);

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 
-#include "app/metrics/metric_groups.h"
+#include "app/json/options.h"
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/experiment_reader.h"
+#include "app/scenario/measured_metrics.h"
 #include "sim/base/error.h"
+#include "sim/train/until.h"
 
 namespace moelab {
 namespace {
+
+/// Measured with train.until, whatever groups are chosen.
+constexpr const char* kUntilReached = "until_reached";
 
 bool is_chosen(const CellConfig& config, const std::string& group) {
   const Json& chosen = config.at("metrics");
@@ -15,70 +21,164 @@ bool is_chosen(const CellConfig& config, const std::string& group) {
                      [&](const Json& each) { return each.at("kind") == group; });
 }
 
-/// What stands before the last dot is an evaluation.
-void check_prefix(const CellConfig& config, const std::string& metric, const std::string& path) {
-  const std::size_t dot = metric.rfind('.');
-  if (dot == std::string::npos) return;
+void check_evaluation(const CellConfig& config, const MetricKey& key, const std::string& path) {
+  if (key.evaluation.empty()) return;
   std::vector<std::string> names;
   for (const auto& evaluation : config.at("evaluations").items()) names.push_back(evaluation.key());
-  if (std::find(names.begin(), names.end(), metric.substr(0, dot)) == names.end())
-    throw UserError(path, unknown_name("evaluation", metric.substr(0, dot), names));
+  for (const Json& phase : config.at("phases")) {
+    const std::string name = phase.at("name");
+    names.push_back(name);
+    for (const auto& evaluation : config.at("evaluations").items())
+      names.push_back(name + "." + evaluation.key());
+  }
+  if (std::find(names.begin(), names.end(), key.evaluation) == names.end())
+    throw UserError(path, unknown_name("evaluation", key.evaluation, names));
 }
 
 /// A metric of routing names the layer where there are several, and no layer that there is not.
-void check_layer(const CellConfig& config, const std::string& metric, const std::string& path) {
-  const std::string_view number = layer_number(metric);
-  const bool of_layers = is_of_layers(metric);
+void check_layer(const CellConfig& config, const MetricKey& key, bool of_layers, const std::string& path) {
   const int layers = config.at("model").at("layers");
-  if (number.empty() && (layers == 1 || !of_layers)) return;
-  if (!number.empty() && of_layers && layers > 1 && std::stoi(std::string(number)) < layers) return;
-  throw UserError(
-      path, fmt::format("got '{}', needs {} for model.layers = {}", metric,
-                        layers > 1 && of_layers ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
+  const bool names_layer = of_layers && layers > 1;
+  if (key.layer.has_value() == names_layer && key.layer.value_or(0) < layers) return;
+  throw UserError(path, fmt::format("got '{}', needs {} for model.layers = {}", key.text(),
+                                    names_layer ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
                                                 : "no ending of a layer",
-                        layers));
+                                    layers));
 }
 
-/// The metric is that of an entry of convergence.
-void check_entry(const CellConfig& config, const std::string& metric, const std::string& path) {
+/// The metric is that of an entry of the group.
+void check_entry(const CellConfig& config, const MetricGroup& group, const MetricKey& key,
+                 const std::string& path) {
   std::vector<std::string> names;
-  for (const Json& group : config.at("metrics")) {
-    if (group.at("kind") != "convergence") continue;
-    const std::string ending = group.contains("name") ? "." + group.at("name").get<std::string>() : "";
-    for (const std::string& name : names_of(metrics_of_group("convergence"))) names.push_back(name + ending);
+  for (const Json& entry : config.at("metrics")) {
+    if (entry.at("kind") != group.name) continue;
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      names.push_back(MetricKey{.metric = metric.name,
+                                .variant = entry.contains("name") ? entry.at("name").get<std::string>() : ""}
+                          .text());
+    }
   }
-  if (std::find(names.begin(), names.end(), metric) == names.end())
-    throw UserError(path, unknown_name("metric", metric, names));
+  if (std::find(names.begin(), names.end(), key.text()) == names.end())
+    throw UserError(path, unknown_name("metric", key.text(), names));
+}
+
+/// A test set by the name that its metrics have before the dot: an evaluation, a phase or an evaluation of
+/// one; without a name, and for evaluations alone, that at the end of the last phase.
+struct TestSet {
+  std::optional<std::size_t> phase;
+  const Json& data;
+  bool is_own;
+};
+
+TestSet tested_on(const CellConfig& config, std::string_view name) {
+  const Json& phases = config.at("phases");
+  std::optional<std::size_t> phase;
+  if (!phases.empty()) phase = phases.size() - 1;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const std::string own = phases[i].at("name");
+    if (name != own && !name.starts_with(own + ".")) continue;
+    phase = i;
+    name.remove_prefix(std::min(name.size(), own.size() + 1));
+    break;
+  }
+  const auto part = [&](const char* field) -> const Json& {
+    return phase ? phases[*phase].at(field) : config.at(field);
+  };
+  if (name.empty()) return {phase, part("data"), true};
+  return {phase, part("evaluations").at(std::string(name)), false};
 }
 
 }  // namespace
 
-void check_measured_metric(const CellConfig& config, const std::string& metric, const std::string& path) {
-  if (!find_metric(metric)) throw UserError(path, unknown_name("metric", metric, metric_names()));
-  const std::string group = group_of_metric(metric);
-  const bool is_entry = group == "convergence";
-  if (!is_entry) {
-    check_prefix(config, metric, path);
-    check_layer(config, metric, path);
+struct MeasuredMetrics::Subject {
+  ExperimentOptions experiment;
+  MetricSubject metrics;
+
+  Subject(const CellConfig& config, const TestSet& test)
+      : experiment(read_experiment(config.json())),
+        metrics(experiment, experiment.data, Seeds{1, 0}, test.is_own) {
+    if (test.phase) {
+      experiment.loss = experiment.phases[*test.phase].loss;
+      experiment.train = experiment.phases[*test.phase].train;
+    }
+    experiment.data = read_small_data(test.data);
   }
-  if (!is_chosen(config, group)) {
-    throw UserError(
-        path, fmt::format("'{}' belongs to the group '{}', which \"metrics\" leaves out", metric, group));
-  }
-  if (is_entry) check_entry(config, metric, path);
+};
+
+const MetricSubject& MeasuredMetrics::subject(const std::string& evaluation) const {
+  std::shared_ptr<const Subject>& known = subjects_[evaluation];
+  if (!known) known = std::make_shared<const Subject>(config_, tested_on(config_, evaluation));
+  return known->metrics;
 }
+
+void MeasuredMetrics::check(const std::string& metric, const std::string& path,
+                            const std::string& arm) const {
+  const MetricKey key = MetricKey::parse(metric);
+  const MetricGroup* const group = group_of(key.metric);
+  if (!group) throw UserError(path, unknown_name("metric", metric, metric_names()));
+  if (!group->of_entries) {
+    check_evaluation(config_, key, path);
+    check_layer(config_, key, group->of_layers, path);
+  }
+  if (!is_chosen(config_, group->name) && key.metric != kUntilReached) {
+    throw UserError(path, fmt::format("'{}' belongs to the group '{}', which \"metrics\" leaves out", metric,
+                                      group->name));
+  }
+  if (group->of_entries) return check_entry(config_, *group, key, path);
+  if (const Need* const need = unmet_need(key.metric, subject(key.evaluation), key.layer.value_or(0))) {
+    const std::string who = arm.empty() ? "got" : fmt::format("arm '{}' has no", arm);
+    throw UserError(path, fmt::format("{} '{}', which needs {}", who, metric, need->what));
+  }
+}
+
+bool is_of_end_alone(const std::string& metric) {
+  const std::string name = MetricKey::parse(metric).metric;
+  const MetricGroup* const group = group_of(name);
+  // What training costs is counted along its way.
+  return group && !group->make && (group->name != "training" || name == kUntilReached);
+}
+
+namespace {
+
+/// Throws UserError where the metric is known at the end alone.
+void check_recorded(const std::string& metric, const std::string& path) {
+  if (is_of_end_alone(metric))
+    throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
+}
+
+}  // namespace
 
 void check_convergence(const Json& config) {
   const Json& metrics = config.at("metrics");
+  if (std::none_of(metrics.begin(), metrics.end(),
+                   [](const Json& group) { return group.at("kind") == "convergence"; }))
+    return;
+  const MeasuredMetrics measured{CellConfig(config)};
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     if (metrics[i].at("kind") != "convergence") continue;
     const std::string here = join_path("metrics", i), metric = metrics[i].at("metric");
     if (metrics[i].contains("name")) check_name(metrics[i].at("name"), join_path(here, "name"));
-    const std::string path = join_path(here, "metric"), group = group_of_metric(metric);
-    check_measured_metric(config, metric, path);
-    // Those are known at the end alone.
-    if (group == "convergence" || group == "fit")
-      throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
+    const std::string path = join_path(here, "metric");
+    measured.check(metric, path);
+    check_recorded(metric, path);
+  }
+}
+
+void check_until(const Json& config) {
+  const auto check_rule = [&](const Json& train, const std::string& phase, const std::string& place) {
+    if (!train.contains("until")) return;
+    const UntilOptions until = read_options<UntilOptions>(train.at("until"));
+    const std::string metric = until.looked_at();
+    if (metric.empty()) return;
+    const std::string path = place + (until.plateau ? "train.until.plateau.metric" : "train.until.metric");
+    MeasuredMetrics{CellConfig(config)}.check(phase + metric, path);
+    check_recorded(metric, path);
+  };
+  const Json& phases = config.at("phases");
+  if (phases.empty()) return check_rule(config.at("train"), "", "");
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    check_rule(phases[i].at("train"), phases[i].at("name").get<std::string>() + ".",
+               join_path("phases", i) + ".");
   }
 }
 

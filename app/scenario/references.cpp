@@ -3,24 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/fixed_numbers.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 #include "sim/train/least_squares.h"
 
 namespace moelab {
 
-References::References(const Scenario& scenario) {
+namespace {
+
+/// Cells share equal parts.
+std::vector<const Json*> parts_of(const CellConfig& config) {
+  std::vector<const Json*> parts;
+  for (const char* part : {"data", "model", "loss", "train", "metrics", "evaluations", "phases"})
+    parts.push_back(&config.at(part));
+  return parts;
+}
+
+}  // namespace
+
+References::References(const Scenario& scenario) : claims_(scenario.claims) {
   table_.arms = scenario.arms;
   table_.sweep_paths = scenario.sweep_paths;
+  table_.fixed = fixed_numbers(scenario);
+  std::map<std::string, std::set<const MeasuredMetrics*>> seen;
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0) continue;
     configs_[cell.arm].push_back(&cell.config);
+    const MeasuredMetrics* const measured =
+        &metrics_.try_emplace(parts_of(cell.config), cell.config).first->second;
+    if (seen[cell.arm].insert(measured).second) measured_[cell.arm].push_back(measured);
     if (cell.arm == scenario.arms.front())
       table_.rows.push_back({"", cell.arm, 0, read_point(cell.point), "missing", {}, {}});
   }
@@ -42,11 +59,7 @@ void References::check_metric(const std::string& arm, const std::string& metric,
                               const std::string& path) const {
   if (!find_metric(metric)) throw UserError(path, unknown_name("metric", metric, metric_names()));
   check_arm(arm, path);
-  std::set<std::array<const Json*, 3>> checked;  // cells share equal parts
-  for (const CellConfig* config : configs_.at(arm)) {
-    if (checked.insert({&config->at("model"), &config->at("metrics"), &config->at("evaluations")}).second)
-      check_measured_metric(*config, metric, path);
-  }
+  for (const MeasuredMetrics* const measured : measured_.at(arm)) measured->check(metric, path, arm);
 }
 
 void References::check_numbers(const std::string& swept, const std::string& path) const {
@@ -57,8 +70,15 @@ void References::check_numbers(const std::string& swept, const std::string& path
   }
 }
 
+void References::check_number(const std::string& name, const std::string& path) const {
+  if (table_.fixed.contains(name)) return;
+  check_swept(name, "", path);
+  check_numbers(name, path);
+}
+
 void References::check_part(const std::string& arm, const std::string& name, const std::string& path) const {
   const std::vector<std::string>& swept = table_.sweep_paths;
+  if (table_.fixed.contains(name)) return;
   if (std::find(swept.begin(), swept.end(), name) != swept.end()) return check_numbers(name, path);
   if (find_metric(name)) return check_metric(arm, name, path);
   std::vector<std::string> allowed = metric_names();
@@ -69,20 +89,45 @@ void References::check_part(const std::string& arm, const std::string& name, con
 void References::check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const {
   if (step.at != ClaimStep::At::recorded) return;
   for (const CellConfig* config : configs_.at(arm)) {
-    const TrainOptions train = read_options<TrainOptions>(config->at("train"));
-    if (is_least_squares(train)) {
-      throw UserError(
-          path, fmt::format("got {}, but a least-squares fit records its start and end alone", step.step));
-    }
-    const std::int64_t last = total_steps(train, config->at("data").value("train_samples", 0));
-    const std::int64_t every = record_interval(train, last);
-    if (step.step > last)
-      throw UserError(path, fmt::format("got {}, needs a step of the run, at most {}", step.step, last));
-    if (step.step != last && step.step % every != 0) {
+    std::int64_t before = 0;  // steps of the phases before
+    bool is_recorded = false;
+    std::string every;  // what recorded steps are multiples of
+    const auto look_at = [&](const Json& part) {
+      const TrainOptions train = read_options<TrainOptions>(part.at("train"));
+      if (is_least_squares(train)) {
+        throw UserError(
+            path, fmt::format("got {}, but a least-squares fit records its start and end alone", step.step));
+      }
+      const std::int64_t steps = total_steps(train, part.at("data").value("train_samples", 0));
+      const std::int64_t interval = record_interval(train, steps), own = step.step - before;
+      is_recorded |= own >= 0 && own <= steps && (own == steps || own % interval == 0);
+      before += steps;
+      every += fmt::format("{}{}", every.empty() ? "" : " or, in a later phase, ", interval);
+    };
+    if (config->at("phases").empty())
+      look_at(Json{{"train", config->at("train")}, {"data", config->at("data")}});
+    for (const Json& phase : config->at("phases")) look_at(phase);
+    if (step.step > before)
+      throw UserError(path, fmt::format("got {}, needs a step of the run, at most {}", step.step, before));
+    if (!is_recorded) {
       throw UserError(path, fmt::format("got {}, needs a recorded step: a multiple of {}, or the last",
                                         step.step, every));
     }
   }
+}
+
+void References::check_metric_at(const std::string& metric, const ClaimStep& step,
+                                 const std::string& path) const {
+  if (step.at == ClaimStep::At::end) return;
+  if (is_of_end_alone(metric))
+    throw UserError(path, fmt::format("given for '{}', which is known at the end alone", metric));
+  const std::vector<const Need*> all = needs_of(MetricKey::parse(metric).metric);
+  const bool is_of_change = std::any_of(all.begin(), all.end(), [](const Need* need) {
+    return need == &needs::step_before || need == &needs::probabilities_before;
+  });
+  const bool is_start = step.at == ClaimStep::At::start || step.step == 0;
+  if (is_start && is_of_change)
+    throw UserError(path, fmt::format("is the start, where '{}' has no step before it", metric));
 }
 
 void References::check_saved(const std::string& arm, const std::string& arrays,

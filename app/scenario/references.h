@@ -8,6 +8,7 @@
 
 #include "analysis/stats/claim.h"
 #include "analysis/stats/result_table.h"
+#include "app/scenario/measured_metrics.h"
 #include "app/scenario/scenario.h"
 
 namespace moelab {
@@ -20,6 +21,8 @@ class References {
 
   /// A table without results: the arms, and one row for each sweep point.
   const ResultTable& table() const { return table_; }
+  /// The scenario's claims.
+  const Json& claims() const { return claims_; }
 
   void check_arm(const std::string& arm, const std::string& path) const;
   /// A swept path, or `other` unless that is empty.
@@ -28,10 +31,15 @@ class References {
   void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const;
   /// The values of a swept path are numbers.
   void check_numbers(const std::string& swept, const std::string& path) const;
-  /// A name in an expression: a metric that the arm measures, or a swept path of numbers.
+  /// A swept path of numbers, or one at which all cells have one number.
+  void check_number(const std::string& name, const std::string& path) const;
+  /// A name in an expression: a metric that the arm measures, or such a path.
   void check_part(const std::string& arm, const std::string& name, const std::string& path) const;
   /// The run of every cell of the arm records that step.
   void check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const;
+  /// The metric has a value at that step: at the start nothing is held against a step before, and some
+  /// metrics are of the end alone.
+  void check_metric_at(const std::string& metric, const ClaimStep& step, const std::string& path) const;
   /// Every cell of the arm saves these arrays, "routing" or "weights", and has a routing.
   void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const;
   /// The sweep points at the `where` of the part of a scenario at `path`: swept paths, and at least one
@@ -47,7 +55,10 @@ class References {
 
  private:
   ResultTable table_;
+  const Json& claims_;
   std::map<std::string, std::vector<const CellConfig*>> configs_;
+  std::map<std::vector<const Json*>, MeasuredMetrics> metrics_;          ///< by the configurations' parts
+  std::map<std::string, std::vector<const MeasuredMetrics*>> measured_;  ///< of each arm, each once
 };
 
 /// The sweep points that a figure or a claim on a rate is restricted to; none of that without "where".

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <stdexcept>
 
 #include "app/scenario/cell_identity.h"
 #include "app/scenario/cross_checks.h"
 #include "app/scenario/override_effects.h"
 #include "app/scenario/overrides.h"
+#include "app/scenario/resolved_parts.h"
 #include "app/scenario/scenario_file.h"
 #include "app/scenario/scenario_shape.h"
 #include "app/scenario/sweep.h"
+#include "app/scenario/tune_ranges.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -79,6 +82,7 @@ std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms
     axes = read_sweep(document.at("sweep"));
   }
   for (const SweepAxis& axis : axes) check_roots(axis.steps.front(), config_shape());
+  if (document.contains("tune")) read_tune_ranges(document.at("tune"), document, axes);
   for (const Arm& arm : arms) check_not_swept(arm.overrides, axes);
   check_not_swept(changes.profile, axes);
   check_settings(changes.settings, arms, axes);
@@ -90,36 +94,17 @@ struct Resolved {
   std::optional<UserError> error;
 };
 
-/// The data of an evaluation: those of the configuration after the evaluation's own overrides.
-Json evaluation_data(const Json& document, const Json& overrides, const std::string& place) {
-  const std::vector<Override> changes = read_overrides(overrides, place);
-  for (const Override& change : changes) {
-    if (is_within(change.path, "data")) continue;
-    throw UserError(change.place, "got " + Json(change.path).dump() + ", needs a path below data");
-  }
-  Json changed = document;
-  apply_overrides(config_shape(), changes, changed);
-  try {
-    const Json config = resolve(config_shape(), changed, "");
-    check_config(config);
-    return config.at("data");
-  } catch (const InvalidOption& error) {
-    throw at_override(error, config_shape(), changes, changed);
-  }
-}
-
 /// The base configuration after these overrides, resolved and checked. `document` gets them unresolved.
 Resolved resolve_config(const Json& base, std::span<const Override> overrides, Json& document) {
   document = base;
   try {
     apply_overrides(config_shape(), overrides, document);
     Json config = resolve(config_shape(), document, "");
+    config["phases"] = resolved_phases(document, config);
     check_config(config);
-    for (auto& [name, evaluation] : config.at("evaluations").items()) {
-      const std::string place = join_path("evaluations", name);
-      check_name(name, place);
-      evaluation = evaluation_data(document, evaluation, place);
-    }
+    config["evaluations"] = resolved_evaluations(document, config.at("evaluations"));
+    check_convergence(config);
+    check_until(config);
     return {std::move(config), std::nullopt};
   } catch (const InvalidOption& error) {
     return {{}, UserError(error.path(), error.message())};
@@ -146,6 +131,19 @@ UserError explained(const UserError& error, const Json& base, std::span<const Ov
   return error;
 }
 
+/// seeds.shared as Seeds has it.
+std::uint64_t shared_streams(const Json& names) {
+  Seeds seeds;
+  for (const Json& name : names) {
+    if (name == "problem") seeds.share(Purpose::problem);
+    if (name == "train") seeds.share(Purpose::train_data);
+    if (name == "train") seeds.share(Purpose::population);
+    if (name == "test") seeds.share(Purpose::test_data);
+    if (name == "test") seeds.share(Purpose::evaluation);
+  }
+  return seeds.shared;
+}
+
 void add_cells(const Arm& arm, std::span<const Override> point, const Json& config, const Json& seeds,
                const std::shared_ptr<FileContents>& contents, SharedParts& parts, Scenario& scenario) {
   Cell cell;
@@ -154,6 +152,7 @@ void add_cells(const Arm& arm, std::span<const Override> point, const Json& conf
   for (const Override& change : point) cell.point.emplace_back(change.path, change.value);
   cell.config = parts.config(config);
   cell.root_seed = seeds.at("root");
+  cell.shared_streams = shared_streams(seeds.at("shared"));
   const CellIds ids(config, *contents);
   const int count = seeds.at("count");
   for (cell.seed = 0; cell.seed < count; ++cell.seed) {
@@ -256,6 +255,23 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
     throw at_override(error, scenario_shape(), overrides, scenario.document);
   }
   return scenario;
+}
+
+void keep_decided(Scenario& scenario, Json decided) {
+  scenario.decided = std::move(decided);
+  if (scenario.decided.is_null()) return;
+  const std::vector<int> seeds = scenario.decided.at("seeds").get<std::vector<int>>();
+  std::size_t place = 0;
+  bool has_all = true;
+  std::vector<Cell> kept;
+  for (Cell& cell : scenario.cells) {
+    place += cell.seed == 0 ? 1 : 0;
+    has_all &= place <= seeds.size();
+    if (has_all && cell.seed < seeds[place - 1]) kept.push_back(std::move(cell));
+  }
+  if (!has_all || place != seeds.size())
+    throw std::invalid_argument("seeds of other arms and points than the scenario has");
+  scenario.cells = std::move(kept);
 }
 
 }  // namespace moelab

@@ -24,19 +24,23 @@ struct Cell {
   std::string arm;
   int seed = 0;                                     ///< seed index, 0 … seeds.count − 1
   std::uint64_t root_seed = 0;                      ///< seeds.root
+  std::uint64_t shared_streams = 0;                 ///< seeds.shared, as Seeds has them
   std::vector<std::pair<std::string, Json>> point;  ///< swept path → value
   CellConfig config;                                ///< shared by the cells of an arm at a point
   std::shared_ptr<FileContents> contents;  ///< of the files that are read: those that `id` stands for
 
-  Seeds seeds() const { return {root_seed, static_cast<std::uint64_t>(seed)}; }
+  Seeds seeds() const { return {root_seed, static_cast<std::uint64_t>(seed), shared_streams}; }
 };
 
 struct Scenario {
   std::string name;
   std::string title;
   std::string source;
-  std::string profile;             ///< empty for the full run
-  int added_seeds_to = 0;          ///< the count of seeds that `run --seeds` brought the run to; 0 for none
+  std::string profile;     ///< empty for the full run
+  int added_seeds_to = 0;  ///< the count of seeds that `run --seeds` brought the run to; 0 for none
+  /// Of a run that was decided, null otherwise: {"fixed_seeds": those that every arm and point has at least,
+  /// "seeds": [those of each arm at each point, in the order of the cells]}.
+  Json decided;
   std::vector<std::string> files;  ///< the scenario file, then those that it extends; none for a document
   Json document;  ///< the file after profile and --set, before arms and sweep; written to plan.json
   std::vector<std::string> arms;
@@ -45,6 +49,10 @@ struct Scenario {
   Json claims;              ///< array, checked: arms, sweep points and operators exist
   Json figures;             ///< array, checked and with defaults
 };
+
+/// Leaves of each arm and point the seeds that `decided` (see above) gives them; null leaves all. Throws
+/// std::invalid_argument where they are not those of the scenario.
+void keep_decided(Scenario& scenario, Json decided);
 
 /// The shape of a whole scenario file (the contract in the reference documentation).
 const Shape& scenario_shape();

@@ -1,6 +1,7 @@
 #include "app/scenario/scenario_shape.h"
 
 #include "analysis/stats/rates.h"
+#include "app/figures/figure_kind.h"
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/scenario.h"
@@ -53,6 +54,8 @@ std::vector<Field> claim_fields(std::vector<Field> own) {
   own.push_back({"source", Shape::text(), "where the paper says so", kOptional});
   own.push_back(
       {"reported", Shape::any(), "the paper's number, shown beside ours; never a pass mark", kOptional});
+  own.push_back({"tuned", Shape::boolean(),
+                 "each arm is at its best: it sets every path of \"tune\" to a value of its own", false});
   own.push_back({"origin", Shape::choice({"paper", "ours"}), "whose claim it is", "ours"});
   own.push_back(
       {"text", Shape::text(), "the claim as a sentence; where it is the paper's, in its words", kOptional});
@@ -73,6 +76,11 @@ Kind comparison(const std::string& op, const std::string& help, bool has_toleran
       {"at", Shape::either({Shape::choice({"each", "last"}), Shape::list(Shape::any(), 1)}),
        "sweep points: each, the last, or a list of {path: value} (of values where one path is swept)",
        "each"},
+      {"matched", Shape::choice({"steps", "loss", "flops"}),
+       "what the sides have in common where they are read: their ends; an equal training loss (each at its "
+       "first record at or below the greater of their least); equal operations (each at its last record "
+       "within the fewer; needs the group training)",
+       "steps"},
   };
   fields.push_back(has_tolerance ? Field{"tolerance", Shape::positive_real(), "relative tolerance"}
                                  : smallest_effect_field());
@@ -125,42 +133,19 @@ Shape claim_shape() {
                         "op");
 }
 
-Shape figure_shape() {
-  const Shape scale = Shape::choice({"linear", "log"});
-  return Shape::object({
-      {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
-      {"kind", Shape::choice({"lines", "heat_map", "rate_panels", "embedding", "cluster_map"}),
-       "lines over x, a grid over x and y for each arm, a panel for each arm with slopes of y on x, or the "
-       "test "
-       "rows in the plane of their first two principal components, coloured by likeliest expert, or each "
-       "cluster's mean routing or "
-       "likeness to router rows (both need \"save\": [\"routing\"])",
-       "lines"},
-      {"x", Shape::text(), "lines, heat map: a swept path, or step (lines)", kOptional},
-      {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
-       "lines: a metric or several; heat map: a swept path", kOptional},
-      {"value", Shape::text(),
-       "heat map: the metric that colours a cell, mean over seeds; cluster map: routing, E[r_e(x) | c] "
-       "(default), or router_rows, cos(w_e, E[x | c]) (needs \"weights\" saved, too)",
-       kOptional},
-      {"at_least", Shape::real(), "heat map: colour the share of seeds whose value is at least this, instead",
-       kOptional},
-      {"value_label", Shape::text(), "heat map: what the caption calls the value", kOptional},
-      {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
-      {"x_scale", scale, "scale of the x axis", "linear"},
-      {"y_scale", scale, "scale of the y axis", "linear"},
-      {"title", Shape::text(), "title", kOptional},
-      {"x_label", Shape::text(), "label of the x axis", kOptional},
-      {"y_label", Shape::text(), "label of the y axis", kOptional},
-      {"where", overrides_shape(), "values of the other swept paths: {path: value}", kOptional},
-      {"arms", Shape::list(Shape::text(), 1), "arms to show (default: all)", kOptional},
-      {"rows", Shape::list(Shape::text(), 1),
-       "rate panels: names of the rows, whose panels are arms in order", kOptional},
-      {"columns", Shape::list(Shape::text(), 1), "rate panels: names of the columns", kOptional},
-      {"window", Shape::list(Shape::positive_real(), 2), "rate panels: [least x, most x] of the slopes",
-       kOptional},
-      {"reported", Shape::map(Shape::text()), "rate panels: arm → the rate that the source gives", kOptional},
-  });
+Shape phase_shape() {
+  const Json all = Json::array({"router", "experts", "layers"});
+  return Shape::object(
+      {{"name", Shape::text(), "prefix of the phase's own metrics: letters, digits, . _ -"},
+       {"data", overrides_shape(), "fields of data that are its own; with another generator, all of them",
+        Json::object()},
+       {"loss", overrides_shape(), "fields of loss that are its own", Json::object()},
+       {"train", overrides_shape(), "fields of train that are its own", Json::object()},
+       {"learns", Shape::list(Shape::choice({"router", "experts", "layers"}), 1),
+        "what learns: routers, experts (and dense networks), layers around them (attention, projection, "
+        "read-out); a router with trainable false never does",
+        all},
+       {"keep_optimizer", Shape::boolean(), "go on with the moments of the phase before", false}});
 }
 
 std::vector<Field> config_fields() {
@@ -169,9 +154,16 @@ std::vector<Field> config_fields() {
       {"model", shape_of<ModelOptions>(), "what is trained"},
       {"loss", shape_of<LossOptions>(), "what is minimised", Json::object()},
       {"train", shape_of<TrainOptions>(), "how it is minimised"},
+      {"phases", Shape::list(phase_shape()),
+       "trainings one after another, each from where the one before ended; their data, loss and train over "
+       "those above",
+       Json::array()},
       {"metrics", Shape::list(shape_of<MetricOptions>()), "groups of metrics to measure",
        default_metric_groups()},
-      {"save", Shape::list(Shape::choice({"weights", "routing"})), "arrays to keep of every cell",
+      {"save", Shape::list(Shape::choice({"weights", "routing", "routing_steps"})),
+       "arrays to keep of every cell: the parameters; the test rows with their routing and outputs; each "
+       "cluster's "
+       "mean routing and each expert's load at every recorded step",
        Json::array()},
       {"evaluations", Shape::map(overrides_shape()),
        "name → overrides {data.…: value}: the trained model is measured on these test data, too, its metrics "
@@ -205,8 +197,18 @@ Shape make_scenario_shape() {
        kOptional},
       {"seeds",
        Shape::object({{"root", Shape::count(0), "root of all random streams", 1},
-                      {"count", Shape::count(1), "repetitions of every arm and sweep point", 5}}),
+                      {"count", Shape::count(1), "repetitions of every arm and sweep point", 5},
+                      {"shared", Shape::list(Shape::choice({"problem", "train", "test"})),
+                       "streams that all seeds share, those of seed 0: the problem, training data, test data",
+                       Json::array()}}),
        "repetitions", Json::object()},
+      {"tune",
+       Shape::map(Shape::object({{"low", Shape::real(), "least value"},
+                                 {"high", Shape::real(), "greatest value"},
+                                 {"scale", Shape::choice({"log", "linear"}), "of the range", "log"}})),
+       "path → range that `moelab tune` chooses from, for every arm on root seed 1000", kOptional},
+      {"labels", Shape::map(Shape::text()),
+       "how figures call an arm, a swept path, a metric or a swept value (\"path=value\")", kOptional},
       {"claims", Shape::list(claim_shape()), "what the results are held against", Json::array()},
       {"figures", Shape::list(figure_shape()), "what is drawn", Json::array()},
       {"profiles", Shape::map(overrides_shape()), "name → overrides {path: value} chosen with --profile",

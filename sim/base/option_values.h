@@ -68,6 +68,40 @@ class KindChoice {
   virtual void bind(Fields& fields) = 0;
 };
 
+/// Options under names that the user chooses, all of one type.
+class NamedChoices {
+ public:
+  virtual ~NamedChoices() = default;
+  /// The field that a text alone is short for, and the one that a number alone is.
+  virtual std::string text_field() const = 0;
+  virtual std::string number_field() const = 0;
+  /// The fields of one at its defaults, for whoever describes them.
+  virtual void describe(Fields& fields) const = 0;
+  /// Adds one of that name, and binds it.
+  virtual void add(const std::string& name, Fields& fields) = 0;
+};
+
+/// `Options` have bind(), and the names kTextField and kNumberField.
+template <class Options>
+class Named final : public NamedChoices {
+ public:
+  struct Entry {
+    std::string name;
+    Options options;
+  };
+  std::vector<Entry> entries;
+
+  Named() = default;
+  Named(std::vector<Entry> given) : entries(std::move(given)) {}
+  std::string text_field() const override { return Options::kTextField; }
+  std::string number_field() const override { return Options::kNumberField; }
+  void describe(Fields& fields) const override { Options().bind(fields); }
+  void add(const std::string& name, Fields& fields) override {
+    entries.push_back({name, Options()});
+    entries.back().options.bind(fields);
+  }
+};
+
 /// Whether a field has to be given, has its member's value as default, or may be absent.
 enum class FieldPresence { required, defaulted, optional };
 

@@ -44,6 +44,9 @@ class Fields {
   virtual void per_group(const About& about, const Range& range, PerGroup& value) = 0;
   virtual void object(const About& about, const Binding& binding) = 0;
   virtual void one_of(const About& about, KindChoice& choice) = 0;
+  /// Texts, whole numbers among them as their digits; one alone stands for a list of it.
+  virtual void texts(const About& about, std::vector<std::string>& values) = 0;
+  virtual void named(const About& about, NamedChoices& choices) = 0;
 
   /// The next field has no default.
   Fields& required() {
@@ -63,6 +66,10 @@ class Fields {
         rows(about, own);
       } else if constexpr (std::is_base_of_v<KindChoice, Own>) {
         one_of(about, own);
+      } else if constexpr (std::is_same_v<Own, std::vector<std::string>>) {
+        texts(about, own);
+      } else if constexpr (std::is_base_of_v<NamedChoices, Own>) {
+        named(about, own);
       } else {
         object(about, [&own](Fields& fields) { own.bind(fields); });
       }

@@ -18,16 +18,16 @@ std::uint64_t mix(std::uint64_t value) {
 }  // namespace
 
 Engine Seeds::stream(Purpose purpose, std::uint64_t counter) const {
+  const std::uint64_t own = (shared >> static_cast<std::uint64_t>(purpose) & 1) != 0 ? 0 : index;
   std::uint64_t key = mix(root);
-  for (const std::uint64_t part : {index, static_cast<std::uint64_t>(purpose), counter})
-    key = mix(key ^ part);
+  for (const std::uint64_t part : {own, static_cast<std::uint64_t>(purpose), counter}) key = mix(key ^ part);
   return Engine(key);
 }
 
 Seeds Seeds::of_layer(int layer) const {
   constexpr std::uint64_t kLayers = 0x6c6179657273u;  // keeps these roots apart from mix(root) alone
   if (layer == 0) return *this;
-  return {mix(mix(root) ^ (kLayers + static_cast<std::uint64_t>(layer))), index};
+  return {mix(mix(root) ^ (kLayers + static_cast<std::uint64_t>(layer))), index, shared};
 }
 
 void fill_normal(Engine& engine, double scale, double* values, std::size_t count) {

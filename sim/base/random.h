@@ -29,12 +29,17 @@ enum class Purpose : std::uint64_t {
   evaluation = 9,
   population = 10,
   starts = 11,
+  projection_init = 12,
 };
 
 /// The streams of one (root seed, seed index).
 struct Seeds {
   std::uint64_t root = 1;
   std::uint64_t index = 0;
+  std::uint64_t shared = 0;  ///< bits 1 << purpose of the streams that every index has from index 0
+
+  /// Shares the streams of a purpose between all indices.
+  void share(Purpose purpose) { shared |= std::uint64_t{1} << static_cast<std::uint64_t>(purpose); }
 
   /// An engine seeded with a 64-bit mix (SplitMix64 finaliser, chained) of root, index, purpose, counter.
   Engine stream(Purpose purpose, std::uint64_t counter = 0) const;

@@ -44,12 +44,19 @@ void DataOptions::bind(Fields& fields) {
   fields.add("train_samples", train_samples, between(1, 1e9),
              "number of training samples (sample gradients)");
   fields.add("test_samples", test_samples, between(2, 1e9), "number of test samples");
+  fields.add("independent", independent,
+             "a training set of its own for every train_samples (rates need it), in place of nested ones");
   fields.add("contamination", contamination, "what is done to the test inputs");
 }
 
 void check(const DataOptions& options) {
   if (options.chosen().empty()) throw InvalidOption("data.generator", "missing; no generator is chosen");
   if (options.entry().check) options.entry().check(options);
+  if (!options.independent) return;
+  const std::string path = "data.independent";
+  if (!options.train_samples) throw InvalidOption(path, "got true, needs data.train_samples");
+  if (!files_of(options).empty())
+    throw InvalidOption(path, "got true, but samples come from files, which hold one training set");
 }
 
 std::vector<std::pair<std::string, std::string>> files_of(const DataOptions& options) {
@@ -63,8 +70,13 @@ std::unique_ptr<Problem> draw_problem(const DataOptions& options, const Seeds& s
   return options.entry().draw(options, seeds);
 }
 
-Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count) {
-  Engine engine = seeds.stream(purpose);
+std::uint64_t train_stream(const DataOptions& options) {
+  return options.independent ? static_cast<std::uint64_t>(options.train_samples.value_or(0)) : 0;
+}
+
+Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count,
+                 std::uint64_t stream) {
+  Engine engine = seeds.stream(purpose, stream);
   return problem.draw(engine, {purpose, 0, count});
 }
 

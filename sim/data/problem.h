@@ -88,6 +88,8 @@ class DataOptions final : public OneOf<GeneratorAxis> {
   using OneOf<GeneratorAxis>::OneOf;
   std::optional<int> train_samples;  ///< of sample gradients
   int test_samples = 10000;
+  /// Training sets of different sizes are independent; otherwise a smaller one is the beginning of a larger.
+  bool independent = false;
   ContaminationOptions contamination = NoContaminationOptions{};
   /// What files have to hold, those not asked for yet what they hold then; null: files may change.
   std::shared_ptr<FileContents> contents = nullptr;
@@ -111,7 +113,11 @@ std::vector<std::pair<std::string, std::string>> files_of(const DataOptions& opt
 /// Draws the problem. Throws InvalidOption when it cannot be drawn (a c-separation that is not reached).
 std::unique_ptr<Problem> draw_problem(const DataOptions& options, const Seeds& seeds);
 
-/// The first `count` samples of a set.
-Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count);
+/// The first `count` samples of a set. Sets of another `stream` are independent.
+Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count,
+                 std::uint64_t stream = 0);
+
+/// The stream of the training set: one for all sizes, or with `independent` one for each.
+std::uint64_t train_stream(const DataOptions& options);
 
 }  // namespace moelab

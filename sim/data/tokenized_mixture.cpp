@@ -5,6 +5,14 @@
 namespace moelab {
 namespace {
 
+double divisor_of(const TokenizedMixtureOptions& options) {
+  using tokenized_mixture::Normalize;
+  const auto* const quadratic = options.target.as<tokenized_mixture::QuadraticTarget>();
+  const auto* const linear = options.target.as<tokenized_mixture::LinearTarget>();
+  const Normalize normalize = quadratic ? quadratic->normalize : linear->normalize;
+  return normalize == Normalize::tokens ? options.tokens : 1;
+}
+
 class TokenizedMixture final : public Problem {
   /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
   enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1 };
@@ -16,6 +24,7 @@ class TokenizedMixture final : public Problem {
         output_dim_(outputs_of(options.target)),
         noise_std_(options.noise_std),
         quadratic_(options.target.as<tokenized_mixture::QuadraticTarget>() != nullptr),
+        divisor_(divisor_of(options)),
         means_(options.clusters, dim_),
         slopes_(means_.rows() * output_dim_, dim_) {
     const double mean_std = options.mean_std;
@@ -49,6 +58,7 @@ class TokenizedMixture final : public Problem {
         data.x.row(i).segment(t * dim_, dim_) = token;
         data.y.row(i) += target(token, c);
       }
+      data.y.row(i) /= divisor_;
     }
     return data;
   }
@@ -63,6 +73,7 @@ class TokenizedMixture final : public Problem {
         prediction.row(i) +=
             posterior_of(token).transpose() * MatrixView(values.data(), clusters(), output_dim_);
       }
+      prediction.row(i) /= divisor_;
     }
     return prediction;
   }
@@ -95,11 +106,27 @@ class TokenizedMixture final : public Problem {
   int output_dim_;
   double noise_std_;
   bool quadratic_;
-  Matrix means_;   // (k, d)
-  Matrix slopes_;  // (k · o, d)
+  double divisor_;  // of the sum over tokens
+  Matrix means_;    // (k, d)
+  Matrix slopes_;   // (k · o, d)
 };
 
 }  // namespace
+
+namespace tokenized_mixture {
+
+static void bind_sum(Fields& fields, int& dim, Normalize& normalize) {
+  bind_outputs(fields, dim);
+  fields.add("normalize", normalize, {"none", "tokens"}, "divide y by nothing, or by the tokens s");
+}
+void LinearTarget::bind(Fields& fields) {
+  bind_sum(fields, dim, normalize);
+}
+void QuadraticTarget::bind(Fields& fields) {
+  bind_sum(fields, dim, normalize);
+}
+
+}  // namespace tokenized_mixture
 
 const std::vector<TargetKind>& tokenized_mixture::Targets::table() {
   static const std::vector<TargetKind> kinds = {
@@ -115,7 +142,7 @@ void TokenizedMixtureOptions::bind(Fields& fields) {
   fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I)");
   fields.add("noise_std", noise_std, at_least(0), "σ of every component");
   fields.required().add("target", target,
-                        "what the tokens add up to, not divided by s; rows of W_c ~ N(0, I / (dim (mean_std² "
+                        "what the tokens add up to; rows of W_c ~ N(0, I / (dim (mean_std² "
                         "+ noise_std²)))");
 }
 

@@ -12,15 +12,20 @@ namespace moelab {
 
 namespace tokenized_mixture {
 
+/// What the sum over tokens is divided by: nothing, or s.
+enum class Normalize { none, tokens };
+
 /// y = Σ_t W_{c_t} x_t.
 struct LinearTarget {
   int dim = 1;
-  void bind(Fields& fields) { bind_outputs(fields, dim); }
+  Normalize normalize = Normalize::none;
+  void bind(Fields& fields);
 };
 /// y = Σ_t (W_{c_t} x_t)², entry by entry.
 struct QuadraticTarget {
   int dim = 1;
-  void bind(Fields& fields) { bind_outputs(fields, dim); }
+  Normalize normalize = Normalize::none;
+  void bind(Fields& fields);
 };
 struct Targets : TargetAxis {
   static const std::vector<TargetKind>& table();
@@ -29,12 +34,13 @@ struct Targets : TargetAxis {
 }  // namespace tokenized_mixture
 
 /// A sample is s independent tokens x_t = μ_{c_t} + σ g,  c_t ~ U{0, …, k − 1}, g ~ N(0, I_d), and a target
-/// that is a sum over tokens, not divided by s. Means μ_c ~ N(0, mean_std² I); rows of W_c ~ N(0, I / (d
-/// (mean_std² + noise_std²))), so that an entry of W_c x_t is of order one and the label variance of order s.
-/// The paper prints neither scale. Labels are the tokens' components, (n, s).
+/// that is a sum over tokens, divided by s where the target's `normalize` says so. Means μ_c ~ N(0, mean_std²
+/// I); rows of W_c ~ N(0, I / (d (mean_std² + noise_std²))), so that an entry of W_c x_t is of order one and
+/// the label variance of order s. The paper prints neither scale. Labels are the tokens' components, (n, s).
 ///
 /// Means and W depend neither on s nor on the target. The tokens of a set are one stream that is cut into
-/// samples: a sample at 2s is two consecutive samples at s one after the other, and its target their sum.
+/// samples: a sample at 2s is two consecutive samples at s one after the other, and its target their sum
+/// (before any division).
 struct TokenizedMixtureOptions {
   int clusters = 0;  ///< k
   int dim = 0;       ///< d

@@ -32,7 +32,7 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
 }  // namespace
 
 std::optional<MixtureForm> mixture_form(const ModelOptions& options) {
-  if (options.attention) return std::nullopt;
+  if (options.attention || options.input_width) return std::nullopt;
   MixtureForm form;
   if (const auto* const cosine = options.router.as<CosineRouterOptions>()) {
     if (cosine->projection_dim || cosine->temperature) return std::nullopt;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/attention_aware_router.h"
 #include "sim/model/router/cnn_router.h"
@@ -44,14 +46,67 @@ void check_gatings_together(const ModelOptions& options) {
                   eval.chosen(), train.chosen()));
 }
 
+/// A router that cannot be made or started says so by itself, on however many inputs, where it reads rows
+/// alone.
+void check_router(const ModelOptions& options) {
+  const RouterKind& kind = options.router.entry();
+  if (options.kind != ModelOptions::Kind::moe || kind.needs_image || kind.needs_attention) return;
+  const std::unique_ptr<Router<float>> router =
+      make_router<float>(options.router, {.input_dim = 4, .experts = options.experts});
+  AlignedVector<float> parameters(router->block_size());
+  router->initialize({Seeds{}}, parameters.data());
+}
+
 void check_dense(const ModelOptions& options) {
   const bool is_dense = options.kind == ModelOptions::Kind::dense;
   if (!is_dense && options.depth) {
     throw InvalidOption("model.depth", "given, but model.kind is not 'dense'");
   }
+  if (!is_dense && options.width) {
+    throw InvalidOption("model.width", "given, but model.kind is not 'dense'");
+  }
+  if (is_dense && options.input_width) {
+    throw InvalidOption("model.input_width",
+                        "given, but model.kind is 'dense'; a projection leads a mixture");
+  }
+  if (options.width) {
+    if (options.match)
+      throw InvalidOption("model.width", "given, but model.match says which width; needs one");
+    if (!options.depth)
+      throw InvalidOption("model.depth", "missing; a dense model with model.width needs it");
+    return;
+  }
   if (is_dense == options.match.has_value()) return;
-  throw InvalidOption("model.match", is_dense ? "missing; a dense model needs 'expert' or 'moe' to match"
+  throw InvalidOption("model.match", is_dense ? "missing; a dense model needs 'expert' or 'moe' to match, or "
+                                                "model.width and model.depth"
                                               : "given, but model.kind is not 'dense'");
+}
+
+void check_reads(const ModelOptions& options) {
+  if (options.kind == ModelOptions::Kind::dense && options.attention &&
+      options.reads == ModelOptions::Reads::sequence) {
+    throw InvalidOption("model.reads",
+                        "got \"sequence\", but model.attention is given, which needs \"tokens\"");
+  }
+}
+
+/// What a mixture is made of. Dense models of a given width need none of it, those that match one all.
+void check_parts(const ModelOptions& options) {
+  const char* const needs = "missing; a mixture, and a dense model that matches one, needs it";
+  if (options.experts == 0) throw InvalidOption("model.experts", needs);
+  if (options.router.chosen().empty()) throw InvalidOption("model.router", needs);
+  if (options.expert.chosen().empty()) throw InvalidOption("model.expert", needs);
+}
+
+/// A projection hides the rows that some routers need as they are.
+void check_projection(const ModelOptions& options) {
+  if (!options.input_width) return;
+  const std::string path = "model.input_width";
+  if (options.router.entry().needs_image) throw InvalidOption(path, "given, but the router reads an image");
+  if (options.router.entry().needs_train_rows(options.router.options()))
+    throw InvalidOption(path,
+                        "given, but model.router.init starts at training samples, which are as wide as "
+                        "the data");
 }
 
 /// Free parameters that a dense model matches: of one expert, or of the mixture and its read-out.
@@ -68,6 +123,16 @@ std::size_t matched_size(ModelOptions options, const Layout& layout) {
     if (placed.mixture || placed.layer == options.layers) count += placed.block->parameter_count();
   }
   return count;
+}
+
+/// A field that check_parts() asks for where it is needed.
+template <class Value, class... Arguments>
+void add_part(Fields& fields, const std::string& name, Value& value, bool given,
+              const Arguments&... arguments) {
+  std::optional<Value> part;
+  if (given) part = value;
+  fields.add(name, part, arguments...);
+  value = part.value_or(Value{});
 }
 
 }  // namespace
@@ -87,6 +152,9 @@ void ModelOptions::bind(Fields& fields) {
       "match", match, {"expert", "moe"},
       "dense models: the parameter count to match, of one expert or of the whole mixture that the other "
       "fields describe; the dense network has one more layer than an expert and the nearest width");
+  fields.add("width", width, between(1, 65536),
+             "dense models: hidden units of each layer, in place of match; depth is needed, too, and nothing "
+             "of a mixture");
   fields.add("depth", depth, between(1, 64),
              "dense models: weight matrices, where not one more than an expert has; at depth 1 there is no "
              "width to match");
@@ -95,16 +163,23 @@ void ModelOptions::bind(Fields& fields) {
       "dense models on sequences: one token at a time, outputs added, or the whole sequence as one row");
   fields.add("layers", layers, between(1, 64),
              "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out");
+  fields.add("input_width", input_width, between(1, 65536),
+             "mixtures: a linear layer that learns at the experts' rate maps rows to this width before the "
+             "first layer, so that routers and experts read what it makes of them");
   fields.add("attention", attention,
              "multi-head self-attention over the tokens of a sequence before each layer, learning at the "
              "experts' rate");
-  fields.required().add("experts", experts, between(1, 65536), "number of experts E");
-  fields.required().add("router", router, "scores γ(x) in R^E");
-  fields.required().add("expert", expert, "a bank of E equal networks");
+  add_part(fields, "experts", experts, experts > 0, between(1, 65536),
+           "number of experts E; of mixtures and dense models that match one");
+  add_part(fields, "router", router, !router.chosen().empty(), "scores γ(x) in R^E (likewise)");
+  add_part(fields, "expert", expert, !expert.chosen().empty(), "a bank of E equal networks (likewise)");
   fields.add("gating", gating, "how scores become gates");
 }
 
 void check(const ModelOptions& options) {
+  check_dense(options);
+  if (options.width) return check_reads(options);
+  check_parts(options);
   check_gating(options, options.gating.train, "train");
   check_gating(options, options.gating.eval, "eval");
   if (options.gating.balance_rate && !options.gating.train.entry().selects) {
@@ -113,27 +188,29 @@ void check(const ModelOptions& options) {
                                     options.gating.train.chosen(), fmt::join(selecting_gatings(), " or ")));
   }
   check_gatings_together(options);
-  check_dense(options);
+  check_projection(options);
   if (options.kind == ModelOptions::Kind::moe && !options.attention &&
       options.router.entry().needs_attention) {
     throw no_attention_error(options.router.chosen());
   }
-  if (options.kind == ModelOptions::Kind::dense && options.attention &&
-      options.reads == ModelOptions::Reads::sequence) {
-    throw InvalidOption("model.reads",
-                        "got \"sequence\", but model.attention is given, which needs \"tokens\"");
-  }
+  check_router(options);
+  check_reads(options);
 }
 
 void check(const ModelOptions& options, const Layout& layout) {
   const bool has_image = layout.image.size() > 0;
-  if (options.router.entry().needs_image && !has_image) throw no_image_error(options.router.chosen());
+  if (!options.width && options.router.entry().needs_image && !has_image)
+    throw no_image_error(options.router.chosen());
   if (!has_image) return;
   if (options.kind == ModelOptions::Kind::moe && options.layers > 1) {
     throw InvalidOption("model.layers",
                         fmt::format("got {}, needs 1 where an image leads the input: the experts of a stack "
                                     "read all that the router reads",
                                     options.layers));
+  }
+  if (options.input_width) {
+    throw InvalidOption("model.input_width",
+                        "given, but an image leads the input, which only the router reads");
   }
   if (options.attention) {
     throw InvalidOption(
@@ -143,7 +220,13 @@ void check(const ModelOptions& options, const Layout& layout) {
 }
 
 GatingSetting gating_setting(const ModelOptions& options, const Layout& layout) {
-  return {layout_read_by(options, layout).router_dim(), options.experts};
+  return {layout_of_blocks(options, layout).router_dim(), std::max(options.experts, 1)};
+}
+
+Layout layout_of_blocks(const ModelOptions& options, const Layout& layout) {
+  Layout own = layout_read_by(options, layout);
+  own.input_dim = options.input_width.value_or(own.input_dim);
+  return own;
 }
 
 Layout layout_read_by(const ModelOptions& options, const Layout& layout) {
@@ -155,6 +238,7 @@ Layout layout_read_by(const ModelOptions& options, const Layout& layout) {
 
 ExpertOptions dense_network(const ModelOptions& options, const Layout& layout) {
   const Layout own = layout_read_by(options, layout);
+  if (options.width) return MlpExpertOptions{.depth = options.depth.value_or(2), .width = *options.width};
   const std::size_t target = matched_size(options, layout);
   MlpExpertOptions network;
   network.depth = options.depth.value_or(expert_depth(options.expert) + 1);

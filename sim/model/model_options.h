@@ -26,9 +26,11 @@ struct ModelOptions {
   enum class Reads { tokens, sequence };
   Kind kind = Kind::moe;
   std::optional<Match> match;  ///< of dense models: the parameter count to match
+  std::optional<int> width;    ///< of dense models: hidden units, in place of `match`
   std::optional<int> depth;    ///< of dense models: weight matrices
   Reads reads = Reads::tokens;
   int layers = 1;
+  std::optional<int> input_width;  ///< of mixtures: what a linear layer before them maps rows to
   std::optional<AttentionOptions> attention;
   int experts = 0;
   RouterOptions router;
@@ -50,11 +52,14 @@ void check(const ModelOptions& options, const Layout& layout);
 /// whole sequences. A sample has the same entries either way.
 Layout layout_read_by(const ModelOptions& options, const Layout& layout);
 
+/// How the blocks of a mixture read rows: as the model does, or as wide as its projection makes them.
+Layout layout_of_blocks(const ModelOptions& options, const Layout& layout);
+
 /// Where the gatings of a model stand.
 GatingSetting gating_setting(const ModelOptions& options, const Layout& layout);
 
-/// The network of a dense model: one more layer than an expert has (or `depth`) and the nearest width to the
-/// parameter count that `match` names.
+/// The network of a dense model: `depth` and `width`, or one more layer than an expert has (or `depth`) and
+/// the nearest width to the parameter count that `match` names.
 ExpertOptions dense_network(const ModelOptions& options, const Layout& layout);
 
 }  // namespace moelab

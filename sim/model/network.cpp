@@ -64,7 +64,7 @@ void Network<Real>::initialize(const Start& start, AlignedVector<Real>& paramete
   state.progress = 0;
   state.values.assign(state_size_, 0.0);
   for (const PlacedBlock<Real>& placed : blocks_) {
-    const Start own = start.of_layer(placed.layer);
+    const Start own = start.of_layer(std::max(placed.layer, 0));
     placed.block->initialize(own, parameters.data() + placed.parameters);
     placed.block->start_state(own, state.values.data() + placed.state);
   }
@@ -157,7 +157,7 @@ std::vector<NamedArray<Real>> Network<Real>::arrays(const AlignedVector<Real>& p
   std::vector<NamedArray<Real>> all;
   for (const PlacedBlock<Real>& placed : blocks_) {
     for (NamedArray<Real>& array : placed.block->arrays(parameters.data() + placed.parameters)) {
-      if (placed.layer < layers_) array.name += layer_ending(placed.layer);
+      if (placed.layer >= 0 && placed.layer < layers_) array.name += layer_ending(placed.layer);
       all.push_back(std::move(array));
     }
   }
@@ -169,7 +169,7 @@ std::vector<StateArray> Network<Real>::state_arrays() const {
   std::vector<StateArray> all;
   for (const PlacedBlock<Real>& placed : blocks_) {
     for (StateArray& array : placed.block->state_arrays()) {
-      if (placed.layer < layers_) array.name += layer_ending(placed.layer);
+      if (placed.layer >= 0 && placed.layer < layers_) array.name += layer_ending(placed.layer);
       all.push_back(std::move(array));
     }
   }

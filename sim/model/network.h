@@ -13,7 +13,7 @@
 
 namespace moelab {
 
-/// A block of a network, its layer (−1 outside the layers: what follows the last) and its ranges.
+/// A block of a network, its layer (−1 before the first) and its ranges.
 template <class Real>
 struct PlacedBlock {
   std::unique_ptr<Block<Real>> block;
@@ -39,10 +39,11 @@ struct Workspace {
   View<const Real> result;
 };
 
-/// One layer: f(x) = MoE(x). Several: h_0 = x, h_{ℓ+1} = h_ℓ + MoE_ℓ(h_ℓ), f(x) = A h_L + b (a linear
-/// read-out), so that a layer can route with the assignment of the layer before. With attention a layer reads
-/// u = attention_ℓ(h_ℓ), tokens of a sequence together, and h_{ℓ+1} = u + MoE_ℓ(u). With one target a sample
-/// the outputs of its tokens are added: f = Σ_t f(x_t). These lists are made in topology.cpp.
+/// One layer: f(x) = MoE(x); with a projection, f(x) = MoE(P x + b), and so for h_0 below. Several: h_0 = x,
+/// h_{ℓ+1} = h_ℓ + MoE_ℓ(h_ℓ), f(x) = A h_L + b (a linear read-out), so that a layer can route with the
+/// assignment of the layer before. With attention a layer reads u = attention_ℓ(h_ℓ), tokens of a sequence
+/// together, and h_{ℓ+1} = u + MoE_ℓ(u). With one target a sample the outputs of its tokens are added: f =
+/// Σ_t f(x_t). These lists are made in topology.cpp.
 template <class Real>
 class Network {
  public:

@@ -35,7 +35,7 @@ std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const L
 template <class Real>
 std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const Layout& data_layout,
                                            const Gatings<Real>& gatings) {
-  const Layout layout = layout_read_by(options, data_layout);
+  const Layout layout = layout_of_blocks(options, data_layout);
   std::vector<PlacedBlock<Real>> blocks;
   const auto add = [&](std::unique_ptr<Block<Real>> block, int layer, Mixture<Real>* mixture = nullptr) {
     PlacedBlock<Real> placed;
@@ -46,6 +46,7 @@ std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const La
   };
   const int layers = options.kind == ModelOptions::Kind::dense ? 1 : options.layers;
   const bool is_stack = layers > 1;
+  if (options.input_width) add(make_projection<Real>(data_layout.input_dim, layout.input_dim), -1);
   for (int layer = 0; layer < layers; ++layer) {
     if (options.attention) {
       add(make_attention<Real>(*options.attention, layout.input_dim, layout.tokens), layer);

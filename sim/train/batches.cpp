@@ -21,12 +21,12 @@ void prefetch(const Real* values, std::size_t count) {
 
 template <class Real>
 SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size,
-                                   const Seeds& seeds)
+                                   const Seeds& seeds, std::uint64_t stream)
     : data_(data),
       input_dim_(static_cast<std::size_t>(layout.sample_dim())),
       output_dim_(static_cast<std::size_t>(layout.target_dim())),
       batch_size_(static_cast<std::size_t>(std::min(batch_size, data.rows))),
-      engine_(seeds.stream(Purpose::batch_order)),
+      engine_(seeds.stream(Purpose::batch_order, stream)),
       order_(static_cast<std::size_t>(data.rows)),
       next_(order_.size()) {
   std::iota(order_.begin(), order_.end(), 0);

@@ -40,7 +40,9 @@ class BatchSource {
 template <class Real>
 class SampleBatches final : public BatchSource<Real> {
  public:
-  SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size, const Seeds& seeds);
+  /// Orders of another `stream` are independent of these.
+  SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size, const Seeds& seeds,
+                std::uint64_t stream = 0);
   int advance() override;
 
  private:

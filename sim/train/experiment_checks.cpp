@@ -56,7 +56,9 @@ void check_law(const ExperimentOptions& options) {
 /// A router that starts at training rows needs one for each expert.
 void check_start(const ExperimentOptions& options) {
   const RouterOptions& router = options.model.router;
-  if (!options.data.train_samples || !router.entry().needs_train_rows(router.options())) return;
+  if (options.model.width || !options.data.train_samples ||
+      !router.entry().needs_train_rows(router.options()))
+    return;
   const GeneratorKind& generator = options.data.entry();
   const std::int64_t tokens = generator.tokens ? generator.tokens(options.data.options()) : 1;
   const std::int64_t rows = *options.data.train_samples * tokens;
@@ -93,12 +95,72 @@ void check_loss(const ExperimentOptions& options) {
                                         got, target, generator.name, fmt::join(classes, ", ")));
 }
 
+/// Losses within sequences need some.
+void check_sequences(const ExperimentOptions& options) {
+  const GeneratorKind& generator = options.data.entry();
+  if (generator.tokens && generator.tokens(options.data.options()) > 1) return;
+  const std::vector<double>& coefficients = options.loss.coefficients;
+  for (std::size_t t = 0; t < coefficients.size(); ++t) {
+    const AuxiliaryLossKind& kind = auxiliary_loss_kinds()[t];
+    if (coefficients[t] == 0 || !kind.needs_sequences) continue;
+    throw InvalidOption(
+        "loss." + kind.name,
+        fmt::format("got {}, needs samples of several tokens; those of data.generator \"{}\" are "
+                    "single rows",
+                    coefficients[t], generator.name));
+  }
+}
+
 void check_image(const ExperimentOptions& options) {
+  if (options.model.width) return;
   const RouterKind& router = options.model.router.entry();
   if (router.needs_image && !options.data.entry().has_image) throw no_image_error(router.name);
 }
 
+/// What several phases cannot be.
+void check_phase(const ExperimentOptions& options, std::size_t place) {
+  const PhaseOptions& phase = options.phases[place];
+  if (is_least_squares(phase.train))
+    throw InvalidOption("train.optimizer", "got \"lbfgs\", which fits to the end; phases need steps");
+  if (phase.train.precision != options.train.precision)
+    throw InvalidOption("train.precision", "needs that of train: a model has one number type");
+  if (!phase.keep_optimizer) return;
+  if (place == 0) throw InvalidOption("keep_optimizer", "got true, but no phase is before this one");
+  if (phase.train.optimizer.chosen() == options.phases[place - 1].train.optimizer.chosen()) return;
+  throw InvalidOption("keep_optimizer", "got true, but the phase before has another train.optimizer");
+}
+
+void check_phases(const ExperimentOptions& options) {
+  for (std::size_t i = 0; i < options.phases.size(); ++i) {
+    try {
+      check_phase(options, i);
+      check(ExperimentOptions{options.phases[i].data, options.model, options.phases[i].loss,
+                              options.phases[i].train});
+    } catch (const InvalidOption& error) {
+      const bool is_own = error.path().rfind("model", 0) != 0;
+      throw InvalidOption(is_own ? fmt::format("phases[{}].{}", i, error.path()) : error.path(),
+                          error.message());
+    }
+  }
+}
+
+/// The one place of a reduction that losses and fits cannot have.
+void check_reduction(const ExperimentOptions& options) {
+  if (options.loss.reduction == LossOptions::Reduction::sum) return;
+  if (is_least_squares(options.train))
+    throw InvalidOption("loss.reduction", "got \"mean\", but \"lbfgs\" minimises the sum; needs \"sum\"");
+  make_task_loss<float>(options.loss);
+}
+
 }  // namespace
+
+void check_training(const ExperimentOptions& options) {
+  check(options.model);
+  check_rule(options.train);
+  check_batches(options.train);
+  check_epochs(options.train);
+  check_length(options.train);
+}
 
 void check(const ExperimentOptions& options) {
   check(options.model);
@@ -111,8 +173,11 @@ void check(const ExperimentOptions& options) {
   check_start(options);
   check_length(options.train);
   check_loss(options);
+  check_sequences(options);
   check_image(options);
+  check_reduction(options);
   check(options.data);
+  check_phases(options);
 }
 
 }  // namespace moelab

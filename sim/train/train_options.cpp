@@ -50,6 +50,10 @@ void TrainOptions::bind(Fields& fields) {
   fields.add("epochs", epochs, between(1, 1e9), "passes over the training set (give steps or epochs)");
   fields.add("record_every", record_every, between(1, 1e12),
              "steps between recorded metrics (default: a tenth of the run)");
+  fields.add(
+      "until", until,
+      "when training ends before its steps are done, looked at after every record; steps are the most, "
+      "and what schedules go by");
   fields.add("precision", precision, {"float", "double"}, "number type of training");
 }
 
@@ -75,6 +79,7 @@ void check_rule(const TrainOptions& options) {
   refuse("batch_size", options.batch_size.has_value());
   refuse("epochs", options.epochs.has_value());
   refuse("record_every", options.record_every.has_value());
+  refuse("until", options.until.has_value());
   if (options.gradient != TrainOptions::Gradient::sample) {
     throw InvalidOption("train.gradient", "got \"population\", but \"lbfgs\" fits a sample");
   }
@@ -100,6 +105,7 @@ void check_epochs(const TrainOptions& options) {
 }
 
 void check_length(const TrainOptions& options) {
+  if (options.until) check(*options.until);
   if (options.steps.has_value() != options.epochs.has_value()) return;
   throw InvalidOption("train.steps", options.steps
                                          ? "train.epochs is given, too; needs exactly one of the two"

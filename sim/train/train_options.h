@@ -10,6 +10,7 @@
 #include "sim/train/least_squares_options.h"
 #include "sim/train/optimizer.h"
 #include "sim/train/schedule.h"
+#include "sim/train/until.h"
 
 namespace moelab {
 
@@ -30,6 +31,7 @@ struct TrainOptions {
   std::optional<std::int64_t> steps = std::nullopt;
   std::optional<std::int64_t> epochs = std::nullopt;
   std::optional<std::int64_t> record_every = std::nullopt;
+  std::optional<UntilOptions> until = std::nullopt;  ///< ends training before its steps are done
   Precision precision = Precision::in_float;
 
   void bind(Fields& fields);

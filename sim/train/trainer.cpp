@@ -14,6 +14,18 @@ double rate_of(const PerGroup& value, ParameterGroup::Role role) {
   return role == ParameterGroup::Role::router ? value.router : value.expert;
 }
 
+bool learns_in(const Learns& learns, ParameterGroup::Part part) {
+  switch (part) {
+    case ParameterGroup::Part::router:
+      return learns.router;
+    case ParameterGroup::Part::experts:
+      return learns.experts;
+    case ParameterGroup::Part::layers:
+      break;
+  }
+  return learns.layers;
+}
+
 /// A parameter group with its rates and its optimizer.
 ///
 /// Where the optimizer allows, updates of experts that no row of a batch reached are put off until the expert
@@ -24,7 +36,7 @@ template <class Real>
 class TrainedGroup {
  public:
   TrainedGroup(Model<Real>& model, Workspace<Real>& workspace, const ParameterGroup& range,
-               const TrainOptions& options, std::int64_t steps)
+               const TrainOptions& options, std::int64_t steps, Optimizer<Real>& optimizer)
       : model_(model),
         workspace_(workspace),
         range_(range),
@@ -32,7 +44,7 @@ class TrainedGroup {
         weight_decay_(rate_of(options.weight_decay, range.role)),
         schedule_(options.schedule),
         steps_(steps),
-        optimizer_(make_optimizer<Real>(options.optimizer, range.end - range.begin)) {
+        optimizer_(&optimizer) {
     const bool is_bank = range.role == ParameterGroup::Role::expert && range.layer >= 0;
     if (is_bank && expert_block_size() > 0 && optimizer_->can_defer()) {
       updated_.assign(size(model.network->experts()), 0);
@@ -87,17 +99,23 @@ class TrainedGroup {
   double weight_decay_;
   Schedule schedule_;
   std::int64_t steps_;
-  std::unique_ptr<Optimizer<Real>> optimizer_;
+  Optimizer<Real>* optimizer_;
   std::vector<std::int64_t> updated_;  // updates applied to each expert; empty where none is put off
 };
 
 template <class Real>
 std::vector<TrainedGroup<Real>> trained_groups(Model<Real>& model, Workspace<Real>& workspace,
-                                               const TrainOptions& options, std::int64_t steps) {
+                                               const TrainOptions& options, std::int64_t steps,
+                                               PhaseCourse<Real>& course) {
   if (!options.lr) throw InvalidOption("train.lr", "missing");
+  const std::vector<ParameterGroup>& ranges = model.network->groups();
+  course.optimizers.resize(ranges.size());
   std::vector<TrainedGroup<Real>> groups;
-  for (const ParameterGroup& range : model.network->groups()) {
-    if (range.trainable) groups.emplace_back(model, workspace, range, options, steps);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (!ranges[i].trainable || !learns_in(course.learns, ranges[i].part)) continue;
+    std::unique_ptr<Optimizer<Real>>& optimizer = course.optimizers[i];
+    if (!optimizer) optimizer = make_optimizer<Real>(options.optimizer, ranges[i].end - ranges[i].begin);
+    groups.emplace_back(model, workspace, ranges[i], options, steps, *optimizer);
   }
   return groups;
 }
@@ -107,21 +125,26 @@ std::vector<TrainedGroup<Real>> trained_groups(Model<Real>& model, Workspace<Rea
 template <class Real>
 TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSource<Real>& batches,
                    std::int64_t steps, const TrainOptions& options, const TrainCallbacks& callbacks,
-                   Workspace<Real>& workspace) {
+                   Workspace<Real>& workspace, PhaseCourse<Real>& course) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kBetweenReports{100};
   const std::int64_t interval = record_interval(options, steps);
   const Network<Real>& network = *model.network;
-  std::vector<TrainedGroup<Real>> groups = trained_groups(model, workspace, options, steps);
+  std::vector<TrainedGroup<Real>> groups = trained_groups(model, workspace, options, steps, course);
   std::int64_t done = 0;  // updates so far, those put off included
   const std::function<void(int, const Routing<Real>&)> before_experts = [&](int layer,
                                                                             const Routing<Real>& routing) {
     for (TrainedGroup<Real>& group : groups) group.catch_up_active(layer, routing, done);
   };
+  bool stopped = false;
+  const auto record = [&] {
+    callbacks.record(course.steps + done);
+    stopped = callbacks.stop(course.steps + done);
+  };
   const auto run = [&]() -> TrainState {
-    callbacks.record(0);
+    if (course.phase == 0) record();
     Clock::time_point last_report = Clock::now();
-    while (done < steps) {
+    while (done < steps && !stopped) {
       const int samples = batches.advance();
       network.begin_step(static_cast<double>(done) / static_cast<double>(steps), model.parameters,
                          model.state);
@@ -134,7 +157,7 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
       if (done % interval == 0 || done == steps) {
         for (TrainedGroup<Real>& group : groups) group.catch_up_all(done);
         if (!all_finite<Real>(model.parameters)) return TrainState::diverged;
-        callbacks.record(done);
+        record();
       }
       const Clock::time_point now = Clock::now();
       if (now - last_report >= kBetweenReports) {
@@ -147,25 +170,31 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
   };
   const TrainState state = run();
   for (TrainedGroup<Real>& group : groups) group.catch_up_all(done);
-  return {state, done};
+  return {state, course.steps + done, stopped && done < steps};
 }
 
 template <class Real>
 TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, const TrainingSet<Real>& data,
                    const TrainOptions& options, const Seeds& seeds, const TrainCallbacks& callbacks,
-                   Workspace<Real>& workspace) {
+                   Workspace<Real>& workspace, PhaseCourse<Real>& course) {
   if (!options.batch_size) throw InvalidOption("train.batch_size", "missing; mini-batches need it");
-  SampleBatches<Real> batches(data, model.network->layout(), static_cast<int>(*options.batch_size), seeds);
-  return train(model, objective, batches, total_steps(options, data.rows), options, callbacks, workspace);
+  SampleBatches<Real> batches(data, model.network->layout(), static_cast<int>(*options.batch_size), seeds,
+                              static_cast<std::uint64_t>(course.phase));
+  return train(model, objective, batches, total_steps(options, data.rows), options, callbacks, workspace,
+               course);
 }
 
 template TrainOutcome train(Model<float>&, const Objective<float>&, BatchSource<float>&, std::int64_t,
-                            const TrainOptions&, const TrainCallbacks&, Workspace<float>&);
+                            const TrainOptions&, const TrainCallbacks&, Workspace<float>&,
+                            PhaseCourse<float>&);
 template TrainOutcome train(Model<double>&, const Objective<double>&, BatchSource<double>&, std::int64_t,
-                            const TrainOptions&, const TrainCallbacks&, Workspace<double>&);
+                            const TrainOptions&, const TrainCallbacks&, Workspace<double>&,
+                            PhaseCourse<double>&);
 template TrainOutcome train(Model<float>&, const Objective<float>&, const TrainingSet<float>&,
-                            const TrainOptions&, const Seeds&, const TrainCallbacks&, Workspace<float>&);
+                            const TrainOptions&, const Seeds&, const TrainCallbacks&, Workspace<float>&,
+                            PhaseCourse<float>&);
 template TrainOutcome train(Model<double>&, const Objective<double>&, const TrainingSet<double>&,
-                            const TrainOptions&, const Seeds&, const TrainCallbacks&, Workspace<double>&);
+                            const TrainOptions&, const Seeds&, const TrainCallbacks&, Workspace<double>&,
+                            PhaseCourse<double>&);
 
 }  // namespace moelab

@@ -19,7 +19,12 @@ Embedding example() {
   embedding.title = "Who serves what";
   embedding.caption = "Two components.";
   embedding.label = "expert";
-  embedding.panels = {{"none", {{0, 1, 3, 0}, {2, -1, 5, 1}, {0.5, 0.25, 9, -1}}}, {"aux", {{1, 1, 3, 2}}}};
+  embedding.panels = {{"none", {{0, 1, 3, 0}, {2, -1, 5, 1}, {0.5, 0.25, 9, -1}}},
+                      {"aux", {{1, 1, 3, 2}}, {{0, 1, 0, 2, 3, 2}}, {{1, 0, 0, -1}}, {{0.5, 0.5, 3, 2}}}};
+  embedding.mean_name = "mean";
+  embedding.arrow_name = "row";
+  embedding.x_label = "first";
+  embedding.y_label = "second";
   return embedding;
 }
 
@@ -27,24 +32,27 @@ Embedding example() {
 
 TEST_CASE("the CSV holds every point with its label and colour") {
   CHECK(embedding_csv(example()) ==
-        "panel,x,y,expert,colour\n\"none\",0,1,3,0\n\"none\",2,-1,5,1\n\"none\",0.5,0.25,9,-1\n"
-        "\"aux\",1,1,3,2\n");
+        "panel,part,x,y,expert,colour,x_high,y_high\n\"none\",point,0,1,3,0,,\n\"none\",point,2,-1,5,1,,\n"
+        "\"none\",point,0.5,0.25,9,-1,,\n\"aux\",region,0,0,3,2,1,2\n\"aux\",point,1,1,3,2,,\n"
+        "\"aux\",mean,1,0,0,-1,,\n\"aux\",arrow,0.5,0.5,3,2,,\n");
 }
 
 TEST_CASE("every panel takes its own rows of the CSV, all the same ranges") {
   const std::string script = embedding_script(example());
   CHECK(script.find("every ::1::3 ") != std::string::npos);
-  CHECK(script.find("every ::4::4 ") != std::string::npos);
+  for (const char* rows : {"every ::4::4 ", "every ::5::5 ", "every ::6::6 ", "every ::7::7 "})
+    CHECK(script.find(rows) != std::string::npos);
   CHECK(script.find("set xrange [-0.06:2.06]") != std::string::npos);
   CHECK(script.find("set yrange [-1.06:1.06]") != std::string::npos);
 }
 
 TEST_CASE("gnuplot draws the panels, without complaint") {
   const TemporaryFolder folder;
-  CHECK(render(example(), folder.path()).size() == 5);
+  CHECK(render(drawing_of(example()), folder.path()).size() == 5);
   std::ostringstream svg;
   svg << std::ifstream(folder.path() / "plane.svg").rdbuf();
-  for (const char* text : {"none", "aux", "Two components.", "Who serves what"}) {
+  for (const char* text :
+       {"none", "aux", "Two components.", "Who serves what", "expert 3", "mean", "row", "first", "second"}) {
     CAPTURE(text);
     CHECK(svg.str().find(text) != std::string::npos);
   }

@@ -9,7 +9,6 @@
 
 #include "plots/axis.h"
 #include "plots/gnuplot.h"
-#include "plots/labels.h"
 #include "sim/base/error.h"
 
 namespace moelab::figure_test {
@@ -44,9 +43,10 @@ Figure example() {
   figure.x_label = "training samples";
   figure.y_label = "test_loss";
   figure.x_log = figure.y_log = true;
-  figure.series = {
-      {"learned, \"x\"", {point(1, 0.3), point(10, 0.1), {100, {}, {}, {}, {{}, {}}}, point(1000, 0.01)}},
-      {"floor", {point(1, 0.005), point(1000, 0.005)}, true}};
+  figure.panels = {
+      {"",
+       {{"learned, \"x\"", {point(1, 0.3), point(10, 0.1), {100, {}, {}, {}, {{}, {}}}, point(1000, 0.01)}},
+        {"floor", {point(1, 0.005), point(1000, 0.005)}, SeriesLook::reference}}}};
   return figure;
 }
 
@@ -71,27 +71,29 @@ TEST_CASE("the CSV is tidy, exact, and empty where a value is missing") {
 
 TEST_CASE("a missing point, or one that a logarithmic axis cannot show, splits the line") {
   const std::string script = figure_script(example());
-  CHECK(script.find("every ::1::2 using 2:3 with linespoints") != std::string::npos);
-  CHECK(script.find("every ::4::4 using 2:3 with linespoints") != std::string::npos);
+  CHECK(script.find("every ::1::2 using 2:3 with lines lw 1.3") != std::string::npos);
+  CHECK(script.find("every ::4::4 using 2:3 with lines lw 1.3") != std::string::npos);
   Figure zero = example();
-  zero.series[0].points[1].mean = 0;
-  CHECK(figure_script(zero).find("every ::1::1 using 2:3 with linespoints") != std::string::npos);
+  zero.panels[0].series[0].points[1].mean = 0;
+  CHECK(figure_script(zero).find("every ::1::1 using 2:3 with lines lw 1.3") != std::string::npos);
   zero.y_log = false;
-  CHECK(figure_script(zero).find("every ::1::2 using 2:3 with linespoints") != std::string::npos);
+  CHECK(figure_script(zero).find("every ::1::2 using 2:3 with lines lw 1.3") != std::string::npos);
 }
 
 TEST_CASE("thin lines are drawn below ten seeds, and none for a reference") {
-  CHECK(count(figure_script(example()), "with lines lw 0.4") == 2);
+  // Each of the three terminals has all clauses.
+  CHECK(count(figure_script(example()), "with lines lw 0.4") == 3 * 2);
   Figure ten = example();
-  for (FigurePoint& at : ten.series[0].points) at.seeds.resize(10, 0.1);
+  for (FigurePoint& at : ten.panels[0].series[0].points) at.seeds.resize(10, 0.1);
   CHECK(count(figure_script(ten), "with lines lw 0.4") == 0);
-  CHECK(count(figure_script(ten), "with filledcurves") == 1);
-  CHECK(count(figure_script(ten), "with yerrorbars") == 1);  // the lone point after the gap
+  CHECK(count(figure_script(ten), "with filledcurves") == 3);
+  CHECK(count(figure_script(ten), "with yerrorbars") == 3);  // the lone point after the gap
 }
 
 TEST_CASE("gnuplot draws all formats, from the script alone, to the same bytes") {
   const Folder first, second;
-  const std::vector<std::filesystem::path> files = render(example(), first.path / "deep" / "figures");
+  const std::vector<std::filesystem::path> files =
+      render(drawing_of(example()), first.path / "deep" / "figures");
   REQUIRE(files.size() == 5);
   for (const std::filesystem::path& file : files) CHECK(std::filesystem::file_size(file) > 0);
   const std::string svg = content(files[2]);
@@ -108,15 +110,15 @@ TEST_CASE("gnuplot draws all formats, from the script alone, to the same bytes")
 TEST_CASE("figures without a single value, and figures over names, are drawn too") {
   const Folder folder;
   Figure empty = example();
-  empty.series = {{"learned", {{1, {}, {}, {}, {}}}}};
-  CHECK(render(empty, folder.path).size() == 5);
-  empty.series.clear();
-  CHECK(render(empty, folder.path).size() == 5);
+  empty.panels = {{"", {{"learned", {{1, {}, {}, {}, {}}}}}}};
+  CHECK(render(drawing_of(empty), folder.path).size() == 5);
+  empty.panels.clear();
+  CHECK(render(drawing_of(empty), folder.path).size() == 5);
   Figure names = example();
   names.x_log = false;
   names.x_categories = {"linear", "mlp"};
-  names.series = {{"base", {point(0, 1), point(1, 2)}}};
-  CHECK(render(names, folder.path).size() == 5);
+  names.panels = {{"", {{"base", {point(0, 1), point(1, 2)}}}}};
+  CHECK(render(drawing_of(names), folder.path).size() == 5);
   CHECK(figure_csv(names).find(",\"mlp\"\n") != std::string::npos);
 }
 
@@ -127,16 +129,17 @@ TEST_CASE("failures of gnuplot and of the disk are environment errors") {
                        EnvironmentError);
   CHECK_THROWS_AS(run_gnuplot(folder.path / "nowhere", "bad.gp"), EnvironmentError);
   std::ofstream(folder.path / "file") << "in the way\n";
-  CHECK_THROWS_AS(render(example(), folder.path / "file"), EnvironmentError);
+  CHECK_THROWS_AS(render(drawing_of(example()), folder.path / "file"), EnvironmentError);
 }
 
 TEST_CASE("axes: ticks at swept values, decades, round steps") {
-  const Axis swept = fit_axis_at({640, 1280, 2560}, true, 40);
+  const Axis swept = fit_axis_at({640, 1280, 2560}, true);
   REQUIRE(swept.ticks.size() == 3);
   CHECK(swept.ticks[1].second == "1280");
   CHECK(swept.low < 640);
   CHECK(swept.high > 2560);
-  const Axis crowded = fit_axis_at({1000, 1001, 2000}, false, 20);
+  Axis crowded = fit_axis_at({1000, 1001, 2000}, false);
+  keep_labels_apart(crowded, 100);
   CHECK(crowded.ticks[1].second.empty());
   CHECK(crowded.ticks[2].second == "2000");
   const Axis decades = fit_axis({1e-6, 1}, true);
@@ -149,13 +152,6 @@ TEST_CASE("axes: ticks at swept values, decades, round steps") {
   const Axis constant = fit_axis({3, 3}, false);
   CHECK(constant.low < 3);
   CHECK(constant.high > 3);
-}
-
-TEST_CASE("labels") {
-  CHECK(axis_label("data.train_samples") == "training samples");
-  CHECK(axis_label("contaminated.test_nmse_top1") == "test loss ÷ label variance (top-1), contaminated");
-  CHECK(axis_label("model.unheard_of") == "model.unheard_of");
-  CHECK(legend_label("effective_experts_shuffled") == "shuffled");
 }
 
 }  // namespace moelab::figure_test

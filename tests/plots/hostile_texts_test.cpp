@@ -57,15 +57,26 @@ Report report_of(const std::string& text) {
   figure.id = "loss";
   figure.title = figure.caption = figure.x_label = figure.y_label = text;
   figure.x_categories = {text};
-  figure.series = {{text, {{0, 1.0, {}, {}, {}}}}};
+  figure.panels = {{"", {{text, {{0, 1.0, {}, {}, {}}}}}}};
   ReportedRun run;
   run.name = run.title = run.source = run.state = run.builds = run.command = run.summary_caption = text;
   run.mixed_builds = true;
   run.notes = {text};
   run.summary = run.unfinished = {{text, text}, {text, text}};
-  run.claims = {{text, text, text, text, text, {{text, text, text, text, text, text}}, {}, text, text, 0.01, 7}};
-  run.figures = {figure};
-  run.pictures = {{text, text, text}};
+  run.claims = {{text,
+                 text,
+                 text,
+                 text,
+                 text,
+                 {{text, text, text, text, text, text}},
+                 {},
+                 text,
+                 text,
+                 0.01,
+                 7,
+                 {{text, text}, {text, text}},
+                 ReportedFigure{drawing_of(figure), ""}}};
+  run.figures = {{drawing_of(figure), ""}, {{"f", text, text, text, text, ""}, text}};
   run.provenance = {{text, text}};
   run.cells_csv = run.scenario = text;
   Report report;
@@ -105,8 +116,10 @@ TEST_CASE("a figure whose title, labels and series are hostile texts is drawn wi
   figure.caption = "'a_b' ^{2} @name \\ \"x\"";
   figure.x_label = "it's `touch obeyed`";
   figure.y_label = "'y'";
-  for (const std::string& text : hostile_texts()) figure.series.push_back({text, {{1, 1.0, {}, {}, {}}}});
-  render(figure, folder.path());
+  figure.panels.emplace_back();
+  for (const std::string& text : hostile_texts())
+    figure.panels[0].series.push_back({text, {{1, 1.0, {}, {}, {}}}});
+  render(drawing_of(figure), folder.path());
   const std::string drawn = text_of_html(content_of(folder.path() / "hostile.svg"));
   for (const char* text : {"'soft' and 'top1'", "'a_b' ^{2} @name \\ \"x\"", "it's `touch obeyed`",
                            "it''s '''quoted'''", "'a_b' ^{2} @name {/Symbol x} %d \\n \\U+0041"})

@@ -44,7 +44,7 @@ TEST_CASE("the CSV names panel and series of every point; what is absent is empt
 TEST_CASE("gnuplot draws panels, slopes and legend, without complaint") {
   const fs::path folder = fs::temp_directory_path() / "moelab_rate_panels_test";
   fs::remove_all(folder);
-  CHECK(render(example(), folder).size() == 5);
+  CHECK(render(drawing_of(example()), folder).size() == 5);
   std::ostringstream svg;
   svg << std::ifstream(folder / "rates.svg").rdbuf();
   for (const char* text : {"upper", "left", "right", "-0.50 ± 0.02", "-0.25 ± 0.01", "2 experts", "3 experts",

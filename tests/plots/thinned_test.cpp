@@ -15,13 +15,13 @@ Figure curve(int steps, std::size_t seeds) {
   Figure figure;
   figure.id = "loss";
   figure.caption = "Mean of seeds.";
-  FigureSeries line{"learned", {}, false};
+  FigureSeries line{"learned", {}};
   for (int step = 0; step < steps; ++step) {
     const double mean = step == steps / 3 ? 7 : step == steps / 2 ? -7 : std::cos(0.001 * step);
     line.points.push_back({static_cast<double>(step), mean, mean - 0.125, mean + 0.125,
                            std::vector<std::optional<double>>(seeds, mean)});
   }
-  figure.series = {line};
+  figure.panels = {{"", {line}}};
   return figure;
 }
 
@@ -37,7 +37,7 @@ TEST_CASE("thinned: ends and peaks stay, order stays, the caption tells where al
     Figure figure = curve(100000, 3);
     figure.x_log = is_log;
     const Figure thin = thinned(figure, 7000);
-    const std::vector<FigurePoint>& points = thin.series.front().points;
+    const std::vector<FigurePoint>& points = thin.panels.front().series.front().points;
     CHECK(points.size() <= 1000);
     CHECK(points.size() > 100);
     CHECK(points.front().x == 0);
@@ -57,19 +57,20 @@ TEST_CASE("thinned: ends and peaks stay, order stays, the caption tells where al
 }
 
 TEST_CASE("thinned: seeds that nobody draws go, gaps stay, equal places make no stretch") {
-  CHECK(thinned(curve(1000, 10), 1000).series.front().points.front().seeds.empty());
+  CHECK(thinned(curve(1000, 10), 1000).panels.front().series.front().points.front().seeds.empty());
   Figure gaps = curve(1000, 0);
-  for (FigurePoint& point : gaps.series.front().points) point.mean.reset();
-  CHECK(thinned(gaps, 100).series.front().points.size() >= 2);
+  for (FigurePoint& point : gaps.panels.front().series.front().points) point.mean.reset();
+  CHECK(thinned(gaps, 100).panels.front().series.front().points.size() >= 2);
   Figure still = curve(1000, 0);
-  for (FigurePoint& point : still.series.front().points) point.x = 5;
-  CHECK(thinned(still, 100).series.front().points.size() <= 4);
+  for (FigurePoint& point : still.panels.front().series.front().points) point.x = 5;
+  CHECK(thinned(still, 100).panels.front().series.front().points.size() <= 4);
 }
 
 TEST_CASE("thinned: a page of 10^5 recorded steps stays below 5 MB") {
   Report report;
   report.runs.emplace_back();
-  for (int figure = 0; figure < 4; ++figure) report.runs.back().figures.push_back(curve(100000, 5));
+  for (int figure = 0; figure < 4; ++figure)
+    report.runs.back().figures.push_back({drawing_of(curve(100000, 5)), ""});
   CHECK(report_html(report).size() < 5'000'000);
 }
 

@@ -21,6 +21,8 @@ class FieldVisitor : public Fields {
   void per_group(const About&, const Range&, PerGroup&) override {}
   void object(const About&, const Binding&) override {}
   void one_of(const About&, KindChoice&) override {}
+  void texts(const About&, std::vector<std::string>&) override {}
+  void named(const About&, NamedChoices&) override {}
 };
 
 }  // namespace moelab

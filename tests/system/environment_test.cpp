@@ -216,6 +216,7 @@ TEST_CASE("environment: paths are any bytes") {
                                              {"plot", run},
                                              {"report", run},
                                              {"compare", run, run},
+                                             {"agreement", run},
                                              {"slurm", file, "--out", run},
                                              {"sample", file, "--out", (place / "\xe6").string()}}) {
     CAPTURE(words[0]);

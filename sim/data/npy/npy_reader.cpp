@@ -87,6 +87,15 @@ NpyReader::NpyReader(const std::filesystem::path& file, std::string place,
                      std::shared_ptr<const FileContent> content)
     : place_(std::move(place)), file_(open_array(file, place_, std::move(content))) {
   read_format();
+  check_format();
+}
+
+NpyReader::NpyReader(const MemoryArray& array, std::string place)
+    : place_(std::move(place)), memory_(array.values), format_(array.format) {
+  check_format();
+}
+
+void NpyReader::check_format() {
   if (format_.shape.empty()) refuse("is a single value, shape (); needs at least one dimension");
   if (rows() == 0) refuse(fmt::format("has no rows: shape {}; needs at least one", shape_text(shape())));
   const std::uint64_t bytes = format_.value_bytes();
@@ -96,9 +105,9 @@ NpyReader::NpyReader(const std::filesystem::path& file, std::string place,
 }
 
 void NpyReader::read_format() {
-  const std::uint64_t size = file_.size();
+  const std::uint64_t size = file_->size();
   std::string start(static_cast<std::size_t>(std::min<std::uint64_t>(size, kStart)), '\0');
-  file_.read(0, start.data(), start.size());
+  file_->read(0, start.data(), start.size());
   try {
     format_ = parse_npy_header(start);
   } catch (const std::runtime_error& refusal) {
@@ -125,7 +134,8 @@ std::string NpyReader::place_of(std::int64_t row, std::int64_t entry) const {
 }
 
 void NpyReader::refuse(const std::string& message) const {
-  throw UserError(place_, fmt::format("'{}' {}", file_.path().string(), message));
+  throw UserError(place_, file_ ? fmt::format("'{}' {}", file_->path().string(), message)
+                                : fmt::format("the array {}", message));
 }
 
 template <class Value>
@@ -135,25 +145,29 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
   const auto offset = [&](std::int64_t entry) {
     return format_.header_bytes + static_cast<std::uint64_t>(entry * width);
   };
+  const auto bytes_at = [&](std::int64_t entry, std::int64_t count_of, std::vector<char>& buffer) {
+    if (!file_) return memory_ + offset(entry);
+    buffer.resize(static_cast<std::size_t>(count_of * width));
+    file_->read(offset(entry), buffer.data(), buffer.size());
+    return static_cast<const char*>(buffer.data());
+  };
+  std::vector<char> buffer;
   if (!format_.fortran_order) {
-    std::vector<char> bytes(static_cast<std::size_t>(count * row_size_ * width));
-    file_.read(offset(first * row_size_), bytes.data(), bytes.size());
-    convert(type(), bytes.data(), count * row_size_, values, 1);
+    const std::int64_t entries = count * row_size_;
+    convert(type(), bytes_at(first * row_size_, entries, buffer), entries, values, 1);
     return;
   }
   // Columns that follow one another are read together, as many as a block holds.
   const auto columns = static_cast<std::int64_t>(fortran_offsets_.size());
   const auto column = [&](std::int64_t entry) { return fortran_offsets_[static_cast<std::size_t>(entry)]; };
   const std::int64_t most = static_cast<std::int64_t>(FileContent::kBlock) / (rows() * width);
-  std::vector<char> bytes;
   for (std::int64_t entry = 0, group = 1; entry < columns; entry += group) {
     for (group = 1; group < most && entry + group < columns; ++group) {
       if (column(entry + group) != column(entry) + group) break;
     }
-    bytes.resize(static_cast<std::size_t>(((group - 1) * rows() + count) * width));
-    file_.read(offset(column(entry) * rows() + first), bytes.data(), bytes.size());
+    const char* const bytes = bytes_at(column(entry) * rows() + first, (group - 1) * rows() + count, buffer);
     for (std::int64_t i = 0; i < group; ++i)
-      convert(type(), bytes.data() + i * rows() * width, count, values + entry + i, row_size_);
+      convert(type(), bytes + i * rows() * width, count, values + entry + i, row_size_);
   }
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
-/// Arrays of .npy files read in blocks of rows, so that files may be larger than memory.
+/// Arrays of .npy files read in blocks of rows, so that files may be larger than memory; arrays in memory are
+/// read in the same way.
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,12 @@
 #include "sim/data/npy/npy_format.h"
 
 namespace moelab {
+
+/// An array in memory, which outlives whoever reads it: `format.header_bytes` is 0.
+struct MemoryArray {
+  NpyFormat format = {};
+  const char* values = nullptr;
+};
 
 /// An open array of shape (n, …): n ≥ 1 rows of row_size() entries each. Reading does not change the object,
 /// so that several threads may read at once.
@@ -25,6 +33,8 @@ class NpyReader {
   /// more, now or when it is read.
   NpyReader(const std::filesystem::path& file, std::string place,
             std::shared_ptr<const FileContent> content = nullptr);
+  /// An array in memory. Throws UserError for a single value and for no rows or no entries.
+  NpyReader(const MemoryArray& array, std::string place);
   const std::string& place() const { return place_; }
   const std::vector<std::int64_t>& shape() const { return format_.shape; }
   NpyType type() const { return format_.type; }
@@ -41,16 +51,18 @@ class NpyReader {
 
   /// Where entry `entry` of a row stands: "row 5", "row 5, column 3", or "[5, 2, 3]" of three dimensions.
   std::string place_of(std::int64_t row, std::int64_t entry) const;
-  /// The error of this array: `message` completes "'X.npy' …".
+  /// The error of this array: `message` completes "'X.npy' …", or "the array …" of memory.
   [[noreturn]] void refuse(const std::string& message) const;
 
  private:
   void read_format();
+  void check_format();
   template <class Value>
   void read_values(std::int64_t first, std::int64_t count, Value* values) const;
 
   std::string place_;
-  InputFile file_;
+  std::optional<InputFile> file_;  ///< none of an array in memory
+  const char* memory_ = nullptr;
   NpyFormat format_;
   std::int64_t row_size_ = 0;
   std::vector<std::int64_t> fortran_offsets_;  ///< per entry of a row in C order: its column in the file

@@ -21,11 +21,15 @@ namespace moelab {
 /// A range of the flat parameter buffer that shares a learning rate and a weight decay.
 struct ParameterGroup {
   enum class Role { router, expert };
+  /// What the group belongs to: a mixture's router (and gating), its experts or a dense network, or the
+  /// layers around them (attention, projection, read-out).
+  enum class Part { router, experts, layers };
   std::size_t begin = 0;
   std::size_t end = 0;
   bool trainable = true;
   Role role = Role::expert;
   int layer = -1;  ///< of a mixture's router or bank; −1 for what is in none: read-outs, attention
+  Part part = Part::layers;
 };
 
 /// How a batch goes through the blocks.

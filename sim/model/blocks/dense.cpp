@@ -24,7 +24,9 @@ class Dense final : public Block<Real> {
   int output_dim() const override { return output_dim_; }
   std::size_t parameter_count() const override { return bank_->parameters_per_expert(); }
   std::size_t block_size() const override { return bank_->block_size(); }
-  std::vector<ParameterGroup> groups() const override { return {{.end = block_size()}}; }
+  std::vector<ParameterGroup> groups() const override {
+    return {{.end = block_size(), .part = ParameterGroup::Part::experts}};
+  }
   void initialize(const Start& start, Real* parameters) const override {
     bank_->initialize(start.seeds, parameters);
   }
@@ -73,20 +75,21 @@ class Dense final : public Block<Real> {
 };
 
 template <class Real>
-class Readout final : public Block<Real> {
+class LinearBlock final : public Block<Real> {
  public:
-  Readout(int input_dim, int output_dim) : layer_(input_dim, output_dim, false) {}
+  LinearBlock(int input_dim, int output_dim, Purpose start, std::string prefix)
+      : layer_(input_dim, output_dim, false), start_(start), prefix_(std::move(prefix)) {}
 
   int output_dim() const override { return layer_.outputs(); }
   std::size_t parameter_count() const override { return layer_.parameter_count(); }
   std::size_t block_size() const override { return layer_.block_size(); }
   std::vector<ParameterGroup> groups() const override { return {{.end = block_size()}}; }
   void initialize(const Start& start, Real* parameters) const override {
-    Engine engine = start.seeds.stream(Purpose::expert_init);
+    Engine engine = start.seeds.stream(start_);
     layer_.initialize(engine, 1.0, parameters);
   }
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
-    return layer_arrays(Mlp<Real>({layer_.inputs(), layer_.outputs()}), parameters, "readout_");
+    return layer_arrays(Mlp<Real>({layer_.inputs(), layer_.outputs()}), parameters, prefix_);
   }
 
   void forward(const Pass<Real>& /*pass*/, const View<const Real>& inputs, const BlockValues<Real>& values,
@@ -107,6 +110,8 @@ class Readout final : public Block<Real> {
 
  private:
   DenseLayer<Real> layer_;
+  Purpose start_;
+  std::string prefix_;  // of the arrays' names
 };
 
 template <class Real>
@@ -151,12 +156,17 @@ std::unique_ptr<Block<Real>> make_dense(const ExpertOptions& network, int input_
 
 template <class Real>
 std::unique_ptr<Block<Real>> make_readout(int input_dim, int output_dim) {
-  return std::make_unique<Readout<Real>>(input_dim, output_dim);
+  return std::make_unique<LinearBlock<Real>>(input_dim, output_dim, Purpose::expert_init, "readout_");
+}
+
+template <class Real>
+std::unique_ptr<Block<Real>> make_projection(int input_dim, int width) {
+  return std::make_unique<LinearBlock<Real>>(input_dim, width, Purpose::projection_init, "projection_");
 }
 
 template <class Real>
 std::size_t readout_parameter_count(int input_dim, int output_dim) {
-  return Readout<Real>(input_dim, output_dim).parameter_count();
+  return DenseLayer<Real>(input_dim, output_dim, false).parameter_count();
 }
 
 template <class Real>
@@ -168,6 +178,8 @@ template std::unique_ptr<Block<float>> make_dense(const ExpertOptions&, int, int
 template std::unique_ptr<Block<double>> make_dense(const ExpertOptions&, int, int);
 template std::unique_ptr<Block<float>> make_readout(int, int);
 template std::unique_ptr<Block<double>> make_readout(int, int);
+template std::unique_ptr<Block<float>> make_projection(int, int);
+template std::unique_ptr<Block<double>> make_projection(int, int);
 template std::size_t readout_parameter_count<float>(int, int);
 template std::size_t readout_parameter_count<double>(int, int);
 template std::unique_ptr<Block<float>> make_sum_over_tokens(int);

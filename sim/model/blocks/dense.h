@@ -17,6 +17,10 @@ template <class Real>
 std::unique_ptr<Block<Real>> make_readout(int input_dim, int output_dim);
 template <class Real>
 std::size_t readout_parameter_count(int input_dim, int output_dim);
+/// h = A x + b before the layers, A (width, d). Arrays "projection_weight_1" and "projection_bias_1". Starts
+/// as an MLP's output layer, from a stream of its own.
+template <class Real>
+std::unique_ptr<Block<Real>> make_projection(int input_dim, int width);
 
 /// (n·s, d) → (n, d): the outputs of a sequence's tokens are added. Reads rows as blocks write them,
 /// padded(d) apart.

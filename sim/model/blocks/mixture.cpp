@@ -47,6 +47,8 @@ std::vector<ParameterGroup> Mixture<Real>::groups() const {
     groups.push_back({frozen, experts_begin_, parts_.router_trainable, Role::router, parts_.layer});
   }
   groups.push_back({experts_begin_, block_size(), true, Role::expert, parts_.layer});
+  for (ParameterGroup& group : groups)
+    group.part = group.role == Role::router ? ParameterGroup::Part::router : ParameterGroup::Part::experts;
   return groups;
 }
 
@@ -155,6 +157,7 @@ void Mixture<Real>::route(const Pass<Real>& pass, const View<const Real>& inputs
                           MixtureScratch<Real>& scratch) const {
   MOELAB_EXPECT(inputs.columns == parts_.input_dim);
   reserve_entries(scratch.scores, entries(inputs.rows, kernels::padded(parts_.experts)));
+  scratch.tokens = pass.tokens;
   const RouterContext<Real> context = router_context(pass, inputs, values, signals);
   scratch.router_output =
       parts_.router->forward(context, values.parameters, *scratch.router, scratch.scores.data());
@@ -205,8 +208,10 @@ const Real* Mixture<Real>::pair_outputs(const BlockValues<Real>& values,
 template <class Real>
 RoutedBatch<Real> Mixture<Real>::routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const {
   const bool has_outputs = with_outputs && !scratch.pair_outputs.empty();
-  return {scratch.scores.data(), scratch.gating.probabilities.data(), &scratch.routing(),
-          has_outputs ? scratch.pair_outputs.data() : nullptr, output_stride()};
+  RoutedBatch<Real> batch{scratch.scores.data(), scratch.gating.probabilities.data(), &scratch.routing(),
+                          has_outputs ? scratch.pair_outputs.data() : nullptr, output_stride()};
+  batch.tokens = scratch.tokens;
+  return batch;
 }
 
 template <class Real>

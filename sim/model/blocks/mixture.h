@@ -39,6 +39,7 @@ struct MixtureScratch final : Scratch {
   AlignedVector<Real> expert_inputs, expert_input_gradient, router_input_gradient, feature_gradient;
   AlignedVector<Real> gate_gradient, probability_gradient;
   AlignedVector<Real> pair_outputs, pair_gradient;
+  int tokens = 1;  ///< s of the batch
 
   const Routing<Real>& routing() const { return gating.routing; }
 };

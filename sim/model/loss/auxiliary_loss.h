@@ -25,6 +25,7 @@ struct RoutedBatch {
   const Real* pair_outputs = nullptr;  ///< x̃ (n, E, output_stride), read at active pairs; or null
   int output_stride = 0;               ///< padded(o), padding zero
   bool is_softmax = true;              ///< r = softmax(γ)
+  int tokens = 1;                      ///< s, rows of a sequence
 };
 
 /// Gradients that a term is added to; null where they are not wanted now.
@@ -62,6 +63,7 @@ struct AuxiliaryLossKind {
   PerPrecision<AuxiliaryValue> value = {};
   /// Adds coefficient · ∂term to the array of its path.
   PerPrecision<AddAuxiliaryGradient> add = {};
+  bool needs_sequences = false;  ///< says nothing where every row is a sequence of its own
 };
 
 /// The table: adding a term is a new file and a line in auxiliary_losses.cpp.
@@ -72,14 +74,23 @@ std::size_t auxiliary_loss_place(const std::string& name);
 
 /// `loss` of a scenario: the task loss and a coefficient for each auxiliary term, 0 by default.
 struct LossOptions {
+  enum class Reduction { sum, mean };
   std::string task = "mse";
-  std::vector<double> coefficients;  ///< in the order of the table; shorter ones end in zeros
+  std::vector<double> coefficients;      ///< in the order of the table; shorter ones end in zeros
+  Reduction reduction = Reduction::sum;  ///< of the task loss over outputs
 
   LossOptions();
   /// The coefficient of the term of that name. Throws std::invalid_argument where there is none.
   double& coefficient(const std::string& name);
   void bind(Fields& fields);
 };
+
+template <class Real>
+class TaskLoss;
+/// The task loss that is optimised: summed over the o outputs, or with `reduction` mean that divided by o.
+/// Throws InvalidOption at "loss.…" for an unknown name, and for a mean over classes.
+template <class Real>
+std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options);
 
 /// The terms with their coefficients. Immutable.
 class AuxiliaryLosses {

@@ -15,7 +15,12 @@
   entry(orthogonality)                 \
   entry(orthogonality_cosine)          \
   entry(variance)                      \
-  entry(variance_probabilities)
+  entry(variance_probabilities)        \
+  entry(importance)                    \
+  entry(importance_probabilities)      \
+  entry(routing_entropy)               \
+  entry(mutual_information)            \
+  entry(aux_sequence)
 // clang-format on
 
 namespace moelab {
@@ -74,6 +79,9 @@ double& LossOptions::coefficient(const std::string& name) {
 
 void LossOptions::bind(Fields& fields) {
   fields.add_name("task", task, task_loss_names(), "task loss: summed over outputs, averaged over rows");
+  fields.add("reduction", reduction, {"sum", "mean"},
+             "the optimised task loss over outputs: their sum, or their mean, which divides the gradient by "
+             "the number of outputs; auxiliary terms are added to either as they are");
   coefficients.resize(auxiliary_losses().size(), 0.0);
   for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
     fields.add(auxiliary_losses()[t].name, coefficients[t], at_least(0),

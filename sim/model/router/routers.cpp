@@ -11,7 +11,13 @@
   entry(cosine)               \
   entry(perturbed_cosine)     \
   entry(similarity_aware)     \
-  entry(attention_aware)
+  entry(attention_aware)      \
+  entry(squared_distance)     \
+  entry(nearest_centroid)     \
+  entry(two_level)            \
+  entry(formula)              \
+  entry(hash)                 \
+  entry(random)
 // clang-format on
 
 namespace moelab {

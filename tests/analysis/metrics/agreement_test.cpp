@@ -3,15 +3,30 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
+
+#include "analysis/metrics/co_activation.h"
+#include "analysis/metrics/entropy.h"
+#include "analysis/metrics/fluctuation.h"
+#include "analysis/metrics/load.h"
+#include "sim/base/error.h"
 
 namespace moelab::agreement_test {
 namespace {
+
+namespace reference {
+#include "tests/analysis/metrics/agreement/reference.inc"
+}
 
 /// Quotients of small whole numbers and a few logarithms.
 constexpr double kLastBits = 1e-14;
 
 ContingencyTable table(std::initializer_list<std::initializer_list<std::int64_t>> rows) {
   return ContingencyTable(rows);
+}
+
+MatrixView view(const std::vector<double>& values) {
+  return {values.data(), reference::rows, reference::experts};
 }
 
 }  // namespace
@@ -42,6 +57,61 @@ TEST_CASE("agreement: a case by hand") {
   const double both = -(2 * std::log(1.0 / 3) + std::log(1.0 / 6) + 3 * std::log(1.0 / 2)) / 6;
   CHECK(std::abs(normalized_mutual_information(six).value() -
                  2 * (clusters + experts - both) / (clusters + experts)) < kLastBits);
+}
+
+TEST_CASE("metrics of one routing and of two agree with NumPy") {
+  constexpr double kRounding = 1e-12;  // of sums over 60 rows
+  const MatrixView probabilities = view(reference::probabilities), others = view(reference::others);
+  const std::vector<int> one = top1_assignment(probabilities), other = top1_assignment(others);
+  const ContingencyTable both = routing_table(one, other);
+  CHECK(std::abs(adjusted_rand_index(both).value() - reference::ari) < kRounding);
+  CHECK(std::abs(normalized_mutual_information(both).value() - reference::nmi) < kRounding);
+  CHECK(std::abs(dispatch_entropy(routing_table(reference::labels, one)).value() - reference::dispatch) <
+        kRounding);
+  const Vector p = probabilities.colwise().mean(), q = others.colwise().mean();
+  CHECK(std::abs(jensen_shannon_divergence(p, q) - reference::divergence) < kRounding);
+  CHECK(std::abs(router_margin(probabilities).value() - reference::margin) < kRounding);
+  CHECK(std::abs(dead_experts(one, reference::experts).value() - reference::dead) < kRounding);
+
+  const std::vector<int> sets = topk_assignment(probabilities, reference::top);
+  const std::vector<int> other_sets = topk_assignment(others, reference::top);
+  CHECK(std::abs(routing_saturation(sets, other_sets, reference::top) - reference::saturation) < kRounding);
+  CoActivation pairs(reference::experts);
+  for (std::size_t at = 0; at < sets.size(); at += reference::top)
+    pairs.add(std::span<const int>(sets).subspan(at, reference::top));
+  CHECK(std::abs(pairs.value().value() - reference::together) < kRounding);
+}
+
+TEST_CASE("dispatch entropy: what is left of the clusters when the expert is known") {
+  CHECK(dispatch_entropy(table({{3, 0, 0}, {0, 0, 2}})).value() == 0);
+  // One expert for everything: H of the clusters themselves.
+  CHECK(std::abs(dispatch_entropy(table({{0, 4}, {0, 4}})).value() - std::log(2)) < kLastBits);
+  // Expert 0 serves two rows of one cluster, expert 1 one row of it and three of the other.
+  const double mixed = -(std::log(0.25) + 3 * std::log(0.75)) / 4;
+  CHECK(std::abs(dispatch_entropy(table({{2, 1}, {0, 3}})).value() - 4 * mixed / 6) < kLastBits);
+  CHECK_FALSE(dispatch_entropy(ContingencyTable(0, 3)));
+}
+
+TEST_CASE("two routings agree up to the experts' names, over rows that both serve") {
+  const std::vector<int> one = {0, 0, 2, 2, -1, 1}, renamed = {1, 1, 0, 0, 1, -1}, other = {0, 2, 2, 0, 0, 0};
+  CHECK(routing_table(one, renamed) == table({{2, 0}, {0, 2}}));
+  CHECK(adjusted_rand_index(routing_table(one, renamed)).value() == 1);
+  CHECK(adjusted_rand_index(routing_table(one, other)).value() < 0);
+  CHECK_THROWS_AS(routing_table(one, {}), InvalidOption);
+}
+
+TEST_CASE("Jensen-Shannon divergence: 0 for equal distributions, ln 2 for those that share nothing") {
+  const Vector p = Vector::Constant(3, 1.0 / 3);
+  CHECK(jensen_shannon_divergence(p, p) == 0);
+  Vector left = Vector::Zero(4), right = Vector::Zero(4);
+  left.head(2).setConstant(0.5);
+  right.tail(2).setConstant(0.5);
+  CHECK(std::abs(jensen_shannon_divergence(left, right) - std::log(2)) < kLastBits);
+  Vector half = Vector::Zero(4);
+  half[0] = 1;
+  // Middle (3/4, 1/4): its entropy less half of ln 2.
+  const double middle = -(0.75 * std::log(0.75) + 0.25 * std::log(0.25));
+  CHECK(std::abs(jensen_shannon_divergence(left, half) - (middle - std::log(2) / 2)) < kLastBits);
 }
 
 }  // namespace moelab::agreement_test

@@ -70,6 +70,38 @@ TEST_CASE("metrics of specialisation agree with NumPy, SciPy and scikit-learn") 
         kRounding);
 }
 
+TEST_CASE("the router's margin: ties, one-hot rows, and a case by hand") {
+  CHECK(router_margin(Matrix::Constant(5, 4, 0.25)).value() == 0);
+  CHECK(router_margin(Matrix::Identity(4, 4)).value() == 1);
+  Matrix rows(2, 3);
+  rows << 0.5, 0.2, 0.3, /**/ 0.1, 0.2, 0.7;
+  CHECK(std::abs(router_margin(rows).value() - (0.2 + 0.5) / 2) < kLastBits);
+  CHECK_FALSE(router_margin(Matrix::Ones(3, 1)));
+  CHECK_THROWS_AS(router_margin(Matrix(0, 3)), InvalidOption);
+}
+
+TEST_CASE("saturation: the share of the K experts of a row that it keeps to the end, in any order") {
+  const std::vector<int> final_sets = {0, 1, 2, 3}, swapped = {1, 0, 3, 2}, half = {1, 2, 3, 0},
+                         none = {2, 3, 0, 1};
+  CHECK(routing_saturation(swapped, final_sets, 2) == 1);
+  CHECK(routing_saturation(half, final_sets, 2) == 0.5);
+  CHECK(routing_saturation(none, final_sets, 2) == 0);
+  CHECK(routing_saturation(half, final_sets, 1) == 0);
+  CHECK_THROWS_AS(routing_saturation(half, final_sets, 3), InvalidOption);
+}
+
+TEST_CASE("dead experts serve less than a tenth of an even share of all rows") {
+  // 20 rows, two experts: a tenth of an even share is one row.
+  std::vector<int> serving(20, 0);
+  CHECK(dead_experts(serving, 2).value() == 0.5);
+  serving[7] = 1;
+  CHECK(dead_experts(serving, 2).value() == 0);
+  serving.push_back(-1);  // a row that none serves is one of the rows
+  CHECK(dead_experts(serving, 2).value() == 0.5);
+  CHECK(dead_experts(std::vector<int>(3, -1), 4).value() == 1);
+  CHECK_FALSE(dead_experts({}, 2));
+}
+
 TEST_CASE("entropy and variances of uniform, one-hot and constant rows") {
   const Matrix uniform = Matrix::Constant(5, 4, 0.25);
   CHECK(std::abs(routing_entropy(uniform) - std::log(4.0)) < kLastBits);

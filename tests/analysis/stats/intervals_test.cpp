@@ -55,19 +55,40 @@ TEST_CASE("binomial intervals are those of SciPy") {
   CHECK_THROWS_AS(binomial_interval(0, 0), InvalidOption);
 }
 
-TEST_CASE("bands leave out seeds without a value and stay positive on a logarithmic axis") {
-  const BandPoint linear = band_point(640, {0.1, std::nullopt, 2.0, std::nan("")}, false);
-  CHECK(linear.mean.value() == doctest::Approx(1.05));
-  CHECK(linear.low.value() < 0);
-  CHECK(linear.seeds.size() == 4);
-  CHECK_FALSE(linear.seeds[3].has_value());
-  const BandPoint logarithmic = band_point(640, {0.1, std::nullopt, 2.0}, true);
-  CHECK(logarithmic.low.value() == 0.1);
-  CHECK(logarithmic.high.value() == linear.high.value());
+TEST_CASE("bands leave out seeds without a value; of positive metrics they are those of logarithms") {
+  const BandPoint real = band_point(640, {0.1, std::nullopt, 2.0, std::nan("")}, false);
+  CHECK(real.mean.value() == doctest::Approx(1.05));
+  CHECK(real.low.value() < 0);
+  CHECK(real.seeds.size() == 4);
+  CHECK_FALSE(real.seeds[3].has_value());
+  const BandPoint positive = band_point(640, {0.1, std::nullopt, 2.0}, true);
+  const MeanEstimate logarithms = mean_estimate(std::vector{std::log(0.1), std::log(2.0)});
+  CHECK(positive.mean.value() == doctest::Approx(std::sqrt(0.2)));
+  CHECK(positive.low.value() == doctest::Approx(std::exp(logarithms.interval->low)));
+  CHECK(positive.high.value() == doctest::Approx(std::exp(logarithms.interval->high)));
+  // A value that is not above 0 has no logarithm.
+  CHECK(band_point(640, {0.0, 2.0}, true).mean.value() == 1);
   const BandPoint single = band_point(1, {0.5}, true);
-  CHECK(single.mean.value() == 0.5);
+  CHECK(single.mean.value() == doctest::Approx(0.5));
   CHECK_FALSE(single.low.has_value());
   CHECK_FALSE(band_point(1, {std::nullopt}, true).mean.has_value());
+}
+
+TEST_CASE("medians of censored values: bounds stand at the limit; the interval is one of order statistics") {
+  // Bin(6, 1/2): P(0) = 1/64, so the least and the largest of six hold the median with 1 - 2/64.
+  const auto exact = [](double value) { return Interval{value, value}; };
+  const Interval censored = {100, std::numeric_limits<double>::infinity()};
+  const BandPoint six = median_point(1, {exact(3), exact(1), exact(2), exact(5), exact(4), censored});
+  CHECK(six.mean == 3.5);
+  CHECK_FALSE(six.is_open);
+  CHECK(six.low == 1);
+  CHECK(six.high == 100);
+  CHECK_FALSE(six.seeds[5].has_value());
+  const BandPoint five = median_point(1, {exact(3), std::nullopt, censored, censored, exact(1), censored});
+  CHECK(five.mean == 100);
+  CHECK(five.is_open);
+  CHECK_FALSE(five.low.has_value());
+  CHECK_FALSE(median_point(1, {std::nullopt}).mean.has_value());
 }
 
 }  // namespace moelab::intervals_test

@@ -107,7 +107,7 @@ TEST_CASE("a slope is compatible with a range, excluded, or neither") {
 
 /// Arms "root" (n^-1/2) and "slow" (n^-0.05) at two values of model.experts, the second of other laws.
 ResultTable example_table(int repetitions) {
-  ResultTable table{{"root", "slow"}, {"model.experts", "data.train_samples"}, {}};
+  ResultTable table{{"root", "slow"}, {"model.experts", "data.train_samples"}, {}, {}};
   Engine engine(3);
   for (const std::string& arm : table.arms) {
     for (const int experts : {2, 3}) {

@@ -17,7 +17,7 @@ bool is_positive(const std::string& name) {
 /// Arms a, b at n = 100, 200, 400; `fill` sets the metrics of an arm at a size and seed.
 ResultTable make_table(int seeds,
                        const std::function<void(const std::string&, int, int, MetricValues&)>& fill) {
-  ResultTable table{{"a", "b"}, {"n"}, {}};
+  ResultTable table{{"a", "b"}, {"n"}, {}, {}};
   for (const std::string& arm : table.arms) {
     for (const int n : {100, 200, 400}) {
       for (int seed = 0; seed < seeds; ++seed) {
@@ -173,7 +173,7 @@ TEST_CASE("a monotone trend may stand still between its ends") {
 }
 
 TEST_CASE("a monotone trend along the steps of training looks at every recorded one") {
-  ResultTable table{{"a"}, {}, {}};
+  ResultTable table{{"a"}, {}, {}, {}};
   for (int seed = 0; seed < 4; ++seed) {
     ResultRow row{"", "a", seed, {}, "done", {}, {}};
     for (const double loss : {1.0, 0.1, 0.5})

@@ -11,6 +11,7 @@
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/sparsity.h"
 #include "app/commands/array_analysis.h"
+#include "app/metrics/metric_groups.h"
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/random.h"
@@ -95,7 +96,10 @@ TEST_CASE("analyze: probabilities alone, and what is left out for lack of which 
                            "score_variance", "score_row_variance"}) {
     CHECK(metrics.contains(name));
   }
-  CHECK(metrics.size() == 6);
+  CHECK(metrics.size() == 8);
+  CHECK(std::abs(metrics.at("router_margin").get<double>() - router_margin(arrays.probs).value()) <
+        kRounding);
+  CHECK(metrics.at("dead_experts") == dead_experts(top1_assignment(arrays.probs), kExperts).value());
   const Json& skipped = answer.at("skipped");
   CHECK(skipped.at("cluster_entropy") == "needs --labels");
   CHECK(skipped.at("effective_experts_shuffled") == "needs --labels, --inputs, --router");
@@ -104,6 +108,9 @@ TEST_CASE("analyze: probabilities alone, and what is left out for lack of which 
   CHECK(skipped.at("routing_fluctuation") ==
         "needs --previous-probs, --previous-logits or --previous-assignments");
   CHECK(skipped.at("router_norm_ratio") == "needs --router");
+  CHECK(skipped.at("co_activation") == "needs --top-k above 1");
+  CHECK(skipped.at("routing_divergence") == "needs --previous-probs or --previous-logits");
+  CHECK(skipped.at("dispatch_entropy") == "needs --labels");
 }
 
 TEST_CASE("analyze: every metric where all arrays are given") {
@@ -132,8 +139,20 @@ TEST_CASE("analyze: every metric where all arrays are given") {
   CHECK(answer.at("settings").at("clusters") == 2);
   CHECK(answer.at("settings").at("router_difference").get<double>() < kRounding);
   // The scores of P0 are shifted by the same number in every column: nothing changes.
-  CHECK(metrics.at("routing_fluctuation") == 0);
-  CHECK(metrics.at("routing_fluctuation_topk") == 0);
+  for (const char* name : {"routing_fluctuation", "routing_fluctuation_topk", "assignment_change_share"})
+    CHECK(metrics.at(name) == 0);
+  for (const char* name : {"routing_saturation", "routing_ari"}) CHECK(metrics.at(name) == 1);
+  CHECK(std::abs(metrics.at("routing_nmi").get<double>() - 1) < kRounding);
+  CHECK(metrics.at("routing_divergence").get<double>() < kRounding);
+  CHECK(std::abs(metrics.at("dispatch_entropy").get<double>() -
+                 dispatch_entropy(routing.top1_table()).value()) < kRounding);
+  // A metric of arrays is one whose needs all have an argument, and all of them are here.
+  for (const std::string& name : metric_names()) {
+    const std::vector<const Need*> all = needs_of(name);
+    const bool of_arrays =
+        std::all_of(all.begin(), all.end(), [](const Need* need) { return need->argument; });
+    CHECK_MESSAGE(metrics.contains(name) == of_arrays, name);
+  }
   const Answer text = analyze(words);
   CHECK(text.status == 0);
   CHECK(text.out.starts_with("200 rows, 5 experts, 2 to a row, 2 clusters\n"));
@@ -235,13 +254,13 @@ TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
   const CellResult result = run_cell(scenario.cells.front(), [](double) { return false; });
   REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
   const TemporaryFolder folder;
-  const auto name = [&](const std::string& array) { return (folder.path() / (array + ".npy")).string(); };
+  const auto name = [&](const std::string& array) { return folder.path() / (array + ".npy"); };
   for (const SavedArray& array : result.arrays) {
     std::ofstream(name(array.name), std::ios::binary)
         << (array.labels.empty() ? npy_bytes(array.shape, std::span<const double>(array.values))
                                  : npy_bytes(array.shape, std::span<const std::int64_t>(array.labels)));
   }
-  AnalyzedFiles files;
+  AnalyzedArrays files;
   files.probs = name("test_probs");
   files.labels = name("test_labels");
   files.inputs = name("test_inputs");
@@ -256,7 +275,7 @@ TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
     CHECK(std::abs(metrics.at(metric).get<double>() - value) < kRounding);
     ++compared;
   }
-  CHECK(compared == 17);
+  CHECK(compared == 20);
 }
 
 TEST_CASE("analyze: many rows are sampled, with an interval that holds the whole's value") {

@@ -193,6 +193,7 @@ inline BadInputs bad_inputs() {
         scenario_words({"slurm", "scenario.json", "--minutes-per-cell", "soon"}),
         words({"export", "runs/a", "--out", "folder"}, [] { std::filesystem::create_directory("folder"); }),
         words({"compare", "runs/a"}),
+        words({"agreement", "no-such-folder"}),
         words({"list", "routter"}),
         words({"check", "lema"}),
         {code("moelab completion tcsh"), {"completion", "tcsh"}, [] {}, false}}},

@@ -23,7 +23,7 @@ TEST_CASE("command line: help and version answer, and are no errors") {
   CHECK(ask({"--version"}).out.starts_with("moelab "));
   for (const char* verb :
        {"run", "plan", "validate", "schema", "list", "claims", "export", "plot", "status", "sample", "report",
-        "compare", "reproduce", "verify", "slurm", "completion", "docs", "new"}) {
+        "compare", "agreement", "reproduce", "verify", "slurm", "completion", "docs", "new"}) {
     const Answer answer = ask({verb, "--help"});
     CHECK(answer.status == 0);
     CHECK(answer.out.find(std::string("Example: moelab ") + verb) != std::string::npos);

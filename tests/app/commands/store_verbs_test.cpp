@@ -180,9 +180,11 @@ TEST_CASE("a report is one page whose texts are escaped and whose data is JSON")
   const std::string opening = "<script type=\"application/json\">";
   const std::size_t start = html.find(opening) + opening.size();
   const Json figure = Json::parse(html.substr(start, html.find("</script>", start) - start));
-  REQUIRE(figure.at("series").size() == 2);
-  CHECK(figure.at("series")[0].at("points").size() == 2);
-  CHECK(figure.at("series")[0].at("points")[0].at("mean").is_number());
+  REQUIRE(figure.at("panels").size() == 1);
+  const Json series = figure.at("panels")[0].at("series");
+  REQUIRE(series.size() == 2);
+  CHECK(series[0].at("points").size() == 2);
+  CHECK(series[0].at("points")[0].at("mean").is_number());
 }
 
 TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the first figure") {

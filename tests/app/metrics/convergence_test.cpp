@@ -72,8 +72,8 @@ TEST_CASE("steps to a target: several entries, of any metric, from below or abov
                                {"steps_to_target_censored.purer", 1}});
   CHECK(find_metric("steps_to_target.pure")->positive);
   CHECK(group_of_metric("steps_to_target_censored.test_loss") == "convergence");
-  CHECK(entry_name("steps_to_target.pure") == "pure");
-  CHECK(entry_name("contaminated.test_loss_soft").empty());
+  CHECK(MetricKey::parse("steps_to_target.pure") ==
+        MetricKey{.metric = "steps_to_target", .variant = "pure"});
 }
 
 TEST_CASE("steps to a target: a claim over losses that are not finite is not reproduced") {

@@ -26,7 +26,9 @@ Report report_of(const std::string& text) {
                  text,
                  text,
                  0.01,
-                 7}};
+                 7,
+                 {},
+                 {}}};
   Report report;
   report.runs = {run};
   report.checks = {{text, text, text, text, text, text, text, false}};

@@ -68,7 +68,7 @@ TEST_CASE("an evaluation that changes nothing measures the same, and none change
                 {"spsa", contaminated({{"kind", "spsa"}, {"budget", 0.5}, {"steps", 2}})}});
   CHECK(metrics_of(evaluated.metrics, "") == alone.metrics);
   MetricValues of_test_data = alone.metrics;
-  for (const char* name : {"train_loss", "train_nmse", "parameter_count"}) {
+  for (const char* name : {"train_loss", "train_nmse", "train_nmse_top1", "parameter_count"}) {
     CHECK_MESSAGE(of_test_data.erase(name) == 1, name);
   }
   CHECK(of_test_data.contains("router_instability_layer1"));
@@ -101,7 +101,8 @@ TEST_CASE("contamination worsens the loss, more of it more, and exact gradients 
   CHECK(loss("fgsm") > loss("signs"));
 }
 
-TEST_CASE("steps_to_target is the first recorded step at or below the target, right-censored if there is none") {
+TEST_CASE(
+    "steps_to_target is the first recorded step at or below the target, right-censored if there is none") {
   const auto with_target = [](double target) {
     Json scenario = document(Json::object());
     scenario["metrics"].push_back({{"kind", "convergence"}, {"metric", kTarget}, {"target", target}});

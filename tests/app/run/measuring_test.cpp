@@ -191,7 +191,8 @@ TEST_CASE("each group of metrics alone gives what it gives among all, at every r
       check_same_model(alone, full);
       for (const auto& [name, value] : alone.metrics) {
         CHECK_MESSAGE(group_of_metric(name) == group.name, name);
-        CHECK_MESSAGE(layer_number(name).empty() != (group.of_layers && example.model.layers > 1), name);
+        CHECK_MESSAGE(
+            MetricKey::parse(name).layer.has_value() == (group.of_layers && example.model.layers > 1), name);
       }
       const auto is_wanted = [&](const std::string& name) { return name == group.name; };
       check_same_metrics(metrics_of(alone, is_wanted), metrics_of(full, is_wanted));

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "app/figures/lines.h"
 #include "app/run/figures.h"
 #include "app/run/session.h"
 #include "sim/base/kernels/kernels.h"
@@ -121,7 +122,8 @@ TEST_CASE("provenance: a run of two builds says so wherever its numbers are show
     CHECK(answer.out.find("another") == std::string::npos);
   }
   const Figure figure =
-      build_figure(Json::parse(R"({"id": "f", "x": "data.train_samples", "y": "a_metric"})"), results);
+      build_figure(Json::parse(R"({"id": "f", "x": "data.train_samples", "y": "a_metric"})"),
+                   figure_source(results, run.folder.path()));
   CHECK(figure.caption.ends_with("Cells come from 2 builds of moelab."));
   REQUIRE(ask({"report", directory}).status == 0);
   CHECK(file_text(run.folder.path() / "report.html").find("Cells come from 2 builds") != std::string::npos);

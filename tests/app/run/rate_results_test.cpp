@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "app/figures/rate_panels.h"
 #include "app/run/cell.h"
+#include "app/run/figures.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
@@ -68,7 +70,7 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   CHECK(entries[2].name == "3 experts, cells with several fits");
   REQUIRE(entries[0].estimate.slope);
   CHECK(entries[0].estimate.slope->count == 3);
-  const RatePanels figure = build_rate_panels(scenario.figures[0], results);
+  const RatePanels figure = build_rate_panels(scenario.figures[0], figure_source(results, "."));
   REQUIRE(figure.panels.size() == 2);
   REQUIRE(figure.panels[0].size() == 3);
   const RateLine& line = figure.panels[0][0];
@@ -103,7 +105,7 @@ TEST_CASE("what a scenario of fits and rates may get wrong") {
   CHECK(refusal("/claims/0/arm", "\"perturbd\"").find("did you mean 'perturbed'?") != std::string::npos);
   CHECK(refusal("/figures/0/rows", "[\"a\", \"b\"]").starts_with("figures[0].rows: and columns make 4"));
   CHECK(refusal("/figures/0/x", "\"model.experts\"").starts_with("figures[0]"));
-  CHECK(refusal("/figures/0/kind", "\"lines\"") == "figures[0].rows: given, but kind is not 'rate_panels'");
+  CHECK(refusal("/figures/0/kind", "\"lines\"").starts_with("figures[0].rows: unknown key 'rows'"));
 }
 
 }  // namespace

@@ -108,6 +108,39 @@ TEST_CASE("session: an interrupted run resumes with the missing cells alone, to 
   CHECK(provenance.at("earlier").size() == 1);
 }
 
+TEST_CASE("session: a watcher takes the place of signals, ends the session, and sees how far it is") {
+  const TemporaryFolder folder;
+  const Scenario scenario = small_scenario();
+  SessionOptions options{folder.path() / "run", 1, {}};
+  int most_finished = 0;
+  options.watch = [&](const SessionProgress& progress) {
+    CHECK(progress.cells.total + progress.already == 8);
+    most_finished = std::max(most_finished, progress.cells.finished);
+    return progress.cells.finished >= 2;
+  };
+  const CellRunner slow = [](const Cell& cell, const CellProgress& progress) {
+    for (int i = 0; i < 100; ++i) {
+      if (progress(i / 100.0)) return CellResult{CellResult::State::interrupted, {}, {}, {}, {}};
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return pretend_run(cell);
+  };
+  struct sigaction before {
+  }, during{};
+  ::sigaction(SIGINT, nullptr, &before);
+  const SessionOutcome outcome = run_session(scenario, options, slow);
+  ::sigaction(SIGINT, nullptr, &during);
+  const bool is_kept = before.sa_handler == during.sa_handler;
+  CHECK(is_kept);
+  CHECK(outcome.interrupted);
+  CHECK(most_finished >= 2);
+  CHECK(most_finished < 8);
+  options.watch = [](const SessionProgress&) { return false; };
+  CHECK_FALSE(run_session(scenario, options, run_quickly).interrupted);
+  run_session(scenario, {folder.path() / "whole", 1, {}}, run_quickly);
+  CHECK(exported(folder.path() / "run") == exported(folder.path() / "whole"));
+}
+
 TEST_CASE("session: failed and diverged cells are results that are not run again") {
   const TemporaryFolder folder;
   const Scenario scenario = small_scenario();

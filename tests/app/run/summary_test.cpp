@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "app/scenario/sweep_values.h"
 #include "tests/app/run/test_scenario.h"
 
@@ -38,6 +40,15 @@ TEST_CASE("summary: means over seeds, and what is missing") {
         "10                  1.5 ± 6.4  5.5 ± 6.4\n"
         "20                  3.5 ± 6.4  7 (1 of 2)\n");
   CHECK(summarize(example(), "absent")[0].estimate.has_value() == false);
+}
+
+TEST_CASE("summary: a metric that is declared positive has the geometric mean, as the figures") {
+  ResultTable table = example();
+  for (ResultRow& row : table.rows) row.metrics["test_nmse_top1"] = row.metrics.at("m");
+  const std::vector<SummaryEntry> entries = summarize(table, "test_nmse_top1");
+  CHECK(entries[0].estimate->mean == doctest::Approx(std::sqrt(2.0)));
+  CHECK(entries[0].estimate->interval->low > 0);
+  CHECK(summary_text(table, "test_nmse_top1").starts_with("test_nmse_top1 (geometric mean over seeds [95 %"));
 }
 
 TEST_CASE("summary: the main metric is the first figure's") {

@@ -64,7 +64,8 @@ TEST_CASE("a configuration holds every part, resolved") {
   const Json config = expanded(example_scenario()).cells[0].config.json();
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
-  CHECK(keys == std::vector<std::string>{"data", "model", "loss", "train", "metrics", "save", "evaluations"});
+  CHECK(keys == std::vector<std::string>{"data", "model", "loss", "train", "phases", "metrics", "save",
+                                         "evaluations"});
   CHECK(config.at("train").at("precision") == "float");
   CHECK(config.at("model").at("gating").at("eval").at("kind") == "top1");
   CHECK(config.at("metrics")[1] == Json::parse(R"({"kind": "sparsity", "shuffles": 20})"));

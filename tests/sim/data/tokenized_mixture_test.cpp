@@ -299,4 +299,17 @@ TEST_CASE("a bad field is named with what is allowed") {
 }
 
 }  // namespace
+TEST_CASE("targets normalised by tokens are the sums divided by s, and so is their conditional mean") {
+  for (const char* kind : {"linear", "quadratic"}) {
+    const auto problem_with = [&](const char* normalize) {
+      return problem_of({{"target", {{"kind", kind}, {"dim", 2}, {"normalize", normalize}}}});
+    };
+    const std::unique_ptr<Problem> sums = problem_with("none"), means = problem_with("tokens");
+    const Dataset sum = sample(*sums, 50), mean = sample(*means, 50);
+    CHECK(sum.x == mean.x);
+    CHECK(mean.y == (sum.y / 3).eval());
+    CHECK(*means->bayes_prediction(mean.x) == (*sums->bayes_prediction(sum.x) / 3).eval());
+  }
+}
+
 }  // namespace moelab::tokenized_mixture_test

@@ -15,7 +15,8 @@ const GatingRule kSoft = SoftGatingOptions{};
 
 TEST_CASE("parameter counts by hand") {
   // d = 5, o = 3, E = 4; routers: 5·4; an MLP 5-6-6-4 with biases; on images of 2 × 4 × 4, convolutions to 3
-  // × 2 × 2 and 5 × 1 × 1, then an MLP 5-6-4, whose six hidden units the experts read, too; cosines 5·4 + 4.
+  // × 2 × 2 and 5 × 1 × 1, then an MLP 5-6-4, whose six hidden units the experts read, too; cosines 5·4 + 4;
+  // two levels 5·2 + 5·4; the formula of distances 5·4 + 4.
   // Experts: 3; 5·3 + 3, whatever φ; an MLP 5-6-6-3 with biases.
   struct Counts {
     std::string kind;
@@ -25,7 +26,13 @@ TEST_CASE("parameter counts by hand") {
                                        {"mlp", 36 + 42 + 28, 0},
                                        {"cnn", 19 * 3 + 28 * 5 + 36 + 28, 6},
                                        {"cosine", 24, 0},
-                                       {"perturbed_cosine", 24, 0}};
+                                       {"perturbed_cosine", 24, 0},
+                                       {"squared_distance", 20, 0},
+                                       {"two_level", 30, 0},
+                                       {"formula", 24, 0},
+                                       {"nearest_centroid", 0, 0},
+                                       {"hash", 0, 0},
+                                       {"random", 0, 0}};
   const std::vector<Counts> experts = {{"constant", 3, 0},
                                        {"linear", 18, 3},
                                        {"mlp", 36 + 42 + 21, 6},

@@ -91,6 +91,22 @@ TEST_CASE("npy reader: every type, order and format version of NumPy's own files
   CHECK_THROWS_AS(cube.read(-1, 1), std::out_of_range);
 }
 
+TEST_CASE("npy reader: arrays in memory read like their files, in either order") {
+  const std::vector<float> values = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  MemoryArray memory{{.type = NpyType::float32, .shape = {2, 3, 2}},
+                     reinterpret_cast<const char*>(values.data())};
+  const NpyReader rows(memory, "x");
+  CHECK(rows.row_size() == 6);
+  CHECK(rows.read(1, 1)(0, 2) == 8);
+  memory.format.fortran_order = true;
+  CHECK(NpyReader(memory, "x").read(1, 1)(0, 1) == 7);  // [1, 0, 1] = 1 + 2·(0 + 3·1)
+  CHECK_THROWS_WITH_AS(rows.refuse("is wrong"), "x: the array is wrong", UserError);
+  memory.format.shape = {};
+  CHECK_THROWS_AS(NpyReader(memory, "x"), UserError);
+  memory.format.shape = {0, 3};
+  CHECK_THROWS_AS(NpyReader(memory, "x"), UserError);
+}
+
 TEST_CASE("npy reader: integers as they are, floating-point numbers refused as labels") {
   const NpyReader array(kFiles / "int64.npy", "--labels");
   CHECK(array.read_integers(1, 1) == std::vector<std::int64_t>{-10, 11, -12, 13, -14, 15});

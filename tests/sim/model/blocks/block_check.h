@@ -50,6 +50,10 @@ struct BlockRun {
     pass.tokens = tokens;
     pass.keep = true;
     block.initialize({{3, 0}}, parameters.data());
+    std::int64_t numbers = 0;
+    for (const StateArray& array : block.state_arrays()) numbers += array.size();
+    state.resize(size(numbers));
+    block.start_state({{3, 0}}, state.data());
   }
   BlockRun(const BlockRun&) = delete;
 
@@ -72,7 +76,7 @@ struct BlockRun {
   /// f(x) (n', d') without padding.
   std::vector<double> forward() {
     signals = {};
-    block.forward(pass, inputs, {parameters.data()}, signals, *scratch, output_view());
+    block.forward(pass, inputs, {parameters.data(), state.data()}, signals, *scratch, output_view());
     std::vector<double> rows;
     for (int i = 0; i < output_view().rows; ++i) {
       rows.insert(rows.end(), output_view().row(i), output_view().row(i) + block.output_dim());
@@ -89,8 +93,8 @@ struct BlockRun {
     const double never_written = std::numeric_limits<double>::quiet_NaN();
     if (gradient.empty()) gradient.assign(block.block_size(), never_written);
     input_gradient.assign(entries(inputs.rows, kernels::padded(input_dim)), never_written);
-    block.backward(pass, inputs, {parameters.data()}, signals, *scratch, output_view(), upstream.data(),
-                   gradient.data(), of_inputs ? input_gradient.data() : nullptr);
+    block.backward(pass, inputs, {parameters.data(), state.data()}, signals, *scratch, output_view(),
+                   upstream.data(), gradient.data(), of_inputs ? input_gradient.data() : nullptr);
   }
 
   const Block<double>& block;
@@ -99,6 +103,7 @@ struct BlockRun {
   AlignedVector<double> values;
   View<double> inputs;
   AlignedVector<double> parameters;
+  std::vector<double> state;
   std::unique_ptr<Scratch> scratch;
   LayerSignals<double> signals;
   AlignedVector<double> outputs, gradient, input_gradient;

@@ -69,6 +69,28 @@ TEST_CASE("the balance terms of a batch worked out by hand") {
   CHECK(std::abs(value_of(hand.batch, "z")) < kRounding);
 }
 
+TEST_CASE("the terms of importance and of entropy of a batch worked out by hand") {
+  // The same rows: sums of gates 1.3, .55 and 0; mean probabilities .5, .35 and .15.
+  const HandBatch hand({{.7, .2, .1}, {.6, .3, .1}, {.2, .55, .25}}, {{.7, 0, 0}, {.6, 0, 0}, {0, .55, 0}});
+  const double mean = 1.85 / 3, square = (1.3 * 1.3 + .55 * .55) / 3;
+  const double guard = 1e-8;  // 1e-10 beside the squared mean
+  CHECK(value_of(hand.batch, "importance") == doctest::Approx(square / (mean * mean) - 1).epsilon(guard));
+  CHECK(value_of(hand.batch, "importance_probabilities") ==
+        doctest::Approx(3 * (.25 + .1225 + .0225) - 1).epsilon(guard));
+  const auto entropy = [](double p, double q, double r) {
+    return -p * std::log(p) - q * std::log(q) - r * std::log(r);
+  };
+  const double rows = (entropy(.7, .2, .1) + entropy(.6, .3, .1) + entropy(.2, .55, .25)) / 3;
+  CHECK(value_of(hand.batch, "routing_entropy") == doctest::Approx(rows).epsilon(kRounding));
+  CHECK(value_of(hand.batch, "mutual_information") ==
+        doctest::Approx(rows - entropy(.5, .35, .15)).epsilon(kRounding));
+  // Decided rows with even loads: no entropy, and all of log E as information.
+  const HandBatch decided({{1, 0}, {0, 1}}, {{1, 0}, {0, 1}});
+  CHECK(value_of(decided.batch, "routing_entropy") == 0);
+  CHECK(value_of(decided.batch, "mutual_information") == doctest::Approx(-std::log(2)).epsilon(kRounding));
+  CHECK(value_of(decided.batch, "importance") == 0);
+}
+
 TEST_CASE("normalised balance is 1 when either factor is uniform, and can be below 1") {
   const double third = 1.0 / 3;
   const HandBatch uniform_r({{third, third, third}, {third, third, third}}, {{third, 0, 0}, {third, 0, 0}});

@@ -1,6 +1,7 @@
 #include "sim/model/router/router.h"
 
 #include "tests/sim/model/example.h"
+#include "tests/sim/model/learning_routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::router_test {
@@ -9,6 +10,7 @@ namespace {
 TEST_CASE("every router: gradients in the inputs and parameters, from scores and features") {
   for (const RouterKind& kind : RouterAxis::table()) {
     CAPTURE(kind.name);
+    if (!learns(kind)) continue;
     RouterProbe probe(RouterOptions::example(kind.name), 7);
     probe.check_parameter_gradient();
     probe.check_input_gradient();
@@ -38,6 +40,7 @@ TEST_CASE("every router: nothing but a scratch changes in a pass, and another sc
 TEST_CASE("whether a router learns is its own field") {
   for (const RouterKind& kind : RouterAxis::table()) {
     CAPTURE(kind.name);
+    if (!learns(kind)) continue;
     CHECK(is_trainable(RouterOptions::example(kind.name)));
     CHECK_FALSE(is_trainable(with_field(RouterOptions::example(kind.name), "trainable", false)));
   }

@@ -1,0 +1,66 @@
+#include "app/commands/decided_run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "app/report/claim_results.h"
+#include "app/report/open_claims.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// The seeds of each arm at each point.
+std::vector<int> seeds_of(const Scenario& scenario) {
+  std::vector<int> seeds;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.seed == 0) seeds.push_back(0);
+    seeds.back() = cell.seed + 1;
+  }
+  return seeds;
+}
+
+void report_end(const std::vector<ClaimResult>& claims, const char* reason) {
+  std::vector<std::string> open;
+  for (const ClaimResult& claim : claims)
+    if (claim.verdict == Verdict::inconclusive) open.push_back(claim.id);
+  if (open.empty()) return;
+  std::cerr << fmt::format("moelab: note: {}; inconclusive: {}\n", reason, fmt::join(open, ", "));
+}
+
+}  // namespace
+
+SessionOutcome run_until_decided(const Arguments& arguments, const SessionOptions& options, PlannedRun& run,
+                                 const CellRunner& runner) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  if (run.scenario.claims.empty()) throw UserError("--until-decided", "the scenario has no claims to decide");
+  if (run.scenario.decided.is_null()) {
+    const std::vector<int> seeds = seeds_of(run.scenario);
+    keep_decided(run.scenario, {{"fixed_seeds", seeds.front()}, {"seeds", seeds}});
+  }
+  for (;;) {
+    const SessionOutcome outcome = run_session(run.scenario, options, runner);
+    if (outcome.interrupted || outcome.stopped) return outcome;
+    const std::vector<ClaimResult> claims =
+        claim_results(load_results(run.directory, run.scenario, outcome.plan));
+    const std::vector<int> seeds = seeds_of(run.scenario);
+    const std::vector<int> wanted = wanted_seeds(run.scenario, claims, seeds, arguments.max_seeds);
+    if (wanted == seeds) {
+      report_end(claims, "no claim is open that more seeds, up to --max-seeds, could decide");
+      return outcome;
+    }
+    if (arguments.hours > 0 &&
+        Clock::now() - start > std::chrono::duration<double, std::ratio<3600>>(arguments.hours)) {
+      report_end(claims, "--hours have passed; the same command goes on");
+      return outcome;
+    }
+    Json decided = run.scenario.decided;
+    decided["seeds"] = wanted;
+    run.scenario = with_seeds(arguments, decided);
+  }
+}
+
+}  // namespace moelab

@@ -1,0 +1,178 @@
+#include "app/figures/claim.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "analysis/stats/claims.h"
+#include "app/figures/display_names.h"
+#include "app/metrics/metric_groups.h"
+#include "app/scenario/claim_reader.h"
+#include "app/scenario/references.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+bool is_positive_metric(const std::string& name) {
+  const MetricGroup::Metric* const metric = find_metric(name);
+  return metric != nullptr && metric->positive;
+}
+
+/// The place of a claim among those of the plan; their number where there is none.
+std::size_t claim_place(const Json& claims, const std::string& id) {
+  std::size_t place = 0;
+  while (place < claims.size() && claims[place].at("id") != id) ++place;
+  return place;
+}
+
+std::string place_name(const SweepPoint& at, const DisplayNames& names) {
+  if (at.size() == 1) return names.bare_value(at.front().first, value_text(at.front().second));
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : at) parts.push_back(names.value(path, value_text(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Where a point lies: the value alone where one path tells it.
+std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
+  const std::string left = place_name(point.left_at, names), right = place_name(point.right_at, names);
+  std::string name = left == right ? left : left + " against " + right;
+  if (point.left_step)
+    name += fmt::format("{}step {} against {}", name.empty() ? "" : ", ", point.left_step->step,
+                        point.right_step->step);
+  return name;
+}
+
+/// A grey line across all points whose height at each `height` gives.
+FigureSeries judged_line(const std::string& name, const ClaimResult& result,
+                         const std::function<double(const ClaimPoint&)>& height) {
+  FigureSeries line{name, {}, SeriesLook::reference};
+  for (std::size_t i = 0; i < result.points.size(); ++i)
+    // From the left of the first point to the right of the last.
+    for (const double side : {-0.5, 0.5})
+      line.points.push_back({static_cast<double>(i) + side, height(result.points[i])});
+  return line;
+}
+
+/// What the interval is judged against: equal sides, or the two ends of a tolerance; besides, the smallest
+/// effect that matters.
+std::vector<FigureSeries> judged_lines(const Claim& claim, const ClaimResult& result, bool ratio) {
+  const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
+  const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
+  double tolerance = comparison && comparison->op == '~' ? comparison->tolerance : 0;
+  if (rate && !rate->slower) tolerance = rate->tolerance;
+  std::vector<FigureSeries> lines;
+  if (tolerance > 0) {
+    for (const double sign : {-1.0, 1.0})
+      lines.push_back(
+          judged_line(fmt::format("tolerance {:g}", tolerance), result, [&](const ClaimPoint& point) {
+            const double unit =
+                comparison && point.right ? std::abs(point.right_factor * point.right->mean) : 1;
+            return ratio ? 1 + sign * tolerance : sign * tolerance * unit;
+          }));
+    return lines;
+  }
+  lines.push_back(judged_line("equal sides", result, [&](const ClaimPoint&) { return ratio ? 1.0 : 0.0; }));
+  if (!claim.smallest_effect) return lines;
+  const double effect = *claim.smallest_effect;
+  for (const double sign : {-1.0, 1.0})
+    lines.push_back(judged_line(fmt::format("smallest effect {:g}", effect), result, [&](const ClaimPoint&) {
+      return ratio ? std::pow(1 + effect, sign) : sign * effect;
+    }));
+  return lines;
+}
+
+/// The paired effect with its interval; that of medians, an open marker, where a value is censored.
+FigurePoint effect_point(const ClaimPoint& point, std::size_t place, bool ratio) {
+  FigurePoint drawn{static_cast<double>(place)};
+  const auto shown = [&](double value) { return ratio ? std::exp(value) : value; };
+  if (point.difference) {
+    drawn.mean = shown(point.difference->mean);
+    if (const std::optional<Interval>& interval = point.difference->interval) {
+      drawn.low = shown(interval->low);
+      drawn.high = shown(interval->high);
+    }
+  } else if (point.left_median && point.right_median) {
+    const double left = point.left_factor * point.left_median->value,
+                 right = point.right_factor * point.right_median->value;
+    if (!ratio || (left > 0 && right > 0)) drawn.mean = ratio ? left / right : left - right;
+    drawn.censored = true;
+  }
+  return drawn;
+}
+
+void check_claim_figure(const References& references, const Json& figure, const std::string& path) {
+  const std::string id = figure.at("claim");
+  std::vector<std::string> ids;
+  for (const Json& claim : references.claims()) ids.push_back(claim.at("id"));
+  if (std::find(ids.begin(), ids.end(), id) == ids.end())
+    throw UserError(join_path(path, "claim"), unknown_name("claim", id, ids));
+}
+
+Drawing draw_claim(const Json& figure, const FigureSource& source) {
+  return drawing_of(build_claim_figure(figure, source));
+}
+
+}  // namespace
+
+FigureKind claim_kind() {
+  return {
+      "claim",
+      "a claim's paired ratio or difference at each of its points, with its interval and the line that it is "
+      "judged against",
+      {{"claim", Shape::text(), "id of the claim"}},
+      check_claim_figure,
+      draw_claim};
+}
+
+Figure build_claim_figure(const Json& description, const FigureSource& source) {
+  const Json& claims = source.plan.at("claims");
+  const std::size_t place = claim_place(claims, description.at("claim"));
+  if (place == claims.size())
+    throw UserError("figures." + description.at("id").get<std::string>(), "names a claim that is not there");
+  const std::vector<Claim> read = read_claims(Json::array({claims[place]}));
+  const ClaimResult result = evaluate_claims(read, source.table, is_positive_metric).front();
+  const DisplayNames names(source.plan);
+  const bool ratio = std::any_of(result.points.begin(), result.points.end(),
+                                 [](const ClaimPoint& point) { return point.logarithmic; });
+  const bool is_rate = std::holds_alternative<RateClaim>(read.front().statement);
+
+  Figure figure;
+  figure.id = description.at("id");
+  figure.title = description.value("title", result.statement);
+  figure.y_log = ratio;
+  figure.y_label = is_rate ? "slope − claimed slope" : ratio ? "left ÷ right" : "left − right";
+  FigureSeries series{
+      is_rate ? "repetitions, 95 % interval" : "paired seeds, 95 % interval", {}, SeriesLook::marks};
+  int most_pairs = 0;
+  bool censored = false;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const ClaimPoint& point = result.points[i];
+    series.points.push_back(effect_point(point, i, ratio));
+    censored = censored || series.points.back().censored;
+    most_pairs = std::max(most_pairs, point.pairs);
+    const std::string name = point_name(point, names);
+    figure.x_categories.push_back((name.empty() ? "" : name + ": ") + to_string(point.verdict));
+    if (point.left_at.size() == 1) figure.x_label = names.axis(point.left_at.front().first);
+  }
+  figure.panels = {{"", {std::move(series)}}};
+  for (FigureSeries& line : judged_lines(read.front(), result, ratio))
+    figure.panels.front().series.push_back(std::move(line));
+  figure.caption = fmt::format("{}: {}. ", result.id, to_string(result.verdict));
+  if (result.text != figure.title) figure.caption += result.text + (result.text.ends_with('.') ? " " : ". ");
+  figure.caption += result.source.empty() ? scenario_sentences("", source) : result.source + ". ";
+  figure.caption += fmt::format("{}; up to {} {}.",
+                                is_rate ? "Mean over repetitions"
+                                : ratio ? "Geometric mean of the ratio"
+                                        : "Mean of the difference",
+                                most_pairs, is_rate ? "repetitions" : "pairs of seeds");
+  if (censored)
+    figure.caption += " Open markers: of medians, since some steps are censored; the sign test judges them.";
+  figure.caption += source.footnote;
+  return figure;
+}
+
+}  // namespace moelab

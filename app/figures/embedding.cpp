@@ -1,0 +1,183 @@
+#include "app/figures/embedding.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+
+#include "app/figures/display_names.h"
+#include "app/figures/routing_plane.h"
+#include "app/figures/saved_arrays.h"
+#include "app/figures/shown_arms.h"
+#include "plots/style.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr Eigen::Index kDrawnRows = 1000;
+
+/// The experts' places by number of rows, the lower number first where they are equal.
+std::vector<int> ranks(const std::vector<int>& rows_of_expert) {
+  std::vector<std::size_t> order(rows_of_expert.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rows_of_expert[a] > rows_of_expert[b]; });
+  std::vector<int> rank(order.size());
+  for (std::size_t place = 0; place < order.size(); ++place) rank[order[place]] = static_cast<int>(place);
+  return rank;
+}
+
+void check_embedding(const References& references, const Json& figure, const std::string& path) {
+  check_saved_arrays(references, figure, "routing", path);
+  const Json inputs = figure.value("inputs", Json());
+  if (inputs.is_array() && (inputs.size() != 2 || inputs[0] == inputs[1]))
+    throw UserError(join_path(path, "inputs"), "got " + abbreviated(inputs) + ", needs two different inputs");
+}
+
+Drawing draw_embedding(const Json& figure, const FigureSource& source) {
+  return drawing_of(build_embedding(figure, source));
+}
+
+/// A panel before its regions are known, which reach as far as the points of all panels.
+struct PanelOfArm {
+  RoutingPlane plane;
+  std::optional<LinearScores> scores;
+};
+
+/// The likeliest expert of each row.
+std::vector<int> likeliest_experts(const Matrix& probabilities) {
+  std::vector<int> experts;
+  for (Eigen::Index i = 0; i < probabilities.rows(); ++i) {
+    Eigen::Index best = 0;
+    probabilities.row(i).maxCoeff(&best);
+    experts.push_back(static_cast<int>(best));
+  }
+  return experts;
+}
+
+/// Regions and router rows of the panels whose router is linear; the longest row of a panel reaches kArrow of
+/// the way to the frame.
+void add_decisions(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
+  constexpr double kArrow = 0.8;
+  const auto [x_low, x_high] = embedding_range(embedding, &EmbeddingPoint::x);
+  const auto [y_low, y_high] = embedding_range(embedding, &EmbeddingPoint::y);
+  for (std::size_t p = 0; p < arms.size(); ++p) {
+    if (!arms[p].scores) continue;
+    EmbeddingPanel& panel = embedding.panels[p];
+    panel.regions = decision_regions(*arms[p].scores, arms[p].plane, {x_low, x_high, y_low, y_high});
+    const Matrix rows = arms[p].plane.coordinates(arms[p].scores->weight);
+    // How far a row may be stretched before its head leaves the frame.
+    double stretch = std::numeric_limits<double>::infinity();
+    for (Eigen::Index e = 0; e < rows.rows(); ++e)
+      for (const auto& [part, low, high] :
+           {std::tuple(rows(e, 0), x_low, x_high), {rows(e, 1), y_low, y_high}})
+        if (part != 0) stretch = std::min(stretch, std::max(part > 0 ? high / part : low / part, 0.0));
+    if (!std::isfinite(stretch)) continue;
+    for (Eigen::Index e = 0; e < rows.rows(); ++e)
+      panel.arrows.push_back(
+          {kArrow * stretch * rows(e, 0), kArrow * stretch * rows(e, 1), static_cast<int>(e), -1});
+  }
+}
+
+/// One colour for an expert in all panels: those with most rows have one.
+void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding) {
+  const std::vector<int> rank = ranks(rows_of_expert);
+  const auto colour = [&](int expert) {
+    const int place = rank[static_cast<std::size_t>(expert)];
+    return place < static_cast<int>(kColours.size()) ? place : -1;
+  };
+  for (EmbeddingPanel& panel : embedding.panels) {
+    for (EmbeddingPoint& point : panel.points) point.colour = colour(point.label);
+    for (EmbeddingPoint& arrow : panel.arrows) arrow.colour = colour(arrow.label);
+    for (EmbeddingRegion& region : panel.regions) region.colour = colour(region.label);
+  }
+}
+
+}  // namespace
+
+FigureKind embedding_kind() {
+  return {
+      "embedding",
+      "the test rows of each arm's first seed in a plane, coloured by likeliest expert, with the clusters' "
+      "means (needs \"save\": [\"routing\"]); where \"weights\" of a linear router are saved, too, what it "
+      "decides in the plane and its rows",
+      {{"inputs", Shape::list(Shape::count(0)),
+        "two inputs, by number from 0, that span the plane (default: the first two principal components)",
+        kOptional}},
+      check_embedding,
+      draw_embedding};
+}
+
+Embedding build_embedding(const Json& description, const FigureSource& source) {
+  const Json where = description.value("where", Json::object());
+  const std::vector<std::string> arms = own_shown_arms(description, source.table);
+  const DisplayNames display(source.plan);
+  const bool is_of_inputs = description.contains("inputs");
+  Embedding embedding;
+  embedding.id = description.at("id");
+  embedding.title = figure_title(description, source, "likeliest experts of the test rows");
+  embedding.label = "expert";
+  embedding.mean_name = "mean of a cluster";
+  embedding.arrow_name = "row of the router";
+  std::size_t most_points = 0;
+  std::vector<int> load;                 // rows by expert over all panels
+  Vector least_share = Vector::Zero(2);  // of variance in the plane, of the panel where they are least
+  std::vector<PanelOfArm> drawn;
+  for (const std::string& arm : arms) {
+    const ResultRow* const row = shown_row(source.table, arm, where);
+    if (!row) continue;
+    const Matrix r = read_rows(source.array(row->cell, "test_probs")),
+                 x = read_rows(source.array(row->cell, "test_inputs"));
+    Vector share = Vector::Zero(2);
+    const RoutingPlane plane = is_of_inputs ? input_plane(x, description.at("inputs").get<std::vector<int>>(),
+                                                          "figures." + embedding.id + ".inputs")
+                                            : component_plane(x, share);
+    const Matrix places = plane.coordinates(x.rowwise() - plane.centre.transpose());
+    const std::vector<int> experts = likeliest_experts(r);
+    load.resize(std::max(load.size(), static_cast<std::size_t>(r.cols())), 0);
+    for (const int expert : experts) ++load[static_cast<std::size_t>(expert)];
+    EmbeddingPanel panel{display.arm(arm), {}};
+    for (Eigen::Index i = 0; i < std::min(kDrawnRows, r.rows()); ++i)
+      panel.points.push_back({places(i, 0), places(i, 1), experts[static_cast<std::size_t>(i)], -1});
+    // Rows with several labels, or a label for several rows, have no cluster of their own.
+    const std::filesystem::path labels_file = source.array(row->cell, "test_labels");
+    if (const std::vector<int> labels =
+            std::filesystem::exists(labels_file) ? read_cluster_labels(labels_file) : std::vector<int>();
+        static_cast<Eigen::Index>(labels.size()) == x.rows()) {
+      const Matrix means = cluster_means(places, labels);
+      for (Eigen::Index c = 0; c < means.rows(); ++c)
+        panel.means.push_back({means(c, 0), means(c, 1), static_cast<int>(c), -1});
+    }
+    if (embedding.panels.empty() || share.sum() < least_share.sum()) least_share = share;
+    most_points = std::max(most_points, panel.points.size());
+    drawn.push_back({plane, saved_scores(source, row->cell, x, r)});
+    embedding.x_label = plane.x_label;
+    embedding.y_label = plane.y_label;
+    embedding.panels.push_back(std::move(panel));
+  }
+  add_decisions(drawn, embedding);
+  colour_experts(load, embedding);
+  embedding.caption = scenario_sentences(embedding.title, source);
+  embedding.caption +=
+      fmt::format("{} test rows of the first seed, coloured by likeliest expert.", most_points);
+  if (!is_of_inputs)
+    embedding.caption += fmt::format(" The plane holds {:.0f} % and {:.0f} % of the variance of the inputs.",
+                                     100 * least_share[0], 100 * least_share[1]);
+  if (std::any_of(drawn.begin(), drawn.end(),
+                  [](const PanelOfArm& panel) { return panel.scores.has_value(); }))
+    embedding.caption +=
+        " Pale: the expert that the router likes best in the plane, other inputs at their means; the rows of "
+        "coloured experts are drawn to a scale of each panel's own.";
+  if (embedding.panels.size() < arms.size()) {
+    embedding.caption +=
+        fmt::format(" Panels left out, no cell done: {}.", arms.size() - embedding.panels.size());
+  }
+  embedding.caption += source.footnote;
+  return embedding;
+}
+
+}  // namespace moelab

@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cctype>
+
+#include "app/figures/display_names.h"
+#include "app/figures/figure_kind.h"
+#include "app/figures/shown_arms.h"
+#include "app/metrics/metric_groups.h"
+#include "app/scenario/cross_checks.h"
+#include "app/scenario/references.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+
+FigureKind lines_kind();
+FigureKind heat_map_kind();
+FigureKind rate_panels_kind();
+FigureKind embedding_kind();
+FigureKind cluster_map_kind();
+FigureKind load_map_kind();
+FigureKind claim_kind();
+
+const std::vector<FigureKind>& figure_kinds() {
+  static const std::vector<FigureKind> kinds = {
+      lines_kind(),       heat_map_kind(), rate_panels_kind(), embedding_kind(),
+      cluster_map_kind(), load_map_kind(), claim_kind(),
+  };
+  return kinds;
+}
+
+const FigureKind& kind_of(const Json& figure) {
+  const std::vector<FigureKind>& kinds = figure_kinds();
+  const std::string name = figure.value("kind", kinds.front().name);
+  const auto found =
+      std::find_if(kinds.begin(), kinds.end(), [&](const FigureKind& kind) { return kind.name == name; });
+  if (found != kinds.end()) return *found;
+  std::vector<std::string> names;
+  for (const FigureKind& kind : kinds) names.push_back(kind.name);
+  throw UserError("figures." + figure.value("id", ""), unknown_name("kind", name, names));
+}
+
+Shape figure_shape() {
+  std::vector<Kind> kinds;
+  for (const FigureKind& kind : figure_kinds()) {
+    std::vector<Field> fields = {
+        {"id", Shape::text(), "name of the figure's files: letters, digits, . _ -"},
+        {"title", Shape::text(), "title (default: the scenario's; of several figures, what each shows)",
+         kOptional},
+        {"where", Shape::map(Shape::any()), "values of other swept paths: {path: value}", kOptional},
+        {"arms", Shape::list(Shape::text(), 1), "arms to show (default: all)", kOptional},
+    };
+    fields.insert(fields.end(), kind.fields.begin(), kind.fields.end());
+    kinds.push_back({kind.name, kind.help, std::move(fields)});
+  }
+  return Shape::variant_with_default(std::move(kinds));
+}
+
+namespace {
+
+/// Every name that "labels" replaces is an arm, a swept path or its value, or a metric.
+void check_labels(const Scenario& scenario) {
+  if (!scenario.document.contains("labels")) return;
+  std::vector<std::string> known = scenario.arms;
+  known.insert(known.end(), scenario.sweep_paths.begin(), scenario.sweep_paths.end());
+  known.emplace_back("step");
+  for (const auto& [name, label] : scenario.document.at("labels").items()) {
+    const std::string path = name.substr(0, name.find('='));
+    const auto is_known = [&](const std::string& wanted) {
+      return std::find(known.begin(), known.end(), wanted) != known.end();
+    };
+    if (!is_known(name) && !is_known(path) && find_metric(name) == nullptr)
+      throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, known));
+  }
+}
+
+}  // namespace
+
+void check_figures(const Scenario& scenario) {
+  check_ids(scenario.figures, "figures");
+  check_labels(scenario);
+  const References references(scenario);
+  for (std::size_t i = 0; i < scenario.figures.size(); ++i)
+    kind_of(scenario.figures[i]).check(references, scenario.figures[i], join_path("figures", i));
+}
+
+std::string figure_title(const Json& figure, const FigureSource& source, const std::string& subject) {
+  if (figure.contains("title")) return figure.at("title");
+  const std::string title = source.plan.value("title", "");
+  if (subject.empty() || source.plan.value("figures", Json::array()).size() < 2) return title;
+  std::string own = subject;
+  own.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(own.front())));
+  const DisplayNames names(source.plan);
+  for (const auto& [path, value] : where_of(figure)) own += ", " + names.value(path, value_text(value));
+  return own;
+}
+
+std::string scenario_sentences(const std::string& title, const FigureSource& source) {
+  std::string text;
+  for (const char* part : {"title", "source"})
+    if (const std::string own = source.plan.value(part, ""); !own.empty() && own != title)
+      text += own + (own.ends_with('.') || own.ends_with('?') ? " " : ". ");
+  return text;
+}
+
+std::vector<std::string> checked_arms(const References& references, const Json& figure,
+                                      const std::string& path) {
+  const std::vector<std::string> arms = own_shown_arms(figure, references.table());
+  for (std::size_t i = 0; i < arms.size(); ++i)
+    references.check_arm(arms[i], join_path(join_path(path, "arms"), i));
+  return arms;
+}
+
+void check_saved_arrays(const References& references, const Json& figure, const std::string& arrays,
+                        const std::string& path) {
+  const std::vector<std::string> arms = checked_arms(references, figure, path);
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    references.check_saved(arms[i], arrays,
+                           figure.contains("arms") ? join_path(join_path(path, "arms"), i) : path);
+  }
+  references.check_where(where_of(figure), path);
+}
+
+}  // namespace moelab

@@ -1,0 +1,146 @@
+#include "app/figures/heat_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/stats/bands.h"
+#include "analysis/stats/observation.h"
+#include "app/figures/display_names.h"
+#include "app/figures/plotted_value.h"
+#include "app/figures/shown_arms.h"
+#include "app/scenario/references.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// The place of `value`, which is added where it is new.
+std::size_t place_of(const SweepValue& value, std::vector<SweepValue>& values) {
+  const auto found = std::find(values.begin(), values.end(), value);
+  if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
+  values.push_back(value);
+  return values.size() - 1;
+}
+
+/// One cell of the map from its seeds' values.
+MeanEstimate cell_estimate(const std::vector<Interval>& observations, const Json& at_least,
+                           const PlottedValue& metric) {
+  std::vector<double> values;
+  for (const Interval& observation : observations) values.push_back(observation.low);
+  const int count = static_cast<int>(values.size());
+  if (at_least.is_null() && metric.may_be_censored()) return {median_of(observations).value, count, {}};
+  if (at_least.is_null()) return figure_estimate(values, metric.is_positive());
+  const auto hits = static_cast<int>(std::count_if(
+      values.begin(), values.end(), [&](double value) { return value >= at_least.get<double>(); }));
+  return {static_cast<double>(hits) / count, count, binomial_interval(hits, count)};
+}
+
+void check_heat_map(const References& references, const Json& figure, const std::string& path) {
+  const std::string x = figure.at("x"), y = figure.at("y");
+  references.check_swept(x, "", join_path(path, "x"));
+  references.check_swept(y, "", join_path(path, "y"));
+  if (x == y) throw UserError(join_path(path, "y"), "is the x axis already");
+  for (const std::string& arm : checked_arms(references, figure, path))
+    check_plotted_value(references, arm, figure.at("value"), join_path(path, "value"));
+  references.check_axes(where_of(figure), {x, y}, path);
+}
+
+Drawing draw_heat_map(const Json& figure, const FigureSource& source) {
+  return drawing_of(build_heat_map(figure, source));
+}
+
+}  // namespace
+
+FigureKind heat_map_kind() {
+  return {"heat_map",
+          "a grid over two swept paths for each arm",
+          {{"x", Shape::text(), "a swept path"},
+           {"y", Shape::text(), "another swept path"},
+           {"value", Shape::text(),
+            "the metric that colours a cell, or an expression: its mean over seeds, geometric if positive"},
+           {"at_least", Shape::real(), "colour the share of seeds whose value is at least this, instead",
+            kOptional},
+           {"value_label", Shape::text(), "what the caption and the colour scale call the value", kOptional},
+           {"x_label", Shape::text(), "label of the x axis", kOptional},
+           {"y_label", Shape::text(), "label of the y axis", kOptional}},
+          check_heat_map,
+          draw_heat_map,
+          "value"};
+}
+
+HeatMap build_heat_map(const Json& description, const FigureSource& source) {
+  const std::string x = description.at("x"), y = description.at("y");
+  const PlottedValue metric(description.at("value").get<std::string>(), source.table);
+  const SweepPoint where = read_point(description.value("where", Json::object()));
+  const std::vector<std::string> arms = shown_arms(description, source.table);
+  const DisplayNames names(source.plan);
+  std::vector<SweepValue> x_values, y_values;
+  int most_seeds = 0, left_out = 0;
+  std::vector<const ResultRow*> shown;
+  for (const ResultRow& row : source.table.rows) {
+    if (!row.is_at(where) || std::find(arms.begin(), arms.end(), row.arm) == arms.end()) continue;
+    place_of(*row.coordinate(x), x_values);
+    place_of(*row.coordinate(y), y_values);
+    most_seeds = std::max(most_seeds, row.seed + 1);
+    left_out += row.state != "done" ? 1 : 0;
+    shown.push_back(&row);
+  }
+
+  HeatMap map;
+  map.id = description.at("id");
+  map.x_label = description.value("x_label", names.axis(x));
+  map.y_label = description.value("y_label", names.axis(y));
+  for (const SweepValue& value : x_values) map.x_names.push_back(names.bare_value(x, value_text(value)));
+  for (const SweepValue& value : y_values) map.y_names.push_back(names.bare_value(y, value_text(value)));
+  const Json at_least = description.value("at_least", Json());
+  const bool is_share = !at_least.is_null(), positive = metric.is_positive();
+  std::vector<double> all;
+  for (const std::string& arm : arms) {
+    std::vector<std::vector<Interval>> cells(x_values.size() * y_values.size());
+    for (const ResultRow* row : shown) {
+      const std::optional<Interval> value = metric.of(*row, row->metrics);
+      if (row->arm != arm || row->state != "done" || !value) continue;
+      cells[place_of(*row->coordinate(y), y_values) * x_values.size() +
+            place_of(*row->coordinate(x), x_values)]
+          .push_back(*value);
+    }
+    HeatMapPanel panel{shown_arm(names, source.table, arm), {}, {}};
+    for (const std::vector<Interval>& cell : cells) {
+      panel.values.emplace_back();
+      panel.intervals.emplace_back();
+      if (cell.empty()) continue;
+      const MeanEstimate estimate = cell_estimate(cell, at_least, metric);
+      all.push_back(estimate.mean);
+      panel.values.back() = estimate.mean;
+      if (estimate.interval) panel.intervals.back() = {estimate.interval->low, estimate.interval->high};
+    }
+    if (most_seeds < 2) panel.intervals.clear();
+    map.panels.push_back(std::move(panel));
+  }
+  if (!is_share && !all.empty()) {
+    const auto [low, high] = std::minmax_element(all.begin(), all.end());
+    map.low = *low;
+    map.high = *high > *low ? *high : *low + 1;
+  }
+  const std::string label = description.value("value_label", names.axis(metric.text()));
+  map.title = figure_title(description, source,
+                           (is_share ? fmt::format("{} of at least {}", label, at_least.dump()) : label));
+  map.caption = scenario_sentences(map.title, source);
+  map.value_label = is_share ? "share of seeds" : label;
+  const auto statistic = [&]() -> std::pair<const char*, const char*> {
+    if (metric.may_be_censored()) return {"Median", "; what was not reached stands at the last step"};
+    if (positive) return {"Geometric mean", most_seeds < 2 ? "" : ", with its 95 % interval of logarithms"};
+    return {"Mean", most_seeds < 2 ? "" : " ± half of its 95 % interval"};
+  };
+  map.caption +=
+      is_share ? fmt::format("Share of {} seeds with {} of at least {}.", most_seeds, label, at_least.dump())
+               : fmt::format("{} over {} seeds of {}{}.", statistic().first, most_seeds, label,
+                             statistic().second);
+  if (left_out > 0) map.caption += fmt::format(" Cells left out: {}.", left_out);
+  map.caption += source.footnote;
+  return map;
+}
+
+}  // namespace moelab

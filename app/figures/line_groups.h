@@ -1,0 +1,48 @@
+#pragma once
+
+/// Which cells a line shows, and in which panel it stands.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/stats/result_table.h"
+#include "app/figures/display_names.h"
+#include "app/figures/plotted_value.h"
+#include "app/json/json.h"
+
+namespace moelab {
+
+/// The rows of one arm at one value of the series path (none where arms are the series) in one panel.
+struct LineGroup {
+  std::string arm;
+  std::optional<SweepValue> value;
+  SweepPoint facet;
+  std::vector<const ResultRow*> rows;
+};
+
+/// Of a figure with `x`, `series`, `where` and `arms`.
+std::vector<LineGroup> line_groups(const Json& figure, const ResultTable& table);
+
+/// The coordinates of the panels: values of the swept paths that x, series and `where` do not settle, of
+/// those that vary together the first. One without coordinates where there are none.
+std::vector<SweepPoint> line_facets(const Json& figure, const ResultTable& table);
+
+/// The places of the x axis: numbers, or names when a swept value is not a number.
+class Horizontal {
+ public:
+  Horizontal(const std::string& text, const std::vector<LineGroup>& groups, const ResultTable& table,
+             const DisplayNames& names);
+  const std::vector<std::string>& categories() const { return categories_; }
+  /// (x, metrics) of a row: one pair for swept paths, one for every recorded step.
+  std::vector<std::pair<double, const MetricValues*>> places(const ResultRow& row) const;
+
+ private:
+  PlottedValue x_;
+  std::vector<SweepValue> values_;
+  std::vector<std::string> categories_;
+};
+
+}  // namespace moelab

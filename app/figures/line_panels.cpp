@@ -1,0 +1,89 @@
+#include "app/figures/line_panels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace moelab {
+namespace {
+
+constexpr std::size_t kMostLines = 6;
+
+using Part = std::string NamedLine::*;
+constexpr Part kParts[] = {&NamedLine::metric, &NamedLine::arm, &NamedLine::value};
+
+/// How many lines the fullest panel has when there is one for each facet and `part`; null for facets alone.
+std::size_t fullest_panel(const std::vector<NamedLine>& lines, Part part) {
+  std::map<std::pair<std::string, std::string>, std::size_t> counts;
+  std::size_t most = 0;
+  for (const NamedLine& line : lines)
+    if (!line.is_reference())
+      most = std::max(most, ++counts[{line.facet, part == nullptr ? "" : line.*part}]);
+  return most;
+}
+
+/// What makes panels besides the facets; null for nothing.
+Part part_of_panels(const std::vector<NamedLine>& lines) {
+  if (fullest_panel(lines, nullptr) <= kMostLines) return nullptr;
+  for (const Part part : kParts)
+    // Panels of a single line show no comparison.
+    if (const std::size_t most = fullest_panel(lines, part); most > 1 && most <= kMostLines) return part;
+  return nullptr;
+}
+
+std::string line_name(const NamedLine& line, Part told) {
+  std::vector<std::string> parts;
+  for (const Part part : {&NamedLine::arm, &NamedLine::value, &NamedLine::metric})
+    if (part != told && !(line.*part).empty()) parts.push_back(line.*part);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string joined_name(const std::string& facet, const std::string& part) {
+  return facet + (facet.empty() || part.empty() ? "" : ", ") + part;
+}
+
+}  // namespace
+
+std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
+                                     const std::vector<NamedLine>& lines) {
+  const Part part = part_of_panels(lines);
+  std::vector<FigurePanel> panels;
+  for (const std::string& facet : facets) {
+    std::vector<std::string> values;  // of the part, in the order of the lines
+    std::map<std::string, std::vector<const NamedLine*>> own;
+    for (const NamedLine& line : lines) {
+      if (line.facet != facet || line.is_reference()) continue;
+      const std::string value = part == nullptr ? "" : line.*part;
+      if (own[value].empty()) values.push_back(value);
+      own[value].push_back(&line);
+    }
+    for (const std::string& value : values) {
+      const std::vector<const NamedLine*>& shown = own[value];
+      const std::size_t count = (shown.size() + kMostLines - 1) / kMostLines;
+      for (std::size_t panel = 0; panel < count; ++panel) {
+        FigurePanel& filled = panels.emplace_back();
+        std::vector<std::string> names;
+        const auto add = [&](const NamedLine& line) {
+          filled.series.push_back(line.series);
+          filled.series.back().name = line_name(line, part);
+        };
+        for (std::size_t i = 0; i < shown.size(); ++i)
+          if (i * count / shown.size() == panel) {
+            add(*shown[i]);
+            names.push_back(filled.series.back().name);
+          }
+        filled.name = joined_name(facet, count == 1 ? value : fmt::format("{}", fmt::join(names, ", ")));
+        for (const NamedLine& line : lines)
+          if (line.is_reference() && line.facet == facet &&
+              (part != &NamedLine::value || line.value == value))
+            add(line);
+      }
+    }
+  }
+  if (panels.empty()) panels.emplace_back();
+  return panels;
+}
+
+}  // namespace moelab

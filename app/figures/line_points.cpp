@@ -1,0 +1,77 @@
+#include "app/figures/line_points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/stats/bands.h"
+#include "analysis/stats/observation.h"
+#include "plots/style.h"
+
+namespace moelab {
+namespace {
+
+BandPoint point_of_seeds(double x, const std::vector<std::optional<Interval>>& observations,
+                         const PlottedValue& value) {
+  if (value.may_be_censored()) return median_point(x, observations);
+  std::vector<std::optional<double>> seeds;
+  for (const std::optional<Interval>& seed : observations)
+    seeds.push_back(seed ? std::optional(seed->low) : std::nullopt);
+  return band_point(x, std::move(seeds), value.is_positive());
+}
+
+}  // namespace
+
+std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& horizontal,
+                                     const PlottedValue& value, CensoredCount& count) {
+  std::size_t seeds = 0;
+  for (const ResultRow* row : group.rows) seeds = std::max(seeds, static_cast<std::size_t>(row->seed) + 1);
+  std::map<double, std::vector<std::optional<Interval>>> observations;
+  bool any_done = false, any_value = false;
+  for (const ResultRow* row : group.rows)
+    for (const auto& [x, metrics] : horizontal.places(*row)) {
+      std::vector<std::optional<Interval>>& at_x = observations.try_emplace(x, seeds).first->second;
+      if (row->state != "done") continue;
+      any_done = true;
+      const std::optional<Interval> observation = value.of(*row, *metrics);
+      if (!observation) continue;
+      any_value = true;
+      ++count.all;
+      count.censored += is_exact(*observation) ? 0 : 1;
+      at_x[static_cast<std::size_t>(row->seed)] = observation;
+    }
+  std::vector<FigurePoint> points;
+  if (any_done && !any_value) return points;
+  for (const auto& [x, at_x] : observations) {
+    BandPoint band = point_of_seeds(x, at_x, value);
+    points.push_back({x, band.mean, band.low, band.high, std::move(band.seeds), band.is_open});
+  }
+  return points;
+}
+
+std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds) {
+  bool positive = false, real = false, steps = false;
+  for (const PlottedValue& value : values) {
+    steps = steps || value.may_be_censored();
+    positive = positive || (value.is_positive() && !value.may_be_censored());
+    real = real || !(value.is_positive() || value.may_be_censored());
+  }
+  std::vector<std::string> parts;
+  if (positive) parts.emplace_back("geometric mean, 95 % interval of logarithms");
+  if (real) parts.emplace_back("mean, 95 % Student-t interval");
+  if (steps) parts.emplace_back("median, 95 % interval of order statistics");
+  return fmt::format("{} seeds: {}{}.", seeds, fmt::join(parts, "; "),
+                     seeds < kSeedLinesBelow ? "; thin lines: single seeds" : "");
+}
+
+std::string censored_text(const CensoredCount& count) {
+  if (count.censored == 0) return "";
+  return fmt::format(
+      " {} of {} seeds had not reached the target at their last step, which stands for them; where the "
+      "median is "
+      "among them its marker is open.",
+      count.censored, count.all);
+}
+
+}  // namespace moelab

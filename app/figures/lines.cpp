@@ -1,0 +1,232 @@
+#include "app/figures/lines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "app/figures/display_names.h"
+#include "app/figures/line_groups.h"
+#include "app/figures/line_panels.h"
+#include "app/figures/line_points.h"
+#include "app/figures/shown_arms.h"
+#include "app/scenario/references.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr const char* kReferenceMetric = "bayes_nmse";
+/// On a logarithmic axis a floor below this share of everything else would leave the figure empty.
+constexpr double kDistantFloor = 0.01;
+constexpr std::size_t kMostFacets = 12;
+
+std::string facet_name(const SweepPoint& facet, const DisplayNames& names) {
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : facet) parts.push_back(names.value(path, value_text(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string caption(const std::string& title, const FigureSource& source,
+                    const std::vector<LineGroup>& groups, const std::vector<PlottedValue>& values) {
+  std::set<int> seeds;
+  std::map<std::string, int> left_out;
+  for (const LineGroup& group : groups)
+    for (const ResultRow* row : group.rows) {
+      seeds.insert(row->seed);
+      if (row->state != "done") ++left_out[row->state];
+    }
+  std::string text;
+  text += scenario_sentences(title, source);
+  text += seeds.size() > 1 ? statistic_text(values, seeds.size()) : "One seed: no interval.";
+  std::vector<std::string> counts;
+  for (const auto& [state, count] : left_out) counts.push_back(fmt::format("{} {}", count, state));
+  if (!counts.empty()) text += fmt::format(" Cells left out: {}.", fmt::join(counts, ", "));
+  return text;
+}
+
+/// The least mean above zero; infinite without one.
+double least_mean(const std::vector<NamedLine>& lines) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const NamedLine& line : lines)
+    for (const FigurePoint& point : line.series.points)
+      if (point.mean && *point.mean > 0) least = std::min(least, *point.mean);
+  return least;
+}
+
+std::optional<std::pair<double, double>> range_of(const Json& figure, const char* name) {
+  if (!figure.contains(name)) return std::nullopt;
+  return std::pair(figure.at(name)[0].get<double>(), figure.at(name)[1].get<double>());
+}
+
+void check_range(const Json& figure, const char* name, const char* scale, const std::string& path) {
+  const auto range = range_of(figure, name);
+  if (!range) return;
+  const bool is_log = figure.value(scale, "linear") == "log";
+  if (range->first < range->second && (!is_log || range->first > 0)) return;
+  throw UserError(join_path(path, name), "got " + abbreviated(figure.at(name)) + ", needs [low, high]" +
+                                             (is_log ? " above 0 on a logarithmic scale" : ""));
+}
+
+void check_lines(const References& references, const Json& figure, const std::string& path) {
+  const std::string x = figure.at("x"), series = figure.at("series");
+  check_plotted_path(references, x, "step", join_path(path, "x"));
+  references.check_swept(series, "arm", join_path(path, "series"));
+  if (x == series) throw UserError(join_path(path, "series"), "is the x axis already");
+  const std::vector<std::string> arms = checked_arms(references, figure, path);
+  const std::string y_path = join_path(path, "y");
+  const bool is_list = figure.at("y").is_array();
+  const Json metrics = is_list ? figure.at("y") : Json::array({figure.at("y")});
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    for (const std::string& arm : arms)
+      check_plotted_value(references, arm, metrics[i], is_list ? join_path(y_path, i) : y_path);
+  }
+  check_range(figure, "x_range", "x_scale", path);
+  check_range(figure, "y_range", "y_scale", path);
+  references.check_where(where_of(figure), path);
+  const std::size_t facets = line_facets(figure, references.table()).size();
+  if (facets > kMostFacets)
+    throw UserError(
+        join_path(path, "where"),
+        fmt::format("leaves {} panels, one for each value of the swept paths that are neither x nor "
+                    "series; needs at most {}",
+                    facets, kMostFacets));
+}
+
+Drawing draw_lines(const Json& figure, const FigureSource& source) {
+  return drawing_of(build_figure(figure, source));
+}
+
+/// The parts of the names of a figure's lines.
+struct LineNames {
+  std::string path;  ///< the series
+  bool of_arm, of_metric;
+  const DisplayNames& names;
+  const ResultTable& table;
+
+  NamedLine line(const LineGroup& group, const std::string& metric, std::vector<FigurePoint> points) const {
+    return {facet_name(group.facet, names),
+            of_arm ? shown_arm(names, table, group.arm) : "",
+            group.value ? names.value(path, value_text(*group.value)) : "",
+            of_metric ? names.legend(metric) : "",
+            {"", std::move(points)}};
+  }
+};
+
+/// The Bayes loss of each value of the series path and panel, drawn by the first arm that knows it; those
+/// that lie far below a logarithmic axis are told in `below`.
+std::vector<NamedLine> floor_lines(const std::vector<LineGroup>& groups, const Horizontal& horizontal,
+                                   const LineNames& names, const PlottedValue& floor, double least,
+                                   std::string& below) {
+  std::vector<std::pair<std::optional<SweepValue>, SweepPoint>> drawn;
+  std::vector<NamedLine> floors;
+  CensoredCount uncounted;
+  for (const LineGroup& group : groups) {
+    const std::pair place(group.value, group.facet);
+    if (std::find(drawn.begin(), drawn.end(), place) != drawn.end()) continue;
+    std::vector<FigurePoint> points = line_points(group, horizontal, floor, uncounted);
+    const auto has_mean = [](const FigurePoint& point) { return point.mean.has_value(); };
+    if (std::none_of(points.begin(), points.end(), has_mean)) continue;
+    drawn.push_back(place);
+    NamedLine line = names.line(group, floor.text(), std::move(points));
+    line.arm.clear();
+    line.metric = names.names.legend(floor.text());
+    line.series.look = SeriesLook::reference;
+    if (const double height = least_mean({line}); height < kDistantFloor * least) {
+      below += fmt::format(" {}{}: {:.1g}, below the figure.", line.value.empty() ? "" : line.value + ", ",
+                           line.metric, height);
+    } else {
+      floors.push_back(std::move(line));
+    }
+  }
+  return floors;
+}
+
+}  // namespace
+
+FigureKind lines_kind() {
+  const Shape scale = Shape::choice({"linear", "log"});
+  const Shape range = Shape::list(Shape::real(), 2);
+  return {"lines",
+          "lines over a swept path or over training; a panel for each value of the other swept paths",
+          {{"x", Shape::text(),
+            "a swept path, an expression of swept paths (\"model.experts / data.clusters\"), or step"},
+           {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
+            "a metric or several, or expressions of metrics and swept paths"},
+           {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
+           {"x_scale", scale, "scale of the x axis", "linear"},
+           {"y_scale", scale, "scale of the y axis", "linear"},
+           {"x_range", range, "[low, high] of the x axis; what lies outside is left out (default: all)",
+            kOptional},
+           {"y_range", range, "[low, high] of the y axis (default: all)", kOptional},
+           {"x_label", Shape::text(), "label of the x axis", kOptional},
+           {"y_label", Shape::text(), "label of the y axis", kOptional}},
+          check_lines,
+          draw_lines,
+          "y"};
+}
+
+Figure build_figure(const Json& description, const FigureSource& source) {
+  const std::string x = description.at("x").get<std::string>();
+  const std::string path = description.value("series", "arm");
+  const Json& y = description.at("y");
+  const std::vector<std::string> metrics =
+      y.is_array() ? y.get<std::vector<std::string>>() : std::vector<std::string>{y.get<std::string>()};
+  const DisplayNames names(source.plan);
+  const std::vector<LineGroup> groups = line_groups(description, source.table);
+  const Horizontal horizontal(x, groups, source.table, names);
+
+  Figure figure;
+  figure.id = description.at("id").get<std::string>();
+  figure.x_log = horizontal.categories().empty() && description.value("x_scale", "linear") == "log";
+  figure.y_log = description.value("y_scale", "linear") == "log";
+  figure.x_range = range_of(description, "x_range");
+  figure.y_range = range_of(description, "y_range");
+  figure.x_label = description.value("x_label", names.axis(x));
+  figure.x_categories = horizontal.categories();
+
+  std::vector<PlottedValue> measured;
+  for (const std::string& metric : metrics)
+    if (metrics.size() == 1 || metric != kReferenceMetric) measured.emplace_back(metric, source.table);
+  if (measured.empty()) measured.emplace_back(kReferenceMetric, source.table);
+  figure.y_label = description.value("y_label", names.axis(measured.front().text()));
+  figure.title = figure_title(description, source, figure.y_label + " over " + figure.x_label);
+  std::set<std::string> arms;
+  for (const LineGroup& group : groups) arms.insert(group.arm);
+  const bool of_metric = measured.size() > 1;
+  const LineNames line_names = {path, arms.size() > 1 || (path == "arm" && !of_metric), of_metric, names,
+                                source.table};
+  std::vector<NamedLine> lines;
+  CensoredCount censored;
+  for (const LineGroup& group : groups)
+    for (const PlottedValue& value : measured)
+      if (std::vector<FigurePoint> points = line_points(group, horizontal, value, censored); !points.empty())
+        lines.push_back(line_names.line(group, value.text(), std::move(points)));
+  std::string below;
+  if (measured.size() < metrics.size()) {
+    const double least = figure.y_log ? least_mean(lines) : 0;
+    std::vector<NamedLine> floors = floor_lines(groups, horizontal, line_names,
+                                                PlottedValue(kReferenceMetric, source.table), least, below);
+    std::move(floors.begin(), floors.end(), std::back_inserter(lines));
+  }
+  std::vector<std::string> facets;
+  for (const SweepPoint& facet : line_facets(description, source.table))
+    facets.push_back(facet_name(facet, names));
+  figure.panels = line_panels(facets, lines);
+  figure.caption = caption(figure.title, source, groups, measured) + below + censored_text(censored);
+  if (figure.x_log && std::any_of(lines.begin(), lines.end(), [](const NamedLine& line) {
+        return std::any_of(line.series.points.begin(), line.series.points.end(),
+                           [](const FigurePoint& point) { return point.x <= 0; });
+      }))
+    figure.caption += fmt::format(" Left out on the logarithmic axis: {} 0.", figure.x_label);
+  if (figure.x_range)
+    figure.caption += fmt::format(" Shown: {} from {:g} to {:g}.", figure.x_label, figure.x_range->first,
+                                  figure.x_range->second);
+  figure.caption += source.footnote;
+  return figure;
+}
+
+}  // namespace moelab

@@ -1,0 +1,50 @@
+#pragma once
+
+/// A plane in the space of inputs, and what a router that is linear decides in it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/figures/figure_kind.h"
+#include "plots/embedding.h"
+#include "sim/base/types.h"
+
+namespace moelab {
+
+struct RoutingPlane {
+  Vector centre;      ///< (d), a point of the plane, its origin
+  Matrix directions;  ///< (d, 2), orthonormal
+  std::string x_label, y_label;
+
+  /// The coordinates (n, 2) of rows (n, d) that are differences from the centre.
+  Matrix coordinates(const Matrix& differences) const { return differences * directions; }
+};
+
+/// The plane of the first two principal components, through the mean of the rows.
+RoutingPlane component_plane(const Matrix& rows, Vector& variance_share);
+/// The plane of two inputs, through 0 in those and the mean in the others. Throws UserError at `path` for
+/// inputs that there are not.
+RoutingPlane input_plane(const Matrix& rows, const std::vector<int>& inputs, const std::string& path);
+
+/// Scores W x + b.
+struct LinearScores {
+  Matrix weight;  ///< (E, d)
+  Vector bias;    ///< (E)
+};
+
+/// Those of a cell, of the arrays that it saved; none where it saved no rows of a router, or where their
+/// largest scores are not the largest probabilities (n, E) of the inputs (n, d), as with biases of selection.
+std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell,
+                                         const Matrix& inputs, const Matrix& probabilities);
+
+/// low and high of both coordinates.
+struct PlaneBox {
+  double x_low, x_high, y_low, y_high;
+};
+
+/// The expert of the largest score all over the box, in stripes of a grid.
+std::vector<EmbeddingRegion> decision_regions(const LinearScores& scores, const RoutingPlane& plane,
+                                              const PlaneBox& box);
+
+}  // namespace moelab

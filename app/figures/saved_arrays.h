@@ -1,0 +1,25 @@
+#pragma once
+
+/// What figures of single cells draw: the arrays that a cell saved.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/figures/figure_kind.h"
+#include "sim/base/types.h"
+
+namespace moelab {
+
+/// The arm's first seed that is done, at the last sweep point of `where`; null where there is none.
+const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const Json& where);
+
+/// The rows of an array (n, …, width), tokens flattened.
+Matrix read_rows(const std::filesystem::path& file);
+/// The entries of an array of labels.
+std::vector<int> read_cluster_labels(const std::filesystem::path& file);
+
+/// E[row | cluster] for clusters in the order in which they are first seen.
+Matrix cluster_means(const Matrix& rows, const std::vector<int>& labels);
+
+}  // namespace moelab

@@ -1,0 +1,144 @@
+#include "app/metrics/metric_needs.h"
+
+#include <algorithm>
+
+#include "sim/model/measure_places.h"
+#include "sim/train/least_squares.h"
+
+namespace moelab {
+namespace {
+
+const ModelOptions& model_of(const MetricSubject& subject) {
+  return subject.experiment().model;
+}
+
+bool always(const MetricSubject& /*subject*/, int /*layer*/) {
+  return true;
+}
+
+/// Attacks make test sets of their own at every step.
+bool has_same_rows(const MetricSubject& subject, int /*layer*/) {
+  return !subject.data().contamination.entry().is_attack();
+}
+
+bool has_router_weight(const MetricSubject& subject, int layer) {
+  const Network<float>& network = subject.network();
+  if (!network.has_router()) return false;
+  const std::string name = "router_weight" + network.layer_ending(layer);
+  const std::vector<NamedArray<float>> arrays =
+      network.arrays(AlignedVector<float>(network.parameter_size()));
+  return std::any_of(arrays.begin(), arrays.end(),
+                     [&](const NamedArray<float>& array) { return array.name == name; });
+}
+
+bool selects_sets(const MetricSubject& subject, int /*layer*/) {
+  const GatingRule& rule = model_of(subject).gating.eval;
+  const GatingKind& kind = rule.entry();
+  const bool is_single = kind.most_experts && kind.most_experts(rule.options()) == 1 && kind.serves_all;
+  return !is_single && !subject.network().eval_gating().activates_all();
+}
+
+bool leaves_unserved(const MetricSubject& subject, int /*layer*/) {
+  return !model_of(subject).gating.eval.entry().serves_all || subject.network().eval_gating().couples_rows();
+}
+
+bool has_parts(const MetricSubject& subject, int /*layer*/) {
+  const Layout layout = subject.problem().layout();
+  return !layout.sequences && layout.labels > 1;
+}
+
+bool has_model_output(const MetricSubject& subject, int /*layer*/) {
+  const Layout layout = subject.problem().layout();
+  return subject.network().layers() == 1 && layout.target_dim() == layout.tokens * layout.output_dim;
+}
+
+bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
+  const Problem& problem = subject.problem();
+  return problem.bayes_prediction(Matrix::Zero(1, problem.layout().sample_dim())).has_value();
+}
+
+bool has_true_measure(const MetricSubject& subject, int /*layer*/) {
+  const MixingMeasure* const truth = subject.problem().true_measure();
+  const ModelOptions& model = model_of(subject);
+  return truth && model.kind == ModelOptions::Kind::moe && model.layers == 1 &&
+         mixture_form(model) == truth->form && has_gate_bias(model);
+}
+
+constexpr const char* kPrevious = "--previous-probs, --previous-logits or --previous-assignments";
+
+}  // namespace
+
+const Problem& MetricSubject::problem() const {
+  if (!problem_) {
+    drawn_ = draw_problem(data_, seeds_);
+    problem_ = drawn_.get();
+  }
+  return *problem_;
+}
+
+const Network<float>& MetricSubject::network() const {
+  if (!network_) network_ = std::make_unique<Network<float>>(experiment_.model, problem().layout());
+  return *network_;
+}
+
+bool MetricSubject::class_targets() const {
+  return experiment_.loss.task == "cross_entropy" || problem().layout().class_targets;
+}
+
+namespace needs {
+
+const Need router{"a model with a router",
+                  [](const MetricSubject& of, int) { return model_of(of).kind == ModelOptions::Kind::moe; },
+                  "--probs or --logits"};
+const Need model{"a model", always};
+const Need several_experts{"two experts or more",
+                           [](const MetricSubject& of, int) {
+                             return model_of(of).kind == ModelOptions::Kind::moe && model_of(of).experts > 1;
+                           },
+                           "two experts or more"};
+const Need router_weight{"a router that is linear in x", has_router_weight, "--router"};
+const Need router_columns{"a router", always, "--router"};
+const Need mixed_tokens{"a router that mixes tokens", [](const MetricSubject& of, int) {
+                          return model_of(of).router.entry().mixes_tokens;
+                        }};
+const Need sets{"a gating.eval that selects more than one expert, but not every one", selects_sets,
+                "--top-k above 1"};
+const Need sets_of_k{"sets of experts", always, "--top-k above 1"};
+const Need unserved_rows{"a gating.eval that may leave rows without an expert", leaves_unserved};
+const Need layer_before{"a layer before it", [](const MetricSubject&, int layer) { return layer > 0; },
+                        kPrevious};
+const Need model_output{"one layer, and a target for each row that its experts see", has_model_output};
+
+const Need own_data{"the cell's own data", [](const MetricSubject& of, int) { return of.is_own(); }};
+const Need labels{"labels", always, "--labels"};
+const Need parts{"data of several labels to a sample", has_parts, nullptr};
+const Need inputs{"inputs", always, "--inputs"};
+const Need space{"inputs", always, "--embeddings or --inputs"};
+const Need signal_subspace{"data whose target depends on a known subspace", [](const MetricSubject& of, int) {
+                             return of.problem().signal_basis().size() > 0;
+                           }};
+const Need squared_error{"a loss.task other than cross_entropy", [](const MetricSubject& of, int) {
+                           return of.experiment().loss.task != "cross_entropy";
+                         }};
+const Need classes{"targets that are classes",
+                   [](const MetricSubject& of, int) { return of.class_targets(); }};
+const Need best_prediction{"data with a known E[y | x]", has_best_prediction};
+const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
+
+const Need step_before{"a step before, on the same rows: no attack", has_same_rows, kPrevious};
+const Need probabilities_before{"a step before, on the same rows: no attack", has_same_rows,
+                                "--previous-probs or --previous-logits"};
+const Need last_step{"the same rows at every step: no attack", has_same_rows, kPrevious};
+const Need population_gradient{"train.gradient population", [](const MetricSubject& of, int) {
+                                 return of.experiment().train.gradient == TrainOptions::Gradient::population;
+                               }};
+const Need least_squares{
+    "optimizer lbfgs", [](const MetricSubject& of, int) { return is_least_squares(of.experiment().train); }};
+const Need until{"train.until",
+                 [](const MetricSubject& of, int) { return of.experiment().train.until.has_value(); }};
+
+const Need expert_outputs{"experts", always, "--expert-outputs"};
+
+}  // namespace needs
+
+}  // namespace moelab

@@ -1,0 +1,72 @@
+#include "app/scenario/tune_ranges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "app/json/schema.h"
+#include "app/scenario/overrides.h"
+#include "app/scenario/scenario_shape.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Whether a value of the shape may be a whole number, or any number; neither for what is none.
+struct NumberKind {
+  bool is_whole = false, is_real = false;
+};
+NumberKind number_kind(const Shape& shape) {
+  NumberKind kind{shape.type == Shape::Type::count, shape.type == Shape::Type::real};
+  for (const Shape& alternative : shape.alternatives) {
+    const NumberKind own = number_kind(alternative);
+    kind.is_whole |= own.is_whole;
+    kind.is_real |= own.is_real;
+  }
+  return kind;
+}
+
+}  // namespace
+
+Json TuneRange::at(double share) const {
+  const double value = is_log ? low * std::pow(high / low, share) : low + (high - low) * share;
+  const double rounded = std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr);
+  if (is_whole) return static_cast<std::int64_t>(std::llround(std::clamp(rounded, low, high)));
+  return std::clamp(rounded, low, high);
+}
+
+double TuneRange::share_of(const Json& value) const {
+  const double number = value.get<double>();
+  return is_log ? std::log(number / low) / std::log(high / low) : (number - low) / (high - low);
+}
+
+std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std::span<const SweepAxis> axes) {
+  std::vector<TuneRange> ranges;
+  for (const auto& [path, range] : tune.items()) {
+    const std::string place = join_path("tune", path);
+    const Shape* const shape = find_shape(config_shape(), base, path);
+    const NumberKind kind = shape ? number_kind(*shape) : NumberKind();
+    if (!kind.is_whole && !kind.is_real)
+      throw UserError(place, shape ? "is not a number of the scenario" : "is no field of the scenario");
+    for (const SweepAxis& axis : axes) {
+      for (const std::string& swept : axis.paths) {
+        if (is_within(path, swept) || is_within(swept, path))
+          throw UserError(place, "the sweep sets '" + swept + "'; needs a field that is not swept");
+      }
+    }
+    TuneRange read{path, range.at("low"), range.at("high"), range.value("scale", "log") == "log",
+                   kind.is_whole && !kind.is_real};
+    if (read.low >= read.high)
+      throw UserError(join_path(place, "high"),
+                      fmt::format("got {}, needs more than low = {}", read.high, read.low));
+    if (read.is_log && read.low <= 0)
+      throw UserError(join_path(place, "low"),
+                      fmt::format("got {}, needs a number above 0 on a log scale", read.low));
+    ranges.push_back(std::move(read));
+  }
+  return ranges;
+}
+
+}  // namespace moelab

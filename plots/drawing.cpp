@@ -1,0 +1,38 @@
+#include "plots/drawing.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "plots/gnuplot.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+void write_text(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream << text << std::flush;
+  if (!stream)
+    throw EnvironmentError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> render(const Drawing& drawing, const std::filesystem::path& directory) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  if (failure)
+    throw EnvironmentError(fmt::format("cannot create {}: {}", directory.string(), failure.message()));
+  write_text(directory / (drawing.id + ".csv"), drawing.csv);
+  write_text(directory / (drawing.id + ".gp"), drawing.script);
+  run_gnuplot(directory, drawing.id + ".gp");
+  std::vector<std::filesystem::path> paths;
+  for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
+    paths.push_back(directory / (drawing.id + ending));
+  return paths;
+}
+
+}  // namespace moelab

@@ -1,0 +1,17 @@
+#pragma once
+
+/// What the report's page draws by itself, from data that stand in it.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace moelab {
+
+/// Data for one of the drawers of the page's script, which data["draw"] names: "lines" or "heatMap".
+std::string page_data(const nlohmann::ordered_json& data);
+
+/// Null for an absent number.
+nlohmann::ordered_json number_json(const std::optional<double>& value);
+
+}  // namespace moelab

@@ -1,0 +1,30 @@
+#pragma once
+
+/// Arrays in memory as the data of a training.
+
+#include <memory>
+#include <optional>
+
+#include "sim/data/npy/npy_reader.h"
+#include "sim/data/problem.h"
+
+namespace moelab::python {
+
+/// x (n, d) or (n, s, d); y (n, o), (n), or (n, s, o) of sequences; clusters (n) or (n, s). All outlive the
+/// problem.
+struct TrainingArrays {
+  MemoryArray x, y;
+  std::optional<MemoryArray> labels;
+};
+
+/// The layout that the arrays have. Throws UserError at "x", "y" or "labels" where their shapes do not fit.
+Layout layout_of(const TrainingArrays& arrays);
+
+/// The rows as a training set; there is no other set. Throws UserError at "labels" for negative ones; at "x"
+/// and "y", when they are drawn, for entries that are not finite.
+std::unique_ptr<Problem> problem_of(const TrainingArrays& arrays);
+
+/// Throws UserError at "y" unless its rows are indicators (or probabilities) of classes.
+void check_classes(const TrainingArrays& arrays);
+
+}  // namespace moelab::python

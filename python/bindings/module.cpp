@@ -1,0 +1,42 @@
+#include "app/run/provenance.h"
+#include "bindings/bindings.h"
+#include "bindings/python_router.h"
+#include "sim/base/error.h"
+
+namespace moelab::python {
+namespace {
+
+/// Errors as Python knows them: bad input is moelab.UserError(path, message), what the environment refuses an
+/// OSError.
+void translate(const std::exception_ptr& thrown, void* /*payload*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const InvalidOption& error) {
+    const nb::object type = nb::module_::import_("moelab.errors").attr("UserError");
+    PyErr_SetObject(type.ptr(), nb::make_tuple(error.path(), error.message()).ptr());
+  } catch (const EnvironmentError& error) {
+    PyErr_SetString(PyExc_OSError, error.what());
+  }
+}
+
+}  // namespace
+
+Scenario GivenScenario::load(const std::vector<std::string>& settings) const {
+  Scenario scenario = file.empty() ? expand_scenario(parse_json(document, "scenario"), profile, settings)
+                                   : load_scenario(file, profile, settings);
+  refuse_python_routers(scenario);
+  return scenario;
+}
+
+}  // namespace moelab::python
+
+NB_MODULE(_core, module) {
+  using namespace moelab::python;
+  nb::register_exception_translator(translate);
+  module.doc() = "The compiled part of moelab; the package's own functions are the interface.";
+  module.def("version", moelab::program_version, "The program's version.");
+  bind_documents(module);
+  bind_arrays(module);
+  bind_runs(module);
+  bind_training(module);
+}

@@ -1,0 +1,175 @@
+#include "bindings/python_router.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "bindings/memory_array.h"
+#include "sim/base/error.h"
+#include "sim/base/kernels/multiply.h"
+#include "sim/data/npy/npy_reader.h"
+
+namespace moelab::python {
+namespace {
+
+constexpr const char* kPythonRouter = "python";
+constexpr std::int64_t kMostParameters = std::int64_t{1} << 30;
+
+struct RegisteredRouter {
+  nb::object forward, backward;
+  std::vector<std::int64_t> shape;  ///< of w; empty for (E, d)
+  std::vector<double> start;        ///< its values; empty for a linear router's
+  double init_scale = 1;
+};
+
+/// Never freed: models may outlive the interpreter's own tables.
+std::vector<RegisteredRouter>& registered_routers() {
+  static auto* const all = new std::vector<RegisteredRouter>;
+  return *all;
+}
+
+struct PythonRouterOptions {
+  bool trainable = true;
+  int handle = -1;  ///< given by router_options() alone
+
+  void bind(Fields& fields) { fields.add("trainable", trainable, "false freezes the router at its start"); }
+};
+
+template <class Real>
+class PythonRouter final : public Router<Real> {
+ public:
+  PythonRouter(const PythonRouterOptions& options, const RouterSetting& setting)
+      : handle_(options.handle), dim_(setting.input_dim), experts_(setting.experts) {
+    if (handle_ < 0) throw InvalidOption("model.router.kind", "a router in Python is for moelab.train alone");
+    const nb::gil_scoped_acquire locked;
+    shape_ = router().shape;
+    if (shape_.empty()) shape_ = {experts_, dim_};
+    count_ = 1;
+    for (const std::int64_t size : shape_) count_ *= static_cast<std::size_t>(size);
+  }
+
+  std::size_t parameter_count() const override { return count_; }
+  std::size_t block_size() const override {
+    return static_cast<std::size_t>(kernels::padded(static_cast<int>(count_)));
+  }
+
+  void initialize(const Start& start, Real* parameters) const override {
+    const nb::gil_scoped_acquire locked;
+    std::fill_n(parameters, block_size(), Real(0));
+    const RegisteredRouter& own = router();
+    if (!own.start.empty()) {
+      for (std::size_t i = 0; i < count_; ++i) parameters[i] = static_cast<Real>(own.start[i]);
+      return;
+    }
+    std::vector<double> row(static_cast<std::size_t>(dim_));
+    for (int e = 0; e < experts_; ++e) {
+      start_law("normal").fill(start, e, own.init_scale, row);
+      for (const double value : row) *parameters++ = static_cast<Real>(value);
+    }
+  }
+
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& /*scratch*/,
+                             Real* scores) const override {
+    const nb::gil_scoped_acquire locked;
+    const nb::object answer = router().forward(copied(context.x), copied(parameters));
+    write("forward", answer, {context.x.rows, experts_},
+          kernels::padded_rows(scores, context.x.rows, experts_));
+    return {};
+  }
+
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& /*scratch*/,
+                const RouterGradients<Real>& gradients) const override {
+    const nb::gil_scoped_acquire locked;
+    const int rows = context.x.rows;
+    const View<const Real> delta = kernels::padded_rows(gradients.scores, rows, experts_);
+    const nb::object answer =
+        router().backward(copied(context.x), copied(parameters), copied(delta), gradients.inputs != nullptr);
+    if (gradients.parameters) {
+      std::fill_n(gradients.parameters, block_size(), Real(0));
+      const int count = static_cast<int>(count_);
+      write("backward's first answer", answer[0], shape_, View<Real>(gradients.parameters, 1, count, count));
+    }
+    if (!gradients.inputs) return;
+    std::fill_n(gradients.inputs, entries(rows, kernels::padded(dim_)), Real(0));
+    write("backward's second answer", answer[1], {rows, dim_},
+          kernels::padded_rows(gradients.inputs, rows, dim_));
+  }
+
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    return {{"router_parameters", shape_, {parameters, parameters + count_}}};
+  }
+
+ private:
+  const RegisteredRouter& router() const { return registered_routers()[static_cast<std::size_t>(handle_)]; }
+
+  /// What Python gets is its own: it may keep and change it.
+  nb::ndarray<nb::numpy, Real> copied(const View<const Real>& view) const {
+    std::vector<Real> values;
+    values.reserve(entries(view.rows, view.columns));
+    for (int i = 0; i < view.rows; ++i) values.insert(values.end(), view.row(i), view.row(i) + view.columns);
+    return owning_array<Real>(std::move(values), {view.rows, view.columns});
+  }
+  nb::ndarray<nb::numpy, Real> copied(const Real* parameters) const {
+    return owning_array<Real>(std::vector<Real>(parameters, parameters + count_), shape_);
+  }
+
+  void write(const char* what, const nb::object& answer, const std::vector<std::int64_t>& shape,
+             const View<Real>& view) const {
+    const MemoryArray array = memory_array(nb::cast<GivenArray>(answer), "model.router");
+    if (array.format.shape != shape) {
+      throw UserError("model.router", fmt::format("{} has shape {}, needs {}", what,
+                                                  shape_text(array.format.shape), shape_text(shape)));
+    }
+    const Matrix values = NpyReader(array, "model.router").read(0, shape.front());
+    for (int i = 0; i < view.rows; ++i) {
+      for (int j = 0; j < view.columns; ++j)
+        view(i, j) = static_cast<Real>(values.data()[static_cast<std::ptrdiff_t>(i) * view.columns + j]);
+    }
+  }
+
+  int handle_, dim_, experts_;
+  std::vector<std::int64_t> shape_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+int register_router(const nb::object& forward, const nb::object& backward, const nb::object& start,
+                    double init_scale) {
+  std::vector<RegisteredRouter>& all = registered_routers();
+  if (all.empty()) {
+    add_router_kind(router_kind<PythonRouterOptions, PythonRouter>(
+        kPythonRouter, "γ(x) computed by functions of Python, in this process alone"));
+  }
+  RegisteredRouter router{forward, backward, {}, {}, init_scale};
+  if (!start.is_none()) {
+    const GivenArray kept = nb::cast<GivenArray>(start);
+    const NpyReader values(memory_array(kept, "parameters"), "parameters");
+    if (values.rows() * values.row_size() > kMostParameters)
+      values.refuse(
+          fmt::format("has shape {}, needs at most {} entries", shape_text(values.shape()), kMostParameters));
+    const Matrix entries_of = values.read_finite(0, values.rows());
+    router.shape = values.shape();
+    router.start.assign(entries_of.data(), entries_of.data() + entries_of.size());
+  }
+  all.push_back(std::move(router));
+  return static_cast<int>(all.size()) - 1;
+}
+
+RouterOptions router_options(int handle, bool trainable) {
+  if (handle < 0 || handle >= static_cast<int>(registered_routers().size()))
+    throw UserError("model.router", "the router is of another process");
+  return PythonRouterOptions{trainable, handle};
+}
+
+void refuse_python_routers(const Scenario& scenario) {
+  if (registered_routers().empty()) return;
+  for (const Cell& cell : scenario.cells) {
+    const Json& model = cell.config.at("model");
+    if (model.contains("router") && model.at("router").at("kind") == kPythonRouter)
+      throw UserError("model.router.kind", "a router in Python is for moelab.train alone");
+  }
+}
+
+}  // namespace moelab::python

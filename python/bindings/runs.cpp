@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "app/commands/planned_run.h"
+#include "app/metrics/metric_groups.h"
+#include "app/report/claim_results.h"
+#include "app/run/available_memory.h"
+#include "app/run/cost.h"
+#include "app/run/divergence.h"
+#include "app/run/export.h"
+#include "app/run/imported_arms.h"
+#include "app/run/session.h"
+#include "bindings/bindings.h"
+#include "bindings/figure_json.h"
+#include "sim/base/error.h"
+
+namespace moelab::python {
+namespace {
+
+/// A column of the table: metrics, the last `metrics` of the columns, as doubles with NaN for an empty field,
+/// others as JSON text of a list.
+nb::object column_of(const ExportTable& table, std::size_t place, bool is_metric) {
+  if (!is_metric) {
+    Json values = Json::array();
+    for (const std::vector<Json>& row : table.rows) values.push_back(row[place]);
+    return nb::cast(json_text(values, -1));
+  }
+  std::vector<double> values;
+  values.reserve(table.rows.size());
+  for (const std::vector<Json>& row : table.rows)
+    values.push_back(row[place].is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                          : row[place].get<double>());
+  const auto rows = static_cast<std::int64_t>(values.size());
+  return nb::cast(owning_array<double>(std::move(values), {rows}));
+}
+
+/// The export as a list of (name, column).
+nb::list table(const std::string& directory, const std::string& plan, bool trace) {
+  std::size_t keys = 0;
+  const ExportTable exported = released([&] {
+    const RunResults results = load_results({directory, plan}, trace ? RecordPart::all : RecordPart::metrics);
+    ExportTable own = export_table(results, trace, metric_names());
+    // cell, arm, seed, swept paths, state; of a trace step and, where there are several, layer.
+    keys = 4 + results.table.sweep_paths.size() + (trace ? 1 : 0);
+    if (trace && keys < own.columns.size() && own.columns[keys] == "layer") ++keys;
+    return own;
+  });
+  nb::list columns;
+  for (std::size_t place = 0; place < exported.columns.size(); ++place)
+    columns.append(nb::make_tuple(exported.columns[place], column_of(exported, place, place >= keys)));
+  return columns;
+}
+
+std::string about(const std::string& directory, const std::string& plan) {
+  return released([&] {
+    const RunAddress address{directory, plan};
+    const FoundPlan found = find_plan(address);
+    const Json& head = found.plan.head;
+    Json figures = Json::array();
+    for (const Json& figure : head.at("figures")) figures.push_back(figure.at("id"));
+    return json_text(Json{{"directory", address.directory().string()},
+                          {"plan", found.plan.id},
+                          {"name", head.at("name")},
+                          {"title", head.value("title", "")},
+                          {"source", head.value("source", "")},
+                          {"profile", head.value("profile", "")},
+                          {"arms", head.at("arms")},
+                          {"sweep", head.at("sweep")},
+                          {"cells", found.plan.cells.size()},
+                          {"figures", std::move(figures)},
+                          {"scenario", head.at("scenario")},
+                          {"notes", found.notes}},
+                     -1);
+  });
+}
+
+std::string claims(const std::string& directory, const std::string& plan) {
+  return released([&] {
+    Json list = Json::array();
+    for (const ClaimResult& claim : claim_results(load_results({directory, plan})))
+      list.push_back(to_json(claim));
+    return json_text(list, -1);
+  });
+}
+
+std::string figure(const std::string& directory, const std::string& plan, const std::string& id) {
+  return released([&] {
+    const RunAddress address{directory, plan};
+    return json_text(figure_json(load_results(address), address.directory(), id), -1);
+  });
+}
+
+/// The files of a cell's arrays, by name, whose bytes are those that were recorded.
+std::string array_files(const std::string& directory, const std::string& plan, const std::string& cell) {
+  return released([&] {
+    const RunAddress address{directory, plan};
+    const RunResults results = load_results(address, RecordPart::state);
+    std::vector<std::string> ids;
+    std::string id;
+    for (const ResultRow& row : results.table.rows) {
+      if (row.cell == cell || (cell.size() >= 2 && row.cell.starts_with(cell))) {
+        if (!id.empty() && id != row.cell)
+          throw UserError("cell", fmt::format("'{}' begins several cells: {}, {}", cell, id, row.cell));
+        id = row.cell;
+      }
+      ids.push_back(row.cell);
+    }
+    if (id.empty()) throw UserError("cell", unknown_name("cell", cell, ids));
+    Json files = Json::object();
+    const auto recorded = results.arrays.find(id);
+    if (recorded == results.arrays.end()) return json_text(files);
+    for (const auto& [name, sum] : recorded->second) {
+      const std::filesystem::path file = array_file(address.directory(), id, name);
+      if (const std::string problem = array_problem(file, sum); !problem.empty())
+        throw UserError(file.string(), problem + "; run the scenario again, which writes it anew");
+      files[name] = file.string();
+    }
+    return json_text(files);
+  });
+}
+
+void import_frame(const std::string& directory, const std::string& plan, const std::string& arm,
+                  const std::string& csv) {
+  released([&] { return import_arm({directory, plan}, arm, csv, "frame"); });
+}
+
+/// Lets Python's handlers of signals and `progress` look at a session, and keeps what they throw.
+class Watch {
+ public:
+  explicit Watch(nb::object progress) : progress_(std::move(progress)) {}
+
+  bool operator()(const SessionProgress& session) {
+    const nb::gil_scoped_acquire locked;
+    if (error_) return true;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (!progress_.is_none()) {
+        const BatchProgress& cells = session.cells;
+        progress_(session.already + cells.finished, session.already + cells.total, cells.partial,
+                  cells.failed, cells.diverged,
+                  session.seconds_left ? nb::cast(*session.seconds_left) : nb::none());
+      }
+    } catch (nb::python_error& error) {
+      error_ = std::make_unique<nb::python_error>(std::move(error));
+    }
+    return error_ != nullptr;
+  }
+
+  /// With the interpreter's lock.
+  void rethrow() {
+    if (error_) throw nb::python_error(std::move(*error_));
+  }
+
+ private:
+  nb::object progress_;
+  std::unique_ptr<nb::python_error> error_;
+};
+
+/// The command line that says the same, for the provenance.
+std::vector<std::string> equal_command(const std::string& file, const std::string& profile,
+                                       const std::vector<std::string>& settings) {
+  std::vector<std::string> words = {"moelab", "run", file.empty() ? "(a dict of Python)" : file};
+  if (!profile.empty()) words.insert(words.end(), {"--profile", profile});
+  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  return words;
+}
+
+std::string run(const std::string& file, const std::string& document, const std::string& profile,
+                const std::vector<std::string>& settings, const std::string& out, int threads,
+                nb::object progress) {
+  Watch watch(std::move(progress));
+  Arguments arguments;
+  arguments.settings = settings;
+  arguments.out = out;
+  arguments.threads = threads;
+  const std::string answer = released([&] {
+    const auto load = [given = GivenScenario{file, document, profile}](const std::vector<std::string>& sets) {
+      return given.load(sets);
+    };
+    const auto [scenario, directory] = planned_run(arguments, load);
+    SessionOptions options;
+    options.directory = directory;
+    options.threads = thread_count(arguments);
+    options.arguments = equal_command(file, profile, settings);
+    options.admit = [&, &planned = scenario](const Records& records) {
+      const RunCost cost = run_cost(planned, records, options.threads);
+      check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
+    };
+    options.watch = [&](const SessionProgress& session) { return watch(session); };
+    const SessionOutcome outcome = run_session(scenario, options, run_cell);
+    Json ended = {{"directory", directory.string()},      {"plan", outcome.plan},
+                  {"interrupted", outcome.interrupted},   {"failed", outcome.failed},
+                  {"not_restored", outcome.not_restored}, {"hint", ""}};
+    if (!outcome.interrupted) {
+      const RunResults results = load_results(directory, scenario, outcome.plan);
+      judge_claims(results, directory);
+      if (outcome.all_diverged) ended["hint"] = divergence_hint(scenario, results.table);
+    }
+    return json_text(ended);
+  });
+  watch.rethrow();
+  return answer;
+}
+
+}  // namespace
+
+void bind_runs(nb::module_& module) {
+  using namespace nb::literals;
+  module.def("about", about, "directory"_a, "plan"_a, "The plan of a run folder: id, name, arms, figures, …");
+  module.def("table", table, "directory"_a, "plan"_a, "trace"_a,
+             "The columns of `moelab export`: metrics as arrays, the others as JSON.");
+  module.def("claims", claims, "directory"_a, "plan"_a, "The answer of `moelab claims --json`.");
+  module.def("figure", figure, "directory"_a, "plan"_a, "id"_a, "What a figure shows, as data.");
+  module.def("array_files", array_files, "directory"_a, "plan"_a, "cell"_a,
+             "The .npy files of a cell's saved arrays, by name.");
+  module.def("import_arm", import_frame, "directory"_a, "plan"_a, "arm"_a, "csv"_a,
+             "Adds results of another training as an arm.");
+  module.def(
+      "run", run, "file"_a, "document"_a, "profile"_a, "settings"_a, "out"_a, "threads"_a,
+      "progress"_a.none(),
+      "Runs a scenario's missing cells and judges its claims. progress(finished, total, partial, failed, "
+      "diverged, seconds_left) is called some times a second.");
+}
+
+}  // namespace moelab::python

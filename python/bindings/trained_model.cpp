@@ -1,0 +1,173 @@
+#include "bindings/trained_model.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "sim/base/error.h"
+#include "sim/model/loss/task_loss.h"
+#include "sim/model/router/cnn_router.h"
+
+namespace moelab::python {
+namespace {
+
+constexpr std::uint64_t kRootSeed = 1;
+
+Seeds seeds_of(const TrainingSpec& spec) {
+  return {kRootSeed, static_cast<std::uint64_t>(spec.seed)};
+}
+
+template <class To, class From>
+std::vector<NamedArray<To>> converted(const std::vector<NamedArray<From>>& arrays) {
+  std::vector<NamedArray<To>> all;
+  for (const NamedArray<From>& array : arrays) {
+    all.push_back({array.name, array.shape, {}});
+    for (const From value : array.values) all.back().values.push_back(static_cast<To>(value));
+  }
+  return all;
+}
+
+template <class Real>
+class TypedModel final : public TrainedModel {
+ public:
+  TypedModel(Model<Real> model, const Layout& layout, const TrainOutcome& outcome)
+      : model_(std::move(model)), layout_(layout), outcome_(outcome) {}
+
+  const Layout& layout() const override { return layout_; }
+  int layers() const override { return network().has_router() ? network().layers() : 0; }
+  int experts() const override { return network().experts(); }
+  TrainOutcome outcome() const override { return outcome_; }
+
+  Matrix predict(const MemoryArray& x, const std::string& gating) const override {
+    const Gating<Real>& chosen = gating_of(gating);
+    const Inputs inputs = inputs_of(x);
+    const Eigen::Index width = layout_.target_dim();
+    MatrixOf<Real> outputs(inputs.samples, width);
+    Workspace<Real> workspace = network().make_workspace();
+    moelab::predict(model_, chosen, inputs.x.data(), inputs.samples, workspace, outputs.data());
+    return outputs.template cast<double>();
+  }
+
+  Matrix route(const MemoryArray& x, int layer) const override {
+    if (layer < 0 || layer >= layers()) {
+      throw UserError("layer", layers() == 0 ? "the model has no router"
+                                             : fmt::format("got {}, needs 0 to {}", layer, layers() - 1));
+    }
+    const Inputs inputs = inputs_of(x);
+    MatrixOf<Real> probabilities(inputs.samples * layout_.tokens, experts());
+    Workspace<Real> workspace = network().make_workspace();
+    moelab::route(model_, layer, inputs.x.data(), inputs.samples, workspace, probabilities.data());
+    return probabilities.template cast<double>();
+  }
+
+  std::vector<NamedArray<double>> arrays() const override {
+    return converted<double>(moelab::arrays(model_));
+  }
+
+ private:
+  struct Inputs {
+    int samples;
+    MatrixOf<Real> x;
+  };
+
+  const Network<Real>& network() const { return *model_.network; }
+
+  const Gating<Real>& gating_of(const std::string& name) const {
+    if (name == "eval") return network().eval_gating();
+    if (name == "train") return network().train_gating();
+    if (name == "soft") return network().soft_gating();
+    if (name == "top1") return network().top1_gating();
+    throw UserError("gating", unknown_name("gating", name, {"eval", "train", "soft", "top1"}));
+  }
+
+  Inputs inputs_of(const MemoryArray& array) const {
+    const NpyReader x(array, "x");
+    std::vector<std::int64_t> needed = layout_.input_shape(x.rows());
+    if (x.shape() != needed || x.rows() * layout_.tokens > std::numeric_limits<int>::max()) {
+      needed.erase(needed.begin());
+      x.refuse(fmt::format("has shape {}, needs (n, {}), as in training", shape_text(x.shape()),
+                           fmt::join(needed, ", ")));
+    }
+    return {static_cast<int>(x.rows()), x.read_finite(0, x.rows()).template cast<Real>()};
+  }
+
+  Model<Real> model_;
+  Layout layout_;
+  TrainOutcome outcome_;
+};
+
+/// What a scenario's generators are asked, of the arrays that take their place.
+void check_fit(const ExperimentOptions& options, const TrainingArrays& arrays, const Layout& layout) {
+  if (options.train.gradient == TrainOptions::Gradient::population)
+    throw UserError("train.gradient",
+                    "got \"population\", but arrays are a sample without a law; needs \"sample\"");
+  if (options.train.start && options.train.start->as<WarmStartOptions>())
+    throw UserError("train.start", "got \"warm\", but arrays have no true measure; needs \"cold\"");
+  const RouterKind& router = options.model.router.entry();
+  if (router.needs_image) throw no_image_error(router.name);
+  const std::int64_t rows = arrays.x.format.shape.front() * layout.tokens;
+  if (router.needs_train_rows(options.model.router.options()) && rows < options.model.experts) {
+    throw UserError("model.router.init", fmt::format("got \"train_samples\", needs a row for each of "
+                                                     "model.experts = {}, but there are {}",
+                                                     options.model.experts, rows));
+  }
+  if (task_loss_kind(options.loss.task).needs_classes) {
+    if (is_least_squares(options.train))
+      throw UserError("loss.task", fmt::format("got \"{}\", but train.optimizer is \"lbfgs\", which fits by "
+                                               "\"mse\"",
+                                               options.loss.task));
+    check_classes(arrays);
+  }
+}
+
+template <class Real>
+std::shared_ptr<TrainedModel> trained(TrainingSpec spec, const TrainingArrays& arrays, const Layout& layout,
+                                      const std::function<bool(double)>& progress) {
+  Experiment<Real> experiment(spec.options, problem_of(arrays), seeds_of(spec));
+  TrainCallbacks callbacks;
+  callbacks.progress = progress;
+  const TrainOutcome outcome = experiment.train(callbacks);
+  return std::make_shared<TypedModel<Real>>(experiment.model(), layout, outcome);
+}
+
+bool is_double(const TrainingSpec& spec) {
+  return spec.options.train.precision == TrainOptions::Precision::in_double;
+}
+
+template <class Real>
+std::shared_ptr<TrainedModel> restored(const TrainingSpec& spec, const Layout& layout,
+                                       const TrainOutcome& outcome,
+                                       const std::vector<NamedArray<double>>& arrays) {
+  const ModelOptions options = resolved_for(spec.options.model, spec.options.train);
+  const auto network = std::make_shared<const Network<Real>>(options, layout);
+  const Matrix no_rows = Matrix::Zero(network->experts(), layout.input_dim);  // replaced like all values
+  Model<Real> model(network, {seeds_of(spec), &no_rows});
+  try {
+    restore(model, converted<Real>(arrays));
+  } catch (const std::invalid_argument& error) {
+    throw UserError("file", error.what());
+  }
+  return std::make_shared<TypedModel<Real>>(std::move(model), layout, outcome);
+}
+
+}  // namespace
+
+std::shared_ptr<TrainedModel> train_model(TrainingSpec spec, const TrainingArrays& arrays,
+                                          const std::function<bool(double)>& progress) {
+  const Layout layout = layout_of(arrays);
+  check_training(spec.options);
+  check_fit(spec.options, arrays, layout);
+  spec.options.data.train_samples = static_cast<int>(arrays.x.format.shape.front());
+  return is_double(spec) ? trained<double>(std::move(spec), arrays, layout, progress)
+                         : trained<float>(std::move(spec), arrays, layout, progress);
+}
+
+std::shared_ptr<TrainedModel> restored_model(const TrainingSpec& spec, const Layout& layout,
+                                             const TrainOutcome& outcome,
+                                             const std::vector<NamedArray<double>>& arrays) {
+  check_training(spec.options);
+  return is_double(spec) ? restored<double>(spec, layout, outcome, arrays)
+                         : restored<float>(spec, layout, outcome, arrays);
+}
+
+}  // namespace moelab::python

@@ -1,0 +1,48 @@
+#pragma once
+
+/// Models that Python holds.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/array_problem.h"
+#include "sim/model/named_array.h"
+#include "sim/train/experiment.h"
+
+namespace moelab::python {
+
+/// A trained model in either precision. Nothing here changes it, so that several threads may ask at once.
+class TrainedModel {
+ public:
+  virtual ~TrainedModel() = default;
+  virtual const Layout& layout() const = 0;
+  virtual int layers() const = 0;  ///< with a router
+  virtual int experts() const = 0;
+  virtual TrainOutcome outcome() const = 0;
+  /// Outputs (n, o), or (n, s, o) with a target for each token, under a gating: "eval", "train", "soft" or
+  /// "top1". Throws UserError at "x" where its columns are not the model's, and for another gating.
+  virtual Matrix predict(const MemoryArray& x, const std::string& gating) const = 0;
+  /// r (n·s, E) of a layer. Throws UserError at "layer" and "x".
+  virtual Matrix route(const MemoryArray& x, int layer) const = 0;
+  virtual std::vector<NamedArray<double>> arrays() const = 0;
+};
+
+/// How a model is trained: model, loss and train as a scenario writes them, the seed's index of root seed 1.
+struct TrainingSpec {
+  ExperimentOptions options;
+  int seed = 0;
+};
+
+/// Throws UserError, at the path of the option or the array.
+std::shared_ptr<TrainedModel> train_model(TrainingSpec spec, const TrainingArrays& arrays,
+                                          const std::function<bool(double)>& progress);
+
+/// A model of that layout with the values of arrays() of another. Throws UserError at "file" unless their
+/// names and shapes are the model's.
+std::shared_ptr<TrainedModel> restored_model(const TrainingSpec& spec, const Layout& layout,
+                                             const TrainOutcome& outcome,
+                                             const std::vector<NamedArray<double>>& arrays);
+
+}  // namespace moelab::python

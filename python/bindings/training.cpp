@@ -1,0 +1,127 @@
+#include <nanobind/stl/shared_ptr.h>
+
+#include "app/json/options.h"
+#include "bindings/memory_array.h"
+#include "bindings/python_router.h"
+#include "bindings/trained_model.h"
+#include "sim/base/error.h"
+
+namespace moelab::python {
+namespace {
+
+/// From {"model", "loss", "train", "seed"}, and where the router is one of Python's {"python_router":
+/// {"handle", "trainable"}}.
+TrainingSpec read_spec(const Json& given) {
+  TrainingSpec spec;
+  spec.options.model = resolve_options<ModelOptions>(given.at("model"), "model");
+  if (given.contains("python_router")) {
+    const Json& router = given.at("python_router");
+    spec.options.model.router =
+        router_options(router.at("handle").get<int>(), router.at("trainable").get<bool>());
+  }
+  spec.options.loss = resolve_options<LossOptions>(given.at("loss"), "loss");
+  spec.options.train = resolve_options<TrainOptions>(given.at("train"), "train");
+  spec.seed = given.at("seed").get<int>();
+  return spec;
+}
+
+/// What restoring a model needs beside the spec and the arrays.
+Json about(const TrainedModel& model) {
+  const Layout& layout = model.layout();
+  return {{"input_dim", layout.input_dim},
+          {"output_dim", layout.output_dim},
+          {"sequences", layout.sequences},
+          {"tokens", layout.tokens},
+          {"target_per_token", layout.target_per_token},
+          {"state", model.outcome().state == TrainState::diverged ? "diverged" : "done"},
+          {"steps", model.outcome().step},
+          {"layers", model.layers()},
+          {"experts", model.experts()}};
+}
+
+std::shared_ptr<TrainedModel> train(const std::string& spec, const GivenArray& x, const GivenArray& y,
+                                    const nb::object& labels) {
+  TrainingArrays arrays{memory_array(x, "x"), memory_array(y, "y"), {}};
+  GivenArray kept;
+  if (!labels.is_none()) {
+    kept = nb::cast<GivenArray>(labels);
+    arrays.labels = memory_array(kept, "labels");
+  }
+  std::unique_ptr<nb::python_error> error;
+  const auto progress = [&](double /*share*/) {
+    const nb::gil_scoped_acquire locked;
+    if (!error && PyErr_CheckSignals() != 0) error = std::make_unique<nb::python_error>();
+    return error != nullptr;
+  };
+  std::shared_ptr<TrainedModel> model =
+      released([&] { return train_model(read_spec(parse_json(spec, "train")), arrays, progress); });
+  if (error) throw nb::python_error(std::move(*error));
+  return model;
+}
+
+std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::string& about,
+                                           const nb::dict& given) {
+  std::vector<NamedArray<double>> arrays;
+  for (const auto& [name, value] : given) {
+    const std::string own_name = nb::cast<std::string>(name);
+    const NpyReader reader(memory_array(nb::cast<GivenArray>(value), own_name), own_name);
+    const Matrix values = reader.read(0, reader.rows());
+    arrays.push_back({own_name, reader.shape(), {values.data(), values.data() + values.size()}});
+  }
+  return released([&] {
+    const Json sizes = parse_json(about, "about");
+    Layout layout;
+    layout.input_dim = sizes.at("input_dim").get<int>();
+    layout.output_dim = sizes.at("output_dim").get<int>();
+    layout.sequences = sizes.at("sequences").get<bool>();
+    layout.tokens = sizes.at("tokens").get<int>();
+    layout.target_per_token = sizes.at("target_per_token").get<bool>();
+    layout.labels = layout.tokens;
+    if (layout.input_dim < 1 || layout.output_dim < 1 || layout.tokens < 1)
+      throw UserError("file", "holds a model of no size");
+    const TrainOutcome outcome{sizes.at("state") == "diverged" ? TrainState::diverged : TrainState::done,
+                               sizes.at("steps").get<std::int64_t>()};
+    return restored_model(read_spec(parse_json(spec, "file")), layout, outcome, arrays);
+  });
+}
+
+nb::ndarray<nb::numpy, double> predict(const TrainedModel& model, const GivenArray& x,
+                                       const std::string& gating) {
+  const MemoryArray inputs = memory_array(x, "x");
+  Matrix outputs = released([&] { return model.predict(inputs, gating); });
+  return owning_array<double>(std::move(outputs), model.layout().target_shape(inputs.format.shape[0]));
+}
+
+nb::ndarray<nb::numpy, double> route(const TrainedModel& model, const GivenArray& x, int layer) {
+  const MemoryArray inputs = memory_array(x, "x");
+  Matrix probabilities = released([&] { return model.route(inputs, layer); });
+  return owning_array<double>(std::move(probabilities),
+                              model.layout().row_shape(inputs.format.shape[0], model.experts()));
+}
+
+nb::dict arrays(const TrainedModel& model) {
+  nb::dict named;
+  for (NamedArray<double>& array : model.arrays())
+    named[array.name.c_str()] = owning_array<double>(std::move(array.values), array.shape);
+  return named;
+}
+
+}  // namespace
+
+void bind_training(nb::module_& module) {
+  using namespace nb::literals;
+  nb::class_<TrainedModel>(module, "TrainedModel", "A trained model in either precision.")
+      .def(
+          "about", [](const TrainedModel& model) { return json_text(about(model)); },
+          "Sizes, and how training ended (JSON).")
+      .def("predict", predict, "x"_a, "gating"_a, "Outputs (n, o) or (n, s, o).")
+      .def("route", route, "x"_a, "layer"_a, "Routing probabilities (n, E) or (n, s, E).")
+      .def("arrays", arrays, "Parameters and state by name.");
+  module.def("train", train, "spec"_a, "x"_a, "y"_a, "labels"_a.none(),
+             "Trains a model on contiguous arrays.");
+  module.def("register_router", register_router, "forward"_a, "backward"_a, "start"_a.none(), "init_scale"_a,
+             "Keeps the functions of a router; a handle.");
+  module.def("restore", restore_from, "spec"_a, "about"_a, "arrays"_a, "A model from arrays() of another.");
+}
+
+}  // namespace moelab::python

@@ -1,0 +1,175 @@
+"""The border between Python's values and the compiled part: JSON texts, settings, arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .errors import UserError
+
+Result = TypeVar("Result")
+
+# Python's names of what the program takes by options.
+_ARGUMENTS = {"AXIS": "kind", "ID": "ids", "set": "overrides"}
+
+
+def _argument(option: str) -> str:
+    return _ARGUMENTS.get(option, option.replace("-", "_"))
+
+
+def in_python(error: UserError) -> UserError:
+    """The error with options of the command line ("--expert-outputs") as arguments ("expert_outputs")."""
+
+    def named(text: str) -> str:
+        return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda found: _argument(found[1]), text)
+
+    return UserError(_argument(named(error.path)), named(error.message))
+
+
+def call(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Calls the compiled part; its errors name arguments of Python."""
+    try:
+        return function(*arguments)
+    except UserError as error:
+        raise in_python(error) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "handle") and hasattr(value, "trainable"):
+        raise TypeError("a router of moelab.routers serves moelab.train alone")
+    raise TypeError(f"a value of type {type(value).__name__}")
+
+
+def _check_json(value: Any, path: str) -> None:
+    """Refuses what json would write, but not read back as it was."""
+    pending = [(value, path, 0)]
+    while pending:
+        part, place, depth = pending.pop()
+        if depth > 64:
+            raise UserError(path, "is nested deeper than 64 levels")
+        if isinstance(part, Mapping):
+            for key, entry in part.items():
+                if not isinstance(key, str):
+                    raise UserError(place, f"has the key {key!r}; keys are texts")
+                pending.append((entry, f"{place}.{key}" if place else key, depth + 1))
+        elif isinstance(part, (list, tuple)):
+            pending.extend((entry, f"{place}[{i}]", depth + 1) for i, entry in enumerate(part))
+        elif isinstance(part, (float, np.floating)) and not math.isfinite(part):
+            raise UserError(place, f"got {part}, needs a finite number")
+
+
+def json_text(value: Any, path: str) -> str:
+    """The JSON text of a value of dicts, lists, texts and numbers, NumPy's too."""
+    _check_json(value, path)
+    try:
+        return json.dumps(value, default=_plain, ensure_ascii=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UserError(path, f"cannot be written as JSON: {error}") from None
+
+
+def settings(overrides: Mapping[str, Any] | None, path: str = "overrides") -> list[str]:
+    """{"model.experts": 32} as the texts "model.experts=32"."""
+    if overrides is None:
+        return []
+    if not isinstance(overrides, Mapping):
+        raise UserError(path, f"got a {type(overrides).__name__}, needs a dict of dotted paths and values")
+    texts = []
+    for key, value in overrides.items():
+        if not isinstance(key, str) or not key or "=" in key or not _is_text(key):
+            raise UserError(path, f"has the key {key!r}; needs a dotted path such as 'model.experts'")
+        texts.append(f"{key}={json_text(value, f'{path}.{key}')}")
+    return texts
+
+
+def _is_text(value: str) -> bool:
+    """Whether the compiled part can take it: no half of a surrogate pair, no zero byte."""
+    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def given_scenario(scenario: Any) -> tuple[str, str]:
+    """(file, text of a document), one of them empty."""
+    if isinstance(scenario, Mapping):
+        return "", json_text(dict(scenario), "scenario")
+    if isinstance(scenario, (str, os.PathLike)):
+        file = os.fspath(scenario)
+        if isinstance(file, str) and file and _is_text(file):
+            return file, ""
+    raise UserError("scenario", f"got {shown(scenario)}, needs the path of a scenario file or a dict")
+
+
+def text(value: Any, path: str) -> str:
+    """An argument that is a text; empty for None."""
+    if value is None:
+        return ""
+    if not isinstance(value, str) or not _is_text(value):
+        raise UserError(path, f"got {shown(value)}, needs a text")
+    return value
+
+
+def folder(value: Any, path: str) -> str:
+    """An argument that names a file or a folder."""
+    if isinstance(value, (str, os.PathLike)):
+        name = os.fspath(value)
+        if isinstance(name, str) and name and _is_text(name):
+            return name
+    raise UserError(path, f"got {shown(value)}, needs a path")
+
+
+def whole(value: Any, path: str, minimum: int, maximum: int) -> int:
+    """An argument that is a whole number within limits."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and minimum <= value <= maximum:
+        return int(value)
+    raise UserError(path, f"got {shown(value)}, needs a whole number of {minimum} to {maximum}")
+
+
+def shown(value: Any) -> str:
+    """The value as it stands in messages."""
+    form = repr(value)
+    return form if len(form) <= 60 else f"{form[:57]}…"
+
+
+_READ = {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "bool"}
+
+
+def array(value: Any, path: str) -> np.ndarray:
+    """A contiguous array of numbers from a NumPy array, from what offers ``__dlpack__`` or ``__array__``
+    (tensors of PyTorch that need a gradient or lie elsewhere are detached and copied), or from lists."""
+    if hasattr(value, "detach"):
+        value = value.detach()
+        value = value.cpu() if hasattr(value, "cpu") else value
+    try:
+        if isinstance(value, np.ndarray):
+            found = value
+        elif hasattr(value, "__dlpack__"):
+            try:
+                found = np.from_dlpack(value)
+            except (BufferError, RuntimeError, TypeError):
+                found = np.asarray(value)  # a type or a device that DLPack does not carry over
+        elif hasattr(value, "__array__") or isinstance(value, (list, tuple)):
+            found = np.asarray(value)
+        else:
+            raise UserError(path, f"got {shown(value)}, needs an array")
+    except UserError:
+        raise
+    except Exception as error:  # whatever a foreign array raises, it is no array that can be read
+        raise UserError(path, f"cannot be read as an array: {error}") from None
+    found = np.asarray(found)  # a matrix or a masked array as the plain array below it
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise UserError(path, "has masked entries; needs an array without")
+    if not found.dtype.isnative:
+        found = found.astype(found.dtype.newbyteorder("="))
+    if found.dtype.name not in _READ:
+        raise UserError(path, f"has dtype {found.dtype}; is read as one of {', '.join(sorted(_READ))}")
+    return np.ascontiguousarray(found) if found.ndim else found

@@ -1,0 +1,84 @@
+"""
+The compiled part of moelab; the package's own functions are the interface.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+def version() -> str:
+    """The program's version."""
+
+def list_kinds(axis: str) -> str:
+    """
+    The answer of `moelab list AXIS --json`, of all axes for an empty name.
+    """
+
+def validate(file: str, document: str, profile: str, settings: Sequence[str]) -> str:
+    """The answer of `moelab validate --json`."""
+
+def list_checks(ids: Sequence[str]) -> str:
+    """The answer of `moelab check --list --json`."""
+
+def check(id: str, seeds: int) -> str:
+    """One entry of the answer of `moelab check --json`."""
+
+def analyze(arrays: dict, top_k: int, neighbours: int) -> str:
+    """
+    The answer of `moelab analyze --json` for contiguous arrays by the names of its options.
+    """
+
+def sample(file: str, document: str, profile: str, settings: Sequence[str], arm: str, seed: str, at: Sequence[str]) -> dict:
+    """
+    The data that a cell draws, and which cell it is: x, y, labels, test_x, … and about (JSON).
+    """
+
+def about(directory: str, plan: str) -> str:
+    """The plan of a run folder: id, name, arms, figures, …"""
+
+def table(directory: str, plan: str, trace: bool) -> list:
+    """The columns of `moelab export`: metrics as arrays, the others as JSON."""
+
+def claims(directory: str, plan: str) -> str:
+    """The answer of `moelab claims --json`."""
+
+def figure(directory: str, plan: str, id: str) -> str:
+    """What a figure shows, as data."""
+
+def array_files(directory: str, plan: str, cell: str) -> str:
+    """The .npy files of a cell's saved arrays, by name."""
+
+def import_arm(directory: str, plan: str, arm: str, csv: str) -> None:
+    """Adds results of another training as an arm."""
+
+def run(file: str, document: str, profile: str, settings: Sequence[str], out: str, threads: int, progress: object | None) -> str:
+    """
+    Runs a scenario's missing cells and judges its claims. progress(finished, total, partial, failed, diverged, seconds_left) is called some times a second.
+    """
+
+class TrainedModel:
+    """A trained model in either precision."""
+
+    def about(self) -> str:
+        """Sizes, and how training ended (JSON)."""
+
+    def predict(self, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], gating: str) -> NDArray[numpy.float64]:
+        """Outputs (n, o) or (n, s, o)."""
+
+    def route(self, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], layer: int) -> NDArray[numpy.float64]:
+        """Routing probabilities (n, E) or (n, s, E)."""
+
+    def arrays(self) -> dict:
+        """Parameters and state by name."""
+
+def train(spec: str, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], y: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], labels: object | None) -> TrainedModel:
+    """Trains a model on contiguous arrays."""
+
+def register_router(forward: object, backward: object, start: object | None, init_scale: float) -> int:
+    """Keeps the functions of a router; a handle."""
+
+def restore(spec: str, about: str, arrays: dict) -> TrainedModel:
+    """A model from arrays() of another."""

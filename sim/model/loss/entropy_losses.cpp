@@ -1,0 +1,93 @@
+/// Losses on the entropy of the routing, in nats: H(r) = −Σ_e r_e ln r_e, P = (1/n) Σ_i r_i.
+
+#include <cmath>
+
+#include "sim/model/loss/auxiliary_terms.h"
+
+namespace moelab {
+namespace {
+
+double entropy_term(double share) {
+  return share > 0 ? -share * std::log(share) : 0.0;
+}
+
+template <class Real>
+double mean_row_entropy(const RoutedBatch<Real>& batch) {
+  const Routing<Real>& routing = *batch.routing;
+  double sum = 0;
+  for (int row = 0; row < routing.rows; ++row) {
+    const Real* const r = batch.probabilities + entries(row, routing.stride);
+    for (int e = 0; e < routing.experts; ++e) sum += entropy_term(static_cast<double>(r[e]));
+  }
+  return sum / routing.rows;
+}
+
+/// Adds `slope`(expert, r_ie) / n to ∂L/∂r_ie; nothing where r_ie is 0, as r ln r changes nothing there once
+/// the probabilities sum to 1.
+template <class Real, class Slope>
+void add_entropy_slope(const RoutedBatch<Real>& batch, Real* gradient, const Slope& slope) {
+  const Routing<Real>& routing = *batch.routing;
+  for (int row = 0; row < routing.rows; ++row) {
+    const std::size_t at = entries(row, routing.stride);
+    for (int e = 0; e < routing.experts; ++e) {
+      const double r = static_cast<double>(batch.probabilities[at + size(e)]);
+      if (r > 0) gradient[at + size(e)] += static_cast<Real>(slope(size(e), r) / routing.rows);
+    }
+  }
+}
+
+/// ∂/∂r_ie = −(1 + ln r_ie) / n.
+struct RoutingEntropy {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch&) {
+    return mean_row_entropy(batch);
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch&) {
+    add_entropy_slope(batch, gradients.probabilities,
+                      [&](std::size_t, double r) { return -coefficient * (1 + std::log(r)); });
+  }
+};
+
+/// ∂/∂r_ie = (ln P_e − ln r_ie) / n.
+struct MutualInformation {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    column_means(batch.probabilities, *batch.routing, scratch.means);
+    double of_means = 0;
+    for (const double mean : scratch.means) of_means += entropy_term(mean);
+    return mean_row_entropy(batch) - of_means;
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    column_means(batch.probabilities, *batch.routing, scratch.means);
+    add_entropy_slope(batch, gradients.probabilities, [&](std::size_t e, double r) {
+      return coefficient * (std::log(scratch.means[e]) - std::log(r));
+    });
+  }
+};
+
+template <class Term>
+AuxiliaryLossKind entropy_kind(std::string name, std::string help) {
+  return {std::move(name),
+          std::move(help),
+          AuxiliaryPath::probabilities,
+          {Term::template value<float>, Term::template value<double>},
+          {Term::template add<float>, Term::template add<double>}};
+}
+
+}  // namespace
+
+AuxiliaryLossKind routing_entropy_loss() {
+  return entropy_kind<RoutingEntropy>("routing_entropy",
+                                      "mean entropy of r in nats: rows that decide for few experts");
+}
+AuxiliaryLossKind mutual_information_loss() {
+  return entropy_kind<MutualInformation>("mutual_information",
+                                         "minus the mutual information of row and expert in nats, mean H(r) "
+                                         "− H(mean r): decided rows, even loads");
+}
+
+}  // namespace moelab

@@ -1,0 +1,49 @@
+#pragma once
+
+/// Numbers that belong to a row: the same wherever, whenever and in whatever batch it is asked for.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/base/view.h"
+#include "sim/model/router/router.h"
+
+namespace moelab {
+
+/// The finaliser of SplitMix64: every bit of the result depends on every bit given.
+inline std::uint64_t mixed_bits(std::uint64_t bits) {
+  bits += 0x9e3779b97f4a7c15;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
+/// A hash of the numbers of row i, and of a key.
+template <class Real>
+std::uint64_t row_hash(const View<const Real>& rows, int i, std::uint64_t key) {
+  using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
+  std::uint64_t hash = mixed_bits(key);
+  for (int j = 0; j < rows.columns; ++j) {
+    hash = mixed_bits(hash ^ std::bit_cast<Bits>(rows(i, j) + Real(0)));  // −0 is 0
+  }
+  return hash;
+}
+
+/// The rows by which a router knows a token in every layer: the model's own inputs.
+template <class Real>
+View<const Real> identity_rows(const RouterContext<Real>& context) {
+  const View<const Real>& first = context.signals.first_inputs;
+  return first.empty() || first.rows != context.x.rows ? context.x : first;
+}
+
+/// ∂L/∂x of scores that do not move with x.
+template <class Real>
+void clear_input_gradient(const RouterContext<Real>& context, const RouterGradients<Real>& gradients) {
+  if (!gradients.inputs) return;
+  std::fill_n(gradients.inputs, entries(context.x.rows, kernels::padded(context.x.columns)), Real(0));
+}
+
+}  // namespace moelab

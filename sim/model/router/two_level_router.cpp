@@ -1,0 +1,173 @@
+#include "sim/model/router/two_level_router.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/kernels/multiply.h"
+
+namespace moelab {
+namespace {
+
+/// The streams of the rows of U, away from those of the experts.
+constexpr std::uint64_t kGroupStreams = std::uint64_t{1} << 32;
+
+template <class Real>
+struct TwoLevelScratch final : Scratch {
+  AlignedVector<Real> group_scores;  // U x, then p(g), (n, padded(G)); ∂L/∂(U x) on the way back
+  AlignedVector<Real> group_delta;
+  AlignedVector<Real> within;        // p(e | g) (n, padded(E))
+  AlignedVector<Real> within_delta;  // ∂L/∂(W x)
+};
+
+/// values ← the softmax of themselves. Returns log Σ exp of what they were.
+template <class Real>
+Real softmax_in_place(Real* values, int count) {
+  const Real largest = *std::max_element(values, values + count);
+  Real sum = 0;
+  for (int i = 0; i < count; ++i) sum += values[i] = std::exp(values[i] - largest);
+  for (int i = 0; i < count; ++i) values[i] /= sum;
+  return largest + std::log(sum);
+}
+
+/// Parameters [W^T (d, padded(E)) | U^T (d, padded(G))].
+template <class Real>
+class TwoLevelRouter final : public Router<Real> {
+ public:
+  TwoLevelRouter(const TwoLevelRouterOptions& options, const RouterSetting& setting)
+      : init_scale_(options.init_scale),
+        groups_(std::min(options.groups, setting.experts)),
+        input_dim_(setting.input_dim),
+        experts_(setting.experts) {}
+
+  std::size_t parameter_count() const override { return entries(input_dim_, experts_ + groups_); }
+  std::size_t block_size() const override { return groups_begin() + entries(input_dim_, group_stride()); }
+  std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<TwoLevelScratch<Real>>(); }
+
+  void initialize(const Start& start, Real* parameters) const override {
+    std::fill_n(parameters, block_size(), Real(0));
+    const double deviation = init_scale_ / std::sqrt(static_cast<double>(input_dim_));
+    const auto draw = [&](const View<Real>& rows, std::uint64_t first) {
+      for (int e = 0; e < rows.columns; ++e) {
+        Engine engine = start.seeds.stream(Purpose::router_init, first + static_cast<std::uint64_t>(e));
+        for (int j = 0; j < input_dim_; ++j) rows(j, e) = static_cast<Real>(deviation * draw_normal(engine));
+      }
+    };
+    draw(within(parameters), 0);
+    draw(groups(parameters), kGroupStreams);
+  }
+
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                             Real* scores) const override {
+    auto& own = static_cast<TwoLevelScratch<Real>&>(scratch);
+    const int rows = context.x.rows;
+    reserve_entries(own.group_scores, entries(rows, group_stride()));
+    reserve_entries(own.within, entries(rows, stride()));
+    kernels::multiply(context.x, groups(parameters),
+                      kernels::padded_rows(own.group_scores.data(), rows, groups_));
+    kernels::multiply(context.x, within(parameters), kernels::padded_rows(scores, rows, experts_));
+    for (int i = 0; i < rows; ++i) {
+      Real* const group = own.group_scores.data() + entries(i, group_stride());
+      Real* const score = scores + entries(i, stride());
+      Real* const share = own.within.data() + entries(i, stride());
+      std::copy_n(score, stride(), share);
+      for (int g = 0; g < groups_; ++g) {
+        const int first = first_of(g), count = first_of(g + 1) - first;
+        const Real shift = group[g] - softmax_in_place(share + first, count);
+        for (int e = first; e < first + count; ++e) score[e] += shift;
+      }
+      const Real total = softmax_in_place(group, groups_);
+      for (int e = 0; e < experts_; ++e) score[e] -= total;
+    }
+    return {};
+  }
+
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const RouterGradients<Real>& gradients) const override {
+    auto& own = static_cast<TwoLevelScratch<Real>&>(scratch);
+    const int rows = context.x.rows;
+    reserve_entries(own.group_delta, entries(rows, group_stride()));
+    reserve_entries(own.within_delta, entries(rows, stride()));
+    for (int i = 0; i < rows; ++i) row_gradient(gradients.scores + entries(i, stride()), i, own);
+    const View<const Real> of_within =
+        kernels::padded_rows<const Real>(own.within_delta.data(), rows, experts_);
+    const View<const Real> of_groups =
+        kernels::padded_rows<const Real>(own.group_delta.data(), rows, groups_);
+    kernels::multiply(context.x.transposed(), of_within, within(gradients.parameters));
+    kernels::multiply(context.x.transposed(), of_groups, groups(gradients.parameters));
+    if (!gradients.inputs) return;
+    const View<Real> of_inputs = kernels::padded_rows(gradients.inputs, rows, input_dim_);
+    kernels::multiply(of_within, within(parameters).transposed(), of_inputs);
+    kernels::multiply(of_groups, groups(parameters).transposed(), of_inputs, {.accumulate = true});
+  }
+
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    const auto rows = [&](const std::string& name, const View<const Real>& columns) {
+      NamedArray<Real> array{name, {columns.columns, input_dim_}, {}};
+      for (int e = 0; e < columns.columns; ++e) {
+        for (int j = 0; j < input_dim_; ++j) array.values.push_back(columns(j, e));
+      }
+      return array;
+    };
+    return {rows("router_group_weight", groups(parameters)),
+            rows("router_within_weight", within(parameters))};
+  }
+
+ private:
+  int stride() const { return kernels::padded(experts_); }
+  int group_stride() const { return kernels::padded(groups_); }
+  std::size_t groups_begin() const { return entries(input_dim_, stride()); }
+  /// The first expert of a group: the least e with ⌊e G / E⌋ = g.
+  int first_of(int group) const { return (group * experts_ + groups_ - 1) / groups_; }
+  template <class Value>
+  View<Value> within(Value* block) const {
+    return {block, input_dim_, experts_, stride()};
+  }
+  template <class Value>
+  View<Value> groups(Value* block) const {
+    return {block + groups_begin(), input_dim_, groups_, group_stride()};
+  }
+
+  /// ∂L/∂(w_e x) = D_e − p(e | g) D_g and ∂L/∂(u_g x) = D_g − p(g) Σ D, D_g the sum over a group.
+  void row_gradient(const Real* upstream, int row, TwoLevelScratch<Real>& own) const {
+    const Real* const share = own.within.data() + entries(row, stride());
+    const Real* const group = own.group_scores.data() + entries(row, group_stride());
+    Real* const of_within = own.within_delta.data() + entries(row, stride());
+    Real* const of_groups = own.group_delta.data() + entries(row, group_stride());
+    std::fill_n(of_within, stride(), Real(0));
+    std::fill_n(of_groups, group_stride(), Real(0));
+    Real total = 0;
+    for (int g = 0; g < groups_; ++g) {
+      Real sum = 0;
+      for (int e = first_of(g); e < first_of(g + 1); ++e) sum += upstream[e];
+      for (int e = first_of(g); e < first_of(g + 1); ++e) of_within[e] = upstream[e] - share[e] * sum;
+      of_groups[g] = sum;
+      total += sum;
+    }
+    for (int g = 0; g < groups_; ++g) of_groups[g] -= group[g] * total;
+  }
+
+  double init_scale_;
+  int groups_;
+  int input_dim_;
+  int experts_;
+};
+
+}  // namespace
+
+void TwoLevelRouterOptions::bind(Fields& fields) {
+  fields.add("trainable", trainable, "false freezes the router at its start");
+  fields.add("init_scale", init_scale, at_least(0), "rows of both levels start N(0, init_scale² I / d)");
+  fields.add("groups", groups, between(1, 65536),
+             "G: expert e is in group ⌊e G / E⌋; more than E count as E");
+}
+
+RouterKind two_level_router() {
+  RouterKind kind = router_kind<TwoLevelRouterOptions, TwoLevelRouter>(
+      "two_level",
+      "γ_e(x) = log softmax(U x)_g + log softmax(W_g x)_e, g the group of e: a hierarchy of two linear gates "
+      "(Jordan, Jacobs 1994)");
+  kind.starts_at_rows = true;
+  return kind;
+}
+
+}  // namespace moelab

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "sim/model/router/router.h"
+
+namespace moelab {
+
+/// A hierarchical gate (Jordan, Jacobs 1994): softmax(γ) = softmax(U x)_g · softmax over the group g of e of
+/// w_e^T x, as γ_e(x) = log of that product. Experts e with ⌊e G / E⌋ = g are the group g; G is at most E.
+/// Rows of U and of W start N(0, init_scale² I / d), those of W as a linear router's.
+///
+/// Arrays: "router_group_weight" (G, d), "router_within_weight" (E, d).
+struct TwoLevelRouterOptions {
+  bool trainable = true;
+  double init_scale = 1.0;
+  int groups = 2;
+  void bind(Fields& fields);
+};
+
+}  // namespace moelab

@@ -1,0 +1,104 @@
+#include "app/figures/cluster_map.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "app/run/figures.h"
+#include "app/run/store.h"
+#include "sim/base/error.h"
+#include "sim/data/npy/npy.h"
+#include "tests/temporary_folder.h"
+
+namespace moelab::cluster_map_test {
+namespace {
+
+template <class Value>
+void save(const std::filesystem::path& folder, const std::string& name,
+          const std::vector<std::int64_t>& shape, const std::vector<Value>& values) {
+  const std::filesystem::path file = array_file(folder, "cell", name);
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << npy_bytes(shape, std::span<const Value>(values));
+}
+
+RunResults one_cell() {
+  RunResults results;
+  results.plan = {{"title", "Routing"}, {"source", "Fig. 5"}};
+  results.table.arms = {"a", "b"};
+  results.table.rows.push_back({"cell", "a", 0, {}, "done", {}, {}});
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("cluster maps: means over each cluster's rows, clusters in the order of their experts") {
+  const TemporaryFolder folder;
+  // Clusters 7 (rows 0 and 2), 4 (row 1) and 9 (row 3) go to experts 2, 1 and 0.
+  save<std::int64_t>(folder.path(), "test_labels", {4}, {7, 4, 7, 9});
+  save<double>(folder.path(), "test_probs", {4, 3}, {0, .2, .8, .1, .9, 0, 0, .4, .6, 1, 0, 0});
+  save<double>(folder.path(), "test_inputs", {4, 2}, {0, 2, -3, 0, 0, 4, 5, 0});
+  save<double>(folder.path(), "router_weight", {3, 2}, {2, 0, -1, 0, 1, 1});
+  const RunResults results = one_cell();
+  const FigureSource source = figure_source(results, folder.path());
+  const HeatMap map = build_cluster_map({{"id", "m"}}, source);
+  REQUIRE(map.panels.size() == 1);
+  const std::vector<double> routing = {1, 0, 0, .1, .9, 0, 0, .3, .7};
+  REQUIRE(map.panels[0].values.size() == routing.size());
+  for (std::size_t i = 0; i < routing.size(); ++i)
+    CHECK(map.panels[0].values[i].value() == doctest::Approx(routing[i]));
+  CHECK(map.compact);
+  CHECK(map.caption.find("Panels left out, no cell done: 1.") != std::string::npos);
+
+  const HeatMap rows = build_cluster_map({{"id", "m"}, {"value", "router_rows"}}, source);
+  const double diagonal = std::sqrt(0.5);
+  const std::vector<double> cosines = {1, -1, diagonal, -1, 1, -diagonal, 0, 0, diagonal};
+  for (std::size_t i = 0; i < cosines.size(); ++i)
+    CHECK(rows.panels[0].values[i].value() == doctest::Approx(cosines[i]));
+  CHECK(rows.low == -1);
+}
+
+TEST_CASE(
+    "cluster maps: a cluster opens its rows, and the page has the recorded steps where they were saved") {
+  const TemporaryFolder folder;
+  save<std::int64_t>(folder.path(), "test_labels", {3}, {7, 4, 7});
+  save<double>(folder.path(), "test_probs", {3, 2}, {0, 1, 1, 0, 0, 1});
+  const RunResults results = one_cell();
+  const FigureSource source = figure_source(results, folder.path());
+  const HeatMap map = build_cluster_map({{"id", "m"}}, source);
+  // Cluster 4 stands first: expert 0 serves it.
+  REQUIRE(map.panels.at(0).row_notes.size() == 2);
+  CHECK(map.panels[0].row_notes[0] == "cluster 4: 1 test rows\nrow 1: expert 0 (1)");
+  CHECK(map.panels[0].row_notes[1] == "cluster 7: 2 test rows\nrow 0: expert 1 (1)\nrow 2: expert 1 (1)");
+  CHECK(map.panels[0].frames.empty());
+
+  save<std::int64_t>(folder.path(), "recorded_steps", {2}, {0, 50});
+  // Of cluster 7, then of 4, as the rows show them.
+  save<double>(folder.path(), "cluster_routing_steps", {2, 2, 2}, {.4, .6, .5, .5, 0, 1, 1, 0});
+  const HeatMap moving = build_cluster_map({{"id", "m"}}, source);
+  CHECK(moving.frame_names == std::vector<std::string>{"step 0", "step 50"});
+  REQUIRE(moving.panels[0].frames.size() == 2);
+  CHECK(moving.panels[0].frames[0] == std::vector<double>{.5, .5, .4, .6});
+  CHECK(moving.panels[0].frames[1] == std::vector<double>{1, 0, 0, 1});
+  CHECK(drawing_of(moving).html.find("\"frameNames\":[\"step 0\",\"step 50\"]") != std::string::npos);
+}
+
+TEST_CASE("load maps: shares over the recorded steps, dead experts without one") {
+  const TemporaryFolder folder;
+  save<std::int64_t>(folder.path(), "recorded_steps", {2}, {0, 50});
+  save<double>(folder.path(), "expert_load_steps", {2, 2}, {.5, .5, .96, .04});
+  const RunResults results = one_cell();
+  const Json figure = {{"id", "load"}, {"kind", "load_map"}};
+  const Drawing drawing = kind_of(figure).draw(figure, figure_source(results, folder.path()));
+  CHECK(drawing.csv ==
+        "panel,x,y,value\n\"a\",\"0\",\"0\",0.5\n\"a\",\"50\",\"0\",0.96\n\"a\",\"0\",\"1\",0.5\n"
+        "\"a\",\"50\",\"1\",\n");
+  CHECK(drawing.caption.find("Panels left out, no cell done: 1.") != std::string::npos);
+}
+
+TEST_CASE("cluster maps: arrays that were not saved are an error") {
+  const TemporaryFolder folder;
+  const RunResults results = one_cell();
+  CHECK_THROWS_AS(build_cluster_map({{"id", "m"}}, figure_source(results, folder.path())), UserError);
+}
+
+}  // namespace moelab::cluster_map_test

@@ -1,0 +1,119 @@
+#include "app/figures/embedding.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "app/run/figures.h"
+#include "app/run/store.h"
+#include "sim/base/error.h"
+#include "sim/data/npy/npy.h"
+#include "tests/temporary_folder.h"
+
+namespace moelab::app_embedding_test {
+namespace {
+
+void save(const std::filesystem::path& file, const std::vector<std::int64_t>& shape,
+          const std::vector<double>& values) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << npy_bytes(shape, values);
+}
+
+/// Arms a and b at n = 1, 2 with two seeds; the cells' names tell which. The first seed of b at n = 2
+/// diverged.
+RunResults example() {
+  RunResults results;
+  results.plan = {{"title", "Routing"}, {"source", "Fig. 5"}};
+  results.table.arms = {"a", "b"};
+  results.table.sweep_paths = {"data.n"};
+  for (const std::string& arm : results.table.arms)
+    for (const int n : {1, 2})
+      for (int seed = 0; seed < 2; ++seed)
+        results.table.rows.push_back(
+            {arm + std::to_string(n) + std::to_string(seed), arm, seed, {{"data.n", n}}, "done", {}, {}});
+  results.table.rows[6].state = "diverged";
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("a panel shows the last sweep point's first seed that is done, experts coloured by their rows") {
+  const TemporaryFolder folder;
+  // Four rows on a line, of which expert 2 has three; two tokens a sample in b.
+  const std::vector<double> inputs = {0, 0, 3, 4, 6, 8, 9, 12};
+  const std::vector<double> probabilities = {.1, .2, .7, .5, .3, .2, .1, .1, .8, 0, .4, .6};
+  save(array_file(folder.path(), "a20", "test_inputs"), {4, 2}, inputs);
+  save(array_file(folder.path(), "a20", "test_probs"), {4, 3}, probabilities);
+  save(array_file(folder.path(), "b21", "test_inputs"), {2, 2, 2}, inputs);
+  save(array_file(folder.path(), "b21", "test_probs_layer0"), {2, 2, 3}, probabilities);
+  const RunResults results = example();
+  const Embedding embedding = build_embedding(Json::parse(R"({"id": "e", "kind": "embedding"})"),
+                                              figure_source(results, folder.path()));
+  REQUIRE(embedding.panels.size() == 2);
+  for (const EmbeddingPanel& panel : embedding.panels) {
+    REQUIRE(panel.points.size() == 4);
+    const int labels[] = {2, 0, 2, 2}, colours[] = {0, 1, 0, 0};
+    for (std::size_t i = 0; i < 4; ++i) {
+      CHECK(panel.points[i].x == doctest::Approx(5 * static_cast<double>(i) - 7.5));
+      CHECK(panel.points[i].y == doctest::Approx(0).epsilon(1e-9));
+      CHECK(panel.points[i].label == labels[i]);
+      CHECK(panel.points[i].colour == colours[i]);
+    }
+  }
+  CHECK(embedding.title == "Routing");
+  CHECK(embedding.caption.find("Fig. 5. ") == 0);
+  CHECK(embedding.caption.find("100 % and 0 % of the variance") != std::string::npos);
+}
+
+TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where its weights were saved") {
+  const TemporaryFolder folder;
+  RunResults results;
+  results.plan = {{"title", "Regions"}};
+  results.table.arms = {"a"};
+  results.table.rows.push_back({"cell", "a", 0, {}, "done", {}, {}});
+  // Expert 0 where the second input is below the third, else expert 1; the first input plays no part.
+  save(array_file(folder.path(), "cell", "test_inputs"), {4, 3}, {5, -1, 1, 5, 1, -1, 5, 3, 1, 5, 1, 3});
+  save(array_file(folder.path(), "cell", "test_probs"), {4, 2}, {.9, .1, .1, .9, .2, .8, .8, .2});
+  const Json figure = Json::parse(R"({"id": "e", "inputs": [1, 2]})");
+  const auto build = [&] { return build_embedding(figure, figure_source(results, folder.path())); };
+  CHECK(build().panels.at(0).regions.empty());
+
+  save(array_file(folder.path(), "cell", "router_weight"), {2, 3}, {0, -1, 1, 0, 1, -1});
+  const Embedding embedding = build();
+  CHECK(embedding.x_label == "input 1");
+  const EmbeddingPanel& panel = embedding.panels.at(0);
+  CHECK(panel.points.at(2).x == 3);
+  CHECK(panel.points.at(2).y == 1);
+  REQUIRE_FALSE(panel.regions.empty());
+  double area = 0;
+  for (const EmbeddingRegion& region : panel.regions) {
+    const double middle = (region.y_low + region.y_high) / 2;
+    if (region.label == 0) CHECK(region.x_low < middle);
+    if (region.label == 1) CHECK(region.x_high > middle);
+    area += (region.x_high - region.x_low) * (region.y_high - region.y_low);
+  }
+  const auto [low, high] = embedding_range(embedding, &EmbeddingPoint::x);
+  CHECK(area == doctest::Approx((high - low) * (high - low)));
+  REQUIRE(panel.arrows.size() == 2);
+  CHECK(panel.arrows[0].x == doctest::Approx(-panel.arrows[0].y));
+  CHECK(panel.arrows[1].x > 0);
+
+  // Rows of another router, whose largest scores are not the largest probabilities, decide nothing here.
+  save(array_file(folder.path(), "cell", "router_weight"), {2, 3}, {0, 1, 1, 0, 1, -1});
+  CHECK(build().panels.at(0).regions.empty());
+  CHECK_THROWS_AS(
+      build_embedding(Json::parse(R"({"id": "e", "inputs": [1, 3]})"), figure_source(results, folder.path())),
+      UserError);
+}
+
+TEST_CASE("panels without a cell are named; arrays that were not saved are an error") {
+  const TemporaryFolder folder;
+  RunResults results = example();
+  CHECK_THROWS_AS(build_embedding({{"id", "e"}}, figure_source(results, folder.path())), UserError);
+  for (ResultRow& row : results.table.rows) row.state = "failed";
+  const Embedding embedding = build_embedding({{"id", "e"}}, figure_source(results, folder.path()));
+  CHECK(embedding.panels.empty());
+  CHECK(embedding.caption.find("Panels left out, no cell done: 2.") != std::string::npos);
+}
+
+}  // namespace moelab::app_embedding_test

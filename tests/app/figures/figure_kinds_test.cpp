@@ -1,0 +1,80 @@
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "app/figures/figure_kind.h"
+#include "app/run/figures.h"
+#include "sim/base/error.h"
+
+namespace moelab::figure_kinds_test {
+namespace {
+
+/// Arms half and whole with the same three seeds; half's metric is half of the other's, but for one seed.
+RunResults paired_results() {
+  RunResults results;
+  results.plan = {{"title", "Halves"}, {"source", "Fig. 1"}, {"figures", Json::array()}};
+  results.plan["claims"] = Json::parse(R"([
+    {"id": "below", "op": "<", "left": {"arm": "half", "metric": "test_nmse_top1", "factor": 1},
+     "right": {"arm": "whole", "metric": "test_nmse_top1", "factor": 1}, "at": "each"},
+    {"id": "equal", "op": "~", "left": {"arm": "half", "metric": "test_nmse_top1", "factor": 1},
+     "right": {"arm": "whole", "metric": "test_nmse_top1", "factor": 1}, "at": "each", "tolerance": 0.1}])");
+  results.table.arms = {"half", "whole"};
+  results.table.sweep_paths = {"data.n"};
+  for (const std::string& arm : results.table.arms)
+    for (const int n : {10, 20})
+      for (int seed = 0; seed < 3; ++seed) {
+        const double value = 0.1 * (1 + seed), factor = arm == "half" ? 0.5 : 1;
+        results.table.rows.push_back(
+            {"", arm, seed, {{"data.n", n}}, "done", {{"test_nmse_top1", factor * value}}, {}});
+      }
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("figure kinds: distinct names, each with a sentence, checks and a drawing") {
+  std::set<std::string> names;
+  for (const FigureKind& kind : figure_kinds()) {
+    CAPTURE(kind.name);
+    CHECK(names.insert(kind.name).second);
+    CHECK_FALSE(kind.help.empty());
+    CHECK((kind.check != nullptr));
+    CHECK((kind.draw != nullptr));
+    CHECK(kind_of({{"id", "f"}, {"kind", kind.name}}).name == kind.name);
+    if (kind.metric != nullptr) {
+      bool has_field = false;
+      for (const Field& field : kind.fields) has_field = has_field || field.name == kind.metric;
+      CHECK(has_field);
+    }
+  }
+  CHECK(kind_of({{"id", "f"}}).name == "lines");
+  CHECK_THROWS_WITH_AS(kind_of({{"id", "f"}, {"kind", "heatmap"}}), doctest::Contains("heat_map"), UserError);
+}
+
+TEST_CASE("a figure without a kind is of the first one, and a field of another kind is unknown") {
+  const Json lines = resolve(figure_shape(), {{"id", "f"}, {"x", "step"}, {"y", "train_loss"}}, "figures[0]");
+  CHECK(lines.at("kind") == "lines");
+  CHECK(lines.at("series") == "arm");
+  CHECK_THROWS_WITH_AS(
+      resolve(figure_shape(), {{"id", "f"}, {"x", "step"}, {"y", "train_loss"}, {"at_least", 1}},
+              "figures[0]"),
+      doctest::Contains("unknown key 'at_least'"), UserError);
+}
+
+TEST_CASE("the figure of a claim: paired ratios with the line that they are judged against") {
+  const RunResults results = paired_results();
+  const std::vector<Drawing> drawings = claim_drawings(figure_source(results, "."));
+  REQUIRE(drawings.size() == 2);
+  // Every pair has the ratio 1/2, so the interval has no width; 1 is what it is judged against.
+  const std::string& csv = drawings[0].csv;
+  const std::string start = "\"paired seeds, 95 % interval\",0,";
+  const std::size_t at = csv.find(start);
+  REQUIRE(at != std::string::npos);
+  CHECK(std::stod(csv.substr(at + start.size())) == doctest::Approx(0.5));
+  CHECK(csv.find("\"equal sides\",-0.5,1,,") != std::string::npos);
+  CHECK(drawings[0].caption.starts_with("below: reproduced. Halves. Fig. 1. "));
+  CHECK(drawings[1].csv.find("\"tolerance 0.1\",-0.5,0.9,,") != std::string::npos);
+  CHECK(drawings[1].csv.find("\"tolerance 0.1\",-0.5,1.1,,") != std::string::npos);
+}
+
+}  // namespace moelab::figure_kinds_test

@@ -1,0 +1,263 @@
+/// The table of metrics against what runs make: every metric that is declared has a column in some run, every
+/// column is declared, and a scenario may name a metric if and only if its run has the column.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "app/metrics/labels.h"
+#include "app/metrics/metric_groups.h"
+#include "app/run/cell.h"
+#include "app/scenario/measured_metrics.h"
+#include "sim/base/error.h"
+
+namespace moelab::metric_table_test {
+namespace {
+
+/// A small scenario that measures every group. `changes` is a merge patch.
+Json scenario(const char* changes) {
+  Json document = Json::parse(R"({
+    "name": "table",
+    "data": {"generator": "gaussian_mixture", "clusters": 3, "dim": 3, "mean_std": 2, "noise_std": 0.5,
+             "target": {"kind": "constant", "dim": 2}, "train_samples": 40, "test_samples": 50},
+    "model": {"experts": 3, "router": "linear", "expert": "linear"},
+    "train": {"optimizer": "adam", "lr": 0.01, "batch_size": 20, "steps": 4, "record_every": 2},
+    "evaluations": {"noisy": {"data.contamination": {"kind": "noise", "std": 0.5}},
+                    "attacked": {"data.contamination": {"kind": "spsa", "budget": 0.1, "steps": 1}}},
+    "seeds": {"count": 1}})");
+  for (const MetricGroup& group : metric_groups()) document["metrics"].push_back(group.name);
+  // Reached at the first step.
+  document["metrics"].push_back({{"kind", "convergence"},
+                                 {"name", "soon"},
+                                 {"metric", "test_loss_soft"},
+                                 {"target", -1},
+                                 {"direction", "above"}});
+  for (Json& group : document["metrics"]) {
+    if (group == "convergence")
+      group = {{"kind", "convergence"}, {"metric", "test_loss_top1"}, {"target", 1e6}};
+  }
+  document.merge_patch(Json::parse(changes));
+  return document;
+}
+
+struct Example {
+  const char* what;
+  const char* changes;
+};
+
+/// Every metric applies somewhere, and every need is missed somewhere.
+constexpr Example kExamples[] = {
+    {"a mixture on Gaussian clusters", "{}"},
+    {"a dense model", R"({"model": {"kind": "dense", "match": "moe"}})"},
+    {"a stack that mixes tokens, by population gradients",
+     R"({"data": {"generator": "token_topics", "topics": 3, "clusters": null, "dim": 4, "noise_std": null,
+                  "mean_std": null, "tokens": 3, "target": {"kind": "linear", "dim": 2}, "train_samples": null},
+         "model": {"layers": 2, "router": {"kind": "similarity_aware"}, "attention": {"heads": 2},
+                   "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}},
+         "train": {"gradient": "population", "points": 16, "batch_size": null}})"},
+    {"data of several labels, a gating that leaves rows out",
+     R"({"data": {"generator": "dictionary", "clusters": null, "atoms": 6, "rank": 2, "dim": 4, "noise_std": null,
+                  "mean_std": null, "target": null},
+         "model": {"gating": {"train": "top1", "eval": {"kind": "expert_choice", "capacity_factor": 1}}}})"},
+    {"classes",
+     R"({"data": {"generator": "token_topics", "topics": 3, "clusters": null, "dim": 4, "noise_std": null,
+                  "mean_std": null, "tokens": 3, "target": {"kind": "class", "dim": null, "classes": 3}},
+         "loss": {"task": "cross_entropy"}})"},
+    {"a mixture of the data's own form, fitted",
+     R"({"data": {"generator": "moe_regression", "clusters": null, "dim": 2, "mean_std": null, "noise_std": null,
+                  "target": null, "router": "linear", "expert": "linear",
+                  "measure": {"kind": "drawn", "components": 2}},
+         "model": {"router": {"kind": "linear", "bias": true}},
+         "train": {"optimizer": "lbfgs", "lr": null, "batch_size": null, "steps": 40, "precision": "double", "record_every": null}})"},
+    {"a training to a level", R"({"train": {"until": {"metric": "test_loss_soft", "below": -1}}})"},
+    {"a router that is no matrix, experts of limited capacity",
+     R"({"model": {"router": {"kind": "mlp"},
+                   "gating": {"train": "top1", "eval": {"kind": "top1", "capacity_factor": 0.5}}}})"},
+};
+
+/// All that could be asked of the scenario, and more: every metric of every test set and layer.
+std::set<std::string> asked(const Json& document) {
+  std::set<std::string> all;
+  for (const MetricGroup& group : metric_groups()) {
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      if (group.of_entries) {
+        for (const char* variant : {"", "soon", "late"}) {
+          all.insert(MetricKey{.metric = metric.name, .variant = variant}.text());
+        }
+        continue;
+      }
+      std::vector<std::string> evaluations = {"", "unheard_of"};
+      for (const auto& evaluation : document.at("evaluations").items())
+        evaluations.push_back(evaluation.key());
+      for (const std::string& evaluation : evaluations) {
+        MetricKey key{.evaluation = evaluation, .metric = metric.name};
+        all.insert(key.text());
+        for (const int layer : {0, 1, 2}) {
+          key.layer = layer;
+          all.insert(key.text());
+        }
+      }
+    }
+  }
+  return all;
+}
+
+/// Whether a scenario with this part is valid; what it says at the metric if not.
+bool accepts(Json document, const char* list, const Json& part) {
+  document[list] = Json::array({part});
+  try {
+    expand_scenario(document, "", {});
+    return true;
+  } catch (const UserError& error) {
+    CHECK_MESSAGE(error.path().starts_with(list), error.path() << ": " << error.message());
+    return false;
+  }
+}
+
+/// What claims, figures and convergence ask of a cell.
+bool is_measured(const MeasuredMetrics& measured, const std::string& metric) {
+  try {
+    measured.check(metric, "here");
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+Json claim(const std::string& metric, std::size_t id = 0) {
+  return {{"id", "c" + std::to_string(id)},
+          {"left", {{"arm", "base"}, {"metric", metric}}},
+          {"op", "<"},
+          {"right", {{"value", 1}}}};
+}
+
+Json figure(const std::string& metric, std::size_t id = 0) {
+  return {{"id", "f" + std::to_string(id)}, {"x", "step"}, {"y", metric}};
+}
+
+}  // namespace
+
+TEST_CASE("metrics of the table: declared, produced and accepted are the same") {
+  std::set<std::string> produced;
+  for (const Example& example : kExamples) {
+    CAPTURE(example.what);
+    const Json document = scenario(example.changes);
+    const Scenario expanded = expand_scenario(document, "", {});
+    const Cell& cell = expanded.cells.front();
+    const CellResult result = run_cell(cell, [](double) { return false; });
+    REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
+    const std::set<std::string> names = asked(document);
+    const MeasuredMetrics measured(cell.config);
+    Json claims = Json::array(), figures = Json::array();
+    for (const auto& [name, value] : result.metrics) {
+      CHECK_MESSAGE(names.contains(name), name);
+      CHECK(MetricKey::parse(name).text() == name);
+      produced.insert(MetricKey::parse(name).metric);
+    }
+    for (const std::string& name : names) {
+      const bool is_produced = result.metrics.contains(name);
+      CHECK_MESSAGE(is_measured(measured, name) == is_produced, name);
+      if (!is_produced) continue;
+      claims.push_back(claim(name, claims.size()));
+      figures.push_back(figure(name, figures.size()));
+    }
+    Json asking = document;
+    asking["claims"] = claims;
+    asking["figures"] = figures;
+    CHECK_NOTHROW(expand_scenario(asking, "", {}));
+  }
+  for (const std::string& name : metric_names()) CHECK_MESSAGE(produced.contains(name), name);
+}
+
+TEST_CASE("metrics of the table: a claim or a figure that names what no run has is refused at its place") {
+  for (const char* metric :
+       {"attacked.routing_fluctuation", "attacked.routing_saturation", "noisy.train_loss", "unserved_share",
+        "test_accuracy_soft", "effective_experts_overall", "router_instability", "unheard_of.test_loss_soft",
+        "silhouette_layer0", "fit_starts", "population_gradient_norm", "steps_to_target.late",
+        "voronoi_loss"}) {
+    CAPTURE(metric);
+    CHECK_FALSE(accepts(scenario("{}"), "claims", claim(metric)));
+    CHECK_FALSE(accepts(scenario("{}"), "figures", figure(metric)));
+  }
+  const Json arms =
+      scenario(R"({"arms": {"mixture": {}, "dense": {"model.kind": "dense", "model.match": "moe"}}})");
+  Json of_mixture = figure("routing_entropy");
+  CHECK_FALSE(accepts(arms, "figures", of_mixture));
+  of_mixture["arms"] = {"mixture"};
+  CHECK(accepts(arms, "figures", of_mixture));
+}
+
+TEST_CASE("metrics of the table: convergence looks at nothing that is not recorded") {
+  const auto looks_at = [](const char* metric) {
+    return accepts(scenario("{}"), "metrics", {{"kind", "convergence"}, {"metric", metric}});
+  };
+  Json document = scenario("{}");
+  const auto accepts_target = [&](const std::string& metric) {
+    for (Json& group : document["metrics"]) {
+      if (group.is_object() && group.contains("name")) group["metric"] = metric;
+    }
+    try {
+      expand_scenario(document, "", {});
+      return true;
+    } catch (const UserError& error) {
+      CHECK_MESSAGE(error.path().ends_with(".metric"), error.path());
+      return false;
+    }
+  };
+  CHECK(accepts_target("routing_saturation"));
+  CHECK(accepts_target("noisy.routing_fluctuation"));
+  CHECK_FALSE(accepts_target("attacked.routing_fluctuation"));
+  CHECK_FALSE(accepts_target("cluster_entropy_overall"));
+  CHECK_FALSE(accepts_target("steps_to_target"));
+  CHECK_FALSE(looks_at("test_loss_soft"));  // the group "task" is not chosen then
+}
+
+TEST_CASE("metrics of the table: a claim names no step at which the metric has no value") {
+  const auto accepts_at = [](const char* metric, const Json& step) {
+    Json asked_claim = claim(metric);
+    asked_claim["left"]["step"] = step;
+    return accepts(scenario("{}"), "claims", asked_claim);
+  };
+  CHECK(accepts_at("routing_fluctuation", "end"));
+  CHECK(accepts_at("routing_fluctuation", 2));
+  CHECK_FALSE(accepts_at("routing_fluctuation", "start"));
+  CHECK_FALSE(accepts_at("noisy.routing_divergence", 0));
+  CHECK(accepts_at("routing_saturation", "start"));
+  CHECK(accepts_at("steps_to_target.soon", "end"));
+  CHECK_FALSE(accepts_at("steps_to_target.soon", 2));
+}
+
+TEST_CASE("metrics of the table: each has labels, a need that is told, and a key that is read back") {
+  for (const MetricGroup& group : metric_groups()) {
+    CHECK_FALSE(group.needs.empty());
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      CAPTURE(metric.name);
+      CHECK_FALSE(metric.axis_label.empty());
+      CHECK_FALSE(metric.legend_label.empty());
+      CHECK(axis_label(metric.name) == metric.axis_label);
+      for (const Need* const need : needs_of(metric.name)) CHECK(need->what[0] != '\0');
+      std::vector<MetricKey> keys = {{.metric = metric.name}};
+      if (group.of_entries) {
+        keys.push_back({.metric = metric.name, .variant = "a.b"});
+      } else {
+        keys.push_back({.evaluation = "a.b", .metric = metric.name});
+        keys.push_back({.evaluation = "a", .metric = metric.name, .layer = 12});
+      }
+      for (const MetricKey& key : keys) CHECK(MetricKey::parse(key.text()) == key);
+    }
+  }
+  CHECK(MetricKey::parse("silhouette_layerx") == MetricKey{.metric = "silhouette_layerx"});
+  CHECK(MetricKey::parse("silhouette_layer-1").layer == std::nullopt);
+  CHECK(MetricKey::parse("silhouette_layer").layer == std::nullopt);
+}
+
+TEST_CASE("labels of paths and metrics") {
+  CHECK(axis_label("data.train_samples") == "training samples");
+  CHECK(axis_label("contaminated.test_nmse_top1") == "test loss ÷ label variance (top-1), contaminated");
+  CHECK(axis_label("noisy.silhouette_layer1") == "silhouette of experts, layer 1, noisy");
+  CHECK(axis_label("steps_to_target.fast") == "steps to the target, fast");
+  CHECK(axis_label("model.unheard_of") == "model.unheard_of");
+  CHECK(legend_label("effective_experts_shuffled") == "shuffled");
+}
+
+}  // namespace moelab::metric_table_test

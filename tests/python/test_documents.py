@@ -1,0 +1,57 @@
+"""list, validate, check: the answers of the program; errors with their paths."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import moelab
+
+
+def test_list_is_the_programs(moelab_program):
+    assert moelab.list() == moelab_program.json("list")
+    assert moelab.list("routers") == moelab_program.json("list", "routers")
+    assert "linear" in [kind["name"] for kind in moelab.list("routers")["routers"]["kinds"]]
+
+
+def test_an_unknown_axis_names_the_nearest():
+    with pytest.raises(moelab.UserError, match="did you mean 'routers'") as caught:
+        moelab.list("router")
+    assert caught.value.path == "kind"
+
+
+def test_validate_takes_files_and_dicts(tiny, tmp_path):
+    assert moelab.validate(tiny) == {"valid": True, "name": "tiny", "cells": 12}
+    file = tmp_path / "tiny.json"
+    file.write_text(json.dumps(tiny))
+    assert moelab.validate(file, overrides={"seeds.count": 2})["cells"] == 8
+    assert moelab.validate(str(file), overrides={"seeds.count": np.int64(4)})["cells"] == 16
+
+
+def test_bad_input_is_a_value_error_at_its_path(tiny):
+    tiny["model"]["router"]["kind"] = "linaer"
+    with pytest.raises(ValueError, match="did you mean 'linear'") as caught:
+        moelab.validate(tiny)
+    error = caught.value
+    assert isinstance(error, moelab.UserError)
+    assert error.path == "model.router.kind"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (copy.path, copy.message, str(copy)) == (error.path, error.message, str(error))
+
+
+def test_overrides_are_named_as_arguments(tiny):
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.validate(tiny, overrides={"model.expertss": 3})
+    assert "overrides" in str(caught.value) and "--set" not in str(caught.value)
+
+
+def test_check_is_the_programs(moelab_program):
+    ids = [entry["id"] for entry in moelab_program.json("check", "--list")]
+    quick = [name for name in ids if name.startswith("perturbed_cosine")][:2] or ids[:1]
+    assert moelab.check(quick, threads=2) == moelab_program.json("check", *quick)
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.check("nothing_such")
+    assert caught.value.path == "ids"

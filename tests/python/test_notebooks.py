@@ -1,0 +1,42 @@
+"""The notebooks run from their first cell to the last, and are stored without outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+NEEDED = {"pytorch_router": "torch"}
+
+
+def test_there_are_three():
+    assert len(NOTEBOOKS) == 3
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_outputs_are_stripped(file):
+    notebook = json.loads(file.read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == [] and cell["execution_count"] is None
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_it_runs(file, tmp_path):
+    """As a script, in an empty folder beside the checkout's scenarios."""
+    for module in ("pandas", "matplotlib", NEEDED.get(file.stem, "numpy")):
+        pytest.importorskip(module)
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    cells = json.loads(file.read_text())["cells"]
+    script = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "MPLBACKEND": "agg"},
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,81 @@
+"""The package as it is installed: import, stubs, types, symbols."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import moelab
+
+SOURCE = Path(__file__).resolve().parents[2] / "python" / "moelab"
+
+
+def python(code: str, *options: str) -> str:
+    done = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_is_quick_and_brings_nothing_but_numpy():
+    shown = python(
+        "import numpy, sys, time; start = time.process_time(); import moelab;"
+        "print(time.process_time() - start);"
+        "print([name for name in ('pandas', 'matplotlib', 'sklearn', 'scipy', 'torch') if name in sys.modules])"
+    ).splitlines()
+    assert float(shown[0]) < 0.3  # of the processor, whatever else runs
+    assert shown[1] == "[]"
+
+
+def test_the_version_is_the_programs(moelab_program):
+    assert moelab.__version__ in moelab_program.text("--version")
+
+
+def test_all_names_are_there():
+    for name in moelab.__all__:
+        if name.startswith("MoE"):
+            pytest.importorskip("sklearn", minversion="1.6")
+        assert getattr(moelab, name).__doc__
+    with pytest.raises(AttributeError):
+        _ = moelab.nothing_such
+
+
+def test_the_stub_is_the_extensions(tmp_path):
+    pytest.importorskip("nanobind")
+    stub = tmp_path / "_core.pyi"
+    subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-m", "moelab._core", "-o", str(stub)], check=True)
+    assert (SOURCE / "_core.pyi").read_text() == stub.read_text()
+
+
+def test_types_are_right(tmp_path):
+    pytest.importorskip("mypy")
+    root = SOURCE.parents[1]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", root / "pyproject.toml", "--cache-dir", tmp_path, SOURCE],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_nothing_of_the_core_is_seen_from_outside():
+    done = subprocess.run(["nm", "-D", "--defined-only", moelab._core.__file__], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("nm is not there")
+    names = [line.split()[-1] for line in done.stdout.splitlines()]
+    assert "PyInit__core" in names
+    assert not [name for name in names if "moelab" in name or "nlohmann" in name]
+
+
+@pytest.mark.parametrize("order", ["import torch, moelab", "import moelab, torch"])
+def test_it_lives_beside_pytorch(order):
+    pytest.importorskip("torch")
+    shown = python(
+        f"{order}\nimport numpy as np\n"
+        "p = torch.softmax(torch.randn(100, 4, requires_grad=True), -1)\n"
+        "print(len(moelab.analyze(p)['metrics']) > 3, float(torch.linalg.svd(torch.eye(3))[1].sum()))\n"
+    )
+    assert shown.split() == ["True", "3.0"]

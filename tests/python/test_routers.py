@@ -1,0 +1,108 @@
+"""Routers in Python: the twin of a linear one, gradients, errors, refusals."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import tiny_scenario
+
+import moelab
+
+MODEL = {name: value for name, value in tiny_scenario()["model"].items() if name != "router"}
+TRAIN = tiny_scenario()["train"] | {"precision": "double"}
+
+
+@pytest.fixture(scope="module")
+def data() -> moelab.Sample:
+    return moelab.sample(tiny_scenario(), at={"data.train_samples": 64})
+
+
+def linear(**options):
+    return moelab.routers.python(
+        lambda x, w: x @ w.T, lambda x, w, delta: (delta.T @ x, delta @ w), **options
+    )
+
+
+def test_the_twin_of_a_linear_router_learns_the_same(data):
+    own = moelab.train(data.x, data.y, model=MODEL | {"router": linear()}, train=TRAIN)
+    built_in = moelab.train(data.x, data.y, model=MODEL | {"router": {"kind": "linear"}}, train=TRAIN)
+    weights = own.arrays()["router_parameters"]
+    assert np.allclose(weights, built_in.arrays()["router_weight"], rtol=1e-9, atol=1e-12)
+    assert np.allclose(own.route(data.test_x), built_in.route(data.test_x), rtol=1e-9)
+    assert np.allclose(own.predict(data.test_x), built_in.predict(data.test_x), rtol=1e-7)
+    moved = linear(parameters=np.zeros((4, 6)), trainable=False)
+    frozen = moelab.train(data.x, data.y, model=MODEL | {"router": moved}, train=TRAIN)
+    assert not frozen.arrays()["router_parameters"].any()
+    assert np.allclose(frozen.route(data.test_x), 0.25)
+
+
+def test_a_wrong_gradient_learns_something_else(data):
+    wrong = moelab.routers.python(lambda x, w: x @ w.T, lambda x, w, delta: (-delta.T @ x, delta @ w))
+    own = moelab.train(data.x, data.y, model=MODEL | {"router": wrong}, train=TRAIN)
+    built_in = moelab.train(data.x, data.y, model=MODEL | {"router": {"kind": "linear"}}, train=TRAIN)
+    assert not np.allclose(own.arrays()["router_parameters"], built_in.arrays()["router_weight"], rtol=1e-3)
+
+
+def test_parameters_of_any_shape_and_stacks(data):
+    def forward(x, w):
+        return -((x[:, None, :] - w[0]) ** 2).sum(-1) / 2
+
+    def backward(x, w, delta):
+        away = x[:, None, :] - w[0]
+        of_centres = (delta[:, :, None] * away).sum(0)
+        return of_centres[None], -(delta[:, :, None] * away).sum(1)
+
+    router = moelab.routers.python(forward, backward, parameters=np.random.default_rng(1).normal(size=(1, 4, 6)))
+    deep = moelab.train(data.x, data.y, model=MODEL | {"router": router, "layers": 2}, train=TRAIN)
+    assert deep.arrays()["router_parameters_layer1"].shape == (1, 4, 6)
+    assert deep.route(data.test_x, layer=1).shape == (100, 4)
+
+
+def test_a_module_of_pytorch(data):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    module = torch.nn.Linear(6, 4, bias=False).double()
+    start = module.weight.detach().numpy().copy()
+    own = moelab.train(data.x, data.y, model=MODEL | {"router": moelab.routers.pytorch(module)}, train=TRAIN)
+    twin = moelab.train(data.x, data.y, model=MODEL | {"router": linear(parameters=start)}, train=TRAIN)
+    left, right = own.arrays()["router_parameters"].reshape(4, 6), twin.arrays()["router_parameters"]
+    assert np.allclose(left, right, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(module.weight.detach().numpy(), start) and not np.allclose(left, start)
+
+
+def test_what_the_functions_raise_and_return_wrongly_is_told(data):
+    def refused(forward, backward=lambda x, w, delta: (delta.T @ x, None)):
+        router = moelab.routers.python(forward, backward)
+        return moelab.train(data.x, data.y, model=MODEL | {"router": router}, train=TRAIN)
+
+    with pytest.raises(ZeroDivisionError):
+        refused(lambda x, w: 1 / 0)
+    for wrong in (lambda x, w: x, lambda x, w: "scores", lambda x, w: None, lambda x, w: (x @ w.T)[0]):
+        with pytest.raises(moelab.UserError) as caught:
+            refused(wrong)
+        assert caught.value.path == "model.router"
+    for wrong in (lambda x, w, delta: None, lambda x, w, delta: (x, x), lambda x, w, delta: (None, None)):
+        with pytest.raises(moelab.UserError) as caught:
+            refused(lambda x, w: x @ w.T, wrong)
+        assert caught.value.path == "model.router"
+    with pytest.raises(moelab.UserError):
+        moelab.routers.python(3, 4)
+    with pytest.raises(moelab.UserError):
+        linear(parameters=np.array([np.nan]))
+
+
+def test_scenarios_files_and_pickles_refuse_them(data, tmp_path, tiny):
+    own = moelab.train(data.x, data.y, model=MODEL | {"router": linear()}, train=TRAIN)
+    for ask in (lambda: own.save(tmp_path / "model.npz"), lambda: pickle.dumps(own)):
+        with pytest.raises(moelab.UserError) as caught:
+            ask()
+        assert caught.value.path == "model.router"
+    tiny["model"]["router"] = linear()
+    with pytest.raises(moelab.UserError, match="moelab.train alone"):
+        moelab.validate(tiny)
+    tiny["model"]["router"] = {"kind": "python"}
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.validate(tiny)
+    assert caught.value.path == "model.router.kind"

@@ -1,0 +1,176 @@
+"""train: the program's numbers, saved and loaded; bad arrays and options."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from conftest import tiny_scenario
+
+import moelab
+
+MODEL = tiny_scenario()["model"]
+TRAIN = tiny_scenario()["train"]
+
+
+@pytest.fixture(scope="module")
+def data() -> moelab.Sample:
+    return moelab.sample(tiny_scenario(), seed=1, at={"data.train_samples": 64})
+
+
+@pytest.fixture(scope="module")
+def model(data: moelab.Sample) -> moelab.Model:
+    return moelab.train(data.x, data.y, model=MODEL, train=TRAIN, labels=data.labels, seed=1)
+
+
+def cell_arrays(run: moelab.Run, arm: str, seed: int, samples: int) -> dict[str, np.ndarray]:
+    table = run.table()
+    keys = zip(table["cell"], table["arm"], table["seed"], table["data.train_samples"])
+    (cell,) = [cell for cell, *rest in keys if rest == [arm, seed, samples]]
+    return run.arrays(cell)
+
+
+def test_the_parameters_are_those_of_the_scenarios_cell(tiny_run, model, data):
+    saved = cell_arrays(tiny_run, "learned", 1, 64)
+    own = model.arrays()
+    assert own
+    for name, array in own.items():
+        assert array.tobytes() == saved[name].tobytes(), name
+    assert model.predict(data.test_x, gating="top1").tobytes() == saved["test_outputs_top1"].tobytes()
+    assert model.predict(data.test_x, gating="soft").tobytes() == saved["test_outputs_soft"].tobytes()
+    assert model.route(data.test_x).tobytes() == saved["test_probs"].tobytes()
+    other = moelab.train(data.x, data.y, model=MODEL, train=TRAIN, seed=2)
+    assert other.arrays()["router_weight"].tobytes() != own["router_weight"].tobytes()
+
+
+def test_training_in_double_learns(data):
+    exact = moelab.train(data.x, data.y[:, 0], model=MODEL, train=TRAIN | {"precision": "double", "steps": 2000})
+    outputs = exact.predict(data.x, gating="soft")
+    assert outputs.shape == (64, 1)
+    error = np.mean((outputs[:, 0] - data.y[:, 0]) ** 2)
+    assert error < 0.1 * data.y[:, 0].var()
+
+
+def test_sequences_have_outputs_for_their_tokens():
+    random = np.random.default_rng(1)
+    x, y = random.normal(size=(20, 3, 5)), random.normal(size=(20, 3, 2))
+    model = moelab.train(x, y, model=MODEL, train=TRAIN)
+    assert model.predict(x).shape == (20, 3, 2)
+    assert model.route(x).shape == (20, 3, 4)
+    assert np.allclose(model.route(x).sum(axis=-1), 1)
+    assert moelab.train(x, y[:, 0], model=MODEL, train=TRAIN).predict(x).shape == (20, 2)
+
+
+def test_a_model_is_saved_loaded_and_pickled(model, data, tmp_path):
+    model.save(tmp_path / "model.npz")
+    for copy in (moelab.Model.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        assert copy.predict(data.test_x).tobytes() == model.predict(data.test_x).tobytes()
+        assert copy.spec == model.spec and copy.about == model.about
+        assert repr(copy) == repr(model)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.npz"]
+
+
+def test_files_that_hold_no_model_are_refused(model, tmp_path):
+    file = tmp_path / "model.npz"
+    model.save(file)
+    content = file.read_bytes()
+    for damaged in (b"", b"text", content[: len(content) // 2], content[:100] + b"\0" * 50 + content[150:]):
+        file.write_bytes(damaged)
+        with pytest.raises(moelab.UserError) as caught:
+            moelab.Model.load(file)
+        assert caught.value.path == "file"
+    np.savez(file, weights=np.ones(3))
+    with pytest.raises(moelab.UserError):
+        moelab.Model.load(file)
+    np.savez(file, moelab_model=np.array([object()], dtype=object))
+    with pytest.raises(moelab.UserError):
+        moelab.Model.load(file)
+    with pytest.raises(moelab.UserError):
+        moelab.Model.load(tmp_path / "none.npz")
+    with pytest.raises(moelab.UserError):
+        moelab.Model.load(tmp_path)
+
+
+def test_arrays_of_another_model_are_refused(model, tmp_path):
+    import json
+
+    model.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    told = json.loads(str(arrays["moelab_model"][()]))
+    told["spec"]["model"]["experts"] = 5
+    np.savez(tmp_path / "other.npz", **(arrays | {"moelab_model": np.array(json.dumps(told))}))
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.Model.load(tmp_path / "other.npz")
+    assert caught.value.path == "file"
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"x": np.zeros(4)}, "x"),
+        ({"x": np.zeros((64, 6), object)}, "x"),
+        ({"x": np.full((64, 6), math.nan)}, "x"),
+        ({"x": np.zeros((0, 6))}, "x"),
+        ({"y": np.zeros((63, 3))}, "y"),
+        ({"y": np.full((64, 3), math.inf)}, "y"),
+        ({"y": np.zeros((64, 2, 3))}, "y"),
+        ({"labels": np.zeros(64)}, "labels"),
+        ({"labels": np.full(64, -1)}, "labels"),
+        ({"labels": np.zeros((64, 2), int)}, "labels"),
+        ({"model": MODEL | {"expertss": 3}}, "model.expertss"),
+        ({"model": MODEL | {"router": {"kind": "linaer"}}}, "model.router.kind"),
+        ({"model": MODEL | {"router": {"kind": "cnn"}}}, "model.router.kind"),
+        ({"model": 3}, "model"),
+        ({"train": {"optimizer": "adam"}}, None),
+        ({"train": TRAIN | {"lr": math.nan}}, "train.lr"),
+        ({"train": TRAIN | {"gradient": "population"}}, None),
+        ({"loss": {"task": "mes"}}, "loss.task"),
+        ({"loss": {"task": "cross_entropy"}}, "y"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 0.5}, "seed"),
+    ],
+)
+def test_bad_input_is_refused_at_its_path(data, change, path):
+    given = {"x": data.x, "y": data.y, "model": MODEL, "train": TRAIN} | change
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.train(given.pop("x"), given.pop("y"), **given)
+    assert path is None or caught.value.path == path
+
+
+def test_inputs_of_another_width_are_refused(model, data):
+    for ask in (model.predict, model.route):
+        with pytest.raises(moelab.UserError) as caught:
+            ask(data.x[:, :5])
+        assert caught.value.path == "x"
+    with pytest.raises(moelab.UserError) as caught:
+        model.route(data.x, layer=1)
+    assert caught.value.path == "layer"
+    with pytest.raises(moelab.UserError) as caught:
+        model.predict(data.x, gating="sotf")
+    assert caught.value.path == "gating"
+
+
+def test_divergence_is_told(data):
+    with pytest.warns(UserWarning, match="diverged"):
+        model = moelab.train(data.x, data.y, model=MODEL, train=TRAIN | {"optimizer": "sgd", "lr": 1e30})
+    assert model.about["state"] == "diverged"
+
+
+def test_two_threads_train_and_predict_the_same(data, model):
+    answers = []
+
+    def work() -> None:
+        own = moelab.train(data.x, data.y, model=MODEL, train=TRAIN, labels=data.labels, seed=1)
+        answers.append((own.predict(data.test_x).tobytes(), model.predict(data.test_x).tobytes()))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = model.predict(data.test_x).tobytes()
+    assert answers == [(expected, expected)] * 2
