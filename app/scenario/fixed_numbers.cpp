@@ -52,8 +52,10 @@ std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
     if (scenario.cells.empty() || std::find(swept.begin(), swept.end(), name) != swept.end()) continue;
     const std::optional<double> number = number_of(scenario.cells.front().config, name);
     const bool is_shared =
-        number && std::all_of(scenario.cells.begin(), scenario.cells.end(),
-                              [&](const Cell& cell) { return number_of(cell.config, name) == number; });
+        number && std::all_of(scenario.cells.begin(), scenario.cells.end(), [&](const Cell& cell) {
+          // Seeds share their configuration.
+          return cell.seed != 0 || number_of(cell.config, name) == number;
+        });
     if (is_shared) fixed[name] = *number;
   }
   return fixed;

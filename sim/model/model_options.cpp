@@ -46,15 +46,10 @@ void check_gatings_together(const ModelOptions& options) {
                   eval.chosen(), train.chosen()));
 }
 
-/// A router that cannot be made or started says so by itself, on however many inputs, where it reads rows
-/// alone.
 void check_router(const ModelOptions& options) {
   const RouterKind& kind = options.router.entry();
-  if (options.kind != ModelOptions::Kind::moe || kind.needs_image || kind.needs_attention) return;
-  const std::unique_ptr<Router<float>> router =
-      make_router<float>(options.router, {.input_dim = 4, .experts = options.experts});
-  AlignedVector<float> parameters(router->block_size());
-  router->initialize({Seeds{}}, parameters.data());
+  if (options.kind == ModelOptions::Kind::moe && kind.check)
+    kind.check(options.router.options(), options.experts);
 }
 
 void check_dense(const ModelOptions& options) {

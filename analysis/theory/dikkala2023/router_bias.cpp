@@ -69,7 +69,7 @@ double gradient_norm(const Point<Digits>& gradient) {
 double least_eigenvalue(const Local<Digits>& local, int entries) {
   Matrix hessian(entries, entries);
   for (int i = 0; i < entries; ++i)
-    for (int j = 0; j < entries; ++j) hessian(i, j) = static_cast<double>(local.hessian[at(i)][at(j)]);
+    for (int j = 0; j < entries; ++j) hessian(i, j) = static_cast<double>(local.hessian[size(i)][size(j)]);
   return symmetric_eigenvalues(hessian)[0];
 }
 
@@ -111,8 +111,8 @@ CheckFinding check_without_bias(const CheckEffort&) {
   const double least = least_eigenvalue(finer, kFree), bound = third_derivative_bound(samples, theta);
   Digits irrelevant = 0, whole = 0;
   for (int i = 0; i < kWeights; ++i) {
-    whole += theta[at(i)] * theta[at(i)];
-    if (i % kInputs == kInputs - 1) irrelevant += theta[at(i)] * theta[at(i)];
+    whole += theta[size(i)] * theta[size(i)];
+    if (i % kInputs == kInputs - 1) irrelevant += theta[size(i)] * theta[size(i)];
   }
   CheckFinding finding;
   finding.hypotheses = {{"the Hessian is positive (least eigenvalue > 1e-6)", least, least > 1e-6},

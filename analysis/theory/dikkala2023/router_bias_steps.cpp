@@ -56,8 +56,8 @@ StepProblem draw_step_problem(Engine& engine, IrrelevantLaw law) {
 /// θ with W₂ → a W₂ and b → b + c W₂.
 Point<double> stepped(Point<double> theta, double a, double c) {
   for (int e = 0; e < kRouted; ++e) {
-    double& weight = theta[at(e * kInputs + kInputs - 1)];
-    theta[at(kFree + e)] += c * weight;
+    double& weight = theta[size(e * kInputs + kInputs - 1)];
+    theta[size(kFree + e)] += c * weight;
     weight *= a;
   }
   return theta;
@@ -70,14 +70,14 @@ void descend_in_bias(StepProblem& problem) {
     Matrix hessian(kRouted, kRouted);
     Vector gradient(kRouted);
     for (int e = 0; e < kRouted; ++e) {
-      gradient[e] = local.gradient[at(kFree + e)];
-      for (int f = 0; f < kRouted; ++f) hessian(e, f) = local.hessian[at(kFree + e)][at(kFree + f)];
+      gradient[e] = local.gradient[size(kFree + e)];
+      for (int f = 0; f < kRouted; ++f) hessian(e, f) = local.hessian[size(kFree + e)][size(kFree + f)];
     }
     const SymmetricEigen eigen = symmetric_eigen(hessian);
     const Vector lengths = eigen.values.cwiseAbs().cwiseMax(1e-3);
     const Vector change = eigen.vectors * (eigen.vectors.transpose() * gradient).cwiseQuotient(lengths);
     Point<double> next = problem.theta;
-    for (int e = 0; e < kRouted; ++e) next[at(kFree + e)] -= change[e];
+    for (int e = 0; e < kRouted; ++e) next[size(kFree + e)] -= change[e];
     Local<double> moved = local_loss(problem.samples, next, true);
     if (!(moved.value < local.value)) return;
     problem.theta = next;
@@ -87,7 +87,7 @@ void descend_in_bias(StepProblem& problem) {
 
 double irrelevant_square(const Point<double>& theta) {
   double square = 0;
-  for (int e = 0; e < kRouted; ++e) square += std::pow(theta[at(e * kInputs + kInputs - 1)], 2);
+  for (int e = 0; e < kRouted; ++e) square += std::pow(theta[size(e * kInputs + kInputs - 1)], 2);
   return square;
 }
 

@@ -193,6 +193,13 @@ RouterKind formula_router() {
   kind.needs_train_rows = [](const AnyOptions& options) {
     return start_law(options.get<FormulaRouterOptions>().init).needs_train_rows;
   };
+  // A formula that cannot be made or started says so by itself, on however many inputs.
+  kind.check = [](const AnyOptions& options, int experts) {
+    const FormulaRouter<float> router(options.get<FormulaRouterOptions>(),
+                                      {.input_dim = 4, .experts = experts});
+    AlignedVector<float> parameters(router.block_size());
+    router.initialize({Seeds{}}, parameters.data());
+  };
   return kind;
 }
 

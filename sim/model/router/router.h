@@ -108,6 +108,9 @@ struct RouterKind : KindEntry {
   bool (*trainable)(const AnyOptions&) = [](const AnyOptions&) { return true; };
   /// Whether it starts at rows of the training set; see Start::train_rows.
   bool (*needs_train_rows)(const AnyOptions&) = [](const AnyOptions&) { return false; };
+  /// What options for so many experts have to satisfy beyond their fields one by one. Throws InvalidOption;
+  /// null for nothing.
+  void (*check)(const AnyOptions&, int experts) = nullptr;
 };
 
 /// The table: adding a router is a new file and a line in routers.cpp.

@@ -25,18 +25,18 @@ TEST_CASE("the derivatives of the biased mixture are those of its loss") {
   for (int i = 0; i < 3; ++i)
     samples.push_back({{draws(i, 0), draws(i, 1), draws(i, 2)}, {draws(i, 3), draws(i, 4)}, 1.0 / 3});
   Point<double> theta;
-  for (int i = 0; i < kAll; ++i) theta[at(i)] = draws(3, i);
+  for (int i = 0; i < kAll; ++i) theta[size(i)] = draws(3, i);
   const Local<double> local = local_loss(samples, theta, true);
   constexpr double step = 1e-5;
   for (int i = 0; i < kAll; ++i) {
     Point<double> up = theta, down = theta;
-    up[at(i)] += step;
-    down[at(i)] -= step;
+    up[size(i)] += step;
+    down[size(i)] -= step;
     const Local<double> above = local_loss(samples, up, true), below = local_loss(samples, down, true);
-    CHECK(std::abs(local.gradient[at(i)] - (above.value - below.value) / (2 * step)) < kDifferenceError);
+    CHECK(std::abs(local.gradient[size(i)] - (above.value - below.value) / (2 * step)) < kDifferenceError);
     for (int j = 0; j < kAll; ++j) {
-      const double slope = (above.gradient[at(j)] - below.gradient[at(j)]) / (2 * step);
-      CHECK(std::abs(local.hessian[at(i)][at(j)] - slope) < kDifferenceError);
+      const double slope = (above.gradient[size(j)] - below.gradient[size(j)]) / (2 * step);
+      CHECK(std::abs(local.hessian[size(i)][size(j)] - slope) < kDifferenceError);
     }
   }
 }
