@@ -70,16 +70,17 @@ double available_bytes() {
   return available;
 }
 
-void check_memory(double process_bytes, double cell_bytes, int threads, double available) {
+void check_memory(double process_bytes, double cell_bytes, int threads, double available,
+                  const char* way_out) {
   const double needed = process_bytes + cell_bytes * threads;
   if (needed <= available) return;
   const double fitting = std::floor((available - process_bytes) / std::max(cell_bytes, 1.0));
   throw EnvironmentError(
-      fmt::format("the run needs about {:.0f} MB on {} threads, and {:.0f} MB are available; {}, or --force "
-                  "runs it all the same",
+      fmt::format("the run needs about {:.0f} MB on {} threads, and {:.0f} MB are available; {}{}",
                   needed / 1e6, threads, available / 1e6,
                   fitting >= 1 ? fmt::format("--threads {:.0f} would fit", fitting)
-                               : std::string("not even --threads 1 would fit")));
+                               : std::string("not even --threads 1 would fit"),
+                  way_out));
 }
 
 }  // namespace moelab

@@ -9,7 +9,8 @@ namespace moelab {
 double available_bytes();
 
 /// Throws EnvironmentError where a run of the scenario's missing cells on so many threads needs more than is
-/// available: it says both, and how many threads would fit.
-void check_memory(double process_bytes, double cell_bytes, int threads, double available);
+/// available: it says both, how many threads would fit, and `way_out`.
+void check_memory(double process_bytes, double cell_bytes, int threads, double available,
+                  const char* way_out = ", or --force runs it all the same");
 
 }  // namespace moelab

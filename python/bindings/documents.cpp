@@ -1,9 +1,26 @@
+#include <algorithm>
+
 #include "app/commands/check.h"
 #include "app/commands/list.h"
 #include "bindings/bindings.h"
+#include "bindings/python_router.h"
 
 namespace moelab::python {
 namespace {
+
+/// What documents can name: not the routers of Python.
+std::string list_kinds(const std::string& axis) {
+  return released([&] {
+    Json axes = list_json(axis);
+    if (axes.contains("routers")) {
+      Json& kinds = axes["routers"]["kinds"];
+      kinds.erase(std::remove_if(kinds.begin(), kinds.end(),
+                                 [](const Json& kind) { return kind.at("name") == kPythonRouter; }),
+                  kinds.end());
+    }
+    return json_text(axes);
+  });
+}
 
 std::string validate(const std::string& file, const std::string& document, const std::string& profile,
                      const std::vector<std::string>& settings) {
@@ -35,9 +52,8 @@ std::string check(const std::string& id, int seeds) {
 
 void bind_documents(nb::module_& module) {
   using namespace nb::literals;
-  module.def(
-      "list_kinds", [](const std::string& axis) { return json_text(list_json(axis)); }, "axis"_a,
-      "The answer of `moelab list AXIS --json`, of all axes for an empty name.");
+  module.def("list_kinds", list_kinds, "axis"_a,
+             "The answer of `moelab list AXIS --json`, of all axes for an empty name.");
   module.def("validate", validate, "file"_a, "document"_a, "profile"_a, "settings"_a,
              "The answer of `moelab validate --json`.");
   module.def("list_checks", list_checks, "ids"_a, "The answer of `moelab check --list --json`.");

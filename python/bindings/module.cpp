@@ -1,3 +1,6 @@
+#include <stdexcept>
+#include <system_error>
+
 #include "app/run/provenance.h"
 #include "bindings/bindings.h"
 #include "bindings/python_router.h"
@@ -7,7 +10,7 @@ namespace moelab::python {
 namespace {
 
 /// Errors as Python knows them: bad input is moelab.UserError(path, message), what the environment refuses an
-/// OSError.
+/// OSError, more than any memory holds a MemoryError.
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {
   try {
     std::rethrow_exception(thrown);
@@ -16,6 +19,10 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     PyErr_SetObject(type.ptr(), nb::make_tuple(error.path(), error.message()).ptr());
   } catch (const EnvironmentError& error) {
     PyErr_SetString(PyExc_OSError, error.what());
+  } catch (const std::system_error& error) {  // of files, streams and threads
+    PyErr_SetString(PyExc_OSError, error.what());
+  } catch (const std::length_error&) {
+    PyErr_NoMemory();
   }
 }
 
@@ -33,6 +40,7 @@ Scenario GivenScenario::load(const std::vector<std::string>& settings) const {
 NB_MODULE(_core, module) {
   using namespace moelab::python;
   nb::register_exception_translator(translate);
+  add_python_router_kind();
   module.doc() = "The compiled part of moelab; the package's own functions are the interface.";
   module.def("version", moelab::program_version, "The program's version.");
   bind_documents(module);

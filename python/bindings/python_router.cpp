@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 
 #include "bindings/memory_array.h"
 #include "sim/base/error.h"
@@ -13,7 +14,6 @@
 namespace moelab::python {
 namespace {
 
-constexpr const char* kPythonRouter = "python";
 constexpr std::int64_t kMostParameters = std::int64_t{1} << 30;
 
 struct RegisteredRouter {
@@ -23,9 +23,9 @@ struct RegisteredRouter {
   double init_scale = 1;
 };
 
-/// Never freed: models may outlive the interpreter's own tables.
-std::vector<RegisteredRouter>& registered_routers() {
-  static auto* const all = new std::vector<RegisteredRouter>;
+/// Never freed: models may outlive the interpreter's own tables. The interpreter's lock guards them.
+std::deque<RegisteredRouter>& registered_routers() {
+  static auto* const all = new std::deque<RegisteredRouter>;
   return *all;
 }
 
@@ -137,11 +137,6 @@ class PythonRouter final : public Router<Real> {
 
 int register_router(const nb::object& forward, const nb::object& backward, const nb::object& start,
                     double init_scale) {
-  std::vector<RegisteredRouter>& all = registered_routers();
-  if (all.empty()) {
-    add_router_kind(router_kind<PythonRouterOptions, PythonRouter>(
-        kPythonRouter, "γ(x) computed by functions of Python, in this process alone"));
-  }
   RegisteredRouter router{forward, backward, {}, {}, init_scale};
   if (!start.is_none()) {
     const GivenArray kept = nb::cast<GivenArray>(start);
@@ -153,18 +148,23 @@ int register_router(const nb::object& forward, const nb::object& backward, const
     router.shape = values.shape();
     router.start.assign(entries_of.data(), entries_of.data() + entries_of.size());
   }
-  all.push_back(std::move(router));
-  return static_cast<int>(all.size()) - 1;
+  registered_routers().push_back(std::move(router));
+  return static_cast<int>(registered_routers().size()) - 1;
+}
+
+void add_python_router_kind() {
+  add_router_kind(router_kind<PythonRouterOptions, PythonRouter>(
+      kPythonRouter, "γ(x) computed by functions of Python, in this process alone"));
 }
 
 RouterOptions router_options(int handle, bool trainable) {
+  const nb::gil_scoped_acquire locked;
   if (handle < 0 || handle >= static_cast<int>(registered_routers().size()))
     throw UserError("model.router", "the router is of another process");
   return PythonRouterOptions{trainable, handle};
 }
 
 void refuse_python_routers(const Scenario& scenario) {
-  if (registered_routers().empty()) return;
   for (const Cell& cell : scenario.cells) {
     const Json& model = cell.config.at("model");
     if (model.contains("router") && model.at("router").at("kind") == kPythonRouter)

@@ -7,6 +7,12 @@
 
 namespace moelab::python {
 
+/// The kind's name, which no scenario may give.
+constexpr const char* kPythonRouter = "python";
+
+/// Adds the kind to the table of routers: once, before other threads may read it.
+void add_python_router_kind();
+
 /// Keeps forward(x (n, d), w) → scores (n, E) and backward(x, w, ∂L/∂scores (n, E)) → (∂L/∂w, ∂L/∂x (n, d))
 /// for as long as the process lives; a handle for router_options(). `start` is w at its start (a contiguous
 /// array), or None for w (E, d), entry by entry that of a linear router.

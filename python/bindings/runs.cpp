@@ -185,7 +185,7 @@ std::string run(const std::string& file, const std::string& document, const std:
     options.arguments = equal_command(file, profile, settings);
     options.admit = [&, &planned = scenario](const Records& records) {
       const RunCost cost = run_cost(planned, records, options.threads);
-      check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
+      check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes(), "");
     };
     options.watch = [&](const SessionProgress& session) { return watch(session); };
     const SessionOutcome outcome = run_session(scenario, options, run_cell);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "app/run/available_memory.h"
 #include "sim/base/error.h"
 #include "sim/model/loss/task_loss.h"
 #include "sim/model/router/cnn_router.h"
@@ -120,9 +121,23 @@ void check_fit(const ExperimentOptions& options, const TrainingArrays& arrays, c
   }
 }
 
+/// Throws EnvironmentError where parameters, their gradient and the optimizer's moments are more than there
+/// is memory.
+template <class Real>
+void check_room(const ExperimentOptions& options, const Layout& layout) {
+  constexpr double kArrays = 4;
+  const Network<Real> network(resolved_for(options.model, options.train), layout);
+  const double bytes = kArrays * sizeof(Real) * static_cast<double>(network.parameter_size());
+  const double available = available_bytes();
+  if (bytes <= available) return;
+  throw EnvironmentError(fmt::format("the model needs about {:.0f} MB, and {:.0f} MB are available",
+                                     bytes / 1e6, available / 1e6));
+}
+
 template <class Real>
 std::shared_ptr<TrainedModel> trained(TrainingSpec spec, const TrainingArrays& arrays, const Layout& layout,
                                       const std::function<bool(double)>& progress) {
+  check_room<Real>(spec.options, layout);
   Experiment<Real> experiment(spec.options, problem_of(arrays), seeds_of(spec));
   TrainCallbacks callbacks;
   callbacks.progress = progress;
@@ -138,9 +153,12 @@ template <class Real>
 std::shared_ptr<TrainedModel> restored(const TrainingSpec& spec, const Layout& layout,
                                        const TrainOutcome& outcome,
                                        const std::vector<NamedArray<double>>& arrays) {
+  check_room<Real>(spec.options, layout);
   const ModelOptions options = resolved_for(spec.options.model, spec.options.train);
   const auto network = std::make_shared<const Network<Real>>(options, layout);
-  const Matrix no_rows = Matrix::Zero(network->experts(), layout.input_dim);  // replaced like all values
+  // Replaced like all values.
+  const Matrix no_rows =
+      Matrix::Zero(network->starts_at_train_rows() ? network->experts() : 0, layout.input_dim);
   Model<Real> model(network, {seeds_of(spec), &no_rows});
   try {
     restore(model, converted<Real>(arrays));

@@ -1,4 +1,7 @@
+#include <fmt/format.h>
 #include <nanobind/stl/shared_ptr.h>
+
+#include <limits>
 
 #include "app/json/options.h"
 #include "bindings/memory_array.h"
@@ -8,6 +11,15 @@
 
 namespace moelab::python {
 namespace {
+
+/// A member that is a whole number of at least `least`. Throws UserError: of a file it may be anything.
+int whole_number(const Json& object, const char* name, int least) {
+  const Json& value = object.at(name);
+  if (!value.is_number_integer() || value < least || value > std::numeric_limits<int>::max())
+    throw UserError("file", fmt::format("has {} {}, needs a whole number of at least {}", name,
+                                        json_text(value, -1), least));
+  return value.get<int>();
+}
 
 /// From {"model", "loss", "train", "seed"}, and where the router is one of Python's {"python_router":
 /// {"handle", "trainable"}}.
@@ -21,7 +33,7 @@ TrainingSpec read_spec(const Json& given) {
   }
   spec.options.loss = resolve_options<LossOptions>(given.at("loss"), "loss");
   spec.options.train = resolve_options<TrainOptions>(given.at("train"), "train");
-  spec.seed = given.at("seed").get<int>();
+  spec.seed = whole_number(given, "seed", 0);
   return spec;
 }
 
@@ -68,20 +80,22 @@ std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::s
     const Matrix values = reader.read(0, reader.rows());
     arrays.push_back({own_name, reader.shape(), {values.data(), values.data() + values.size()}});
   }
-  return released([&] {
-    const Json sizes = parse_json(about, "about");
-    Layout layout;
-    layout.input_dim = sizes.at("input_dim").get<int>();
-    layout.output_dim = sizes.at("output_dim").get<int>();
-    layout.sequences = sizes.at("sequences").get<bool>();
-    layout.tokens = sizes.at("tokens").get<int>();
-    layout.target_per_token = sizes.at("target_per_token").get<bool>();
-    layout.labels = layout.tokens;
-    if (layout.input_dim < 1 || layout.output_dim < 1 || layout.tokens < 1)
-      throw UserError("file", "holds a model of no size");
-    const TrainOutcome outcome{sizes.at("state") == "diverged" ? TrainState::diverged : TrainState::done,
-                               sizes.at("steps").get<std::int64_t>()};
-    return restored_model(read_spec(parse_json(spec, "file")), layout, outcome, arrays);
+  return released([&]() -> std::shared_ptr<TrainedModel> {
+    try {
+      const Json sizes = parse_json(about, "about");
+      Layout layout;
+      layout.input_dim = whole_number(sizes, "input_dim", 1);
+      layout.output_dim = whole_number(sizes, "output_dim", 1);
+      layout.sequences = sizes.at("sequences").get<bool>();
+      layout.tokens = whole_number(sizes, "tokens", 1);
+      layout.target_per_token = sizes.at("target_per_token").get<bool>();
+      layout.labels = layout.tokens;
+      const TrainOutcome outcome{sizes.at("state") == "diverged" ? TrainState::diverged : TrainState::done,
+                                 sizes.at("steps").get<std::int64_t>()};
+      return restored_model(read_spec(parse_json(spec, "file")), layout, outcome, arrays);
+    } catch (const Json::exception& error) {
+      throw UserError("file", fmt::format("holds no model of moelab: {}", error.what()));
+    }
   });
 }
 

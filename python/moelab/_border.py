@@ -23,13 +23,13 @@ def _argument(option: str) -> str:
     return _ARGUMENTS.get(option, option.replace("-", "_"))
 
 
+def _named(text: str) -> str:
+    return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda found: _argument(found[1]), text)
+
+
 def in_python(error: UserError) -> UserError:
     """The error with options of the command line ("--expert-outputs") as arguments ("expert_outputs")."""
-
-    def named(text: str) -> str:
-        return re.sub(r"(?<![\w-])--([a-z][a-z-]*)", lambda found: _argument(found[1]), text)
-
-    return UserError(_argument(named(error.path)), named(error.message))
+    return UserError(_argument(_named(error.path)), _named(error.message))
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:
@@ -38,6 +38,10 @@ def call(function: Callable[..., Result], *arguments: Any) -> Result:
         return function(*arguments)
     except UserError as error:
         raise in_python(error) from None
+    except OSError as error:
+        if error.errno is not None:  # of a function of Python that was called back
+            raise
+        raise OSError(_named(str(error))) from None
 
 
 def _plain(value: Any) -> Any:
@@ -146,10 +150,10 @@ _READ = {"float16", "float32", "float64", "int8", "int16", "int32", "int64", "ui
 def array(value: Any, path: str) -> np.ndarray:
     """A contiguous array of numbers from a NumPy array, from what offers ``__dlpack__`` or ``__array__``
     (tensors of PyTorch that need a gradient or lie elsewhere are detached and copied), or from lists."""
-    if hasattr(value, "detach"):
-        value = value.detach()
-        value = value.cpu() if hasattr(value, "cpu") else value
     try:
+        if hasattr(value, "detach"):
+            value = value.detach()
+            value = value.cpu() if hasattr(value, "cpu") else value
         if isinstance(value, np.ndarray):
             found = value
         elif hasattr(value, "__dlpack__"):
@@ -166,10 +170,10 @@ def array(value: Any, path: str) -> np.ndarray:
     except Exception as error:  # whatever a foreign array raises, it is no array that can be read
         raise UserError(path, f"cannot be read as an array: {error}") from None
     found = np.asarray(found)  # a matrix or a masked array as the plain array below it
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise UserError(path, "has masked entries; needs an array without")
     if not found.dtype.isnative:
         found = found.astype(found.dtype.newbyteorder("="))
     if found.dtype.name not in _READ:
         raise UserError(path, f"has dtype {found.dtype}; is read as one of {', '.join(sorted(_READ))}")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise UserError(path, "has masked entries; needs an array without")
     return np.ascontiguousarray(found) if found.ndim else found

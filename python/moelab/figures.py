@@ -61,15 +61,18 @@ _KINDS = {
 def draw(data: dict[str, Any]) -> Any:
     """A matplotlib figure of what ``Run.figure_data`` returns; no window and no global state of pyplot."""
     matplotlib = extra("matplotlib", "figures", "figures")
-    figures = extra("matplotlib.figure", "figures", "figures")
+    from ._shown_figure import ShownFigure
+
     with matplotlib.rc_context(_STYLE):
         width, height = _size(data)
         caption = textwrap.wrap(data["caption"], round(24 * width))
         below = _CAPTION_LINE * (len(caption) + 1)
-        figure = figures.Figure(figsize=(width, height + below), layout="constrained", dpi=200)
+        figure: Any = ShownFigure(figsize=(width, height + below), layout="constrained", dpi=200)
         # Parts of their own, so that the legend, which lies below the panels, stays above the caption.
         drawing, text = figure.subfigures(2, 1, height_ratios=[height, below])
         _KINDS[data["kind"]](drawing, data)
+        for axes in figure.axes:  # ticks that are made later do not see this style
+            axes.tick_params(which="both", labelsize=_STYLE["ytick.labelsize"])
         if data["title"]:
             drawing.suptitle(textwrap.fill(data["title"], round(17 * width)), fontsize=8)
         text.text(0.02, 1, "\n".join(caption), fontsize=5, va="top", ha="left", linespacing=1.25)

@@ -6,9 +6,10 @@ import csv
 import html
 import io
 import json
+import math
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,14 +132,17 @@ class Run:
     def _repr_html_(self) -> str:
         about = self.about
         title = about["title"] or about["name"]
-        parts = [f"<h4>{html.escape(title)}</h4>", f"<p>{html.escape(about['source'])}</p>"]
+        parts = [f"<h4>{html.escape(title)}</h4>"]
+        if about["source"]:
+            parts.append(f"<p>{html.escape(about['source'])}</p>")
         if about["figures"]:
             parts.append(self._svg())
-        parts.append("<table><tr><th>claim</th><th>verdict</th><th>text</th></tr>")
-        for claim in self.verdicts():
-            fields = (claim["id"], claim["verdict"], claim["text"])
-            parts.append("<tr>" + "".join(f"<td>{html.escape(field)}</td>" for field in fields) + "</tr>")
-        parts.append("</table>")
+        if verdicts := self.verdicts():
+            parts.append("<table><tr><th>claim</th><th>verdict</th><th>text</th></tr>")
+            for claim in verdicts:
+                fields = (claim["id"], claim["verdict"], claim["text"])
+                parts.append("<tr>" + "".join(f"<td>{html.escape(field)}</td>" for field in fields) + "</tr>")
+            parts.append("</table>")
         return "".join(parts)
 
     def _svg(self) -> str:
@@ -200,23 +204,33 @@ def _claim_rows(claim: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _field(value: Any) -> str:
-    """A value as a field of CSV; what does not apply is empty."""
+    """A value as a field of CSV; what does not apply (None, NaN, pandas's NA and NaT) is empty."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or value != value:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return ""
-    if isinstance(value, str):
-        return value
-    return repr(value) if isinstance(value, float) else json_text(value, "frame")
+    if isinstance(value, float):
+        # Rows of frames turn whole numbers, such as seeds, into floats.
+        if math.isnan(value):
+            return ""
+        return repr(int(value) if value.is_integer() and abs(value) < 2**53 else value)
+    return text(value, "frame") if isinstance(value, str) else json_text(value, "frame")
 
 
 def _csv(frame: Any) -> str:
     if isinstance(frame, Mapping):
-        columns = {str(name): list(values) for name, values in frame.items()}
+        named = list(frame.items())
     elif hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
-        columns = {str(name): list(frame[name]) for name in frame.columns}
+        named = [(name, frame[name]) for name in frame.columns]
     else:
         raise UserError("frame", f"got {shown(frame)}, needs a frame, or a dict of columns")
+    columns: dict[str, list[Any]] = {}
+    for name, values in named:
+        if isinstance(values, (str, bytes)) or getattr(values, "ndim", 1) != 1 or not isinstance(values, Iterable):
+            raise UserError("frame", f"has the column {name!r} with {shown(values)}, needs a value for each row")
+        columns[text(str(name), "frame")] = list(values)
+    if len(columns) < len(named):
+        raise UserError("frame", "has two columns of one name")
     if len({len(values) for values in columns.values()}) > 1:
         raise UserError("frame", "has columns of different lengths")
     written = io.StringIO()

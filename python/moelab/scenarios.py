@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._border import call, given_scenario, settings, text, whole
+from ._border import call, given_scenario, settings, shown, text, whole
+from .errors import UserError
 
 _MOST_SEEDS = 10000
 _MOST_THREADS = 1024
@@ -57,7 +58,11 @@ def check(
         "error_bound", "error_origin", "expected", "verdict", "details"}``
     :raises UserError: for an id that fits none
     """
-    names = [ids] if isinstance(ids, str) else [text(name, "ids") for name in ids or []]
+    if ids is not None and not isinstance(ids, (str, Sequence)):
+        raise UserError("ids", f"got {shown(ids)}, needs a text, or a list of texts")
+    names = [text(name, "ids") for name in ([ids] if isinstance(ids, str) else ids or [])]
+    if not all(names):
+        raise UserError("ids", "has an empty text; needs ids, or nothing")
     whole(seeds, "seeds", 1, _MOST_SEEDS)
     workers = None if threads is None else whole(threads, "threads", 1, _MOST_THREADS)
     chosen = [entry["id"] for entry in json.loads(call(_core.list_checks, names))]
@@ -73,7 +78,7 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     """The data that a cell of a scenario draws.
 
@@ -93,6 +98,12 @@ class Sample:
     arm: str
     seed: int
     point: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        named = {name: getattr(self, name) for name in ("x", "y", "labels", "test_x", "test_y", "test_labels")}
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in named.items() if array is not None)
+        place = "".join(f", {path} {value}" for path, value in self.point.items())
+        return f"<moelab.Sample: {self.name}, arm {self.arm}, seed {self.seed}{place}: {shapes}>"
 
 
 def sample(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import warnings
-import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,17 +89,19 @@ class Model:
         place = folder(file, "file")
         if not os.path.isfile(place):
             raise UserError("file", f"no file {place!r}")
+        with open(place, "rb") as stream:
+            content = io.BytesIO(stream.read())
         try:
-            with np.load(place, allow_pickle=False) as stored:
+            with np.load(content, allow_pickle=False) as stored:
                 given = json.loads(str(stored[_ABOUT][()]))
                 arrays = {name: np.ascontiguousarray(stored[name]) for name in stored.files if name != _ABOUT}
             if given["format"] != _FORMAT:
                 raise UserError("file", f"has format {given['format']}; this version reads {_FORMAT}")
             spec, about = given["spec"], given["about"]
             texts = json_text(spec, "file"), json_text(about, "file")
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-            if isinstance(error, UserError):
-                raise
+        except UserError:
+            raise
+        except Exception as error:  # a damaged archive raises what its damage leads to
             raise UserError("file", f"{place!r} holds no model of moelab: {error}") from None
         for name, values in arrays.items():
             if values.dtype != np.float64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,8 @@ import moelab
 CASES = 200
 
 
-def drawn_case(random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Arrays of a random size, of random types, some of them left out."""
+def drawn_case(random: np.random.Generator) -> dict[str, Any]:
+    """Arrays of a random size, of random types, some of them left out; now and then numbers."""
     n, experts, width, outputs = random.integers(1, 60), random.integers(1, 9), random.integers(1, 6), 2
     rows = (int(n), int(random.integers(1, 5))) if random.random() < 0.3 else (int(n),)
     scores = random.normal(size=(*rows, experts)) * random.choice([0.1, 1, 10])
@@ -24,11 +26,22 @@ def drawn_case(random: np.random.Generator) -> dict[str, np.ndarray]:
         "inputs": random.normal(size=(*rows, width)),
         "embeddings": random.normal(size=(*rows, 3)).astype("float32"),
         "expert_outputs": random.normal(size=(*rows, experts, outputs)),
-        "previous_probs": probs[::-1].astype("float64"),
     }
     arrays |= {name: array for name, array in offers.items() if random.random() < 0.6}
+    earlier = {
+        "previous_probs": probs[::-1].astype("float64"),
+        "previous_logits": scores[::-1],
+        "previous_assignments": random.integers(0, experts, size=rows),
+    }
+    if random.random() < 0.6:
+        name = str(random.choice(list(earlier)))
+        arrays[name] = earlier[name]
     if "inputs" in arrays and random.random() < 0.7:
         arrays["router"] = random.normal(size=(experts, width))
+    if "previous_assignments" not in arrays and random.random() < 0.3:
+        arrays["top_k"] = int(random.integers(1, experts + 1))
+    if n > 1 and ("inputs" in arrays or "embeddings" in arrays) and random.random() < 0.3:
+        arrays["neighbours"] = int(random.integers(1, n))
     return arrays
 
 
@@ -39,9 +52,11 @@ def test_numbers_and_reasons_are_the_programs(moelab_program, tmp_path):
         arrays = drawn_case(random)
         words = []
         for name, array in arrays.items():
-            file = tmp_path / f"{name}.npy"
-            np.save(file, array)
-            words += ["--" + name.replace("_", "-"), file]
+            given = array
+            if isinstance(array, np.ndarray):
+                given = tmp_path / f"{name}.npy"
+                np.save(given, array)
+            words += ["--" + name.replace("_", "-"), given]
         assert moelab.analyze(**arrays) == moelab_program.json("analyze", *words), case
         answered += 1
     assert answered == CASES

@@ -52,6 +52,7 @@ def test_check_is_the_programs(moelab_program):
     ids = [entry["id"] for entry in moelab_program.json("check", "--list")]
     quick = [name for name in ids if name.startswith("perturbed_cosine")][:2] or ids[:1]
     assert moelab.check(quick, threads=2) == moelab_program.json("check", *quick)
-    with pytest.raises(moelab.UserError) as caught:
-        moelab.check("nothing_such")
-    assert caught.value.path == "ids"
+    for wrong in ("nothing_such", 3, [3], {"ids"}, "", [None]):
+        with pytest.raises(moelab.UserError) as caught:
+            moelab.check(wrong)
+        assert caught.value.path == "ids"

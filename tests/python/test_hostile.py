@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from fuzz import fuzz
 
 import moelab
 
@@ -152,6 +153,7 @@ def test_texts_that_are_none(tiny, wrong):
         lambda: moelab.validate(tiny, overrides={wrong: 1}),
         lambda: moelab.list(wrong),
         lambda: moelab.check([wrong]),
+        lambda: moelab.check(wrong),
         lambda: moelab.sample(tiny, arm=wrong),
         lambda: moelab.sample(tiny, at={"data.train_samples": wrong}),
         lambda: moelab.read(wrong),
@@ -169,24 +171,18 @@ def test_folders_that_hold_no_run(tmp_path):
             moelab.read(folder)
 
 
-def test_random_bytes_of_arguments():
-    """Whatever is handed in, the answer is a result or one UserError."""
-    random = np.random.default_rng(7)
-    kinds = ["float16", "float32", "float64", "int8", "int64", "uint8", "uint16", "bool", "complex64", "O", "U3"]
-    names = ["probs", "logits", "labels", "inputs", "router", "embeddings", "expert_outputs", "previous_probs"]
-    refused = 0
-    end = time.monotonic() + float(os.environ.get("MOELAB_FUZZ_SECONDS", "5"))
-    while time.monotonic() < end:
-        arguments = {}
-        for name in random.choice(names, size=random.integers(1, 5), replace=False):
-            shape = tuple(random.integers(0, 5, size=random.integers(0, 4)))
-            values = np.frombuffer(random.bytes(8 * int(np.prod(shape, dtype=int))), "int64").reshape(shape)
-            array = values.astype(random.choice(kinds)) if random.random() < 0.7 else values.view("float64")
-            arguments[str(name)] = array[::2] if array.ndim and random.random() < 0.3 else array
-        try:
-            answer = moelab.analyze(**arguments)
-            assert set(answer) == {"metrics", "skipped", "intervals", "settings"}
-        except moelab.UserError as error:
-            refused += 1
-            assert error.path in {*names, "top_k", "neighbours"}
-    assert refused > 0
+def test_random_calls(tmp_path):
+    """Whatever is handed in, the answer is a result or one UserError; MOELAB_FUZZ_SECONDS for longer."""
+    counts = fuzz(float(os.environ.get("MOELAB_FUZZ_SECONDS", "5")), 7, tmp_path)
+    assert {end for _, end in counts} == {"answered", "refused"}
+
+
+def test_models_that_no_memory_holds(tiny, tmp_path):
+    tiny["model"]["expert"] |= {"width": 10**6, "depth": 3}
+    for ask in (
+        lambda: moelab.train(np.zeros((8, 6)), np.zeros((8, 3)), model=tiny["model"], train=tiny["train"]),
+        lambda: moelab.run(tiny, out=tmp_path / "run", progress=False),
+    ):
+        with pytest.raises(OSError, match="MB are available") as caught:
+            ask()
+        assert "--" not in str(caught.value) and "force" not in str(caught.value)

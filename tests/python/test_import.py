@@ -83,6 +83,18 @@ def test_states_are_taken_over_and_more_seeds_extend(run, tmp_path):
     assert list(cells[cells.arm == "mine"].state) == ["done", "diverged", "failed", "missing"] * 2
 
 
+def test_numbers_as_pandas_and_dicts_have_them(run):
+    rows = [row for _, row in frame(0.5).iterrows()]  # seeds and sizes are floats there
+    run.add_arm("mine", pandas.DataFrame(rows))
+    expected = run.cells
+    run.add_arm("mine", frame(0.5).assign(effective_experts=pandas.array([1, None] * 3, dtype="Int64")))
+    own = run.cells[run.cells.arm == "mine"]
+    assert list(own.test_nmse_top1) == list(expected[expected.arm == "mine"].test_nmse_top1)
+    assert own.effective_experts.isna().sum() == 3
+    run.add_arm("mine", {name: frame(0.5)[name].to_numpy() for name in frame()})
+    assert run.cells.equals(expected)
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -98,6 +110,12 @@ def test_states_are_taken_over_and_more_seeds_extend(run, tmp_path):
         (lambda: frame().assign(state="finished"), "unknown state"),
         (lambda: frame().iloc[:0], "has no rows"),
         (lambda: 3, "needs a frame"),
+        (lambda: {"seed": 3}, "a value for each row"),
+        (lambda: {"seed": "012"}, "a value for each row"),
+        (lambda: {"seed": np.zeros((6, 2))}, "a value for each row"),
+        (lambda: {"seed": [0], "test_nmse_top1": [0.1, 0.2]}, "different lengths"),
+        (lambda: {"seed": [object()], "data.train_samples": [32], "test_nmse_top1": [1]}, "JSON"),
+        (lambda: pandas.concat([frame(), frame()], axis=1), "a value for each row"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(run, table, words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -13,6 +14,23 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 NEEDED = {"pytorch_router": "torch"}
+
+
+SHOW = """
+def show(value):
+    if value is not None:
+        getattr(value, "_repr_html_", lambda: repr(value))()
+        getattr(value, "_repr_png_", bytes)()
+"""
+
+
+def shown(source: str) -> str:
+    """A cell whose last value is shown, as a notebook does."""
+    tree = ast.parse(source)
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body[-1] = ast.parse(f"show({ast.unparse(last.value)})").body[0]
+    return ast.unparse(tree) + "\n\n"
 
 
 def test_there_are_three():
@@ -34,7 +52,7 @@ def test_it_runs(file, tmp_path):
         pytest.importorskip(module)
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     cells = json.loads(file.read_text())["cells"]
-    script = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    script = SHOW + "".join(shown("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code")
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "MPLBACKEND": "agg"},

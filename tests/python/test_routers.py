@@ -72,6 +72,42 @@ def test_a_module_of_pytorch(data):
     assert np.array_equal(module.weight.detach().numpy(), start) and not np.allclose(left, start)
 
 
+def test_a_module_is_asked_as_one_function(data):
+    """No dropout between scores and gradients, stored statistics, and what asks for no gradient stays."""
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    linear_part = torch.nn.Linear(6, 4, bias=False)
+    module = torch.nn.Sequential(torch.nn.BatchNorm1d(6, affine=False), torch.nn.Dropout(0.5), linear_part)
+    start = linear_part.weight.detach().double().numpy().copy()
+    own = moelab.train(data.x, data.y, model=MODEL | {"router": moelab.routers.pytorch(module)}, train=TRAIN)
+    scaled = 1 / np.sqrt(1 + 1e-5)  # what the statistics of an untrained module make of inputs
+    twin = moelab.routers.python(
+        lambda x, w: scaled * x @ w.T, lambda x, w, delta: (scaled * delta.T @ x, None), parameters=start
+    )
+    expected = moelab.train(data.x, data.y, model=MODEL | {"router": twin}, train=TRAIN)
+    left, right = own.arrays()["router_parameters"].reshape(4, 6), expected.arrays()["router_parameters"]
+    assert np.allclose(left, right, rtol=1e-7, atol=1e-10)
+    assert module.training and not module[0].running_mean.any()
+    linear_part.weight.requires_grad_(False)
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.routers.pytorch(module)
+    assert caught.value.path == "module"
+    with pytest.raises(moelab.UserError):
+        moelab.routers.pytorch(len)
+
+
+def test_estimators_copy_their_options(data):
+    base = pytest.importorskip("sklearn.base")
+    own = moelab.MoERegressor(model=MODEL | {"router": linear()}, train=TRAIN)
+    copied = base.clone(own).fit(data.x, data.y)
+    assert np.array_equal(copied.predict(data.x), own.fit(data.x, data.y).predict(data.x))
+
+
+def test_documents_name_none(moelab_program):
+    linear()
+    assert moelab.list("routers") == moelab_program.json("list", "routers")
+
+
 def test_what_the_functions_raise_and_return_wrongly_is_told(data):
     def refused(forward, backward=lambda x, w, delta: (delta.T @ x, None)):
         router = moelab.routers.python(forward, backward)

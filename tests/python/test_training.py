@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import threading
@@ -95,8 +96,6 @@ def test_files_that_hold_no_model_are_refused(model, tmp_path):
 
 
 def test_arrays_of_another_model_are_refused(model, tmp_path):
-    import json
-
     model.save(tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz") as stored:
         arrays = {name: stored[name] for name in stored.files}
@@ -106,6 +105,26 @@ def test_arrays_of_another_model_are_refused(model, tmp_path):
     with pytest.raises(moelab.UserError) as caught:
         moelab.Model.load(tmp_path / "other.npz")
     assert caught.value.path == "file"
+
+
+@pytest.mark.parametrize("missing", ["spec", "about", "format", "spec.model", "spec.seed", "about.steps"])
+def test_documents_of_models_with_a_gap_are_refused(model, tmp_path, missing):
+    model.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    told = json.loads(str(arrays.pop("moelab_model")[()]))
+    part, _, name = missing.rpartition(".")
+    (told[part] if part else told).pop(name)
+    np.savez(tmp_path / "other.npz", moelab_model=np.array(json.dumps(told)), **arrays)
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.Model.load(tmp_path / "other.npz")
+    assert caught.value.path == "file"
+
+
+def test_a_sample_is_shown_by_its_shapes(data):
+    shown = repr(data)
+    assert "seed 1, data.train_samples 64" in shown and "x (64, 6)" in shown and len(shown) < 300
+    assert data == data and data != moelab.sample(tiny_scenario(), seed=1)
 
 
 @pytest.mark.parametrize(
