@@ -11,7 +11,7 @@ namespace moelab {
 namespace {
 
 /// Room between the outermost data and the frame, as a share of the axis.
-constexpr double kMargin = 0.05;
+constexpr double kAxisMargin = 0.05;
 
 double forward(double value, bool logarithmic) {
   return logarithmic ? std::log10(value) : value;
@@ -39,7 +39,7 @@ Axis range_of(const std::vector<double>& values, bool logarithmic) {
       {*std::min_element(shown.begin(), shown.end()), *std::max_element(shown.begin(), shown.end())});
   // A single value still needs an interval around it.
   const double least = logarithmic ? 0.3 : std::max(1e-12, 0.1 * std::abs(high));
-  const double extra = std::max(kMargin * (high - low), (least - (high - low)) / 2);
+  const double extra = std::max(kAxisMargin * (high - low), (least - (high - low)) / 2);
   axis.low = backward(low - extra, logarithmic);
   axis.high = backward(high + extra, logarithmic);
   return axis;

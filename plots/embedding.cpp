@@ -15,7 +15,7 @@ namespace moelab {
 namespace {
 
 constexpr std::size_t kColumns = 2;
-constexpr double kMargin = 4, kPanelName = 11, kPointSize = 0.14;
+constexpr double kMapMargin = 4, kMapName = 11, kPointSize = 0.14;
 /// Left of the panels and below them, where there are labels.
 constexpr double kLabelRoom = kLabelLine + 3;
 /// Share of the range that is left free around the points.
@@ -124,11 +124,11 @@ std::string embedding_script(const Embedding& embedding) {
   const Heading heading(embedding.title, embedding.caption);
   const Legend legend = embedding_legend(embedding);
   const double label_room = embedding.x_label.empty() ? 0 : kLabelRoom;
-  const double left_margin = kMargin + label_room;
-  const double size = (kWidth - left_margin - kColumns * kMargin) / kColumns;
-  const double legend_bottom = heading.caption_height() + kMargin;
-  const double bottom = legend_bottom + legend.height() + kMargin + label_room,
-               step = size + kPanelName + kMargin;
+  const double left_margin = kMapMargin + label_room;
+  const double size = (kWidth - left_margin - kColumns * kMapMargin) / kColumns;
+  const double legend_bottom = heading.caption_height() + kMapMargin;
+  const double bottom = legend_bottom + legend.height() + kMapMargin + label_room,
+               step = size + kMapName + kMapMargin;
   const std::size_t lines = (embedding.panels.size() + kColumns - 1) / kColumns;
   const double height = bottom + step * static_cast<double>(lines) + heading.title_height();
   const auto range = [&](double EmbeddingPoint::*coordinate) {
@@ -143,18 +143,18 @@ std::string embedding_script(const Embedding& embedding) {
   std::string plot = "set multiplot\n";
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
-    const double left = left_margin + static_cast<double>(p % kColumns) * (size + kMargin);
+    const double left = left_margin + static_cast<double>(p % kColumns) * (size + kMapMargin);
     const double low = bottom + step * static_cast<double>(lines - 1 - p / kColumns);
     plot += panel_margins(left, left + size, low, low + size, kWidth, height) + "unset label\nunset arrow\n";
     plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n",
                         quoted(fitted_line(embedding.panels[p].name, kFontSize, size)), left / kWidth,
-                        (low + size + 0.5 * kPanelName) / height);
+                        (low + size + 0.5 * kMapName) / height);
     if (p == 0) {
-      const double all = step * static_cast<double>(lines) - kMargin;
+      const double all = step * static_cast<double>(lines) - kMapMargin;
       plot += heading.script(height) + legend.script(legend_bottom, height);
       plot += centred_label({fitted_line(embedding.x_label, kFontSize, kWidth - left_margin)},
                             (left_margin + kWidth) / 2, bottom - kLabelRoom / 2, kWidth, height);
-      plot += centred_label({fitted_line(embedding.y_label, kFontSize, all)}, kMargin + kLabelLine / 2,
+      plot += centred_label({fitted_line(embedding.y_label, kFontSize, all)}, kMapMargin + kLabelLine / 2,
                             bottom + all / 2, kWidth, height, true);
     }
     const PanelRows rows(embedding.panels[p], first);

@@ -19,7 +19,7 @@ namespace {
 constexpr double kCompactGap = 6;
 /// Their cells are square up to this height of all.
 constexpr double kMostCompactHeight = 180;
-constexpr double kRowHeight = 17, kPanelName = 12, kBetweenPanels = 8;
+constexpr double kRowHeight = 17, kHeatMapName = 12, kBetweenPanels = 8;
 /// Between the cells and the names of columns, and their height; left of the cells, right of the names of
 /// rows.
 constexpr double kColumnNames = 12, kRowNameGap = 6;
@@ -133,7 +133,7 @@ struct HeatMapLayout {
     const auto lines = [](const std::string& label, double length) {
       return fitted_lines(label, kFontSize, length, 2);
     };
-    const double named = kPanelName + kBetweenPanels;
+    const double named = kHeatMapName + kBetweenPanels;
     const double all = count * (kRowHeight * static_cast<double>(map.y_names.size()) + named) - named;
     y_label = lines(map.y_label, map.compact ? 100 : std::max(all, 60.0));
     value_label = lines(map.value_label, map.compact ? 100 : std::max(all, 60.0));
@@ -230,7 +230,7 @@ std::string heat_map_script(const HeatMap& map) {
     plot += fmt::format(
         "set label {} at screen {:.5f}, screen {:.5f} left\n",
         quoted(fitted_line(map.panels[p].name, kFontSize, map.compact ? page.panel_width : kWidth - from)),
-        from / kWidth, (low + page.panel_height + 0.5 * kPanelName) / page.height);
+        from / kWidth, (low + page.panel_height + 0.5 * kHeatMapName) / page.height);
     if (p == 0)
       plot += centred_label(page.y_label, 3 + kLabelLine * static_cast<double>(page.y_label.size()) / 2,
                             page.bottom + page.labels_middle, kWidth, page.height, true);

@@ -17,7 +17,7 @@ namespace moelab {
 namespace {
 
 // Lengths in points (1/72 inch).
-constexpr double kPanelHeight = 92, kBetween = 8, kRightMargin = 16, kColumnName = 12, kAxisRoom = 30;
+constexpr double kRatePanelHeight = 92, kBetween = 8, kRightMargin = 16, kColumnName = 12, kAxisRoom = 30;
 /// Share of the data's decades that the axis has besides, below them.
 constexpr double kSlopeRoom = 0.3;
 constexpr double kLeftMargin = 46, kSlopeLine = 8.5, kInset = 4;
@@ -136,7 +136,7 @@ std::string rate_panels_script(const RatePanels& figure) {
                columns = static_cast<double>(figure.columns.size());
   const std::vector<std::string> x_label = {fitted_line(figure.x_label, kFontSize, kTwoColumns - 10)};
   const double bottom = heading.caption_height() + 4 + legend.height() + kAxisRoom;
-  const double height = bottom + rows * (kPanelHeight + kBetween) + kColumnName + heading.title_height();
+  const double height = bottom + rows * (kRatePanelHeight + kBetween) + kColumnName + heading.title_height();
   const double panel_width = (kTwoColumns - kLeftMargin - kRightMargin) / columns - kBetween;
   const auto across = [](double points) { return points / kTwoColumns; };
   const auto up = [&](double points) { return points / height; };
@@ -152,19 +152,19 @@ std::string rate_panels_script(const RatePanels& figure) {
     const std::size_t row = p / figure.columns.size(), column = p % figure.columns.size();
     const bool is_lowest = row + 1 == figure.rows.size();
     const double left = kLeftMargin + static_cast<double>(column) * (panel_width + kBetween);
-    const double low = bottom + (rows - 1 - static_cast<double>(row)) * (kPanelHeight + kBetween);
-    plot += panel_margins(left, left + panel_width, low, low + kPanelHeight, kTwoColumns, height) +
+    const double low = bottom + (rows - 1 - static_cast<double>(row)) * (kRatePanelHeight + kBetween);
+    plot += panel_margins(left, left + panel_width, low, low + kRatePanelHeight, kTwoColumns, height) +
             "unset label\nunset arrow\n";
     plot += axis_script('x', axes.x, is_lowest) + axis_script('y', axes.y, column == 0);
     if (row == 0) {
       plot +=
           centred_label({fitted_line(figure.columns[column], kFontSize, panel_width)}, left + panel_width / 2,
-                        low + kPanelHeight + 0.5 * kColumnName, kTwoColumns, height);
+                        low + kRatePanelHeight + 0.5 * kColumnName, kTwoColumns, height);
     }
     if (column + 1 == figure.columns.size()) {
       plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate by -90\n",
-                          quoted(fitted_line(figure.rows[row], kFontSize, kPanelHeight + kBetween)),
-                          across(left + panel_width + 0.7 * kRightMargin), up(low + kPanelHeight / 2));
+                          quoted(fitted_line(figure.rows[row], kFontSize, kRatePanelHeight + kBetween)),
+                          across(left + panel_width + 0.7 * kRightMargin), up(low + kRatePanelHeight / 2));
     }
     std::vector<std::string> clauses;
     for (std::size_t i = 0; i < figure.references.size(); ++i)
@@ -192,7 +192,7 @@ std::string rate_panels_script(const RatePanels& figure) {
     if (p == 0) {
       plot += centred_label(x_label, (kLeftMargin + kTwoColumns - kRightMargin) / 2, bottom - 22, kTwoColumns,
                             height);
-      const double all = rows * (kPanelHeight + kBetween);
+      const double all = rows * (kRatePanelHeight + kBetween);
       plot += centred_label({fitted_line(figure.y_label, kFontSize, all)}, 8, bottom + all / 2, kTwoColumns,
                             height, true);
       plot += heading.script(height) + legend.script(heading.caption_height() + 4, height);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/metrics/agreement.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -98,6 +99,14 @@ std::optional<double> assignment_change_share(std::span<const int> previous, std
   double stay = 0;
   for (const auto& [expert, rows] : majority) stay += static_cast<double>(rows);
   return 1 - stay / static_cast<double>(counts.rows);
+}
+
+std::optional<double> chance_corrected_agreement(std::span<const int> previous,
+                                                 std::span<const int> current) {
+  check_snapshots(previous, current, 1);
+  const ContingencyTable both = routing_table(previous, current);
+  if (both.rows() == 1 || both.cols() == 1) return 0;
+  return adjusted_rand_index(both);
 }
 
 }  // namespace moelab

@@ -80,6 +80,16 @@ std::optional<double> expert_load_max_violation(std::span<const std::int64_t> lo
   return (static_cast<double>(*std::max_element(loads.begin(), loads.end())) - mean) / mean;
 }
 
+std::optional<double> expert_load_max_deviation(std::span<const std::int64_t> loads) {
+  const double total = total_load(loads);
+  if (total == 0) return std::nullopt;
+  const double mean = total / static_cast<double>(loads.size());
+  double largest = 0;
+  for (const std::int64_t load : loads)
+    largest = std::max(largest, std::abs(static_cast<double>(load) - mean));
+  return largest / mean;
+}
+
 std::optional<double> expert_load_std_percent(std::span<const std::int64_t> loads) {
   const double total = total_load(loads);
   if (total == 0) return std::nullopt;

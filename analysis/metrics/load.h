@@ -35,6 +35,10 @@ std::optional<double> dead_experts(std::span<const int> serving, int experts);
 /// rows.
 std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads);
 
+/// max_e |n_e − mean_e n_e| / mean_e n_e: an idle expert counts as one with twice an even share does (MaxVio
+/// in the released code of Guo et al. 2025). None without rows.
+std::optional<double> expert_load_max_deviation(std::span<const std::int64_t> loads);
+
 /// The standard deviation over experts (ddof 0) of the percentage of assignments, 100·n_e/Σn (Nielsen et al.
 /// 2025). None without rows.
 std::optional<double> expert_load_std_percent(std::span<const std::int64_t> loads);

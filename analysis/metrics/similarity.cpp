@@ -17,6 +17,21 @@ Eigen::Index output_width(const Eigen::Ref<const Matrix>& outputs, int experts) 
   return outputs.cols() / experts;
 }
 
+void check_signals(const Eigen::Ref<const Matrix>& outputs, int experts,
+                   const Eigen::Ref<const Matrix>& gradients) {
+  const Eigen::Index width = output_width(outputs, experts);
+  if (gradients.rows() == outputs.rows() && gradients.cols() <= width) return;
+  throw InvalidOption("gradients", fmt::format("({}, {}) for outputs ({}, {} · {})", gradients.rows(),
+                                               gradients.cols(), outputs.rows(), experts, width));
+}
+
+/// g^T x̃ of a row and an expert.
+double signal_of(const Eigen::Ref<const Matrix>& outputs, int experts,
+                 const Eigen::Ref<const Matrix>& gradients, Eigen::Index row, int expert) {
+  const Eigen::Index width = outputs.cols() / experts;
+  return outputs.row(row).segment(expert * width, gradients.cols()).dot(gradients.row(row));
+}
+
 }  // namespace
 
 Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts) {
@@ -41,20 +56,39 @@ Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int e
 
 Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
                              const Eigen::Ref<const Matrix>& gradients) {
-  const Eigen::Index width = output_width(outputs, experts);
-  if (gradients.rows() != outputs.rows() || gradients.cols() > width) {
-    throw InvalidOption("gradients", fmt::format("({}, {}) for outputs ({}, {} · {})", gradients.rows(),
-                                                 gradients.cols(), outputs.rows(), experts, width));
-  }
+  check_signals(outputs, experts, gradients);
   Vector variances(outputs.rows());
   Vector signals(experts);
   for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
-    for (int e = 0; e < experts; ++e) {
-      signals[e] = outputs.row(i).segment(e * width, gradients.cols()).dot(gradients.row(i));
-    }
+    for (int e = 0; e < experts; ++e) signals[e] = signal_of(outputs, experts, gradients, i, e);
     variances[i] = (signals.array() - signals.mean()).square().mean();
   }
   return variances;
+}
+
+SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int experts,
+                                    const Eigen::Ref<const Matrix>& gradients,
+                                    std::span<const unsigned char> selected) {
+  check_signals(outputs, experts, gradients);
+  if (selected.size() != static_cast<std::size_t>(outputs.rows() * experts)) {
+    throw InvalidOption("selected", fmt::format("{} entries for {} rows of {} experts", selected.size(),
+                                                outputs.rows(), experts));
+  }
+  SignalSpread spread;
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    double count = 0, sum = 0, squares = 0;
+    for (int e = 0; e < experts; ++e) {
+      if (!selected[static_cast<std::size_t>(i * experts + e)]) continue;
+      const double signal = signal_of(outputs, experts, gradients, i, e);
+      ++count;
+      sum += signal;
+      squares += signal * signal;
+    }
+    if (count < 2) continue;
+    spread.variance += squares / count - sum / count * (sum / count);
+    spread.square += squares / count;
+  }
+  return spread;
 }
 
 }  // namespace moelab

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kLeastSizes = 3;
 
 struct Line {
-  double slope = 0, intercept = 0, chi_square = 0;
+  double slope = 0, intercept = 0;
 };
 
 /// The weighted regression of y on x.
@@ -28,12 +28,7 @@ Line regress(const std::vector<double>& x, const std::vector<double>& y, const s
     xx += weights[i] * (x[i] - mean_x) * (x[i] - mean_x);
     xy += weights[i] * (x[i] - mean_x) * (y[i] - mean_y);
   }
-  Line line{xy / xx, mean_y - xy / xx * mean_x, 0};
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double residual = y[i] - line.intercept - line.slope * x[i];
-    line.chi_square += weights[i] * residual * residual;
-  }
-  return line;
+  return {xy / xx, mean_y - xy / xx * mean_x};
 }
 
 /// s²(n), ddof 1; none with fewer than two values.
@@ -100,16 +95,15 @@ RateData rate_data(const ResultTable& table, const RateQuery& query) {
 RateEstimate estimate_rate(const RateData& data) {
   const std::vector<double> weights = size_weights(data);
   RateEstimate estimate;
-  std::vector<double> slopes, comparisons;
+  std::vector<double> slopes;
   for (const auto& repetition : data.errors) {
-    std::vector<double> log_n, log_log_n, log_error, weight;
+    std::vector<double> log_n, log_error, weight;
     for (std::size_t s = 0; s < data.samples.size(); ++s) {
       if (!repetition[s]) {
         ++estimate.missing;
         continue;
       }
       log_n.push_back(std::log(data.samples[s]));
-      log_log_n.push_back(std::log(log_n.back()));
       log_error.push_back(std::log(*repetition[s]));
       weight.push_back(weights[s]);
     }
@@ -118,16 +112,14 @@ RateEstimate estimate_rate(const RateData& data) {
       ++estimate.left_out;
       continue;
     }
-    const Line power = regress(log_n, log_error, weight), slow = regress(log_log_n, log_error, weight);
+    const Line power = regress(log_n, log_error, weight);
     estimate.slopes.back() = power.slope;
     estimate.intercept += power.intercept;
     slopes.push_back(power.slope);
-    comparisons.push_back(slow.chi_square - power.chi_square);
   }
   if (slopes.empty()) return estimate;
   estimate.intercept /= static_cast<double>(slopes.size());
   estimate.slope = mean_estimate(slopes);
-  estimate.log_against_power = mean_estimate(comparisons);
   return estimate;
 }
 
@@ -156,14 +148,6 @@ const std::vector<RateStatement>& rate_statements() {
       {"n^-1/4", {-0.25 - kRateTolerance, -0.25 + kRateTolerance}},
       {"slower", {-0.25 + kRateTolerance, std::numeric_limits<double>::infinity()}}};
   return statements;
-}
-
-std::string better_law(const RateEstimate& estimate) {
-  if (estimate.log_against_power && estimate.log_against_power->interval) {
-    if (estimate.log_against_power->interval->low > 0) return "power";
-    if (estimate.log_against_power->interval->high < 0) return "logarithmic";
-  }
-  return "not told apart";
 }
 
 }  // namespace moelab

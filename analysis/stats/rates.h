@@ -29,22 +29,20 @@ struct RateData {
 
 RateData rate_data(const ResultTable& table, const RateQuery& query);
 
-/// Fits with one slope a repetition. Sizes within a repetition share data (the first n samples of a larger
-/// training set are the smaller set), so its errors are dependent; repetitions are not. Hence the interval is
-/// Student's over the repetitions' slopes.
+/// Fits with one slope a repetition. Sizes within a repetition may share data (the first n samples of a
+/// larger training set are the smaller set, unless data.independent), so its errors may be dependent;
+/// repetitions are not. Hence the interval is Student's over the repetitions' slopes. Laws are told apart by
+/// rate_laws.h.
 ///
-/// In each repetition ln e(n) is regressed on ln n (power law e = C n^ρ, slope ρ) and on ln ln n (logarithmic
-/// law e = C / ln^τ n, which no power is slower than), with weights 1 / v(n), v(n) = (s²(n) + s̄²) / 2: s²(n)
-/// the variance of ln e(n) over repetitions, s̄² its mean over n, towards which few repetitions are drawn.
+/// In each repetition ln e(n) is regressed on ln n (power law e = C n^ρ, slope ρ), with weights 1 / v(n),
+/// v(n) = (s²(n) + s̄²) / 2: s²(n) the variance of ln e(n) over repetitions, s̄² its mean over n, towards which
+/// few repetitions are drawn.
 struct RateEstimate {
   std::vector<std::optional<double>> slopes;  ///< ρ by repetition; none with fewer than three sizes
   std::optional<MeanEstimate> slope;          ///< mean of ρ and its 95 % interval
   double intercept = 0;                       ///< mean of ln C of the power law
-  /// Mean over repetitions of χ²(logarithmic law) − χ²(power law), χ² = Σ (residual)² / v, with its 95 %
-  /// interval: above 0 the power law fits better, below 0 the logarithmic law.
-  std::optional<MeanEstimate> log_against_power;
-  int missing = 0;   ///< errors that are none
-  int left_out = 0;  ///< repetitions without a slope
+  int missing = 0;                            ///< errors that are none
+  int left_out = 0;                           ///< repetitions without a slope
 };
 
 RateEstimate estimate_rate(const RateData& data);
@@ -70,8 +68,5 @@ struct RateStatement {
 /// n^-1/2 and n^-1/4 (each ± kRateTolerance), and slower than any of these: above −1/4 + kRateTolerance. A
 /// logarithmic law cannot be confirmed at finite n: it is one of the slower ones, or a steeper one locally.
 const std::vector<RateStatement>& rate_statements();
-
-/// "power", "logarithmic" or "not told apart".
-std::string better_law(const RateEstimate& estimate);
 
 }  // namespace moelab

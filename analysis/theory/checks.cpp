@@ -26,6 +26,7 @@
   entry(acmoe2025_lemma4)                   \
   entry(graph_of_tokens2025_topk)           \
   entry(graph_of_tokens2025_model)          \
+  entry(graph_of_tokens2025_independence)   \
   entry(graph_of_tokens2025_point_estimate) \
   entry(graph_of_tokens2025_likelihood)     \
   entry(graph_of_tokens2025_proposition1)   \

@@ -161,6 +161,7 @@ class Analysis {
     const std::vector<std::int64_t> loads = expert_loads(top_k_ > 1 ? topk_ : top1_, arrays_.experts);
     report("routing_entropy", entropy_sum_ / rows, "");
     report("expert_load_max_violation", expert_load_max_violation(loads), "");
+    report("expert_load_max_deviation", expert_load_max_deviation(loads), "");
     report("expert_load_std_percent", expert_load_std_percent(loads), "");
     report("routing_variance_eq42", variance_.routing_variance_eq42(), "");
     report("score_variance", variance_.score_variance(), "");
@@ -247,11 +248,12 @@ class Analysis {
       report("routing_fluctuation", routing_fluctuation(previous_top1_, top1_), kNoRows);
       report("router_instability", router_instability(previous_top1_, top1_), kNoRows);
       report("assignment_change_share", assignment_change_share(previous_top1_, top1_), kNoRows);
+      report("layer_ari", chance_corrected_agreement(previous_top1_, top1_), kNoRows);
       report("routing_ari", adjusted_rand_index(both), kNoRows);
       report("routing_nmi", normalized_mutual_information(both), kNoRows);
     } else if (!previous_topk_.empty()) {
-      skip({"routing_fluctuation", "router_instability", "assignment_change_share", "routing_ari",
-            "routing_nmi"},
+      skip({"routing_fluctuation", "router_instability", "assignment_change_share", "layer_ari",
+            "routing_ari", "routing_nmi"},
            "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert");
     }
     if (arrays_.previous_probs) {

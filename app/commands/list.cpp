@@ -50,6 +50,12 @@ std::vector<Kind> task_losses() {
   return kinds;
 }
 
+std::vector<Kind> auxiliary_losses() {
+  std::vector<Kind> kinds;
+  for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) kinds.push_back({kind.name, kind.help, {}});
+  return kinds;
+}
+
 std::vector<Axis> axes() {
   return {{"generators", "data.generator", data_shape().kinds},
           {"targets", "data.target.kind", target_kinds()},
@@ -57,6 +63,7 @@ std::vector<Axis> axes() {
           {"experts", "model.expert.kind", kinds_of<ExpertOptions>()},
           {"gatings", "model.gating.train, model.gating.eval", kinds_of<GatingRule>()},
           {"losses", "loss.task", task_losses()},
+          {"auxiliary_losses", "fields of loss", auxiliary_losses()},
           {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
           {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
           {"metrics", "metrics", kinds_of<MetricOptions>()}};
@@ -161,8 +168,8 @@ Verb list_verb() {
   return {"list", "List generators, routers, experts, metrics … with their fields", "list routers",
           [](Arguments& arguments) -> VerbCall {
             return {{{"AXIS", &arguments.axis,
-                      "generators, targets, routers, experts, gatings, losses, optimizers, schedules or "
-                      "metrics",
+                      "generators, targets, routers, experts, gatings, losses, auxiliary_losses, optimizers, "
+                      "schedules or metrics",
                       false, nullptr, offer_axes},
                      json_option(arguments)},
                     [&] { return print_list(arguments); }};

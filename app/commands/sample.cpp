@@ -92,8 +92,17 @@ void write_dataset(const fs::path& directory, const std::string& prefix, const L
                                 const Matrix& matrix) {
     write_array(directory, name, shape, matrix.data(), static_cast<std::size_t>(matrix.size()), arrays);
   };
-  write_matrix(prefix + "_inputs", layout.input_shape(data.x.rows()), data.x);
-  write_matrix(prefix + "_targets", layout.target_shape(data.x.rows()), data.y);
+  const auto write_ids = [&](const std::string& name, const Matrix& matrix) {
+    const std::vector<std::int64_t> ids(matrix.data(), matrix.data() + matrix.size());
+    write_array(directory, name, layout.input_shape(matrix.rows()), ids.data(), ids.size(), arrays);
+  };
+  if (layout.vocabulary > 0) {
+    write_ids(prefix + "_inputs", data.x);
+    write_ids(prefix + "_targets", data.y);
+  } else {
+    write_matrix(prefix + "_inputs", layout.input_shape(data.x.rows()), data.x);
+    write_matrix(prefix + "_targets", layout.target_shape(data.x.rows()), data.y);
+  }
   const std::vector<std::int64_t> labels(data.cluster.begin(), data.cluster.end());
   write_array(directory, prefix + "_labels", layout.label_shape(data.x.rows()), labels.data(), labels.size(),
               arrays);

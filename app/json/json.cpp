@@ -11,6 +11,8 @@
 
 #include "sim/base/error.h"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace moelab {
 namespace {
 

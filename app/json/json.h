@@ -9,6 +9,9 @@
 
 #include "sim/base/error.h"
 
+// Compiled once, in json.cpp, rather than in each source that uses it.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace moelab {
 
 /// Keys keep the order of the file: arms and sweeps are drawn in the order in which they are written.

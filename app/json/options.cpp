@@ -60,7 +60,7 @@ class Describer final : public Fields {
   }
   void texts(const About& about, std::vector<std::string>& values) override {
     const Shape text = Shape::text();
-    add_field(about, Shape::either({text, Shape::list(Shape::either({text, Shape::count()}))}), values);
+    add_field(about, Shape::either({text, Shape::list(Shape::either({text, Shape::count(0)}))}), values);
   }
   void named(const About& about, NamedChoices& choices) override {
     const std::vector<Field> of_one = fields_of([&](Fields& one) { choices.describe(one); });

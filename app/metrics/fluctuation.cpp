@@ -1,7 +1,5 @@
 #include "analysis/metrics/fluctuation.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <utility>
 
@@ -20,9 +18,7 @@ struct FluctuationMetricOptions {
 };
 
 void check_size(const AnyOptions& options, const ExperimentOptions& experiment, const std::string& path) {
-  const int k = options.get<FluctuationMetricOptions>().k, experts = experiment.model.experts;
-  if (k <= experts || experiment.model.width) return;
-  throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
+  check_set_size(options.get<FluctuationMetricOptions>().k, experiment, path);
 }
 
 /// Experts of the rows of a layer at its last measurement.

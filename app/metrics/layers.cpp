@@ -18,6 +18,7 @@ class LayersMeter final : public Meter<Real> {
     const std::vector<int>&before = moment.before->serving(), &here = moment.here.serving();
     set(values, "router_instability", router_instability(before, here));
     set(values, "assignment_change_share", assignment_change_share(before, here));
+    set(values, "layer_ari", chance_corrected_agreement(before, here));
   }
 };
 
@@ -31,7 +32,11 @@ MetricGroup layers_metrics() {
         "share of pairs of rows joined or parted from layer to layer", "instability"},
        {"assignment_change_share", false,
         "share of rows that do not go where most rows of their expert in the layer before go",
-        "share of rows that leave their expert's company", "assignment change"}});
+        "share of rows that leave their expert's company", "assignment change"},
+       {"layer_ari", false,
+        "adjusted Rand index of the serving experts in the layer before and here: 1 where the same rows are "
+        "together, 0 as by chance, and where one expert serves all rows",
+        "adjusted Rand index of two layers", "agreement of layers"}});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::layer_before};

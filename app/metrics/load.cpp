@@ -20,6 +20,7 @@ class LoadMeter final : public Meter<Real> {
   void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
     const std::vector<std::int64_t> loads = moment.here.loads();
     set(values, "expert_load_max_violation", expert_load_max_violation(loads));
+    set(values, "expert_load_max_deviation", expert_load_max_deviation(loads));
     set(values, "expert_load_std_percent", expert_load_std_percent(loads));
     const std::vector<int>& serving = moment.here.serving();
     const int experts = static_cast<int>(loads.size());
@@ -54,6 +55,9 @@ MetricGroup load_metrics() {
       "activates every expert), and serving for dead_experts and unserved_share",
       {{"expert_load_max_violation", false, "(max_e load_e − mean load) ÷ mean load",
         "largest excess load ÷ mean load", "largest violation"},
+       {"expert_load_max_deviation", false,
+        "max_e |load_e − mean load| ÷ mean load: too little counts as well",
+        "largest deviation of the load ÷ mean load", "largest deviation"},
        {"expert_load_std_percent", false,
         "standard deviation over experts of the percentage of rows (ddof 0)",
         "load standard deviation (% of rows)", "load deviation"},

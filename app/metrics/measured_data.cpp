@@ -1,5 +1,7 @@
 #include "app/metrics/measured_data.h"
 
+#include <algorithm>
+
 #include "analysis/metrics/task.h"
 #include "app/metrics/finite.h"
 
@@ -15,22 +17,27 @@ std::vector<Real> cast(const Matrix& values) {
 
 template <class Real>
 std::vector<Real> outputs_on(const Moment<Real>& moment, const Gating<Real>& gating,
-                             const std::vector<Real>& inputs, const Matrix& targets) {
+                             const Samples<Real>& inputs, const Matrix& targets) {
   std::vector<Real> outputs(static_cast<std::size_t>(targets.size()));
-  predict(moment.model, gating, inputs.data(), static_cast<int>(targets.rows()), moment.workspace,
-          outputs.data());
+  predict(moment.model, gating, inputs, static_cast<int>(targets.rows()), moment.workspace, outputs.data());
   return outputs;
 }
 
 template <class Real>
-Matrix finite_outputs_on(const Moment<Real>& moment, const Gating<Real>& gating,
-                         const std::vector<Real>& inputs, const Matrix& targets, const char* name) {
+Matrix finite_outputs_on(const Moment<Real>& moment, const Gating<Real>& gating, const Samples<Real>& inputs,
+                         const Matrix& targets, const char* name) {
   const std::vector<Real> outputs = outputs_on(moment, gating, inputs, targets);
   check_finite<Real>(outputs, name);
   return widen(outputs, targets.rows(), targets.cols());
 }
 
 }  // namespace
+
+int most_measured_train_samples(const DataOptions& data) {
+  const GeneratorKind& generator = data.entry();
+  if (!generator.token_ids) return kMeasuredTrainSamples;
+  return std::max(1, kMeasuredTrainSamples / generator.tokens(data.options()));
+}
 
 template <class Real>
 MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, const Dataset& train,
@@ -45,19 +52,19 @@ MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, 
 
 template <class Real>
 Matrix MeasuredData<Real>::train_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const {
-  return finite_outputs_on(moment, gating, train_inputs_, train_.y, "outputs on the training data");
+  return finite_outputs_on(moment, gating, train_inputs(), train_.y, "outputs on the training data");
 }
 
 template <class Real>
 Matrix MeasuredData<Real>::test_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const {
-  return finite_outputs_on(moment, gating, test_inputs_, test_.y, "outputs on the test data");
+  return finite_outputs_on(moment, gating, test_inputs(), test_.y, "outputs on the test data");
 }
 
 template <class Real>
 std::optional<double> MeasuredData<Real>::train_nmse(const Moment<Real>& moment,
                                                      const Gating<Real>& gating) const {
   const Matrix outputs =
-      widen(outputs_on(moment, gating, train_inputs_, train_.y), train_.y.rows(), train_.y.cols());
+      widen(outputs_on(moment, gating, train_inputs(), train_.y), train_.y.rows(), train_.y.cols());
   return normalised_mean_squared_error(target_rows(outputs), target_rows(train_.y));
 }
 
@@ -78,9 +85,31 @@ double MeasuredData<Real>::task_loss(const Matrix& outputs, const Matrix& target
 template <class Real>
 void MeasuredData<Real>::check_predictions(const Moment<Real>& moment) const {
   const Network<Real>& network = *moment.model.network;
-  if (has_train()) task_loss(train_outputs(moment, network.train_gating()), train_.y);
+  if (has_train()) train_loss(moment, network.train_gating());
   for (const Gating<Real>* gating : {&network.soft_gating(), &network.top1_gating(), &network.eval_gating()})
-    task_loss(test_outputs(moment, *gating), test_.y);
+    test_loss(moment, *gating);
+}
+
+template <class Real>
+double MeasuredData<Real>::mean_token_loss(const Moment<Real>& moment, const Gating<Real>& gating,
+                                           const std::vector<Real>& inputs, const Dataset& data) const {
+  const std::vector<double> losses =
+      token_losses(moment.model, gating, samples_of(inputs, data), data.y.data(),
+                   static_cast<int>(data.y.rows()), moment.workspace);
+  check_finite<double>(losses, "losses");
+  return Eigen::Map<const Vector>(losses.data(), static_cast<Eigen::Index>(losses.size())).mean();
+}
+
+template <class Real>
+double MeasuredData<Real>::train_loss(const Moment<Real>& moment, const Gating<Real>& gating) const {
+  if (has_ids()) return mean_token_loss(moment, gating, train_inputs_, train_);
+  return task_loss(train_outputs(moment, gating), train_.y);
+}
+
+template <class Real>
+double MeasuredData<Real>::test_loss(const Moment<Real>& moment, const Gating<Real>& gating) const {
+  if (has_ids()) return mean_token_loss(moment, gating, test_inputs_, test_);
+  return task_loss(test_outputs(moment, gating), test_.y);
 }
 
 template <class Real>
@@ -88,8 +117,7 @@ Matrix MeasuredData<Real>::test_probabilities(const Moment<Real>& moment, int la
                                               std::span<const int> permutation) const {
   const int experts = moment.model.network->experts();
   std::vector<Real> probabilities(static_cast<std::size_t>(rows()) * static_cast<std::size_t>(experts));
-  route(moment.model, layer, test_inputs_.data(), samples(), moment.workspace, probabilities.data(),
-        permutation);
+  route(moment.model, layer, test_inputs(), samples(), moment.workspace, probabilities.data(), permutation);
   if (permutation.empty()) check_finite<Real>(probabilities, "probabilities on the test data");
   return widen(probabilities, rows(), experts);
 }

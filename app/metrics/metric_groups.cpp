@@ -1,5 +1,7 @@
 #include "app/metrics/metric_groups.h"
 
+#include <fmt/format.h>
+
 // Adding a group of metrics is a new file that defines <name>_metrics() and a line here.
 // clang-format off
 #define MOELAB_METRIC_GROUPS(entry) \
@@ -14,7 +16,9 @@
   entry(agreement)                  \
   entry(overlap)                    \
   entry(layers)                     \
+  entry(feature_weights)            \
   entry(layer_loads)                \
+  entry(replaced)                   \
   entry(convergence)                \
   entry(auxiliary_losses)           \
   entry(expert_outputs)             \
@@ -57,6 +61,12 @@ const std::vector<MetricGroup>& metric_groups() {
 
 void add_metric_group(MetricGroup group) {
   groups().push_back(std::move(group));
+}
+
+void check_set_size(int k, const ExperimentOptions& experiment, const std::string& path) {
+  const int experts = routed_experts(experiment.model);
+  if (k <= experts || !reads_mixture(experiment.model)) return;
+  throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
 }
 
 void check(const MetricOptions& group, const ExperimentOptions& experiment, const std::string& path) {

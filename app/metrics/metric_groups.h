@@ -64,6 +64,10 @@ MetricGroup metric_group(std::string name, std::string help, std::vector<MetricG
   return group;
 }
 
+/// Throws InvalidOption at `path`.k unless the model has k experts; dense models of a given width have none
+/// to hold it against.
+void check_set_size(int k, const ExperimentOptions& experiment, const std::string& path);
+
 /// Throws InvalidOption below `path` ("metrics[1]").
 void check(const MetricOptions& group, const ExperimentOptions& experiment, const std::string& path);
 

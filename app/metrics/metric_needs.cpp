@@ -49,7 +49,26 @@ bool has_parts(const MetricSubject& subject, int /*layer*/) {
 
 bool has_model_output(const MetricSubject& subject, int /*layer*/) {
   const Layout layout = subject.problem().layout();
-  return subject.network().layers() == 1 && layout.target_dim() == layout.tokens * layout.output_dim;
+  return model_of(subject).kind != ModelOptions::Kind::transformer && subject.network().layers() == 1 &&
+         layout.target_dim() == layout.tokens * layout.output_dim;
+}
+
+bool has_token_ids(const MetricSubject& subject, int /*layer*/) {
+  return subject.data().entry().token_ids;
+}
+
+/// Ids are names, not places in a space.
+bool has_space(const MetricSubject& subject, int layer) {
+  return !has_token_ids(subject, layer);
+}
+
+bool knows_language(const MetricSubject& subject, int /*layer*/) {
+  const Problem& problem = subject.problem();
+  if (problem.layout().vocabulary == 0) return false;
+  const Matrix ids = Matrix::Zero(1, problem.layout().tokens);
+  return problem
+      .language_losses({ids, ids, std::vector<int>(static_cast<std::size_t>(problem.layout().labels))})
+      .has_value();
 }
 
 bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
@@ -82,18 +101,19 @@ const Network<float>& MetricSubject::network() const {
 }
 
 bool MetricSubject::class_targets() const {
-  return experiment_.loss.task == "cross_entropy" || problem().layout().class_targets;
+  const Layout layout = problem().layout();
+  return layout.class_targets || (experiment_.loss.task == "cross_entropy" && layout.vocabulary == 0);
 }
 
 namespace needs {
 
 const Need router{"a model with a router",
-                  [](const MetricSubject& of, int) { return model_of(of).kind == ModelOptions::Kind::moe; },
+                  [](const MetricSubject& of, int) { return mixtures_of(model_of(of)) > 0; },
                   "--probs or --logits"};
 const Need model{"a model", always};
 const Need several_experts{"two experts or more",
                            [](const MetricSubject& of, int) {
-                             return model_of(of).kind == ModelOptions::Kind::moe && model_of(of).experts > 1;
+                             return mixtures_of(model_of(of)) > 0 && routed_experts(model_of(of)) > 1;
                            },
                            "two experts or more"};
 const Need router_weight{"a router that is linear in x", has_router_weight, "--router"};
@@ -113,7 +133,7 @@ const Need own_data{"the cell's own data", [](const MetricSubject& of, int) { re
 const Need labels{"labels", always, "--labels"};
 const Need parts{"data of several labels to a sample", has_parts, nullptr};
 const Need inputs{"inputs", always, "--inputs"};
-const Need space{"inputs", always, "--embeddings or --inputs"};
+const Need space{"inputs that are no ids of tokens", has_space, "--embeddings or --inputs"};
 const Need signal_subspace{"data whose target depends on a known subspace", [](const MetricSubject& of, int) {
                              return of.problem().signal_basis().size() > 0;
                            }};
@@ -123,6 +143,11 @@ const Need squared_error{"a loss.task other than cross_entropy", [](const Metric
 const Need classes{"targets that are classes",
                    [](const MetricSubject& of, int) { return of.class_targets(); }};
 const Need best_prediction{"data with a known E[y | x]", has_best_prediction};
+const Need token_ids{"data of ids of tokens", has_token_ids};
+const Need text{"data of text", [](const MetricSubject& of, int) {
+                  return has_token_ids(of, 0) && of.problem().bytes_of(Matrix::Zero(1, 1)).has_value();
+                }};
+const Need known_language{"data of ids whose law is known", knows_language};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
 
 const Need step_before{"a step before, on the same rows: no attack", has_same_rows, kPrevious};
@@ -134,6 +159,10 @@ const Need population_gradient{"train.gradient population", [](const MetricSubje
                                }};
 const Need least_squares{
     "optimizer lbfgs", [](const MetricSubject& of, int) { return is_least_squares(of.experiment().train); }};
+const Need best_start{"train.start best", [](const MetricSubject& of, int) {
+                        const std::optional<FitStart>& start = of.experiment().train.start;
+                        return start && start->as<BestStartOptions>();
+                      }};
 const Need until{"train.until",
                  [](const MetricSubject& of, int) { return of.experiment().train.until.has_value(); }};
 

@@ -73,6 +73,9 @@ extern const Need signal_subspace;
 extern const Need squared_error;
 extern const Need classes;
 extern const Need best_prediction;  ///< E[y | x]
+extern const Need token_ids;        ///< as inputs and targets
+extern const Need text;             ///< that ids stand for
+extern const Need known_language;   ///< a law of the next token
 extern const Need true_measure;     ///< a mixture that drew the data, of the model's own form
 
 // Of the training.
@@ -81,6 +84,7 @@ extern const Need probabilities_before;
 extern const Need last_step;
 extern const Need population_gradient;
 extern const Need least_squares;
+extern const Need best_start;
 extern const Need until;  ///< a rule that may end it before its steps
 
 // Of experts.

@@ -9,12 +9,17 @@ namespace moelab {
 namespace {
 
 struct OverlapMetricOptions {
+  enum class Space { inputs, experts };
   int neighbours = 10;
   int rows = 1000;
+  Space space = Space::inputs;
 
   void bind(Fields& fields) {
     fields.add("neighbours", neighbours, between(1, 1e6), "nearest neighbours of expert_overlap");
     fields.add("rows", rows, between(2, 1e6), "first test rows that are compared with all; bounds the cost");
+    fields.add(
+        "space", space, {"inputs", "experts"},
+        "where distances are taken: between rows of the data, or between what the layer reads of them");
   }
 };
 
@@ -25,8 +30,12 @@ class OverlapMeter final : public Meter<Real> {
       : options_(options), data_(setting.data) {}
 
   void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
-    const MatrixView rows = data_.test_rows();
+    if (data_.has_ids() && options_.space != OverlapMetricOptions::Space::experts)
+      return;  // names, no places
     const std::vector<int>& experts = moment.here.serving();
+    const bool of_layer = options_.space == OverlapMetricOptions::Space::experts;
+    const Matrix read = of_layer ? rows_read(moment) : Matrix();
+    const MatrixView rows = of_layer ? MatrixView(read.data(), read.rows(), read.cols()) : data_.test_rows();
     const QueryPoints queries = first_points(rows, experts, options_.rows);
     NearestNeighbours neighbours(queries, options_.neighbours);
     Silhouette silhouettes(queries, moment.moment.model.network->experts());
@@ -44,6 +53,25 @@ class OverlapMeter final : public Meter<Real> {
   }
 
  private:
+  /// What the layer's block reads of every test row under the evaluation gating, (rows, d).
+  Matrix rows_read(const LayerMoment<Real>& at) const {
+    const Moment<Real>& moment = at.moment;
+    const Network<Real>& network = *moment.model.network;
+    const std::size_t block =
+        static_cast<std::size_t>(&network.placed_mixture(at.layer()) - network.blocks().data());
+    Matrix all;
+    visit_blocks<Real>(moment.model, network.eval_gating(), data_.test_inputs(), data_.samples(),
+                       moment.workspace, [&](int first_row) {
+                         const View<const Real>& inputs = moment.workspace.inputs[block];
+                         if (first_row == 0) all.resize(data_.rows(), inputs.columns);
+                         for (int row = 0; row < inputs.rows; ++row) {
+                           for (int q = 0; q < inputs.columns; ++q)
+                             all(first_row + row, q) = static_cast<double>(inputs(row, q));
+                         }
+                       });
+    return all;
+  }
+
   OverlapMetricOptions options_;
   const MeasuredData<Real>& data_;
 };

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -21,9 +19,7 @@ struct SaturationMetricOptions {
 
 void check_saturation(const AnyOptions& options, const ExperimentOptions& experiment,
                       const std::string& path) {
-  const int k = options.get<SaturationMetricOptions>().k, experts = experiment.model.experts;
-  if (k <= experts) return;
-  throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
+  check_set_size(options.get<SaturationMetricOptions>().k, experiment, path);
 }
 
 /// Keeps every row's set of each record until the last is known.

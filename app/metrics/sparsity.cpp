@@ -19,7 +19,7 @@ class SparsityMeter final : public Meter<Real> {
  public:
   SparsityMeter(const SparsityMetricOptions& options, const MeterSetting<Real>& setting)
       : data_(setting.data) {
-    const int columns = setting.experiment.model.input_width.value_or(data_.layout().router_dim());
+    const int columns = router_dim(setting.experiment.model, data_.layout());
     for (int s = 0; s < options.shuffles; ++s) {
       Engine engine = setting.seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
       shuffles_.push_back(draw_permutation(engine, columns));
@@ -38,6 +38,7 @@ class SparsityMeter final : public Meter<Real> {
     set(values, "top1_cluster_ari", adjusted_rand_index(served.top1_table()));
     set(values, "top1_cluster_nmi", normalized_mutual_information(served.top1_table()));
     set(values, "dispatch_entropy", dispatch_entropy(served.top1_table()));
+    if (data_.has_ids()) measure_tokens(moment.here.serving(), values);
     for (const std::vector<int>& permutation : shuffles_) {
       add(data_.test_probabilities(moment.moment, moment.layer(), permutation), "_shuffled", values);
     }
@@ -49,6 +50,15 @@ class SparsityMeter final : public Meter<Real> {
   }
 
  private:
+  /// How experts agree with the tokens themselves, in place of the clusters.
+  void measure_tokens(const std::vector<int>& serving, MetricValues& values) const {
+    const Matrix& ids = data_.test().x;
+    const std::vector<int> tokens(ids.data(), ids.data() + ids.size());
+    const ContingencyTable table = routing_table(tokens, serving);
+    set(values, "top1_token_ari", adjusted_rand_index(table));
+    set(values, "top1_token_nmi", normalized_mutual_information(table));
+  }
+
   /// Adds to the sums over shuffles, or to nothing.
   void add(const Eigen::Ref<const Matrix>& probabilities, const std::string& ending,
            MetricValues& values) const {
@@ -146,6 +156,18 @@ MetricGroup sparsity_metrics() {
        {"top1_cluster_nmi", false,
         "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
         "normalised mutual information of experts and clusters", "NMI"},
+       {"top1_token_ari",
+        false,
+        "adjusted Rand index of serving experts and the tokens that they read (1 equal, 0 as by chance)",
+        "adjusted Rand index of experts and tokens",
+        "ARI with tokens",
+        {&needs::token_ids}},
+       {"top1_token_nmi",
+        false,
+        "their normalised mutual information, in [0, 1]",
+        "normalised mutual information of experts and tokens",
+        "NMI with tokens",
+        {&needs::token_ids}},
        {"dispatch_entropy", false,
         "Σ_e n_e/n H(cluster | e) over serving experts e, nats: how mixed the clusters of an expert are",
         "entropy of an expert's clusters (nats)", "dispatch entropy"}});

@@ -1,5 +1,8 @@
 #include "analysis/metrics/task.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "app/metrics/metric_groups.h"
 
 namespace moelab {
@@ -14,6 +17,13 @@ class TaskMeter final : public Meter<Real> {
  public:
   TaskMeter(const TaskMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
     const Dataset& test = data_.test();
+    bytes_ = setting.problem.bytes_of(test.y);
+    if (const std::optional<LanguageLosses> known = setting.problem.language_losses(test)) {
+      bayes_ = {{"bayes_loss", known->bayes},
+                {"oracle_domain_loss", known->oracle_domain},
+                {"bigram_loss", known->bigram},
+                {"unigram_loss", known->unigram}};
+    }
     const std::optional<Matrix> best = setting.problem.bayes_prediction(test.x);
     if (!best) return;
     const MatrixView f = data_.target_rows(*best), y = data_.target_rows(test.y);
@@ -23,6 +33,7 @@ class TaskMeter final : public Meter<Real> {
 
   void measure(const Moment<Real>& moment, MetricValues& values) override {
     const Network<Real>& network = *moment.model.network;
+    if (data_.has_ids()) return measure_ids(moment, values);
     if (data_.has_train()) {
       add("train", "", data_.train_outputs(moment, network.train_gating()), data_.train().y, values);
       if (!data_.cross_entropy()) {
@@ -38,6 +49,22 @@ class TaskMeter final : public Meter<Real> {
   }
 
  private:
+  void measure_ids(const Moment<Real>& moment, MetricValues& values) const {
+    const Network<Real>& network = *moment.model.network;
+    if (data_.has_train()) {
+      values["train_loss"] = data_.train_loss(moment, network.train_gating());
+      values["parameter_count"] = static_cast<double>(network.parameter_count());
+    }
+    values["test_loss_soft"] = data_.test_loss(moment, network.soft_gating());
+    values["test_loss_top1"] = data_.test_loss(moment, network.top1_gating());
+    const double loss = data_.test_loss(moment, network.eval_gating());
+    values["test_loss_eval"] = loss;
+    values["test_perplexity"] = std::exp(loss);
+    if (bytes_)
+      values["test_bits_per_byte"] = loss * static_cast<double>(data_.rows()) / std::numbers::ln2 / *bytes_;
+    values.insert(bayes_.begin(), bayes_.end());
+  }
+
   /// Loss, nmse and accuracy of outputs on a set, "test" of "test_loss_soft" and, after the middle, "_soft".
   void add(const std::string& set_name, const std::string& ending, const Matrix& outputs,
            const Matrix& targets, MetricValues& values) const {
@@ -50,7 +77,8 @@ class TaskMeter final : public Meter<Real> {
   }
 
   const MeasuredData<Real>& data_;
-  MetricValues bayes_;  ///< how the data's own conditional mean does
+  MetricValues bayes_;           ///< how the data's own conditional mean, or law, does
+  std::optional<double> bytes_;  ///< of text that the test set's targets stand for
 };
 
 }  // namespace
@@ -134,6 +162,42 @@ MetricGroup task_metrics() {
         "accuracy of E[y | x]",
         "Bayes",
         {&needs::classes, &needs::best_prediction}},
+       {"test_perplexity",
+        true,
+        "exp(test_loss_eval), of ids of tokens",
+        "perplexity",
+        "perplexity",
+        {&needs::token_ids}},
+       {"test_bits_per_byte",
+        true,
+        "test_loss_eval in bits, over all tokens of the test set, ÷ bytes of text that they stand for",
+        "bits a byte",
+        "bits a byte",
+        {&needs::text}},
+       {"bayes_loss",
+        true,
+        "loss of P(next token | all before) on the test set, nats a token: the floor of every model",
+        "Bayes loss (nats a token)",
+        "Bayes floor",
+        {&needs::known_language}},
+       {"oracle_domain_loss",
+        true,
+        "the same given the domain of every token, too",
+        "loss given the domains (nats a token)",
+        "oracle of domains",
+        {&needs::known_language}},
+       {"bigram_loss",
+        true,
+        "the same given the last token alone",
+        "bigram loss (nats a token)",
+        "bigram",
+        {&needs::known_language}},
+       {"unigram_loss",
+        true,
+        "the same given nothing",
+        "unigram loss (nats a token)",
+        "unigram",
+        {&needs::known_language}},
        {"parameter_count",
         true,
         "trained and frozen parameters of the whole model",

@@ -1,5 +1,7 @@
 #include "analysis/metrics/voronoi.h"
 
+#include <cmath>
+
 #include "app/metrics/metric_groups.h"
 #include "sim/model/measure_places.h"
 
@@ -28,11 +30,13 @@ MixtureComponents components_of(const MixingMeasure& measure) {
 template <class Real>
 class VoronoiMeter final : public Meter<Real> {
  public:
-  VoronoiMeter(const VoronoiMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
+  VoronoiMeter(const VoronoiMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data) {
     if (unmet_need("voronoi_loss", setting.subject)) return;
     const ModelOptions& model = setting.experiment.model;
     places_.emplace(model, Network<double>(model, setting.problem.layout()));
     truth_ = components_of(*setting.problem.true_measure());
+    regression_ = *setting.problem.bayes_prediction(data_.test().x);
   }
 
   void measure(const Moment<Real>& moment, MetricValues& values) override {
@@ -41,6 +45,8 @@ class VoronoiMeter final : public Meter<Real> {
     const MixingMeasure fitted = places_->read(parameters);
     const bool even_power = fitted.form.expert == MixtureForm::Expert::power && fitted.form.power % 2 == 0;
     const VoronoiErrors errors = voronoi_errors(components_of(fitted), truth_, even_power);
+    const Matrix fit = data_.test_outputs(moment, moment.model.network->soft_gating());
+    values["function_error"] = std::sqrt((fit - regression_).squaredNorm() / static_cast<double>(fit.rows()));
     values["voronoi_loss"] = errors.loss;
     values["voronoi_loss_exact"] = errors.loss_exact;
     values["voronoi_loss_over"] = errors.loss_over;
@@ -51,6 +57,8 @@ class VoronoiMeter final : public Meter<Real> {
   }
 
  private:
+  const MeasuredData<Real>& data_;
+  Matrix regression_;  ///< f* (n, 1) on the test set
   std::optional<MeasurePlaces> places_;
   MixtureComponents truth_;
 };
@@ -64,6 +72,8 @@ MetricGroup voronoi_metrics() {
       "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.); uses no routing",
       {{"voronoi_loss", true, "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights",
         "Voronoi loss", "Voronoi loss"},
+       {"function_error", true, "‖f − f*‖, the root mean square of f − f* over the test set", "‖f − f*‖",
+        "‖f − f*‖"},
        {"voronoi_loss_exact", true, "its part from cells with one fit", "Voronoi loss, cells with one fit",
         "Voronoi loss, one fit"},
        {"voronoi_loss_over", true, "its part from cells with several fits",

@@ -16,9 +16,15 @@ namespace {
 
 /// How a least-squares fit ended.
 MetricValues fit_metrics(const FitOutcome& fit) {
-  return {{"fit_converged", fit.converged ? 1.0 : 0.0},
-          {"fit_evaluations", static_cast<double>(fit.evaluations)},
-          {"fit_starts", static_cast<double>(fit.starts)}};
+  MetricValues values = {{"fit_converged", fit.converged ? 1.0 : 0.0},
+                         {"fit_evaluations", static_cast<double>(fit.evaluations)},
+                         {"fit_starts", static_cast<double>(fit.starts)}};
+  if (fit.minima) {
+    values["fit_minima"] = fit.minima->distinct;
+    values["fit_near_minima"] = fit.minima->near;
+    values["fit_near_diameter"] = fit.minima->diameter;
+  }
+  return values;
 }
 
 bool asks_for(const CellOptions& cell, const std::string& group) {
@@ -73,9 +79,10 @@ class CellRun {
   void look_at_phase() {
     own_ = in_phase(cell_, phase_);
     const DataOptions& data = own_.experiment.data;
-    train_ = draw_set(experiment_.problem(), cell_.seeds, Purpose::train_data,
-                      std::min(kMeasuredTrainSamples, data.train_samples.value_or(kMeasuredTrainSamples)),
-                      train_stream(data));
+    train_ = draw_set(
+        experiment_.problem(), cell_.seeds, Purpose::train_data,
+        std::min(most_measured_train_samples(data), data.train_samples.value_or(kMeasuredTrainSamples)),
+        train_stream(data));
     evaluations_.emplace_back("", data, own_, experiment_.problem(), &train_);
     for (const auto& [name, evaluated] : own_.evaluations) {
       problems_.push_back(draw_problem(evaluated, cell_.seeds));

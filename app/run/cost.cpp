@@ -9,17 +9,6 @@
 #include "app/run/session.h"
 
 namespace moelab {
-namespace {
-
-/// The share of the experts that a row passes through in training.
-double active_share(const GatingRule& gating, int experts) {
-  const GatingKind& kind = gating.entry();
-  const int most = kind.most_experts ? kind.most_experts(gating.options()) : 0;
-  return most > 0 ? std::min(1.0, static_cast<double>(most) / experts) : 1;
-}
-
-}  // namespace
-
 CellCost estimated_cost(const Cell& cell) {
   const CellShape shape(cell);
   const CellOptions& options = shape.options;
@@ -28,9 +17,11 @@ CellCost estimated_cost(const Cell& cell) {
   const Layout& layout = shape.layout;
   const Network<float>& network = shape.network;
   const double parameters = static_cast<double>(network.parameter_count());
+  const double rows = shape.batch * layout.tokens;
   const double active =
       network.has_router()
-          ? parameters * active_share(options.experiment.model.gating.train, network.experts())
+          ? parameters * experts_per_row(options.experiment.model.gating.train, network.experts(), rows) /
+                network.experts()
           : parameters;
 
   const bool population = train.gradient == TrainOptions::Gradient::population;
@@ -38,7 +29,7 @@ CellCost estimated_cost(const Cell& cell) {
   const double steps = shape.steps, batch = shape.batch;
   const double records = 2 + (train.record_every ? steps / static_cast<double>(*train.record_every) : 10);
   const double tests = data.test_samples * (1.0 + static_cast<double>(options.evaluations.size()));
-  const double measured = tests + std::min(train_samples, kMeasuredTrainSamples);
+  const double measured = tests + std::min(train_samples, most_measured_train_samples(data));
   const double tokens = layout.tokens;
 
   CellCost cost;

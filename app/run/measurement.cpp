@@ -125,11 +125,21 @@ void Measurement<Real>::save_routing(const Moment<Real>& moment, std::vector<Sav
   const auto save = [&](const std::string& name, std::vector<std::int64_t> shape, const Matrix& values) {
     arrays.push_back({name, std::move(shape), {values.data(), values.data() + values.size()}, {}});
   };
-  save("test_inputs", layout.input_shape(n), test.x);
-  save("test_targets", layout.target_shape(n), test.y);
+  const auto save_ids = [&](const std::string& name, const Matrix& ids) {
+    arrays.push_back({name, layout.input_shape(n), {}, {ids.data(), ids.data() + ids.size()}});
+  };
+  if (data_.has_ids()) {
+    save_ids("test_inputs", test.x);
+    save_ids("test_targets", test.y);
+  } else {
+    save("test_inputs", layout.input_shape(n), test.x);
+    save("test_targets", layout.target_shape(n), test.y);
+  }
   arrays.push_back({"test_labels", layout.label_shape(n), {}, {test.cluster.begin(), test.cluster.end()}});
-  save("test_outputs_soft", layout.target_shape(n), data_.test_outputs(moment, network.soft_gating()));
-  save("test_outputs_top1", layout.target_shape(n), data_.test_outputs(moment, network.top1_gating()));
+  if (!data_.has_ids()) {
+    save("test_outputs_soft", layout.target_shape(n), data_.test_outputs(moment, network.soft_gating()));
+    save("test_outputs_top1", layout.target_shape(n), data_.test_outputs(moment, network.top1_gating()));
+  }
   for (int layer = 0; layer < network.layers() && network.has_router(); ++layer) {
     save("test_probs" + network.layer_ending(layer), layout.row_shape(n, network.experts()),
          data_.test_probabilities(moment, layer));

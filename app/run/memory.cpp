@@ -7,10 +7,12 @@
 #include "sim/data/gaussian_mixture.h"
 #include "sim/data/image_clusters.h"
 #include "sim/data/subspace_mixture.h"
+#include "sim/data/synthetic_language.h"
 #include "sim/data/token_topics.h"
 #include "sim/data/tokenized_mixture.h"
 #include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/formula_router.h"
+#include "sim/model/transformer.h"
 
 namespace moelab {
 namespace {
@@ -48,6 +50,8 @@ double problem_numbers(const DataOptions& data, const Layout& layout) {
     return tokens->clusters * width * (1 + outputs);
   if (const auto* const topics = data.as<TokenTopicsOptions>())
     return static_cast<double>(topics->topics) * topics->clusters_per_topic * width * (1 + outputs);
+  if (const auto* const language = data.as<SyntheticLanguageOptions>())
+    return language->domains * std::pow(language->vocabulary, language->order + 1);
   if (const auto* const atoms = data.as<DictionaryOptions>())
     return atoms->atoms * (width + outputs * (width + 1));
   if (const auto* const images = data.as<ImageClustersOptions>())
@@ -84,6 +88,24 @@ double bank_numbers(const ExpertOptions& expert, double inputs, double outputs, 
   return columns * (rows * (has_slopes ? 2 : 1) + trained_rows);
 }
 
+/// Arrays of a transformer's layers, and of its ends, for a batch.
+double transformer_numbers(const CellShape& shape, double rows, double trained) {
+  const ModelOptions& model = shape.options.experiment.model;
+  const double width = *model.width, stride = padded(width), heads = model.transformer.heads.value_or(1);
+  const double experts = padded(shape.network.experts()), mixtures = mixtures_of(model);
+  // Rows, normalized ones and branches of both parts; queries, keys, values and what heads mix of them.
+  const double layer =
+      rows * 8 * stride + (rows + trained) * 4 * heads * padded(width / heads) + trained * 4 * stride;
+  const double dense = bank_numbers(transformer_network(model), width, width, 1, rows, trained, trained);
+  double mixture = 0;
+  if (mixtures > 0) {
+    mixture = experts * (3 * rows + 2 * trained) + 4 * kInt / real_bytes(shape) * active_pairs(shape, rows) +
+              bank_numbers(expert_of(model), width, width, shape.network.experts(), rows, trained,
+                           active_pairs(shape, trained));
+  }
+  return model.layers * layer + mixtures * mixture + (model.layers - mixtures) * dense + 4 * rows * stride;
+}
+
 /// Arrays that a batch leaves in the workspace. Evaluation takes blocks of rows through the same ones.
 double batch_numbers(const CellShape& shape) {
   const Layout& layout = shape.layout;
@@ -96,7 +118,9 @@ double batch_numbers(const CellShape& shape) {
                                                        static_cast<double>(layout.tokens)));
   const double width = layout.input_dim, experts = padded(shape.network.experts());
   double numbers =
-      samples * (layout.sample_dim() + layout.target_dim()) + 2 * rows * padded(layout.output_dim);
+      samples * (layout.sample_dim() + layout.target_dim()) + 2 * rows * padded(layout.model_output_dim());
+  if (model.kind == ModelOptions::Kind::transformer)
+    return numbers + transformer_numbers(shape, rows, trained);
   if (!shape.network.has_router()) {
     const ExpertOptions dense = dense_network(model, shape.layout);
     const Layout read = layout_read_by(model, shape.layout);
@@ -109,6 +133,17 @@ double batch_numbers(const CellShape& shape) {
   layer += 4 * kInt / real_bytes(shape) * active_pairs(shape, rows);
   layer += bank_numbers(model.expert, width - layout.image.size(), outputs, shape.network.experts(), rows,
                         trained, pairs);
+  if (model.shared_experts > 0) {
+    layer += bank_numbers(model.expert, width - layout.image.size(), outputs, model.shared_experts, rows,
+                          trained, trained * model.shared_experts) +
+             rows * (padded(outputs) + padded(model.shared_experts)) + trained * padded(width);
+  }
+  if (const auto* const slots = model.gating.train.as<SoftSlotsGatingOptions>()) {
+    // Shares and logits with their gradients; slots of each group of rows, their answers and gradients.
+    const double of_group = shape.network.experts() * slots->slots, groups = std::ceil(rows / trained);
+    layer += 6 * rows * padded(of_group) +
+             groups * of_group * (experts + 2 * padded(width) + 2 * padded(outputs)) + rows * padded(width);
+  }
   if (model.layers > 1) layer += (2 * rows + 3 * trained) * padded(width);
   if (model.attention) {
     const double heads = model.attention->heads, tokens = padded(layout.tokens);
@@ -220,7 +255,8 @@ CellShape::CellShape(const Cell& cell)
     records +=
         2 + std::floor(static_cast<double>(count) / static_cast<double>(record_interval(train, count)));
     measured_train = std::max<double>(
-        measured_train, is_population ? kMeasuredTrainSamples : std::min(samples, kMeasuredTrainSamples));
+        measured_train,
+        std::min(is_population ? kMeasuredTrainSamples : samples, most_measured_train_samples(data)));
     train_samples = std::max(train_samples, samples);
   };
   const std::vector<PhaseOptions>& phases = options.experiment.phases;

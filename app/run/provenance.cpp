@@ -23,7 +23,10 @@
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 
-// The build passes these three; a build without them still runs.
+// The build passes these three, the commit as a header; a build without them still runs.
+#if __has_include("commit.h")
+#include "commit.h"
+#endif
 #ifndef MOELAB_VERSION
 #define MOELAB_VERSION "unknown"
 #endif

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/stats/rate_laws.h"
 #include "app/figures/rate_panels.h"
 #include "app/figures/shown_arms.h"
 #include "app/run/summary.h"
@@ -31,9 +32,23 @@ std::string statements_text(const RateEstimate& estimate) {
   return open.empty() ? "none" : open;
 }
 
-std::string cell_text(const RateEntry& entry, const Json& reported) {
+/// "n^-1/2", or "not told apart (n^-1/4, 1/log^τ n; at 4e+09 samples)".
+std::string law_text(const LawComparison& comparison) {
+  if (comparison.laws.empty()) return "too few errors";
+  std::vector<std::string> left;
+  for (const LawScore& law : comparison.laws) {
+    if (!law.excluded) left.push_back(law.name);
+  }
+  if (left.size() == 1) return left.front();
+  const std::string where = comparison.told_apart_at
+                                ? fmt::format("at {:.0e} samples", *comparison.told_apart_at)
+                                : "at no n up to 10^15";
+  return fmt::format("{} ({}; {})", comparison.law, fmt::join(left, ", "), where);
+}
+
+std::string cell_text(const RateEntry& entry, const LawComparison& laws, const Json& reported) {
   std::string text = fmt::format("{} {}; law: {}", slope_text(entry.estimate),
-                                 statements_text(entry.estimate), better_law(entry.estimate));
+                                 statements_text(entry.estimate), law_text(laws));
   if (entry.estimate.left_out > 0) text += fmt::format("; {} left out", entry.estimate.left_out);
   if (reported.contains(entry.arm)) text += fmt::format(" ({})", reported.at(entry.arm).get<std::string>());
   return text;
@@ -75,12 +90,15 @@ std::string rates_text(const RunResults& results) {
           const auto entry = std::find_if(entries.begin(), entries.end(), [&](const RateEntry& candidate) {
             return candidate.name == name && candidate.arm == arms[r * columns.size() + c];
           });
-          table.back().push_back(entry == entries.end() ? "-" : cell_text(*entry, reported));
+          table.back().push_back(
+              entry == entries.end()
+                  ? "-"
+                  : cell_text(*entry, compare_laws(rate_data(results.table, entry->query)), reported));
         }
       }
       text += fmt::format(
-          "{}: slope of ln error on ln n (95 % interval), = rate or ? rates not excluded, law that "
-          "fits better (the source)\n{}\n",
+          "{}: slope of ln error on ln n (95 % interval), = rate or ? rates not excluded, law by "
+          "held-out sizes (the source)\n{}\n",
           name, aligned_columns(table));
     }
   }
@@ -103,10 +121,17 @@ Json rates_json(const RunResults& results) {
       json["missing"] = estimate.missing;
       for (const RateStatement& statement : rate_statements())
         json["statements"][statement.name] = to_string(judge_slope(estimate.slope, statement.range));
-      json["log_against_power"] =
-          estimate.log_against_power ? Json(estimate.log_against_power->mean) : Json();
-      json["log_against_power_interval"] = interval_json(estimate.log_against_power);
-      json["law"] = better_law(estimate);
+      const LawComparison laws = compare_laws(rate_data(results.table, entry.query));
+      json["laws"] = Json::object();
+      for (const LawScore& law : laws.laws) {
+        Json& score = json["laws"][law.name];
+        score["excluded"] = law.excluded;
+        score["against_best"] = law.against_best ? Json(law.against_best->mean) : Json();
+        score["against_best_interval"] = interval_json(law.against_best);
+        if (law.tau > 0) score["tau"] = law.tau;
+      }
+      json["law"] = laws.law;
+      json["told_apart_at"] = laws.told_apart_at ? Json(*laws.told_apart_at) : Json();
       json["reported"] = reported.value(entry.arm, Json());
       list.push_back(std::move(json));
     }

@@ -9,12 +9,12 @@
 namespace moelab {
 
 /// For each line name a table, rows and columns as in the figure: slope with its interval, which of the
-/// statements on rates it is compatible with ("=") or does not exclude ("?"), which law fits better, and the
-/// source's rate. Empty when the plan has no such figure.
+/// statements on rates it is compatible with ("=") or does not exclude ("?"), which law held-out sizes
+/// prefer (compare_laws), and the source's rate. Empty when the plan has no such figure.
 std::string rates_text(const RunResults& results);
 
 /// A list of {figure, arm, line, metric, slope, interval, repetitions, missing, statements: {name: verdict},
-/// log_against_power, log_against_power_interval, law, reported}.
+/// laws: {name: {excluded, against_best, against_best_interval, tau}}, law, told_apart_at, reported}.
 Json rates_json(const RunResults& results);
 
 }  // namespace moelab

@@ -12,17 +12,17 @@ template <class Real>
 double operations_of_step(const Network<Real>& network, const ModelOptions& model, const TrainOptions& train,
                           int train_samples) {
   double parameters = static_cast<double>(network.parameter_count());
-  for (int layer = 0; network.has_router() && layer < network.layers(); ++layer) {
-    const GatingRule& gating = model.gating.train;
-    const int most = gating.entry().most_experts ? gating.entry().most_experts(gating.options()) : 0;
-    const int idle = most > 0 ? std::max(0, network.experts() - most) : 0;
-    parameters -= static_cast<double>(network.mixture(layer).parameters_per_expert()) * idle;
-  }
   const bool is_population = train.gradient == TrainOptions::Gradient::population;
   const double samples = is_population ? population_rule(train).points
                                        : static_cast<double>(std::min<std::int64_t>(
                                              train.batch_size.value_or(train_samples), train_samples));
-  return 6 * parameters * samples * network.layout().tokens;
+  const double rows = samples * network.layout().tokens;
+  for (int layer = 0; network.has_router() && layer < network.layers(); ++layer) {
+    const double active = experts_per_row(model.gating.train, network.experts(), rows);
+    const double idle = std::max(0.0, network.mixture(layer).networks() - active);
+    parameters -= static_cast<double>(network.mixture(layer).parameters_per_expert()) * idle;
+  }
+  return 6 * parameters * rows;
 }
 
 bool is_plateau(const std::vector<double>& values, int records, double relative) {

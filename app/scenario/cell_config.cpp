@@ -28,7 +28,9 @@ Json CellConfig::json() const {
 CellConfig SharedParts::config(const Json& config) {
   std::vector<std::shared_ptr<const CellConfig::Part>> parts;
   for (const auto& [name, value] : config.items()) {
-    std::shared_ptr<const CellConfig::Part>& part = known_[name + value.dump()];
+    const std::string text = name + value.dump();
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const CellConfig::Part>& part = known_[text];
     if (!part) part = std::make_shared<const CellConfig::Part>(name, value);
     parts.push_back(part);
   }

@@ -3,6 +3,7 @@
 /// The configuration of a cell, of which a scenario of very many cells keeps equal parts once.
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,12 +32,14 @@ class CellConfig {
   std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> parts_;
 };
 
-/// Makes configurations that share the parts in which they are equal, to the last digit.
+/// Makes configurations that share the parts in which they are equal, to the last digit. Several threads may
+/// ask.
 class SharedParts {
  public:
   CellConfig config(const Json& config);
 
  private:
+  std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const CellConfig::Part>> known_;  ///< by name and text
 };
 

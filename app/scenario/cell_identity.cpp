@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/uuid/name_generator.hpp>
 #include <boost/uuid/uuid.hpp>
+#include <utility>
+#include <vector>
 
 #include "app/scenario/experiment_reader.h"
 #include "app/scenario/scenario_shape.h"
@@ -17,7 +20,19 @@ constexpr int kNumericsVersion = 3;
 
 Json identity_of_data(const Json& data, FileContents& contents) {
   Json identity = without_defaults(data_shape(), data);
-  for (const auto& [field, path] : files_of(read_data(data))) identity[field] = contents.name_of(path);
+  const auto files = files_of(read_data(data));
+  for (const auto& [field, path] : files) identity.erase(field);
+  for (const auto& [field, path] : files) {
+    // A field of several files has a list of their contents.
+    const std::string name = contents.name_of(path);
+    if (!identity.contains(field)) {
+      identity[field] = name;
+    } else if (identity[field].is_string()) {
+      identity[field] = Json::array({identity[field], name});
+    } else {
+      identity[field].push_back(name);
+    }
+  }
   return identity;
 }
 
@@ -34,28 +49,49 @@ Json identity_of_phase(const Json& phase, FileContents& contents) {
   return identity;
 }
 
-Json identity_of(const Json& config, FileContents& contents) {
-  Json identity = without_defaults(config_shape(), config);
-  identity["data"] = identity_of_data(config.at("data"), contents);
-  for (const auto& [name, data] : config.at("evaluations").items())
-    identity["evaluations"][name] = identity_of_data(data, contents);
-  for (std::size_t i = 0; i < config.at("phases").size(); ++i)
-    identity["phases"][i] = identity_of_phase(config.at("phases")[i], contents);
+/// {part: what counts of it}, or {} where all of it is at its default.
+Json identity_of_part(const std::string& part, const Json& value, FileContents& contents) {
+  Json identity = without_defaults(config_shape(), Json::object({{part, value}}));
+  if (part == "data") identity[part] = identity_of_data(value, contents);
+  if (part == "evaluations") {
+    for (const auto& [name, data] : value.items()) identity[part][name] = identity_of_data(data, contents);
+  }
+  if (part == "phases") {
+    for (std::size_t i = 0; i < value.size(); ++i) identity[part][i] = identity_of_phase(value[i], contents);
+  }
   return identity;
 }
 
 }  // namespace
 
-CellIds::CellIds(const Json& config, FileContents& contents) {
-  // The canonical text of all of it, with the seeds where the order of keys has them: written once for what
-  // is the same in very many cells.
-  const Json identity = identity_of(config, contents);
-  Json before = Json::object(), after = Json::object();
-  for (const auto& [part, value] : identity.items()) (part < "seed" ? before : after)[part] = value;
-  before_ = fmt::format("{}\n{}", kNumericsVersion, canonical_text(before));
-  before_.back() = ',';
-  after_ = canonical_text(after);
-  after_.front() = ',';
+std::string CellIdentities::text_of(const std::string& part, const Json& value) {
+  const std::string known_as = part + value.dump();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = texts_.find(known_as); known != texts_.end()) return known->second;
+  }
+  std::string text = canonical_text(identity_of_part(part, value, contents_));
+  text = text.substr(1, text.size() - 2);  // the member without the braces, or nothing
+  const std::lock_guard lock(mutex_);
+  return texts_.emplace(known_as, std::move(text)).first->second;
+}
+
+CellIds CellIdentities::of(const Json& config) {
+  // The canonical text of all parts, with the seeds where the order of keys has them.
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const auto& [part, value] : config.items()) texts.emplace_back(part, text_of(part, value));
+  std::sort(texts.begin(), texts.end());
+  CellIds ids;
+  ids.before_ = fmt::format("{}\n{{", kNumericsVersion);
+  for (const auto& [part, text] : texts) {
+    if (text.empty()) continue;
+    if (part < "seed")
+      ids.before_ += text + ',';
+    else
+      ids.after_ += ',' + text;
+  }
+  ids.after_ += '}';
+  return ids;
 }
 
 std::string CellIds::id(const Seeds& seeds) const {

@@ -80,8 +80,9 @@ void check_config(const Json& config) {
 
 void check_separation(const Scenario& scenario) {
   std::set<std::string> drawn;
-  const auto draw = [&](const Cell& cell, Json data) {
-    if (!data.contains("separation")) return;
+  const auto draw = [&](const Cell& cell, const Json& given) {
+    if (!given.contains("separation")) return;
+    Json data = given;
     // Sample counts do not enter the means: one draw serves the whole sweep over them.
     if (data.contains("train_samples")) data["train_samples"] = 1;
     data["test_samples"] = 1;

@@ -35,15 +35,22 @@ void check_evaluation(const CellConfig& config, const MetricKey& key, const std:
     throw UserError(path, unknown_name("evaluation", key.evaluation, names));
 }
 
+/// Layers that route rows, or those of the model where none does.
+int layers_of(const Json& model) {
+  if (model.at("kind") != "transformer") return model.at("layers");
+  return std::max(1, mixtures_of(read_options<ModelOptions>(model)));
+}
+
 /// A metric of routing names the layer where there are several, and no layer that there is not.
 void check_layer(const CellConfig& config, const MetricKey& key, bool of_layers, const std::string& path) {
-  const int layers = config.at("model").at("layers");
+  const int layers = layers_of(config.at("model"));
   const bool names_layer = of_layers && layers > 1;
   if (key.layer.has_value() == names_layer && key.layer.value_or(0) < layers) return;
-  throw UserError(path, fmt::format("got '{}', needs {} for model.layers = {}", key.text(),
+  const bool is_transformer = config.at("model").at("kind") == "transformer";
+  throw UserError(path, fmt::format("got '{}', needs {} for {} = {}", key.text(),
                                     names_layer ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
                                                 : "no ending of a layer",
-                                    layers));
+                                    is_transformer ? "mixtures of the model" : "model.layers", layers));
 }
 
 /// The metric is that of an entry of the group.

@@ -7,11 +7,10 @@
 #include <span>
 #include <stdexcept>
 
-#include "app/scenario/cell_identity.h"
+#include "app/scenario/cell_expansion.h"
 #include "app/scenario/cross_checks.h"
 #include "app/scenario/override_effects.h"
 #include "app/scenario/overrides.h"
-#include "app/scenario/resolved_parts.h"
 #include "app/scenario/scenario_file.h"
 #include "app/scenario/scenario_shape.h"
 #include "app/scenario/sweep.h"
@@ -89,78 +88,6 @@ std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms
   return axes;
 }
 
-struct Resolved {
-  Json config;
-  std::optional<UserError> error;
-};
-
-/// The base configuration after these overrides, resolved and checked. `document` gets them unresolved.
-Resolved resolve_config(const Json& base, std::span<const Override> overrides, Json& document) {
-  document = base;
-  try {
-    apply_overrides(config_shape(), overrides, document);
-    Json config = resolve(config_shape(), document, "");
-    config["phases"] = resolved_phases(document, config);
-    check_config(config);
-    config["evaluations"] = resolved_evaluations(document, config.at("evaluations"));
-    check_convergence(config);
-    check_until(config);
-    return {std::move(config), std::nullopt};
-  } catch (const InvalidOption& error) {
-    return {{}, UserError(error.path(), error.message())};
-  }
-}
-
-/// The error at the override that brings it about: the one that wrote the value, or else the first that,
-/// applied after those before it, makes the same error.
-UserError explained(const UserError& error, const Json& base, std::span<const Override> overrides,
-                    const Json& document) {
-  const UserError moved = at_override(error, config_shape(), overrides, document);
-  const bool is_at_override = std::any_of(overrides.begin(), overrides.end(), [&](const Override& change) {
-    return change.place == error.path();
-  });
-  if (is_at_override || moved.path() != error.path()) return moved;
-  for (std::size_t count = 0; count <= overrides.size(); ++count) {
-    Json unused;
-    const std::optional<UserError> found = resolve_config(base, overrides.first(count), unused).error;
-    if (!found || found->path() != error.path() || found->message() != error.message()) continue;
-    if (count == 0) break;
-    const Override& cause = overrides[count - 1];
-    return {cause.place + cause.element, "makes " + error.path() + " wrong: " + error.message()};
-  }
-  return error;
-}
-
-/// seeds.shared as Seeds has it.
-std::uint64_t shared_streams(const Json& names) {
-  Seeds seeds;
-  for (const Json& name : names) {
-    if (name == "problem") seeds.share(Purpose::problem);
-    if (name == "train") seeds.share(Purpose::train_data);
-    if (name == "train") seeds.share(Purpose::population);
-    if (name == "test") seeds.share(Purpose::test_data);
-    if (name == "test") seeds.share(Purpose::evaluation);
-  }
-  return seeds.shared;
-}
-
-void add_cells(const Arm& arm, std::span<const Override> point, const Json& config, const Json& seeds,
-               const std::shared_ptr<FileContents>& contents, SharedParts& parts, Scenario& scenario) {
-  Cell cell;
-  cell.arm = arm.name;
-  cell.contents = contents;
-  for (const Override& change : point) cell.point.emplace_back(change.path, change.value);
-  cell.config = parts.config(config);
-  cell.root_seed = seeds.at("root");
-  cell.shared_streams = shared_streams(seeds.at("shared"));
-  const CellIds ids(config, *contents);
-  const int count = seeds.at("count");
-  for (cell.seed = 0; cell.seed < count; ++cell.seed) {
-    cell.id = ids.id(cell.seeds());
-    scenario.cells.push_back(cell);
-  }
-}
-
 void expand_cells(const Json& document, const Json& resolved, const Changes& changes, Scenario& scenario) {
   const std::vector<Arm> arms = read_arms(resolved);
   const std::vector<SweepAxis> axes = read_axes(resolved, arms, changes);
@@ -182,19 +109,8 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
     if (document.contains(field.name)) base[field.name] = document.at(field.name);
   }
   scenario.cells.reserve(static_cast<std::size_t>(count));
-  const auto contents = std::make_shared<FileContents>();
-  SharedParts parts;
-  for (const Arm& arm : arms) {
-    for (std::size_t i = 0; i < points; ++i) {
-      const std::vector<Override> point = sweep_point(axes, i);
-      std::vector<Override> overrides = arm.overrides;
-      overrides.insert(overrides.end(), point.begin(), point.end());
-      Json changed;
-      Resolved config = resolve_config(base, overrides, changed);
-      if (config.error) throw explained(*config.error, base, overrides, changed);
-      add_cells(arm, point, config.config, seeds, contents, parts, scenario);
-    }
-  }
+  CellExpansion expansion(base, seeds);
+  for (const Arm& arm : arms) expansion.add_cells(arm, axes, points, scenario.cells);
 }
 
 void expand(const Json& document, const Changes& changes, Scenario& scenario) {

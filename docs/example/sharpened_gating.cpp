@@ -39,7 +39,7 @@ class SharpenedGating final : public Gating<Real> {
   }
 
   // The gates are the probabilities.
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real* /*gradient*/) const override {
     const std::size_t count = entries(scratch.routing.rows, scratch.routing.stride);
     if (score_gradient != gate_gradient) std::copy_n(gate_gradient, count, score_gradient);

@@ -41,9 +41,10 @@ class AnyOptions {
 /// What the entry of every axis's table begins with.
 struct KindEntry {
   std::string name;
-  std::string help;     ///< one sentence: equation and source
-  AnyOptions defaults;  ///< the options of the kind, at their defaults
-  AnyOptions example;   ///< small ones that work in every test; as a rule the defaults
+  std::string help;         ///< one sentence: equation and source
+  AnyOptions defaults;      ///< the options of the kind, at their defaults
+  AnyOptions example;       ///< small ones that work in every test; as a rule the defaults
+  std::string needed = {};  ///< what the rest of a scenario has to have for it; empty for nothing
 };
 
 /// `Axis` has `struct Entry` derived from KindEntry, `static const std::vector<Entry>& table()`,
@@ -92,7 +93,7 @@ class OneOf : public KindChoice {
   std::string tag() const override { return Axis::kTag; }
   std::vector<Kind> kinds() const override {
     std::vector<Kind> all;
-    for (const Entry& entry : Axis::table()) all.push_back({entry.name, entry.help});
+    for (const Entry& entry : Axis::table()) all.push_back({entry.name, entry.help + caveats(entry)});
     return all;
   }
   std::string chosen() const override { return kind_; }
@@ -105,6 +106,15 @@ class OneOf : public KindChoice {
   }
 
  private:
+  /// What has to be known of an entry beside its equation.
+  static std::string caveats(const Entry& entry) {
+    std::string text = entry.needed.empty() ? "" : "; needs " + entry.needed;
+    if constexpr (requires { entry.looks_ahead; }) {
+      const std::string where = entry.looks_ahead ? entry.looks_ahead(entry.defaults) : "";
+      if (!where.empty()) text += "; looks ahead: " + where;
+    }
+    return text;
+  }
   static const Entry& find(const std::string& kind) {
     for (const Entry& entry : Axis::table()) {
       if (entry.name == kind) return entry;

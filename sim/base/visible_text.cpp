@@ -84,4 +84,14 @@ std::size_t unfinished_bytes(std::string_view text) {
   return 0;
 }
 
+std::size_t first_byte_outside_utf8(std::string_view text) {
+  std::size_t place = 0;
+  while (place < text.size()) {
+    const std::size_t bytes = character_at(text, place).bytes;
+    if (bytes == 0) break;
+    place += bytes;
+  }
+  return place;
+}
+
 }  // namespace moelab

@@ -18,4 +18,7 @@ std::string visible_line(std::string_view text);
 /// How many bytes at the end of `text` begin a character of UTF-8 whose other bytes are still to come: 0–3.
 std::size_t unfinished_bytes(std::string_view text);
 
+/// The place of the first byte that is no UTF-8, the length of the text where there is none.
+std::size_t first_byte_outside_utf8(std::string_view text);
+
 }  // namespace moelab

@@ -180,11 +180,13 @@ void DictionaryOptions::bind(Fields& fields) {
 }
 
 GeneratorKind dictionary_generator() {
-  return {
+  GeneratorKind kind = {
       {"dictionary", "x = Σ_{i∈S} N(μ_i, σ² I), S a random set of r of c atoms (Dikkala et al. 2023, 3.6)",
        DictionaryOptions{}, DictionaryOptions{.atoms = 5, .dim = 4, .target = dictionary::LinearTarget{2}}},
       draw_as<Dictionary, DictionaryOptions>,
       check_selected_atoms};
+  kind.has_labels = [](const AnyOptions& options) { return options.get<DictionaryOptions>().rank == 1; };
+  return kind;
 }
 
 }  // namespace moelab

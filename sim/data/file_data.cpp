@@ -191,6 +191,7 @@ GeneratorKind file_generator() {
       },
       [](const DataOptions& data) { FileProblem problem(data); }};
   kind.files = files_with_rows;
+  kind.has_labels = [](const AnyOptions& options) { return options.get<FileOptions>().labels.has_value(); };
   return kind;
 }
 

@@ -22,6 +22,7 @@ class GaussianMixture final : public Problem {
   GaussianMixture(const GaussianMixtureOptions& options, const Seeds& seeds)
       : dim_(options.dim),
         spurious_dims_(options.spurious_dims),
+        spurious_law_(options.spurious_law),
         output_dim_(outputs_of(options.target)),
         noise_std_(options.noise_std),
         linear_(options.target.as<gaussian_mixture::LinearTarget>() != nullptr) {
@@ -102,7 +103,8 @@ class GaussianMixture final : public Problem {
       const int c = component_of(uniform(i));
       data.cluster[static_cast<std::size_t>(i)] = c;
       for (int j = 0; j < input_dim(); ++j) {
-        data.x(i, j) = (j < dim_ ? deviations_(c, j) : 1.0) * normal(i, j);
+        const double z = normal(i, j);
+        data.x(i, j) = j < dim_ ? deviations_(c, j) * z : spurious_value(spurious_law_, z);
       }
       if (correlation_ > 0) {
         const double own = std::sqrt(1 - correlation_),
@@ -204,6 +206,7 @@ class GaussianMixture final : public Problem {
 
   int dim_;
   int spurious_dims_;
+  SpuriousLaw spurious_law_;
   int output_dim_;
   double noise_std_;
   double correlation_ = 0;
@@ -278,6 +281,8 @@ void GaussianMixtureOptions::bind(Fields& fields) {
                         "dimensions of the mixture (the signal), spurious ones not counted");
   fields.add("spurious_dims", spurious_dims, between(0, 1e6),
              "further coordinates, N(0, 1) for every component");
+  fields.add("spurious_law", spurious_law, {"normal", "laplace", "two_point"},
+             "law of each of these, of mean 0 and variance 1: N(0, 1), Laplace's, or ±1");
   fields.add("rotate", rotate, "rotate the inputs at random, so that the signal is not axis-aligned");
   fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I)");
   fields.add("separation", separation, positive(),

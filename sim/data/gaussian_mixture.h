@@ -8,6 +8,7 @@
 
 #include "sim/data/choices.h"
 #include "sim/data/problem.h"
+#include "sim/data/spurious_law.h"
 
 namespace moelab {
 
@@ -45,9 +46,9 @@ struct Targets : TargetAxis {
 
 }  // namespace gaussian_mixture
 
-/// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious), R the identity or a random
-/// rotation. Means: μ_c ~ N(0, mean_std² I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all
-/// pairs.
+/// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious) or another law of mean 0 and
+/// variance 1 for each of its coordinates, R the identity or a random rotation. Means: μ_c ~ N(0, mean_std²
+/// I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all pairs.
 struct GaussianMixtureOptions {
   int clusters = 0;  ///< k
   int dim = 0;       ///< of the signal, spurious ones not counted
@@ -60,6 +61,7 @@ struct GaussianMixtureOptions {
   OneOf<gaussian_mixture::CovarianceAxis> covariance = gaussian_mixture::IsotropicCovariance{};
   std::optional<std::vector<double>> weights = std::nullopt;  ///< (k), scaled to sum 1; none: uniform
   OneOf<gaussian_mixture::Targets> target = {};
+  SpuriousLaw spurious_law = SpuriousLaw::normal;  ///< of the spurious coordinates
 
   void bind(Fields& fields);
 };

@@ -11,6 +11,8 @@
   entry(dictionary)              \
   entry(image_clusters)          \
   entry(moe_regression)          \
+  entry(synthetic_language)      \
+  entry(text)                    \
   entry(file)
 // clang-format on
 

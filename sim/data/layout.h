@@ -23,10 +23,16 @@ struct Layout {
   bool target_per_token = false;  ///< y is (n, s, o); otherwise one target a sample, f = Σ_tokens f(x_i)
   bool class_targets = false;     ///< targets are indicators (or probabilities) of o classes
   int labels = 1;                 ///< latent labels of a sample: 1, one a token (s), or one a part (r)
-  ImageShape image = {};          ///< leading columns that only the router reads; the experts read the rest
+  /// V, where inputs and targets are ids of tokens 0 … V − 1 (d = o = 1) and a model has an output for each
+  /// id; 0 elsewhere.
+  int vocabulary = 0;
+  ImageShape image = {};  ///< leading columns that only the router reads; the experts read the rest
 
   int sample_dim() const { return tokens * input_dim; }
   int target_dim() const { return target_per_token ? tokens * output_dim : output_dim; }
+  /// Columns of a model's outputs, and entries of those of a sample: (n, s, V) for ids.
+  int model_output_dim() const { return vocabulary > 0 ? vocabulary : output_dim; }
+  int prediction_dim() const { return vocabulary > 0 ? tokens * vocabulary : target_dim(); }
   /// Columns that the router reads.
   int router_dim() const { return image.size() > 0 ? image.size() : input_dim; }
 
@@ -35,8 +41,12 @@ struct Layout {
     if (sequences) return {n, tokens, width};
     return {n, width};
   }
-  std::vector<std::int64_t> input_shape(std::int64_t n) const { return row_shape(n, input_dim); }
+  std::vector<std::int64_t> input_shape(std::int64_t n) const {
+    if (vocabulary > 0) return {n, tokens};
+    return row_shape(n, input_dim);
+  }
   std::vector<std::int64_t> target_shape(std::int64_t n) const {
+    if (vocabulary > 0) return {n, tokens};
     if (target_per_token) return row_shape(n, output_dim);
     return {n, output_dim};
   }

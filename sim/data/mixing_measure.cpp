@@ -1,5 +1,6 @@
 #include "sim/data/mixing_measure.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace moelab {
@@ -36,6 +37,22 @@ double regression_value(const MixingMeasure& measure, const Eigen::Ref<const Eig
   const Vector scores = gate_scores(measure, x);
   const Vector mass = (scores.array() - scores.maxCoeff()).exp();
   return mass.dot(expert_values(measure, x)) / mass.sum();
+}
+
+double expert_distance(const MixingMeasure& one, const MixingMeasure& other) {
+  const bool has_signs = one.form.expert == MixtureForm::Expert::relu || one.form.power % 2 == 1;
+  const auto distance = [&](Eigen::Index i, Eigen::Index j) {
+    const auto of_sign = [&](double sign) {
+      return std::hypot((one.slope.row(i) - sign * other.slope.row(j)).norm(),
+                        one.intercept[i] - sign * other.intercept[j]);
+    };
+    return has_signs ? of_sign(1) : std::min(of_sign(1), of_sign(-1));
+  };
+  Matrix distances(one.components(), other.components());
+  for (Eigen::Index i = 0; i < distances.rows(); ++i) {
+    for (Eigen::Index j = 0; j < distances.cols(); ++j) distances(i, j) = distance(i, j);
+  }
+  return std::max(distances.rowwise().minCoeff().maxCoeff(), distances.colwise().minCoeff().maxCoeff());
 }
 
 }  // namespace moelab

@@ -50,4 +50,8 @@ double regression_value(const MixingMeasure& measure, const Eigen::Ref<const Eig
 /// depend on β1 only through the differences g_j − g_l, which are what a fit can be held against.
 Matrix effective_directions(const MixingMeasure& measure);
 
+/// The largest distance from an expert (a, b) of one measure to the nearest of the other, either way
+/// (Hausdorff). Experts with an even power are the same with (−a, −b).
+double expert_distance(const MixingMeasure& one, const MixingMeasure& other);
+
 }  // namespace moelab

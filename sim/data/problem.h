@@ -13,6 +13,7 @@
 #include "sim/base/types.h"
 #include "sim/data/contamination/contamination.h"
 #include "sim/data/file_contents.h"
+#include "sim/data/language_losses.h"
 #include "sim/data/layout.h"
 #include "sim/data/mixing_measure.h"
 
@@ -50,6 +51,12 @@ class Problem {
   virtual Matrix signal_basis() const { return {}; }
   /// E[y | x], the predictor of least squared error, (n, o); none where it has no closed form.
   virtual std::optional<Matrix> bayes_prediction(const Matrix& /*x*/) const { return std::nullopt; }
+  /// Losses of predictors of the next token that know the law, on samples of ids; none where it is not known.
+  virtual std::optional<LanguageLosses> language_losses(const Dataset& /*data*/) const {
+    return std::nullopt;
+  }
+  /// Bytes of text that ids stand for; none where they stand for no text.
+  virtual std::optional<double> bytes_of(const Matrix& /*ids*/) const { return std::nullopt; }
   /// The mixing measure of which E[y | x] is the regression function; null where there is none.
   virtual const MixingMeasure* true_measure() const { return nullptr; }
 };
@@ -64,6 +71,9 @@ struct GeneratorKind : KindEntry {
   /// nothing.
   void (*check)(const DataOptions& data) = nullptr;
   bool has_image = false;  ///< rows lead with an image (Layout::image)
+  /// Whether each row has one true cluster.
+  bool (*has_labels)(const AnyOptions& options) = [](const AnyOptions& /*options*/) { return true; };
+  bool token_ids = false;  ///< inputs and targets are ids of tokens (Layout::vocabulary)
   /// s of the sequences; null where a sample is one row.
   int (*tokens)(const AnyOptions& options) = nullptr;
   /// The fields that name files (or folders) from which samples are read, with their values; null for none.

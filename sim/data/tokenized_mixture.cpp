@@ -23,6 +23,7 @@ class TokenizedMixture final : public Problem {
         tokens_(options.tokens),
         output_dim_(outputs_of(options.target)),
         noise_std_(options.noise_std),
+        label_noise_(options.label_noise),
         quadratic_(options.target.as<tokenized_mixture::QuadraticTarget>() != nullptr),
         divisor_(divisor_of(options)),
         means_(options.clusters, dim_),
@@ -59,6 +60,8 @@ class TokenizedMixture final : public Problem {
         data.y.row(i) += target(token, c);
       }
       data.y.row(i) /= divisor_;
+      for (int o = 0; o < output_dim_ && label_noise_ > 0; ++o)
+        data.y(i, o) += label_noise_ * draw_normal(engine);
     }
     return data;
   }
@@ -105,6 +108,7 @@ class TokenizedMixture final : public Problem {
   int tokens_;
   int output_dim_;
   double noise_std_;
+  double label_noise_;
   bool quadratic_;
   double divisor_;  // of the sum over tokens
   Matrix means_;    // (k, d)
@@ -141,6 +145,7 @@ void TokenizedMixtureOptions::bind(Fields& fields) {
   fields.required().add("tokens", tokens, between(1, 1e4), "tokens of a sequence s");
   fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I)");
   fields.add("noise_std", noise_std, at_least(0), "σ of every component");
+  fields.add("label_noise", label_noise, at_least(0), "standard deviation of normal noise added to y");
   fields.required().add("target", target,
                         "what the tokens add up to; rows of W_c ~ N(0, I / (dim (mean_std² "
                         "+ noise_std²)))");

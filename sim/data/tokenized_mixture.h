@@ -40,7 +40,8 @@ struct Targets : TargetAxis {
 ///
 /// Means and W depend neither on s nor on the target. The tokens of a set are one stream that is cut into
 /// samples: a sample at 2s is two consecutive samples at s one after the other, and its target their sum
-/// (before any division).
+/// (before any division). With label noise N(0, label_noise²) is added to each entry of y, drawn after the
+/// sample's tokens: those of later samples are then others.
 struct TokenizedMixtureOptions {
   int clusters = 0;  ///< k
   int dim = 0;       ///< d
@@ -48,6 +49,7 @@ struct TokenizedMixtureOptions {
   double mean_std = 1.5;
   double noise_std = 1;  ///< σ
   OneOf<tokenized_mixture::Targets> target = {};
+  double label_noise = 0;
 
   void bind(Fields& fields);
 };

@@ -12,6 +12,8 @@ template <class Real>
 struct LayerSignals {
   /// The model's own inputs (n, d).
   View<const Real> first_inputs;
+  /// The true cluster of each row (n); null where nobody knows it.
+  const int* labels = nullptr;
   /// Inputs (n, d) and routing probabilities r (n, E) of the mixture before; empty before the first.
   View<const Real> previous_inputs;
   View<const Real> previous_probabilities;

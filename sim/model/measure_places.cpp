@@ -19,7 +19,8 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
     throw InvalidOption(
         "model",
         "needs a router of kind linear, cosine or perturbed_cosine and an expert of kind linear, "
-        "polynomial or relu, without attention, projection or temperature: others have no mixing "
+        "polynomial or relu, without attention, projection, temperature, shared or null experts: others have "
+        "no mixing "
         "measure");
   }
   if (!has_gate_bias(options)) {
@@ -33,6 +34,7 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
 
 std::optional<MixtureForm> mixture_form(const ModelOptions& options) {
   if (options.attention || options.input_width) return std::nullopt;
+  if (options.shared_experts > 0 || options.null_experts > 0) return std::nullopt;
   MixtureForm form;
   if (const auto* const cosine = options.router.as<CosineRouterOptions>()) {
     if (cosine->projection_dim || cosine->temperature) return std::nullopt;

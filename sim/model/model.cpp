@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 
-#include "sim/base/finite.h"
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/array_places.h"
 
 namespace moelab {
 namespace {
 
 /// Rows of a block in evaluation: enough to keep the kernels busy, few enough to stay in the cache.
 constexpr int kEvaluationRows = 1024;
+constexpr std::size_t kAllBlocks = static_cast<std::size_t>(-1);
 
 template <class Real>
 Pass<Real> pass_of(const Model<Real>& model, const Gating<Real>& gating, bool keep) {
@@ -23,6 +21,16 @@ Pass<Real> pass_of(const Model<Real>& model, const Gating<Real>& gating, bool ke
   pass.group_samples = model.network->group_samples();
   pass.gating = &gating;
   return pass;
+}
+
+/// The samples from `first` on through the blocks before `end`.
+template <class Real>
+View<const Real> forward_from(const Model<Real>& model, Pass<Real>& pass, const Samples<Real>& x, int first,
+                              int count, Workspace<Real>& workspace, std::size_t end = kAllBlocks) {
+  const Layout& layout = model.network->layout();
+  pass.labels = x.labels ? x.labels + entries(first, layout.tokens) : nullptr;
+  return model.network->forward(pass, x.x + entries(first, layout.sample_dim()), count, model.parameters,
+                                model.state, workspace, end);
 }
 
 /// Calls visit(first sample, samples) for every block.
@@ -65,18 +73,19 @@ View<const Real> permute_columns(const View<const Real>& rows, std::span<const i
 /// Routes block after block of samples through a layer under `gating`, the layers before it under the
 /// evaluation gating, and calls visit(first row, rows, scratch of the layer).
 template <class Real, class Visit>
-void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gating, const Real* x, int samples,
-                  Workspace<Real>& workspace, std::span<const int> permutation, const Visit& visit) {
+void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gating, const Samples<Real>& x,
+                  int samples, Workspace<Real>& workspace, std::span<const int> permutation,
+                  const Visit& visit) {
   const Network<Real>& network = *model.network;
   const PlacedBlock<Real>& placed = network.placed_mixture(layer);
   const std::size_t at = static_cast<std::size_t>(&placed - network.blocks().data());
-  const Pass<Real> before = pass_of(model, network.eval_gating(), false);
+  Pass<Real> before = pass_of(model, network.eval_gating(), false);
   const Pass<Real> pass = pass_of(model, gating, false);
   MixtureScratch<Real>& scratch = network.mixture_scratch(layer, workspace);
   for_each_block(model, samples, [&](int first, int count) {
-    const Layout& layout = network.layout();
-    View<const Real> rows = network.forward(before, x + entries(first, layout.sample_dim()), count,
-                                            model.parameters, model.state, workspace, at);
+    View<const Real> rows = forward_from(model, before, x, first, count, workspace, at);
+    rows = placed.block->mixture_inputs(before, rows, network.values(placed, model.parameters, model.state),
+                                        *workspace.scratch[at]);
     LayerSignals<Real> signals = workspace.signals[at];
     if (!permutation.empty()) {
       rows = permute_columns(rows, permutation, workspace.permuted);
@@ -85,23 +94,8 @@ void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gatin
     }
     placed.mixture->route(pass, rows, network.values(placed, model.parameters, model.state), signals,
                           scratch);
-    visit(first * layout.tokens, rows.rows, scratch);
+    visit(first * network.layout().tokens, rows.rows, scratch);
   });
-}
-
-/// Whether r of every layer was finite in the last pass. Gatings leave out pairs whose gate is not above 0,
-/// as that of NaN is not: without any expert, outputs would be finite and wrong.
-template <class Real>
-bool has_finite_routing(const Network<Real>& network, Workspace<Real>& workspace) {
-  for (int layer = 0; layer < network.layers() && network.has_router(); ++layer) {
-    const MixtureScratch<Real>& scratch = network.mixture_scratch(layer, workspace);
-    const Routing<Real>& routing = scratch.routing();
-    for (int row = 0; row < routing.rows; ++row) {
-      const Real* const r = scratch.gating.probabilities.data() + entries(row, routing.stride);
-      if (!all_finite<Real>({r, size(routing.experts)})) return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace
@@ -117,7 +111,7 @@ Model<Real>::Model(const ModelOptions& options, const Layout& layout, const Star
     : Model(std::make_shared<const Network<Real>>(options, layout), start) {}
 
 template <class Real>
-double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const Real* x,
+double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const SamplesOf<Real>& x,
                          const Real* y, int samples, Workspace<Real>& workspace,
                          const std::function<void(int, const Routing<Real>&)>* before_experts) {
   Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
@@ -125,7 +119,8 @@ double loss_and_gradient(const Model<Real>& model, const Objective<Real>& object
   pass.group_samples = 0;
   pass.losses = &objective.losses;
   pass.before_experts = before_experts;
-  double value = pass_through<Real>(model, pass, objective.task, x, y, samples, workspace, nullptr);
+  pass.labels = x.labels;
+  double value = pass_through<Real>(model, pass, objective.task, x.x, y, samples, workspace, nullptr);
   const std::vector<PlacedBlock<Real>>& blocks = model.network->blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     value += blocks[i].block->added_loss(
@@ -140,23 +135,23 @@ bool separates_samples(const Network<Real>& network, const Objective<Real>& obje
 }
 
 template <class Real>
-double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const Real* x, const Real* y,
-                      int samples, Workspace<Real>& workspace, Real* gradient) {
-  const Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
-  return pass_through(model, pass, loss, x, y, samples, workspace, gradient);
+double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const SamplesOf<Real>& x,
+                      const Real* y, int samples, Workspace<Real>& workspace, Real* gradient) {
+  Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
+  pass.labels = x.labels;
+  return pass_through(model, pass, loss, x.x, y, samples, workspace, gradient);
 }
 
 template <class Real>
-void predict(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
+void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
              Workspace<Real>& workspace, Real* outputs) {
-  const Pass<Real> pass = pass_of(model, gating, false);
+  Pass<Real> pass = pass_of(model, gating, false);
   const Layout& layout = model.network->layout();
   for_each_block(model, samples, [&](int first, int count) {
-    const View<const Real> rows = model.network->forward(pass, x + entries(first, layout.sample_dim()), count,
-                                                         model.parameters, model.state, workspace);
-    Real* place = outputs + entries(first, layout.target_dim());
-    if (!has_finite_routing(*model.network, workspace)) {
-      std::fill_n(place, entries(count, layout.target_dim()), std::numeric_limits<Real>::quiet_NaN());
+    const View<const Real> rows = forward_from(model, pass, x, first, count, workspace);
+    Real* place = outputs + entries(first, layout.prediction_dim());
+    if (!model.network->has_finite_routing(workspace)) {
+      std::fill_n(place, entries(count, layout.prediction_dim()), std::numeric_limits<Real>::quiet_NaN());
       return;
     }
     for (int row = 0; row < rows.rows; ++row) place = std::copy_n(rows.row(row), rows.columns, place);
@@ -164,8 +159,8 @@ void predict(const Model<Real>& model, const Gating<Real>& gating, const Real* x
 }
 
 template <class Real>
-void route(const Model<Real>& model, int layer, const Real* x, int samples, Workspace<Real>& workspace,
-           Real* probabilities, std::span<const int> permutation) {
+void route(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
+           Workspace<Real>& workspace, Real* probabilities, std::span<const int> permutation) {
   const int experts = model.network->experts();
   route_blocks(model, layer, model.network->soft_gating(), x, samples, workspace, permutation,
                [&](int first_row, int rows, const MixtureScratch<Real>& scratch) {
@@ -177,7 +172,7 @@ void route(const Model<Real>& model, int layer, const Real* x, int samples, Work
 }
 
 template <class Real>
-RoutedRows routed_rows(const Model<Real>& model, int layer, const Real* x, int samples,
+RoutedRows routed_rows(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
                        Workspace<Real>& workspace) {
   const int experts = model.network->experts();
   const std::size_t all = entries(samples, model.network->layout().tokens);
@@ -202,7 +197,7 @@ RoutedRows routed_rows(const Model<Real>& model, int layer, const Real* x, int s
 
 template <class Real>
 std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, const Gating<Real>& gating,
-                                       const Real* x, int samples, Workspace<Real>& workspace) {
+                                       const SamplesOf<Real>& x, int samples, Workspace<Real>& workspace) {
   std::vector<std::int64_t> loads(size(model.network->experts()), 0);
   route_blocks(model, layer, gating, x, samples, workspace, {},
                [&](int, int, const MixtureScratch<Real>& scratch) {
@@ -214,81 +209,33 @@ std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, cons
 }
 
 template <class Real>
-void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
+void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
                   Workspace<Real>& workspace, const std::function<void(int)>& visit) {
-  const Pass<Real> pass = pass_of(model, gating, true);
-  const Layout& layout = model.network->layout();
+  Pass<Real> pass = pass_of(model, gating, true);
   for_each_block(model, samples, [&](int first, int count) {
-    model.network->forward(pass, x + entries(first, layout.sample_dim()), count, model.parameters,
-                           model.state, workspace);
-    visit(first * layout.tokens);
+    forward_from(model, pass, x, first, count, workspace);
+    visit(first * model.network->layout().tokens);
   });
-}
-
-template <class Real>
-std::vector<NamedArray<Real>> arrays(const Model<Real>& model) {
-  std::vector<NamedArray<Real>> all = model.network->arrays(model.parameters);
-  const double* values = model.state.values.data();
-  for (const StateArray& array : model.network->state_arrays()) {
-    NamedArray<Real> named{array.name, array.shape, {}};
-    for (std::int64_t i = 0; i < array.size(); ++i) named.values.push_back(static_cast<Real>(*values++));
-    all.push_back(std::move(named));
-  }
-  all.push_back({"training_progress", {1}, {static_cast<Real>(model.state.progress)}});
-  return all;
-}
-
-template <class Real>
-void restore(Model<Real>& model, const std::vector<NamedArray<Real>>& arrays) {
-  // All are found before one is written.
-  const std::vector<NamedArray<Real>> own = moelab::arrays(model);
-  std::vector<const NamedArray<Real>*> given;
-  for (const NamedArray<Real>& array : own) {
-    const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const NamedArray<Real>& other) {
-      return other.name == array.name && other.shape == array.shape &&
-             other.values.size() == array.values.size();
-    });
-    if (found == arrays.end()) {
-      throw std::invalid_argument("restore: no array '" + array.name + "' of the model's shape");
-    }
-    given.push_back(&*found);
-  }
-  if (arrays.size() != own.size()) {
-    throw std::invalid_argument("restore: " + std::to_string(arrays.size()) + " arrays, the model has " +
-                                std::to_string(own.size()));
-  }
-  // The parameters, the state and its progress, in this order.
-  auto next = given.begin();
-  for (const auto& [name, places] : array_places(*model.network)) {
-    const std::vector<Real>& values = (*next++)->values;
-    for (std::size_t i = 0; i < places.size(); ++i) model.parameters[places[i]] = values[i];
-  }
-  auto state = model.state.values.begin();
-  for (; next + 1 != given.end(); ++next) {
-    state = std::copy((*next)->values.begin(), (*next)->values.end(), state);
-  }
-  model.state.progress = static_cast<double>((*next)->values.front());
 }
 
 template struct Model<float>;
 template struct Model<double>;
-#define MOELAB_INSTANTIATE(Real)                                                                             \
-  template double loss_and_gradient(const Model<Real>&, const Objective<Real>&, const Real*, const Real*,    \
-                                    int, Workspace<Real>&,                                                   \
-                                    const std::function<void(int, const Routing<Real>&)>*);                  \
-  template bool separates_samples(const Network<Real>&, const Objective<Real>&);                             \
-  template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Real*, const Real*, int,   \
-                                 Workspace<Real>&, Real*);                                                   \
-  template void predict(const Model<Real>&, const Gating<Real>&, const Real*, int, Workspace<Real>&, Real*); \
-  template void route(const Model<Real>&, int, const Real*, int, Workspace<Real>&, Real*,                    \
-                      std::span<const int>);                                                                 \
-  template RoutedRows routed_rows(const Model<Real>&, int, const Real*, int, Workspace<Real>&);              \
-  template std::vector<std::int64_t> expert_loads(const Model<Real>&, int, const Gating<Real>&, const Real*, \
-                                                  int, Workspace<Real>&);                                    \
-  template void visit_blocks(const Model<Real>&, const Gating<Real>&, const Real*, int, Workspace<Real>&,    \
-                             const std::function<void(int)>&);                                               \
-  template std::vector<NamedArray<Real>> arrays(const Model<Real>&);                                         \
-  template void restore(Model<Real>&, const std::vector<NamedArray<Real>>&)
+#define MOELAB_INSTANTIATE(Real)                                                                         \
+  template double loss_and_gradient(const Model<Real>&, const Objective<Real>&, const Samples<Real>&,    \
+                                    const Real*, int, Workspace<Real>&,                                  \
+                                    const std::function<void(int, const Routing<Real>&)>*);              \
+  template bool separates_samples(const Network<Real>&, const Objective<Real>&);                         \
+  template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Samples<Real>&,        \
+                                 const Real*, int, Workspace<Real>&, Real*);                             \
+  template void predict(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,              \
+                        Workspace<Real>&, Real*);                                                        \
+  template void route(const Model<Real>&, int, const Samples<Real>&, int, Workspace<Real>&, Real*,       \
+                      std::span<const int>);                                                             \
+  template RoutedRows routed_rows(const Model<Real>&, int, const Samples<Real>&, int, Workspace<Real>&); \
+  template std::vector<std::int64_t> expert_loads(const Model<Real>&, int, const Gating<Real>&,          \
+                                                  const Samples<Real>&, int, Workspace<Real>&);          \
+  template void visit_blocks(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,         \
+                             Workspace<Real>&, const std::function<void(int)>&)
 MOELAB_INSTANTIATE(float);
 MOELAB_INSTANTIATE(double);
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "sim/model/loss/task_loss.h"
@@ -31,13 +32,26 @@ struct Objective {
   AuxiliaryLosses losses = {};
 };
 
+/// Samples x (n, s, d) as a model is given them, and the true cluster of each of their rows (n·s), for
+/// routers that need it; null where it is not known.
+template <class Real>
+struct Samples {
+  const Real* x = nullptr;
+  const int* labels = nullptr;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): inputs alone are samples, too
+  Samples(const Real* inputs, const int* clusters = nullptr) : x(inputs), labels(clusters) {}
+};
+template <class Real>
+using SamplesOf = std::type_identity_t<Samples<Real>>;
+
 /// L of a batch of n samples x (n, s, d), y (n, o) or (n, s, o) under the training gating, auxiliary losses
 /// included, and its gradient in `workspace.gradient`. Allocates only while batches, or the active pairs of a
 /// batch, grow beyond any before. `before_experts`: see Pass.
 template <class Real>
 double loss_and_gradient(
-    const Model<Real>& model, const Objective<Real>& objective, const Real* x, const Real* y, int samples,
-    Workspace<Real>& workspace,
+    const Model<Real>& model, const Objective<Real>& objective, const SamplesOf<Real>& x, const Real* y,
+    int samples, Workspace<Real>& workspace,
     const std::function<void(int layer, const Routing<Real>&)>* before_experts = nullptr);
 
 /// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, not with a
@@ -47,21 +61,28 @@ bool separates_samples(const Network<Real>& network, const Objective<Real>& obje
 
 /// The task loss alone and its gradient ∂L/∂x (n·s, padded(d)), for attacks.
 template <class Real>
-double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const Real* x, const Real* y,
-                      int samples, Workspace<Real>& workspace, Real* gradient);
+double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const SamplesOf<Real>& x,
+                      const Real* y, int samples, Workspace<Real>& workspace, Real* gradient);
 
-/// outputs (n, o) or (n, s, o) under `gating`, for any number of samples (done in blocks). NaN in a block in
-/// which a router's probabilities are not finite.
+/// outputs (n, o), (n, s, o), or (n, s, V) for ids, under `gating`, for any number of samples (done in
+/// blocks). NaN in a block in which a router's probabilities are not finite.
 template <class Real>
-void predict(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
+void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
              Workspace<Real>& workspace, Real* outputs);
+
+/// −log softmax(f)_y of the target id y of each token, nats, (n·s), for targets y (n, s), under `gating`. NaN
+/// where predict() says so. For models on ids.
+template <class Real>
+std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& gating,
+                                 const SamplesOf<Real>& x, const double* y, int samples,
+                                 Workspace<Real>& workspace);
 
 /// r = softmax(γ) (n·s, E) of a layer, under the evaluation gating in the layers before it. With
 /// `permutation` (of the router's d columns) the router alone sees coordinate π(j) of its input at place j,
 /// which is the same as shuffling the columns of W. Only for models with a router.
 template <class Real>
-void route(const Model<Real>& model, int layer, const Real* x, int samples, Workspace<Real>& workspace,
-           Real* probabilities, std::span<const int> permutation = {});
+void route(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
+           Workspace<Real>& workspace, Real* probabilities, std::span<const int> permutation = {});
 
 /// How a layer routes rows under the evaluation gating: r (n·s, E), the serving expert of each row (−1 where
 /// it has none), and whether each expert is selected (n·s, E), 1 or 0.
@@ -71,18 +92,18 @@ struct RoutedRows {
   std::vector<unsigned char> selected;
 };
 template <class Real>
-RoutedRows routed_rows(const Model<Real>& model, int layer, const Real* x, int samples,
+RoutedRows routed_rows(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
                        Workspace<Real>& workspace);
 
 /// Rows that each expert of a layer computes under `gating`, (E).
 template <class Real>
 std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, const Gating<Real>& gating,
-                                       const Real* x, int samples, Workspace<Real>& workspace);
+                                       const SamplesOf<Real>& x, int samples, Workspace<Real>& workspace);
 
 /// Calls visit(first row) after the forward pass of every block of samples under `gating`, for what the
 /// layers leave of a batch in the workspace: routing, outputs of experts, auxiliary losses.
 template <class Real>
-void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const Real* x, int samples,
+void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
                   Workspace<Real>& workspace, const std::function<void(int first_row)>& visit);
 
 /// Parameters and state as named arrays, padding removed: what `"save": ["weights"]` keeps, and enough to

@@ -5,9 +5,12 @@
 #include <algorithm>
 
 #include "sim/model/expert/mlp_expert.h"
+#include "sim/model/matching_width.h"
 #include "sim/model/router/attention_aware_router.h"
 #include "sim/model/router/cnn_router.h"
+#include "sim/model/router/oracle_router.h"
 #include "sim/model/topology.h"
+#include "sim/model/transformer.h"
 
 namespace moelab {
 namespace {
@@ -17,9 +20,15 @@ void check_gating(const ModelOptions& options, const GatingRule& rule, const std
   const std::string path = "model.gating." + phase;
   if (kind.check) kind.check(rule.options(), path);
   const int most = kind.most_experts ? kind.most_experts(rule.options()) : 0;
-  if (most <= options.experts) return;
-  throw InvalidOption(path + ".k",
-                      fmt::format("got {}, needs at most model.experts = {}", most, options.experts));
+  if (kind.name == "soft_slots" && options.shared_experts > 0) {
+    throw InvalidOption(path,
+                        "got \"soft_slots\", whose experts read slots, but model.shared_experts is given, "
+                        "whose experts read rows");
+  }
+  if (most <= routed_experts(options)) return;
+  throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts{} = {}", most,
+                                               options.null_experts > 0 ? " + model.null_experts" : "",
+                                               routed_experts(options)));
 }
 
 std::vector<std::string> selecting_gatings() {
@@ -48,12 +57,15 @@ void check_gatings_together(const ModelOptions& options) {
 
 void check_router(const ModelOptions& options) {
   const RouterKind& kind = options.router.entry();
-  if (options.kind == ModelOptions::Kind::moe && kind.check)
-    kind.check(options.router.options(), options.experts);
+  if (options.kind != ModelOptions::Kind::dense && kind.check)
+    kind.check(options.router.options(), routed_experts(options));
 }
 
 void check_dense(const ModelOptions& options) {
+  if (options.kind == ModelOptions::Kind::transformer) return;
   const bool is_dense = options.kind == ModelOptions::Kind::dense;
+  if (options.match == ModelOptions::Match::active || options.match == ModelOptions::Match::total)
+    throw InvalidOption("model.match", "got a match of transformers; a dense model needs 'expert' or 'moe'");
   if (!is_dense && options.depth) {
     throw InvalidOption("model.depth", "given, but model.kind is not 'dense'");
   }
@@ -90,7 +102,8 @@ void check_parts(const ModelOptions& options) {
   const char* const needs = "missing; a mixture, and a dense model that matches one, needs it";
   if (options.experts == 0) throw InvalidOption("model.experts", needs);
   if (options.router.chosen().empty()) throw InvalidOption("model.router", needs);
-  if (options.expert.chosen().empty()) throw InvalidOption("model.expert", needs);
+  if (options.kind != ModelOptions::Kind::transformer && options.expert.chosen().empty())
+    throw InvalidOption("model.expert", needs);
 }
 
 /// A projection hides the rows that some routers need as they are.
@@ -139,25 +152,35 @@ void GatingOptions::bind(Fields& fields) {
       "balance_rate", balance_rate, at_least(0),
       "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e, and a training "
       "step moves b_e by this against the sign of the expert's load error");
+  fields.add(
+      "jitter", jitter, fraction(),
+      "training steps multiply what the router reads, entry by entry, by U[1 − jitter, 1 + jitter] (Switch "
+      "Transformer); the experts read it as it is");
 }
 
 void ModelOptions::bind(Fields& fields) {
-  fields.add("kind", kind, {"moe", "dense"}, "a mixture of experts, or one network without a router");
+  fields.add("kind", kind, {"moe", "dense", "transformer"},
+             "a mixture of experts, one network without a router, or a causal transformer on ids of tokens");
   fields.add(
-      "match", match, {"expert", "moe"},
+      "match", match, {"expert", "moe", "active", "total"},
       "dense models: the parameter count to match, of one expert or of the whole mixture that the other "
-      "fields describe; the dense network has one more layer than an expert and the nearest width");
+      "fields describe; the dense network has one more layer than an expert and the nearest width. "
+      "Transformers "
+      "with moe_layers []: their networks match a mixture in parameters that a row passes (active), or in "
+      "all");
   fields.add("width", width, between(1, 65536),
              "dense models: hidden units of each layer, in place of match; depth is needed, too, and nothing "
-             "of a mixture");
+             "of a mixture. Transformers: width of a token's row");
   fields.add("depth", depth, between(1, 64),
              "dense models: weight matrices, where not one more than an expert has; at depth 1 there is no "
              "width to match");
   fields.add(
       "reads", reads, {"tokens", "sequence"},
       "dense models on sequences: one token at a time, outputs added, or the whole sequence as one row");
-  fields.add("layers", layers, between(1, 64),
-             "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out");
+  fields.add(
+      "layers", layers, between(1, 64),
+      "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out; of a "
+      "transformer, with those that have no mixture");
   fields.add("input_width", input_width, between(1, 65536),
              "mixtures: a linear layer that learns at the experts' rate maps rows to this width before the "
              "first layer, so that routers and experts read what it makes of them");
@@ -166,15 +189,25 @@ void ModelOptions::bind(Fields& fields) {
              "experts' rate");
   add_part(fields, "experts", experts, experts > 0, between(1, 65536),
            "number of experts E; of mixtures and dense models that match one");
+  fields.add("shared_experts", shared_experts, between(0, 65536),
+             "mixtures: experts of the same kind that serve every row beside the E, no gate before them "
+             "(DeepSeekMoE)");
+  fields.add(
+      "null_experts", null_experts, between(0, 65536),
+      "mixtures: experts that the router scores as it does the E, with output 0 and nothing to compute "
+      "(MoE++)");
   add_part(fields, "router", router, !router.chosen().empty(), "scores γ(x) in R^E (likewise)");
   add_part(fields, "expert", expert, !expert.chosen().empty(), "a bank of E equal networks (likewise)");
   fields.add("gating", gating, "how scores become gates");
+  transformer.bind(fields);
 }
 
 void check(const ModelOptions& options) {
   check_dense(options);
-  if (options.width) return check_reads(options);
+  check_transformer(options);
+  if (!reads_mixture(options)) return check_reads(options);
   check_parts(options);
+  check_causal(options);
   check_gating(options, options.gating.train, "train");
   check_gating(options, options.gating.eval, "eval");
   if (options.gating.balance_rate && !options.gating.train.entry().selects) {
@@ -192,9 +225,15 @@ void check(const ModelOptions& options) {
   check_reads(options);
 }
 
+bool needs_labels(const ModelOptions& options) {
+  return mixtures_of(options) > 0 && options.router.entry().needs_labels;
+}
+
 void check(const ModelOptions& options, const Layout& layout) {
+  if (needs_labels(options) && layout.labels != layout.tokens) throw no_labels_error(options.router.chosen());
   const bool has_image = layout.image.size() > 0;
-  if (!options.width && options.router.entry().needs_image && !has_image)
+  check_ids(options, layout.vocabulary > 0);
+  if (reads_mixture(options) && options.router.entry().needs_image && !has_image)
     throw no_image_error(options.router.chosen());
   if (!has_image) return;
   if (options.kind == ModelOptions::Kind::moe && options.layers > 1) {
@@ -215,20 +254,13 @@ void check(const ModelOptions& options, const Layout& layout) {
 }
 
 GatingSetting gating_setting(const ModelOptions& options, const Layout& layout) {
-  return {layout_of_blocks(options, layout).router_dim(), std::max(options.experts, 1)};
+  return {layout_of_blocks(options, layout).router_dim(), std::max(routed_experts(options), 1)};
 }
 
-Layout layout_of_blocks(const ModelOptions& options, const Layout& layout) {
-  Layout own = layout_read_by(options, layout);
-  own.input_dim = options.input_width.value_or(own.input_dim);
-  return own;
-}
-
-Layout layout_read_by(const ModelOptions& options, const Layout& layout) {
-  const bool reads_sequence =
-      options.kind == ModelOptions::Kind::dense && options.reads == ModelOptions::Reads::sequence;
-  if (!reads_sequence) return layout;
-  return {.input_dim = layout.sample_dim(), .output_dim = layout.target_dim()};
+void check_ids(const ModelOptions& options, bool are_ids) {
+  if (are_ids == (options.kind == ModelOptions::Kind::transformer)) return;
+  throw InvalidOption("model.kind", are_ids ? "samples are ids of tokens; needs \"transformer\""
+                                            : "got \"transformer\", but samples are no ids of tokens");
 }
 
 ExpertOptions dense_network(const ModelOptions& options, const Layout& layout) {
@@ -241,23 +273,7 @@ ExpertOptions dense_network(const ModelOptions& options, const Layout& layout) {
   if (const MlpExpertOptions* const mlp = options.expert.as<MlpExpertOptions>()) {
     network.init_scale = mlp->init_scale;
   }
-  if (network.depth == 1) return network;  // one matrix from inputs to outputs, whatever the width
-  const auto count_at = [&](int width) {
-    network.width = width;
-    return make_expert_bank<float>(network, {own.input_dim, own.output_dim, 1})->parameters_per_expert();
-  };
-  int low = 1;
-  int high = 2;
-  while (count_at(high) < target) high *= 2;
-  while (high - low > 1) {
-    const int middle = low + (high - low) / 2;
-    (count_at(middle) <= target ? low : high) = middle;
-  }
-  const std::size_t below = count_at(low);
-  const std::size_t above = count_at(high);
-  const std::size_t miss_below = below > target ? below - target : target - below;
-  const std::size_t miss_above = above > target ? above - target : target - above;
-  network.width = miss_above < miss_below ? high : low;
+  set_matching_width(network, own.input_dim, own.output_dim, target);
   return network;
 }
 

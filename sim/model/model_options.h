@@ -9,6 +9,7 @@
 #include "sim/model/expert/expert.h"
 #include "sim/model/gating/gating.h"
 #include "sim/model/router/router.h"
+#include "sim/model/transformer_options.h"
 
 namespace moelab {
 
@@ -17,25 +18,29 @@ struct GatingOptions {
   GatingRule train = SoftGatingOptions{};
   GatingRule eval = Top1GatingOptions{};
   std::optional<double> balance_rate;  ///< of loss-free balancing
+  double jitter = 0;  ///< training steps multiply what routers read by U[1 − jitter, 1 + jitter]
   void bind(Fields& fields);
 };
 
 struct ModelOptions {
-  enum class Kind { moe, dense };
-  enum class Match { expert, moe };
+  enum class Kind { moe, dense, transformer };
+  enum class Match { expert, moe, active, total };
   enum class Reads { tokens, sequence };
   Kind kind = Kind::moe;
   std::optional<Match> match;  ///< of dense models: the parameter count to match
-  std::optional<int> width;    ///< of dense models: hidden units, in place of `match`
+  std::optional<int> width;    ///< of dense models: hidden units, in place of `match`; of transformers: d
   std::optional<int> depth;    ///< of dense models: weight matrices
   Reads reads = Reads::tokens;
   int layers = 1;
   std::optional<int> input_width;  ///< of mixtures: what a linear layer before them maps rows to
   std::optional<AttentionOptions> attention;
   int experts = 0;
+  int shared_experts = 0;  ///< that serve every row without a gate
+  int null_experts = 0;    ///< that routers score as well, and no network is behind
   RouterOptions router;
   ExpertOptions expert;
   GatingOptions gating;
+  TransformerOptions transformer;
   /// Samples that gatings route together in measuring, where they do: those of a mini-batch; 0 for as many as
   /// are measured at a time. Filled in from how the model is trained.
   int group_samples = 0;
@@ -43,11 +48,27 @@ struct ModelOptions {
   void bind(Fields& fields);
 };
 
+/// Experts that the router scores: networks and null ones.
+inline int routed_experts(const ModelOptions& options) {
+  return options.experts + options.null_experts;
+}
+
+/// Whether the model's router reads the true cluster of every row.
+bool needs_labels(const ModelOptions& options);
+
 /// What a model of these options cannot be, whatever the data. Throws InvalidOption at "model.…".
 void check(const ModelOptions& options);
+/// Ids of tokens go with transformers alone. Throws InvalidOption at "model.kind".
+void check_ids(const ModelOptions& options, bool are_ids);
 /// The same for data of that layout: a router without its image, a stack on images.
 void check(const ModelOptions& options, const Layout& layout);
 
+/// Whether router, experts and gating say anything of the model: it has mixtures, or matches one that has.
+bool reads_mixture(const ModelOptions& options);
+/// Mixtures of the model; 0 for dense ones.
+int mixtures_of(const ModelOptions& options);
+/// Width of the rows that routers read, for data of that layout.
+int router_dim(const ModelOptions& options, const Layout& layout);
 /// How the model reads a sample: the data's layout, or that of one long row for a dense model that reads
 /// whole sequences. A sample has the same entries either way.
 Layout layout_read_by(const ModelOptions& options, const Layout& layout);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/base/finite.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/topology.h"
 
@@ -16,9 +17,9 @@ Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
       top1_gating_(make_gating<Real>(Top1GatingOptions{})) {
   check(options);
   check(options, data_layout);
-  if (options.kind == ModelOptions::Kind::moe) {
-    layers_ = options.layers;
-    experts_ = options.experts;
+  if (mixtures_of(options) > 0) {
+    layers_ = mixtures_of(options);
+    experts_ = routed_experts(options);
     starts_at_train_rows_ = options.router.entry().needs_train_rows(options.router.options());
   }
   if (train_gating_->couples_rows() || eval_gating_->couples_rows()) group_samples_ = options.group_samples;
@@ -35,6 +36,7 @@ void Network<Real>::place_blocks() {
     PlacedBlock<Real>& placed = blocks_[i];
     placed.parameters = parameter_size_;
     placed.state = state_size_;
+    if (placed.parameters_of) placed.parameters = blocks_[*placed.parameters_of].parameters;
     for (ParameterGroup group : placed.block->groups()) {
       group.begin += parameter_size_;
       group.end += parameter_size_;
@@ -64,7 +66,7 @@ void Network<Real>::initialize(const Start& start, AlignedVector<Real>& paramete
   state.progress = 0;
   state.values.assign(state_size_, 0.0);
   for (const PlacedBlock<Real>& placed : blocks_) {
-    const Start own = start.of_layer(std::max(placed.layer, 0));
+    const Start own = start.of_layer(placed.streams);
     placed.block->initialize(own, parameters.data() + placed.parameters);
     placed.block->start_state(own, state.values.data() + placed.state);
   }
@@ -105,6 +107,7 @@ View<const Real> Network<Real>::forward(const Pass<Real>& pass, const Real* x, i
   View<const Real> rows = rows_of(x, samples * layout_.tokens, layout_.input_dim);
   LayerSignals<Real> signals;
   signals.first_inputs = rows;
+  signals.labels = pass.labels;
   for (std::size_t i = 0; i < std::min(end, blocks_.size()); ++i) {
     const Block<Real>& block = *blocks_[i].block;
     const int output_rows = block.output_rows(rows.rows, pass.tokens);
@@ -145,6 +148,19 @@ void Network<Real>::backward(const Pass<Real>& pass, const AlignedVector<Real>& 
                            workspace.gradient.data() + placed.parameters, down);
     upstream = down;
   }
+}
+
+template <class Real>
+bool Network<Real>::has_finite_routing(Workspace<Real>& workspace) const {
+  for (int layer = 0; layer < layers_ && has_router(); ++layer) {
+    const MixtureScratch<Real>& scratch = mixture_scratch(layer, workspace);
+    const Routing<Real>& routing = scratch.routing();
+    for (int row = 0; row < routing.rows; ++row) {
+      const Real* const r = scratch.gating.probabilities.data() + entries(row, routing.stride);
+      if (!all_finite<Real>({r, size(routing.experts)})) return false;
+    }
+  }
+  return true;
 }
 
 template <class Real>

@@ -3,6 +3,7 @@
 /// The immutable structure of a model: a list of blocks, and where their parameters and state lie.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,11 @@ template <class Real>
 struct PlacedBlock {
   std::unique_ptr<Block<Real>> block;
   int layer = -1;
-  Mixture<Real>* mixture = nullptr;  ///< the block, or the one inside it, if it is a mixture
-  std::size_t parameters = 0;        ///< begin of its range in the flat buffer
-  std::size_t state = 0;             ///< begin of its range in State::values
+  int streams = 0;                                ///< it starts from the streams of this layer
+  Mixture<Real>* mixture = nullptr;               ///< the block, or the one inside it, if it is a mixture
+  std::optional<std::size_t> parameters_of = {};  ///< the block before whose parameters it reads, having none
+  std::size_t parameters = 0;                     ///< begin of its range in the flat buffer
+  std::size_t state = 0;                          ///< begin of its range in State::values
 };
 
 /// The arrays that passes write, for one network; any number of them may exist, on as many threads.
@@ -43,7 +46,7 @@ struct Workspace {
 /// h_{ℓ+1} = h_ℓ + MoE_ℓ(h_ℓ), f(x) = A h_L + b (a linear read-out), so that a layer can route with the
 /// assignment of the layer before. With attention a layer reads u = attention_ℓ(h_ℓ), tokens of a sequence
 /// together, and h_{ℓ+1} = u + MoE_ℓ(u). With one target a sample the outputs of its tokens are added: f =
-/// Σ_t f(x_t). These lists are made in topology.cpp.
+/// Σ_t f(x_t). Transformers are told in transformer_options.h. These lists are made in topology.cpp.
 template <class Real>
 class Network {
  public:
@@ -95,6 +98,9 @@ class Network {
   /// router's part is not computed where it is frozen and nothing below it learns.
   void backward(const Pass<Real>& pass, const AlignedVector<Real>& parameters, const State& state,
                 const Real* output_gradient, Workspace<Real>& workspace, Real* input_gradient) const;
+  /// Whether r of every layer was finite in the last pass. Gatings leave out pairs whose gate is not above 0,
+  /// as that of NaN is not: without any expert, outputs would be finite and wrong.
+  bool has_finite_routing(Workspace<Real>& workspace) const;
   BlockValues<Real> values(const PlacedBlock<Real>& block, const AlignedVector<Real>& parameters,
                            const State& state) const {
     return {parameters.data() + block.parameters, state.values.data() + block.state};

@@ -18,7 +18,8 @@ class LossOfModel final : public AttackedLoss<Real> {
   LossOfModel(const Model<Real>& model, const TaskLoss<Real>& loss, Workspace<Real>& workspace)
       : model_(model), loss_(loss), workspace_(workspace), layout_(model.network->layout()) {}
 
-  void set_targets(const Matrix& y) {
+  void set_targets(const Matrix& y, const int* labels) {
+    labels_ = labels;
     samples_ = static_cast<int>(y.rows());
     targets_.assign(y.data(), y.data() + y.size());
   }
@@ -27,14 +28,15 @@ class LossOfModel final : public AttackedLoss<Real> {
     const std::size_t width = size(layout_.input_dim);
     const std::size_t stride = size(kernels::padded(layout_.input_dim));
     padded_.resize(entries(samples_, layout_.tokens) * stride);
-    input_gradient(model_, loss_, x.data(), targets_.data(), samples_, workspace_, padded_.data());
+    input_gradient(model_, loss_, {x.data(), labels_}, targets_.data(), samples_, workspace_, padded_.data());
     gradient.resize(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) gradient[i] = padded_[i / width * stride + i % width];
   }
 
   void add_losses(const std::vector<Real>& x, double factor, std::vector<double>& sums) override {
     outputs_.resize(targets_.size());
-    predict(model_, model_.network->train_gating(), x.data(), samples_, workspace_, outputs_.data());
+    predict(model_, model_.network->train_gating(), {x.data(), labels_}, samples_, workspace_,
+            outputs_.data());
     const int output_dim = layout_.output_dim, targets_of_sample = layout_.target_dim() / output_dim;
     const std::size_t stride = size(kernels::padded(output_dim));
     padded_.resize(2 * size(targets_of_sample) * stride);
@@ -56,9 +58,17 @@ class LossOfModel final : public AttackedLoss<Real> {
   Workspace<Real>& workspace_;
   const Layout& layout_;
   int samples_ = 0;
+  const int* labels_ = nullptr;
   std::vector<Real> targets_, outputs_;
   AlignedVector<Real> padded_;
 };
+
+/// The true clusters of the rows of a sample and of those after it; null where rows have none of their own.
+const int* labels_of_rows(const Dataset& data, const Layout& layout, Eigen::Index first) {
+  const Eigen::Index rows = data.x.rows() * layout.tokens;
+  return static_cast<Eigen::Index>(data.cluster.size()) == rows ? data.cluster.data() + first * layout.tokens
+                                                                : nullptr;
+}
 
 }  // namespace
 
@@ -72,12 +82,13 @@ Matrix attacked_inputs(const ContaminationOptions& contamination, const Model<Re
   LossOfModel<Real> of_model(model, loss, workspace);
   Engine engine = seeds.stream(Purpose::evaluation, kAttacks);
   Matrix attacked = clean.x;
-  const Eigen::Index most = std::max(1, kBlockRows / model.network->layout().tokens);
+  const Layout& layout = model.network->layout();
+  const Eigen::Index most = std::max(1, kBlockRows / layout.tokens);
   std::vector<Real> block;
   for (Eigen::Index start = 0; start < clean.x.rows(); start += most) {
     const Eigen::Index count = std::min(most, clean.x.rows() - start);
     const Matrix x = clean.x.middleRows(start, count);
-    of_model.set_targets(clean.y.middleRows(start, count));
+    of_model.set_targets(clean.y.middleRows(start, count), labels_of_rows(clean, layout, start));
     block.assign(x.data(), x.data() + x.size());
     contamination.entry().attack.of<Real>()(contamination.options(), of_model, engine,
                                             static_cast<int>(count), block);

@@ -25,6 +25,7 @@ SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& 
     : data_(data),
       input_dim_(static_cast<std::size_t>(layout.sample_dim())),
       output_dim_(static_cast<std::size_t>(layout.target_dim())),
+      tokens_(static_cast<std::size_t>(layout.tokens)),
       batch_size_(static_cast<std::size_t>(std::min(batch_size, data.rows))),
       engine_(seeds.stream(Purpose::batch_order, stream)),
       order_(static_cast<std::size_t>(data.rows)),
@@ -32,6 +33,7 @@ SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& 
   std::iota(order_.begin(), order_.end(), 0);
   this->x_.resize(batch_size_ * input_dim_);
   this->y_.resize(batch_size_ * output_dim_);
+  if (!data.labels.empty()) this->labels_.resize(batch_size_ * tokens_);
 }
 
 template <class Real>
@@ -49,6 +51,8 @@ int SampleBatches<Real>::advance() {
     const std::size_t row = static_cast<std::size_t>(order_[next_ + i]);
     std::copy_n(data_.x.data() + row * input_dim_, input_dim_, this->x_.data() + i * input_dim_);
     std::copy_n(data_.y.data() + row * output_dim_, output_dim_, this->y_.data() + i * output_dim_);
+    if (this->labels_.empty()) continue;
+    std::copy_n(data_.labels.data() + row * tokens_, tokens_, this->labels_.data() + i * tokens_);
   }
   next_ += rows;
   return static_cast<int>(rows);
@@ -93,6 +97,7 @@ int PopulationBatches<Real>::advance() {
   if (drawn_ > 0 && !redraw_) return points_;
   const Dataset rule = draw();
   drawn_ += points_;
+  this->labels_ = rule.cluster;
   std::transform(rule.x.data(), rule.x.data() + rule.x.size(), this->x_.data(),
                  [](double value) { return static_cast<Real>(value); });
   std::transform(rule.y.data(), rule.y.data() + rule.y.size(), this->y_.data(),

@@ -8,16 +8,25 @@
 #include "sim/base/aligned.h"
 #include "sim/base/quasi_random.h"
 #include "sim/data/problem.h"
+#include "sim/model/model.h"
 #include "sim/train/train_options.h"
 
 namespace moelab {
 
-/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o).
+/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o), and where they are asked
+/// for the true clusters (n·s).
 template <class Real>
 struct TrainingSet {
   int rows = 0;
   std::vector<Real> x;
   std::vector<Real> y;
+  std::vector<int> labels = {};
+
+  /// The samples from `first` on.
+  Samples<Real> samples(int first, const Layout& layout) const {
+    return {x.data() + entries(first, layout.sample_dim()),
+            labels.empty() ? nullptr : labels.data() + entries(first, layout.tokens)};
+  }
 };
 
 /// One batch after another, each as contiguous arrays x (rows, s·d), y (rows, o) or (rows, s·o).
@@ -28,11 +37,14 @@ class BatchSource {
   /// Moves to the next batch and returns its number of samples.
   virtual int advance() = 0;
   const Real* x() const { return x_.data(); }
+  /// With the true clusters of their rows, where the batches have them.
+  Samples<Real> samples() const { return {x_.data(), labels_.empty() ? nullptr : labels_.data()}; }
   const Real* y() const { return y_.data(); }
 
  protected:
   AlignedVector<Real> x_;
   AlignedVector<Real> y_;
+  std::vector<int> labels_;
 };
 
 /// Mini-batches drawn without replacement: each epoch visits every sample once in a new random order (its
@@ -49,6 +61,7 @@ class SampleBatches final : public BatchSource<Real> {
   const TrainingSet<Real>& data_;
   std::size_t input_dim_;
   std::size_t output_dim_;
+  std::size_t tokens_;
   std::size_t batch_size_;
   Engine engine_;
   std::vector<int> order_;

@@ -39,8 +39,8 @@ ExperimentOptions prepared(ExperimentOptions options, const Problem* own_problem
 
 bool same_rows(const Layout& left, const Layout& right) {
   return left.input_dim == right.input_dim && left.output_dim == right.output_dim &&
-         left.tokens == right.tokens && left.target_per_token == right.target_per_token &&
-         left.image.size() == right.image.size();
+         left.tokens == right.tokens && left.vocabulary == right.vocabulary &&
+         left.target_per_token == right.target_per_token && left.image.size() == right.image.size();
 }
 
 /// The first `count` rows of the training set, a token a row, (count, d).
@@ -63,7 +63,7 @@ Model<Real> started_model(const ExperimentOptions& options, const Problem& probl
 
 template <class Real>
 TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, int samples,
-                                    std::uint64_t stream) {
+                                    std::uint64_t stream, bool with_labels) {
   const Layout layout = problem.layout();
   TrainingSet<Real> set{samples, {}, {}};
   set.x.reserve(entries(samples, layout.sample_dim()));
@@ -74,6 +74,7 @@ TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, 
     const Dataset block = problem.draw(engine, {Purpose::train_data, first, count});
     set.x.insert(set.x.end(), block.x.data(), block.x.data() + block.x.size());
     set.y.insert(set.y.end(), block.y.data(), block.y.data() + block.y.size());
+    if (with_labels) set.labels.insert(set.labels.end(), block.cluster.begin(), block.cluster.end());
   }
   return set;
 }
@@ -88,7 +89,7 @@ Experiment<Real>::Experiment(ExperimentOptions options, std::unique_ptr<Problem>
       seeds_(seeds),
       problem_(problem ? std::move(problem) : draw_problem(options_.data, seeds)),
       model_(started_model<Real>(options_, *problem_, seeds)),
-      task_loss_(make_task_loss<Real>(options_.loss)),
+      task_loss_(make_task_loss<Real>(options_.loss, problem_->layout().vocabulary > 0)),
       objective_({*task_loss_, AuxiliaryLosses(options_.loss)}),
       workspace_(model_.network->make_workspace()) {
   if (!options_.phases.empty()) course_.learns = options_.phases.front().learns;
@@ -106,7 +107,7 @@ bool Experiment<Real>::next_phase() {
                         "needs inputs and targets of the shape of those before");
   }
   objective_.reset();
-  task_loss_ = make_task_loss<Real>(options_.loss);
+  task_loss_ = make_task_loss<Real>(options_.loss, problem->layout().vocabulary > 0);
   objective_.emplace(Objective<Real>{*task_loss_, AuxiliaryLosses(options_.loss)});
   problem_ = std::move(problem);
   if (!phase.keep_optimizer) course_.optimizers.clear();
@@ -129,7 +130,8 @@ TrainOutcome Experiment<Real>::train(const TrainCallbacks& callbacks) {
                                    workspace_, course_));
   }
   const TrainingSet<Real> data =
-      draw_training_set<Real>(*problem_, seeds_, *options_.data.train_samples, train_stream(options_.data));
+      draw_training_set<Real>(*problem_, seeds_, *options_.data.train_samples, train_stream(options_.data),
+                              needs_labels(options_.model));
   if (!is_least_squares(options)) {
     return in_course(
         moelab::train(model_, *objective_, data, options, seeds_, callbacks, workspace_, course_));
@@ -143,8 +145,8 @@ TrainOutcome Experiment<Real>::train(const TrainCallbacks& callbacks) {
   }
 }
 
-template TrainingSet<float> draw_training_set(const Problem&, const Seeds&, int, std::uint64_t);
-template TrainingSet<double> draw_training_set(const Problem&, const Seeds&, int, std::uint64_t);
+template TrainingSet<float> draw_training_set(const Problem&, const Seeds&, int, std::uint64_t, bool);
+template TrainingSet<double> draw_training_set(const Problem&, const Seeds&, int, std::uint64_t, bool);
 template class Experiment<float>;
 template class Experiment<double>;
 

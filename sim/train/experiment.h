@@ -37,10 +37,11 @@ void check(const ExperimentOptions& options);
 /// The part of it that does not look at the data: model and training, each for itself and together.
 void check_training(const ExperimentOptions& options);
 
-/// The first `samples` of a training set, in the precision of training; `stream` as train_stream() has it.
+/// The first `samples` of a training set, in the precision of training; `stream` as train_stream() has it,
+/// `with_labels` with the true clusters of its rows.
 template <class Real>
 TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, int samples,
-                                    std::uint64_t stream = 0);
+                                    std::uint64_t stream = 0, bool with_labels = false);
 
 /// Runs to its end on the calling thread. A C++ program and a scenario that say the same give the same
 /// numbers.

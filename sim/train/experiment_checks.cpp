@@ -6,6 +6,7 @@
 #include "sim/data/moe_regression.h"
 #include "sim/model/measure_places.h"
 #include "sim/model/router/cnn_router.h"
+#include "sim/model/router/oracle_router.h"
 #include "sim/train/experiment.h"
 #include "sim/train/train_checks.h"
 
@@ -56,23 +57,27 @@ void check_law(const ExperimentOptions& options) {
 /// A router that starts at training rows needs one for each expert.
 void check_start(const ExperimentOptions& options) {
   const RouterOptions& router = options.model.router;
-  if (options.model.width || !options.data.train_samples ||
+  if (!reads_mixture(options.model) || !options.data.train_samples ||
       !router.entry().needs_train_rows(router.options()))
     return;
   const GeneratorKind& generator = options.data.entry();
   const std::int64_t tokens = generator.tokens ? generator.tokens(options.data.options()) : 1;
   const std::int64_t rows = *options.data.train_samples * tokens;
-  if (rows >= options.model.experts) return;
+  if (rows >= routed_experts(options.model)) return;
   throw InvalidOption(
       "model.router.init",
       fmt::format("got \"train_samples\", needs a training sample for each of model.experts = {}, but there "
                   "are {}",
-                  options.model.experts, rows));
+                  routed_experts(options.model), rows));
 }
 
 /// A loss for classes needs targets that are classes; those of files are looked at when they are read.
 void check_loss(const ExperimentOptions& options) {
   const std::string path = "loss.task";
+  if (options.data.entry().token_ids) {
+    make_task_loss<float>(options.loss, true);
+    return;
+  }
   if (!task_loss_kind(options.loss.task).needs_classes) return;
   const std::string got = fmt::format("got \"{}\", ", options.loss.task);
   if (is_least_squares(options.train)) {
@@ -111,10 +116,60 @@ void check_sequences(const ExperimentOptions& options) {
   }
 }
 
-void check_image(const ExperimentOptions& options) {
+/// What losses look at that the gating may not have.
+void check_gating_of_losses(const ExperimentOptions& options) {
   if (options.model.width) return;
+  const GatingRule& gating = options.model.gating.train;
+  const auto* const noisy = gating.as<NoisyTopKGatingOptions>();
+  const bool has_noise = noisy && noisy->noise == NoisyTopKGatingOptions::Noise::learned;
+  const bool has_slots = gating.as<SoftSlotsGatingOptions>() != nullptr;
+  const std::vector<double>& coefficients = options.loss.coefficients;
+  for (std::size_t t = 0; t < coefficients.size(); ++t) {
+    const AuxiliaryLossKind& kind = auxiliary_loss_kinds()[t];
+    if (coefficients[t] == 0) continue;
+    if (kind.needs_noise && !has_noise) {
+      throw InvalidOption("loss." + kind.name,
+                          fmt::format("got {}, needs model.gating.train \"noisy_topk\" with learned noise; "
+                                      "\"{}\" gives it no gradient",
+                                      coefficients[t], gating.chosen()));
+    }
+    if (kind.path == AuxiliaryPath::pair_outputs && has_slots) {
+      throw InvalidOption("loss." + kind.name,
+                          fmt::format("got {}, needs experts that read rows; with model.gating.train "
+                                      "\"soft_slots\" they read slots",
+                                      coefficients[t]));
+    }
+  }
+}
+
+/// Ids of tokens are no numbers: they need a model that reads them, and cannot be moved.
+void check_tokens(const ExperimentOptions& options) {
+  const GeneratorKind& generator = options.data.entry();
+  const bool reads_ids = options.model.kind == ModelOptions::Kind::transformer;
+  if (generator.token_ids != reads_ids) {
+    const std::string samples = fmt::format("samples of data.generator \"{}\" are ", generator.name);
+    throw InvalidOption("model.kind", reads_ids ? "got \"transformer\", but " + samples + "no ids of tokens"
+                                                : samples + "ids of tokens; needs \"transformer\"");
+  }
+  const std::string contamination = options.data.contamination.chosen();
+  if (!generator.token_ids || contamination == "none") return;
+  throw InvalidOption(
+      "data.contamination",
+      fmt::format("got \"{}\", which moves numbers; samples of data.generator \"{}\" are ids of "
+                  "tokens",
+                  contamination, generator.name));
+}
+
+void check_image(const ExperimentOptions& options) {
+  if (!reads_mixture(options.model)) return;
   const RouterKind& router = options.model.router.entry();
   if (router.needs_image && !options.data.entry().has_image) throw no_image_error(router.name);
+}
+
+void check_labels(const ExperimentOptions& options) {
+  if (!needs_labels(options.model)) return;
+  if (!options.data.entry().has_labels(options.data.options()))
+    throw no_labels_error(options.model.router.chosen());
 }
 
 /// What several phases cannot be.
@@ -149,7 +204,7 @@ void check_reduction(const ExperimentOptions& options) {
   if (options.loss.reduction == LossOptions::Reduction::sum) return;
   if (is_least_squares(options.train))
     throw InvalidOption("loss.reduction", "got \"mean\", but \"lbfgs\" minimises the sum; needs \"sum\"");
-  make_task_loss<float>(options.loss);
+  make_task_loss<float>(options.loss, options.data.entry().token_ids);
 }
 
 }  // namespace
@@ -172,9 +227,12 @@ void check(const ExperimentOptions& options) {
   check_epochs(options.train);
   check_start(options);
   check_length(options.train);
+  check_tokens(options);
   check_loss(options);
   check_sequences(options);
+  check_gating_of_losses(options);
   check_image(options);
+  check_labels(options);
   check_reduction(options);
   check(options.data);
   check_phases(options);

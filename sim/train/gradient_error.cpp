@@ -16,7 +16,7 @@ GradientError population_gradient_error(const Model<Real>& model, const Objectiv
     const std::uint64_t stream = 1 + moment * kGradientRules + static_cast<std::uint64_t>(rule);
     PopulationBatches<Real> batches(problem, options, seeds, stream);
     const int points = batches.advance();
-    loss_and_gradient(model, objective, batches.x(), batches.y(), points, workspace);
+    loss_and_gradient(model, objective, batches.samples(), batches.y(), points, workspace);
     for (const ParameterGroup& group : model.network->groups()) {
       for (std::size_t j = group.begin; j < group.end && group.trainable; ++j) {
         const double value = static_cast<double>(workspace.gradient[j]);

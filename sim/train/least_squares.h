@@ -2,6 +2,8 @@
 
 /// Least-squares fits: the whole training set at once, to convergence.
 
+#include <optional>
+
 #include "sim/data/mixing_measure.h"
 #include "sim/model/model.h"
 #include "sim/train/batches.h"
@@ -12,12 +14,24 @@ namespace moelab {
 /// Whether training is a fit: the training rule "lbfgs".
 bool is_least_squares(const TrainOptions& options);
 
+/// What a fit of many starts found. Two minima count as distinct where their losses differ by more than 1e-9
+/// of them; near is one whose loss on all samples exceeds the least, L, by at most L p / (20 n): the data do
+/// not tell it from the least.
+struct MinimaFound {
+  int distinct = 0;  ///< on the samples of the first fits
+  int near = 0;      ///< of those that were polished, the least among them
+  /// Between near minima, the largest distance from an expert (a, b) of one to the nearest of the other; 0
+  /// for one alone, and for models that are no mixing measure.
+  double diameter = 0;
+};
+
 /// How a fit ended.
 struct FitOutcome {
   TrainState state = TrainState::done;
-  bool converged = false;  ///< of the start that was kept
-  int evaluations = 0;     ///< of loss and gradient, all starts together
-  int starts = 0;          ///< starts that were made
+  bool converged = false;                            ///< of the start that was kept
+  int evaluations = 0;                               ///< of loss and gradient, all starts together
+  int starts = 0;                                    ///< starts that were made
+  std::optional<MinimaFound> minima = std::nullopt;  ///< of start "best"
 };
 
 /// argmin_θ L(θ), L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)², over the free parameters of `model` (those of the
@@ -44,14 +58,17 @@ struct FitOutcome {
 /// model ends at the kept fit. `diverged` when no start has a finite loss; `interrupted` when `progress` says
 /// so.
 ///
+/// "best" fits `starts` models to the first `rows` samples (near the truth where it is known and of the
+/// model's form, at clusters of k-means where the model is a mixing measure, at initial weights: in turn;
+/// starts of another n are others) and takes the `polished` lowest distinct minima to all samples by
+/// polish(), `steps` steps at most: see sim/train/gauss_newton.h for what converged means then. The lowest is
+/// kept.
+///
 /// Throws InvalidOption where a warm start lacks a truth of the model's form. `model_options` are those that
 /// the model was made from.
 FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_options,
                              const Objective<double>& objective, const TrainingSet<double>& data,
                              const TrainOptions& options, const MixingMeasure* truth, const Seeds& seeds,
                              const TrainCallbacks& callbacks, Workspace<double>& workspace);
-
-/// The warm start for a model of `experts` components.
-MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine);
 
 }  // namespace moelab

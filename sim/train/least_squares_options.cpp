@@ -22,6 +22,10 @@ const std::vector<KindEntry>& FitStartAxis::table() {
       {"cold", "at the model's own initial weights", ColdStartOptions{}, ColdStartOptions{}},
       {"warm", "at the true measure of the data, each parameter moved by N(0, perturbation²)",
        WarmStartOptions{}, WarmStartOptions{}},
+      {"best",
+       "at many places, of which the lowest minimum is kept: near the true measure, at the clusters of "
+       "k-means and at initial weights in turn; the lowest minima are polished on all samples",
+       BestStartOptions{}, BestStartOptions{}},
   };
   return starts;
 }
@@ -41,6 +45,16 @@ void ColdStartOptions::bind(Fields& fields) {
 void WarmStartOptions::bind(Fields& fields) {
   fields.add("perturbation", perturbation, at_least(0), "standard deviation");
   bind_tries(fields, tries);
+}
+
+void BestStartOptions::bind(Fields& fields) {
+  fields.add("starts", starts, between(1, 10000), "places to start at");
+  fields.add("perturbation", perturbation, at_least(0), "standard deviation, of those near the true measure");
+  fields.add("rows", rows, between(1, 1e9), "the most samples on which all starts are fitted");
+  fields.add("evaluations", evaluations, between(1, 1e6), "the most evaluations of such a fit");
+  fields.add(
+      "polished", polished, between(1, 1000),
+      "distinct minima, the lowest, that are fitted to all samples by Levenberg and Marquardt's method");
 }
 
 }  // namespace moelab

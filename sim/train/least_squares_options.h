@@ -35,5 +35,15 @@ struct WarmStartOptions {
   int tries = 2;
   void bind(Fields& fields);
 };
+/// At many places, of which the lowest minimum is kept: near the true measure, at the clusters of k-means and
+/// at weights of the model's own in turn.
+struct BestStartOptions {
+  int starts = 20;
+  double perturbation = 0.1;
+  int rows = 4000;
+  int evaluations = 300;
+  int polished = 5;
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

@@ -46,9 +46,11 @@ struct StepScheduleOptions {
   double factor = 0.1;
   void bind(Fields& fields);
 };
-/// final + (1 − final) (1 + cos(π step / total)) / 2.
+/// (step + 1) / w for the first w = `warmup_steps`, then final + (1 − final) (1 + cos(π (step − w) / (total −
+/// w))) / 2.
 struct CosineScheduleOptions {
   double final_share = 0.0;
+  std::int64_t warmup_steps = 0;
   void bind(Fields& fields);
 };
 

@@ -44,6 +44,8 @@ void TrainOptions::bind(Fields& fields) {
   fields.add("start", start, "lbfgs: where a fit begins (default cold)");
   fields.add("weight_decay", weight_decay, at_least(0),
              "weight decay, one or per group: added to the gradient, or decoupled with adamw");
+  fields.add("clip_norm", clip_norm, positive(),
+             "a gradient of all that learns with a larger Euclidean norm is scaled down to it");
   fields.add("schedule", schedule, "learning-rate schedule");
   fields.add("batch_size", batch_size, between(1, 1e7), "samples of a mini-batch (sample gradients)");
   fields.add("steps", steps, between(1, 1e12), "optimizer steps (give steps or epochs)");
@@ -76,6 +78,7 @@ void check_rule(const TrainOptions& options) {
     }
   };
   refuse("lr", options.lr.has_value());
+  refuse("clip_norm", options.clip_norm.has_value());
   refuse("batch_size", options.batch_size.has_value());
   refuse("epochs", options.epochs.has_value());
   refuse("record_every", options.record_every.has_value());

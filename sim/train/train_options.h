@@ -26,6 +26,7 @@ struct TrainOptions {
   std::optional<PerGroup> lr = std::nullopt;
   std::optional<FitStart> start = std::nullopt;  ///< of fits: where they begin
   PerGroup weight_decay = 0.0;
+  std::optional<double> clip_norm = std::nullopt;  ///< most of the gradient's norm
   ScheduleOptions schedule = ConstantScheduleOptions{};
   std::optional<std::int64_t> batch_size = std::nullopt;
   std::optional<std::int64_t> steps = std::nullopt;

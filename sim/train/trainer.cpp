@@ -51,6 +51,17 @@ class TrainedGroup {
     }
   }
 
+  /// Σ g² over the group's gradient, and the gradient scaled.
+  double squared_norm() const {
+    double sum = 0;
+    for (std::size_t i = range_.begin; i < range_.end; ++i)
+      sum += static_cast<double>(workspace_.gradient[i]) * static_cast<double>(workspace_.gradient[i]);
+    return sum;
+  }
+  void scale_gradient(Real factor) {
+    for (std::size_t i = range_.begin; i < range_.end; ++i) workspace_.gradient[i] *= factor;
+  }
+
   /// The update number `step` (0-based) from the workspace's gradient.
   void update(std::int64_t step) {
     const Real* gradient = workspace_.gradient.data() + range_.begin;
@@ -120,6 +131,16 @@ std::vector<TrainedGroup<Real>> trained_groups(Model<Real>& model, Workspace<Rea
   return groups;
 }
 
+/// Scales the gradient of all groups down to that norm, where it is larger.
+template <class Real>
+void clip(std::vector<TrainedGroup<Real>>& groups, double most) {
+  double squared = 0;
+  for (const TrainedGroup<Real>& group : groups) squared += group.squared_norm();
+  const double norm = std::sqrt(squared);
+  if (!(norm > most)) return;
+  for (TrainedGroup<Real>& group : groups) group.scale_gradient(static_cast<Real>(most / norm));
+}
+
 }  // namespace
 
 template <class Real>
@@ -148,10 +169,11 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
       const int samples = batches.advance();
       network.begin_step(static_cast<double>(done) / static_cast<double>(steps), model.parameters,
                          model.state);
-      const double value =
-          loss_and_gradient(model, objective, batches.x(), batches.y(), samples, workspace, &before_experts);
+      const double value = loss_and_gradient(model, objective, batches.samples(), batches.y(), samples,
+                                             workspace, &before_experts);
       if (!std::isfinite(value)) return TrainState::diverged;
       network.end_step(workspace, model.state);
+      if (options.clip_norm) clip(groups, *options.clip_norm);
       for (TrainedGroup<Real>& group : groups) group.update(done);
       ++done;
       if (done % interval == 0 || done == steps) {

@@ -123,10 +123,11 @@ std::vector<Check> acmoe2025_proposition2_checks() {
        [](const CheckEffort& effort) { return check_near_axis(effort, scale_by_variance); }},
       {id + "wishart.deviation", source,
        "kappa(M S M) > kappa(S), against the proposition, for M = diag(S)^(-1/2) and S ~ Wishart(I, 16), d = "
-       "8: frequency",
+       "8: frequency, a regression against .05 of an earlier simulation",
        CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_wishart(effort, scale_by_deviation, 0.05, 0.01); }},
-      {id + "wishart.variance", source, "the same for M = diag(S)^-1: frequency, predicted as about half",
+      {id + "wishart.variance", source,
+       "the same for M = diag(S)^-1: frequency, a regression against .5 of an earlier simulation",
        CheckVerdict::holds,
        [](const CheckEffort& effort) { return check_wishart(effort, scale_by_variance, 0.5, 0.1); }}};
 }

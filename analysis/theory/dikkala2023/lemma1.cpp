@@ -5,6 +5,9 @@
 #include <limits>
 
 #include "analysis/theory/extremes.h"
+#include "sim/model/expert/constant_expert.h"
+#include "sim/model/router/squared_distance_router.h"
+#include "sim/train/trainer.h"
 
 namespace moelab {
 namespace {
@@ -50,6 +53,37 @@ Matrix expert_gradient_step(const Matrix& inputs, const Matrix& centres, double 
   for (Eigen::Index i = 0; i < inputs.rows(); ++i) gates(i, nearest[static_cast<std::size_t>(i)]) = 1;
   const Matrix residual = gates * centres - inputs;
   return centres - rate * 2 / static_cast<double>(inputs.rows()) * (gates.transpose() * residual);
+}
+
+Matrix trained_step(const Matrix& inputs, const Matrix& centres, double rate) {
+  const int dim = static_cast<int>(inputs.cols());
+  ModelOptions options;
+  options.experts = static_cast<int>(centres.rows());
+  options.router = SquaredDistanceRouterOptions{.trainable = false};
+  options.expert = ConstantExpertOptions{};
+  options.gating.train = Top1GatingOptions{};
+  Model<double> model(options, {.input_dim = dim, .output_dim = dim}, Start{Seeds{}});
+  std::vector<NamedArray<double>> values = arrays(model);
+  for (NamedArray<double>& array : values) {
+    if (array.name == "router_centers" || array.name == "expert_output")
+      array.values.assign(centres.data(), centres.data() + centres.size());
+  }
+  restore(model, values);
+  const TrainingSet<double> data{static_cast<int>(inputs.rows()),
+                                 {inputs.data(), inputs.data() + inputs.size()},
+                                 {inputs.data(), inputs.data() + inputs.size()}};
+  TrainOptions descent;
+  descent.lr = PerGroup(rate);
+  descent.batch_size = inputs.rows();
+  descent.steps = 1;
+  Workspace<double> workspace = model.network->make_workspace();
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  train<double>(model, {*loss}, data, descent, Seeds{}, TrainCallbacks{}, workspace);
+  Matrix next;
+  for (const NamedArray<double>& array : arrays(model)) {
+    if (array.name == "expert_output") next = MatrixView(array.values.data(), centres.rows(), dim);
+  }
+  return next;
 }
 
 Matrix k_means_step(const Matrix& inputs, const Matrix& centres, double rate) {
@@ -102,7 +136,7 @@ std::vector<Check> dikkala2023_lemma1_checks() {
   return {
       {kCentreId, "Dikkala et al. 2023, Lemma 1",
        "with f(x) = u_j, j = argmin |u_j - x|, and target x, the gradient step on the squared loss is the "
-       "k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j)",
+       "k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j); the step is the trainer's",
        CheckVerdict::holds, [](const CheckEffort& effort) { return check_lemma1(effort); }}};
 }
 

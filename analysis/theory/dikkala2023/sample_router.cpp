@@ -162,7 +162,7 @@ CheckFinding check_off_cluster_mass(const CheckEffort& effort, int clusters, con
   return finding;
 }
 
-CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
+CheckFinding check_specialists(const CheckEffort& effort, double row_scale, double router_rate) {
   const int experts = router_rows(kRowFactor, kRouterClusters), wanted = kTrainings * effort.seeds;
   const DataOptions data =
       GaussianMixtureOptions{.clusters = kRouterClusters,
@@ -180,7 +180,7 @@ CheckFinding check_specialists(const CheckEffort& effort, double row_scale) {
   descent.rule = TrainOptions::Rule::quasi_monte_carlo;
   descent.points = kPoints;
   descent.steps = kTrainingSteps;
-  descent.lr = PerGroup(1.0, 1e-3);
+  descent.lr = PerGroup(1.0, router_rate);
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   double worst = 0, mass_before = 0, mass_after = 0;
   int trained = 0, left_out = 0;
@@ -250,7 +250,16 @@ std::vector<Check> dikkala2023_sample_router_checks() {
       {kSpecialistsId, source,
        "from rows at samples, training ends with a specialist u_j -> v_c for each cluster: the least "
        "|u_j - v_c| / |v_c| (largest over clusters and runs)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_specialists(effort); }}};
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_specialists(effort); }},
+      {"dikkala2023.theorem2.frozen_specialists", source,
+       "the same with rows that stay at their samples: it is where they start that the specialists come "
+       "from, "
+       "no learning of the router",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_specialists(effort, 1, 0); }},
+      {"dikkala2023.theorem2.small_specialists", source + ", without rows at samples",
+       "the same from a hundredth of the samples: such routers do not tell clusters apart, and there is no "
+       "specialist for some",
+       CheckVerdict::fails, [](const CheckEffort& effort) { return check_specialists(effort, 0.01); }}};
 }
 
 }  // namespace moelab

@@ -28,7 +28,7 @@ CheckFinding check_off_cluster_mass(const CheckEffort& effort, int clusters,
 
 /// Population gradient descent on constant experts and, at a small rate, the router: the largest over
 /// clusters of the least ‖u_j − v_c‖ / ‖v_c‖ among the specialists of c at the end. `row_scale` multiplies
-/// the samples at which the rows start.
-CheckFinding check_specialists(const CheckEffort& effort, double row_scale = 1);
+/// the samples at which the rows start; at `router_rate` 0 they stay there.
+CheckFinding check_specialists(const CheckEffort& effort, double row_scale = 1, double router_rate = 1e-3);
 
 }  // namespace moelab

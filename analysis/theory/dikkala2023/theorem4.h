@@ -23,7 +23,8 @@ CheckFinding check_norm(const CheckEffort& effort, int steps, double reference,
 /// ‖w‖ after 10⁵ steps against the reduced flow from the descent's ‖w‖ after 10³: the value furthest off.
 CheckFinding check_growth(const CheckEffort& effort, const TwoComponentRule& rule = exact_gradient);
 
-/// d‖w‖/d log t over the last decade before 10⁵ steps. On the component, 1 − q ≈ 2 exp(−‖w‖ x₁) with
+/// d‖w‖/d log t over the last decade before 10⁵ steps against that of the reduced flow from ‖w‖ after 10⁴, to
+/// 1 %. On the component, 1 − q ≈ 2 exp(−‖w‖ x₁) with
 /// 1 − ρ ≤ x₁ ≤ 1 + ρ, and the slope of the loss is of the order of its square: −d log(slope)/d‖w‖ lies
 /// between 2(1 − ρ) and 2(1 + ρ), so that ‖w‖ gains between 1/(2(1 + ρ)) and 1/(2(1 − ρ)) per unit of log t.
 CheckFinding check_log_rate(const CheckEffort& effort, const TwoComponentRule& rule = exact_gradient);

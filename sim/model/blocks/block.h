@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a model is a list of: attention, mixtures, dense networks, sums over tokens, read-outs.
+/// What a model is a list of: attention, mixtures, dense networks, sums over tokens, embeddings, read-outs.
 
 #include <functional>
 #include <memory>
@@ -40,6 +40,7 @@ struct Pass {
   bool training = false;                    ///< of a training step
   double progress = 0;                      ///< State::progress
   int group_samples = 0;                    ///< samples that gatings route together; 0 for the batch
+  const int* labels = nullptr;              ///< the true cluster of each row; null where nobody knows it
   const Gating<Real>* gating = nullptr;     ///< the rule of every mixture
   const AuxiliaryLosses* losses = nullptr;  ///< added on the way back; null for none
   /// Called between gating and experts of a mixture: the last moment to bring the parameters of the active
@@ -91,6 +92,11 @@ class Block {
                         const BlockValues<Real>& values, const LayerSignals<Real>& signals, Scratch& scratch,
                         const View<const Real>& outputs, const Real* output_gradient, Real* gradient,
                         Real* input_gradient) const = 0;
+  /// The rows that a mixture inside reads, for the block's own inputs.
+  virtual View<const Real> mixture_inputs(const Pass<Real>& /*pass*/, const View<const Real>& inputs,
+                                          const BlockValues<Real>& /*values*/, Scratch& /*scratch*/) const {
+    return inputs;
+  }
   /// What the block adds to a training step's loss beside the task loss, after its passes.
   virtual double added_loss(const Pass<Real>& /*pass*/, const BlockValues<Real>& /*values*/,
                             Scratch& /*scratch*/) const {

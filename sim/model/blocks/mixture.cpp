@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/base/kernels/multiply.h"
+#include "sim/model/gating/step_stream.h"
 
 namespace moelab {
 namespace {
@@ -23,6 +23,9 @@ Mixture<Real>::Mixture(MixtureParts<Real> parts)
       router_state_(0) {
   for (const StateArray& array : parts_.router->state_arrays()) router_state_ += size(array.size());
   gating_state_ = router_state_ + (parts_.balance_rate ? size(parts_.experts) : 0);
+  jitter_state_ = gating_state_;
+  if (!parts_.train_gating) return;
+  for (const StateArray& array : parts_.train_gating->state_arrays()) jitter_state_ += size(array.size());
 }
 
 template <class Real>
@@ -34,7 +37,7 @@ template <class Real>
 std::size_t Mixture<Real>::parameter_count() const {
   return parts_.router->parameter_count() +
          (parts_.learned_gating ? parts_.learned_gating->parameter_count() : 0) +
-         size(parts_.experts) * parameters_per_expert();
+         size(networks()) * parameters_per_expert() + parts_.bank->parameters_beside();
 }
 
 template <class Real>
@@ -55,7 +58,7 @@ std::vector<ParameterGroup> Mixture<Real>::groups() const {
 template <class Real>
 void Mixture<Real>::initialize(const Start& start, Real* parameters) const {
   parts_.router->initialize(start, parameters);
-  if (parts_.learned_gating) parts_.learned_gating->initialize(parameters + gating_begin_);
+  if (parts_.learned_gating) parts_.learned_gating->initialize(start, parameters + gating_begin_);
   parts_.bank->initialize(start.seeds, parameters + experts_begin_);
 }
 
@@ -74,8 +77,10 @@ template <class Real>
 std::vector<StateArray> Mixture<Real>::state_arrays() const {
   std::vector<StateArray> all = parts_.router->state_arrays();
   if (parts_.balance_rate) all.push_back({"selection_bias", {parts_.experts}});
-  if (!parts_.train_gating) return all;
-  for (StateArray& array : parts_.train_gating->state_arrays()) all.push_back(std::move(array));
+  if (parts_.train_gating) {
+    for (StateArray& array : parts_.train_gating->state_arrays()) all.push_back(std::move(array));
+  }
+  if (parts_.jitter > 0) all.push_back(step_stream::array("router_jitter"));
   return all;
 }
 
@@ -84,12 +89,14 @@ void Mixture<Real>::start_state(const Start& start, double* state) const {
   parts_.router->start_state(start, state);
   if (parts_.balance_rate) std::fill_n(state + router_state_, parts_.experts, 0.0);
   if (parts_.train_gating) parts_.train_gating->start_state(start, state + gating_state_);
+  if (parts_.jitter > 0) step_stream::start(start, state + jitter_state_, 3);
 }
 
 template <class Real>
 void Mixture<Real>::begin_step(double progress, const Real* parameters, double* state) const {
   parts_.router->begin_step(progress, parameters, state);
   if (parts_.train_gating) parts_.train_gating->begin_step(state + gating_state_);
+  if (parts_.jitter > 0) step_stream::advance(state + jitter_state_);
 }
 
 template <class Real>
@@ -146,6 +153,7 @@ GatingContext<Real> Mixture<Real>::gating_context(const Pass<Real>& pass, const 
   context.parameters = values.parameters + gating_begin_;
   context.x = x;
   context.training = pass.training;
+  context.progress = pass.progress;
   context.group_rows = pass.group_samples * pass.tokens;
   context.state = pass.training ? values.state + gating_state_ : nullptr;
   return context;
@@ -158,10 +166,28 @@ void Mixture<Real>::route(const Pass<Real>& pass, const View<const Real>& inputs
   MOELAB_EXPECT(inputs.columns == parts_.input_dim);
   reserve_entries(scratch.scores, entries(inputs.rows, kernels::padded(parts_.experts)));
   scratch.tokens = pass.tokens;
-  const RouterContext<Real> context = router_context(pass, inputs, values, signals);
+  RouterContext<Real> context = router_context(pass, inputs, values, signals);
+  if (is_jittered(pass)) context.x = jittered(context.x, values, scratch);
   scratch.router_output =
       parts_.router->forward(context, values.parameters, *scratch.router, scratch.scores.data());
   pass.gating->gate(gating_context(pass, context.x, values, scratch), scratch.gating);
+}
+
+template <class Real>
+View<const Real> Mixture<Real>::jittered(const View<const Real>& x, const BlockValues<Real>& values,
+                                         MixtureScratch<Real>& scratch) const {
+  reserve_entries(scratch.jitter, entries(x.rows, x.columns));
+  reserve_entries(scratch.jittered, entries(x.rows, x.columns));
+  Engine engine = step_stream::engine(values.state + jitter_state_, kStepJitter);
+  for (int row = 0; row < x.rows; ++row) {
+    const std::size_t at = entries(row, x.columns);
+    for (int j = 0; j < x.columns; ++j) {
+      const double factor = 1 + parts_.jitter * (2 * draw_uniform(engine) - 1);
+      scratch.jitter[at + size(j)] = static_cast<Real>(factor);
+      scratch.jittered[at + size(j)] = x(row, j) * scratch.jitter[at + size(j)];
+    }
+  }
+  return rows_of<const Real>(scratch.jittered.data(), x.rows, x.columns);
 }
 
 template <class Real>
@@ -189,8 +215,13 @@ void Mixture<Real>::forward(const Pass<Real>& pass, const View<const Real>& inpu
   MOELAB_EXPECT(outputs.row_stride == output_stride());
   route(pass, inputs, values, signals, mine);
   if (pass.before_experts) (*pass.before_experts)(parts_.layer, mine.routing());
-  parts_.bank->forward(expert_inputs(inputs, mine), mine.routing(), values.parameters + experts_begin_,
-                       *mine.bank, outputs.data, pass.keep);
+  const View<const Real> read = expert_inputs(inputs, mine);
+  const Real* const parameters = values.parameters + experts_begin_;
+  if (mine.gating.slots.each > 0) {
+    forward_slots(read, mine.gating, *parts_.bank, parameters, *mine.bank, mine.slots, outputs, pass.keep);
+  } else {
+    parts_.bank->forward(read, mine.routing(), parameters, *mine.bank, outputs.data, pass.keep);
+  }
   signals.previous_inputs = inputs;
   signals.previous_probabilities = {mine.gating.probabilities.data(), inputs.rows, parts_.experts,
                                     mine.routing().stride};
@@ -199,6 +230,7 @@ void Mixture<Real>::forward(const Pass<Real>& pass, const View<const Real>& inpu
 template <class Real>
 const Real* Mixture<Real>::pair_outputs(const BlockValues<Real>& values,
                                         MixtureScratch<Real>& scratch) const {
+  if (scratch.gating.slots.each > 0) return nullptr;
   reserve_entries(scratch.pair_outputs, entries(scratch.routing().rows * parts_.experts, output_stride()));
   parts_.bank->pair_outputs(scratch.routing(), values.parameters + experts_begin_, *scratch.bank,
                             scratch.pair_outputs.data());
@@ -207,9 +239,11 @@ const Real* Mixture<Real>::pair_outputs(const BlockValues<Real>& values,
 
 template <class Real>
 RoutedBatch<Real> Mixture<Real>::routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const {
-  const bool has_outputs = with_outputs && !scratch.pair_outputs.empty();
-  RoutedBatch<Real> batch{scratch.scores.data(), scratch.gating.probabilities.data(), &scratch.routing(),
-                          has_outputs ? scratch.pair_outputs.data() : nullptr, output_stride()};
+  const bool has_outputs = with_outputs && scratch.gating.slots.each == 0 && !scratch.pair_outputs.empty();
+  RoutedBatch<Real> batch{scratch.scores.data(), scratch.gating.probabilities.data(), &scratch.routing()};
+  if (scratch.gating.noise.k > 0) batch.noise = &scratch.gating.noise;
+  batch.pair_outputs = has_outputs ? scratch.pair_outputs.data() : nullptr;
+  batch.output_stride = output_stride();
   batch.tokens = scratch.tokens;
   return batch;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/model/blocks/block.h"
+#include "sim/model/blocks/slots.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/router.h"
 
@@ -17,10 +18,12 @@ struct MixtureParts {
   std::unique_ptr<ExpertBank<Real>> bank;
   bool router_trainable = true;
   int layer = 0;
-  int experts = 0;
-  int input_dim = 0;   ///< d, of the rows
-  int output_dim = 0;  ///< o
-  int image_size = 0;  ///< leading columns that only the router reads
+  int experts = 0;       ///< E, those that the router scores
+  int null_experts = 0;  ///< the last of them, which no network is behind
+  double jitter = 0;     ///< training steps multiply what the router reads by U[1 − jitter, 1 + jitter]
+  int input_dim = 0;     ///< d, of the rows
+  int output_dim = 0;    ///< o
+  int image_size = 0;    ///< leading columns that only the router reads
   /// The gating whose parameters the mixture holds; null for none. Outlives the mixture.
   const Gating<Real>* learned_gating = nullptr;
   /// That of training, whose state the mixture holds; null for none.
@@ -38,7 +41,9 @@ struct MixtureScratch final : Scratch {
   AlignedVector<Real> scores;
   AlignedVector<Real> expert_inputs, expert_input_gradient, router_input_gradient, feature_gradient;
   AlignedVector<Real> gate_gradient, probability_gradient;
-  AlignedVector<Real> pair_outputs, pair_gradient;
+  AlignedVector<Real> pair_outputs, pair_gradient, spread_gradient;
+  AlignedVector<Real> jitter, jittered, jittered_gradient;
+  SlotScratch<Real> slots;
   int tokens = 1;  ///< s of the batch
 
   const Routing<Real>& routing() const { return gating.routing; }
@@ -46,7 +51,8 @@ struct MixtureScratch final : Scratch {
 
 /// f(x) = Σ_e gate_e(x) expert_e(x) for rows x (n, d). Parameters [router | gating | experts]; state: the
 /// router's, then `selection_bias` (E) with loss-free balancing, which a step moves by the rate against the
-/// sign of each expert's load error, the number of its rows over the mean; then the training gating's.
+/// sign of each expert's load error, the number of its rows over the mean; then the training gating's, then
+/// `router_jitter` (3) with jitter.
 template <class Real>
 class Mixture final : public Block<Real> {
  public:
@@ -54,6 +60,8 @@ class Mixture final : public Block<Real> {
 
   int experts() const { return parts_.experts; }
   int layer() const { return parts_.layer; }
+  /// Experts that are networks.
+  int networks() const { return parts_.experts - parts_.null_experts; }
   std::size_t parameters_per_expert() const { return parts_.bank->parameters_per_expert(); }
   std::size_t expert_block_size() const { return parts_.bank->expert_block_size(); }
   int output_stride() const;
@@ -61,7 +69,7 @@ class Mixture final : public Block<Real> {
   /// Scores, probabilities and gates of a batch, without the experts.
   void route(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
              const LayerSignals<Real>& signals, MixtureScratch<Real>& scratch) const;
-  /// x̃ (n, E, padded(o)) of the last forward pass that kept, at active pairs.
+  /// x̃ (n, E, padded(o)) of the last forward pass that kept, at active pairs; null where experts read slots.
   const Real* pair_outputs(const BlockValues<Real>& values, MixtureScratch<Real>& scratch) const;
   /// What auxiliary losses look at, of the last batch; with `pair_outputs` after a forward pass that kept.
   RoutedBatch<Real> routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const;
@@ -93,10 +101,13 @@ class Mixture final : public Block<Real> {
                                      const BlockValues<Real>& values,
                                      const MixtureScratch<Real>& scratch) const;
   View<const Real> expert_inputs(const View<const Real>& inputs, MixtureScratch<Real>& scratch) const;
+  bool is_jittered(const Pass<Real>& pass) const { return pass.training && parts_.jitter > 0; }
+  View<const Real> jittered(const View<const Real>& x, const BlockValues<Real>& values,
+                            MixtureScratch<Real>& scratch) const;
   void move_biases(const Routing<Real>& routing, double* biases) const;
   void backward_scores(const Pass<Real>& pass, const RouterContext<Real>& context,
                        const BlockValues<Real>& values, MixtureScratch<Real>& scratch, Real* gradient,
-                       Real* input_gradient) const;
+                       const View<Real>& of_inputs) const;
   void backward_router(const RouterContext<Real>& context, const BlockValues<Real>& values,
                        MixtureScratch<Real>& scratch, Real* gradient, Real* router_input_gradient) const;
 
@@ -106,6 +117,7 @@ class Mixture final : public Block<Real> {
   std::size_t experts_begin_;  ///< of the bank's
   std::size_t router_state_;   ///< values of the router's state
   std::size_t gating_state_;   ///< begin of the gating's
+  std::size_t jitter_state_;   ///< and of the jitter's
 };
 
 }  // namespace moelab

@@ -20,8 +20,8 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
   of_experts.outputs = output_gradient;
   of_experts.parameters = gradient + experts_begin_;
   of_experts.gates = mine.gate_gradient.data();
-  if (pass.losses && pass.losses->reads(AuxiliaryPath::pair_outputs)) {
-    pair_outputs(values, mine);
+  const bool reads_outputs = pass.losses && pass.losses->reads(AuxiliaryPath::pair_outputs);
+  if (reads_outputs && pair_outputs(values, mine)) {
     const std::size_t count = entries(rows * parts_.experts, output_stride());
     reserve_entries(mine.pair_gradient, count);
     std::fill_n(mine.pair_gradient.begin(), count, Real(0));
@@ -42,7 +42,14 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
   }
   const View<const Real> read =
       reads_all ? inputs : rows_of<const Real>(mine.expert_inputs.data(), rows, expert_dim_);
-  parts_.bank->backward(read, mine.routing(), values.parameters + experts_begin_, *mine.bank, of_experts);
+  const Real* const parameters = values.parameters + experts_begin_;
+  if (mine.gating.slots.each > 0) {
+    std::fill_n(mine.gate_gradient.begin(), entries(rows, mine.routing().stride), Real(0));
+    backward_slots(mine.gating, *parts_.bank, parameters, *mine.bank, mine.slots, expert_dim_,
+                   parts_.output_dim, of_experts);
+  } else {
+    parts_.bank->backward(read, mine.routing(), parameters, *mine.bank, of_experts);
+  }
   if (!reads_all && input_gradient) {
     // The columns that the experts read: those after the image.
     std::fill_n(input_gradient, entries(rows, kernels::padded(dim)), Real(0));
@@ -53,13 +60,32 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
     }
   }
   if (!(parts_.router_trainable || input_gradient)) return;
-  const RouterContext<Real> context = router_context(pass, inputs, values, signals);
-  backward_scores(pass, context, values, mine, gradient, input_gradient);
-  if (!input_gradient) return backward_router(context, values, mine, gradient, nullptr);
+  RouterContext<Real> context = router_context(pass, inputs, values, signals);
   const int router_stride = kernels::padded(context.x.columns);
+  View<Real> of_inputs;
+  if (input_gradient) of_inputs = {input_gradient, rows, context.x.columns, kernels::padded(dim)};
+  if (is_jittered(pass)) {
+    context.x = rows_of<const Real>(mine.jittered.data(), rows, context.x.columns);
+    if (input_gradient) {
+      reserve_entries(mine.jittered_gradient, entries(rows, router_stride));
+      std::fill_n(mine.jittered_gradient.begin(), entries(rows, router_stride), Real(0));
+      of_inputs = kernels::padded_rows(mine.jittered_gradient.data(), rows, context.x.columns);
+    }
+  }
+  backward_scores(pass, context, values, mine, gradient, of_inputs);
+  if (!input_gradient) return backward_router(context, values, mine, gradient, nullptr);
   reserve_entries(mine.router_input_gradient, entries(rows, router_stride));
   backward_router(context, values, mine, gradient, mine.router_input_gradient.data());
   for (int row = 0; row < rows; ++row) {
+    if (is_jittered(pass)) {
+      for (int j = 0; j < context.x.columns; ++j) {
+        const Real of_jittered = mine.router_input_gradient[entries(row, router_stride) + size(j)] +
+                                 mine.jittered_gradient[entries(row, router_stride) + size(j)];
+        input_gradient[entries(row, kernels::padded(dim)) + size(j)] +=
+            of_jittered * mine.jitter[entries(row, context.x.columns) + size(j)];
+      }
+      continue;
+    }
     kernels::add_scaled(Real(1), mine.router_input_gradient.data() + entries(row, router_stride),
                         input_gradient + entries(row, kernels::padded(dim)), router_stride);
   }
@@ -68,7 +94,7 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
 template <class Real>
 void Mixture<Real>::backward_scores(const Pass<Real>& pass, const RouterContext<Real>& context,
                                     const BlockValues<Real>& values, MixtureScratch<Real>& scratch,
-                                    Real* gradient, Real* input_gradient) const {
+                                    Real* gradient, const View<Real>& of_inputs) const {
   const Routing<Real>& routing = scratch.routing();
   const std::size_t count = entries(routing.rows, routing.stride);
   Real* const gates = scratch.gate_gradient.data();
@@ -83,21 +109,24 @@ void Mixture<Real>::backward_scores(const Pass<Real>& pass, const RouterContext<
   }
   if (pass.gating->block_size() == 0) of_gating = nullptr;
   const GatingContext<Real> gating = gating_context(pass, context.x, values, scratch);
-  View<Real> of_inputs;
-  if (input_gradient) {
-    of_inputs = {input_gradient, routing.rows, context.x.columns, kernels::padded(parts_.input_dim)};
-  }
   pass.gating->backward(gating, scratch.gating, gates, gates, of_gating);
-  pass.gating->add_noise_gradient(gating, scratch.gating, gates, of_gating, of_inputs);
+  pass.gating->add_own_gradient(gating, scratch.gating, gates, of_gating, of_inputs);
   if (!has_losses) return;
-  pass.losses->add_gradients(batch, {.scores = gates}, scratch.auxiliary);
+  Real* spreads = nullptr;
+  if (batch.noise && pass.losses->reads(AuxiliaryPath::scores)) {
+    reserve_entries(scratch.spread_gradient, count);
+    spreads = scratch.spread_gradient.data();
+    std::fill_n(spreads, count, Real(0));
+  }
+  pass.losses->add_gradients(batch, {.scores = gates, .spreads = spreads}, scratch.auxiliary);
+  if (spreads) pass.gating->add_spread_gradient(gating, scratch.gating, spreads, of_gating, of_inputs);
   if (!pass.losses->reads(AuxiliaryPath::probabilities)) return;
   reserve_entries(scratch.probability_gradient, count);
   Real* const probabilities = scratch.probability_gradient.data();
   std::fill_n(probabilities, count, Real(0));
   pass.losses->add_gradients(batch, {.probabilities = probabilities}, scratch.auxiliary);
   pass.gating->backward_probabilities(scratch.gating, probabilities);
-  pass.gating->add_noise_gradient(gating, scratch.gating, probabilities, of_gating, of_inputs);
+  pass.gating->add_own_gradient(gating, scratch.gating, probabilities, of_gating, of_inputs);
   kernels::add_scaled(Real(1), probabilities, gates, static_cast<int>(count));
 }
 

@@ -48,6 +48,10 @@ class Residual final : public Block<Real> {
   void backward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
                 const LayerSignals<Real>& signals, Scratch& scratch, const View<const Real>& outputs,
                 const Real* output_gradient, Real* gradient, Real* input_gradient) const override;
+  View<const Real> mixture_inputs(const Pass<Real>& pass, const View<const Real>& inputs,
+                                  const BlockValues<Real>& values, Scratch& scratch) const override {
+    return inner_->mixture_inputs(pass, inputs, values, *static_cast<ResidualScratch<Real>&>(scratch).inner);
+  }
   double added_loss(const Pass<Real>& pass, const BlockValues<Real>& values, Scratch& scratch) const override;
 
  private:

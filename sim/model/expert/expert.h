@@ -41,8 +41,9 @@ template <class Real>
 class ExpertBank {
  public:
   virtual ~ExpertBank() = default;
-  /// Free parameters of one expert.
+  /// Free parameters of one expert; and those beside the E experts.
   virtual std::size_t parameters_per_expert() const = 0;
+  virtual std::size_t parameters_beside() const { return 0; }
   /// Entries of the bank's parameter block, padding included; a multiple of kernels::kPadding.
   virtual std::size_t block_size() const = 0;
   /// Entries of one expert's block where experts lie one after another and one without active pairs has zero

@@ -49,6 +49,21 @@ void check_capacity(const CapacityOptions& capacity, const std::string& path) {
   throw InvalidOption(path + ".drop", "given, but without capacity_factor nothing is dropped");
 }
 
+std::string capacity_looks_ahead(const CapacityOptions& capacity, int k) {
+  if (!capacity.capacity_factor) return "";
+  switch (capacity.drop) {
+    case Drop::order:
+      return k > 1 ? "a second choice loses its place to the first choice of a later row" : "";
+    case Drop::probability:
+      return "a row loses its place to a later one that is likelier";
+    case Drop::random:
+      return "a row loses its place to a later one by lot";
+    case Drop::next:
+      break;
+  }
+  return "";
+}
+
 template <class Real>
 void drop_pairs(const CapacityOptions& capacity, const GatingContext<Real>& context,
                 GatingScratch<Real>& scratch) {

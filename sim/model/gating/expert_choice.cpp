@@ -22,7 +22,7 @@ class ExpertChoiceGating final : public Gating<Real> {
     list_pairs(scratch.routing);
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     selected_backward(false, scratch, gate_gradient, score_gradient);
   }
@@ -64,10 +64,14 @@ void ExpertChoiceGatingOptions::bind(Fields& fields) {
 GatingKind expert_choice_gating() {
   GatingKind kind = gating_kind<ExpertChoiceGatingOptions, ExpertChoiceGating>(
       "expert_choice",
-      "each expert takes its likeliest rows of a group, gates r_e (Zhou et al. 2022); a row may have none, "
-      "and "
-      "a token's gates depend on later ones: not causal");
+      "each expert takes its likeliest rows of a group, gates r_e (Zhou et al. 2022); a row may have none");
   kind.serves_all = false;
+  kind.experts_per_row = [](const AnyOptions& options, int, double) {
+    return options.get<ExpertChoiceGatingOptions>().capacity_factor;
+  };
+  kind.looks_ahead = [](const AnyOptions&) -> std::string {
+    return "each expert compares all rows of a group and takes the likeliest";
+  };
   return kind;
 }
 

@@ -8,7 +8,7 @@
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/per_precision.h"
-#include "sim/base/view.h"
+#include "sim/model/gating/gating_context.h"
 #include "sim/model/gating/gating_options.h"
 #include "sim/model/gating/routing.h"
 #include "sim/model/named_array.h"
@@ -16,27 +16,6 @@
 #include "sim/model/state.h"
 
 namespace moelab {
-
-/// Where a gating stands.
-struct GatingSetting {
-  int input_dim = 0;  ///< d, columns of the rows that the router reads
-  int experts = 0;    ///< E
-};
-
-/// A batch as a gating sees it.
-template <class Real>
-struct GatingContext {
-  const Real* scores = nullptr;  ///< γ (n, padded(E))
-  int rows = 0;
-  int experts = 0;
-  /// (E), added to r when experts are selected (loss-free balancing); null where there are none.
-  const double* selection_bias = nullptr;
-  const Real* parameters = nullptr;  ///< the gating's own block
-  View<const Real> x = {};           ///< (n, d), what the router reads
-  bool training = false;             ///< a step's pass: noise is drawn in no other
-  int group_rows = 0;                ///< rows that are routed together, one after another; 0 for all
-  const double* state = nullptr;     ///< the gating's own part of State::values, in training alone
-};
 
 /// A rule that turns scores into gates. Immutable; its parameters, if it has any, lie in a block of the
 /// model's buffer for each layer, which gatings of one kind share (`train` and `eval` of one model).
@@ -47,7 +26,7 @@ class Gating {
   /// Free parameters, and the entries of their block: a multiple of kernels::kPadding, or 0.
   virtual std::size_t parameter_count() const { return 0; }
   virtual std::size_t block_size() const { return 0; }
-  virtual void initialize(Real* /*parameters*/) const {}
+  virtual void initialize(const Start& /*start*/, Real* /*parameters*/) const {}
   virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
   /// What training changes beside the parameters: of the training gating alone; see Router.
   virtual std::vector<StateArray> state_arrays() const { return {}; }
@@ -62,19 +41,26 @@ class Gating {
   virtual bool activates_all() const { return false; }
   /// Whether experts are selected by r + bias, so that biases of the selection have an effect.
   virtual bool selects() const { return false; }
+  /// Slots of each expert, for gatings that mix the rows of a group into slots, which the experts then read
+  /// in their place, and fill GatingScratch::slots; 0 where experts read rows.
+  virtual int slots() const { return 0; }
   /// probabilities, gates and pairs of the batch.
   virtual void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const = 0;
   /// ∂L/∂gates → ∂L/∂scores, both (n, padded(E)); in place is allowed. `gate_gradient` is read at active
   /// pairs only and may be overwritten. `gradient`: of the gating's own parameters, overwritten; null where
   /// it has none.
-  virtual void backward(const GatingContext<Real>& context, const GatingScratch<Real>& scratch,
-                        Real* gate_gradient, Real* score_gradient, Real* gradient) const = 0;
-  /// From ∂L/∂scores (n, padded(E)), what the noise of a training step adds to the gradient of the gating's
-  /// own parameters and, unless empty, to ∂L/∂x (n, d). Called once for what came through the gates and once
-  /// for what came through the probabilities.
-  virtual void add_noise_gradient(const GatingContext<Real>& /*context*/, GatingScratch<Real>& /*scratch*/,
-                                  const Real* /*score_gradient*/, Real* /*gradient*/,
-                                  const View<Real>& /*input_gradient*/) const {}
+  virtual void backward(const GatingContext<Real>& context, GatingScratch<Real>& scratch, Real* gate_gradient,
+                        Real* score_gradient, Real* gradient) const = 0;
+  /// From ∂L/∂scores (n, padded(E)), what the gating's own parameters (of noise, of further slots) add to
+  /// their gradient and, unless empty, to ∂L/∂x (n, d). Called once for what came through the gates, after
+  /// backward(), and once for what came through the probabilities.
+  virtual void add_own_gradient(const GatingContext<Real>& /*context*/, GatingScratch<Real>& /*scratch*/,
+                                const Real* /*score_gradient*/, Real* /*gradient*/,
+                                const View<Real>& /*input_gradient*/) const {}
+  /// The same from ∂L/∂(standard deviations of the noise), (n, padded(E)), of losses that look at it.
+  virtual void add_spread_gradient(const GatingContext<Real>& /*context*/, GatingScratch<Real>& /*scratch*/,
+                                   const Real* /*spread_gradient*/, Real* /*gradient*/,
+                                   const View<Real>& /*input_gradient*/) const {}
   /// What a training step adds to the loss for the gating's own sake; backward() has its gradient.
   virtual double added_loss(const GatingContext<Real>& /*context*/,
                             const GatingScratch<Real>& /*scratch*/) const {
@@ -99,6 +85,11 @@ struct GatingKind : KindEntry {
   bool selects = false;        ///< see Gating::selects()
   bool reaches_scores = true;  ///< whether a gradient in the gates reaches the scores
   bool serves_all = true;      ///< whether every row has an expert, without a capacity
+  /// Mean of the experts that a row of a group of so many costs, of resolved options; null: `most_experts`.
+  double (*experts_per_row)(const AnyOptions&, int experts, double group_rows) = nullptr;
+  /// Where the gates of a row depend on rows after it in its group; empty for nowhere. Null for nowhere,
+  /// whatever the options.
+  std::string (*looks_ahead)(const AnyOptions&) = nullptr;
   /// Experts that a row is sent to at most, or is steered to, of resolved options; 0 where there is no such
   /// number.
   int (*most_experts)(const AnyOptions&) = nullptr;
@@ -116,6 +107,9 @@ struct GatingAxis {
 };
 using GatingRule = OneOf<GatingAxis>;
 void add_gating_kind(GatingKind kind);
+
+/// Mean of the experts that a row of a group of so many costs: all of them where the kind has no number.
+double experts_per_row(const GatingRule& rule, int experts, double group_rows);
 
 /// A Made<Real> from its options and, where it asks for it, the setting.
 template <class Real, class Options, class Made>

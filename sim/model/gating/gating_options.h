@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/base/options.h"
+#include "sim/model/temperature.h"
 
 namespace moelab {
 
@@ -79,6 +80,32 @@ struct SinkhornGatingOptions {
   int k = 1;
   double tolerance = 1e-4;  ///< mean change of b between two rounds, in units of which b starts at 1
   int rounds = 100;         ///< at most
+  void bind(Fields& fields);
+};
+/// One expert for each row of a group, none with more than ⌈n / E⌉ of the n rows, so that Σ γ over the chosen
+/// pairs is largest (BASE; an exact assignment); gate σ(γ_e). The selection is held fixed.
+struct BalancedAssignmentGatingOptions {
+  void bind(Fields& /*fields*/) {}
+};
+/// r = softmax((γ + g) / τ), g ~ Gumbel in training steps; gates r_e of the experts with r_e > threshold, of
+/// the likeliest where there is none (EvoMoE). τ moves to `tau_end` over the training steps: dense at first,
+/// then sparse; at test time it is that of the last step. The selection is held fixed.
+struct DenseToSparseGatingOptions {
+  double tau = 2;
+  double tau_end = 0.3;
+  TauSchedule tau_schedule = TauSchedule::linear;
+  double threshold = 1e-3;
+  bool gumbel = true;
+  bool renormalize = false;
+  void bind(Fields& fields);
+};
+/// Soft MoE: logits γ_e + x·v_ej for slot j of expert e, v_e0 = 0. A slot of a group of rows is their mean
+/// weighted by the softmax of its logits over the rows; the experts read slots, and a row gets the outputs of
+/// all slots, weighted by the softmax of its logits over the slots; r_e is what of it falls to expert e. With
+/// a linear router logits are those of free vectors w_e + v_ej.
+struct SoftSlotsGatingOptions {
+  int slots = 1;            ///< of each expert
+  double init_scale = 1.0;  ///< v_ej starts N(0, init_scale² I / d), j > 0
   void bind(Fields& fields);
 };
 /// Every expert with r_e > p (a threshold, no nucleus; Nielsen et al. 2025), the likeliest where there is

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/model/gating/gating.h"
 
 // Adding a gating is a new file that defines <name>_gating() and a line here.
@@ -11,7 +13,10 @@
   entry(noisy_topk)           \
   entry(expert_choice)        \
   entry(relu)                 \
-  entry(sinkhorn)
+  entry(sinkhorn)             \
+  entry(balanced_assignment)  \
+  entry(dense_to_sparse)      \
+  entry(soft_slots)
 // clang-format on
 
 namespace moelab {
@@ -37,6 +42,14 @@ const std::vector<GatingKind>& GatingAxis::table() {
 
 void add_gating_kind(GatingKind kind) {
   gatings().push_back(std::move(kind));
+}
+
+double experts_per_row(const GatingRule& rule, int experts, double group_rows) {
+  const GatingKind& kind = rule.entry();
+  const double most = experts;
+  if (kind.experts_per_row) return std::min(most, kind.experts_per_row(rule.options(), experts, group_rows));
+  const int limit = kind.most_experts ? kind.most_experts(rule.options()) : 0;
+  return limit > 0 ? std::min(most, static_cast<double>(limit)) : most;
 }
 
 }  // namespace moelab

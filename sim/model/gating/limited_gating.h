@@ -7,11 +7,12 @@
 
 namespace moelab {
 
-/// What random numbers of a step are for.
-enum StepUse : std::uint64_t { kStepNoise = 1, kStepDrops = 2 };
-
 /// Throws InvalidOption below `path` where `drop` is given without effect.
 void check_capacity(const CapacityOptions& capacity, const std::string& path);
+
+/// See GatingKind::looks_ahead. Who comes first, and who chooses what is left, is known when a row comes;
+/// that it loses its place to a later row is not.
+std::string capacity_looks_ahead(const CapacityOptions& capacity, int k);
 
 /// Gates ← 0, in `kept_gates`, for the pairs of each group of rows that an expert has no capacity for. Before
 /// the pairs are listed.

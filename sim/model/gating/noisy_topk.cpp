@@ -28,7 +28,9 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     return learned_ ? entries(setting_.input_dim, setting_.experts) : 0;
   }
   std::size_t block_size() const override { return learned_ ? entries(setting_.input_dim, stride_) : 0; }
-  void initialize(Real* parameters) const override { std::fill_n(parameters, block_size(), Real(0)); }
+  void initialize(const Start& /*start*/, Real* parameters) const override {
+    std::fill_n(parameters, block_size(), Real(0));
+  }
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     if (!learned_) return {};
     NamedArray<Real> rows{"gating_noise_weight", {setting_.experts, setting_.input_dim}, {}};
@@ -52,21 +54,42 @@ class NoisyTopKGating final : public LimitedGating<Real> {
                  [&](const GatedRow<Real>& row) { set_gates(renormalize_, row, context.experts); });
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real* gradient) const override {
     if (gradient) std::fill_n(gradient, block_size(), Real(0));
     selected_backward(renormalize_, scratch, gate_gradient, score_gradient);
   }
 
-  void add_noise_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
-                          const Real* score_gradient, Real* gradient,
-                          const View<Real>& input_gradient) const override {
+  void add_own_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
+                        const Real* score_gradient, Real* gradient,
+                        const View<Real>& input_gradient) const override {
     if (!learned_ || !context.training) return;
     const std::size_t count = entries(context.rows, stride_);
     reserve_entries(scratch.noise_gradient, count);
     for (std::size_t i = 0; i < count; ++i) {
       scratch.noise_gradient[i] = score_gradient[i] * scratch.noise_slope[i];
     }
+    hand_on(context, scratch, gradient, input_gradient);
+  }
+
+  /// ∂s/∂u of s = softplus(u) + c is σ(u) = 1 − exp(−(s − c)).
+  void add_spread_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
+                           const Real* spread_gradient, Real* gradient,
+                           const View<Real>& input_gradient) const override {
+    if (!learned_ || !context.training) return;
+    const std::size_t count = entries(context.rows, stride_);
+    reserve_entries(scratch.noise_gradient, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Real softplus = scratch.noise_spread[i] - static_cast<Real>(kLeastNoise);
+      scratch.noise_gradient[i] = spread_gradient[i] * -std::expm1(-softplus);
+    }
+    hand_on(context, scratch, gradient, input_gradient);
+  }
+
+ private:
+  /// From ∂L/∂(x W_noise).
+  void hand_on(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gradient,
+               const View<Real>& input_gradient) const {
     const View<const Real> delta =
         kernels::padded_rows<const Real>(scratch.noise_gradient.data(), context.rows, context.experts);
     if (gradient) kernels::multiply(context.x.transposed(), delta, weight(gradient), {.accumulate = true});
@@ -74,7 +97,6 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     kernels::multiply(delta, weight(context.parameters).transposed(), input_gradient, {.accumulate = true});
   }
 
- private:
   template <class Value>
   View<Value> weight(Value* block) const {
     return {block, setting_.input_dim, setting_.experts, stride_};
@@ -88,6 +110,9 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     Engine engine = step_stream::engine(context.state, kStepNoise);
     if (learned_) {
       reserve_entries(scratch.noise_slope, count);
+      reserve_entries(scratch.noise_spread, count);
+      scratch.noise = {std::min(k_, context.experts), scratch.selected_by.data(),
+                       scratch.noise_spread.data()};
       kernels::multiply(context.x, weight(context.parameters),
                         kernels::padded_rows(scratch.noise_slope.data(), context.rows, context.experts));
     }
@@ -102,7 +127,8 @@ class NoisyTopKGating final : public LimitedGating<Real> {
         const Real u = scratch.noise_slope[at];
         const Real decay = std::exp(-std::abs(u));
         const Real softplus = std::max(u, Real(0)) + std::log1p(decay);
-        scratch.selected_by[at] = context.scores[at] + (softplus + static_cast<Real>(kLeastNoise)) * draw;
+        scratch.noise_spread[at] = softplus + static_cast<Real>(kLeastNoise);
+        scratch.selected_by[at] = context.scores[at] + scratch.noise_spread[at] * draw;
         scratch.noise_slope[at] = draw * (u >= 0 ? 1 : decay) / (1 + decay);
       }
     }
@@ -136,6 +162,10 @@ GatingKind noisy_topk_gating() {
       {.k = 2});
   kind.check = [](const AnyOptions& options, const std::string& path) {
     check_capacity(options.get<NoisyTopKGatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k);
   };
   kind.most_experts = [](const AnyOptions& options) { return options.get<NoisyTopKGatingOptions>().k; };
   return kind;

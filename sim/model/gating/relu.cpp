@@ -48,7 +48,7 @@ class ReluGating final : public Gating<Real> {
     list_pairs(scratch.routing);
   }
 
-  void backward(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>& context, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     const Routing<Real>& routing = scratch.routing;
     if (has_l1(context)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/aligned.h"
+#include "sim/model/gating/assignment.h"
 
 namespace moelab {
 
@@ -53,6 +54,26 @@ void for_each_pair(const Routing<Real>& routing, const Visit& visit) {
   }
 }
 
+/// Scores to which a training step has added learned noise: the K largest of h = γ + s ∘ ε are selected.
+template <class Real>
+struct NoisyScores {
+  int k = 0;                      ///< 0: no such noise
+  const Real* noisy = nullptr;    ///< h (n, stride)
+  const Real* spreads = nullptr;  ///< s (n, stride)
+};
+
+/// Rows mixed into slots: slot (e, j) of a group of rows is Σ_i dispatch_i,ej x_i, which expert e reads, and
+/// row i gets Σ_ej combine_i,ej f_e(slot (e, j)). Columns e · `each` + j.
+template <class Real>
+struct SlotMixing {
+  int each = 0;                                 ///< slots of an expert; 0: experts read rows
+  int group_rows = 0;                           ///< n of a group, the last one's at most
+  AlignedVector<Real> dispatch, combine;        ///< (n, padded(E · each))
+  AlignedVector<Real> of_dispatch, of_combine;  ///< ∂L/∂ those
+  AlignedVector<Real> further, logit_gradient;  ///< what further slots add to the scores; ∂L/∂logits
+  bool has_logit_gradient = false;              ///< that of backward(), not yet handed on
+};
+
 /// Gate arrays of one batch, reused from step to step.
 template <class Real>
 struct GatingScratch {
@@ -62,8 +83,13 @@ struct GatingScratch {
   /// What a gating selects by where that is neither scores nor r: activations, noisy scores, a plan.
   AlignedVector<Real> selected_by;
   AlignedVector<Real> noise_slope, noise_gradient;  ///< of learned noise: ∂h/∂(x W_noise), ∂L/∂(x W_noise)
-  std::vector<int> rows, room;                      ///< of one expert; left at each expert
-  std::vector<double> keys, column_scales;          ///< by which rows are kept, (n); of a plan, (E)
+  AlignedVector<Real> noise_spread;                 ///< s of learned noise
+  NoisyScores<Real> noise;
+  SlotMixing<Real> slots;
+  Assignment assignment;                    ///< of a balanced one
+  double inverse_temperature = 1;           ///< of scores that a temperature divides
+  std::vector<int> rows, room;              ///< of one expert; left at each expert
+  std::vector<double> keys, column_scales;  ///< by which rows are kept, (n); of a plan, (E)
   Routing<Real> routing;
 };
 

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/gating/gating.h"
 
 namespace moelab {
 
-/// Shapes of the batch, and room for r.
+/// Shapes of the batch, and room for r; nothing is left of another gating.
 template <class Real>
 void shape_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
+  scratch.noise = {};
+  scratch.slots.each = 0;
   Routing<Real>& routing = scratch.routing;
   routing.rows = context.rows;
   routing.experts = context.experts;
@@ -60,9 +63,9 @@ void gate_rows(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
   list_pairs(routing);
 }
 
-/// ⌈factor · share⌉, at least 1; what is whole but for rounding counts as whole.
+/// ⌈factor · share⌉, at least 1.
 inline int capacity_of(double factor, double share) {
-  constexpr double kRounding = 1e-12;
+  constexpr double kRounding = 1e-12;  // what is whole but for it counts as whole
   return std::max(1, static_cast<int>(std::ceil(factor * share * (1 - kRounding))));
 }
 
@@ -126,6 +129,22 @@ void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Rea
   kernels::softmax_backward_rows(renormalize ? scratch.gates.data() : scratch.probabilities.data(),
                                  gate_gradient, score_gradient, routing.rows, routing.experts,
                                  routing.stride);
+}
+
+/// σ(γ), and never 0, which would be no gate.
+template <class Real>
+Real sigmoid_gate(Real score) {
+  return std::max(1 / (1 + std::exp(-score)), std::numeric_limits<Real>::min());
+}
+
+/// ∂L/∂gates → ∂L/∂scores for such gates.
+template <class Real>
+void sigmoid_gates_backward(const Routing<Real>& routing, Real* gate_gradient, Real* score_gradient) {
+  clear_inactive(routing, gate_gradient);
+  const std::size_t count = entries(routing.rows, routing.stride);
+  for (std::size_t i = 0; i < count; ++i) {
+    score_gradient[i] = gate_gradient[i] * routing.gates[i] * (1 - routing.gates[i]);
+  }
 }
 
 }  // namespace moelab

@@ -79,7 +79,7 @@ class SigmoidGating final : public LimitedGating<Real> {
                  [&](const GatedRow<Real>& row) { set_gates(renormalize_, row, context.experts); });
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     clear_inactive(scratch.routing, gate_gradient);
     sigmoid_backward(renormalize_, scratch, scratch.gates.data(), gate_gradient, score_gradient);
@@ -117,6 +117,10 @@ GatingKind sigmoid_gating() {
       {.k = 2});
   kind.selects = true;
   kind.check = check_sigmoid;
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const SigmoidGatingOptions& own = options.get<SigmoidGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k.value_or(1));
+  };
   kind.most_experts = [](const AnyOptions& options) {
     return options.get<SigmoidGatingOptions>().k.value_or(0);
   };

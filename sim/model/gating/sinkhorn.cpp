@@ -38,27 +38,20 @@ class SinkhornGating final : public Gating<Real> {
         mark_largest<Real>(k, gated, nullptr, context.experts);
         for (int e = 0; e < context.experts; ++e) {
           if (gated.gates[e] == 0) continue;
-          gated.gates[e] = k_ == 1 ? sigmoid(context.scores[at + size(e)]) : gated.probabilities[e];
+          gated.gates[e] = k_ == 1 ? sigmoid_gate(context.scores[at + size(e)]) : gated.probabilities[e];
         }
       }
     });
     list_pairs(scratch.routing);
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     if (k_ > 1) return selected_backward(false, scratch, gate_gradient, score_gradient);
-    const Routing<Real>& routing = scratch.routing;
-    clear_inactive(routing, gate_gradient);
-    const std::size_t count = entries(routing.rows, routing.stride);
-    for (std::size_t i = 0; i < count; ++i) {
-      score_gradient[i] = gate_gradient[i] * routing.gates[i] * (1 - routing.gates[i]);
-    }
+    sigmoid_gates_backward(scratch.routing, gate_gradient, score_gradient);
   }
 
  private:
-  static Real sigmoid(Real score) { return 1 / (1 + std::exp(-score)); }
-
   /// The factors b (E) of the columns: a_t ← 1 / (n Σ_e w_te b_e), b_e ← 1 / (E Σ_t w_te a_t), from b = 1.
   void scale_columns(const Real* weights, int rows, int experts, int stride,
                      GatingScratch<Real>& scratch) const {
@@ -102,7 +95,10 @@ GatingKind sinkhorn_gating() {
   GatingKind kind = gating_kind<SinkhornGatingOptions, SinkhornGating>(
       "sinkhorn",
       "the K largest of each row of the plan diag(a) exp(γ) diag(b) with equal sums over a group of rows, "
-      "gates r_e, for K = 1 σ(γ_e) (S-BASE); not causal; the usual evaluation is by topk or top1");
+      "gates r_e, for K = 1 σ(γ_e) (S-BASE); the usual evaluation is by topk or top1");
+  kind.looks_ahead = [](const AnyOptions&) -> std::string {
+    return "the factors of the columns are those of all rows of a group";
+  };
   kind.most_experts = [](const AnyOptions& options) { return options.get<SinkhornGatingOptions>().k; };
   return kind;
 }

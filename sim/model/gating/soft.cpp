@@ -28,7 +28,7 @@ class SoftGating final : public Gating<Real> {
     list_pairs(routing);
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     selected_backward(false, scratch, gate_gradient, score_gradient);
   }

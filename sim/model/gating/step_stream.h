@@ -8,16 +8,21 @@
 
 namespace moelab {
 
-/// The array "gating_noise" (3): a key and the number of the step in two parts, each exact in float.
+/// What random numbers of a step are for.
+enum StepUse : std::uint64_t { kStepNoise = 1, kStepDrops = 2, kStepJitter = 3 };
+
+/// An array (3), "gating_noise" where it is a gating's: a key and the number of the step in two parts, each
+/// exact in float.
 namespace step_stream {
 
 constexpr double kPart = 16777216;  ///< 2^24
 
-inline StateArray array() {
-  return {"gating_noise", {3}};
+inline StateArray array(const char* name = "gating_noise") {
+  return {name, {3}};
 }
-inline void start(const Start& start, double* state) {
-  Engine engine = start.seeds.stream(Purpose::router_noise, 1);
+/// `stream`: of the key, for each array of a layer its own; 2 is that of random routers.
+inline void start(const Start& start, double* state, std::uint64_t stream = 1) {
+  Engine engine = start.seeds.stream(Purpose::router_noise, stream);
   state[0] = static_cast<double>(engine() >> 40);
   state[1] = state[2] = 0;
 }

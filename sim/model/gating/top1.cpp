@@ -16,7 +16,7 @@ class Top1Gating final : public LimitedGating<Real> {
     this->select(1, context, scratch, [](const GatedRow<Real>&) {});
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     if (straight_through_) return selected_backward(false, scratch, gate_gradient, score_gradient);
     std::fill_n(score_gradient, entries(scratch.routing.rows, scratch.routing.stride), Real(0));
@@ -41,6 +41,9 @@ GatingKind top1_gating() {
   kind.reaches_scores = false;
   kind.check = [](const AnyOptions& options, const std::string& path) {
     check_capacity(options.get<Top1GatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    return capacity_looks_ahead(options.get<Top1GatingOptions>().capacity, 1);
   };
   kind.most_experts = [](const AnyOptions&) { return 1; };
   return kind;

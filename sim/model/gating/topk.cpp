@@ -19,7 +19,7 @@ class TopKGating final : public LimitedGating<Real> {
                  [&](const GatedRow<Real>& row) { set_gates(renormalize_, row, context.experts); });
   }
 
-  void backward(const GatingContext<Real>&, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real*) const override {
     selected_backward(renormalize_, scratch, gate_gradient, score_gradient);
   }
@@ -43,6 +43,10 @@ GatingKind topk_gating() {
   kind.selects = true;
   kind.check = [](const AnyOptions& options, const std::string& path) {
     check_capacity(options.get<TopKGatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const TopKGatingOptions& own = options.get<TopKGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k);
   };
   kind.most_experts = [](const AnyOptions& options) { return options.get<TopKGatingOptions>().k; };
   return kind;

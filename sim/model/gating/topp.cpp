@@ -62,7 +62,7 @@ class TopPGating final : public Gating<Real> {
 
   std::size_t parameter_count() const override { return learnable_ ? 1 : 0; }
   std::size_t block_size() const override { return learnable_ ? kernels::kPadding : 0; }
-  void initialize(Real* parameters) const override {
+  void initialize(const Start& /*start*/, Real* parameters) const override {
     if (!learnable_) return;
     std::fill_n(parameters, kernels::kPadding, Real(0));
     *parameters = static_cast<Real>(std::log(p_ / (1 - p_)));
@@ -84,7 +84,7 @@ class TopPGating final : public Gating<Real> {
     });
   }
 
-  void backward(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gate_gradient,
+  void backward(const GatingContext<Real>& context, GatingScratch<Real>& scratch, Real* gate_gradient,
                 Real* score_gradient, Real* gradient) const override {
     if (!learnable_) return selected_backward(renormalize_, scratch, gate_gradient, score_gradient);
     const Routing<Real>& routing = scratch.routing;

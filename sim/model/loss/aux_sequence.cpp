@@ -56,11 +56,12 @@ void add_sequence(const RoutedBatch<Real>& batch, double coefficient,
 }  // namespace
 
 AuxiliaryLossKind aux_sequence_loss() {
-  AuxiliaryLossKind kind{"aux_sequence",
-                         "aux of every sequence by itself, averaged (DeepSeek-V3)",
-                         AuxiliaryPath::probabilities,
-                         {sequence_value<float>, sequence_value<double>},
-                         {add_sequence<float>, add_sequence<double>}};
+  AuxiliaryLossKind kind{
+      "aux_sequence",
+      "aux of every sequence by itself, averaged (DeepSeek-V3); needs samples of several tokens",
+      AuxiliaryPath::probabilities,
+      {sequence_value<float>, sequence_value<double>},
+      {add_sequence<float>, add_sequence<double>}};
   kind.needs_sequences = true;
   return kind;
 }

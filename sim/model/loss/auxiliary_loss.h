@@ -22,10 +22,11 @@ struct RoutedBatch {
   const Real* scores = nullptr;         ///< γ (n, routing.stride)
   const Real* probabilities = nullptr;  ///< r (n, routing.stride)
   const Routing<Real>* routing = nullptr;
-  const Real* pair_outputs = nullptr;  ///< x̃ (n, E, output_stride), read at active pairs; or null
-  int output_stride = 0;               ///< padded(o), padding zero
-  bool is_softmax = true;              ///< r = softmax(γ)
-  int tokens = 1;                      ///< s, rows of a sequence
+  const Real* pair_outputs = nullptr;        ///< x̃ (n, E, output_stride), read at active pairs; or null
+  int output_stride = 0;                     ///< padded(o), padding zero
+  bool is_softmax = true;                    ///< r = softmax(γ)
+  int tokens = 1;                            ///< s, rows of a sequence
+  const NoisyScores<Real>* noise = nullptr;  ///< of a training step with learned noise; or null
 };
 
 /// Gradients that a term is added to; null where they are not wanted now.
@@ -34,6 +35,7 @@ struct AuxiliaryGradients {
   Real* gates = nullptr;          ///< ∂L/∂g (n, stride), written at active pairs
   Real* probabilities = nullptr;  ///< ∂L/∂r (n, stride)
   Real* scores = nullptr;         ///< ∂L/∂γ (n, stride), what does not come through r
+  Real* spreads = nullptr;        ///< beside it ∂L/∂s (n, stride) of learned noise; or null
   Real* pair_outputs = nullptr;   ///< ∂L/∂x̃ (n, E, output_stride), written at active pairs
 };
 
@@ -64,6 +66,7 @@ struct AuxiliaryLossKind {
   /// Adds coefficient · ∂term to the array of its path.
   PerPrecision<AddAuxiliaryGradient> add = {};
   bool needs_sequences = false;  ///< says nothing where every row is a sequence of its own
+  bool needs_noise = false;      ///< has a gradient with learned noise alone
 };
 
 /// The table: adding a term is a new file and a line in auxiliary_losses.cpp.
@@ -87,10 +90,11 @@ struct LossOptions {
 
 template <class Real>
 class TaskLoss;
-/// The task loss that is optimised: summed over the o outputs, or with `reduction` mean that divided by o.
-/// Throws InvalidOption at "loss.…" for an unknown name, and for a mean over classes.
+/// The task loss that is optimised: summed over the o outputs, or with `reduction` mean that divided by o; of
+/// targets that are ids where said. Throws InvalidOption at "loss.…" for an unknown name, one without a form
+/// for ids, and for a mean over classes.
 template <class Real>
-std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options);
+std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options, bool of_ids = false);
 
 /// The terms with their coefficients. Immutable.
 class AuxiliaryLosses {

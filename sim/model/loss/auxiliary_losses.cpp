@@ -20,7 +20,10 @@
   entry(importance_probabilities)      \
   entry(routing_entropy)               \
   entry(mutual_information)            \
-  entry(aux_sequence)
+  entry(aux_sequence)                  \
+  entry(load)                         \
+  entry(orthogonality_listed)          \
+  entry(variance_rows)
 // clang-format on
 
 namespace moelab {

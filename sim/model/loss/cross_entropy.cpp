@@ -38,13 +38,39 @@ class CrossEntropy final : public TaskLoss<Real> {
   }
 };
 
+/// ℓ = −log softmax(f)_y of the id y, ∂ℓ/∂f = softmax(f) − e_y: the same without an indicator of V entries.
+template <class Real>
+class CrossEntropyOfIds final : public TaskLoss<Real> {
+ public:
+  double value_and_gradient(const Real* outputs, const Real* targets, int rows, int output_dim,
+                            Real* output_gradient) const override {
+    const int stride = kernels::padded(output_dim);
+    kernels::softmax_rows(outputs, output_gradient, rows, output_dim, stride);
+    double total = 0;
+    for (int row = 0; row < rows; ++row) {
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * stride;
+      const Real* const f = outputs + at;
+      Real* const gradient = output_gradient + at;
+      const std::ptrdiff_t id = static_cast<std::ptrdiff_t>(targets[row]);
+      // The largest probability, unlike that of y, is never 0.
+      const std::ptrdiff_t largest = std::max_element(f, f + output_dim) - f;
+      total += static_cast<double>(f[largest] - f[id]) - std::log(static_cast<double>(gradient[largest]));
+      gradient[id] -= Real(1);
+      kernels::scale_into(Real(1) / static_cast<Real>(rows), gradient, gradient, stride);
+    }
+    return total / rows;
+  }
+};
+
 }  // namespace
 
 TaskLossKind cross_entropy_task_loss() {
-  TaskLossKind kind = task_loss<CrossEntropy>(
-      "cross_entropy",
-      "−Σ_j y_j log softmax(f)_j, averaged over rows, nats; for targets that are indicators of classes");
+  TaskLossKind kind = task_loss<CrossEntropy>("cross_entropy",
+                                              "−Σ_j y_j log softmax(f)_j, averaged over rows, nats; for "
+                                              "targets that are indicators of classes, or ids of "
+                                              "tokens");
   kind.needs_classes = true;
+  kind.make_of_ids = task_loss_maker<CrossEntropyOfIds>();
   return kind;
 }
 

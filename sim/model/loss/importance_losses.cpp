@@ -1,6 +1,10 @@
 /// Squared coefficients of variation of what experts weigh in a batch: var(I) / (mean(I)² + 1e-10),
 /// population variance over experts (Shazeer et al. 2017, Eq. 7; the guard is that of public code).
 
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
 #include "sim/model/loss/auxiliary_terms.h"
 
 namespace moelab {
@@ -66,6 +70,83 @@ struct ImportanceOfProbabilities {
   }
 };
 
+/// Of how likely each expert is to be among the K of a row when its own noise is drawn anew, those of the
+/// others held: mean_i Φ((γ_ie − θ_ie) / s_ie), θ_ie the K-th largest of the other experts' noisy scores h
+/// (Shazeer et al. 2017, Eqs. 8–10). The gradient goes through γ, s and θ. Without learned noise, and where
+/// every expert is selected, of the numbers of rows, with no gradient.
+struct Load {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    write_loads(batch, scratch);
+    return squared_variation(scratch.means);
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    if (!is_noisy(batch) || !gradients.spreads) return;
+    write_loads(batch, scratch);
+    squared_variation_slopes(scratch.means, scratch.weights);
+    const NoisyScores<Real>& noise = *batch.noise;
+    for_each_chance(
+        batch, scratch, [&](std::size_t row, std::size_t e, std::size_t threshold, double argument) {
+          constexpr double kRootTwoPi = 2.5066282746310002;
+          const double spread = static_cast<double>(noise.spreads[row + e]);
+          const double density = std::exp(-argument * argument / 2) / kRootTwoPi;
+          const double slope = coefficient * scratch.weights[e] / batch.routing->rows * density / spread;
+          // θ = γ + s ε of the expert at the threshold.
+          const double draw = (static_cast<double>(noise.noisy[row + threshold]) -
+                               static_cast<double>(batch.scores[row + threshold])) /
+                              static_cast<double>(noise.spreads[row + threshold]);
+          gradients.scores[row + e] += static_cast<Real>(slope);
+          gradients.scores[row + threshold] -= static_cast<Real>(slope);
+          gradients.spreads[row + e] -= static_cast<Real>(slope * argument);
+          gradients.spreads[row + threshold] -= static_cast<Real>(slope * draw);
+        });
+  }
+
+ private:
+  template <class Real>
+  static bool is_noisy(const RoutedBatch<Real>& batch) {
+    return batch.noise && batch.noise->k < batch.routing->experts;
+  }
+  template <class Real>
+  static void write_loads(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    const Routing<Real>& routing = *batch.routing;
+    if (!is_noisy(batch)) {
+      count_active(routing, scratch.means);
+      for (double& load : scratch.means) load /= routing.rows;
+      return;
+    }
+    scratch.means.assign(size(routing.experts), 0.0);
+    for_each_chance(batch, scratch, [&](std::size_t, std::size_t e, std::size_t, double argument) {
+      scratch.means[e] += std::erfc(-argument / std::numbers::sqrt2) / 2 / routing.rows;
+    });
+  }
+  /// visit(begin of the row, expert, expert at its threshold, (γ − θ) / s).
+  template <class Real, class Visit>
+  static void for_each_chance(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+    const Routing<Real>& routing = *batch.routing;
+    const NoisyScores<Real>& noise = *batch.noise;
+    const std::size_t k = size(noise.k);
+    for (int row = 0; row < routing.rows; ++row) {
+      const std::size_t at = entries(row, routing.stride);
+      const Real* const h = noise.noisy + at;
+      // The K + 1 largest in their order, of equal ones the lower index first.
+      std::vector<int>& order = scratch.active;
+      order.resize(size(routing.experts));
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + noise.k + 1, order.end(),
+                        [&](int a, int b) { return h[a] != h[b] ? h[a] > h[b] : a < b; });
+      for (std::size_t place = 0; place < order.size(); ++place) {
+        const std::size_t e = size(order[place]);
+        const std::size_t threshold = size(order[place < k ? k : k - 1]);
+        const double above = static_cast<double>(batch.scores[at + e]) - static_cast<double>(h[threshold]);
+        visit(at, e, threshold, above / static_cast<double>(noise.spreads[at + e]));
+      }
+    }
+  }
+};
+
 template <class Term>
 AuxiliaryLossKind importance_kind(std::string name, AuxiliaryPath path, std::string help) {
   return {std::move(name),
@@ -85,6 +166,15 @@ AuxiliaryLossKind importance_loss() {
 AuxiliaryLossKind importance_probabilities_loss() {
   return importance_kind<ImportanceOfProbabilities>("importance_probabilities", AuxiliaryPath::probabilities,
                                                     "the same of Σ_i r_ie (V-MoE), E Σ_j P_j² − 1");
+}
+AuxiliaryLossKind load_loss() {
+  AuxiliaryLossKind kind = importance_kind<Load>(
+      "load", AuxiliaryPath::scores,
+      "CV² over experts of the mean chance to be selected under new noise of its own (Shazeer et al. 2017); "
+      "needs "
+      "gating.train noisy_topk with learned noise, elsewhere CV² of rows selected, without a gradient");
+  kind.needs_noise = true;
+  return kind;
 }
 
 }  // namespace moelab

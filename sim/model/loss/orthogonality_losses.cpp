@@ -63,13 +63,43 @@ void for_each_output_pair(const RoutedBatch<Real>& batch, std::vector<int>& acti
   }
 }
 
-template <class Term>
+/// The same for every two outputs of a group of K, the mean of active experts per row: the list of all active
+/// pairs, by expert and then by row, is cut into groups of K.
+template <class Real, class Visit>
+void for_each_listed_pair(const RoutedBatch<Real>& batch, std::vector<int>& listed, const Visit& visit) {
+  const Routing<Real>& routing = *batch.routing;
+  listed.clear();
+  for_each_pair(routing, [&](int row, int e) { listed.push_back(row * routing.experts + e); });
+  if (routing.rows == 0) return;
+  const std::size_t group = std::max<std::size_t>(1, listed.size() / size(routing.rows));
+  const auto place = [&](std::size_t at) { return entries(listed[at], batch.output_stride); };
+  for (std::size_t a = 0; a < listed.size(); ++a) {
+    const std::size_t end = std::min(listed.size(), (a / group + 1) * group);
+    for (std::size_t b = a + 1; b < end; ++b) visit(place(a), place(b));
+  }
+}
+
+/// Which pairs of outputs a term goes over.
+struct OfRow {
+  template <class Real, class Visit>
+  static void for_each(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+    for_each_output_pair(batch, scratch.active, visit);
+  }
+};
+struct OfList {
+  template <class Real, class Visit>
+  static void for_each(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+    for_each_listed_pair(batch, scratch.active, visit);
+  }
+};
+
+template <class Term, class Pairs = OfRow>
 struct Orthogonality {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
     double value = 0;
     if (!batch.pair_outputs) return value;
-    for_each_output_pair(batch, scratch.active, [&](std::size_t a, std::size_t b) {
+    Pairs::for_each(batch, scratch, [&](std::size_t a, std::size_t b) {
       value += Term::value(output_pair(batch.pair_outputs + a, batch.pair_outputs + b, batch.output_stride)) /
                batch.routing->rows;
     });
@@ -80,7 +110,7 @@ struct Orthogonality {
                   const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
     const double scale = coefficient / batch.routing->rows;
     const int stride = batch.output_stride;
-    for_each_output_pair(batch, scratch.active, [&](std::size_t a, std::size_t b) {
+    Pairs::for_each(batch, scratch, [&](std::size_t a, std::size_t b) {
       const Real* const x_a = batch.pair_outputs + a;
       const Real* const x_b = batch.pair_outputs + b;
       const PairSlopes slopes = Term::slopes(output_pair(x_a, x_b, stride), scale);
@@ -104,6 +134,12 @@ struct Orthogonality {
 AuxiliaryLossKind orthogonality_loss() {
   return Orthogonality<Projection>::kind(
       "orthogonality", "mean over rows of Σ_{j≠k} ‖projection of x̃_j on x̃_k‖², outputs of active experts");
+}
+AuxiliaryLossKind orthogonality_listed_loss() {
+  return Orthogonality<Projection, OfList>::kind("orthogonality_listed",
+                                                 "orthogonality of groups of K from the list of all active "
+                                                 "pairs by expert, not of rows (released code of "
+                                                 "Guo et al. 2025)");
 }
 AuxiliaryLossKind orthogonality_cosine_loss() {
   return Orthogonality<Cosine>::kind(

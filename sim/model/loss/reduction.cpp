@@ -28,17 +28,22 @@ class MeanOverOutputs final : public TaskLoss<Real> {
 }  // namespace
 
 template <class Real>
-std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options) {
-  std::unique_ptr<TaskLoss<Real>> sum = make_task_loss<Real>(options.task);
+std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options, bool of_ids) {
+  const TaskLossKind& kind = task_loss_kind(options.task);
+  if (of_ids && !kind.make_of_ids) {
+    throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are ids of tokens; needs \"" +
+                                         "cross_entropy\"");
+  }
+  std::unique_ptr<TaskLoss<Real>> sum = (of_ids ? kind.make_of_ids : kind.make).template of<Real>()();
   if (options.reduction == LossOptions::Reduction::sum) return sum;
-  if (task_loss_kind(options.task).needs_classes) {
+  if (kind.needs_classes) {
     throw InvalidOption("loss.reduction", "got \"mean\", but the classes of loss.task \"" + options.task +
                                               "\" are one output; needs \"sum\"");
   }
   return std::make_unique<MeanOverOutputs<Real>>(std::move(sum));
 }
 
-template std::unique_ptr<TaskLoss<float>> make_task_loss(const LossOptions&);
-template std::unique_ptr<TaskLoss<double>> make_task_loss(const LossOptions&);
+template std::unique_ptr<TaskLoss<float>> make_task_loss(const LossOptions&, bool);
+template std::unique_ptr<TaskLoss<double>> make_task_loss(const LossOptions&, bool);
 
 }  // namespace moelab

@@ -30,15 +30,21 @@ struct TaskLossKind {
   std::string help;
   PerPrecision<MakeTaskLoss> make = {};
   bool needs_classes = false;  ///< targets are indicators (or probabilities) of classes
+  /// The loss for targets (n, 1) that are ids of the outputs to be largest; null where there is none.
+  PerPrecision<MakeTaskLoss> make_of_ids = {};
 };
+
+/// What makes a loss class `Made<Real>`.
+template <template <class> class Made>
+PerPrecision<MakeTaskLoss> task_loss_maker() {
+  return {[]() -> std::unique_ptr<TaskLoss<float>> { return std::make_unique<Made<float>>(); },
+          []() -> std::unique_ptr<TaskLoss<double>> { return std::make_unique<Made<double>>(); }};
+}
 
 /// The entry of a loss class `Made<Real>`.
 template <template <class> class Made>
 TaskLossKind task_loss(std::string name, std::string help) {
-  return {std::move(name),
-          std::move(help),
-          {[]() -> std::unique_ptr<TaskLoss<float>> { return std::make_unique<Made<float>>(); },
-           []() -> std::unique_ptr<TaskLoss<double>> { return std::make_unique<Made<double>>(); }}};
+  return {std::move(name), std::move(help), task_loss_maker<Made>()};
 }
 
 /// The table: adding a loss is a new file and a line in task_losses.cpp.

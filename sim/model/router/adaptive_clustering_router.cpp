@@ -1,23 +1,25 @@
 #include "sim/model/router/adaptive_clustering_router.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/feature_weights.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/model/router/cluster_dispersion.h"
+#include "sim/model/gating/step_stream.h"
 
 namespace moelab {
 namespace {
 
 /// Share of the statistics of the past in those that are frozen for evaluation, per training step.
 constexpr double kDecay = 0.99;
-/// Entries of a random M before negatives are clipped: N(1, .5²) (Nielsen et al. 2025, Table 11).
-constexpr double kRandomDeviation = 0.5;
+/// The use of a step's stream; gatings have those before it.
+constexpr std::uint64_t kWeightDraws = 3;
 
 /// Whether a layer of a stack has M (Nielsen et al. 2025, placement).
-bool is_placed(AdaptiveClusteringRouterOptions::Placement placement, int layer, int layers) {
-  if (layer == 0) return false;
-  switch (placement) {
+bool is_placed(const AdaptiveClusteringRouterOptions& options, int layer, int layers) {
+  const bool own = options.memberships == AdaptiveClusteringRouterOptions::Memberships::own;
+  if (layer == 0 && !own) return false;
+  switch (options.placement) {
     case AdaptiveClusteringRouterOptions::Placement::full:
       return true;
     case AdaptiveClusteringRouterOptions::Placement::skip_1:
@@ -38,6 +40,7 @@ struct AdaptiveScratch final : Scratch {
   ClusterDispersion<Real> dispersion;              // of the batch
   std::vector<double> weights;                     // M_k (E, d) from it
   AlignedVector<Real> row_weights, weighted_rows;  // M and M x of every row (n, d)
+  AlignedVector<Real> own_scores, own_shares;      // w_e^T x (n, padded(E)) and their softmax (n, E)
   std::vector<std::size_t> order;                  // of a row's clusters
 };
 
@@ -49,8 +52,10 @@ class AdaptiveClusteringRouter final : public Router<Real> {
         linear_(make_linear_router<Real>(linear_part(options), setting)),
         input_dim_(setting.input_dim),
         experts_(setting.experts),
-        is_placed_(is_placed(options.placement, setting.layer, setting.layers)),
-        is_random_(options.weights == AdaptiveClusteringRouterOptions::Weights::random),
+        is_placed_(is_placed(options, setting.layer, setting.layers)),
+        is_redrawn_(options.weights == AdaptiveClusteringRouterOptions::Weights::redrawn),
+        is_random_(is_redrawn_ || options.weights == AdaptiveClusteringRouterOptions::Weights::random),
+        is_own_(options.memberships == AdaptiveClusteringRouterOptions::Memberships::own),
         mixed_(std::min(options.mixed_clusters, setting.experts)) {
     if (mixed_ == 0) mixed_ = experts_;
   }
@@ -73,7 +78,9 @@ class AdaptiveClusteringRouter final : public Router<Real> {
                              Real* scores) const override {
     auto& own = static_cast<AdaptiveScratch<Real>&>(scratch);
     if (!is_placed_) return linear_->forward(context, parameters, *own.linear, scores);
-    weigh_rows(context, feature_weights(context, own), own);
+    const View<const Real> memberships =
+        is_own_ ? own_memberships(context, parameters, own) : context.signals.previous_probabilities;
+    weigh_rows(context, memberships, feature_weights(context, memberships, own), own);
     return linear_->forward(weighted(context, own), parameters, *own.linear, scores);
   }
 
@@ -97,15 +104,27 @@ class AdaptiveClusteringRouter final : public Router<Real> {
       arrays.push_back({"router_dispersion", {experts_, input_dim_}});
       arrays.push_back({"router_dispersion_batches", {1}});
     }
+    if (is_redrawn_) arrays.push_back({"router_weight_draws", {3}});
     return arrays;
   }
 
   void start_state(const Start& start, double* state) const override {
     if (!is_placed_) return;
     std::fill_n(state, entries_of_m(), 1.0);
-    if (is_random_) return draw_weights(start, state);
+    if (is_redrawn_) step_stream::start(start, state + entries_of_m());
+    if (is_random_) {
+      Engine engine = start.seeds.stream(Purpose::router_noise);
+      return draw_cluster_weights(engine, size(input_dim_), {state, entries_of_m()});
+    }
     std::fill_n(dispersion_of(state), entries_of_m(), 0.0);
     *batches_of(state) = 0;
+  }
+
+  void begin_step(double /*progress*/, const Real* /*parameters*/, double* state) const override {
+    if (!is_placed_ || !is_redrawn_) return;
+    step_stream::advance(state + entries_of_m());
+    Engine engine = step_stream::engine(state + entries_of_m(), kWeightDraws);
+    draw_cluster_weights(engine, size(input_dim_), {state, entries_of_m()});
   }
 
   void end_step(const Scratch& scratch, double* state) const override {
@@ -133,49 +152,51 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     return state + 2 * entries_of_m();
   }
 
-  void draw_weights(const Start& start, double* weights) const {
-    Engine engine = start.seeds.stream(Purpose::router_noise);
-    for (int k = 0; k < experts_; ++k) {
-      double* const row = weights + entries(k, input_dim_);
-      double sum = 0;
-      for (int q = 0; q < input_dim_; ++q) {
-        row[q] = std::max(0.0, 1 + kRandomDeviation * draw_normal(engine));
-        sum += row[q];
-      }
-      for (int q = 0; q < input_dim_ && sum > 0; ++q) row[q] *= input_dim_ / sum;
+  /// softmax(w_e^T x) (n, E): the router's own first choice.
+  View<const Real> own_memberships(const RouterContext<Real>& context, const Real* parameters,
+                                   AdaptiveScratch<Real>& own) const {
+    const int stride = kernels::padded(experts_);
+    reserve_entries(own.own_scores, entries(context.x.rows, stride));
+    reserve_entries(own.own_shares, entries(context.x.rows, experts_));
+    linear_->forward(context, parameters, *own.linear, own.own_scores.data());
+    for (int row = 0; row < context.x.rows; ++row) {
+      const Real* const scores = own.own_scores.data() + entries(row, stride);
+      Real* const shares = own.own_shares.data() + entries(row, experts_);
+      const Real largest = *std::max_element(scores, scores + experts_);
+      Real total = 0;
+      for (int e = 0; e < experts_; ++e) total += shares[e] = std::exp(scores[e] - largest);
+      for (int e = 0; e < experts_; ++e) shares[e] /= total;
     }
+    return rows_of<const Real>(own.own_shares.data(), context.x.rows, experts_);
   }
 
   /// M (E, d) of every cluster: that of the state, or from the dispersions of this batch.
-  const double* feature_weights(const RouterContext<Real>& context, AdaptiveScratch<Real>& own) const {
+  const double* feature_weights(const RouterContext<Real>& context, const View<const Real>& memberships,
+                                AdaptiveScratch<Real>& own) const {
     const LayerSignals<Real>& signals = context.signals;
-    MOELAB_EXPECT(context.state && !signals.previous_inputs.empty());
+    MOELAB_EXPECT(context.state && !memberships.empty());
     const bool of_batch =
         context.training || options_.statistics == AdaptiveClusteringRouterOptions::Statistics::batch;
     if (is_random_ || !(of_batch || *batches_of(context.state) == 0)) return context.state;
     const bool of_current =
-        options_.representations == AdaptiveClusteringRouterOptions::Representations::current;
-    own.dispersion.measure(of_current ? context.x : signals.previous_inputs, signals.previous_probabilities,
-                           options_.dispersion == AdaptiveClusteringRouterOptions::Dispersion::variance);
+        options_.representations == AdaptiveClusteringRouterOptions::Representations::current ||
+        signals.previous_inputs.empty();
+    own.dispersion.measure(of_current ? context.x : signals.previous_inputs, memberships,
+                           options_.dispersion);
     weigh_features(own.dispersion.values().data(), own.weights.data());
     return own.weights.data();
   }
 
   /// weights (E, d) ← M of every cluster, from its dispersions.
   void weigh_features(const double* dispersions, double* weights) const {
-    const std::size_t dim = size(input_dim_);
-    const bool is_optimal = options_.weights == AdaptiveClusteringRouterOptions::Weights::optimal;
-    const double scale = is_optimal ? input_dim_ : 1.0;  // those of Theorem 1 sum to 1
-    for (std::size_t k = 0; k < size(experts_); ++k) {
-      const std::span<const double> dispersion(dispersions + k * dim, dim);
-      const std::span<double> m(weights + k * dim, dim);
-      if (is_optimal) {
-        optimal_feature_weights(dispersion, options_.lambda, m);
-      } else {
-        inverse_dispersion_weights(dispersion, m);
-      }
-      for (double& weight : m) weight *= scale;
+    const std::size_t dim = size(input_dim_), all = entries_of_m();
+    if (options_.weights != AdaptiveClusteringRouterOptions::Weights::optimal) {
+      return weigh_clusters(options_.weighting, {dispersions, all}, dim, {weights, all});
     }
+    for (std::size_t first = 0; first < all; first += dim) {
+      optimal_feature_weights({dispersions + first, dim}, options_.lambda, {weights + first, dim});
+    }
+    for (std::size_t i = 0; i < all; ++i) weights[i] *= input_dim_;  // those of Theorem 1 sum to 1
   }
 
   RouterContext<Real> weighted(const RouterContext<Real>& context, const AdaptiveScratch<Real>& own) const {
@@ -186,14 +207,14 @@ class AdaptiveClusteringRouter final : public Router<Real> {
 
   /// row_weights ← Σ_k a_k M_k over the row's likeliest clusters, a_k their probabilities renormalised;
   /// weighted_rows ← M x.
-  void weigh_rows(const RouterContext<Real>& context, const double* weights,
-                  AdaptiveScratch<Real>& own) const {
+  void weigh_rows(const RouterContext<Real>& context, const View<const Real>& memberships,
+                  const double* weights, AdaptiveScratch<Real>& own) const {
     const std::size_t dim = size(input_dim_);
     reserve_entries(own.row_weights, size(context.x.rows) * dim);
     reserve_entries(own.weighted_rows, size(context.x.rows) * dim);
     for (int row = 0; row < context.x.rows; ++row) {
       Real* const m = own.row_weights.data() + size(row) * dim;
-      mix(context.signals.previous_probabilities.row(row), weights, own.order, m);
+      mix(memberships.row(row), weights, own.order, m);
       const Real* const x = context.x.row(row);
       for (std::size_t q = 0; q < dim; ++q) own.weighted_rows[size(row) * dim + q] = m[q] * x[q];
     }
@@ -219,7 +240,9 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   int input_dim_;
   int experts_;
   bool is_placed_;
+  bool is_redrawn_;
   bool is_random_;
+  bool is_own_;
   int mixed_;
 };
 
@@ -227,18 +250,28 @@ class AdaptiveClusteringRouter final : public Router<Real> {
 
 void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
-  fields.add("weights", weights, {"inverse", "optimal", "random"},
-             "M ∝ 1/s; those of Theorem 1 with lambda; or fixed draws of N(1, .5²), negatives clipped");
-  fields.add("dispersion", dispersion, {"mad", "variance"}, "s: mean absolute deviation or variance");
+  fields.add("weights", weights, {"inverse", "optimal", "random", "redrawn"},
+             "M ∝ 1/s; those of Theorem 1 with lambda; or draws of N(1, .5²), negatives clipped, for each "
+             "cluster, kept or new at every step");
+  fields.add("dispersion", dispersion, {"mad", "variance", "iqr"},
+             "s: mean absolute deviation, variance or interquartile range");
   fields.add("lambda", lambda, positive(), "regularisation λ of optimal weights");
   fields.add("mixed_clusters", mixed_clusters, between(0, 65536),
              "M of the row's likeliest 1, 2, … clusters, mixed by affinity; 0 for all");
   fields.add("representations", representations, {"previous", "current"},
              "dispersion of the inputs of the layer before, or of this one");
+  fields.add("memberships", memberships, {"previous", "own"},
+             "a row's cluster is its likeliest expert in the layer before, or under this router without M, "
+             "which needs no layer before");
   fields.add("statistics", statistics, {"batch", "frozen"},
              "dispersions of every batch, or outside training a running mean of those of training");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
+  fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},
+             "inverse weights have mean 1 over the features of each cluster, over the clusters for each "
+             "feature, or over both");
+  fields.add("guard", weighting.guard, at_least(0), "inverse weights are those of s + guard");
+  fields.add("clip", weighting.clip, positive(), "largest inverse weight (default: none)");
 }
 
 RouterKind adaptive_clustering_router() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sim/model/router/cluster_dispersion.h"
+#include "sim/model/router/cluster_weights.h"
 #include "sim/model/router/linear_router.h"
 
 namespace moelab {
@@ -9,16 +11,19 @@ namespace moelab {
 /// mean 1 over the features. The dispersions s_qk are taken, in every batch, over the rows of which k is the
 /// likeliest expert; with `frozen` statistics, outside training, they are a running mean of those of
 /// training. No gradient goes through M, so ∂L/∂x holds M fixed. In a first layer, and where the router is
-/// not placed, M = I: a linear router.
+/// not placed, M = I: a linear router. With `own` memberships k* is the row's likeliest expert under w_e^T x
+/// of this router, so that a first layer has M, too.
 ///
 /// State, where the router is placed: "router_feature_weights" (E, d), M; unless it is drawn,
 /// "router_dispersion" (E, d), s of the last step's batch or the running mean, and
 /// "router_dispersion_batches" (1), the steps that it is of. Before the first step a batch has its own.
+/// "router_weight_draws" (3), a key and the step in two parts, where M is drawn anew at every step.
 struct AdaptiveClusteringRouterOptions {
-  enum class Weights { inverse, optimal, random };
-  enum class Dispersion { mad, variance };
+  enum class Weights { inverse, optimal, random, redrawn };
+  using Dispersion = DispersionMeasure;
   enum class Representations { previous, current };
   enum class Statistics { batch, frozen };
+  enum class Memberships { previous, own };
   enum class Placement { full, skip_1, alternating, back_half };
   bool trainable = true;
   std::string init = "normal";
@@ -29,8 +34,10 @@ struct AdaptiveClusteringRouterOptions {
   double lambda = 1.0;
   int mixed_clusters = 1;  ///< 0 for all
   Representations representations = Representations::previous;
+  Memberships memberships = Memberships::previous;
   Statistics statistics = Statistics::batch;
   Placement placement = Placement::full;
+  ClusterWeighting weighting = {};  ///< of inverse weights
   void bind(Fields& fields);
 };
 

@@ -226,8 +226,9 @@ RouterKind attention_aware_router() {
   RouterKind kind = router_kind<AttentionAwareRouterOptions, AttentionAwareRouter>(
       "attention_aware",
       "p_i = Σ_j A^p[i,j] r(u_j) over the tokens of a sequence, A^p[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) "
-      "(Nguyen et al. 2025); needs model.attention");
+      "(Nguyen et al. 2025)");
   kind.needs_attention = true;
+  kind.needed = "model.attention";
   kind.mixes_tokens = true;
   kind.starts_at_rows = true;
   return kind;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/base/aligned.h"
 
@@ -17,7 +18,7 @@ ClusterDispersion<Real>::ClusterDispersion(int clusters, int dim)
 
 template <class Real>
 void ClusterDispersion<Real>::measure(const View<const Real>& x, const View<const Real>& probabilities,
-                                      bool variance) {
+                                      DispersionMeasure measure) {
   MOELAB_EXPECT(x.columns == dim_ && size(probabilities.columns) == counts_.size());
   MOELAB_EXPECT(x.rows == probabilities.rows);
   const std::size_t dim = size(dim_);
@@ -41,6 +42,8 @@ void ClusterDispersion<Real>::measure(const View<const Real>& x, const View<cons
       means_[k * dim + q] = static_cast<double>(first_rows_[k][q]) + means_[k * dim + q] / counts_[k];
     }
   }
+  if (measure == DispersionMeasure::iqr) return measure_quartiles(x);
+  const bool variance = measure == DispersionMeasure::variance;
   for (int row = 0; row < x.rows; ++row) {
     const std::size_t start = cluster_of_row_[size(row)] * dim;
     const Real* const own = x.row(row);
@@ -51,6 +54,33 @@ void ClusterDispersion<Real>::measure(const View<const Real>& x, const View<cons
   }
   for (std::size_t k = 0; k < counts_.size(); ++k) {
     for (std::size_t q = 0; q < dim && counts_[k] > 0; ++q) values_[k * dim + q] /= counts_[k];
+  }
+}
+
+template <class Real>
+void ClusterDispersion<Real>::measure_quartiles(const View<const Real>& x) {
+  column_.reserve(size(x.rows));
+  for (std::size_t k = 0; k < counts_.size(); ++k) {
+    for (int q = 0; q < dim_ && counts_[k] > 1; ++q) {
+      column_.clear();
+      for (int row = 0; row < x.rows; ++row) {
+        if (cluster_of_row_[size(row)] == k) column_.push_back(x.row(row)[q]);
+      }
+      // NaN has no place in an order.
+      if (!std::all_of(column_.begin(), column_.end(), [](Real value) { return std::isfinite(value); })) {
+        values_[k * size(dim_) + size(q)] = std::numeric_limits<double>::quiet_NaN();
+        continue;
+      }
+      std::sort(column_.begin(), column_.end());
+      const auto quantile = [&](double share) {
+        const double place = share * static_cast<double>(column_.size() - 1);
+        const std::size_t below = static_cast<std::size_t>(place);
+        const std::size_t above = std::min(below + 1, column_.size() - 1);
+        const double low = static_cast<double>(column_[below]), high = static_cast<double>(column_[above]);
+        return low + (place - static_cast<double>(below)) * (high - low);
+      };
+      values_[k * size(dim_) + size(q)] = quantile(0.75) - quantile(0.25);
+    }
   }
 }
 

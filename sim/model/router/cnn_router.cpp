@@ -198,6 +198,7 @@ RouterKind cnn_router() {
       "al. 2023, 3.4)",
       {.channels = {3, 5}, .width = 6});
   kind.needs_image = true;
+  kind.needed = "data whose rows lead with an image, and a single layer";
   kind.starts_at_rows = true;
   return kind;
 }

@@ -6,10 +6,6 @@
 namespace moelab {
 namespace {
 
-/// Scores of the experts that a hash does not name lie within this below 0, so that second choices, of
-/// gatings that make some, are hashed as well.
-constexpr double kOtherScores = 1e-3;
-
 template <class Real>
 struct HashScratch final : Scratch {
   AlignedVector<Real> products;  // (n, padded(bits))
@@ -61,16 +57,10 @@ class HashRouter final : public Router<Real> {
                         kernels::padded_rows(own.products.data(), rows, bits_));
     }
     const View<const Real> tokens = identity_rows(context);
-    constexpr double kUnit = kOtherScores / 9007199254740992.0;  // over 2^53
-    std::fill_n(scores, entries(rows, stride_), Real(0));
     for (int i = 0; i < rows; ++i) {
       const std::uint64_t hash = bits_ > 0 ? mixed_bits(signs_of(own, i)) : row_hash(tokens, i, layer_);
-      Real* const row = scores + entries(i, stride_);
-      for (int e = 0; e < experts_; ++e) {
-        const std::uint64_t draw = mixed_bits(hash + static_cast<std::uint64_t>(e)) >> 11;
-        row[e] = static_cast<Real>(-kUnit * static_cast<double>(draw));
-      }
-      row[hash % static_cast<std::uint64_t>(experts_)] = scale_;
+      const int named = static_cast<int>(hash % static_cast<std::uint64_t>(experts_));
+      name_expert(named, scale_, hash, experts_, scores + entries(i, stride_));
     }
     return {};
   }

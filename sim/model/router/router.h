@@ -99,6 +99,8 @@ struct RouterKind : KindEntry {
   PerPrecision<MakeRouter> make = {};
   bool needs_image = false;           ///< reads rows that lead with an image
   bool needs_attention = false;       ///< reads LayerSignals::attention
+  bool needs_labels = false;          ///< reads LayerSignals::labels
+  bool reads_first_inputs = false;    ///< makes scores of LayerSignals::first_inputs
   bool reads_previous_layer = false;  ///< reads the routing of the layer before, where there is one
   bool mixes_tokens = false;          ///< the scores of a token depend on the sequence that it stands in
   /// The last of its arrays "router_…" with a row for each expert starts N(0, init_scale² / columns): by a

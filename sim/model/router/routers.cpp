@@ -17,7 +17,8 @@
   entry(two_level)            \
   entry(formula)              \
   entry(hash)                 \
-  entry(random)
+  entry(random)               \
+  entry(oracle)
 // clang-format on
 
 namespace moelab {

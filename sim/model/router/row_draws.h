@@ -32,6 +32,19 @@ std::uint64_t row_hash(const View<const Real>& rows, int i, std::uint64_t key) {
   return hash;
 }
 
+/// Scores of a row (padded(E)): `scale` for the expert that it is told, for the others a number within 1e-3
+/// below 0, so that second choices, of gatings that make some, are hashed as well.
+template <class Real>
+void name_expert(int expert, Real scale, std::uint64_t hash, int experts, Real* scores) {
+  constexpr double kUnit = 1e-3 / 9007199254740992.0;  // over 2^53
+  std::fill_n(scores, kernels::padded(experts), Real(0));
+  for (int e = 0; e < experts; ++e) {
+    const std::uint64_t draw = mixed_bits(hash + static_cast<std::uint64_t>(e)) >> 11;
+    scores[e] = static_cast<Real>(-kUnit * static_cast<double>(draw));
+  }
+  scores[expert] = scale;
+}
+
 /// The rows by which a router knows a token in every layer: the model's own inputs.
 template <class Real>
 View<const Real> identity_rows(const RouterContext<Real>& context) {

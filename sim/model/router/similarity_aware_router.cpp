@@ -1,8 +1,6 @@
 #include "sim/model/router/similarity_aware_router.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/log_softmax.h"
@@ -12,12 +10,7 @@ namespace {
 
 /// τ at a share of the training steps.
 double temperature(const SimilarityAwareRouterOptions& options, double progress) {
-  const double start = options.tau, end = options.tau_end.value_or(start);
-  if (options.tau_schedule == SimilarityAwareRouterOptions::Schedule::geometric)
-    return start * std::pow(end / start, progress);
-  const bool is_cosine = options.tau_schedule == SimilarityAwareRouterOptions::Schedule::cosine;
-  const double share = is_cosine ? (1 - std::cos(std::numbers::pi * progress)) / 2 : progress;
-  return start + (end - start) * share;
+  return temperature_at(options.tau, options.tau_end.value_or(options.tau), options.tau_schedule, progress);
 }
 
 template <class Real>

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "sim/model/router/mixing_router.h"
+#include "sim/model/temperature.h"
 
 namespace moelab {
 
@@ -13,7 +14,7 @@ namespace moelab {
 ///
 /// Arrays: those of the base, and "router_similarity" (d, d) where W_s is learned.
 struct SimilarityAwareRouterOptions {
-  enum class Schedule { linear, cosine, geometric };
+  using Schedule = TauSchedule;
   enum class Similarity { identity, learned };
   bool trainable = true;
   BaseRouterOptions base = LinearBaseOptions{};

@@ -198,6 +198,7 @@ RouterKind stable_router() {
       "γ_e(h) = w_e^T h, from distil_share of training on a frozen u_e^T x of the model's inputs that has "
       "learned its assignment (StableMoE, Dai et al. 2022)");
   kind.starts_at_rows = true;
+  kind.reads_first_inputs = true;
   kind.needs_train_rows = starts_at_train_rows<StableRouterOptions>;
   return kind;
 }

@@ -92,11 +92,11 @@ TEST_CASE("analyze: probabilities alone, and what is left out for lack of which 
   const Json answer = arrays.answer({"--probs", arrays.name("P")});
   const Json& metrics = answer.at("metrics");
   CHECK(std::abs(metrics.at("routing_entropy").get<double>() - routing_entropy(arrays.probs)) < kRounding);
-  for (const char* name : {"expert_load_max_violation", "expert_load_std_percent", "routing_variance_eq42",
+  for (const char* name : {"expert_load_max_violation", "expert_load_max_deviation", "expert_load_std_percent", "routing_variance_eq42",
                            "score_variance", "score_row_variance"}) {
     CHECK(metrics.contains(name));
   }
-  CHECK(metrics.size() == 8);
+  CHECK(metrics.size() == 9);
   CHECK(std::abs(metrics.at("router_margin").get<double>() - router_margin(arrays.probs).value()) <
         kRounding);
   CHECK(metrics.at("dead_experts") == dead_experts(top1_assignment(arrays.probs), kExperts).value());
@@ -275,7 +275,7 @@ TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
     CHECK(std::abs(metrics.at(metric).get<double>() - value) < kRounding);
     ++compared;
   }
-  CHECK(compared == 20);
+  CHECK(compared == 21);
 }
 
 TEST_CASE("analyze: many rows are sampled, with an interval that holds the whole's value") {

@@ -106,13 +106,15 @@ TEST_CASE("command line: schema and list answer from the tables") {
   const Json schema = Json::parse(ask({"schema"}).out);
   CHECK(schema.at("properties").contains("model"));
   const Json list = Json::parse(ask({"list", "--json"}).out);
-  for (const char* axis : {"generators", "targets", "routers", "experts", "gatings", "losses", "optimizers",
-                           "schedules", "metrics"}) {
+  for (const char* axis : {"generators", "targets", "routers", "experts", "gatings", "losses",
+                           "auxiliary_losses", "optimizers", "schedules", "metrics"}) {
     REQUIRE(list.contains(axis));
     CHECK(list.at(axis).at("kinds").size() > 0);
     CHECK(ask({"list", axis}).out.starts_with(axis));
   }
   CHECK(ask({"list", "routers"}).out.find("  linear: ") != std::string::npos);
+  CHECK(ask({"list", "routers"}).out.find("; needs data with one label a row") != std::string::npos);
+  CHECK(ask({"list", "gatings"}).out.find("; looks ahead: ") != std::string::npos);
   CHECK(ask({"list", "metrics"}).out.find("test_nmse_top1") != std::string::npos);
 }
 

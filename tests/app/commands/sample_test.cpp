@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "app/scenario/scenario.h"
+#include "sim/data/npy/npy_reader.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
 
@@ -62,6 +63,23 @@ TEST_CASE("sample: arm, seed and sweep point name a cell; what is left out is th
   CHECK(sampled(bench, {"--arm", "frozen"}).at("cell") == scenario.cells[4].id);
   CHECK(sampled(bench, {"--cell", scenario.cells[5].id}).at("cell") == scenario.cells[5].id);
   CHECK(sampled(bench, {"--cell", "first"}).at("cell") == scenario.cells[0].id);
+}
+
+TEST_CASE("sample: tokens are written as whole numbers, a sequence a row") {
+  Json language = tiny();
+  language["data"] =
+      Json::parse(R"({"generator": "synthetic_language", "domains": 2, "vocabulary": 5, "tokens": 7,
+                                     "train_samples": 20, "test_samples": 30})");
+  language["model"] = Json::parse(R"({"kind": "transformer", "width": 4, "heads": 2, "experts": 3,
+                                      "router": {"kind": "linear"}})");
+  language["loss"] = {{"task", "cross_entropy"}};
+  const Bench bench(language);
+  const Json answer = sampled(bench, {});
+  for (const char* name : {"train_inputs", "train_targets", "train_labels"})
+    CHECK(answer.at("arrays").at(name) == Json({20, 7}));
+  const NpyReader inputs(std::filesystem::path(bench.run) / "test_inputs.npy", "inputs");
+  CHECK(inputs.shape() == std::vector<std::int64_t>{30, 7});
+  CHECK(inputs.type() == NpyType::int64);
 }
 
 TEST_CASE("sample: any of the paths that vary together names the point") {

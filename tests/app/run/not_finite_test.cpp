@@ -29,6 +29,12 @@ DataOptions sequences() {
       "target": {"kind": "linear", "dim": 2}, "train_samples": 40, "test_samples": 30})");
 }
 
+DataOptions replaced_sequences() {
+  DataOptions data = sequences();
+  data.contamination = resolve_options<ContaminationOptions>({{"kind", "replaced"}, {"share", 0.2}}, "");
+  return data;
+}
+
 DataOptions regression() {
   return data_from(R"({"generator": "moe_regression", "dim": 2, "router": "linear", "expert": "linear",
       "measure": {"kind": "drawn", "components": 2}, "train_samples": 40, "test_samples": 30})");
@@ -42,6 +48,11 @@ ModelOptions stack() {
   return model_from(R"({"layers": 2, "experts": 4, "router": "linear",
       "expert": {"kind": "mlp", "depth": 2, "width": 6},
       "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}})");
+}
+
+ModelOptions weighing_stack() {
+  return model_from(R"({"layers": 2, "experts": 4, "router": "adaptive_clustering",
+      "expert": {"kind": "mlp", "depth": 2, "width": 6}})");
 }
 
 ModelOptions ridge() {
@@ -86,6 +97,7 @@ struct Example {
 std::vector<std::unique_ptr<Example>> examples() {
   std::vector<std::unique_ptr<Example>> all;
   all.push_back(std::make_unique<Example>(stack(), sequences()));
+  all.push_back(std::make_unique<Example>(weighing_stack(), replaced_sequences()));
   all.push_back(std::make_unique<Example>(ridge(), regression()));
   return all;
 }

@@ -169,6 +169,33 @@ TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise")
   }
 }
 
+TEST_CASE("other laws of spurious coordinates: mean 0, variance 1, the right tails, the signal untouched") {
+  constexpr int kRows = 20000;
+  const auto drawn = [](const char* law) {
+    return sample(*mixture_problem({{"spurious_dims", 3}, {"spurious_law", law}}), kRows);
+  };
+  const Dataset normal = drawn("normal"), laplace = drawn("laplace"), two_point = drawn("two_point");
+  CHECK(normal.x == sample(*mixture_problem({{"spurious_dims", 3}}), kRows).x);
+  for (const Dataset* const other : {&laplace, &two_point}) {
+    const Matrix spurious = other->x.rightCols(3);
+    CHECK((other->x.leftCols(4) == normal.x.leftCols(4)));
+    CHECK(other->y == normal.y);
+    // The three laws are increasing in the same draws.
+    CHECK(((spurious.array() < 0) == (normal.x.rightCols(3).array() < 0)).all());
+    CHECK(std::abs(spurious.mean()) < kStandardErrors / std::sqrt(3.0 * kRows));
+    // Fourth moments of at most 6: the square of an entry has a standard deviation below 2.3.
+    CHECK(std::abs(spurious.array().square().mean() - 1) < kStandardErrors * 2.3 / std::sqrt(3.0 * kRows));
+  }
+  CHECK((two_point.x.rightCols(3).array().abs() == 1).all());
+  // P(|h| > 2) is exp(−2√2) = .0591 of Laplace's law of variance 1, .0455 of the normal one.
+  const auto beyond = [](const Dataset& data) {
+    return (data.x.rightCols(3).array().abs() > 2).cast<double>().mean();
+  };
+  const double error = kStandardErrors * std::sqrt(0.0591 / (3.0 * kRows));
+  CHECK(std::abs(beyond(laplace) - 0.0591) < error);
+  CHECK(std::abs(beyond(normal) - 0.0591) > error);
+}
+
 TEST_CASE("a rotation is orthogonal, not axis-aligned, and turns the inputs alone") {
   const Json turned = {{"spurious_dims", 8}, {"rotate", true}}, straight = {{"spurious_dims", 8}};
   const std::unique_ptr<Problem> problem = mixture_problem(turned), plain = mixture_problem(straight);

@@ -312,4 +312,18 @@ TEST_CASE("targets normalised by tokens are the sums divided by s, and so is the
   }
 }
 
+TEST_CASE("label noise is what is left of y after its conditional mean, of the variance that was asked for") {
+  constexpr int kRows = 4000;
+  const std::unique_ptr<Problem> noisy = problem_of({{"noise_std", 0}, {"label_noise", 0.3}});
+  const Dataset data = sample(*noisy, kRows);
+  const Matrix left = data.y - *noisy->bayes_prediction(data.x);
+  const double values = static_cast<double>(left.size());
+  CHECK(std::abs(left.mean()) < kStandardErrors * 0.3 / std::sqrt(values));
+  CHECK(std::abs(left.array().square().mean() / 0.09 - 1) < kStandardErrors * std::sqrt(2 / values));
+  const std::unique_ptr<Problem> without = problem_of({{"noise_std", 0}});
+  const Dataset still = sample(*without, kRows);
+  CHECK((still.x.row(0) == data.x.row(0)));
+  CHECK((still.y - *without->bayes_prediction(still.x)).cwiseAbs().maxCoeff() < kRounding);
+}
+
 }  // namespace moelab::tokenized_mixture_test

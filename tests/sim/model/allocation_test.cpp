@@ -45,7 +45,7 @@ long allocations_of_steps(const ModelOptions& options, const Layout& layout) {
 }
 
 TEST_CASE("training steps do not allocate once the buffers have grown") {
-  const Layout layout{.input_dim = kInputs, .output_dim = kOutputs, .tokens = kTokens};
+  const Layout layout{.input_dim = kInputs, .output_dim = kOutputs, .tokens = kTokens, .labels = kTokens};
   for (const RouterKind& router : RouterAxis::table()) {
     // Scores start near zero: every pair is active, and later steps skip some.
     const RouterOptions flat = with_field(RouterOptions::example(router.name), "init_scale", 0.1);

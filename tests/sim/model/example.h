@@ -87,7 +87,7 @@ inline ModelOptions model_of_kinds(const std::string& router, const std::string&
   return example_model(RouterOptions::example(router), ExpertOptions::example(expert), train_gating, experts);
 }
 
-/// x (n, d) and y (n, o), standard normal.
+/// x (n, d) and y (n, o), standard normal or ids; clusters of rows, where a model has given them some.
 template <class Real>
 struct ExampleBatch {
   ExampleBatch(std::uint64_t seed, int row_count, int input_dim, int output_dim)
@@ -96,9 +96,21 @@ struct ExampleBatch {
     for (Real& value : x) value = static_cast<Real>(draw_normal(engine));
     for (Real& value : y) value = static_cast<Real>(draw_normal(engine));
   }
+  /// Ids x, y (n) below `vocabulary`.
+  static ExampleBatch of_ids(std::uint64_t seed, int row_count, int tokens, int vocabulary) {
+    ExampleBatch batch(seed, row_count, tokens, tokens);
+    Engine engine = Seeds{seed, 0}.stream(Purpose::train_data);
+    for (std::vector<Real>* const ids : {&batch.x, &batch.y}) {
+      for (Real& id : *ids) id = static_cast<Real>(draw_index(engine, vocabulary));
+    }
+    return batch;
+  }
   int rows;
   std::vector<Real> x;
   std::vector<Real> y;
+  std::vector<int> labels = {};
+
+  Samples<Real> samples() const { return {x.data(), labels.empty() ? nullptr : labels.data()}; }
 };
 
 }  // namespace moelab

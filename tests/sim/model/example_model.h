@@ -2,6 +2,7 @@
 
 /// A model with a workspace, and what tests ask of it.
 
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -27,14 +28,27 @@ struct ExampleModel {
   std::vector<NamedArray<Real>> arrays() const { return network().arrays(model.parameters); }
 
   ExampleBatch<Real> batch(std::uint64_t seed, int samples) const {
-    return {seed, samples, layout().sample_dim(), layout().target_dim()};
+    ExampleBatch<Real> drawn =
+        layout().vocabulary > 0
+            ? ExampleBatch<Real>::of_ids(seed, samples, layout().tokens, layout().vocabulary)
+            : ExampleBatch<Real>{seed, samples, layout().sample_dim(), layout().target_dim()};
+    drawn.labels = labels_of(drawn.x);
+    return drawn;
+  }
+  /// Clusters that rows know themselves, wherever they stand.
+  std::vector<int> labels_of(const std::vector<Real>& x) const {
+    std::vector<int> labels;
+    for (auto row = x.begin(); row < x.end(); row += layout().input_dim) {
+      labels.push_back(static_cast<int>(std::abs(*row) * 1000) % 3);
+    }
+    return labels;
   }
   int samples_of(const std::vector<Real>& x) const {
     return static_cast<int>(x.size()) / layout().sample_dim();
   }
 
   double loss_and_gradient(const ExampleBatch<Real>& batch, const TaskLoss<Real>& task) {
-    return moelab::loss_and_gradient(model, {task, losses}, batch.x.data(), batch.y.data(), batch.rows,
+    return moelab::loss_and_gradient(model, {task, losses}, batch.samples(), batch.y.data(), batch.rows,
                                      workspace);
   }
   /// A training step but for its update of the parameters.
@@ -55,18 +69,22 @@ struct ExampleModel {
   }
 
   std::vector<Real> predict(const std::vector<Real>& x, const Gating<Real>& gating) {
-    std::vector<Real> outputs(entries(samples_of(x), layout().target_dim()));
-    moelab::predict(model, gating, x.data(), samples_of(x), workspace, outputs.data());
+    std::vector<Real> outputs(entries(samples_of(x), layout().prediction_dim()));
+    const std::vector<int> labels = labels_of(x);
+    moelab::predict(model, gating, {x.data(), labels.data()}, samples_of(x), workspace, outputs.data());
     return outputs;
   }
   /// r (n·s, E).
   std::vector<Real> route(const std::vector<Real>& x, int layer = 0, std::span<const int> permutation = {}) {
     std::vector<Real> probabilities(entries(samples_of(x) * layout().tokens, network().experts()));
-    moelab::route(model, layer, x.data(), samples_of(x), workspace, probabilities.data(), permutation);
+    const std::vector<int> labels = labels_of(x);
+    moelab::route(model, layer, {x.data(), labels.data()}, samples_of(x), workspace, probabilities.data(),
+                  permutation);
     return probabilities;
   }
   std::vector<std::int64_t> expert_loads(const std::vector<Real>& x, const Gating<Real>& gating) {
-    return moelab::expert_loads(model, 0, gating, x.data(), samples_of(x), workspace);
+    const std::vector<int> labels = labels_of(x);
+    return moelab::expert_loads(model, 0, gating, {x.data(), labels.data()}, samples_of(x), workspace);
   }
 
   Model<Real> model;

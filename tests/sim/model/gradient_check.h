@@ -85,7 +85,7 @@ inline void check_input_gradient(ExampleModel<double>& model, ExampleBatch<doubl
   const std::size_t stride = static_cast<std::size_t>(kernels::padded(model.layout().input_dim));
   AlignedVector<double> gradient(batch.x.size() / inputs * stride);
   const auto value = [&] {
-    return input_gradient(model.model, loss, batch.x.data(), batch.y.data(), batch.rows, model.workspace,
+    return input_gradient(model.model, loss, batch.samples(), batch.y.data(), batch.rows, model.workspace,
                           gradient.data());
   };
   value();
@@ -125,7 +125,9 @@ inline void check_gradients(const ModelOptions& options, const Layout& layout, i
   for (const auto& [name, places] : array_places(model.network())) {
     for (const std::size_t place : places) model.parameters()[place] += 0.1 * draw_normal(engine);
   }
-  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_name);
+  LossOptions loss_options;
+  loss_options.task = loss_name;
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_options, layout.vocabulary > 0);
   const ExampleBatch<double> batch = smooth_batch(model, samples, *loss);
   // A router without parameters leaves its group to the gating's alone, whose gradient may be zero.
   const bool reaches_scores = model.network().has_router() && options.gating.train.entry().reaches_scores &&

@@ -28,15 +28,19 @@ inline void set_parameters(Model<double>& model, const ArrayPlaces& places, cons
 
 /// Checks the routing probabilities, the loss and the gradients of a stored case on data of `layout`, and
 /// that a gradient with one entry off would not pass. Returns the model with the case's parameters.
-inline ExampleModel<double> check_reference_case(const Layout& layout, const Json& item) {
+inline ExampleModel<double> check_reference_case(const Layout& layout, const Json& item,
+                                                 const std::string& task = "mse") {
   ExampleModel<double> model(resolve_options<ModelOptions>(item.at("model"), "model"), layout, {});
   const ArrayPlaces places = array_places(model.network());
   set_parameters(model.model, places, item);
   ExampleBatch<double> batch = model.batch(1, static_cast<int>(item.at("x").size()));
   batch.x = numbers_of(item.at("x"));
   batch.y = numbers_of(item.at("y"));
-  CHECK(misses(model.route(batch.x), numbers_of(item.at("probabilities"))) == 0);
-  const double loss = model.loss_and_gradient(batch, *make_task_loss<double>("mse"));
+  if (model.network().has_router())
+    CHECK(misses(model.route(batch.x), numbers_of(item.at("probabilities"))) == 0);
+  LossOptions options;
+  options.task = task;
+  const double loss = model.loss_and_gradient(batch, *make_task_loss<double>(options, layout.vocabulary > 0));
   CHECK(misses({loss}, {item.at("loss")}) == 0);
   for (const auto& [name, where] : places) {
     CAPTURE(name);

@@ -41,6 +41,11 @@ TEST_CASE("schedules") {
   CHECK(factor(cosine, 50, 100) == doctest::Approx(0.6).epsilon(1e-15));
   CHECK(factor(cosine, 25, 100) == doctest::Approx(0.2 + 0.4 * (1 + std::sqrt(0.5))).epsilon(1e-15));
   CHECK(factor(cosine, 100, 100) == doctest::Approx(0.2).epsilon(1e-15));
+  const ScheduleOptions warm = CosineScheduleOptions{.final_share = 0.2, .warmup_steps = 4};
+  CHECK(factor(warm, 0, 104) == 0.25);
+  CHECK(factor(warm, 3, 104) == 1.0);
+  for (const std::int64_t later : {0, 25, 50, 100})
+    CHECK(factor(warm, later + 4, 104) == factor(cosine, later, 100));
 }
 
 TEST_CASE("every schedule gives rates: finite, not negative, the same when asked again") {

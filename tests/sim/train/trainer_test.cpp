@@ -229,6 +229,32 @@ TEST_CASE("the state's progress is the share of steps done when the last one beg
   CHECK(run.model.state.progress == 7 / 8.0);
 }
 
+TEST_CASE("a gradient with a larger norm is scaled down to clip_norm, router and experts together") {
+  const TrainingSet<double> data = example_set<double>(8);
+  const ModelOptions model = model_of_kinds("linear", "linear", SoftGatingOptions{}, kExperts);
+  const auto moved = [&](std::optional<double> clip_norm) {
+    Run<double> run(model);
+    const AlignedVector<double> before = run.model.parameters;
+    TrainOptions options = small_steps(1);
+    options.clip_norm = clip_norm;
+    run.train_on(data, options);
+    std::vector<double> difference;
+    for (std::size_t i = 0; i < before.size(); ++i) difference.push_back(run.model.parameters[i] - before[i]);
+    return difference;
+  };
+  const auto norm_of = [](const std::vector<double>& values) {
+    double squared = 0;
+    for (const double value : values) squared += value * value;
+    return std::sqrt(squared);
+  };
+  const std::vector<double> whole = moved(std::nullopt);
+  const double norm = norm_of(whole) / 0.05;  // the rate
+  CHECK(moved(1.01 * norm) == whole);
+  const std::vector<double> clipped = moved(norm / 2);
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    CHECK(clipped[i] == doctest::Approx(whole[i] / 2).epsilon(1e-9));
+}
+
 TEST_CASE("a step without a rate or without batches is refused") {
   Run<double> run(model_of_kinds("linear", "constant", SoftGatingOptions{}, kExperts));
   TrainOptions options = small_steps(1);

@@ -37,6 +37,7 @@ TEST_CASE("lemma 1: the steps by hand, and the gradient against central differen
   const Matrix lloyd = Matrix{{0.5}, {7.0}, {100.0}};
   CHECK(k_means_step(inputs, centres, 1.0).isApprox(lloyd));
   CHECK(expert_gradient_step(inputs, centres, 1.0).isApprox(lloyd));
+  CHECK(trained_step(inputs, centres, 1.0).isApprox(lloyd));
   constexpr double kStep = 1e-6;
   for (Eigen::Index j = 0; j < 3; ++j) {
     Matrix above = centres, below = centres;
@@ -51,6 +52,7 @@ TEST_CASE("lemma 1: the steps by hand, and the gradient against central differen
 
 TEST_CASE("lemma 1 holds; with soft gates or a step twice as long it fails") {
   CHECK(verdict_of(check_lemma1(kEffort)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_lemma1(kEffort, expert_gradient_step)) == CheckVerdict::holds);
   CHECK(verdict_of(check_lemma1(kEffort, soft_step)) == CheckVerdict::fails);
   const auto doubled = [](const Matrix& inputs, const Matrix& centres, double rate) {
     return expert_gradient_step(inputs, centres, 2 * rate);

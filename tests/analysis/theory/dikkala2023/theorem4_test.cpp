@@ -98,6 +98,7 @@ TEST_CASE("theorem 4: norm and its growth; halved gradients and weight decay fai
   CHECK(verdict_of(check_growth(kEffort, kMeanInsteadOfSum)) == CheckVerdict::fails);
   CHECK(verdict_of(check_log_rate(kEffort)) == CheckVerdict::holds);
   CHECK(verdict_of(check_log_rate(kEffort, kWeightDecay)) == CheckVerdict::fails);
+  CHECK(verdict_of(check_log_rate(kEffort, kMeanInsteadOfSum)) == CheckVerdict::fails);
 }
 
 TEST_CASE("theorem 4: experts tend to the targets; pulled elsewhere they fail") {

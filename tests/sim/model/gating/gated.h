@@ -33,7 +33,7 @@ struct Gated {
     for (const StateArray& array : gating->state_arrays()) values += size(array.size());
     state.assign(values, 0.0);
     gating->start_state({{3, 0}}, state.data());
-    gating->initialize(parameters.data());
+    gating->initialize({{3, 0}}, parameters.data());
     context = {scores.data(), static_cast<int>(rows.size()), experts, bias.empty() ? nullptr : bias.data(),
                parameters.data()};
     context.x = rows_of<const double>(x.data(), context.rows, kInputs);

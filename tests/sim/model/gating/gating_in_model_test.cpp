@@ -23,12 +23,15 @@ TEST_CASE("losses on probabilities and scores reach the noise, gates and layers 
   const std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
   for (const GatingRule& rule :
        {GatingRule(NoisyTopKGatingOptions{}), GatingRule(SigmoidGatingOptions{.k = 2}),
-        GatingRule(ReluGatingOptions{.k = 2, .l1_start = 0.1})}) {
+        GatingRule(ReluGatingOptions{.k = 2, .l1_start = 0.1}),
+        GatingRule(SoftSlotsGatingOptions{.slots = 2}),
+        GatingRule(DenseToSparseGatingOptions{.threshold = 0.1})}) {
     CAPTURE(rule.chosen());
     ExampleModel<double> model(model_with(rule, 2), kLayout, {5, 0});
     LossOptions losses;
     losses.coefficient("switch") = 0.5;
     losses.coefficient("z") = 0.1;
+    losses.coefficient("load") = 0.5;
     model.losses = AuxiliaryLosses(losses);
     Engine engine(2);
     for (const auto& [name, places] : array_places(model.network())) {

@@ -56,6 +56,33 @@ TEST_CASE("noisy top-K: without noise outside of training, another one in each s
   }
 }
 
+TEST_CASE(
+    "noisy top-K: a step's gates are those of top-K at the noisy scores, of uniform noise with r of the "
+    "plain") {
+  Engine engine(5);
+  std::vector<std::vector<double>> rows(20, std::vector<double>(4)), noisy_rows = rows;
+  for (std::vector<double>& row : rows) {
+    for (double& score : row) score = draw_normal(engine);
+  }
+  for (const auto noise : {NoisyTopKGatingOptions::Noise::learned, NoisyTopKGatingOptions::Noise::uniform}) {
+    const Gated noisy(NoisyTopKGatingOptions{.noise = noise}, rows, {}, true);
+    for (std::size_t row = 0; row < 20; ++row) {
+      for (std::size_t e = 0; e < 4; ++e)
+        noisy_rows[row][e] = noisy.scratch.selected_by[row * size(noisy.routing().stride) + e];
+    }
+    const Gated top(TopKGatingOptions{.k = 2}, noisy_rows), plain(SoftGatingOptions{}, rows);
+    for (int row = 0; row < 20; ++row) {
+      double total = 0;
+      for (int e = 0; e < 4; ++e) total += top.gate(row, e) > 0 ? plain.gate(row, e) : 0;
+      for (int e = 0; e < 4; ++e) {
+        const bool learned = noise == NoisyTopKGatingOptions::Noise::learned;
+        const double of_plain = top.gate(row, e) > 0 ? plain.gate(row, e) / total : 0;
+        CHECK(std::abs(noisy.gate(row, e) - (learned ? top.gate(row, e) : of_plain)) < kRounding);
+      }
+    }
+  }
+}
+
 TEST_CASE("noisy top-K: the noise has the scale softplus(x W) + 0.01, or is uniform") {
   const std::vector<std::vector<double>> rows(3, {0.5, -0.5});
   Gated noisy(NoisyTopKGatingOptions{.k = 1}, rows, {}, true);
@@ -145,8 +172,8 @@ TEST_CASE("sinkhorn: rows that all prefer one expert are spread by how much they
 
 TEST_CASE("straight-through top-1: gate 1, and the gradient of the raw probability") {
   const std::vector<std::vector<double>> rows = {{0.3, -1.2, 2.0}, {1, 0, 0.5}};
-  const Gated through(Top1GatingOptions{.straight_through = true}, rows);
-  const Gated raw(TopKGatingOptions{.k = 1}, rows);
+  Gated through(Top1GatingOptions{.straight_through = true}, rows);
+  Gated raw(TopKGatingOptions{.k = 1}, rows);
   CHECK(through.gate(0, 2) == 1);
   AlignedVector<double> expected(through.scores.size(), 0.0);
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = 0.1 * static_cast<double>(i % 7) - 0.25;

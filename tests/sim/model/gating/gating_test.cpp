@@ -89,7 +89,7 @@ TEST_CASE("the learned threshold is logit p in a block of its own, and an array"
   CHECK(gating->parameter_count() == 1);
   REQUIRE(gating->block_size() == kernels::kPadding);
   AlignedVector<double> block(gating->block_size(), 99.0);
-  gating->initialize(block.data());
+  gating->initialize({}, block.data());
   CHECK(block[0] == std::log(0.2 / (1 - 0.2)));
   for (std::size_t i = 1; i < block.size(); ++i) CHECK(block[i] == 0);
   const std::vector<NamedArray<double>> arrays = gating->arrays(block.data());
@@ -182,6 +182,11 @@ TEST_CASE("gradients of every gating agree with central differences") {
                                    NoisyTopKGatingOptions{.noise = NoisyTopKGatingOptions::Noise::uniform},
                                    ReluGatingOptions{.k = 2, .l1_start = 0.5},
                                    SinkhornGatingOptions{.k = 2}};
+  rules.push_back(BalancedAssignmentGatingOptions{});
+  rules.push_back(DenseToSparseGatingOptions{.threshold = 0.1, .renormalize = true});
+  rules.push_back(DenseToSparseGatingOptions{.tau = 0.5, .threshold = 0.9, .gumbel = false});
+  rules.push_back(SoftSlotsGatingOptions{.slots = 1});
+  rules.push_back(SoftSlotsGatingOptions{.slots = 3});
   for (const Drop drop : {Drop::order, Drop::probability, Drop::random, Drop::next}) {
     rules.push_back(TopKGatingOptions{.k = 2, .capacity = {.capacity_factor = 0.7, .drop = drop}});
     rules.push_back(SigmoidGatingOptions{.k = 2, .capacity = {.capacity_factor = 0.7, .drop = drop}});
@@ -210,9 +215,9 @@ TEST_CASE("gradients of every gating agree with central differences") {
                            gradient.empty() ? nullptr : gradient.data());
     constexpr int kInputStride = kernels::padded(Gated::kInputs);
     AlignedVector<double> of_inputs(entries(kRows, kInputStride));
-    gated.gating->add_noise_gradient(gated.context, gated.scratch, gate_gradient.data(),
-                                     gradient.empty() ? nullptr : gradient.data(),
-                                     kernels::padded_rows(of_inputs.data(), kRows, Gated::kInputs));
+    gated.gating->add_own_gradient(gated.context, gated.scratch, gate_gradient.data(),
+                                   gradient.empty() ? nullptr : gradient.data(),
+                                   kernels::padded_rows(of_inputs.data(), kRows, Gated::kInputs));
     const auto difference = [&](double& variable) {
       const double kept = variable;
       const auto value_at = [&](double value) {

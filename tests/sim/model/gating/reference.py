@@ -102,7 +102,14 @@ def topk(z, bias, k, renormalize=None, capacity_factor=None, drop="order"):
     return gates, p
 
 
-KINDS = {"sigmoid": sigmoid, "relu": relu, "expert_choice": expert_choice, "sinkhorn": sinkhorn, "topk": topk,
+def top1(z, bias, straight_through=True):
+    """Gates 1 whose slopes are those of r, as complex steps see them."""
+    p = numpy.array([softmax(row) for row in z])
+    chosen = numpy.array([masked(numpy.ones(len(row)), largest((row.real + bias).tolist(), 1)) for row in p])
+    return chosen * (1 + 1j * p.imag), p
+
+
+KINDS = {"top1": top1, "sigmoid": sigmoid, "relu": relu, "expert_choice": expert_choice, "sinkhorn": sinkhorn, "topk": topk,
          "noisy_topk": topk}
 
 
@@ -142,5 +149,6 @@ cases = [case(random, gating) for gating in (
     {"kind": "topk", "k": 2, "capacity_factor": 0.8, "drop": "next"},
     {"kind": "topk", "k": 1, "capacity_factor": 1.0, "drop": "next"})]
 cases.append(case(random, {"kind": "sigmoid", "k": 2}, bias=[0.4, 0.0, -0.3, 0.2]))
+cases.append(case(random, {"kind": "top1", "straight_through": True}))
 text = json.dumps({"numpy": numpy.__version__, "cases": cases})
 pathlib.Path(__file__).with_name("reference.json").write_text(text + "\n")

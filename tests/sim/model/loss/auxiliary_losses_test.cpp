@@ -91,6 +91,30 @@ TEST_CASE("the terms of importance and of entropy of a batch worked out by hand"
   CHECK(value_of(decided.batch, "importance") == 0);
 }
 
+TEST_CASE("the load under new noise of a batch worked out by hand") {
+  // One row, K = 1: γ = (1, 0), s = (1, 2), noise (1, 0) makes h = (2, 0). The first is selected, its
+  // threshold is the second's h = 0, that of the second the first's h = 2: Φ(1) and Φ(−1).
+  const HandBatch hand({{.7, .3}}, {{.7, 0}});
+  std::vector<double> scores(HandBatch::kStride), noisy(HandBatch::kStride), spreads(HandBatch::kStride, 1.0);
+  scores[0] = 1;
+  noisy[0] = 2;
+  spreads[1] = 2;
+  const NoisyScores<double> noise{1, noisy.data(), spreads.data()};
+  RoutedBatch<double> batch = hand.batch;
+  batch.scores = scores.data();
+  batch.noise = &noise;
+  const auto chance = [](double a) { return std::erfc(-a / std::sqrt(2.0)) / 2; };
+  const double mean = (chance(1) + chance(-1)) / 2, half = (chance(1) - chance(-1)) / 2;
+  CHECK(value_of(batch, "load") == doctest::Approx(half * half / (mean * mean)).epsilon(1e-8));
+  // Without noise, and where every expert is selected, the numbers of rows: 1 and 0, or 1 and 1.
+  CHECK(value_of(hand.batch, "load") == doctest::Approx(1).epsilon(1e-8));
+  const NoisyScores<double> both{2, noisy.data(), spreads.data()};
+  batch.noise = &both;
+  const HandBatch all({{.7, .3}}, {{.7, .3}});
+  batch.routing = &all.routing;
+  CHECK(value_of(batch, "load") == 0);
+}
+
 TEST_CASE("normalised balance is 1 when either factor is uniform, and can be below 1") {
   const double third = 1.0 / 3;
   const HandBatch uniform_r({{third, third, third}, {third, third, third}}, {{third, 0, 0}, {third, 0, 0}});
@@ -118,6 +142,10 @@ TEST_CASE("orthogonality and variance of a batch worked out by hand") {
   const double guard = 10 * kOrthogonalityGuard;
   CHECK(value_of(hand.batch, "orthogonality") == doctest::Approx(1.5).epsilon(guard));
   CHECK(value_of(hand.batch, "orthogonality_cosine") == doctest::Approx(.5).epsilon(guard));
+  // By expert: (2, 0) with (3, 0), and (1, 1) with (0, 1): 36 (1/4 + 1/9) and 1/2 + 1.
+  CHECK(value_of(hand.batch, "orthogonality_listed") == doctest::Approx((13 + 1.5) / 2).epsilon(guard));
+  // Rows (.5, .5) and (.9, .1): variances 0 and .32 with one degree of freedom.
+  CHECK(value_of(hand.batch, "variance_rows") == doctest::Approx(-.16).epsilon(kRounding));
   // Columns (.5, .9) and (.5, .1): variance .04 each.
   CHECK(value_of(hand.batch, "variance") == doctest::Approx(-.04).epsilon(kRounding));
   CHECK(value_of(hand.batch, "variance_probabilities") == doctest::Approx(-.04).epsilon(kRounding));
@@ -163,8 +191,11 @@ TEST_CASE("gradients of every auxiliary loss agree with central differences") {
 
 TEST_CASE("losses on outputs leave the router's gradient alone, all others the experts'") {
   const std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
-  const ModelOptions options = model_of_kinds("linear", "linear", TopKGatingOptions{.k = 2}, kExperts);
   const auto gradients = [&](const std::string& term, double coefficient) {
+    const bool needs_noise = auxiliary_loss_kinds()[auxiliary_loss_place(term)].needs_noise;
+    const GatingRule gating =
+        needs_noise ? GatingRule(NoisyTopKGatingOptions{}) : GatingRule(TopKGatingOptions{.k = 2});
+    const ModelOptions options = model_of_kinds("linear", "linear", gating, kExperts);
     ExampleModel<double> model(options, kLayout, {5, 0});
     model.losses = AuxiliaryLosses(losses_with(term, coefficient));
     model.loss_and_gradient(model.batch(1, kRows), *task);

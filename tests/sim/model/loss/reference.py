@@ -7,6 +7,7 @@ steps, what is selected held fixed.
 """
 
 import json
+import math
 import pathlib
 
 import numpy
@@ -29,7 +30,29 @@ def balance(r, selected):
     return r.shape[1] * (shares * r.mean(axis=0)).sum()
 
 
+def first_choices(r):
+    return numpy.bincount(r.real.argmax(axis=1), minlength=r.shape[1]) / len(r)
+
+
+def chance(argument):
+    """Φ, to first order around the real part."""
+    value = (1 + math.erf(argument.real / math.sqrt(2))) / 2
+    return value + 1j * argument.imag * math.exp(-argument.real ** 2 / 2) / math.sqrt(2 * math.pi)
+
+
+def load(z, spreads, draws, k):
+    """CV² of the chances to be among the k largest of z + spreads · draws when one's own draw is new."""
+    noisy = z + spreads * draws
+    loads = numpy.zeros(z.shape[1], complex)
+    for row, e in numpy.ndindex(*z.shape):
+        others = sorted((noisy[row, j] for j in range(z.shape[1]) if j != e), key=lambda h: -h.real)
+        loads[e] += chance((z[row, e] - others[k - 1]) / spreads[row, e])
+    return squared_variation(loads / len(z))
+
+
 LOSSES = {
+    "switch": ("probabilities", lambda r, g, selected: r.shape[1] * (first_choices(r) * r.mean(axis=0)).sum()),
+    "gshard": ("probabilities", lambda r, g, selected: (first_choices(r) * r.mean(axis=0)).sum() / r.shape[1]),
     "aux": ("probabilities", lambda r, g, selected: balance(r, selected)),
     "aux_sequence": ("probabilities", lambda r, g, selected: sum(
         balance(r[i:i + TOKENS], selected[i:i + TOKENS]) for i in range(0, ROWS, TOKENS)) * TOKENS / ROWS),
@@ -55,6 +78,19 @@ for name, (path, loss) in LOSSES.items():
     if path == "gates":
         gradient = gradient * selected
     cases.append({"loss": name, "path": path, "value": float(loss(r, gates, selected)), "gradient": gradient.tolist()})
+spreads = abs(random.normal(size=scores.shape)) + 0.1
+draws = random.normal(size=scores.shape)
+loads = []
+for k in (1, 2, 3):
+    slopes = {"scores": numpy.zeros_like(scores), "spreads": numpy.zeros_like(scores)}
+    for name in slopes:
+        for place in numpy.ndindex(*scores.shape):
+            moved = {"scores": scores.astype(complex), "spreads": spreads.astype(complex)}
+            moved[name][place] += 1j * STEP
+            slopes[name][place] = load(moved["scores"], moved["spreads"], draws, k).imag / STEP
+    loads.append({"k": k, "value": float(load(scores.astype(complex), spreads.astype(complex), draws, k).real),
+                  "of_scores": slopes["scores"].tolist(), "of_spreads": slopes["spreads"].tolist()})
 stored = {"numpy": numpy.__version__, "tokens": TOKENS, "probabilities": r.tolist(), "gates": gates.tolist(),
-          "cases": cases}
+          "cases": cases, "scores": scores.tolist(), "spreads": spreads.tolist(),
+          "noisy": (scores + spreads * draws).tolist(), "loads": loads}
 pathlib.Path(__file__).with_name("reference.json").write_text(json.dumps(stored) + "\n")

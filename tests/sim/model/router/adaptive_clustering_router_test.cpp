@@ -163,6 +163,51 @@ TEST_CASE("mixing, placement and frozen statistics do what their names say") {
   }
 }
 
+TEST_CASE("own memberships: clusters by the router's own first choice, in a first layer, too") {
+  const Options own{.memberships = Options::Memberships::own};
+  ExampleModel<double> model = started(own, 1);
+  const ExampleBatch<double> batch = model.batch(1, kRows);
+  // The same parameters without M.
+  ExampleModel<double> linear = started(LinearRouterOptions{}, 1);
+  const std::vector<double> choice = linear.route(batch.x, 0);
+  const std::vector<double> weights = weights_by_definition(batch.x, choice, false);
+  const std::vector<double> w = array_named(model, "router_weight");
+  const std::vector<double> routed = model.route(batch.x, 0);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const double* const r = choice.data() + i * kExperts;
+    const std::size_t k = static_cast<std::size_t>(std::max_element(r, r + kExperts) - r);
+    double scores[kExperts], total = 0;
+    for (std::size_t e = 0; e < kExperts; ++e) {
+      scores[e] = 0;
+      for (std::size_t q = 0; q < kInputs; ++q)
+        scores[e] += w[e * kInputs + q] * weights[k * kInputs + q] * batch.x[i * kInputs + q];
+      total += std::exp(scores[e]);
+    }
+    for (std::size_t e = 0; e < kExperts; ++e)
+      CHECK(routed[i * kExperts + e] == doctest::Approx(std::exp(scores[e]) / total).epsilon(kRounding));
+  }
+  CHECK(routed != choice);
+}
+
+TEST_CASE("random weights are kept, or drawn anew at every step") {
+  const ExampleBatch<double> batch(1, kRows, kInputs, kOutputs);
+  for (const Options::Weights weights : {Options::Weights::random, Options::Weights::redrawn}) {
+    const bool is_redrawn = weights == Options::Weights::redrawn;
+    CAPTURE(is_redrawn);
+    ExampleModel<double> model = started(Options{.weights = weights});
+    ExampleModel<double> twin = started(Options{.weights = weights});
+    std::vector<double> last = array_named(model, "router_feature_weights_layer1");
+    for (int i = 0; i < 3; ++i) {
+      step(model, batch);
+      step(twin, batch);
+      const std::vector<double> now = array_named(model, "router_feature_weights_layer1");
+      CHECK((now != last) == is_redrawn);
+      CHECK(now == array_named(twin, "router_feature_weights_layer1"));
+      last = now;
+    }
+  }
+}
+
 TEST_CASE("frozen statistics are a running mean of those of the steps; a router without M has no state") {
   constexpr double kDecay = 0.99;
   ExampleModel<double> frozen = started(Options{.statistics = Options::Statistics::frozen});

@@ -9,6 +9,7 @@ expression.
 
 import json
 import pathlib
+import struct
 
 import numpy
 
@@ -145,6 +146,49 @@ def shapes_of(router):
     return shapes
 
 
+def mixed(bits):
+    """SplitMix64's finaliser."""
+    mask = 2 ** 64 - 1
+    bits = (bits + 0x9E3779B97F4A7C15) & mask
+    bits = ((bits ^ bits >> 30) * 0xBF58476D1CE4E5B9) & mask
+    bits = ((bits ^ bits >> 27) * 0x94D049BB133111EB) & mask
+    return bits ^ bits >> 31
+
+
+def row_hash(row, key):
+    bits = mixed(key)
+    for number in row:
+        bits = mixed(bits ^ struct.unpack("<Q", struct.pack("<d", number + 0.0))[0])
+    return bits
+
+
+def named(expert, scale, bits):
+    scores = [-1e-3 * (mixed((bits + e) % 2 ** 64) >> 11) / 2 ** 53 for e in range(EXPERTS)]
+    scores[expert] = scale
+    return scores
+
+
+def draws(random, router, layer=0, state=None, projection=None):
+    """Scores of routers that learn nothing."""
+    x, labels = random.normal(size=(ROWS, WIDTH)).round(6), random.integers(0, 9, size=ROWS).tolist()
+    scores = []
+    for row, label in zip(x.tolist(), labels):
+        if router["kind"] == "oracle":
+            scores.append(named(label % EXPERTS, router.get("scale", 20.0), mixed(label)))
+        elif router["kind"] == "random":
+            bits = row_hash(row, state[0] << 48 ^ state[2] << 24 ^ state[1])
+            scale = router.get("scale", 1.0)
+            scores.append([scale * (mixed((bits + e) % 2 ** 64) >> 11) / 2 ** 53 for e in range(EXPERTS)])
+        else:
+            bits = row_hash(row, layer)
+            if projection is not None:
+                signs = [dot(numpy.array(row), p) > 0 for p in projection]
+                bits = mixed(int("".join("01"[int(sign)] for sign in signs), 2))
+            scores.append(named(bits % EXPERTS, router.get("scale", 20.0), bits))
+    return {"router": router, "layer": layer, "x": x.tolist(), "labels": labels, "state": state or [],
+            "projection": [] if projection is None else projection.tolist(), "scores": scores}
+
+
 FORMULAS = [
     of("dot(x, w)", w="d"),
     of("cos(w, x) / t + b", w="d", b={}, t=0.3),
@@ -168,5 +212,12 @@ cases = [
     case(random, {"kind": "two_level", "groups": 3},
          {"router_group_weight": (3, WIDTH), "router_within_weight": (EXPERTS, WIDTH)})]
 cases += [case(random, router, shapes_of(router)) for router in FORMULAS]
-stored = {"numpy": numpy.__version__, "cases": cases, "centroids": [centroids(random), centroids(random, memory=2)]}
+moved_centroids = [centroids(random), centroids(random, memory=2)]
+drawn = [
+    draws(random, {"kind": "oracle"}), draws(random, {"kind": "oracle", "scale": 3.0}),
+    draws(random, {"kind": "hash"}), draws(random, {"kind": "hash", "scale": 2.0}, layer=2),
+    draws(random, {"kind": "hash", "of": "projection", "bits": 5}, projection=random.normal(size=(5, WIDTH)).round(6)),
+    draws(random, {"kind": "random"}, state=[1234567, 0, 0]),
+    draws(random, {"kind": "random", "scale": 2.5, "draws": "redrawn"}, state=[7654321, 41, 3])]
+stored = {"numpy": numpy.__version__, "cases": cases, "centroids": moved_centroids, "draws": drawn}
 pathlib.Path(__file__).with_name("reference.json").write_text(json.dumps(stored) + "\n")

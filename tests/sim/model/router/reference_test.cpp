@@ -85,6 +85,39 @@ TEST_CASE("routers have NumPy's scores and gradients") {
   }
 }
 
+TEST_CASE("routers that learn nothing have NumPy's scores") {
+  CHECK(reference().at("draws").size() == 7);
+  for (const Json& item : reference().at("draws")) {
+    CAPTURE(item.at("router").dump());
+    const std::vector<double> x = numbers_of(item.at("x")), projection = numbers_of(item.at("projection")),
+                              state = numbers_of(item.at("state"));
+    const std::vector<int> labels = item.at("labels");
+    const int columns = static_cast<int>(item.at("x")[0].size());
+    const int experts = static_cast<int>(item.at("scores")[0].size());
+    const auto router = make_router<double>(
+        resolve_options<RouterOptions>(item.at("router"), "router"),
+        {.input_dim = columns, .experts = experts, .layer = item.at("layer").get<int>(), .layers = 3});
+    std::vector<double> numbered(router->block_size());
+    std::iota(numbered.begin(), numbered.end(), 0.0);
+    AlignedVector<double> parameters(router->block_size());
+    for (const NamedArray<double>& array : router->arrays(numbered.data())) {
+      REQUIRE(array.values.size() == projection.size());
+      for (std::size_t i = 0; i < projection.size(); ++i)
+        parameters[size(static_cast<int>(array.values[i]))] = projection[i];
+    }
+    RouterContext<double> context = context_of(x, columns);
+    context.signals.labels = labels.data();
+    context.state = state.data();
+    const std::unique_ptr<Scratch> scratch = router->make_scratch();
+    AlignedVector<double> scores(entries(context.x.rows, kernels::padded(experts)), NAN);
+    router->forward(context, parameters.data(), *scratch, scores.data());
+    std::vector<double> values = unpadded(scores, context.x.rows, experts);
+    CHECK(misses(values, numbers_of(item.at("scores"))) == 0);
+    values[0] += 1e-9;
+    CHECK(misses(values, numbers_of(item.at("scores"))) == 1);
+  }
+}
+
 TEST_CASE("centroids move as NumPy's") {
   for (const Json& item : reference().at("centroids")) {
     CAPTURE(item.at("memory").dump());

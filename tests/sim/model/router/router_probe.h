@@ -59,6 +59,7 @@ struct RouterProbe : StartedRouter {
   /// Central differences of a function of order ten in double: rounding 1e-15 · 10 / step, truncation step².
   static constexpr double kStep = 1e-6;
   static constexpr double kTolerance = 1e-7;
+  static constexpr int kLabels[kRows] = {2, 0, 5, 1, 1, 3};
 
   static RouterSetting setting_for(const RouterOptions& options, int layer, int layers) {
     RouterSetting setting{.input_dim = kInputs, .experts = kExperts, .layer = layer, .layers = layers};
@@ -111,6 +112,7 @@ struct RouterProbe : StartedRouter {
     context.training = training;
     context.progress = progress;
     context.signals.first_inputs = x;
+    context.signals.labels = kLabels;
     context.signals.previous_inputs = rows_of(previous.data(), kRows, setting.input_dim);
     context.signals.previous_probabilities =
         kernels::padded_rows(previous_probabilities.data(), kRows, kExperts);

@@ -1,0 +1,220 @@
+#include "analysis/theory/graph_of_tokens2025/independence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "analysis/theory/extremes.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kWorldTokens = 3, kWorldDim = 2, kWorldExperts = 3, kWorldValues = 3, kWorldHeads = 2;
+constexpr int kWorlds = 20;
+/// A few dozen products of probabilities: what rounding leaves of zero.
+constexpr double kInformationRounding = 1e-13;
+/// Far above that, and below what any of the instances has where there is dependence at all.
+constexpr double kSomeInformation = 1e-10;
+
+constexpr TokenModel kTokenModels[] = {TokenModel::plain, TokenModel::similarity_aware, TokenModel::attention,
+                                       TokenModel::attention_aware};
+
+TokenWorld world_of(const CheckEffort& effort, int index) {
+  Engine engine = check_stream(effort, "graph_of_tokens2025.independence", index);
+  return draw_world(engine);
+}
+
+/// Calls visit(places, probability) for every U.
+template <class Visit>
+void for_each_sequence(const TokenWorld& world, const Visit& visit) {
+  const Eigen::Index tokens = world.x.rows(), values = world.values.rows();
+  Matrix laws(tokens, values);
+  for (Eigen::Index i = 0; i < tokens; ++i) laws.row(i) = world.joint_of_token(i).colwise().sum();
+  std::vector<int> places(static_cast<std::size_t>(tokens), 0);
+  for (bool done = false; !done;) {
+    double probability = 1;
+    for (Eigen::Index i = 0; i < tokens; ++i) probability *= laws(i, places[static_cast<std::size_t>(i)]);
+    visit(places, probability);
+    std::size_t at = 0;
+    while (at < places.size() && ++places[at] == values) places[at++] = 0;
+    done = at == places.size();
+  }
+}
+
+/// What the expert of token i is drawn from given U, (E): Σ_j P(the routing of token j is taken) r(u_j).
+Eigen::RowVectorXd experts_of(const TokenWorld& world, TokenModel model, const Matrix& u,
+                              const std::vector<int>& places, Eigen::Index i) {
+  const Matrix routing = world.mixture.routing(u);
+  if (model == TokenModel::plain || model == TokenModel::attention) return routing.row(i);
+  if (model == TokenModel::similarity_aware) {
+    const Matrix similarity = log_similarity(u, 1).array().exp();
+    return similarity.row(i) * routing;
+  }
+  // P(z_i | u_i, X), over heads.
+  const Vector given = world.joint_of_token(i).col(places[static_cast<std::size_t>(i)]);
+  Eigen::RowVectorXd sources = Eigen::RowVectorXd::Zero(u.rows());
+  for (Eigen::Index at = 0; at < given.size(); ++at) sources[at % u.rows()] += given[at] / given.sum();
+  return sources * routing;
+}
+
+CheckFinding information_at_most(double largest) {
+  CheckFinding finding;
+  finding.measured = largest;
+  finding.error_bound = kInformationRounding;
+  finding.error_origin = "rounding of sums of probabilities";
+  finding.details = {{"instances", kWorlds}};
+  return finding;
+}
+
+CheckFinding information_at_least(double value) {
+  CheckFinding finding;
+  finding.relation = Relation::at_least;
+  finding.predicted = kSomeInformation;
+  finding.measured = value;
+  finding.error_origin = "none: sums over all values, far above their rounding";
+  finding.details = {{"instances", kWorlds}};
+  return finding;
+}
+
+double largest_given_tokens(const CheckEffort& effort, TokenModel model) {
+  double largest = 0;
+  for (int index = 0; index < kWorlds * effort.seeds; ++index) {
+    const TokenWorld world = world_of(effort, index);
+    for_each_sequence(world, [&](const std::vector<int>& places, double) {
+      largest = larger(largest, mutual_information(pair_given_tokens(world, model, places)));
+    });
+  }
+  return largest;
+}
+
+}  // namespace
+
+Matrix TokenWorld::joint_of_token(Eigen::Index i) const {
+  const Eigen::Index tokens = x.rows();
+  Matrix joint(heads.heads() * tokens, values.rows());
+  for (int h = 0; h < heads.heads(); ++h) {
+    const Matrix attention = heads.log_attention(x, h).array().exp();
+    const Matrix centres = heads.centres(x, h);
+    for (Eigen::Index z = 0; z < tokens; ++z) {
+      const Vector squares = (values.rowwise() - centres.row(z)).rowwise().squaredNorm();
+      const Vector law = ((squares.minCoeff() - squares.array()) / (2 * sigma * sigma)).exp();
+      joint.row(h * tokens + z) = attention(i, z) / heads.heads() * law.transpose() / law.sum();
+    }
+  }
+  return joint;
+}
+
+TokenWorld draw_world(Engine& engine) {
+  TokenWorld world;
+  world.mixture = draw_mixture(engine, kWorldExperts, kWorldDim, 1);
+  world.heads = draw_heads(engine, kWorldHeads, kWorldDim, kWorldDim);
+  world.x = draw_normals(engine, kWorldTokens, kWorldDim);
+  world.values = draw_normals(engine, kWorldValues, kWorldDim);
+  return world;
+}
+
+Matrix pair_given_tokens(const TokenWorld& world, TokenModel model, const std::vector<int>& tokens) {
+  Matrix u(world.x.rows(), world.x.cols());
+  for (Eigen::Index i = 0; i < u.rows(); ++i)
+    u.row(i) = world.values.row(tokens[static_cast<std::size_t>(i)]);
+  const Eigen::RowVectorXd first = experts_of(world, model, u, tokens, 0),
+                           second = experts_of(world, model, u, tokens, 1);
+  return first.transpose() * second;
+}
+
+Matrix pair_without_tokens(const TokenWorld& world, TokenModel model, const TokenWorld* other) {
+  Matrix joint = Matrix::Zero(world.mixture.experts(), world.mixture.experts());
+  const auto add = [&](const TokenWorld& law, double weight) {
+    for_each_sequence(law, [&](const std::vector<int>& places, double probability) {
+      joint += weight * probability * pair_given_tokens(world, model, places);
+    });
+  };
+  add(world, other ? 0.5 : 1.0);
+  if (other) add(*other, 0.5);
+  return joint;
+}
+
+double mutual_information(const Matrix& joint) {
+  const Vector first = joint.rowwise().sum(), second = joint.colwise().sum();
+  double sum = 0;
+  for (Eigen::Index a = 0; a < joint.rows(); ++a) {
+    for (Eigen::Index b = 0; b < joint.cols(); ++b) {
+      if (joint(a, b) > 0) sum += joint(a, b) * std::log(joint(a, b) / (first[a] * second[b]));
+    }
+  }
+  return sum;
+}
+
+CheckFinding check_independent_given_tokens(const CheckEffort& effort) {
+  double largest = 0;
+  for (const TokenModel model : kTokenModels) largest = larger(largest, largest_given_tokens(effort, model));
+  return information_at_most(largest);
+}
+
+CheckFinding check_dependent_given_tokens(const CheckEffort& effort, TokenModel model) {
+  return information_at_least(largest_given_tokens(effort, model));
+}
+
+CheckFinding check_independent_without_tokens(const CheckEffort& effort, TokenModel model) {
+  double largest = 0;
+  for (int index = 0; index < kWorlds * effort.seeds; ++index)
+    largest = larger(largest, mutual_information(pair_without_tokens(world_of(effort, index), model)));
+  return information_at_most(largest);
+}
+
+CheckFinding check_dependent_without_tokens(const CheckEffort& effort, TokenModel model, bool two_laws) {
+  double least = std::numeric_limits<double>::infinity(), largest = 0;
+  for (int index = 0; index < kWorlds * effort.seeds; ++index) {
+    const TokenWorld world = world_of(effort, index);
+    TokenWorld other = world;
+    other.x = world_of(effort, -1 - index).x;
+    const double information =
+        mutual_information(pair_without_tokens(world, model, two_laws ? &other : nullptr));
+    least = smaller(least, information);
+    largest = larger(largest, information);
+  }
+  return information_at_least(two_laws ? largest : least);
+}
+
+std::vector<Check> graph_of_tokens2025_independence_checks() {
+  const std::string source = "Nguyen et al. 2025, sections 2 and 3";
+  const std::string id = "graph_of_tokens2025.independence.";
+  return {
+      {id + "given_tokens.as_printed", source,
+       "in the similarity-aware model the experts of two tokens are dependent given U: the largest I(e_1; "
+       "e_2 "
+       "| U) is above 0",
+       CheckVerdict::fails,
+       [](const CheckEffort& effort) {
+         return check_dependent_given_tokens(effort, TokenModel::similarity_aware);
+       }},
+      {id + "given_tokens.corrected", source,
+       "given U they are independent in all four models: I(e_1; e_2 | U) = 0 (largest)", CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_independent_given_tokens(effort); }},
+      {id + "plain", source,
+       "without U, tokens being independent, so are experts in the plain model: I(e_1; e_2) = 0 (largest)",
+       CheckVerdict::holds,
+       [](const CheckEffort& effort) { return check_independent_without_tokens(effort, TokenModel::plain); }},
+      {id + "attention", source, "and in that of attention before it, given X", CheckVerdict::holds,
+       [](const CheckEffort& effort) {
+         return check_independent_without_tokens(effort, TokenModel::attention);
+       }},
+      {id + "similarity_aware", source,
+       "without U they are dependent in the similarity-aware model: I(e_1; e_2) > 0 (least)",
+       CheckVerdict::holds,
+       [](const CheckEffort& effort) {
+         return check_dependent_without_tokens(effort, TokenModel::similarity_aware, false);
+       }},
+      {id + "attention_aware", source, "and, given X, in the attention-aware model", CheckVerdict::holds,
+       [](const CheckEffort& effort) {
+         return check_dependent_without_tokens(effort, TokenModel::attention_aware, false);
+       }},
+      {id + "dependent_tokens", source,
+       "where tokens depend on each other, experts may in the plain model, too: I(e_1; e_2) > 0 for U of one "
+       "of two laws (largest)",
+       CheckVerdict::holds, [](const CheckEffort& effort) {
+         return check_dependent_without_tokens(effort, TokenModel::plain, true);
+       }}};
+}
+
+}  // namespace moelab

@@ -1,0 +1,173 @@
+#include "sim/data/synthetic_language.h"
+
+#include <fmt/format.h>
+
+#include <boost/random/gamma_distribution.hpp>
+#include <cmath>
+
+#include "sim/base/error.h"
+#include "sim/data/language_law.h"
+#include "sim/data/problem.h"
+
+namespace moelab {
+namespace {
+
+/// Entries of all chains at most: 160 MB.
+constexpr double kMostTransitions = 2e7;
+
+/// The base of the tokens first … first + count − 1, and 0 elsewhere.
+Eigen::RowVectorXd base_law(TransitionOptions::Base base, int vocabulary, int first, int count) {
+  Eigen::RowVectorXd law = Eigen::RowVectorXd::Zero(vocabulary);
+  for (int place = 0; place < count; ++place)
+    law[first + place] = base == TransitionOptions::Base::zipf ? 1.0 / (1 + place) : 1.0;
+  return law / law.sum();
+}
+
+/// A draw of Dirichlet(weights · base), 0 where the base is.
+Eigen::RowVectorXd draw_dirichlet(Engine& engine, const Eigen::RowVectorXd& base, double weight) {
+  Eigen::RowVectorXd row = Eigen::RowVectorXd::Zero(base.size());
+  // Small weights may let every entry underflow.
+  while (row.sum() <= 0) {
+    for (Eigen::Index v = 0; v < base.size(); ++v) {
+      if (base[v] > 0) row[v] = boost::random::gamma_distribution<double>(weight * base[v])(engine);
+    }
+  }
+  return row / row.sum();
+}
+
+int draw_token(Engine& engine, const Eigen::Ref<const Eigen::RowVectorXd>& law) {
+  double left = draw_uniform(engine);
+  int last = 0;  // of positive probability, where rounding leaves a rest
+  for (int v = 0; v < static_cast<int>(law.size()); ++v) {
+    if (law[v] <= 0) continue;
+    last = v;
+    left -= law[v];
+    if (left < 0) break;
+  }
+  return last;
+}
+
+class SyntheticLanguage final : public Problem {
+ public:
+  SyntheticLanguage(const SyntheticLanguageOptions& options, const Seeds& seeds) : tokens_(options.tokens) {
+    const int vocabulary = options.vocabulary, domains = options.domains;
+    const bool are_own = options.tokens_of_domains == SyntheticLanguageOptions::Tokens::own;
+    law_.order = options.order;
+    law_.switch_rate = options.switch_rate;
+    law_.start.resize(domains, vocabulary);
+    const Eigen::Index contexts = options.order == 1 ? vocabulary : Eigen::Index{vocabulary} * vocabulary;
+    for (int c = 0; c < domains; ++c) {
+      const int first = are_own ? place_of(c, options) : 0;
+      const int count = are_own ? place_of(c + 1, options) - first : vocabulary;
+      law_.start.row(c) = base_law(options.transitions.base, vocabulary, first, count);
+      // A stream for each domain, so that one more leaves the others as they were.
+      Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(c));
+      Matrix& rows = law_.transitions.emplace_back(contexts, vocabulary);
+      for (Eigen::Index context = 0; context < contexts; ++context)
+        rows.row(context) =
+            draw_dirichlet(engine, law_.start.row(c), options.transitions.concentration * count);
+    }
+  }
+
+  Layout layout() const override {
+    return {.input_dim = 1,
+            .output_dim = 1,
+            .sequences = true,
+            .tokens = tokens_,
+            .target_per_token = true,
+            .labels = tokens_,
+            .vocabulary = law_.vocabulary()};
+  }
+  int clusters() const override { return law_.domains(); }
+
+  Dataset draw(Engine& engine, const SampleRange& range) const override {
+    Dataset data{Matrix(range.count, tokens_), Matrix(range.count, tokens_), {}};
+    data.cluster.reserve(static_cast<std::size_t>(data.x.size()));
+    std::vector<double> ids(static_cast<std::size_t>(tokens_) + 1);
+    for (int i = 0; i < range.count; ++i) {
+      int domain = draw_index(engine, law_.domains());
+      for (int t = 0; t <= tokens_; ++t) {
+        if (t > 0) domain = draw_switch(engine, domain);
+        const std::span<const double> seen(ids.data(), static_cast<std::size_t>(t));
+        ids[static_cast<std::size_t>(t)] = draw_token(engine, law_.next(domain, seen));
+        if (t < tokens_) data.cluster.push_back(domain);
+      }
+      data.x.row(i) = Eigen::Map<const Eigen::RowVectorXd>(ids.data(), tokens_);
+      data.y.row(i) = Eigen::Map<const Eigen::RowVectorXd>(ids.data() + 1, tokens_);
+    }
+    return data;
+  }
+
+  std::optional<LanguageLosses> language_losses(const Dataset& data) const override {
+    return losses_of(law_, data.x, data.y, data.cluster);
+  }
+
+ private:
+  /// The first token of a domain that has its own.
+  static int place_of(int domain, const SyntheticLanguageOptions& options) {
+    return static_cast<int>(std::int64_t{domain} * options.vocabulary / options.domains);
+  }
+
+  int draw_switch(Engine& engine, int domain) const {
+    if (law_.switch_rate == 0 || law_.domains() == 1 || draw_uniform(engine) >= law_.switch_rate)
+      return domain;
+    const int other = draw_index(engine, law_.domains() - 1);
+    return other < domain ? other : other + 1;
+  }
+
+  int tokens_;
+  LanguageLaw law_;
+};
+
+void check_language(const DataOptions& data) {
+  const SyntheticLanguageOptions& options = data.options().get<SyntheticLanguageOptions>();
+  if (options.tokens_of_domains == SyntheticLanguageOptions::Tokens::own &&
+      options.vocabulary < options.domains) {
+    throw InvalidOption("data.vocabulary", fmt::format("got {}, needs a token for each of data.domains = {}",
+                                                       options.vocabulary, options.domains));
+  }
+  const double transitions = options.domains * std::pow(options.vocabulary, options.order + 1);
+  if (transitions <= kMostTransitions) return;
+  throw InvalidOption(
+      "data.vocabulary",
+      fmt::format("got {}, needs at most {:.0f} transitions in all, but {} chains of order {} "
+                  "have {:.3g}",
+                  options.vocabulary, kMostTransitions, options.domains, options.order, transitions));
+}
+
+}  // namespace
+
+void TransitionOptions::bind(Fields& fields) {
+  fields.add("concentration", concentration, between(1e-3, 1e6),
+             "of the Dirichlet law of a row, a token: the smaller, the fewer tokens follow one");
+  fields.add("base", base, {"uniform", "zipf"},
+             "mean of that law: all tokens of the domain alike, or ∝ 1 / (1 + place among them)");
+}
+
+void SyntheticLanguageOptions::bind(Fields& fields) {
+  fields.required().add("domains", domains, between(1, 1e4), "number of domains k");
+  fields.required().add("vocabulary", vocabulary, between(2, 65536), "number of tokens V");
+  fields.add("order", order, between(1, 2), "tokens that the next one depends on");
+  fields.add("switch_rate", switch_rate, fraction(),
+             "probability that the domain changes before a token; 0: a sequence has one domain");
+  fields.required().add("tokens", tokens, between(1, 1e5),
+                        "tokens of a sequence s; one more is drawn, the target of the last");
+  fields.add("transitions", transitions, "rows of the chains");
+  fields.add("tokens_of_domains", tokens_of_domains, {"shared", "own"},
+             "every domain uses all tokens, or V / k of its own");
+}
+
+GeneratorKind synthetic_language_generator() {
+  GeneratorKind kind = {
+      {"synthetic_language",
+       "sequences of tokens from domains that are Markov chains; the next token is the target, "
+       "the domain the label, and the best loss is known",
+       SyntheticLanguageOptions{}, SyntheticLanguageOptions{.domains = 2, .vocabulary = 6, .tokens = 4}},
+      draw_as<SyntheticLanguage, SyntheticLanguageOptions>,
+      check_language};
+  kind.tokens = [](const AnyOptions& options) { return options.get<SyntheticLanguageOptions>().tokens; };
+  kind.token_ids = true;
+  return kind;
+}
+
+}  // namespace moelab

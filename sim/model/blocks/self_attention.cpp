@@ -1,0 +1,274 @@
+#include "sim/model/blocks/self_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/attention_state.h"
+
+namespace moelab {
+namespace {
+
+/// Queries whose weights are computed at a time: few enough that those above the diagonal cost little.
+constexpr int kQueries = 32;
+constexpr double kRotaryBase = 10000;
+
+template <class Real>
+struct SelfAttentionScratch final : Scratch {
+  AlignedVector<Real> projected, projected_gradient;  ///< [Q | K | V] (n·s, 3 H padded(k)), Q / √k
+  AlignedVector<Real> mixed, mixed_gradient;          ///< A_h V_h (n·s, H padded(k))
+  AlignedVector<Real> weights, weight_gradient;       ///< of a block of queries (kQueries, padded(s))
+};
+
+template <class Real>
+class SelfAttention final : public Block<Real> {
+ public:
+  explicit SelfAttention(const SelfAttentionSetting& setting)
+      : dim_(setting.dim),
+        heads_(setting.heads),
+        key_dim_(setting.dim / setting.heads),
+        tokens_(setting.tokens),
+        head_stride_(kernels::padded(key_dim_)),
+        scale_(static_cast<Real>(1 / std::sqrt(static_cast<double>(key_dim_)))) {
+    MOELAB_EXPECT(key_dim_ * heads_ == dim_);
+    if (setting.rotary) make_turns();
+  }
+
+  int output_dim() const override { return dim_; }
+  std::size_t parameter_count() const override { return 4 * entries(dim_, dim_); }
+  std::size_t block_size() const override {
+    return input_size() + entries(heads_ * head_stride_, kernels::padded(dim_));
+  }
+  std::vector<ParameterGroup> groups() const override { return {{.end = block_size()}}; }
+  void initialize(const Start& start, Real* parameters) const override;
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override;
+  std::unique_ptr<Scratch> make_scratch() const override {
+    return std::make_unique<SelfAttentionScratch<Real>>();
+  }
+  void forward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
+               LayerSignals<Real>& signals, Scratch& scratch, const View<Real>& outputs) const override;
+  void backward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
+                const LayerSignals<Real>& signals, Scratch& scratch, const View<const Real>& outputs,
+                const Real* output_gradient, Real* gradient, Real* input_gradient) const override;
+
+ private:
+  using Rows = View<Real>;
+  using ConstRows = View<const Real>;
+  enum Part { kQuery, kKey, kValue };
+
+  int projected_dim() const { return 3 * heads_ * head_stride_; }
+  int mixed_dim() const { return heads_ * head_stride_; }
+  std::size_t input_size() const { return entries(dim_, projected_dim()); }
+  template <class T>
+  View<T> input_matrix(T* parameters) const {
+    return {parameters, dim_, projected_dim(), projected_dim()};
+  }
+  template <class T>
+  View<T> output_matrix(T* parameters) const {
+    return kernels::padded_rows(parameters + input_size(), mixed_dim(), dim_);
+  }
+  /// Columns of a head in [Q | K | V] of a sequence that begins at row `first`, or in W_Q, W_K, W_V.
+  template <class T>
+  View<T> part_of(T* projected, Part part, int head, int first, int rows) const {
+    return {projected + entries(first, projected_dim()) + (part * heads_ + head) * head_stride_, rows,
+            key_dim_, projected_dim()};
+  }
+  template <class T>
+  View<T> mixed_of(T* mixed, int head, int first, int rows) const {
+    return {mixed + entries(first, mixed_dim()) + head * head_stride_, rows, key_dim_, mixed_dim()};
+  }
+
+  void make_turns();
+  /// Turns Q and K of all rows by the angles of their places, or back.
+  void turn(Real* projected, int rows, Real direction) const;
+  /// A (queries, keys) of the queries from `first_query` on and the keys up to the last of them.
+  Rows weigh(const Real* projected, int head, int first, int first_query, int queries,
+             SelfAttentionScratch<Real>& mine) const;
+
+  int dim_;
+  int heads_;
+  int key_dim_;
+  int tokens_;
+  int head_stride_;
+  Real scale_;
+  std::vector<Real> cosines_, sines_;  ///< (s, k / 2); empty without rotary places
+};
+
+template <class Real>
+void SelfAttention<Real>::make_turns() {
+  const int half = key_dim_ / 2;
+  for (int t = 0; t < tokens_; ++t) {
+    for (int j = 0; j < half; ++j) {
+      const double angle = t * std::pow(kRotaryBase, -static_cast<double>(j) / half);
+      cosines_.push_back(static_cast<Real>(std::cos(angle)));
+      sines_.push_back(static_cast<Real>(std::sin(angle)));
+    }
+  }
+}
+
+template <class Real>
+void SelfAttention<Real>::turn(Real* projected, int rows, Real direction) const {
+  if (cosines_.empty()) return;
+  const int half = key_dim_ / 2;
+  for (int row = 0; row < rows; ++row) {
+    const std::size_t place = entries(row % tokens_, half);
+    for (int part = 0; part < 2 * heads_; ++part) {
+      Real* const values = projected + entries(row, projected_dim()) + part * head_stride_;
+      for (int j = 0; j < half; ++j) {
+        const Real cosine = cosines_[place + size(j)], sine = direction * sines_[place + size(j)];
+        const Real left = values[j], right = values[j + half];
+        values[j] = cosine * left - sine * right;
+        values[j + half] = sine * left + cosine * right;
+      }
+    }
+  }
+}
+
+template <class Real>
+void SelfAttention<Real>::initialize(const Start& start, Real* parameters) const {
+  std::fill_n(parameters, block_size(), Real(0));
+  const double deviation = 1 / std::sqrt(static_cast<double>(dim_));
+  for (int h = 0; h < heads_; ++h) {
+    // Streams that no expert uses: those count up from 0, these down from the largest number.
+    Engine engine = start.seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
+    const auto draw = [&](const Rows& matrix) {
+      for (int row = 0; row < matrix.rows; ++row) {
+        for (int j = 0; j < matrix.columns; ++j)
+          matrix(row, j) = static_cast<Real>(deviation * draw_normal(engine));
+      }
+    };
+    for (const Part part : {kQuery, kKey, kValue}) draw(part_of(parameters, part, h, 0, dim_));
+    draw(output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
+  }
+}
+
+template <class Real>
+std::vector<NamedArray<Real>> SelfAttention<Real>::arrays(const Real* parameters) const {
+  std::vector<NamedArray<Real>> all;
+  for (const auto& [name, part] :
+       {std::pair{"query", kQuery}, std::pair{"key", kKey}, std::pair{"value", kValue}}) {
+    NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{name, {dim_, dim_}, {}});
+    for (int h = 0; h < heads_; ++h) {
+      const ConstRows columns = part_of(parameters, part, h, 0, dim_);
+      for (int j = 0; j < key_dim_; ++j) {
+        for (int i = 0; i < dim_; ++i) array.values.push_back(columns(i, j));
+      }
+    }
+  }
+  NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{"output", {dim_, dim_}, {}});
+  const ConstRows matrix = output_matrix(parameters);
+  for (int i = 0; i < dim_; ++i) {
+    for (int h = 0; h < heads_; ++h) {
+      for (int j = 0; j < key_dim_; ++j) array.values.push_back(matrix(h * head_stride_ + j, i));
+    }
+  }
+  return all;
+}
+
+template <class Real>
+View<Real> SelfAttention<Real>::weigh(const Real* projected, int head, int first, int first_query,
+                                      int queries, SelfAttentionScratch<Real>& mine) const {
+  const int keys = first_query + queries, stride = kernels::padded(tokens_);
+  reserve_entries(mine.weights, entries(kQueries, stride));
+  const Rows weights{mine.weights.data(), queries, keys, stride};
+  kernels::multiply(part_of(projected, kQuery, head, first + first_query, queries),
+                    part_of(projected, kKey, head, first, keys).transposed(), weights);
+  for (int row = 0; row + 1 < queries; ++row) {
+    std::fill(weights.row(row) + first_query + row + 1, weights.row(row) + keys,
+              static_cast<Real>(kMaskedLogWeight));
+  }
+  kernels::softmax_rows(weights.data, weights.data, queries, keys, stride);
+  return weights;
+}
+
+template <class Real>
+void SelfAttention<Real>::forward(const Pass<Real>& pass, const View<const Real>& inputs,
+                                  const BlockValues<Real>& values, LayerSignals<Real>& /*signals*/,
+                                  Scratch& scratch, const View<Real>& outputs) const {
+  MOELAB_EXPECT(pass.tokens == tokens_ && inputs.rows % tokens_ == 0 && inputs.columns == dim_);
+  auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
+  const int rows = inputs.rows;
+  reserve_entries(mine.projected, entries(rows, projected_dim()));
+  reserve_entries(mine.mixed, entries(rows, mixed_dim()));
+  Real* const projected = mine.projected.data();
+  kernels::multiply(inputs, input_matrix(values.parameters),
+                    Rows{projected, rows, projected_dim(), projected_dim()});
+  turn(projected, rows, Real(1));
+  for (int row = 0; row < rows; ++row) {
+    Real* const queries = projected + entries(row, projected_dim());
+    kernels::scale_into(scale_, queries, queries, mixed_dim());
+  }
+  for (int first = 0; first < rows; first += tokens_) {
+    for (int h = 0; h < heads_; ++h) {
+      for (int query = 0; query < tokens_; query += kQueries) {
+        const int count = std::min(kQueries, tokens_ - query);
+        const ConstRows weights = weigh(projected, h, first, query, count, mine);
+        kernels::multiply(weights, ConstRows(part_of(projected, kValue, h, first, query + count)),
+                          mixed_of(mine.mixed.data(), h, first + query, count));
+      }
+    }
+  }
+  kernels::multiply(rows_of<const Real>(mine.mixed.data(), rows, mixed_dim()),
+                    output_matrix(values.parameters), outputs);
+}
+
+template <class Real>
+void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const Real>& inputs,
+                                   const BlockValues<Real>& values, const LayerSignals<Real>& /*signals*/,
+                                   Scratch& scratch, const View<const Real>& /*outputs*/,
+                                   const Real* output_gradient, Real* gradient, Real* input_gradient) const {
+  auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
+  const int rows = inputs.rows, stride = kernels::padded(tokens_);
+  reserve_entries(mine.mixed_gradient, entries(rows, mixed_dim()));
+  reserve_entries(mine.projected_gradient, entries(rows, projected_dim()));
+  reserve_entries(mine.weight_gradient, entries(kQueries, stride));
+  const ConstRows upstream = kernels::padded_rows(output_gradient, rows, dim_);
+  const ConstRows mixed = rows_of<const Real>(mine.mixed.data(), rows, mixed_dim());
+  kernels::multiply(mixed.transposed(), upstream, output_matrix(gradient));
+  kernels::multiply(upstream, output_matrix(values.parameters).transposed(),
+                    rows_of(mine.mixed_gradient.data(), rows, mixed_dim()));
+  const Real* const projected = mine.projected.data();
+  Real* const of_projected = mine.projected_gradient.data();
+  for (int first = 0; first < rows; first += tokens_) {
+    for (int h = 0; h < heads_; ++h) {
+      // From the last block of queries, which has all keys, to the first.
+      for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
+        const int count = std::min(kQueries, tokens_ - query), keys = query + count;
+        const bool is_first = keys == tokens_;
+        const ConstRows weights = weigh(projected, h, first, query, count, mine);
+        const ConstRows delta = mixed_of(mine.mixed_gradient.data(), h, first + query, count);
+        const Rows of_weights{mine.weight_gradient.data(), count, keys, stride};
+        kernels::multiply(weights.transposed(), delta, part_of(of_projected, kValue, h, first, keys),
+                          {.accumulate = !is_first});
+        kernels::multiply(delta, part_of(projected, kValue, h, first, keys).transposed(), of_weights);
+        kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys, stride);
+        kernels::multiply(of_weights, part_of(projected, kKey, h, first, keys),
+                          part_of(of_projected, kQuery, h, first + query, count));
+        kernels::multiply(of_weights.transposed(), part_of(projected, kQuery, h, first + query, count),
+                          part_of(of_projected, kKey, h, first, keys), {.accumulate = !is_first});
+      }
+    }
+  }
+  for (int row = 0; row < rows; ++row) {
+    Real* const queries = of_projected + entries(row, projected_dim());
+    kernels::scale_into(scale_, queries, queries, mixed_dim());
+  }
+  turn(of_projected, rows, Real(-1));
+  const ConstRows delta = rows_of<const Real>(of_projected, rows, projected_dim());
+  kernels::multiply(inputs.transposed(), delta, input_matrix(gradient));
+  if (!input_gradient) return;
+  kernels::multiply(delta, input_matrix(values.parameters).transposed(),
+                    kernels::padded_rows(input_gradient, rows, dim_));
+}
+
+}  // namespace
+
+template <class Real>
+std::unique_ptr<Block<Real>> make_self_attention(const SelfAttentionSetting& setting) {
+  return std::make_unique<SelfAttention<Real>>(setting);
+}
+
+template std::unique_ptr<Block<float>> make_self_attention(const SelfAttentionSetting&);
+template std::unique_ptr<Block<double>> make_self_attention(const SelfAttentionSetting&);
+
+}  // namespace moelab

@@ -1,0 +1,149 @@
+/// Small language models, from the scenario to the metrics and arrays of a cell.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "analysis/metrics/agreement.h"
+#include "app/run/cell.h"
+#include "app/scenario/experiment_reader.h"
+#include "tests/app/run/test_scenario.h"
+#include "tests/app/scenario/refused.h"
+
+namespace moelab::language_run_test {
+namespace {
+
+constexpr int kTest = 60, kTokens = 12, kExperts = 4;
+
+Json document() {
+  return Json::parse(R"({
+    "name": "language",
+    "data": {"generator": "synthetic_language", "domains": 2, "vocabulary": 8, "tokens": 12, "test_samples": 60},
+    "model": {"kind": "transformer", "width": 16, "layers": 2, "heads": 2, "feed_forward": 16,
+              "moe_layers": [1], "experts": 4, "router": "linear",
+              "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}},
+    "loss": {"task": "cross_entropy"},
+    "train": {"gradient": "population", "points": 16, "optimizer": "adamw", "lr": 0.01, "clip_norm": 1, "steps": 150,
+              "schedule": {"kind": "cosine", "warmup_steps": 10}},
+    "metrics": ["task", "sparsity"], "save": ["routing", "weights"], "seeds": {"count": 1}})");
+}
+
+CellResult run(const Json& scenario) {
+  CellResult result = run_cell(expand_scenario(scenario, "", {}).cells.front(), [](double) { return false; });
+  REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
+  return result;
+}
+
+const SavedArray& array_of(const CellResult& result, const std::string& name) {
+  for (const SavedArray& array : result.arrays) {
+    if (array.name == name) return array;
+  }
+  FAIL("no array " << name);
+  return result.arrays.front();
+}
+
+}  // namespace
+
+TEST_CASE("a language model comes down to its floor, and not below") {
+  const CellResult result = run(document());
+  const auto metric = [&](const std::string& name) { return result.metrics.at(name); };
+  CHECK(result.trace.front().metrics.at("test_loss_eval") > metric("unigram_loss"));
+  CHECK(metric("test_loss_eval") < metric("bigram_loss"));
+  CHECK(metric("test_loss_eval") > metric("bayes_loss"));
+  CHECK(metric("train_loss") == doctest::Approx(metric("test_loss_eval")).epsilon(0.1));
+  CHECK(metric("test_perplexity") == std::exp(metric("test_loss_eval")));
+  for (const char* const name : {"test_accuracy_eval", "test_nmse_soft", "test_bits_per_byte", "silhouette"})
+    CHECK_FALSE(result.metrics.contains(name));
+}
+
+TEST_CASE("saved arrays of a language model are ids, its routing and its weights; the metrics are theirs") {
+  const CellResult result = run(document());
+  const SavedArray &inputs = array_of(result, "test_inputs"), &targets = array_of(result, "test_targets");
+  CHECK(inputs.shape == std::vector<std::int64_t>{kTest, kTokens});
+  CHECK(targets.shape == inputs.shape);
+  CHECK(inputs.labels[1] == targets.labels[0]);
+  CHECK(array_of(result, "test_labels").shape == inputs.shape);
+  const SavedArray& probabilities = array_of(result, "test_probs");
+  CHECK(probabilities.shape == std::vector<std::int64_t>{kTest, kTokens, kExperts});
+  CHECK(array_of(result, "embedding_token").shape == std::vector<std::int64_t>{8, 16});
+  CHECK(array_of(result, "block0_attention_query").shape == std::vector<std::int64_t>{16, 16});
+  CHECK(array_of(result, "expert_weight_1").shape == std::vector<std::int64_t>{kExperts, 16, 16});
+  std::vector<int> tokens(inputs.labels.begin(), inputs.labels.end()), serving;
+  for (std::size_t row = 0; row < tokens.size(); ++row) {
+    const auto first = probabilities.values.begin() + static_cast<std::ptrdiff_t>(row * kExperts);
+    serving.push_back(static_cast<int>(std::max_element(first, first + kExperts) - first));
+  }
+  CHECK(result.metrics.at("top1_token_ari") == *adjusted_rand_index(routing_table(tokens, serving)));
+}
+
+TEST_CASE("text has bits a byte") {
+  Json scenario = document();
+  scenario["data"] = {{"generator", "text"},
+                      {"paths", MOELAB_TEST_DATA "/CMakeLists.txt"},
+                      {"tokens", 12},
+                      {"train_samples", 64},
+                      {"test_samples", 20}};
+  scenario["train"] = Json::parse(R"({"batch_size": 16, "steps": 2, "optimizer": "adamw", "lr": 0.001})");
+  const CellResult result = run(scenario);
+  CHECK(result.metrics.at("test_bits_per_byte") ==
+        doctest::Approx(result.metrics.at("test_loss_eval") / std::numbers::ln2).epsilon(1e-12));
+  CHECK_FALSE(result.metrics.contains("bayes_loss"));
+  scenario["train"] = document().at("train");
+  scenario["data"].erase("train_samples");
+  check_refused(scenario, "", {}, "data.paths", "a file is a sample without a law");
+}
+
+TEST_CASE("a cell is known by what its text holds, file after file") {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, char letter) {
+    std::ofstream(folder.path() / name) << std::string(100, letter);
+    return (folder.path() / name).string();
+  };
+  const auto id_of = [](const Json& paths) {
+    Json scenario = document();
+    scenario["data"] = {
+        {"generator", "text"}, {"paths", paths}, {"tokens", 4}, {"train_samples", 5}, {"test_samples", 5}};
+    scenario["train"] = Json::parse(R"({"batch_size": 5, "steps": 1, "lr": 0.001})");
+    return expand_scenario(scenario, "", {}).cells.front().id;
+  };
+  const std::string a = write("a", 'a'), b = write("b", 'b'), c = write("c", 'a');
+  CHECK(id_of({a, b}) == id_of({c, b}));
+  CHECK(id_of({a, b}) != id_of({b, a}));
+  CHECK(id_of({a, b}) != id_of({a}));
+  CHECK(id_of({a}) == id_of(a));
+}
+
+TEST_CASE("layers with a mixture are counted from 0") {
+  Json scenario = document();
+  for (const auto& [given, layers] :
+       {std::pair<Json, int>{Json::array({0}), 1}, std::pair<Json, int>{Json::array({0, 1}), 2},
+        std::pair<Json, int>{"all", 2}, std::pair<Json, int>{Json::array(), 0}}) {
+    scenario["model"]["moe_layers"] = given;
+    const ModelOptions model = read_cell(expand_scenario(scenario, "", {}).cells.front()).experiment.model;
+    CHECK(mixtures_of(model) == layers);
+  }
+}
+
+TEST_CASE("what does not go with ids of tokens") {
+  const auto refuse = [](const char* part, const char* field, const Json& value, const std::string& message) {
+    Json changed = document();
+    changed[part][field] = value;
+    check_refused(changed, "", {}, std::string(part) + "." + field, message);
+  };
+  refuse("loss", "task", "mse", "got \"mse\", but targets are ids of tokens; needs \"cross_entropy\"");
+  refuse("data", "contamination", "replaced",
+         "got \"replaced\", which moves numbers; samples of data.generator \"synthetic_language\" are ids of "
+         "tokens");
+  refuse("model", "moe_layers", {2}, "got 2, needs \"all\", \"alternate\", or different layers");
+  Json mixture = document();
+  mixture["model"] = Json::parse(R"({"experts": 2, "router": "linear", "expert": "linear"})");
+  check_refused(mixture, "", {}, "model.kind",
+                "samples of data.generator \"synthetic_language\" are ids of tokens; needs \"transformer\"");
+  Json numbers = document();
+  numbers["data"] = Json::parse(R"({"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2,
+                                    "noise_std": 1, "target": {"kind": "constant", "dim": 2}})");
+  check_refused(numbers, "", {}, "model.kind", "got \"transformer\", but samples of data.generator");
+}
+
+}  // namespace moelab::language_run_test

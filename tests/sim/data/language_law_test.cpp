@@ -1,0 +1,63 @@
+/// What predictors of the next token lose, against sums over all paths of domains (language_law.py wrote
+/// language_law.json).
+
+#include "sim/data/language_law.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sim/reference_numbers.h"
+
+namespace moelab::language_law_test {
+namespace {
+
+Matrix matrix_of(const Json& rows) {
+  const std::vector<double> values = numbers_of(rows);
+  return MatrixView(values.data(), static_cast<Eigen::Index>(rows.size()),
+                    static_cast<Eigen::Index>(rows[0].size()));
+}
+
+LanguageLaw law_of(const Json& item) {
+  LanguageLaw law{
+      item.at("order").get<int>(), item.at("switch_rate").get<double>(), matrix_of(item.at("start")), {}};
+  for (const Json& rows : item.at("transitions")) law.transitions.push_back(matrix_of(rows));
+  return law;
+}
+
+std::vector<double> losses_on(const LanguageLaw& law, const Json& item) {
+  const Matrix ids = matrix_of(item.at("ids"));
+  std::vector<int> domains;
+  for (const double label : numbers_of(item.at("labels"))) domains.push_back(static_cast<int>(label));
+  const LanguageLosses losses =
+      losses_of(law, ids.leftCols(ids.cols() - 1), ids.rightCols(ids.cols() - 1), domains);
+  return {losses.bayes, losses.oracle_domain, losses.bigram, losses.unigram};
+}
+
+}  // namespace
+
+TEST_CASE("losses of predictors that know the law are those of all paths, added up") {
+  const Json reference = read_json_file(MOELAB_TEST_DATA "/sim/data/language_law.json");
+  for (const Json& item : reference.at("cases")) {
+    const Json& expected = item.at("losses");
+    const std::vector<double> numbers = {expected.at("bayes"), expected.at("oracle_domain"),
+                                         expected.at("bigram"), expected.at("unigram")};
+    LanguageLaw law = law_of(item);
+    CHECK(misses(losses_on(law, item), numbers) == 0);
+    if (law.domains() == 1) continue;
+    law.switch_rate += 1e-6;  // another law is not taken for it
+    CHECK(misses(losses_on(law, item), numbers) >= 3);
+  }
+}
+
+TEST_CASE("what is known of a language of one domain: the oracle knows no more than the past tells") {
+  LanguageLaw law{1, 0, Matrix::Constant(1, 2, 0.5), {Matrix(2, 2)}};
+  law.transitions[0] << 0.9, 0.1, 0.2, 0.8;
+  const Matrix x = Matrix::Zero(1, 1), y = Matrix::Zero(1, 1);
+  const std::vector<int> domains = {0};
+  const LanguageLosses losses = losses_of(law, x, y, domains);
+  CHECK(losses.bayes == doctest::Approx(-std::log(0.9)).epsilon(1e-14));
+  CHECK(losses.oracle_domain == losses.bayes);
+  CHECK(losses.bigram == doctest::Approx(losses.bayes).epsilon(1e-14));
+  CHECK(losses.unigram == doctest::Approx(-std::log(0.55)).epsilon(1e-14));
+}
+
+}  // namespace moelab::language_law_test

@@ -1,0 +1,106 @@
+/// Text as data: windows of files, their split, and files that will not do.
+
+#include "sim/data/text_data.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <set>
+
+#include "sim/base/error.h"
+#include "sim/data/problem.h"
+#include "tests/temporary_folder.h"
+
+namespace moelab::text_data_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string write(const fs::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary) << text;
+  return file.string();
+}
+
+/// The bytes of a window.
+std::string text_of(const Matrix& ids, Eigen::Index row) {
+  std::string text;
+  for (Eigen::Index t = 0; t < ids.cols(); ++t) text.push_back(static_cast<char>(ids(row, t)));
+  return text;
+}
+
+Dataset drawn(const DataOptions& data, Purpose purpose, int samples) {
+  return draw_set(*draw_problem(data, {1, 0}), {1, 0}, purpose, samples);
+}
+
+void check_refused(const TextOptions& options, const std::string& message) {
+  try {
+    check(DataOptions(options));
+    FAIL_CHECK("accepted");
+  } catch (const InvalidOption& error) {
+    CHECK(error.path() == "data.paths");
+    CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("windows lie in one file, those for testing at its end; the label is the file") {
+  const TemporaryFolder folder;
+  const std::string digits = "0123456789", letters = "abcdefghijklmnopqrst";
+  write(folder.path() / "b.txt", letters);
+  write(folder.path() / "a.txt", digits);
+  const TextOptions options{.paths = {folder.path().string()}, .tokens = 3, .test_share = 0.4};
+  check(DataOptions(options));
+  for (const auto& [purpose, of_digits, of_letters] :
+       {std::tuple{Purpose::train_data, digits.substr(0, 6), letters.substr(0, 12)},
+        std::tuple{Purpose::test_data, digits.substr(6), letters.substr(12)}}) {
+    const Dataset data = drawn(options, purpose, 400);
+    std::set<std::string> windows;
+    for (Eigen::Index i = 0; i < data.x.rows(); ++i) {
+      const std::string x = text_of(data.x, i), y = text_of(data.y, i);
+      CHECK(x.substr(1) == y.substr(0, 2));
+      const int label = data.cluster[static_cast<std::size_t>(3 * i)];
+      const std::string whole = x + y.back();
+      CHECK((label == 0 ? of_digits : of_letters).find(whole) != std::string::npos);
+      windows.insert(whole);
+    }
+    // Every window of both, 400 draws of at most 12: none is missed but with probability 1e-14.
+    CHECK(windows.size() == of_digits.size() + of_letters.size() - 6);
+  }
+  const std::unique_ptr<Problem> problem = draw_problem(options, {1, 0});
+  CHECK(problem->clusters() == 2);
+  CHECK(problem->bytes_of(Matrix::Zero(4, 3)) == 12);
+}
+
+TEST_CASE("files in the order in which they are named, folders among them") {
+  const TemporaryFolder folder;
+  const std::string z = write(folder.path() / "z", std::string(100, 'z'));
+  fs::create_directory(folder.path() / "some");
+  write(folder.path() / "some" / "y", std::string(100, 'y'));
+  const Dataset data = drawn(TextOptions{.paths = {z, (folder.path() / "some").string()}, .tokens = 2},
+                             Purpose::train_data, 50);
+  for (Eigen::Index i = 0; i < data.x.rows(); ++i)
+    CHECK(data.x(i, 0) == (data.cluster[static_cast<std::size_t>(2 * i)] == 0 ? 'z' : 'y'));
+}
+
+TEST_CASE("files that will not do") {
+  const TemporaryFolder folder;
+  const std::string good =
+      write(folder.path() / "good", "a text of some length, ä, longer than any sequence");
+  const auto with = [&](const std::string& file) {
+    return TextOptions{.paths = {good, file}, .tokens = 3, .test_share = 0.5};
+  };
+  check(DataOptions(with(good)));
+  check_refused(with(write(folder.path() / "latin1", "one line\nGr\xfc\xdf dich, another line")),
+                "is no UTF-8: byte 11 (\\xfc, in line 2) begins no character");
+  check_refused(with(write(folder.path() / "cut", std::string(40, ' ') + "\xc3")), "is no UTF-8: byte 40");
+  check_refused(with(write(folder.path() / "empty", "")), "is empty");
+  check_refused(
+      with(write(folder.path() / "short", "1234567")),
+      "has 7 bytes, 3 of them for training; a sequence of data.tokens = 3 and the token after it need 4");
+  check_refused(with((folder.path() / "missing").string()), "is no file or folder");
+  fs::create_directory(folder.path() / "nothing");
+  check_refused(with((folder.path() / "nothing").string()), "is a folder without files");
+}
+
+}  // namespace moelab::text_data_test

@@ -1,0 +1,202 @@
+/// Transformers: gradients of every option against central differences, what they see, and what they cannot
+/// be.
+
+#include "sim/model/transformer.h"
+
+#include <doctest/doctest.h>
+
+#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/router/linear_router.h"
+#include "sim/model/router/similarity_aware_router.h"
+#include "tests/sim/model/gradient_check.h"
+#include "tests/sim/train/small_runs.h"
+
+namespace moelab::transformer_test {
+namespace {
+
+constexpr int kVocabulary = 5, kTokens = 4, kWidth = 6, kExperts = 3, kSamples = 2;
+const Layout kLayout{.input_dim = 1,
+                     .output_dim = 1,
+                     .sequences = true,
+                     .tokens = kTokens,
+                     .target_per_token = true,
+                     .labels = kTokens,
+                     .vocabulary = kVocabulary};
+
+ModelOptions transformer() {
+  ModelOptions options;
+  options.kind = ModelOptions::Kind::transformer;
+  options.width = kWidth;
+  options.experts = kExperts;
+  options.router = LinearRouterOptions{};
+  options.gating.train = TopKGatingOptions{.k = 2, .renormalize = true};
+  options.gating.eval = TopKGatingOptions{.k = 2, .renormalize = true};
+  options.transformer.heads = 2;
+  options.transformer.feed_forward = 3;
+  return options;
+}
+
+ModelOptions dense() {
+  ModelOptions options = transformer();
+  options.transformer.moe_layers = std::vector<std::string>{};
+  return options;
+}
+
+std::size_t count_of(const ModelOptions& options) {
+  return Network<double>(options, kLayout).parameter_count();
+}
+
+}  // namespace
+
+TEST_CASE("gradients of transformers: places, norms, ties, layers with and without mixtures") {
+  ModelOptions options = transformer();
+  check_gradients(options, kLayout, kSamples, "cross_entropy");
+  options.transformer.tied_embedding = true;
+  check_gradients(options, kLayout, kSamples, "cross_entropy");
+  options.layers = 2;
+  options.transformer.moe_layers = std::vector<std::string>{"alternate"};
+  options.transformer.positions = TransformerOptions::Positions::rotary;
+  options.transformer.heads = 3;
+  options.transformer.norm = Normalization::rms;
+  check_gradients(options, kLayout, kSamples, "cross_entropy");
+  options = dense();
+  options.transformer.heads = 1;
+  check_gradients(options, kLayout, kSamples, "cross_entropy");
+}
+
+TEST_CASE("gradients of transformers behind every router that they can have") {
+  int routers = 0;
+  for (const RouterKind& kind : RouterAxis::table()) {
+    ModelOptions options = transformer();
+    options.router = RouterOptions::example(kind.name);
+    try {
+      check(options);
+    } catch (const InvalidOption& error) {
+      CHECK(error.path().starts_with("model.router"));
+      continue;
+    }
+    CAPTURE(kind.name);
+    check_gradients(options, kLayout, kSamples, "cross_entropy");
+    ++routers;
+  }
+  CHECK(routers >= 8);
+}
+
+TEST_CASE("gradients through blocks of many queries") {
+  Layout layout = kLayout;
+  layout.tokens = layout.labels = 70;  // three blocks, the last one short
+  ModelOptions options = dense();
+  options.width = 4;
+  options.transformer.heads = 1;
+  options.transformer.norm = Normalization::rms;
+  options.transformer.positions = TransformerOptions::Positions::rotary;
+  check_gradients(options, layout, 1, "cross_entropy");
+}
+
+TEST_CASE("scores of a token do not depend on later ones, and on earlier ones they do") {
+  for (const bool is_rotary : {false, true}) {
+    ModelOptions options = transformer();
+    options.layers = 2;
+    if (is_rotary) options.transformer.positions = TransformerOptions::Positions::rotary;
+    options.transformer.heads = 1;
+    ExampleModel<double> model(options, kLayout, {1, 0});
+    ExampleBatch<double> batch = model.batch(1, 1);
+    const std::vector<double> before = model.predict(batch.x, model.network().eval_gating());
+    batch.x[2] = batch.x[2] == 0 ? 1 : 0;
+    const std::vector<double> after = model.predict(batch.x, model.network().eval_gating());
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK((before[i] == after[i]) == (i < 2 * kVocabulary));
+  }
+}
+
+TEST_CASE("token_losses are those of the predictions") {
+  ModelOptions options = transformer();
+  ExampleModel<double> model(options, kLayout, {1, 0});
+  const ExampleBatch<double> batch = model.batch(1, 3);
+  const Gating<double>& gating = model.network().train_gating();
+  const std::vector<double> losses =
+      token_losses(model.model, gating, batch.x.data(), batch.y.data(), batch.rows, model.workspace);
+  REQUIRE(losses.size() == batch.y.size());
+  const std::vector<double> scores = model.predict(batch.x, gating);
+  double sum = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    double mass = 0;
+    for (int v = 0; v < kVocabulary; ++v)
+      mass += std::exp(scores[i * kVocabulary + static_cast<std::size_t>(v)]);
+    const std::size_t at = i * kVocabulary + static_cast<std::size_t>(batch.y[i]);
+    CHECK(losses[i] == doctest::Approx(std::log(mass) - scores[at]).epsilon(1e-12));
+    sum += losses[i];
+  }
+  LossOptions loss;
+  loss.task = "cross_entropy";
+  CHECK(model.loss_and_gradient(batch, *make_task_loss<double>(loss, true)) ==
+        doctest::Approx(sum / static_cast<double>(losses.size())).epsilon(1e-12));
+}
+
+TEST_CASE("parameters of transformers, and dense ones that match a mixture") {
+  const std::size_t attention = 4 * kWidth * kWidth, norm = 2 * kWidth, router = kWidth * kExperts;
+  const auto network = [](std::size_t width) { return (kWidth + 1) * width + (width + 1) * kWidth; };
+  const std::size_t ends = (kVocabulary + kTokens) * kWidth + norm + (kWidth + 1) * kVocabulary;
+  CHECK(count_of(transformer()) == ends + attention + 2 * norm + router + kExperts * network(3));
+  CHECK(count_of(dense()) == ends + attention + 2 * norm + network(3));
+  ModelOptions matched = dense();
+  matched.match = ModelOptions::Match::total;
+  const auto width_of = [](const ModelOptions& options) {
+    return static_cast<std::size_t>(transformer_network(options).as<MlpExpertOptions>()->width);
+  };
+  // 3 experts of 45 and a router of 18: width 11 has 149, 12 has 162.
+  CHECK(width_of(matched) == 11);
+  CHECK(count_of(matched) == ends + attention + 2 * norm + network(11));
+  matched.match = ModelOptions::Match::active;
+  CHECK(width_of(matched) == 8);  // 2 experts: 108 against 110
+  ModelOptions tied = transformer();
+  tied.transformer.tied_embedding = true;
+  CHECK(count_of(transformer()) - count_of(tied) == (kWidth + 1) * kVocabulary);
+  tied.transformer.positions = TransformerOptions::Positions::rotary;
+  tied.transformer.heads = 1;
+  CHECK(count_of(transformer()) - count_of(tied) == (kWidth + 1) * kVocabulary + kTokens * kWidth);
+}
+
+TEST_CASE("layers with a mixture") {
+  const auto layers_of = [](std::optional<std::vector<std::string>> given) {
+    TransformerOptions options;
+    options.moe_layers = std::move(given);
+    return moe_layers(options, 4);
+  };
+  CHECK(layers_of(std::nullopt) == std::vector<int>{0, 1, 2, 3});
+  CHECK(layers_of({{"alternate"}}) == std::vector<int>{1, 3});
+  CHECK(layers_of({{"0", "3"}}) == std::vector<int>{0, 3});
+  CHECK(layers_of(std::vector<std::string>{}).empty());
+  for (const char* const wrong : {"4", "-1", "some", ""}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(layers_of({{"0", wrong}}), InvalidOption);
+  }
+  CHECK_THROWS_AS(layers_of({{"2", "1"}}), InvalidOption);
+}
+
+TEST_CASE("what transformers cannot be") {
+  ModelOptions options = transformer();
+  options.width.reset();
+  check_refused(options, "model.width", "missing; a transformer needs the width of its rows");
+  options = transformer();
+  options.transformer.heads.reset();
+  check_refused(options, "model.heads", "missing; a transformer needs it");
+  options.transformer.heads = 4;
+  check_refused(options, "model.heads", "got 4, needs a divisor of model.width = 6");
+  options.transformer.heads = 2;
+  options.transformer.positions = TransformerOptions::Positions::rotary;
+  check_refused(options, "model.heads",
+                "got 2, but \"rotary\" positions need an even model.width / model.heads = 3");
+  options = transformer();
+  options.router = SimilarityAwareRouterOptions{};
+  check_refused(options, "model.router.kind",
+                "got \"similarity_aware\", which lets a token see later ones; a transformer predicts those");
+  options = transformer();
+  options.match = ModelOptions::Match::total;
+  check_refused(options, "model.match", "given, but the transformer has mixtures; needs model.moe_layers []");
+  options = ModelOptions{};
+  options.transformer.heads = 2;
+  check_refused(options, "model.heads", "given, but model.kind is not 'transformer'");
+  CHECK_THROWS_AS(check(transformer(), Layout{.input_dim = 3, .output_dim = 2}), InvalidOption);
+}
+
+}  // namespace moelab::transformer_test
