@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/stats/rate_regression.h"
+
 namespace moelab {
 namespace {
 
@@ -18,64 +20,51 @@ struct Law {
 
 const std::vector<Law> kLaws = {{"n^-1/2", -0.5}, {"n^-1/4", -0.25}, {"1/log^τ n", std::nullopt}};
 
+/// ln e = constant + slope · ln n, or slope · ln ln n of the logarithmic law.
 struct FittedLaw {
-  double log_constant = 0, tau = 0;
-  std::optional<double> exponent;
-  double at(double n) const {
-    return log_constant + (exponent ? *exponent * std::log(n) : -tau * std::log(std::log(n)));
-  }
+  bool is_power = true;
+  double slope = 0, constant = 0;
+  double at(double n) const { return constant + slope * abscissa(n); }
+  double abscissa(double n) const { return is_power ? std::log(n) : std::log(std::log(n)); }
 };
 
-/// What the errors at one size are: their logarithms' mean and variance.
+/// What the errors at one size are: the mean of their logarithms, and 1 / v(n).
 struct SizeSummary {
-  double n = 0, mean = 0, variance = 0;
+  double n = 0, mean = 0, weight = 0;
 };
 
+/// To all sizes but `held_out`.
 FittedLaw fit(const Law& law, const std::vector<SizeSummary>& sizes, std::size_t held_out) {
-  double total = 0, mean_x = 0, mean_y = 0;
-  const auto x = [&](const SizeSummary& size) {
-    return law.exponent ? std::log(size.n) : std::log(std::log(size.n));
-  };
+  FittedLaw fitted{law.exponent.has_value(), law.exponent.value_or(0), 0};
+  std::vector<double> x, y, weights;
   for (std::size_t s = 0; s < sizes.size(); ++s) {
     if (s == held_out) continue;
-    const double weight = 1 / sizes[s].variance;
-    total += weight;
-    mean_x += weight * x(sizes[s]);
-    mean_y += weight * sizes[s].mean;
+    x.push_back(fitted.abscissa(sizes[s].n));
+    y.push_back(sizes[s].mean);
+    weights.push_back(sizes[s].weight);
   }
-  mean_x /= total;
-  mean_y /= total;
-  if (law.exponent) return {mean_y - *law.exponent * mean_x, 0, law.exponent};
-  double xx = 0, xy = 0;
-  for (std::size_t s = 0; s < sizes.size(); ++s) {
-    if (s == held_out) continue;
-    const double deviation = x(sizes[s]) - mean_x;
-    xx += deviation * deviation / sizes[s].variance;
-    xy += deviation * (sizes[s].mean - mean_y) / sizes[s].variance;
+  if (!law.exponent) fitted.slope = std::min(0.0, regress(x, y, weights).slope);
+  double total = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    fitted.constant += weights[i] * (y[i] - fitted.slope * x[i]);
+    total += weights[i];
   }
-  const double tau = std::max(0.0, -xy / xx);
-  return {mean_y + tau * mean_x, tau, std::nullopt};
+  fitted.constant /= total;
+  return fitted;
 }
 
-/// Of each size with two errors or more; variances are drawn half-way to their mean.
+/// Of each size with two errors or more.
 std::vector<SizeSummary> summaries_of(const RateData& data) {
+  const std::vector<double> weights = size_weights(data);
   std::vector<SizeSummary> sizes;
-  double mean_variance = 0;
   for (std::size_t s = 0; s < data.samples.size(); ++s) {
     std::vector<double> logs;
     for (const auto& repetition : data.errors) {
       if (repetition[s]) logs.push_back(std::log(*repetition[s]));
     }
     if (logs.size() < kLeastLawRepetitions) continue;
-    SizeSummary size{data.samples[s]};
-    for (const double value : logs) size.mean += value / static_cast<double>(logs.size());
-    for (const double value : logs)
-      size.variance += (value - size.mean) * (value - size.mean) / static_cast<double>(logs.size() - 1);
-    mean_variance += size.variance;
-    sizes.push_back(size);
+    sizes.push_back({data.samples[s], mean_estimate(logs).mean, weights[s]});
   }
-  mean_variance /= static_cast<double>(std::max<std::size_t>(sizes.size(), 1));
-  for (SizeSummary& size : sizes) size.variance = (size.variance + mean_variance) / 2;
   return sizes;
 }
 
@@ -96,7 +85,7 @@ std::vector<std::vector<double>> held_out_scores(const RateData& data,
         whole &= repetition[place].has_value();
         if (!whole) break;
         const double residual = std::log(*repetition[place]) - predicted[s];
-        score -= residual * residual / (2 * sizes[s].variance);
+        score -= 0.5 * sizes[s].weight * residual * residual;
         ++s;
       }
       if (whole) scores[l].push_back(score);
@@ -105,16 +94,10 @@ std::vector<std::vector<double>> held_out_scores(const RateData& data,
   return scores;
 }
 
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 std::optional<double> told_apart_at(const std::vector<FittedLaw>& left, const std::vector<SizeSummary>& sizes,
                                     std::size_t repetitions) {
   double variance = 0;
-  for (const SizeSummary& size : sizes) variance += size.variance / static_cast<double>(sizes.size());
+  for (const SizeSummary& size : sizes) variance += 1 / (size.weight * static_cast<double>(sizes.size()));
   const double enough = kStandardErrors * std::sqrt(variance / static_cast<double>(repetitions));
   for (double n = 2 * sizes.back().n; n <= kLargestSize; n *= 2) {
     bool all = true;
@@ -137,12 +120,12 @@ LawComparison compare_laws(const RateData& data) {
   if (scores.front().size() < kLeastLawRepetitions) return comparison;
   std::size_t best = 0;
   for (std::size_t l = 1; l < kLaws.size(); ++l) {
-    if (mean_of(scores[l]) > mean_of(scores[best])) best = l;
+    if (mean_estimate(scores[l]).mean > mean_estimate(scores[best]).mean) best = l;
   }
   std::vector<FittedLaw> left;
   for (std::size_t l = 0; l < kLaws.size(); ++l) {
     const FittedLaw fitted = fit(kLaws[l], sizes, sizes.size());
-    LawScore score{kLaws[l].name, fitted.tau, std::nullopt, false};
+    LawScore score{kLaws[l].name, fitted.is_power ? 0 : -fitted.slope, std::nullopt, false};
     if (l != best) {
       std::vector<double> differences;
       for (std::size_t r = 0; r < scores[l].size(); ++r)

@@ -26,10 +26,16 @@ class CellConfig {
   /// All of them as one object.
   Json json() const;
 
+  /// A part's name and value; those of configurations that SharedParts made are one object where they are
+  /// equal.
+  using Part = std::pair<std::string, Json>;
+  using Parts = std::vector<std::shared_ptr<const Part>>;
+  /// None where there is nothing.
+  const Parts* parts() const { return parts_.get(); }
+
  private:
   friend class SharedParts;
-  using Part = std::pair<std::string, Json>;
-  std::shared_ptr<const std::vector<std::shared_ptr<const Part>>> parts_;
+  std::shared_ptr<const Parts> parts_;
 };
 
 /// Makes configurations that share the parts in which they are equal, to the last digit. Several threads may

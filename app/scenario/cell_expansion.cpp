@@ -94,7 +94,7 @@ void CellExpansion::add_cells_at(const Arm& arm, std::vector<Override> point, st
   cell.config = parts_.config(resolved.config);
   cell.root_seed = seeds_.root;
   cell.shared_streams = seeds_.shared;
-  const CellIds ids = identities_.of(resolved.config);
+  const CellIds ids = identities_.of(cell.config);
   for (cell.seed = 0; cell.seed < seed_count_; ++cell.seed) {
     cell.id = ids.id(cell.seeds());
     cells.push_back(cell);

@@ -64,22 +64,21 @@ Json identity_of_part(const std::string& part, const Json& value, FileContents& 
 
 }  // namespace
 
-std::string CellIdentities::text_of(const std::string& part, const Json& value) {
-  const std::string known_as = part + value.dump();
+std::string CellIdentities::text_of(const SharedPart& part) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto known = texts_.find(known_as); known != texts_.end()) return known->second;
+    if (const auto known = texts_.find(part); known != texts_.end()) return known->second;
   }
-  std::string text = canonical_text(identity_of_part(part, value, contents_));
+  std::string text = canonical_text(identity_of_part(part->first, part->second, contents_));
   text = text.substr(1, text.size() - 2);  // the member without the braces, or nothing
   const std::lock_guard lock(mutex_);
-  return texts_.emplace(known_as, std::move(text)).first->second;
+  return texts_.emplace(part, std::move(text)).first->second;
 }
 
-CellIds CellIdentities::of(const Json& config) {
+CellIds CellIdentities::of(const CellConfig& config) {
   // The canonical text of all parts, with the seeds where the order of keys has them.
   std::vector<std::pair<std::string, std::string>> texts;
-  for (const auto& [part, value] : config.items()) texts.emplace_back(part, text_of(part, value));
+  for (const SharedPart& part : *config.parts()) texts.emplace_back(part->first, text_of(part));
   std::sort(texts.begin(), texts.end());
   CellIds ids;
   ids.before_ = fmt::format("{}\n{{", kNumericsVersion);

@@ -2,11 +2,12 @@
 
 /// What a cell's id is made of.
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 
-#include "app/json/json.h"
+#include "app/scenario/cell_config.h"
 #include "sim/base/random.h"
 #include "sim/data/file_contents.h"
 
@@ -25,20 +26,21 @@ class CellIds {
   std::string before_, after_;  ///< the hashed text, around that of the seeds
 };
 
-/// The ids of many configurations, of whose parts most are the same. Several threads may ask.
+/// The ids of many configurations, of whose parts most are the same objects. Several threads may ask.
 class CellIdentities {
  public:
   /// `contents` has to outlive it.
   explicit CellIdentities(FileContents& contents) : contents_(contents) {}
-  /// `config` as CellConfig has it. Throws EnvironmentError where a file cannot be read.
-  CellIds of(const Json& config);
+  /// Throws EnvironmentError where a file cannot be read.
+  CellIds of(const CellConfig& config);
 
  private:
-  std::string text_of(const std::string& part, const Json& value);
+  using SharedPart = std::shared_ptr<const CellConfig::Part>;
+  std::string text_of(const SharedPart& part);
 
   FileContents& contents_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::string> texts_;  ///< by a part's name and text
+  std::unordered_map<SharedPart, std::string> texts_;  ///< of each part that was met
 };
 
 }  // namespace moelab

@@ -8,6 +8,7 @@
 #include "sim/base/error.h"
 #include "sim/data/language_law.h"
 #include "sim/data/problem.h"
+#include "sim/data/token_layout.h"
 
 namespace moelab {
 namespace {
@@ -69,15 +70,7 @@ class SyntheticLanguage final : public Problem {
     }
   }
 
-  Layout layout() const override {
-    return {.input_dim = 1,
-            .output_dim = 1,
-            .sequences = true,
-            .tokens = tokens_,
-            .target_per_token = true,
-            .labels = tokens_,
-            .vocabulary = law_.vocabulary()};
-  }
+  Layout layout() const override { return token_layout(tokens_, law_.vocabulary()); }
   int clusters() const override { return law_.domains(); }
 
   Dataset draw(Engine& engine, const SampleRange& range) const override {

@@ -8,6 +8,7 @@
 #include "sim/base/error.h"
 #include "sim/base/visible_text.h"
 #include "sim/data/problem.h"
+#include "sim/data/token_layout.h"
 
 namespace moelab {
 namespace {
@@ -60,15 +61,7 @@ class TextProblem final : public Problem {
     for (std::size_t i = 0; i < texts_.size(); ++i) cut(i, options.test_share);
   }
 
-  Layout layout() const override {
-    return {.input_dim = 1,
-            .output_dim = 1,
-            .sequences = true,
-            .tokens = tokens_,
-            .target_per_token = true,
-            .labels = tokens_,
-            .vocabulary = kBytes};
-  }
+  Layout layout() const override { return token_layout(tokens_, kBytes); }
   int clusters() const override { return static_cast<int>(texts_.size()); }
 
   Dataset draw(Engine& engine, const SampleRange& range) const override {

@@ -123,9 +123,8 @@ FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const Train
   outcome.minima = MinimaFound{static_cast<int>(candidates.size())};
   candidates.resize(std::min(candidates.size(), static_cast<std::size_t>(setting.start.polished)));
   std::vector<PolishedFit> fits;
-  const int steps = static_cast<int>(std::min<std::int64_t>(setting.steps, std::numeric_limits<int>::max()));
   for (Candidate& candidate : candidates)
-    fits.push_back(polish(loss, std::move(candidate.parameters), steps));
+    fits.push_back(polish(loss, std::move(candidate.parameters), setting.steps));
   outcome.evaluations = loss.evaluations();
   if (loss.interrupted()) {
     outcome.state = TrainState::interrupted;

@@ -16,7 +16,7 @@ struct BestFitSetting {
   const TrainingSet<double>& data;
   const BestStartOptions& start;
   const LeastSquaresOptions& descent;
-  std::int64_t steps;
+  int steps;                   ///< of polishing, at most
   const MixingMeasure* truth;  ///< null where there is none
   const Seeds& seeds;
 };

@@ -38,9 +38,11 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
   if (warm && !truth)
     throw InvalidOption("train.start", "got \"warm\", needs data of a known mixing measure");
   const double bound = optimizer->bound.value_or(std::numeric_limits<double>::infinity());
+  const int evaluations =
+      static_cast<int>(std::min<std::int64_t>(*options.steps, std::numeric_limits<int>::max()));
   SampleLoss loss(model, objective, data, bound, callbacks.progress, workspace);
   if (const BestStartOptions* const best = start.as<BestStartOptions>())
-    return best_fit({model, model_options, objective, data, *best, *optimizer, *options.steps, truth, seeds},
+    return best_fit({model, model_options, objective, data, *best, *optimizer, evaluations, truth, seeds},
                     loss, callbacks);
   const Network<double>& network = *model.network;
   const auto begin = [&](int attempt) {
@@ -52,8 +54,6 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
       network.initialize({{engine(), seeds.index}}, model.parameters, model.state);
     }
   };
-  const int evaluations =
-      static_cast<int>(std::min<std::int64_t>(*options.steps, std::numeric_limits<int>::max()));
   FitOutcome outcome;
   std::vector<double> best;
   double least = std::numeric_limits<double>::infinity();

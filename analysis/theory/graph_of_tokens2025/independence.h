@@ -25,7 +25,7 @@ struct TokenWorld {
   Matrix values;  ///< (m, d)
   double sigma = 1;
 
-  /// log P(u_i = v_a, h, z) for token i, up to a constant, (H · s, m): row h s + z.
+  /// P(u_i = v_a, h, z) for token i, (H · s, m): row h s + z.
   Matrix joint_of_token(Eigen::Index i) const;
 };
 TokenWorld draw_world(Engine& engine);

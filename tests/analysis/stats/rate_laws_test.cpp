@@ -29,6 +29,7 @@ const auto kLogarithmic = [](double n) { return std::pow(std::log(n), -1.0); };
 
 TEST_CASE("the law that errors follow is found where noise is small beside its difference to the others") {
   CHECK(compare_laws(data_of(kRoot, 0.1, 40)).law == "n^-1/2");
+  CHECK(compare_laws(data_of(kRoot, 0, 5)).law == "n^-1/2");  // no variance to weigh by
   CHECK(compare_laws(data_of(kFourthRoot, 0.02, 40)).law == "n^-1/4");
   const LawComparison slow = compare_laws(data_of(kLogarithmic, 0.05, 40));
   CHECK(slow.law == "1/log^τ n");
