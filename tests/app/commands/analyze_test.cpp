@@ -92,8 +92,9 @@ TEST_CASE("analyze: probabilities alone, and what is left out for lack of which 
   const Json answer = arrays.answer({"--probs", arrays.name("P")});
   const Json& metrics = answer.at("metrics");
   CHECK(std::abs(metrics.at("routing_entropy").get<double>() - routing_entropy(arrays.probs)) < kRounding);
-  for (const char* name : {"expert_load_max_violation", "expert_load_max_deviation", "expert_load_std_percent", "routing_variance_eq42",
-                           "score_variance", "score_row_variance"}) {
+  for (const char* name :
+       {"expert_load_max_violation", "expert_load_max_deviation", "expert_load_std_percent",
+        "routing_variance_eq42", "score_variance", "score_row_variance"}) {
     CHECK(metrics.contains(name));
   }
   CHECK(metrics.size() == 9);

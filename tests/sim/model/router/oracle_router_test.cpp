@@ -62,7 +62,7 @@ TEST_CASE("data without a label for each row are refused, others trained on") {
   for (const GeneratorKind& kind : GeneratorAxis::table()) {
     CAPTURE(kind.name);
     if (kind.files && kind.name == "file") continue;  // its example names files that are not there
-    if (kind.token_ids) continue;  // for transformers
+    if (kind.token_ids) continue;                     // for transformers
     DataOptions data;
     static_cast<OneOf<GeneratorAxis>&>(data) = OneOf<GeneratorAxis>::example(kind.name);
     const ExperimentOptions options = with_data(std::move(data));
