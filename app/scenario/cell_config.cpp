@@ -25,19 +25,31 @@ Json CellConfig::json() const {
   return config;
 }
 
+std::shared_ptr<const CellConfig::Part> SharedParts::shared(const std::string& name, const Json& value) {
+  const std::string text = name + value.dump();
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const CellConfig::Part>& part = known_[text];
+  if (!part) part = std::make_shared<const CellConfig::Part>(name, value);
+  return part;
+}
+
 CellConfig SharedParts::config(const Json& config) {
-  std::vector<std::shared_ptr<const CellConfig::Part>> parts;
-  for (const auto& [name, value] : config.items()) {
-    const std::string text = name + value.dump();
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<const CellConfig::Part>& part = known_[text];
-    if (!part) part = std::make_shared<const CellConfig::Part>(name, value);
-    parts.push_back(part);
+  CellConfig::Parts parts;
+  for (const auto& [name, value] : config.items()) parts.push_back(shared(name, value));
+  CellConfig made;
+  made.parts_ = std::make_shared<const CellConfig::Parts>(std::move(parts));
+  return made;
+}
+
+CellConfig SharedParts::config(const Json& config, const CellConfig& before,
+                               const std::set<std::string>& changed) {
+  CellConfig::Parts parts = *before.parts_;
+  for (auto& part : parts) {
+    if (changed.contains(part->first)) part = shared(part->first, config.at(part->first));
   }
-  CellConfig shared;
-  shared.parts_ =
-      std::make_shared<const std::vector<std::shared_ptr<const CellConfig::Part>>>(std::move(parts));
-  return shared;
+  CellConfig made;
+  made.parts_ = std::make_shared<const CellConfig::Parts>(std::move(parts));
+  return made;
 }
 
 }  // namespace moelab

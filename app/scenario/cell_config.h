@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,8 +44,12 @@ class CellConfig {
 class SharedParts {
  public:
   CellConfig config(const Json& config);
+  /// The same where all but the `changed` parts are those of `before`, one of these.
+  CellConfig config(const Json& config, const CellConfig& before, const std::set<std::string>& changed);
 
  private:
+  std::shared_ptr<const CellConfig::Part> shared(const std::string& name, const Json& value);
+
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const CellConfig::Part>> known_;  ///< by name and text
 };

@@ -9,6 +9,7 @@
 #include "app/scenario/cell_config.h"
 #include "app/scenario/cell_identity.h"
 #include "app/scenario/override_effects.h"
+#include "app/scenario/point_resolver.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/sweep.h"
 #include "sim/data/file_contents.h"
@@ -28,7 +29,8 @@ class CellExpansion {
                  std::vector<Cell>& cells);
 
  private:
-  void add_cells_at(const Arm& arm, std::vector<Override> point, std::vector<Cell>& cells);
+  void add_cells_at(const Arm& arm, PointResolver& resolver, std::vector<Override> point,
+                    std::vector<Cell>& cells);
 
   const Json& base_;
   int seed_count_;

@@ -66,9 +66,8 @@ void check_name(const std::string& name, const std::string& path) {
                               abbreviated(name), kLongest));
 }
 
-void check_config(const Json& config) {
+void check_config(const Json& config, const ExperimentOptions& experiment) {
   check_size(config.at("data"));
-  const ExperimentOptions experiment = read_experiment(config);
   check(experiment);
   const Json& metrics = config.at("metrics");
   for (std::size_t i = 0; i < metrics.size(); ++i)

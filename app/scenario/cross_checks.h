@@ -12,10 +12,10 @@ namespace moelab {
 /// dash.
 void check_name(const std::string& name, const std::string& path);
 
-/// One resolved configuration: no array beyond all memory, options that go together (see check() of
-/// ExperimentOptions), metrics that can be taken, nothing listed twice. Throws InvalidOption at the path in
-/// the configuration.
-void check_config(const Json& config);
+/// One resolved configuration, and what was read of it: no array beyond all memory, options that go together
+/// (see check() of ExperimentOptions), metrics that can be taken, nothing listed twice. Throws InvalidOption
+/// at the path in the configuration.
+void check_config(const Json& config, const ExperimentOptions& experiment);
 
 /// Each entry of "convergence" looks at a metric that the configuration, whose evaluations are resolved,
 /// records, and has a name that is one.

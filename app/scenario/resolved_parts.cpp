@@ -1,6 +1,7 @@
 #include "app/scenario/resolved_parts.h"
 
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/experiment_reader.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario_shape.h"
 #include "sim/base/error.h"
@@ -20,7 +21,7 @@ Json evaluation_data(const Json& document, const Json& overrides, const std::str
   apply_overrides(config_shape(), changes, changed);
   try {
     const Json config = resolve(config_shape(), changed, "");
-    check_config(config);
+    check_config(config, read_experiment(config));
     return config.at("data");
   } catch (const InvalidOption& error) {
     throw at_override(error, config_shape(), changes, changed);
@@ -45,7 +46,7 @@ Json resolved_phase(const Json& document, const Json& evaluations, Json phase, c
   try {
     const Json config = resolve(config_shape(), changed, "");
     for (const char* part : {"data", "loss", "train"}) phase[part] = config.at(part);
-    check_config(config);
+    check_config(config, read_experiment(config));
   } catch (const InvalidOption& error) {
     throw at_override(error, config_shape(), changes, changed);
   }
