@@ -1,7 +1,7 @@
 #include "app/run/record.h"
 
 #include <fmt/format.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include <cmath>
 #include <limits>
@@ -139,7 +139,7 @@ class RecordReader : public nlohmann::json_sax<Json> {
 }  // namespace
 
 std::string checksum(std::string_view bytes) {
-  return fmt::format("{:08x}", ::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return fmt::format("{:08x}", ::libdeflate_crc32(0, bytes.data(), bytes.size()));
 }
 
 std::string state_name(CellResult::State state) {

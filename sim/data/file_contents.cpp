@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <libdeflate.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <boost/crc.hpp>
@@ -17,7 +17,7 @@ namespace moelab {
 namespace {
 
 std::uint32_t block_checksum(std::string_view bytes) {
-  return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return ::libdeflate_crc32(0, bytes.data(), bytes.size());
 }
 
 [[noreturn]] void fail_to_read(const std::filesystem::path& file, const std::string& reason) {
