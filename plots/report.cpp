@@ -172,6 +172,10 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
         fmt::format("<h2 id=\"run{}\">{}</h2>", place, html_text(run.title.empty() ? run.name : run.title));
   }
   html += run_head_html(run) + summary_html(run);
+  if (!run.crossings.empty()) {
+    html += fmt::format("<details open><summary><b>{}</b></summary>{}</details>\n",
+                        html_text(run.crossings_caption), table_html(run.crossings));
+  }
   if (!run.figures.empty()) {
     html += "<h3>Figures</h3><div class=\"figures\">";
     for (const ReportedFigure& figure : run.figures) html += figure_html(figure);

@@ -54,6 +54,8 @@ struct ReportedRun {
   std::vector<std::string> notes;  ///< how hyper-parameters were chosen
   ReportedTable summary;           ///< the main metric, arms × sweep points
   std::string summary_caption;
+  ReportedTable crossings = {};  ///< of a sweep that searches one; empty otherwise
+  std::string crossings_caption = {};
   std::vector<ReportedClaim> claims;
   std::vector<ReportedFigure> figures;
   std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them

@@ -49,16 +49,18 @@ class SidePlace {
   /// The side stands there wherever the claim does.
   bool is_fixed() const { return named_ != nullptr; }
 
-  SweepPoint of(const SweepPoint& point) const {
+  /// None where a search has not placed that point.
+  std::optional<SweepPoint> of(const SweepPoint& point) const {
     if (named_) return *named_;
     if (where_.empty()) return point;
     SweepPoint moved = point;
     for (const auto& [name, value] : where_)
       for (auto& coordinate : moved)
         if (coordinate.first == name) coordinate.second = value;
-    if (!rows_.has_point(moved))
+    if (rows_.has_point(moved)) return moved;
+    if (rows_.table().searched_path.empty())
       throw InvalidOption(path_ + ".where", fmt::format("no sweep point has {}", point_text(moved)));
-    return moved;
+    return std::nullopt;
   }
 
  private:
@@ -90,18 +92,28 @@ std::vector<const SweepPoint*> selected_points(const ClaimPlaces& at, const RowI
   return selected;
 }
 
-/// Adds the pairs of the claim where it stands at `points`.
+/// Whether the arms of a side have cells at a point; a search places points of its own for each.
+bool has_cells(const ClaimSide& side, const SweepPoint& point, const RowIndex& rows) {
+  if (side.is_constant() || rows.table().searched_path.empty()) return true;
+  for (const std::string& arm : {side.arm, side.relative_to, side.distance_from})
+    if (!arm.empty() && rows.rows(arm, point).empty()) return false;
+  return true;
+}
+
+/// Adds the pairs of the claim where it stands at `points`, as far as both sides have cells there.
 void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& rows, const std::string& path,
                PointedClaim& claim, bool is_step = false) {
   const SidePlace left_place(rows, claim.left.where, path + ".left");
   const SidePlace right_place(rows, claim.right.where, path + ".right");
   std::set<std::pair<std::string, std::string>> known;
   for (const SweepPoint* point : points) {
-    PointPair pair = {left_place.of(*point), right_place.of(*point), claim.left.step, claim.right.step,
-                      is_step};
+    const std::optional<SweepPoint> left = left_place.of(*point), right = right_place.of(*point);
+    if (!left || !right) continue;
+    PointPair pair = {*left, *right, claim.left.step, claim.right.step, is_step};
     // A number stands at the point of the side it is compared with.
     if (claim.left.is_constant()) pair.left = pair.right;
     if (claim.right.is_constant()) pair.right = pair.left;
+    if (!has_cells(claim.left, pair.left, rows) || !has_cells(claim.right, pair.right, rows)) continue;
     if (known.emplace(point_key(pair.left), point_key(pair.right)).second)
       claim.points.push_back(std::move(pair));
     if (left_place.is_fixed() && right_place.is_fixed()) break;

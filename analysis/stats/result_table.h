@@ -42,6 +42,9 @@ struct ResultTable {
   /// Numbers that all cells have at paths which are not swept, as far as expressions name them.
   std::map<std::string, double> fixed = {};
   std::vector<ResultRow> rows;  ///< arm-major, then sweep point, then seed
+  /// The swept path, of numbers, whose values a search has placed: other ones at each arm and point of the
+  /// other paths, its ends at all. Empty where arms and points form a grid.
+  std::string searched_path = {};
 };
 
 }  // namespace moelab

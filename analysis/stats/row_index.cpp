@@ -12,6 +12,32 @@ std::string arm_key(const std::string& arm, const std::string& point) {
   return arm + kBetween + point;
 }
 
+double searched_number(const SweepValue& value) {
+  return value.number().value_or(0);
+}
+
+/// Brings the points along the searched path together, in the order in which each column has its first.
+void sort_columns(std::vector<SweepPoint>& points, const std::string& searched_path) {
+  std::unordered_map<std::string, std::size_t> columns;
+  std::vector<std::pair<std::pair<std::size_t, double>, SweepPoint>> keyed;
+  for (SweepPoint& point : points) {
+    SweepPoint others;
+    double place = 0;
+    for (const auto& coordinate : point) {
+      if (coordinate.first == searched_path) {
+        place = searched_number(coordinate.second);
+      } else {
+        others.push_back(coordinate);
+      }
+    }
+    const std::size_t column = columns.try_emplace(point_key(others), columns.size()).first->second;
+    keyed.emplace_back(std::pair(column, place), std::move(point));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = std::move(keyed[i].second);
+}
+
 }  // namespace
 
 std::string point_key(const SweepPoint& point) {
@@ -39,6 +65,7 @@ RowIndex::RowIndex(const ResultTable& table) : table_(table) {
     rows->emplace_back(row.seed, &row);
     seeds_[row.arm].push_back(row.seed);
   }
+  if (!table.searched_path.empty()) sort_columns(points_, table.searched_path);
   for (const SweepPoint& point : points_) {
     for (const auto& [name, value] : point) {
       SweptPath& path = paths_[name];
@@ -46,6 +73,11 @@ RowIndex::RowIndex(const ResultTable& table) : table_(table) {
       if (points.empty()) path.values.push_back(value);
       points.push_back(&point);
     }
+  }
+  if (const auto searched = paths_.find(table.searched_path); searched != paths_.end()) {
+    std::stable_sort(
+        searched->second.values.begin(), searched->second.values.end(),
+        [](const SweepValue& a, const SweepValue& b) { return searched_number(a) < searched_number(b); });
   }
   for (auto& [key, list] : rows_) {
     std::stable_sort(list.begin(), list.end(),

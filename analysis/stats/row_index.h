@@ -24,7 +24,7 @@ class RowIndex {
   RowIndex& operator=(const RowIndex&) = delete;
 
   const ResultTable& table() const { return table_; }
-  /// The distinct points, in the order of the table.
+  /// The distinct points, in the order of the table; those along a searched path together, ascending.
   const std::vector<SweepPoint>& points() const { return points_; }
   /// Those that have every coordinate of `wanted`, in that order; all for no coordinates.
   std::vector<const SweepPoint*> points_at(const SweepPoint& wanted) const;
@@ -32,7 +32,8 @@ class RowIndex {
   /// The rows of an arm at a point by their seeds, ascending; of equal seeds the first row counts.
   const std::vector<std::pair<int, const ResultRow*>>& rows(const std::string& arm,
                                                             const SweepPoint& point) const;
-  /// The distinct values of a swept path, in the order of the table; none for a path that is not swept.
+  /// The distinct values of a swept path, in the order of the table, of a searched path ascending; none for a
+  /// path that is not swept.
   const std::vector<SweepValue>& values(const std::string& path) const;
   /// The seeds of an arm's rows, ascending; none for an arm that there is not.
   const std::vector<int>& seeds(const std::string& arm) const;

@@ -24,10 +24,11 @@ struct Arguments {
   std::string axis;            ///< of `list`
   std::string cell;            ///< of `reproduce`
   std::string share;           ///< of `run`: "I/N", empty for all cells
+  bool leases = false;         ///< of `run`: take cells by leases
   std::string added_seeds;     ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
   std::string retry;           ///< of `run`: "failed", or empty
   bool fail_fast = false;      ///< of `run`
-  bool until_decided = false;  ///< of `run`: add seeds while claims are open
+  bool until_decided = false;  ///< of `run`, `slurm`: add seeds while claims are open
   int max_seeds = 100;         ///< of `run`: with until_decided, the most of an arm at a point
   double hours = 0;            ///< of `run`: with until_decided, after which no seeds are added; 0 for none
   std::string arms;            ///< of `tune`: names with commas between, empty for all
@@ -37,6 +38,7 @@ struct Arguments {
   std::string keep;            ///< of `verify`: the beginning of a journal's name, "newest", or empty
   std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
+  bool follow = false;                             ///< of `report`: until the run is complete
   std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML
   std::string metric;                              ///< of `compare`: empty for the main one
   double minutes_per_task = 30;                    ///< of `slurm`

@@ -3,6 +3,7 @@
 
 #include "app/commands/verbs.h"
 #include "app/report/claim_results.h"
+#include "app/run/crossing_run.h"
 #include "app/run/rate_results.h"
 
 namespace moelab {
@@ -18,6 +19,8 @@ int judge(const RunAddress& run, bool json) {
     std::cout << list.dump(2) << '\n';
   } else {
     std::cout << claims_text(claims);
+    if (const std::string crossings = crossings_text(results); !crossings.empty())
+      std::cout << '\n' << crossings;
     if (const std::string rates = rates_text(results); !rates.empty()) std::cout << '\n' << rates;
   }
   const auto refuted = [](const ClaimResult& claim) { return claim.verdict == Verdict::refuted; };

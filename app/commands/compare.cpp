@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <map>
 
@@ -20,11 +21,19 @@ std::string label_of(const std::string& arm, const SweepPoint& point) {
   return label;
 }
 
-Json estimate_json(const std::optional<MeanEstimate>& estimate) {
+/// An end of an interval that a sequence leaves open is null.
+Json estimate_json(const std::optional<MeanEstimate>& estimate, bool is_sequential) {
   if (!estimate) return nullptr;
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   Json json = {{"mean", estimate->mean}, {"count", estimate->count}, {"interval", nullptr}};
-  if (estimate->interval) json["interval"] = {estimate->interval->low, estimate->interval->high};
+  if (estimate->interval) json["interval"] = {end(estimate->interval->low), end(estimate->interval->high)};
+  if (is_sequential) json["test"] = "t mixture";
   return json;
+}
+
+/// The run added seeds while its claims were open: only sequences hold at the number that it came to.
+bool was_decided(const RunResults& results) {
+  return results.plan.contains("decided");
 }
 
 /// What one directory says at one place: for programs and for people.
@@ -96,9 +105,10 @@ void add_differences(const RunResults& first, const RunResults& other, const std
     if (groups.empty() || groups.back().first != label) groups.push_back({label, {}});
     groups.back().second.push_back(*value - *value_of(*pair->second));
   }
+  const bool is_sequential = was_decided(first) || was_decided(other);
   for (const auto& [label, values] : groups) {
-    const MeanEstimate estimate = mean_estimate(values);
-    differences.add(directory, label, {estimate_json(estimate), estimate_text(estimate)});
+    const MeanEstimate estimate = is_sequential ? sequential_estimate(values, false) : mean_estimate(values);
+    differences.add(directory, label, {estimate_json(estimate, is_sequential), estimate_text(estimate)});
   }
 }
 
@@ -114,17 +124,21 @@ int compare(const Arguments& arguments) {
   if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
   SideBySide means(count), differences(count - 1), verdicts(count);
   for (std::size_t d = 0; d < count; ++d) {
-    for (const SummaryEntry& entry : summarize(runs[d].table, metric))
+    const bool is_sequential = was_decided(runs[d]);
+    for (const SummaryEntry& entry : summarize(runs[d].table, metric, is_sequential))
       means.add(d, label_of(entry.arm, entry.point),
-                {estimate_json(entry.estimate), estimate_text(entry.estimate)});
+                {estimate_json(entry.estimate, is_sequential), estimate_text(entry.estimate)});
     if (d > 0) add_differences(runs.front(), runs[d], metric, d - 1, differences);
     for (const ClaimResult& claim : claim_results(runs[d]))
       verdicts.add(d, claim.id, {to_string(claim.verdict), to_string(claim.verdict)});
   }
   std::vector<std::string> names;
+  Json decided = Json::array();
   for (const std::filesystem::path& directory : arguments.directories) names.push_back(directory.string());
+  for (const RunResults& run : runs) decided.push_back(was_decided(run));
   if (arguments.json) {
     const Json answer = {{"directories", names},
+                         {"decided", decided},
                          {"metric", metric},
                          {"rows", means.json("at")},
                          {"differences", differences.json("at")},
@@ -137,6 +151,11 @@ int compare(const Arguments& arguments) {
     row.insert(row.end(), names.begin() + static_cast<std::ptrdiff_t>(from), names.end());
     return row;
   };
+  for (std::size_t d = 0; d < count; ++d) {
+    if (was_decided(runs[d]))
+      std::cout << fmt::format(
+          "{} was run until its claims were decided: intervals by confidence sequences\n", names[d]);
+  }
   std::cout << means.text(head(metric, 0));
   for (const std::string& table :
        {differences.text(head("paired, minus " + names.front(), 1)), verdicts.text(head("claim", 0))}) {

@@ -5,10 +5,13 @@
 
 #include "app/commands/planned_run.h"
 #include "app/commands/verbs.h"
+#include "app/figures/crossing_columns.h"
 #include "app/run/cost.h"
+#include "app/run/crossing_run.h"
 #include "app/run/progress.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
+#include "app/scenario/sweep_values.h"
 
 namespace moelab {
 namespace {
@@ -32,14 +35,18 @@ int print_plan(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
 
-  // Every arm has all points, and every point all seeds.
+  // Every point has all seeds, and every arm all points but those that a search places for each.
   std::size_t arms_and_points = 0;
+  std::set<std::string> distinct;
   int recorded = 0;
   for (const Cell& cell : scenario.cells) {
-    arms_and_points += cell.seed == 0 ? 1 : 0;
+    if (cell.seed == 0) {
+      ++arms_and_points;
+      distinct.insert(point_json(cell.point).dump());
+    }
     recorded += records.contains(cell.id) ? 1 : 0;
   }
-  const std::size_t points = arms_and_points / scenario.arms.size();
+  const std::size_t points = distinct.size();
   const std::size_t seeds = scenario.cells.size() / arms_and_points;
   const std::size_t missing = missing_cells(scenario, records).size();
   const int threads = thread_count(arguments);
@@ -61,6 +68,12 @@ int print_plan(const Arguments& arguments) {
                  {"seconds_learned_from", cost.learned},
                  {"memory_estimate_bytes", cost.bytes},
                  {"memory_estimate_bytes_of_cell", cost.cell_bytes}};
+  if (scenario.crossing) {
+    const std::size_t further = most_further_cells(*scenario.crossing, recorded_table(scenario, records));
+    answer["crossing"] = {{"path", scenario.crossing->path},
+                          {"fewest_cells", scenario.cells.size()},
+                          {"most_cells", scenario.cells.size() + further}};
+  }
   if (arguments.json) {
     std::cout << json_text(answer) << '\n';
     return 0;
@@ -74,6 +87,12 @@ int print_plan(const Arguments& arguments) {
   rows.push_back({"seeds", std::to_string(seeds)});
   rows.push_back(
       {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
+  if (scenario.crossing) {
+    const Json& search = answer.at("crossing");
+    rows.push_back(
+        {"", fmt::format("{} in all at most: the search along {} places points by what is recorded",
+                         search.at("most_cells").get<std::size_t>(), scenario.crossing->path)});
+  }
   rows.push_back({"folder", directory.string()});
   rows.push_back({"plan", answer.at("plan")});
   if (missing > 0) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "app/run/crossing_run.h"
 #include "app/run/session.h"
 #include "sim/base/error.h"
 
@@ -44,12 +45,27 @@ PlannedRun planned_run(const Arguments& arguments) {
   });
 }
 
+namespace {
+
+/// The run with the points that its searches ask for so far.
+PlannedRun with_points(PlannedRun run) {
+  if (run.scenario.crossing) place_points(run.scenario, read_records(run.directory, RecordPart::metrics));
+  return run;
+}
+
+}  // namespace
+
 PlannedRun planned_run(const Arguments& arguments,
                        const std::function<Scenario(const std::vector<std::string>& settings)>& load) {
   PlannedRun run{load(arguments.settings), arguments.out};
   if (run.directory.empty()) run.directory = default_run_directory(run.scenario);
   check_run_directory(run.directory, run.scenario.name);
 
+  if (run.scenario.crossing && arguments.until_decided) {
+    throw UserError("--until-decided",
+                    "the sweep searches a crossing, whose points depend on the seeds; "
+                    "--seeds adds the same to all of them");
+  }
   const int asked = seed_count(run.scenario);
   const bool keeps_added = !sets_seeds(arguments.settings);
   std::optional<Plan> earlier;
@@ -74,12 +90,12 @@ PlannedRun planned_run(const Arguments& arguments,
     run.scenario = with_seeds(arguments, decided);
     return run;
   }
-  if (count <= asked) return run;
+  if (count <= asked) return with_points(std::move(run));
   std::vector<std::string> settings = arguments.settings;
   settings.push_back(fmt::format("seeds.count={}", count));
   run.scenario = load(settings);
   run.scenario.added_seeds_to = count;
-  return run;
+  return with_points(std::move(run));
 }
 
 }  // namespace moelab

@@ -1,23 +1,77 @@
+#include <fmt/format.h>
+
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "app/commands/verbs.h"
 #include "app/json/json.h"
 #include "app/report/ledger.h"
 #include "app/report/run_report.h"
+#include "app/run/crossing_run.h"
 #include "app/run/durable_file.h"
+#include "app/run/interrupt.h"
 #include "app/run/run_folder.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
 
+namespace fs = std::filesystem;
+
+/// The state of a run directory that a page depends on: records and plans only grow, other files are few.
+std::string page_state(const std::vector<RunAddress>& addresses) {
+  std::string state;
+  for (const RunAddress& address : addresses) {
+    const fs::path& directory = address.directory();
+    for (const fs::path& folder : {directory, directory / "journal", directory / "imported"}) {
+      std::error_code none;
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder, none)) {
+        const std::string name = entry.path().filename().string();
+        if (!entry.is_regular_file(none) || is_temporary_name(name) || name == "report.html") continue;
+        state += fmt::format("{} {} {}\n", entry.path().string(), entry.file_size(none),
+                             entry.last_write_time(none).time_since_epoch().count());
+      }
+    }
+  }
+  return state;
+}
+
+/// Whether every planned cell is recorded, and no search asks for further ones.
+bool are_complete(const std::vector<RunAddress>& addresses) {
+  for (const RunAddress& address : addresses) {
+    const RunResults results = load_results(address, RecordPart::metrics);
+    for (const ResultRow& row : results.table.rows)
+      if (row.state == "missing") return false;
+    for (const Json& crossing : crossings_json(results))
+      if (crossing.at("state") == "open") return false;
+  }
+  return true;
+}
+
+/// Writes the page whenever the runs have changed, until they are complete at two looks: between them a run
+/// that is decided or searches may have planned further cells.
+void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& checks, const fs::path& file) {
+  constexpr std::chrono::seconds kPoll{1};
+  std::string shown;
+  for (int complete = 0; complete < 2;) {
+    const std::string state = page_state(addresses);
+    if (state != shown) replace_file(file, report_html(make_report(addresses, checks)));
+    shown = state;
+    complete = are_complete(addresses) && page_state(addresses) == shown ? complete + 1 : 0;
+    if (complete < 2) std::this_thread::sleep_for(kPoll);
+  }
+}
+
 int report(const Arguments& arguments) {
+  if (arguments.follow && !arguments.ledger.empty()) throw UserError("--follow", "given beside --ledger");
   if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
   if (!arguments.ledger.empty()) check_output_file(arguments.ledger, "--ledger");
   std::vector<RunAddress> addresses;
   for (const std::filesystem::path& folder : arguments.directories)
     addresses.emplace_back(folder, arguments.plan);
-  const Report runs = make_report(addresses, arguments.checks);
   if (!arguments.ledger.empty()) {
+    const Report runs = make_report(addresses, arguments.checks);
     const std::vector<std::filesystem::path> written = write_ledger(runs, arguments.ledger);
     Json files = Json::array();
     for (const std::filesystem::path& each : written) files.push_back(each.string());
@@ -32,9 +86,14 @@ int report(const Arguments& arguments) {
       !arguments.out.empty()
           ? arguments.out
           : addresses.front().directory() / find_plan(addresses.front()).outputs / "report.html";
-  replace_file(file, report_html(runs));
+  if (arguments.follow) {
+    exit_when_interrupted();
+    follow_runs(addresses, arguments.checks, file);
+  } else {
+    replace_file(file, report_html(make_report(addresses, arguments.checks)));
+  }
   if (arguments.json) {
-    std::cout << json_text({{"file", file.string()}, {"runs", runs.runs.size()}}) << '\n';
+    std::cout << json_text({{"file", file.string()}, {"runs", addresses.size()}}) << '\n';
   } else {
     std::cout << file.string() << '\n';
   }
@@ -44,20 +103,22 @@ int report(const Arguments& arguments) {
 }  // namespace
 
 Verb report_verb() {
-  return {"report", "Write runs as one HTML file: figures, claims, provenance",
-          "report runs/fig2a runs/fig2b --out fig2.html", [](Arguments& arguments) -> VerbCall {
-            return {
-                {{"DIR", &arguments.directories, "run directories, or DIR@ID for one of their plans", true,
-                  nullptr, offer_folders},
-                 plan_option(arguments),
-                 {"--out", &arguments.out, "file to write (default: report.html of the first directory)"},
-                 {"--ledger", &arguments.ledger,
-                  "write this Markdown file instead: a table of every claim, beside it the cells behind "
-                  "each and a figure of each run"},
-                 {"--checks", &arguments.checks, "theorem checks to include: what `check --json` answered"},
-                 json_option(arguments)},
-                [&] { return report(arguments); }};
-          }};
+  return {
+      "report", "Write runs as one HTML file: figures, claims, provenance",
+      "report runs/fig2a runs/fig2b --out fig2.html", [](Arguments& arguments) -> VerbCall {
+        return {
+            {{"DIR", &arguments.directories, "run directories, or DIR@ID for one of their plans", true,
+              nullptr, offer_folders},
+             plan_option(arguments),
+             {"--out", &arguments.out, "file to write (default: report.html of the first directory)"},
+             {"--ledger", &arguments.ledger,
+              "write this Markdown file instead: a table of every claim, beside it the cells behind "
+              "each and a figure of each run"},
+             {"--follow", &arguments.follow, "write the page anew as cells end, until the runs are complete"},
+             {"--checks", &arguments.checks, "theorem checks to include: what `check --json` answered"},
+             json_option(arguments)},
+            [&] { return report(arguments); }};
+      }};
 }
 
 }  // namespace moelab

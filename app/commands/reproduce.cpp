@@ -29,7 +29,7 @@ void check_planned_files(const Plan& plan, const Scenario& scenario, const std::
 Cell planned_cell(const RunAddress& run, const std::string& given) {
   const FoundPlan found_plan = find_plan(run);
   print_notes(found_plan.notes);
-  const Scenario scenario = expand_scenario(found_plan.plan.head.at("scenario"), "", {});
+  const Scenario scenario = scenario_of(found_plan.plan.head);
   std::vector<std::string> ids;
   const Cell* found = nullptr;
   for (const Cell& cell : scenario.cells) {

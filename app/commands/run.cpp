@@ -5,12 +5,15 @@
 #include "app/commands/decided_run.h"
 #include "app/commands/verbs.h"
 #include "app/report/claim_results.h"
+#include "app/report/live_claims.h"
 #include "app/run/available_memory.h"
 #include "app/run/cost.h"
+#include "app/run/crossing_run.h"
 #include "app/run/divergence.h"
 #include "app/run/durable_file.h"
 #include "app/run/figures.h"
 #include "app/run/interrupt.h"
+#include "app/run/progress.h"
 #include "app/run/rate_results.h"
 #include "app/run/session.h"
 #include "app/run/summary.h"
@@ -29,6 +32,8 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
                  {"claims", Json::array()},
                  {"figures", Json::array()}};
   for (const ClaimResult& claim : claims) answer["claims"].push_back(to_json(claim));
+  if (Json crossings = crossings_json(results); !crossings.empty())
+    answer["crossings"] = std::move(crossings);
   if (Json rates = rates_json(results); !rates.empty()) answer["rates"] = std::move(rates);
   for (const std::filesystem::path& figure : figures) answer["figures"].push_back(figure.string());
   return answer;
@@ -48,10 +53,16 @@ std::string shown_hint(const SessionOutcome& outcome, const Scenario& scenario, 
   return hint;
 }
 
-/// What goes with --until-decided, and what without it alone.
-void check_deciding(const Arguments& arguments) {
+/// What goes with --until-decided and with searches, and what without it alone.
+void check_deciding(const Arguments& arguments, const Scenario& scenario) {
+  if (arguments.leases && !arguments.share.empty())
+    throw UserError("--share", "given beside --leases, by which processes share the cells");
+  if (scenario.crossing && !arguments.share.empty())
+    throw UserError("--share",
+                    "the sweep searches a crossing, which looks at all cells; --leases shares them");
   if (arguments.until_decided && !arguments.share.empty())
-    throw UserError("--share", "given beside --until-decided, which looks at all cells");
+    throw UserError("--share",
+                    "given beside --until-decided, which looks at all cells; --leases shares them");
   if (!arguments.until_decided && arguments.hours > 0)
     throw UserError("--hours", "given without --until-decided");
   if (arguments.hours < 0) throw UserError("--hours", "needs a number above 0");
@@ -63,22 +74,25 @@ int run_scenario(const Arguments& arguments) {
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   PlannedRun run = planned_run(arguments);
   const std::filesystem::path& directory = run.directory;
-  check_deciding(arguments);
+  check_deciding(arguments, run.scenario);
   const auto admit = [&](const Records& records) {
     if (arguments.force) return;
     const RunCost cost = run_cost(run.scenario, records, thread_count(arguments));
     check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
   };
+  LiveClaims live;
   const SessionOptions options = {.directory = directory,
                                   .threads = thread_count(arguments),
                                   .arguments = arguments.all,
                                   .share = share,
                                   .retry_failed = !arguments.retry.empty(),
+                                  .leases = arguments.leases,
+                                  .view = is_live_terminal() ? &live : nullptr,
                                   .fail_fast = arguments.fail_fast,
                                   .admit = admit};
   const SessionOutcome outcome = arguments.until_decided
                                      ? run_until_decided(arguments, options, run, run_cell)
-                                     : run_session(run.scenario, options, run_cell);
+                                     : run_and_search(run.scenario, options, run_cell);
   const Scenario& scenario = run.scenario;
   if (outcome.interrupted || outcome.stopped) {
     if (arguments.json) {
@@ -104,8 +118,10 @@ int run_scenario(const Arguments& arguments) {
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
   // Figures come last: without gnuplot everything else is kept and shown.
   if (!arguments.json) {
-    std::cout << fmt::format("{}\n{}\n{}results in {}\n", summary_text(results.table, main_metric(results)),
-                             claims_text(claims), rates_text(results), directory.string())
+    std::string crossings = crossings_text(results);
+    if (!crossings.empty()) crossings += '\n';
+    std::cout << fmt::format("{}\n{}\n{}{}results in {}\n", summary_text(results.table, main_metric(results)),
+                             claims_text(claims), crossings, rates_text(results), directory.string())
               << std::flush;
   }
   const std::string hint = shown_hint(outcome, scenario, results.table);
@@ -129,30 +145,34 @@ int run_scenario(const Arguments& arguments) {
 }  // namespace
 
 Verb run_verb() {
-  return {"run", "Run a scenario's missing cells, judge its claims, draw its figures",
-          "run scenarios/dikkala2023/fig2a.json --profile quick", [](Arguments& arguments) -> VerbCall {
-            return {
-                joined(scenario_options(arguments),
-                       {run_directory_options(arguments),
-                        {threads_option(arguments, "cells run at a time (default: one per processor)"),
-                         {"--share", &arguments.share,
-                          "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one "
-                          "directory"},
-                         {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
-                          false, one_of("choice", {"failed"})},
-                         {"--force", &arguments.force, "run even where memory seems too small"},
-                         {"--until-decided", &arguments.until_decided,
-                          "add seeds where claims are open, judged by confidence sequences, until each is "
-                          "decided"},
-                         {"--max-seeds", &arguments.max_seeds,
-                          "with --until-decided: the most seeds of an arm at a point (default 100)", false,
-                          whole_number(1, 1'000'000)},
-                         {"--hours", &arguments.hours,
-                          "with --until-decided: add no seeds after that time (default: none)"},
-                         {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
-                         json_option(arguments)}}),
-                [&] { return run_scenario(arguments); }};
-          }};
+  return {
+      "run", "Run a scenario's missing cells, judge its claims, draw its figures",
+      "run scenarios/dikkala2023/fig2a.json --profile quick", [](Arguments& arguments) -> VerbCall {
+        return {
+            joined(scenario_options(arguments),
+                   {run_directory_options(arguments),
+                    {threads_option(arguments, "cells run at a time (default: one per processor)"),
+                     {"--share", &arguments.share,
+                      "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one "
+                      "directory"},
+                     {"--leases", &arguments.leases,
+                      "take only cells that no other process on the directory is at, and wait for theirs: "
+                      "for any number of processes with this option"},
+                     {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
+                      false, one_of("choice", {"failed"})},
+                     {"--force", &arguments.force, "run even where memory seems too small"},
+                     {"--until-decided", &arguments.until_decided,
+                      "add seeds where claims are open, judged by confidence sequences, until each is "
+                      "decided"},
+                     {"--max-seeds", &arguments.max_seeds,
+                      "with --until-decided: the most seeds of an arm at a point (default 100)", false,
+                      whole_number(1, 1'000'000)},
+                     {"--hours", &arguments.hours,
+                      "with --until-decided: add no seeds after that time (default: none)"},
+                     {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
+                     json_option(arguments)}}),
+            [&] { return run_scenario(arguments); }};
+      }};
 }
 
 }  // namespace moelab

@@ -80,14 +80,23 @@ std::string program_file() {
   return unknown ? "moelab" : file.string();
 }
 
+/// Which cells there are is known as the run goes on: its tasks share them by leases.
+bool grows(const Arguments& arguments, const Scenario& scenario) {
+  return arguments.until_decided || scenario.crossing.has_value();
+}
+
 std::string script_of(const Arguments& arguments, const Scenario& scenario,
                       const std::filesystem::path& directory, int tasks, int threads) {
   std::string command = "exec " + shell_word(program_file()) + " run " +
                         shell_word(std::filesystem::absolute(arguments.file).string());
   if (!arguments.profile.empty()) command += " --profile " + shell_word(arguments.profile);
   for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
-  command += fmt::format(" --out {} --threads {} --share \"$SLURM_ARRAY_TASK_ID/{}\"",
-                         shell_word(std::filesystem::absolute(directory).string()), threads, tasks);
+  command += fmt::format(" --out {} --threads {}", shell_word(std::filesystem::absolute(directory).string()),
+                         threads);
+  if (arguments.until_decided) command += fmt::format(" --until-decided --max-seeds {}", arguments.max_seeds);
+  if (arguments.until_decided && arguments.hours > 0) command += fmt::format(" --hours {}", arguments.hours);
+  command +=
+      grows(arguments, scenario) ? " --leases" : fmt::format(" --share \"$SLURM_ARRAY_TASK_ID/{}\"", tasks);
   return fmt::format(
       "#!/bin/sh\n"
       "#SBATCH --job-name={}\n"
@@ -114,6 +123,8 @@ int write_job(const Arguments& arguments) {
   const double minutes = work.minutes / threads;
   const int tasks = static_cast<int>(
       std::clamp(std::ceil(minutes / arguments.minutes_per_task), 1.0, static_cast<double>(cells)));
+  if (!arguments.until_decided && arguments.hours > 0)
+    throw UserError("--hours", "given without --until-decided");
   if (tasks > kSlurmTasks) {
     std::cerr << fmt::format(
         "moelab: {} tasks; an array of Slurm holds {} unless its MaxArraySize says more, and "
@@ -161,6 +172,13 @@ Verb slurm_verb() {
                               "time of a cell on one processor (default: what `plan` estimates)", false,
                               check_minutes},
                              threads_option(arguments, "processors of a task (default: 1)"),
+                             {"--until-decided", &arguments.until_decided,
+                              "tasks of run --until-decided, which share its cells by leases"},
+                             {"--max-seeds", &arguments.max_seeds,
+                              "with --until-decided: the most seeds of an arm at a point (default 100)",
+                              false, whole_number(1, 1'000'000)},
+                             {"--hours", &arguments.hours,
+                              "with --until-decided: add no seeds after that time (default: none)"},
                              {"--submit", &arguments.submit, "hand the job to sbatch"},
                              json_option(arguments)}}),
                     [&] { return write_job(arguments); }};

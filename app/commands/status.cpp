@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/commands/verbs.h"
+#include "app/run/crossing_run.h"
 #include "app/run/results.h"
 #include "app/run/store.h"
 #include "app/run/summary.h"
@@ -71,7 +72,8 @@ std::string plans_text(const Json& plans) {
 /// Counts the cells of a run directory by state.
 int print_status(const Arguments& arguments) {
   const RunAddress run = run_address(arguments);
-  const RunResults results = load_results(run, RecordPart::state);
+  RunResults results = load_results(run, RecordPart::state);
+  if (results.plan.contains("crossing")) results = load_results(run, RecordPart::metrics);
   print_notes(results);
   const std::vector<std::string> states = {"done", "diverged", "failed", "missing"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -95,16 +97,20 @@ int print_status(const Arguments& arguments) {
   for (const std::string& state : states) rows.back().push_back(total[state].dump());
   const Json plans = plans_json(run.directory(), results);
   if (arguments.json) {
-    const Json answer = {{"name", results.plan.at("name")},
-                         {"plan", results.plan.at("id")},
-                         {"plans", plans},
-                         {"profile", results.plan.value("profile", "")},
-                         {"cells", results.table.rows.size()},
-                         {"total", total},
-                         {"arms", arms}};
+    Json answer = {{"name", results.plan.at("name")},
+                   {"plan", results.plan.at("id")},
+                   {"plans", plans},
+                   {"profile", results.plan.value("profile", "")},
+                   {"cells", results.table.rows.size()},
+                   {"total", total},
+                   {"arms", arms}};
+    if (Json crossings = crossings_json(results); !crossings.empty())
+      answer["crossings"] = std::move(crossings);
     std::cout << json_text(answer) << '\n';
   } else {
     std::cout << aligned_columns(rows);
+    if (const std::string crossings = crossings_text(results); !crossings.empty())
+      std::cout << '\n' << crossings;
     if (plans.size() > 1) std::cout << '\n' << plans_text(plans);
   }
   return 0;

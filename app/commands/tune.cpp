@@ -109,6 +109,10 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   Json document = tuning.scenario.document;
   const Json arms = document.value("arms", Json::object());
   for (const char* part : {"tune", "claims", "figures", "profiles"}) document.erase(part);
+  if (tuning.scenario.crossing) {  // its arms are others here, and its points those of no candidate
+    const CrossingSearch& search = *tuning.scenario.crossing;
+    document["sweep"][search.path] = {search.low, search.high};
+  }
   document["save"] = Json::array();
   document["seeds"]["root"] = kTuningRoot;
   document["seeds"]["count"] = rung.seeds;

@@ -63,8 +63,7 @@ void check_documents(const fs::path& directory, std::vector<std::string>& proble
 void check_cells(const Plan& plan, std::vector<std::string>& problems) {
   Scenario scenario;
   try {
-    scenario = expand_scenario(plan.head.at("scenario"), "", {});
-    keep_decided(scenario, plan.head.value("decided", Json()));
+    scenario = scenario_of(plan.head);
   } catch (const InvalidOption& error) {
     problems.push_back(fmt::format("plan {}: its scenario is refused now: {}", plan.id, error.what()));
     return;

@@ -19,11 +19,12 @@ FigureKind embedding_kind();
 FigureKind cluster_map_kind();
 FigureKind load_map_kind();
 FigureKind claim_kind();
+FigureKind crossing_kind();
 
 const std::vector<FigureKind>& figure_kinds() {
   static const std::vector<FigureKind> kinds = {
       lines_kind(),       heat_map_kind(), rate_panels_kind(), embedding_kind(),
-      cluster_map_kind(), load_map_kind(), claim_kind(),
+      cluster_map_kind(), load_map_kind(), claim_kind(),       crossing_kind(),
   };
   return kinds;
 }

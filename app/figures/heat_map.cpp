@@ -87,6 +87,11 @@ HeatMap build_heat_map(const Json& description, const FigureSource& source) {
     left_out += row.state != "done" ? 1 : 0;
     shown.push_back(&row);
   }
+  for (auto& [path, values] : {std::pair(x, &x_values), std::pair(y, &y_values)})
+    if (path == source.table.searched_path)
+      std::stable_sort(values->begin(), values->end(), [](const SweepValue& left, const SweepValue& right) {
+        return left.number() < right.number();
+      });
 
   HeatMap map;
   map.id = description.at("id");

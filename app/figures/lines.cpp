@@ -87,6 +87,16 @@ void check_lines(const References& references, const Json& figure, const std::st
   check_range(figure, "x_range", "x_scale", path);
   check_range(figure, "y_range", "y_scale", path);
   references.check_where(where_of(figure), path);
+  const std::string& searched = references.table().searched_path;
+  const bool shows_search = x.find(searched) != std::string::npos || series == searched ||
+                            figure.value("where", Json::object()).contains(searched);
+  if (!searched.empty() && !shows_search) {
+    throw UserError(
+        join_path(path, "x"),
+        fmt::format("leaves a panel for each value that the search along {0} places; needs {0} as x, or "
+                    "in where, or a figure of kind crossing",
+                    searched));
+  }
   const std::size_t facets = line_facets(figure, references.table()).size();
   if (facets > kMostFacets)
     throw UserError(

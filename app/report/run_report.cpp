@@ -12,6 +12,7 @@
 #include "app/report/claim_results.h"
 #include "app/report/imported_claims.h"
 #include "app/report/reported_figures.h"
+#include "app/run/crossing_run.h"
 #include "app/run/durable_file.h"
 #include "app/run/export.h"
 #include "app/run/provenance.h"
@@ -188,6 +189,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
   run.summary_caption = main_metric(results) + ", " + summary_statistic(main_metric(results));
+  run.crossings = crossings_table(results);
+  run.crossings_caption = crossings_caption(results);
   const std::vector<Claim> claims = claims_of(results);
   const std::vector<ClaimResult> judged = claim_results(results);
   for (std::size_t i = 0; i < claims.size(); ++i)

@@ -37,6 +37,14 @@ std::string id_from(Json document, const std::string& cells, int seeds) {
   return id;
 }
 
+/// Whether a search has a cell there whatever its results are; every cell where nothing is searched.
+bool is_at_end(const std::optional<CrossingSearch>& crossing, const SweepPoint& point) {
+  if (!crossing) return true;
+  for (const auto& [path, value] : point)
+    if (path == crossing->path) return crossing->is_end(value.number().value_or(crossing->low));
+  return true;
+}
+
 template <class Cells>
 int seeds_of(const Cells& cells) {
   int count = 0;
@@ -54,6 +62,7 @@ Json head_of(const Scenario& scenario, const std::string& id) {
   if (scenario.added_seeds_to > 0) head["added_seeds_to"] = scenario.added_seeds_to;
   if (const auto fixed = fixed_numbers(scenario); !fixed.empty()) head["fixed"] = fixed;
   if (!scenario.decided.is_null()) head["decided"] = scenario.decided;
+  if (scenario.crossing) head["crossing"] = scenario.crossing->to_json();
   return head;
 }
 
@@ -86,8 +95,10 @@ void check_fields(const Plan& plan) {
   plan.head.at("arms").get<std::vector<std::string>>();
   plan.head.at("sweep").get<std::vector<std::string>>();
   const Json& document = plan.head.at("scenario");
+  const std::optional<CrossingSearch> crossing = CrossingSearch::of_plan(plan.head.value("crossing", Json()));
   std::string cells;
-  for (const ResultRow& row : plan.cells) cells += row.seed == 0 ? row.cell + "\n" : "";
+  for (const ResultRow& row : plan.cells)
+    if (row.seed == 0 && is_at_end(crossing, row.point)) cells += row.cell + "\n";
   if (plan.id != id_from(document, cells, 0) && plan.id != id_from(document, cells, seed_count(plan.cells))) {
     throw std::invalid_argument("its id is not that of its scenario and its cells");
   }
@@ -124,7 +135,9 @@ int seed_count(const std::vector<ResultRow>& cells) {
 
 std::string plan_id(const Scenario& scenario, bool of_its_seeds) {
   std::string cells;
-  for (const Cell& cell : scenario.cells) cells += cell.seed == 0 ? cell.id + "\n" : "";
+  for (const Cell& cell : scenario.cells)
+    if (cell.seed == 0 && (!scenario.crossing || is_at_end(scenario.crossing, read_point(cell.point))))
+      cells += cell.id + "\n";
   return id_from(scenario.document, cells, of_its_seeds ? seed_count(scenario) : 0);
 }
 
@@ -135,6 +148,15 @@ Plan plan_of(const Scenario& scenario, std::string id) {
   for (const Cell& cell : scenario.cells)
     plan.cells.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "missing", {}, {}});
   return plan;
+}
+
+Scenario scenario_of(const Json& head) {
+  Scenario scenario = expand_scenario(head.at("scenario"), "", {});
+  if (const auto crossing = CrossingSearch::of_plan(head.value("crossing", Json()));
+      crossing && scenario.crossing)
+    keep_placed(scenario, crossing->placed);
+  keep_decided(scenario, head.value("decided", Json()));
+  return scenario;
 }
 
 std::string plan_text(const Scenario& scenario, const std::string& id) {

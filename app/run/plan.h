@@ -4,7 +4,8 @@
 ///
 /// plan.json is {"checksum", "version", "id", "name", "title", "source", "profile", "scenario", "claims",
 /// "figures", "arms", "sweep", "cells": [{"id", "arm", "seed", "point"}]}, with "added_seeds_to" before the
-/// cells where seeds were added, and "decided" where that was done until claims were (Scenario::decided).
+/// cells where seeds were added, "decided" where that was done until claims were (Scenario::decided), and
+/// "crossing" where the sweep searches one (CrossingSearch).
 
 #include <filesystem>
 #include <string>
@@ -41,12 +42,17 @@ int seed_count(const Scenario& scenario);
 int seed_count(const std::vector<ResultRow>& cells);
 
 /// 12 hexadecimal digits for the scenario's document without its number of seeds and the ids of the cells of
-/// seed 0, in which the contents of files and the version of the numerics are: more seeds make no other plan.
+/// seed 0, in which the contents of files and the version of the numerics are: more seeds make no other plan,
+/// nor do points that a search has placed between its ends.
 /// With `of_its_seeds` the number of seeds is in it, too.
 std::string plan_id(const Scenario& scenario, bool of_its_seeds = false);
 
 /// The plan of a scenario by one of its two ids.
 Plan plan_of(const Scenario& scenario, std::string id);
+
+/// The scenario of a plan, with the cells that the plan has. Throws InvalidOption where it is refused now,
+/// and std::invalid_argument where it has other arms and points.
+Scenario scenario_of(const Json& head);
 
 /// The text of its plan.json.
 std::string plan_text(const Scenario& scenario, const std::string& id);

@@ -6,18 +6,16 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
 #include <string_view>
+
+#include "sim/base/visible_text.h"
 
 namespace moelab {
 namespace {
 
 constexpr double kPlainSeconds = 30;
 constexpr double kSpeedWindowSeconds = 10;
-
-bool is_live_terminal() {
-  const char* kind = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
-}
 
 std::size_t terminal_width() {
   winsize size{};
@@ -30,7 +28,27 @@ void command_terminal(const std::string& text) {
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // a line of progress is no result
 }
 
+/// Brings the cursor back to the start of the first of the live lines, and clears them.
+std::string cleared(std::size_t lines_below) {
+  return lines_below == 0 ? "\r\x1b[K" : fmt::format("\r\x1b[{}A\x1b[J", lines_below);
+}
+
+/// Cut to the terminal's width: a wrapped line could not be overwritten. Characters stay whole.
+std::string cut_line(const std::string& line) {
+  std::size_t left = terminal_width() - 1, end = 0;
+  for (; end < line.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(line[end]) & 0xC0u) != 0x80u;
+    if (begins && left-- == 0) break;
+  }
+  return line.substr(0, end);
+}
+
 }  // namespace
+
+bool is_live_terminal() {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(STDERR_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+}
 
 std::string clock_text(double seconds) {
   const long whole = static_cast<long>(seconds + 0.5);
@@ -67,15 +85,20 @@ double ProgressReporter::recent_speed(double work_done, double elapsed) {
 }
 
 void ProgressReporter::show(const BatchProgress& progress,
-                            const std::function<std::optional<double>()>& seconds_left) {
+                            const std::function<std::optional<double>()>& seconds_left,
+                            const std::function<std::string()>& more) {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   const double speed = recent_speed(progress.finished + progress.partial, elapsed);
   if (!live_ && elapsed - last_plain_ < kPlainSeconds) return;
   last_plain_ = elapsed;
   const std::string line = progress_line(progress, already_, elapsed, speed, seconds_left());
-  // The line is cut to the terminal's width: a wrapped line could not be overwritten.
   if (live_) {
-    command_terminal("\r\x1b[K" + line.substr(0, terminal_width() - 1));
+    std::string text = cleared(lines_below_) + cut_line(line);
+    lines_below_ = 0;
+    std::istringstream lines(more());
+    for (std::string below; std::getline(lines, below); ++lines_below_)
+      text += "\r\n" + cut_line(visible_text(below));
+    command_terminal(text);
   } else {
     std::cerr << line << std::endl;
   }
@@ -83,7 +106,8 @@ void ProgressReporter::show(const BatchProgress& progress,
 }
 
 void ProgressReporter::finish() {
-  if (live_ && shown_) command_terminal("\r\x1b[K");
+  if (live_ && shown_) command_terminal(cleared(lines_below_));
+  lines_below_ = 0;
 }
 
 }  // namespace moelab

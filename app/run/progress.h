@@ -20,13 +20,19 @@ std::string clock_text(double seconds);
 std::string progress_line(const BatchProgress& progress, int already, double elapsed_seconds,
                           double cells_per_second, std::optional<double> seconds_left = std::nullopt);
 
-/// Shows progress on stderr: one live line on a terminal, a plain line every 30 s elsewhere. No colours.
+/// Whether stderr is a terminal on which lines can be replaced.
+bool is_live_terminal();
+
+/// Shows progress on stderr: a live line on a terminal, with others below it, a plain line every 30 s
+/// elsewhere. No colours.
 class ProgressReporter {
  public:
   explicit ProgressReporter(int already);
-  /// `seconds_left` is asked only where a line is shown.
-  void show(const BatchProgress& progress, const std::function<std::optional<double>()>& seconds_left);
-  /// Clears the live line, so that other output starts on a clean one.
+  /// `seconds_left` is asked only where a line is shown, `more`, the lines below, on a terminal alone.
+  void show(
+      const BatchProgress& progress, const std::function<std::optional<double>()>& seconds_left,
+      const std::function<std::string()>& more = [] { return std::string(); });
+  /// Clears the live lines, so that other output starts on a clean one.
   void finish();
 
  private:
@@ -36,6 +42,7 @@ class ProgressReporter {
   int already_;
   bool live_;
   bool shown_ = false;
+  std::size_t lines_below_ = 0;  ///< of the live line
   Clock::time_point start_ = Clock::now();
   double last_plain_ = 0;
   double mark_time_ = 0;  ///< start of the window over which the speed is taken

@@ -20,6 +20,8 @@ RunResults results_of(Plan plan, Records records) {
   results.table.arms = results.plan.at("arms").get<std::vector<std::string>>();
   results.table.sweep_paths = results.plan.at("sweep").get<std::vector<std::string>>();
   results.table.fixed = results.plan.value("fixed", Json::object()).get<std::map<std::string, double>>();
+  if (const Json crossing = results.plan.value("crossing", Json()); !crossing.is_null())
+    results.table.searched_path = crossing.at("path").get<std::string>();
   std::vector<ResultRow>& rows = results.table.rows = std::move(plan.cells);
   std::unordered_map<const Record*, const ResultRow*> first_rows;  // two arms may have the same cell
   for (ResultRow& row : rows) {

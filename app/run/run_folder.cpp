@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <utility>
 
+#include "app/run/crossing_run.h"
 #include "app/run/durable_file.h"
 #include "app/run/provenance.h"
 #include "sim/base/error.h"
@@ -19,8 +21,8 @@ namespace fs = std::filesystem;
 
 /// Of these one is there before a plan can be lost.
 constexpr std::array kStoreFolders = {"journal", "sessions", "cells", "plans"};
-constexpr std::array kOwnFiles = {"plan.json",   "provenance.json", "claims.json",
-                                  "report.html", "figures",         "tune.json"};
+constexpr std::array kOwnFiles = {"plan.json", "provenance.json", "claims.json", "report.html",
+                                  "figures",   "tune.json",       "leases"};
 
 fs::path plan_file(const fs::path& directory, const std::string& id) {
   return directory / "plans" / id / "plan.json";
@@ -60,6 +62,7 @@ std::optional<Plan> plan_from_sessions(const fs::path& directory, const std::str
       scenario.profile = session->value("profile", "");
       scenario.added_seeds_to = session->value("added_seeds_to", 0);
       keep_decided(scenario, session->value("decided", Json()));
+      if (scenario.crossing) place_points(scenario, read_records(directory, RecordPart::metrics));
       if (plan_id(scenario) == id || plan_id(scenario, true) == id) return plan_of(scenario, id);
     } catch (const InvalidOption&) {
       // The data that it reads may be gone.
@@ -118,6 +121,27 @@ void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
     fs::create_directories((to / file).parent_path(), left);
     if (!left) fs::rename(from / file, to / file, left);
   }
+}
+
+/// Whether a plan that grows has all of the scenario's cells and further ones: another process has recorded
+/// what this one has not read yet.
+bool is_further(const Plan& plan, const Scenario& scenario) {
+  if (const Json decided = plan.head.value("decided", Json());
+      !decided.is_null() && !scenario.decided.is_null()) {
+    const auto theirs = decided.at("seeds").get<std::vector<int>>(),
+               own = scenario.decided.at("seeds").get<std::vector<int>>();
+    return theirs != own &&
+           std::equal(theirs.begin(), theirs.end(), own.begin(), own.end(), std::greater_equal<>());
+  }
+  const auto known = CrossingSearch::of_plan(plan.head.value("crossing", Json()));
+  if (!known || !scenario.crossing || seed_count(plan.cells) != seed_count(scenario)) return false;
+  const std::vector<std::vector<Json>>&theirs = known->placed, &own = scenario.crossing->placed;
+  const auto holds_all = [](const std::vector<Json>& more, const std::vector<Json>& fewer) {
+    return std::all_of(fewer.begin(), fewer.end(), [&](const Json& value) {
+      return std::find(more.begin(), more.end(), value) != more.end();
+    });
+  };
+  return theirs != own && std::equal(theirs.begin(), theirs.end(), own.begin(), own.end(), holds_all);
 }
 
 }  // namespace
@@ -233,7 +257,8 @@ FoundPlan find_plan(const RunAddress& address) {
 std::string plan_id_in(const fs::path& directory, const Scenario& scenario) {
   std::string id = plan_id(scenario);
   const std::optional<Plan> known = plan_with_id(directory, id);
-  return known && seed_count(known->cells) > seed_count(scenario) ? plan_id(scenario, true) : id;
+  const bool has_more = known && seed_count(known->cells) > seed_count(scenario);
+  return has_more && !is_further(*known, scenario) ? plan_id(scenario, true) : id;
 }
 
 fs::path outputs_of(const fs::path& directory, const std::string& id) {
@@ -247,7 +272,10 @@ KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario) {
   std::optional<Plan> before;
   if (!kept.before.empty() && kept.before != kept.id) before = plan_with_id(directory, kept.before);
   if (before) check_name(directory, *before, scenario.name);  // of a process that started with this one
-  const std::string text = plan_text(scenario, kept.id);
+  std::optional<DamagedPlan> damage;
+  const std::optional<Plan> known = plan_at(plan_file(directory, kept.id), damage);
+  const bool is_kept = known && is_further(*known, scenario);
+  const std::string text = is_kept ? read_bytes(plan_file(directory, kept.id)) : plan_text(scenario, kept.id);
   update_file(plan_file(directory, kept.id), text);
   if (before) {
     move_outputs(*before, directory, directory / "plans" / kept.before);

@@ -16,6 +16,7 @@
 #include "app/run/interrupt.h"
 #include "app/run/progress.h"
 #include "app/run/provenance.h"
+#include "app/run/shared_cells.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -108,7 +109,8 @@ bool lacks_array(const std::filesystem::path& directory, const Record& record) {
 /// Runs cells: those in `lost`, their records, for their arrays alone. Whether --fail-fast ended the session.
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
                  const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop,
-                 std::atomic<bool>& asked_to_stop, const Records& lost, SessionOutcome& outcome) {
+                 std::atomic<bool>& asked_to_stop, const Records& lost, Leases* leases,
+                 SessionOutcome& outcome) {
   StoreWriter writer(options.directory);
   Json provenance = provenance_json({options.arguments, scenario.profile, options.threads,
                                      writer.journal_name(), scenario.files, scenario.document, outcome.plan,
@@ -128,14 +130,21 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
           "the record stays\n",
           cell.id, difference);
     }
+    if (leases != nullptr) leases->give_back(cell.id);
+    if (options.view != nullptr) options.view->record(cell, result);
     left.record(cell, result, seconds);
   };
+  if (options.view != nullptr) options.view->begin(scenario, options.directory);
   BatchOptions schedule;
   schedule.threads = options.threads;
   schedule.stop = &stop;
   schedule.fail_fast = options.fail_fast;
   schedule.watch = [&](const BatchProgress& progress) {
-    if (!options.watch) return reporter.show(progress, [&] { return left.seconds(progress.partial); });
+    if (!options.watch) {
+      return reporter.show(
+          progress, [&] { return left.seconds(progress.partial); },
+          [&] { return options.view != nullptr ? options.view->text() : ""; });
+    }
     if (options.watch({progress, already, left.seconds(progress.partial)})) asked_to_stop = true;
   };
   schedule.overdue = [&] {
@@ -146,7 +155,8 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
   };
   BatchProgress progress;
   try {
-    progress = run_batch(run_order(scenario, missing), runner, sink, schedule);
+    progress = run_batch(run_order(scenario, missing),
+                         leases != nullptr ? leased(*leases, runner, lost) : runner, sink, schedule);
   } catch (...) {
     reporter.finish();
     throw;
@@ -226,9 +236,9 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
     }
     std::cerr << fmt::format("moelab: note: cells whose arrays are lost are run again: {}\n", lost.size());
   }
-  const std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
+  std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
   // Of the share's own cells: the progress line is about this process.
-  const int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
+  int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
 
   std::optional<InterruptGuard> guard;
   if (!options.watch) guard.emplace();
@@ -236,9 +246,18 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   const std::atomic<bool>& stop = guard ? guard->flag() : asked_to_stop;
   SessionOutcome outcome;
   outcome.plan = shown_by(scenario, options.directory, missing.empty());
-  if (!missing.empty())
-    outcome.stopped =
-        run_missing(missing, already, scenario, options, runner, stop, asked_to_stop, lost, outcome);
+  std::optional<Leases> leases;
+  if (options.leases && !missing.empty()) leases.emplace(options.directory, options.retry_failed);
+  while (!missing.empty()) {
+    outcome.stopped = run_missing(missing, already, scenario, options, runner, stop, asked_to_stop, lost,
+                                  leases ? &*leases : nullptr, outcome);
+    if (!leases || outcome.stopped || stop) break;
+    before = wait_for_others(scenario, options, *leases, [&] { return stop.load(); });
+    lost.clear();
+    missing = missing_cells(scenario, before, options.share);
+    already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
+    if (stop) break;
+  }
   outcome.interrupted = stop;
   const Records records = read_records(options.directory, RecordPart::state);
   const std::vector<const Cell*> planned = missing_cells(scenario, {});

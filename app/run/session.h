@@ -34,12 +34,28 @@ struct SessionProgress {
   std::optional<double> seconds_left;  ///< none until it has learned how long cells take
 };
 
+/// What shows how a session goes, beside the progress line of a terminal.
+class SessionView {
+ public:
+  virtual ~SessionView() = default;
+  /// Before the cells of a session are run.
+  virtual void begin(const Scenario& scenario, const std::filesystem::path& directory) = 0;
+  /// Of the threads that run cells, one at a time.
+  virtual void record(const Cell& cell, const CellResult& result) = 0;
+  /// Lines to show now; on the calling thread, while cells are recorded.
+  virtual std::string text() = 0;
+};
+
 struct SessionOptions {
   std::filesystem::path directory = {};
   int threads = 1;
   std::vector<std::string> arguments = {};  ///< for the provenance
   Share share = {};
-  bool retry_failed = false;                       ///< cells recorded as failed are missing
+  bool retry_failed = false;  ///< cells recorded as failed are missing
+  /// Cells are taken by leases (leases.h), and the session ends when those of other processes are recorded,
+  /// too.
+  bool leases = false;
+  SessionView* view = nullptr;                     ///< none unless a person looks on
   bool fail_fast = false;                          ///< the first cell that fails ends the session
   std::function<void(const Records&)> admit = {};  ///< throws where what is missing shall not be run
   /// Of a program that runs the session as a part of its own: takes the place of the progress line and of the

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/stats/bands.h"
+#include "analysis/stats/sequences.h"
 #include "app/figures/figure_kind.h"
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/sweep_values.h"
@@ -49,7 +50,27 @@ std::string main_metric(const RunResults& results) {
   return task == "cross_entropy" ? "test_loss_eval" : "test_nmse_top1";
 }
 
-std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {
+MeanEstimate sequential_estimate(const std::vector<double>& values, bool positive) {
+  const bool of_logarithms =
+      positive && std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  std::vector<double> taken = values;
+  if (of_logarithms)
+    std::transform(values.begin(), values.end(), taken.begin(), [](double x) { return std::log(x); });
+  MeanEstimate estimate = mean_estimate(taken);
+  if (taken.size() > 1) {
+    double squares = 0;
+    for (const double value : taken) squares += (value - estimate.mean) * (value - estimate.mean);
+    estimate.interval =
+        t_mixture_interval(estimate.mean, squares / static_cast<double>(taken.size() - 1), estimate.count);
+  }
+  if (!of_logarithms) return estimate;
+  estimate.mean = std::exp(estimate.mean);
+  if (estimate.interval)
+    estimate.interval = {std::exp(estimate.interval->low), std::exp(estimate.interval->high)};
+  return estimate;
+}
+
+std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric, bool is_sequential) {
   std::vector<SummaryEntry> entries;
   std::vector<std::vector<double>> values;
   const bool positive = is_declared_positive(metric);
@@ -66,7 +87,9 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
     }
   }
   for (std::size_t index = 0; index < entries.size(); ++index) {
-    if (!values[index].empty()) entries[index].estimate = figure_estimate(values[index], positive);
+    if (values[index].empty()) continue;
+    entries[index].estimate = is_sequential ? sequential_estimate(values[index], positive)
+                                            : figure_estimate(values[index], positive);
   }
   return entries;
 }

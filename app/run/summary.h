@@ -22,8 +22,15 @@ struct SummaryEntry {
 /// test_loss_eval of a model trained on classes.
 std::string main_metric(const RunResults& results);
 
-/// One entry per arm and sweep point, in the order of the plan: figure_estimate, as figures show it.
-std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
+/// The mean of values, of their logarithms where they are `positive`, with its interval as a confidence
+/// sequence (sequences.h), whose ends may be infinite: of a run that was decided, whose seeds are as many as
+/// its claims asked for.
+MeanEstimate sequential_estimate(const std::vector<double>& values, bool positive);
+
+/// One entry per arm and sweep point, in the order of the plan: figure_estimate, as figures show it, or
+/// sequential_estimate.
+std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric,
+                                    bool is_sequential = false);
 
 /// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);

@@ -48,13 +48,14 @@ void CellExpansion::add_cells_at(const Arm& arm, PointResolver& resolver, std::v
   }
 }
 
-void CellExpansion::add_cells(const Arm& arm, const std::vector<SweepAxis>& axes, std::size_t points,
+void CellExpansion::add_cells(const Arm& arm, std::size_t points,
+                              const std::function<std::vector<Override>(std::size_t)>& point_at,
                               std::vector<Cell>& cells) {
   const auto expand = [&](std::size_t first) {
     std::vector<Cell> some;
     PointResolver resolver(base_, arm.overrides, parts_);
     for (std::size_t i = first; i < std::min(first + kPointsAtOnce, points); ++i)
-      add_cells_at(arm, resolver, sweep_point(axes, i), some);
+      add_cells_at(arm, resolver, point_at(i), some);
     return some;
   };
   // Few points need no thread; where none can be started a part is expanded when it is asked for.

@@ -3,6 +3,7 @@
 /// From an arm and the points of a sweep to cells.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -23,10 +24,11 @@ class CellExpansion {
   /// scenario.
   CellExpansion(const Json& base, const Json& seeds);
 
-  /// Appends the cells of an arm at all `points` of the grid, of every seed. Throws UserError at the override
-  /// that is wrong, of the first point where one is.
-  void add_cells(const Arm& arm, const std::vector<SweepAxis>& axes, std::size_t points,
-                 std::vector<Cell>& cells);
+  /// Appends the cells of an arm at all `points`, of every seed; `point_at` gives the overrides of the i-th,
+  /// whose paths are the same at all.
+  /// Throws UserError at the override that is wrong, of the first point where one is.
+  void add_cells(const Arm& arm, std::size_t points,
+                 const std::function<std::vector<Override>(std::size_t)>& point_at, std::vector<Cell>& cells);
 
  private:
   void add_cells_at(const Arm& arm, PointResolver& resolver, std::vector<Override> point,

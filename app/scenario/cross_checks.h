@@ -25,6 +25,10 @@ void check_convergence(const Json& config);
 /// records.
 void check_until(const Json& config);
 
+/// A searched crossing: the arms exist and measure the metric, which has a mean and may lie on either side of
+/// the level.
+void check_crossing(const Scenario& scenario);
+
 /// The claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
 void check_claims(const Scenario& scenario);
 

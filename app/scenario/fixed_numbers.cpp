@@ -46,6 +46,7 @@ std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
   std::set<std::string> names;
   add_names(scenario.claims, names);
   add_names(scenario.figures, names);
+  if (scenario.crossing) add_names(Json(scenario.crossing->metric), names);
   std::map<std::string, double> fixed;
   for (const std::string& name : names) {
     const std::vector<std::string>& swept = scenario.sweep_paths;

@@ -31,6 +31,7 @@ References::References(const Scenario& scenario) : claims_(scenario.claims) {
   table_.arms = scenario.arms;
   table_.sweep_paths = scenario.sweep_paths;
   table_.fixed = fixed_numbers(scenario);
+  if (scenario.crossing) table_.searched_path = scenario.crossing->path;
   std::map<std::string, std::set<const MeasuredMetrics*>> seen;
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0) continue;

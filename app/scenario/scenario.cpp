@@ -88,6 +88,25 @@ std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms
   return axes;
 }
 
+/// The points of every arm: the grid, or where a crossing is searched the values placed at each of its
+/// points.
+std::vector<std::vector<std::vector<Override>>> placed_points(const std::vector<SweepAxis>& axes,
+                                                              const CrossingSearch& crossing,
+                                                              std::size_t arms) {
+  const std::vector<SweepAxis> others(axes.begin(), axes.end() - 1);
+  const std::size_t columns = count_points(others, static_cast<std::size_t>(kMaxCells));
+  if (crossing.placed.size() != arms * columns)
+    throw std::invalid_argument("points of other arms and columns than the scenario has");
+  std::vector<std::vector<std::vector<Override>>> points(arms);
+  for (std::size_t place = 0; place < crossing.placed.size(); ++place)
+    for (const Json& value : crossing.placed[place]) {
+      std::vector<Override> point = sweep_point(others, place % columns);
+      point.push_back(searched_override(axes.back(), value));
+      points[place / columns].push_back(std::move(point));
+    }
+  return points;
+}
+
 void expand_cells(const Json& document, const Json& resolved, const Changes& changes, Scenario& scenario) {
   const std::vector<Arm> arms = read_arms(resolved);
   const std::vector<SweepAxis> axes = read_axes(resolved, arms, changes);
@@ -100,6 +119,9 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
                     fmt::format("asks for {:.0f} cells or more (arms × points × seeds), needs at most {:.0f}",
                                 count, kMaxCells));
   }
+  scenario.arms.clear();
+  scenario.sweep_paths.clear();
+  scenario.cells.clear();
   for (const Arm& arm : arms) scenario.arms.push_back(arm.name);
   for (const SweepAxis& axis : axes) {
     scenario.sweep_paths.insert(scenario.sweep_paths.end(), axis.paths.begin(), axis.paths.end());
@@ -110,7 +132,24 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
   }
   scenario.cells.reserve(static_cast<std::size_t>(count));
   CellExpansion expansion(base, seeds);
-  for (const Arm& arm : arms) expansion.add_cells(arm, axes, points, scenario.cells);
+  if (!axes.empty() && !axes.back().crossing.is_null()) {
+    CrossingSearch crossing =
+        CrossingSearch::read(axes.back().paths.front(), axes.back().crossing, resolved);
+    if (scenario.crossing) crossing.placed = scenario.crossing->placed;
+    if (crossing.placed.empty()) {
+      crossing.placed.assign(arms.size() * points / 2,
+                             {CrossingSearch::value(crossing.low), CrossingSearch::value(crossing.high)});
+    }
+    scenario.crossing = std::move(crossing);
+    const auto placed = placed_points(axes, *scenario.crossing, arms.size());
+    for (std::size_t arm = 0; arm < arms.size(); ++arm)
+      expansion.add_cells(
+          arms[arm], placed[arm].size(), [&](std::size_t i) { return placed[arm][i]; }, scenario.cells);
+    return;
+  }
+  for (const Arm& arm : arms)
+    expansion.add_cells(
+        arm, points, [&](std::size_t i) { return sweep_point(axes, i); }, scenario.cells);
 }
 
 void expand(const Json& document, const Changes& changes, Scenario& scenario) {
@@ -127,6 +166,7 @@ void expand(const Json& document, const Changes& changes, Scenario& scenario) {
   expand_cells(document, resolved, changes, scenario);
   scenario.claims = resolved.at("claims");
   scenario.figures = resolved.at("figures");
+  check_crossing(scenario);
   check_claims(scenario);
   check_figures(scenario);
   check_separation(scenario);
@@ -171,6 +211,11 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
     throw at_override(error, scenario_shape(), overrides, scenario.document);
   }
   return scenario;
+}
+
+void keep_placed(Scenario& scenario, std::vector<std::vector<Json>> placed) {
+  scenario.crossing->placed = std::move(placed);
+  expand_cells(scenario.document, resolve(scenario_shape(), scenario.document, ""), {}, scenario);
 }
 
 void keep_decided(Scenario& scenario, Json decided) {

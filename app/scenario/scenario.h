@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "app/json/json.h"
 #include "app/json/schema.h"
 #include "app/scenario/cell_config.h"
+#include "app/scenario/crossing_search.h"
 #include "sim/base/random.h"
 #include "sim/data/file_contents.h"
 
@@ -41,18 +43,25 @@ struct Scenario {
   /// Of a run that was decided, null otherwise: {"fixed_seeds": those that every arm and point has at least,
   /// "seeds": [those of each arm at each point, in the order of the cells]}.
   Json decided;
+  std::optional<CrossingSearch> crossing;  ///< of a sweep that searches one
   std::vector<std::string> files;  ///< the scenario file, then those that it extends; none for a document
   Json document;  ///< the file after profile and --set, before arms and sweep; written to plan.json
   std::vector<std::string> arms;
   std::vector<std::string> sweep_paths;
-  std::vector<Cell> cells;  ///< arm-major, then sweep point, then seed
-  Json claims;              ///< array, checked: arms, sweep points and operators exist
-  Json figures;             ///< array, checked and with defaults
+  /// Arm-major, then sweep point, then seed; of a search the points that it has placed.
+  std::vector<Cell> cells;
+  Json claims;   ///< array, checked: arms, sweep points and operators exist
+  Json figures;  ///< array, checked and with defaults
 };
 
 /// Leaves of each arm and point the seeds that `decided` (see above) gives them; null leaves all. Throws
 /// std::invalid_argument where they are not those of the scenario.
 void keep_decided(Scenario& scenario, Json decided);
+
+/// Gives a scenario that searches a crossing the cells at these values of its path, one list for each arm and
+/// point of the other paths (CrossingSearch::placed). Throws UserError where cells do not fit, and
+/// std::invalid_argument for other numbers of lists.
+void keep_placed(Scenario& scenario, std::vector<std::vector<Json>> placed);
 
 /// The shape of a whole scenario file (the contract in the reference documentation).
 const Shape& scenario_shape();

@@ -4,6 +4,7 @@
 #include "app/figures/figure_kind.h"
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
+#include "app/scenario/crossing_search.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/scenario_file.h"
 #include "sim/train/experiment.h"
@@ -190,10 +191,12 @@ Shape make_scenario_shape() {
       {"arms", Shape::map(overrides_shape()), "name → overrides {path: value} (default: one arm, base)",
        kOptional},
       {"sweep",
-       Shape::map(Shape::either({Shape::list(Shape::any(), 1), Shape::map(Shape::list(Shape::any(), 1))})),
-       "path → [values] or {\"log2range\": [low, high]}, or \"zip\" → {path: [values], …}; several entries "
-       "make a "
-       "grid, the first varying slowest",
+       Shape::map(
+           Shape::either({Shape::list(Shape::any(), 1),
+                          Shape::map(Shape::either({Shape::list(Shape::any(), 1), crossing_shape()}))})),
+       "path → [values] or {\"log2range\": [low, high]}, or \"zip\" → {path: [values], …}, or path → "
+       "{\"crossing\": {…}}, whose values are placed where a metric's mean crosses a level; several entries "
+       "make a grid, the first varying slowest, a crossing fastest",
        kOptional},
       {"seeds",
        Shape::object({{"root", Shape::count(0), "root of all random streams", 1},

@@ -1,9 +1,11 @@
 #include "app/scenario/sweep.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "app/json/schema.h"
+#include "app/scenario/crossing_search.h"
 
 namespace moelab {
 namespace {
@@ -11,6 +13,7 @@ namespace {
 /// [low, 2 low, 4 low, …, high].
 Json log2_range(const Json& bounds, const std::string& place) {
   const std::string needs = "needs [low, high], whole numbers with high = low · 2^k";
+  if (!bounds.is_array()) throw UserError(place, "got " + abbreviated(bounds) + ", " + needs);
   if (bounds.size() != 2)
     throw UserError(place, "got " + std::to_string(bounds.size()) + " values, " + needs);
   const Shape bound = Shape::count(1);
@@ -44,6 +47,7 @@ SweepAxis read_zip(const Json& lists, const std::string& place) {
   axis.steps.resize(length);
   for (const auto& [path, values] : lists.items()) {
     const std::string here = join_path(place, path);
+    if (!values.is_array()) throw UserError(here, "got " + abbreviated(values) + ", needs a list of values");
     if (values.size() != length) {
       throw UserError(here, "got " + std::to_string(values.size()) + " values, needs " +
                                 std::to_string(length) + " as the first list of the zip has");
@@ -56,16 +60,29 @@ SweepAxis read_zip(const Json& lists, const std::string& place) {
   return axis;
 }
 
+/// An axis whose values are searched, with its ends.
+SweepAxis read_searched(const std::string& path, const Json& crossing, const std::string& place) {
+  SweepAxis axis{{path}, {}, resolve(crossing_shape(), crossing, join_path(place, "crossing"))};
+  for (const char* end : {"low", "high"})
+    axis.steps.push_back({{path, CrossingSearch::value(axis.crossing.at(end)),
+                           join_path(join_path(place, "crossing"), end), ""}});
+  return axis;
+}
+
 SweepAxis read_axis(const std::string& path, const Json& given, const std::string& place) {
-  SweepAxis axis{{path}, {}};
+  SweepAxis axis{{path}, {}, {}};
   Json values = given;
   if (given.is_object()) {
     for (const auto& [key, bounds] : given.items()) {
-      if (key != "log2range")
-        throw UserError(join_path(place, key), unknown_name("range", key, {"log2range"}));
+      if (key != "log2range" && key != "crossing")
+        throw UserError(join_path(place, key), unknown_name("range", key, {"log2range", "crossing"}));
     }
-    if (given.empty())
-      throw UserError(place, "got {}, needs a list of values or {\"log2range\": [low, high]}");
+    if (given.size() != 1) {
+      throw UserError(place,
+                      "got " + abbreviated(given) +
+                          ", needs a list of values, {\"log2range\": [low, high]} or {\"crossing\": {…}}");
+    }
+    if (given.contains("crossing")) return read_searched(path, given.at("crossing"), place);
     values = log2_range(given.at("log2range"), join_path(place, "log2range"));
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -91,7 +108,21 @@ std::vector<SweepAxis> read_sweep(const Json& sweep) {
       paths.push_back(path);
     }
   }
+  const auto is_grid = [](const SweepAxis& axis) { return axis.crossing.is_null(); };
+  const auto searched = std::stable_partition(axes.begin(), axes.end(), is_grid);
+  if (axes.end() - searched > 1) {
+    throw UserError(
+        join_path("sweep", axes.back().paths.front()),
+        "is searched for a crossing beside '" + searched->paths.front() + "'; needs one path that is");
+  }
   return axes;
+}
+
+Override searched_override(const SweepAxis& axis, Json value) {
+  for (const std::vector<Override>& end : axis.steps)
+    if (end.front().value == value) return end.front();  // the scenario says where that stands
+  const std::string& path = axis.paths.front();
+  return {path, std::move(value), join_path(join_path("sweep", path), "crossing"), ""};
 }
 
 std::size_t count_points(const std::vector<SweepAxis>& axes, std::size_t limit) {

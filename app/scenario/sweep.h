@@ -14,14 +14,19 @@ namespace moelab {
 struct SweepAxis {
   std::vector<std::string> paths;
   std::vector<std::vector<Override>> steps;
+  Json crossing = {};  ///< of an axis whose values are searched, whose steps are the ends; null otherwise
 };
 
-/// The axes of a resolved "sweep" in the order of the file. Throws UserError for values that repeat, ranges
-/// that are not powers of two apart, lists of unequal length, and a path swept twice.
+/// The axes of a resolved "sweep" in the order of the file, one whose values are searched last. Throws
+/// UserError for values that repeat, ranges that are not powers of two apart, lists of unequal length, a path
+/// swept twice and two searches.
 std::vector<SweepAxis> read_sweep(const Json& sweep);
 
 /// The number of grid points; stops counting beyond `limit`.
 std::size_t count_points(const std::vector<SweepAxis>& axes, std::size_t limit);
+
+/// The override that sets the path of a search to a value.
+Override searched_override(const SweepAxis& axis, Json value);
 
 /// The overrides of grid point `index`; the first axis varies slowest.
 std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_t index);

@@ -30,6 +30,14 @@ NumberKind number_kind(const Shape& shape) {
 
 }  // namespace
 
+bool is_whole_field(const Json& base, const std::string& path, const std::string& place) {
+  const Shape* const shape = find_shape(config_shape(), base, path);
+  const NumberKind kind = shape ? number_kind(*shape) : NumberKind();
+  if (!kind.is_whole && !kind.is_real)
+    throw UserError(place, shape ? "is not a number of the scenario" : "is no field of the scenario");
+  return kind.is_whole && !kind.is_real;
+}
+
 Json TuneRange::at(double share) const {
   const double value = is_log ? low * std::pow(high / low, share) : low + (high - low) * share;
   const double rounded = std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr);
@@ -46,18 +54,14 @@ std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std:
   std::vector<TuneRange> ranges;
   for (const auto& [path, range] : tune.items()) {
     const std::string place = join_path("tune", path);
-    const Shape* const shape = find_shape(config_shape(), base, path);
-    const NumberKind kind = shape ? number_kind(*shape) : NumberKind();
-    if (!kind.is_whole && !kind.is_real)
-      throw UserError(place, shape ? "is not a number of the scenario" : "is no field of the scenario");
+    const bool is_whole = is_whole_field(base, path, place);
     for (const SweepAxis& axis : axes) {
       for (const std::string& swept : axis.paths) {
         if (is_within(path, swept) || is_within(swept, path))
           throw UserError(place, "the sweep sets '" + swept + "'; needs a field that is not swept");
       }
     }
-    TuneRange read{path, range.at("low"), range.at("high"), range.value("scale", "log") == "log",
-                   kind.is_whole && !kind.is_real};
+    TuneRange read{path, range.at("low"), range.at("high"), range.value("scale", "log") == "log", is_whole};
     if (read.low >= read.high)
       throw UserError(join_path(place, "high"),
                       fmt::format("got {}, needs more than low = {}", read.high, read.low));

@@ -25,6 +25,10 @@ struct TuneRange {
   double share_of(const Json& value) const;
 };
 
+/// Whether the field at `path` of the configuration `base` takes whole numbers alone. Throws UserError at
+/// `place` where it takes no numbers, or is none.
+bool is_whole_field(const Json& base, const std::string& path, const std::string& place);
+
 /// The ranges of a scenario's "tune" in its order; none without it. Throws UserError below "tune" for fields
 /// that are no numbers of the configuration `base`, ranges that are empty, and paths that the sweep sets.
 std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std::span<const SweepAxis> axes);

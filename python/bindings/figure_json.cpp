@@ -5,6 +5,7 @@
 
 #include "app/figures/claim.h"
 #include "app/figures/cluster_map.h"
+#include "app/figures/crossing.h"
 #include "app/figures/embedding.h"
 #include "app/figures/heat_map.h"
 #include "app/figures/lines.h"
@@ -173,7 +174,7 @@ struct KindData {
   Json (*data)(const Json& description, const FigureSource& source);
 };
 
-constexpr std::array<KindData, 7> kKindData = {{
+constexpr std::array<KindData, 8> kKindData = {{
     {"lines", built<build_figure>},
     {"heat_map", built<build_heat_map>},
     {"rate_panels", built<build_rate_panels>},
@@ -181,6 +182,7 @@ constexpr std::array<KindData, 7> kKindData = {{
     {"cluster_map", built<build_cluster_map>},
     {"load_map", built<build_load_map>},
     {"claim", built<build_claim_figure>},
+    {"crossing", built<build_crossing_figure>},
 }};
 
 }  // namespace

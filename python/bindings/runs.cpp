@@ -7,6 +7,7 @@
 #include "app/report/claim_results.h"
 #include "app/run/available_memory.h"
 #include "app/run/cost.h"
+#include "app/run/crossing_run.h"
 #include "app/run/divergence.h"
 #include "app/run/export.h"
 #include "app/run/imported_arms.h"
@@ -178,7 +179,7 @@ std::string run(const std::string& file, const std::string& document, const std:
     const auto load = [given = GivenScenario{file, document, profile}](const std::vector<std::string>& sets) {
       return given.load(sets);
     };
-    const auto [scenario, directory] = planned_run(arguments, load);
+    auto [scenario, directory] = planned_run(arguments, load);
     SessionOptions options;
     options.directory = directory;
     options.threads = thread_count(arguments);
@@ -188,7 +189,7 @@ std::string run(const std::string& file, const std::string& document, const std:
       check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes(), "");
     };
     options.watch = [&](const SessionProgress& session) { return watch(session); };
-    const SessionOutcome outcome = run_session(scenario, options, run_cell);
+    const SessionOutcome outcome = run_and_search(scenario, options, run_cell);
     Json ended = {{"directory", directory.string()},      {"plan", outcome.plan},
                   {"interrupted", outcome.interrupted},   {"failed", outcome.failed},
                   {"not_restored", outcome.not_restored}, {"hint", ""}};

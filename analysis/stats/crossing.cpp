@@ -1,0 +1,164 @@
+#include "analysis/stats/crossing.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+namespace moelab {
+namespace {
+
+/// What the seeds say on the line between two points: at the share u of the way the squared t statistic
+/// exceeds its quantile where q(u) = a u² + b u + c is above 0.
+struct LineTest {
+  double a = 0, b = 0, c = 0;
+  bool tells = false;  ///< two seeds or more
+
+  bool excludes_zero(double share) const { return tells && (a * share + b) * share + c > 0; }
+};
+
+/// m(u)² − t² s(u)² / n, with mean and variance of the seeds' lines as polynomials of u.
+LineTest test_between(const CurvePoint& left, const CurvePoint& right) {
+  std::vector<double> starts, slopes;
+  for (std::size_t i = 0; i < std::min(left.seeds.size(), right.seeds.size()); ++i) {
+    if (!left.seeds[i] || !right.seeds[i]) continue;
+    starts.push_back(*left.seeds[i]);
+    slopes.push_back(*right.seeds[i] - *left.seeds[i]);
+  }
+  LineTest test;
+  if (starts.size() < 2) return test;
+  const double count = static_cast<double>(starts.size());
+  double start = 0, slope = 0;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    start += starts[i] / count;
+    slope += slopes[i] / count;
+  }
+  double of_starts = 0, of_slopes = 0, of_both = 0;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    of_starts += (starts[i] - start) * (starts[i] - start);
+    of_slopes += (slopes[i] - slope) * (slopes[i] - slope);
+    of_both += (starts[i] - start) * (slopes[i] - slope);
+  }
+  const boost::math::students_t_distribution<double> student(count - 1);
+  const double quantile = boost::math::quantile(boost::math::complement(student, 0.025));
+  const double weight = quantile * quantile / (count * (count - 1));
+  test.a = slope * slope - weight * of_slopes;
+  test.b = 2 * (start * slope - weight * of_both);
+  test.c = start * start - weight * of_starts;
+  test.tells = true;
+  return test;
+}
+
+/// The first share from `from` on, towards `to` (0 or 1), at which zero is excluded; none where it never is.
+std::optional<double> first_excluded(const LineTest& test, double from, double to) {
+  if (!test.tells) return std::nullopt;
+  if (test.excludes_zero(from)) return from;
+  std::vector<double> roots;
+  if (const double root = test.b * test.b - 4 * test.a * test.c; std::abs(test.a) > 0 && root >= 0) {
+    // Of the two forms of a root the one without cancellation.
+    const double sum = -0.5 * (test.b + std::copysign(std::sqrt(root), test.b));
+    roots.push_back(sum / test.a);
+    if (std::abs(sum) > 0) roots.push_back(test.c / sum);
+  } else if (std::abs(test.a) <= 0 && std::abs(test.b) > 0) {
+    roots.push_back(-test.c / test.b);
+  }
+  std::optional<double> first;
+  for (const double root : roots) {
+    const bool is_ahead = to > from ? root >= from && root <= to : root <= from && root >= to;
+    if (is_ahead && (!first || std::abs(root - from) < std::abs(*first - from))) first = root;
+  }
+  // Without spread the root is the crossing itself, which rounding may put behind it.
+  if (!first && test.excludes_zero(to)) first = from;
+  return first;
+}
+
+double place_between(const CurvePoint& left, const CurvePoint& right, double share) {
+  return left.x + share * (right.x - left.x);
+}
+
+}  // namespace
+
+std::optional<double> curve_mean(const CurvePoint& point) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const std::optional<double>& seed : point.seeds) {
+    if (!seed) continue;
+    sum += *seed;
+    ++count;
+  }
+  if (2 * count <= point.seeds.size()) return std::nullopt;
+  return sum / static_cast<double>(count);
+}
+
+CrossingProgress bisect(double low, double high,
+                        const std::function<std::optional<double>(double, double)>& middle,
+                        const std::function<const CurvePoint*(double)>& point_at) {
+  CrossingProgress progress{CrossingState::open, low, high, {low, high}};
+  enum class Side { above, below, no_value, open };
+  const auto side_at = [&](double x) {
+    const CurvePoint* const point = point_at(x);
+    if (point == nullptr || !point->is_complete) return Side::open;
+    const std::optional<double> mean = curve_mean(*point);
+    if (!mean) return Side::no_value;
+    return *mean >= 0 ? Side::above : Side::below;
+  };
+  const Side at_low = side_at(low), at_high = side_at(high);
+  for (const Side side : {at_low, at_high})
+    if (side == Side::open) return progress;
+  for (const Side side : {at_low, at_high}) {
+    if (side != Side::no_value) continue;
+    progress.state = CrossingState::no_value;
+    return progress;
+  }
+  if (at_low == at_high) {
+    progress.state = at_low == Side::above ? CrossingState::above : CrossingState::below;
+    return progress;
+  }
+  while (const std::optional<double> between = middle(progress.low, progress.high)) {
+    progress.visited.push_back(*between);
+    const Side side = side_at(*between);
+    if (side == Side::open) return progress;
+    if (side == Side::no_value) {
+      progress.state = CrossingState::no_value;
+      return progress;
+    }
+    (side == at_low ? progress.low : progress.high) = *between;
+  }
+  progress.state = CrossingState::crosses;
+  return progress;
+}
+
+CrossingEstimate estimate_crossing(const std::vector<CurvePoint>& curve, std::size_t left) {
+  const double at_left = curve_mean(curve[left]).value_or(0),
+               at_right = curve_mean(curve[left + 1]).value_or(0);
+  const double share = at_left / (at_left - at_right);
+  CrossingEstimate estimate{place_between(curve[left], curve[left + 1], share), {}, {}};
+  double from = share;
+  for (std::size_t i = left; !estimate.low; --i) {
+    if (const auto end = first_excluded(test_between(curve[i], curve[i + 1]), from, 0))
+      estimate.low = place_between(curve[i], curve[i + 1], *end);
+    from = 1;
+    if (i == 0) break;
+  }
+  from = share;
+  for (std::size_t i = left; !estimate.high && i + 1 < curve.size(); ++i) {
+    if (const auto end = first_excluded(test_between(curve[i], curve[i + 1]), from, 1))
+      estimate.high = place_between(curve[i], curve[i + 1], *end);
+    from = 0;
+  }
+  return estimate;
+}
+
+int sign_changes(const std::vector<CurvePoint>& curve) {
+  int changes = 0;
+  std::optional<bool> before;
+  for (const CurvePoint& point : curve) {
+    const std::optional<double> mean = curve_mean(point);
+    if (!mean) continue;
+    const bool is_above = *mean >= 0;
+    changes += before && *before != is_above ? 1 : 0;
+    before = is_above;
+  }
+  return changes;
+}
+
+}  // namespace moelab

@@ -1,0 +1,164 @@
+#include "app/figures/crossing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analysis/stats/expression.h"
+#include "app/figures/crossing_columns.h"
+#include "app/figures/display_names.h"
+#include "app/figures/line_panels.h"
+#include "app/figures/plotted_value.h"
+#include "app/figures/shown_arms.h"
+#include "app/scenario/references.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+void check_crossing_figure(const References& references, const Json& figure, const std::string& path) {
+  const std::string& searched = references.table().searched_path;
+  if (searched.empty()) throw UserError(join_path(path, "kind"), "needs a sweep that searches a crossing");
+  const std::string x = figure.at("x"), x_path = join_path(path, "x");
+  check_plotted_path(references, x, "", x_path);
+  for (const std::string& name : Expression::parse(x, x_path).names()) {
+    references.check_number(name, x_path);
+    if (name == searched)
+      throw UserError(x_path, "got '" + x + "', needs another path than the searched one");
+  }
+  if (figure.contains("y")) check_plotted_path(references, figure.at("y"), "", join_path(path, "y"));
+  const SweepPoint where = where_of(figure);
+  references.check_where(where, path);
+  for (const auto& coordinate : where) {
+    if (coordinate.first == searched)
+      throw UserError(join_path(join_path(path, "where"), searched),
+                      "is searched, and has no value to choose");
+  }
+  checked_arms(references, figure, path);
+}
+
+/// The value of a text at a column, where the searched path has the value `crossing`.
+std::optional<double> value_of_column(const PlottedValue& text, const CrossingColumn& column,
+                                      const std::string& path, double crossing) {
+  ResultRow row;
+  row.point = column.at;
+  row.point.emplace_back(path, SweepValue(crossing));
+  const std::optional<Interval> value = text.of(row, {});
+  return value ? std::optional(value->low) : std::nullopt;
+}
+
+FigurePoint crossing_point(const CrossingColumn& column, const CrossingSearch& search, const PlottedValue& x,
+                           const PlottedValue& y) {
+  FigurePoint point{value_of_column(x, column, search.path, search.low).value_or(0)};
+  if (!column.estimate) return point;
+  const auto drawn = [&](double crossing) { return value_of_column(y, column, search.path, crossing); };
+  point.mean = drawn(*column.estimate);
+  point.low = drawn(column.low.value_or(search.low));
+  point.high = drawn(column.high.value_or(search.high));
+  if (point.low && point.high && *point.low > *point.high) std::swap(point.low, point.high);
+  return point;
+}
+
+std::string column_name(const SweepPoint& at, const DisplayNames& names) {
+  std::vector<std::string> parts;
+  for (const auto& [path, value] : at) parts.push_back(names.value(path, value_text(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string crossing_caption(const std::string& title, const FigureSource& source,
+                             const CrossingSearch& search, const std::vector<const CrossingColumn*>& shown,
+                             const DisplayNames& names) {
+  int seeds = 0;
+  for (const ResultRow& row : source.table.rows) seeds = std::max(seeds, is_imported(row) ? 0 : row.seed + 1);
+  std::string text = scenario_sentences(title, source);
+  text += fmt::format(
+      "Where the mean over {} seeds of {} crosses {}, by bisection", seeds, names.legend(search.metric),
+      search.level ? fmt::format("{:g}", *search.level) : "that of " + names.arm(search.against));
+  text += seeds > 1 ? "; band: the 95 % interval, where a t-test does not tell the mean from it." : ".";
+  const auto is_open = [](const CrossingColumn* column) {
+    return column->estimate && (!column->low || !column->high);
+  };
+  if (seeds > 1 && std::any_of(shown.begin(), shown.end(), is_open))
+    text += " Intervals that are open end at the range of the search.";
+  for (const CrossingColumn* column : shown) {
+    if (column->estimate) continue;
+    const std::string at = column_name(column->at, names);
+    text += fmt::format(" {}{}{}: {}.", names.arm(column->arm), at.empty() ? "" : ", ", at, column->note);
+  }
+  return text;
+}
+
+Drawing draw_crossing(const Json& figure, const FigureSource& source) {
+  return drawing_of(build_crossing_figure(figure, source));
+}
+
+}  // namespace
+
+FigureKind crossing_kind() {
+  const Shape scale = Shape::choice({"linear", "log"});
+  return {"crossing",
+          "where a searched metric crosses its level, over another swept path: a line for each arm",
+          {{"x", Shape::text(),
+            "a swept path, or an expression of swept paths (\"model.experts / data.clusters\")"},
+           {"y", Shape::text(),
+            "an expression of swept paths, among them the searched one (default: that one)", kOptional},
+           {"x_scale", scale, "scale of the x axis", "linear"},
+           {"y_scale", scale, "scale of the y axis", "linear"},
+           {"x_label", Shape::text(), "label of the x axis", kOptional},
+           {"y_label", Shape::text(), "label of the y axis", kOptional}},
+          check_crossing_figure,
+          draw_crossing};
+}
+
+Figure build_crossing_figure(const Json& description, const FigureSource& source) {
+  const auto search = CrossingSearch::of_plan(source.plan.value("crossing", Json()));
+  if (!search)
+    throw UserError("figures." + description.at("id").get<std::string>(), "the plan searches no crossing");
+  const DisplayNames names(source.plan);
+  const std::string x = description.at("x"), y = description.value("y", search->path);
+  const PlottedValue horizontal(x, source.table), vertical(y, source.table);
+  const SweepPoint where = where_of(description);
+  const std::vector<std::string> arms = own_shown_arms(description, source.table);
+
+  Figure figure;
+  figure.id = description.at("id");
+  figure.x_log = description.value("x_scale", "linear") == "log";
+  figure.y_log = description.value("y_scale", "linear") == "log";
+  figure.x_label = description.value("x_label", names.axis(x));
+  figure.y_label = description.value("y_label", names.axis(y));
+  const std::vector<CrossingColumn> columns = crossing_columns(*search, source.table);
+  std::vector<const CrossingColumn*> shown;
+  std::vector<std::string> facets;
+  std::vector<NamedLine> lines;
+  for (const CrossingColumn& column : columns) {
+    if (!has_coordinates(column.at, where) || std::find(arms.begin(), arms.end(), column.arm) == arms.end())
+      continue;
+    shown.push_back(&column);
+    SweepPoint facet = column.at;
+    std::erase_if(facet, [&](const auto& coordinate) {
+      const std::vector<std::string>& used = horizontal.names();
+      return std::find(used.begin(), used.end(), coordinate.first) != used.end() ||
+             has_coordinates(where, {coordinate});
+    });
+    const std::string panel = column_name(facet, names), arm = shown_arm(names, source.table, column.arm);
+    if (std::find(facets.begin(), facets.end(), panel) == facets.end()) facets.push_back(panel);
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const NamedLine& known) {
+      return known.facet == panel && known.arm == arm;
+    });
+    if (line == lines.end()) line = lines.insert(lines.end(), NamedLine{panel, arm, "", "", {}});
+    line->series.points.push_back(crossing_point(column, *search, horizontal, vertical));
+  }
+  for (NamedLine& line : lines)
+    std::stable_sort(line.series.points.begin(), line.series.points.end(),
+                     [](const FigurePoint& left, const FigurePoint& right) { return left.x < right.x; });
+  figure.panels = line_panels(facets, lines);
+  figure.title =
+      figure_title(description, source,
+                   fmt::format("where {} crosses, over {}", names.legend(search->metric), figure.x_label));
+  figure.caption = crossing_caption(figure.title, source, *search, shown, names) + source.footnote;
+  return figure;
+}
+
+}  // namespace moelab

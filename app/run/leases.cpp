@@ -1,0 +1,88 @@
+#include "app/run/leases.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+
+#include "app/run/durable_file.h"
+#include "app/run/journal.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// The same in every process and build: from the hexadecimal digits that an id begins with.
+off_t place_of_lease(const std::string& cell) {
+  constexpr std::size_t kDigits = 15;
+  std::uint64_t place = 0;
+  for (const char letter : cell.substr(0, kDigits))
+    place = place * 16 + static_cast<std::uint64_t>(letter <= '9' ? letter - '0' : letter - 'a' + 10) % 16;
+  return static_cast<off_t>(place);
+}
+
+}  // namespace
+
+Leases::Leases(std::filesystem::path directory, bool retries_failed)
+    : directory_(std::move(directory)), retries_failed_(retries_failed), descriptor_(-1) {
+  make_folder(directory_);
+  const std::filesystem::path file = directory_ / "leases";
+  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
+    throw EnvironmentError(fmt::format("{}: cannot open: {}", file.string(), std::strerror(errno)));
+}
+
+Leases::~Leases() {
+  ::close(descriptor_);
+}
+
+bool Leases::lock(const std::string& cell, bool taken) {
+  struct flock range {};
+  range.l_type = static_cast<short>(taken ? F_WRLCK : F_UNLCK);
+  range.l_whence = SEEK_SET;
+  range.l_start = place_of_lease(cell);
+  range.l_len = 1;
+  // Of the open file, not of the process: no other descriptor of it that is closed takes the locks along.
+  if (::fcntl(descriptor_, F_OFD_SETLK, &range) == 0) return true;
+  return errno != EAGAIN && errno != EACCES;
+}
+
+bool Leases::take(const std::string& cell, bool is_recorded) {
+  const std::lock_guard guard(mutex_);
+  if (!lock(cell, true)) return false;
+  if (is_recorded) return true;
+  // Who held it before has written its record before giving it back.
+  read_on();
+  if (!recorded_.contains(cell)) return true;
+  lock(cell, false);
+  return false;
+}
+
+void Leases::give_back(const std::string& cell) {
+  const std::lock_guard guard(mutex_);
+  lock(cell, false);
+}
+
+void Leases::read_on() {
+  for (const std::filesystem::path& journal : journal_files(directory_)) {
+    std::uintmax_t& read = read_to_[journal.string()];
+    std::error_code gone;
+    if (std::filesystem::file_size(journal, gone) <= read || gone) continue;
+    std::ifstream stream(journal, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(read));
+    for (std::string line; std::getline(stream, line) && !stream.eof(); read += line.size() + 1) {
+      try {
+        const Record record = parse_record_line(line, RecordPart::state);
+        if (!retries_failed_ || record.state != "failed") recorded_.insert(record.cell);
+      } catch (const std::runtime_error&) {
+        // Reading the records for claims and figures says what is wrong with the line.
+      }
+    }
+  }
+}
+
+}  // namespace moelab
