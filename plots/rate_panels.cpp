@@ -65,13 +65,13 @@ struct Axes {
 };
 
 /// Dashes of the reference slopes, in turn.
-constexpr std::array<const char*, 2> kReferenceDashes = {"(8,4)", "(2,3)"};
+constexpr std::array<const char*, 2> kRateReferenceDashes = {"(8,4)", "(2,3)"};
 
 /// A line of the reference slope from the left edge, below the top.
 std::string reference_clause(const Axes& axes, std::size_t index, double slope) {
   return fmt::format("{:.8g}*(x/{:.8g})**({}) with lines lw 0.8 dt {} lc rgb '#{}' notitle",
                      std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
-                     kReferenceDashes[index % kReferenceDashes.size()], kReferenceColour);
+                     kRateReferenceDashes[index % kRateReferenceDashes.size()], kReferenceColour);
 }
 
 Legend legend_of(const RatePanels& figure, const std::vector<std::string>& names) {
@@ -79,8 +79,8 @@ Legend legend_of(const RatePanels& figure, const std::vector<std::string>& names
   for (std::size_t i = 0; i < names.size(); ++i)
     entries.push_back({names[i], style_of(i).colour, "1", style_of(i).marker});
   for (std::size_t i = 0; i < figure.references.size(); ++i)
-    entries.push_back(
-        {figure.references[i].second, kReferenceColour, kReferenceDashes[i % kReferenceDashes.size()], 0});
+    entries.push_back({figure.references[i].second, kReferenceColour,
+                       kRateReferenceDashes[i % kRateReferenceDashes.size()], 0});
   return Legend(std::move(entries), kTwoColumns);
 }
 

@@ -26,7 +26,7 @@ std::string number_text(const std::string& noun, const Shape& shape) {
 }
 
 template <class Items, class Name>
-std::string joined(const Items& items, const std::string& separator, Name name) {
+std::string joined_text(const Items& items, const std::string& separator, Name name) {
   std::vector<std::string> names;
   for (const auto& item : items) names.push_back(name(item));
   return fmt::format("{}", fmt::join(names, separator));
@@ -45,17 +45,18 @@ std::string shape_text(const Shape& shape) {
     case Shape::Type::text:
       return "text";
     case Shape::Type::choice:
-      return joined(shape.choices, " | ", [](const std::string& name) { return name; });
+      return joined_text(shape.choices, " | ", [](const std::string& name) { return name; });
     case Shape::Type::list:
       return fmt::format("list of {}", shape_text(*shape.element));
     case Shape::Type::map:
       return fmt::format("object of {}", shape_text(*shape.element));
     case Shape::Type::object:
-      return fmt::format("{{{}}}", joined(shape.fields, ", ", [](const Field& field) { return field.name; }));
+      return fmt::format("{{{}}}",
+                         joined_text(shape.fields, ", ", [](const Field& field) { return field.name; }));
     case Shape::Type::variant:
-      return joined(shape.kinds, " | ", [](const Kind& kind) { return kind.name; });
+      return joined_text(shape.kinds, " | ", [](const Kind& kind) { return kind.name; });
     case Shape::Type::either:
-      return joined(shape.alternatives, " or ", shape_text);
+      return joined_text(shape.alternatives, " or ", shape_text);
     case Shape::Type::any:
       return "any value";
   }

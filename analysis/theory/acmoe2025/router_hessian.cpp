@@ -14,21 +14,21 @@ namespace {
 constexpr int kHessianDim = 5, kHessianExperts = 4, kHessianOutputs = 3, kSamples = 200;
 constexpr int kMixtures = 20;
 
-struct Mixture {
+struct HessianMixture {
   MixtureSamples batch;
   Matrix router;  ///< W (E, d)
 };
 
-void route(Mixture& mixture) {
+void route(HessianMixture& mixture) {
   mixture.batch.probabilities = softmax(mixture.batch.features * mixture.router.transpose());
 }
 
 /// x with features of log-normal width, linear experts, targets of a linear teacher with noise; z = Mx with
 /// M = diag(1/σ) where `adaptive`, else x.
-Mixture draw_hessian_mixture(Engine& engine, bool adaptive) {
+HessianMixture draw_hessian_mixture(Engine& engine, bool adaptive) {
   const Vector widths = draw_log_normal(engine, kHessianDim, 1);
   const Matrix x = draw_normals(engine, kSamples, kHessianDim) * widths.asDiagonal();
-  Mixture mixture;
+  HessianMixture mixture;
   mixture.batch.features = x;
   if (adaptive) mixture.batch.features = x * inverse_weights(widths).asDiagonal();
   mixture.batch.outputs = x * draw_normals(engine, kHessianDim, kHessianExperts * kHessianOutputs);
@@ -39,11 +39,11 @@ Mixture draw_hessian_mixture(Engine& engine, bool adaptive) {
   return mixture;
 }
 
-Matrix hessian_by_differences(const Mixture& mixture) {
+Matrix hessian_by_differences(const HessianMixture& mixture) {
   constexpr double kStep = 1e-5;
   Matrix hessian(kHessianDim, kHessianDim);
   for (Eigen::Index q = 0; q < kHessianDim; ++q) {
-    Mixture above = mixture, below = mixture;
+    HessianMixture above = mixture, below = mixture;
     above.router(0, q) += kStep;
     below.router(0, q) -= kStep;
     route(above);
@@ -78,7 +78,7 @@ CheckFinding check_router_hessian(const CheckEffort& effort, const RowHessian& h
   for (int i = 0; i < mixtures; ++i) {
     Engine engine = check_stream(effort, "acmoe2025.proposition2.hessian", i);
     for (const bool adaptive : {false, true}) {
-      const Mixture mixture = draw_hessian_mixture(engine, adaptive);
+      const HessianMixture mixture = draw_hessian_mixture(engine, adaptive);
       const Matrix differences = hessian_by_differences(mixture);
       largest = larger(largest, (hessian(mixture.batch) - differences).norm() / differences.norm());
       const int below_zero = conditioning(exact_curvature(mixture.batch)).negative;
