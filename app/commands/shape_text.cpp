@@ -56,7 +56,7 @@ std::string shape_text(const Shape& shape) {
     case Shape::Type::variant:
       return joined_text(shape.kinds, " | ", [](const Kind& kind) { return kind.name; });
     case Shape::Type::either:
-      return joined_text(shape.alternatives, " or ", shape_text);
+      return joined_text(shape.alternatives, " or ", [](const Shape& one) { return shape_text(one); });
     case Shape::Type::any:
       return "any value";
   }
