@@ -46,6 +46,22 @@ std::optional<double> adjusted_rand_index(const ContingencyTable& table) {
   return (together - chance) / ((in_clusters + in_experts) / 2 - chance);
 }
 
+std::optional<double> mutual_information(const ContingencyTable& table) {
+  const ContingencyTable clusters = table.rowwise().sum(), experts = table.colwise().sum();
+  const double total = static_cast<double>(table.sum());
+  if (total == 0) return std::nullopt;
+  const double of_clusters = entropy_of(clusters, total), of_experts = entropy_of(experts, total);
+  return std::clamp(of_clusters + of_experts - entropy_of(table, total), 0.0,
+                    std::min(of_clusters, of_experts));
+}
+
+std::optional<double> resolved_share(const ContingencyTable& table) {
+  const ContingencyTable clusters = table.rowwise().sum();
+  const double of_clusters = table.sum() > 0 ? entropy_of(clusters, static_cast<double>(table.sum())) : 0;
+  if (of_clusters == 0) return std::nullopt;
+  return *mutual_information(table) / of_clusters;
+}
+
 std::optional<double> normalized_mutual_information(const ContingencyTable& table) {
   const ContingencyTable clusters = table.rowwise().sum(), experts = table.colwise().sum();
   const double total = static_cast<double>(table.sum());

@@ -20,6 +20,13 @@ using ContingencyTable = Eigen::Matrix<std::int64_t, Eigen::Dynamic, Eigen::Dyna
 /// alike. None without rows.
 std::optional<double> adjusted_rand_index(const ContingencyTable& table);
 
+/// I(C; E) in nats ∈ [0, min(H(C), H(E))], of the shares of the table. None without rows.
+std::optional<double> mutual_information(const ContingencyTable& table);
+
+/// I(C; E) ÷ H(C) ∈ [0, 1]: the share of what there is to know of C that E tells. None without rows, and
+/// where all are of one C.
+std::optional<double> resolved_share(const ContingencyTable& table);
+
 /// Normalised mutual information, I(C; E) ÷ ((H(C) + H(E)) / 2) ∈ [0, 1]; 1 when both have one part. None
 /// without rows.
 std::optional<double> normalized_mutual_information(const ContingencyTable& table);

@@ -46,7 +46,7 @@ MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, 
       train_(train),
       test_(test),
       clusters_(cluster_labels(layout, test.cluster)),
-      cross_entropy_(loss.task == "cross_entropy"),
+      cross_entropy_(task_loss_kind(loss.task).needs_classes),
       train_inputs_(cast<Real>(train.x)),
       test_inputs_(cast<Real>(test.x)) {}
 

@@ -16,6 +16,7 @@
   entry(agreement)                  \
   entry(overlap)                    \
   entry(layers)                     \
+  entry(levels)                     \
   entry(feature_weights)            \
   entry(layer_loads)                \
   entry(replaced)                   \

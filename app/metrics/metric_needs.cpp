@@ -64,7 +64,8 @@ bool has_space(const MetricSubject& subject, int layer) {
 
 bool knows_language(const MetricSubject& subject, int /*layer*/) {
   const Problem& problem = subject.problem();
-  if (problem.layout().vocabulary == 0) return false;
+  if (problem.layout().vocabulary == 0 || task_loss_kind(subject.experiment().loss.task).masks_tokens)
+    return false;
   const Matrix ids = Matrix::Zero(1, problem.layout().tokens);
   return problem
       .language_losses({ids, ids, std::vector<int>(static_cast<std::size_t>(problem.layout().labels))})
@@ -102,7 +103,8 @@ const Network<float>& MetricSubject::network() const {
 
 bool MetricSubject::class_targets() const {
   const Layout layout = problem().layout();
-  return layout.class_targets || (experiment_.loss.task == "cross_entropy" && layout.vocabulary == 0);
+  return layout.class_targets ||
+         (task_loss_kind(experiment_.loss.task).needs_classes && layout.vocabulary == 0);
 }
 
 namespace needs {
@@ -137,9 +139,9 @@ const Need space{"inputs that are no ids of tokens", has_space, "--embeddings or
 const Need signal_subspace{"data whose target depends on a known subspace", [](const MetricSubject& of, int) {
                              return of.problem().signal_basis().size() > 0;
                            }};
-const Need squared_error{"a loss.task other than cross_entropy", [](const MetricSubject& of, int) {
-                           return of.experiment().loss.task != "cross_entropy";
-                         }};
+const Need squared_error{
+    "a loss.task other than cross_entropy and masked_tokens",
+    [](const MetricSubject& of, int) { return !task_loss_kind(of.experiment().loss.task).needs_classes; }};
 const Need classes{"targets that are classes",
                    [](const MetricSubject& of, int) { return of.class_targets(); }};
 const Need best_prediction{"data with a known E[y | x]", has_best_prediction};
@@ -147,7 +149,7 @@ const Need token_ids{"data of ids of tokens", has_token_ids};
 const Need text{"data of text", [](const MetricSubject& of, int) {
                   return has_token_ids(of, 0) && of.problem().bytes_of(Matrix::Zero(1, 1)).has_value();
                 }};
-const Need known_language{"data of ids whose law is known", knows_language};
+const Need known_language{"data of ids whose law is known, and the next token as the task", knows_language};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
 
 const Need step_before{"a step before, on the same rows: no attack", has_same_rows, kPrevious};

@@ -18,7 +18,10 @@ class TaskMeter final : public Meter<Real> {
   TaskMeter(const TaskMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
     const Dataset& test = data_.test();
     bytes_ = setting.problem.bytes_of(test.y);
-    if (const std::optional<LanguageLosses> known = setting.problem.language_losses(test)) {
+    targets_ = static_cast<double>((test.y.array() >= 0).count());
+    const bool is_next_token = data_.has_ids() && !unmet_need("bayes_loss", setting.subject);
+    if (const std::optional<LanguageLosses> known =
+            is_next_token ? setting.problem.language_losses(test) : std::nullopt) {
       bayes_ = {{"bayes_loss", known->bayes},
                 {"oracle_domain_loss", known->oracle_domain},
                 {"bigram_loss", known->bigram},
@@ -60,8 +63,7 @@ class TaskMeter final : public Meter<Real> {
     const double loss = data_.test_loss(moment, network.eval_gating());
     values["test_loss_eval"] = loss;
     values["test_perplexity"] = std::exp(loss);
-    if (bytes_)
-      values["test_bits_per_byte"] = loss * static_cast<double>(data_.rows()) / std::numbers::ln2 / *bytes_;
+    if (bytes_) values["test_bits_per_byte"] = loss * targets_ / std::numbers::ln2 / *bytes_;
     values.insert(bayes_.begin(), bayes_.end());
   }
 
@@ -79,6 +81,7 @@ class TaskMeter final : public Meter<Real> {
   const MeasuredData<Real>& data_;
   MetricValues bayes_;           ///< how the data's own conditional mean, or law, does
   std::optional<double> bytes_;  ///< of text that the test set's targets stand for
+  double targets_ = 0;           ///< of ids: tokens of the test set that have one
 };
 
 }  // namespace

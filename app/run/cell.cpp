@@ -83,6 +83,9 @@ class CellRun {
         experiment_.problem(), cell_.seeds, Purpose::train_data,
         std::min(most_measured_train_samples(data), data.train_samples.value_or(kMeasuredTrainSamples)),
         train_stream(data));
+    const Layout layout = experiment_.problem().layout();
+    if (const TokenMasks masks = masks_of(own_.experiment.loss, layout))
+      mask_tokens(masks, cell_.seeds, Purpose::train_data, layout.tokens, train_);
     evaluations_.emplace_back("", data, own_, experiment_.problem(), &train_);
     for (const auto& [name, evaluated] : own_.evaluations) {
       problems_.push_back(draw_problem(evaluated, cell_.seeds));

@@ -14,6 +14,10 @@ Evaluation<Real>::Evaluation(std::string name, const DataOptions& data, const Ce
       train_(train),
       test_(draw_set(problem, cell.seeds, Purpose::test_data, data.test_samples)),
       looked_at_(test_) {
+  if (const TokenMasks masks = masks_of(cell.experiment.loss, problem.layout())) {
+    mask_tokens(masks, cell.seeds, Purpose::test_data, problem.layout().tokens, test_);
+    looked_at_ = test_;
+  }
   contaminate(data.contamination, problem.layout(), cell.seeds, looked_at_.x);
   if (!is_attack()) make_measurement();
 }

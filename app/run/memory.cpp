@@ -41,7 +41,7 @@ double problem_numbers(const DataOptions& data, const Layout& layout) {
     const bool is_linear = mixture->target.as<gaussian_mixture::LinearTarget>() != nullptr;
     // Means, deviations, targets, the weights with their sums; a rotation with the factors that it is made
     // of.
-    return mixture->clusters * (2 * dim + outputs * (is_linear ? dim : 1) + 2) +
+    return clusters_of(*mixture) * (2 * dim + outputs * (is_linear ? dim : 1) + 2) +
            (mixture->rotate ? 3 * width * width : 0);
   }
   if (const auto* const subspaces = data.as<SubspaceMixtureOptions>())
@@ -210,7 +210,7 @@ double clusters_of(const CellShape& shape) {
   const DataOptions& data = shape.options.experiment.data;
   const double rows = static_cast<double>(data.test_samples) * shape.layout.tokens;
   if (const auto* const mixture = data.as<GaussianMixtureOptions>())
-    return std::min<double>(rows, mixture->clusters);
+    return std::min<double>(rows, moelab::clusters_of(*mixture));
   if (const auto* const subspaces = data.as<SubspaceMixtureOptions>())
     return std::min<double>(rows, subspaces->clusters);
   if (const auto* const tokens = data.as<TokenizedMixtureOptions>())

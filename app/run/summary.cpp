@@ -47,7 +47,7 @@ std::string main_metric(const RunResults& results) {
       if (metric.is_string() && find_metric(metric.get<std::string>())) return metric.get<std::string>();
   }
   const std::string task = results.plan.value("/scenario/loss/task"_json_pointer, "mse");
-  return task == "cross_entropy" ? "test_loss_eval" : "test_nmse_top1";
+  return task_loss_kind(task).needs_classes ? "test_loss_eval" : "test_nmse_top1";
 }
 
 MeanEstimate sequential_estimate(const std::vector<double>& values, bool positive) {

@@ -100,7 +100,7 @@ void check_files(const Scenario& scenario) {
     if (data.at("generator") != "file") return;
     const std::string task = loss.at("task");
     if (!read.insert(canonical_text(data) + task).second) return;
-    check_file_values(read_data(data), task == "cross_entropy");
+    check_file_values(read_data(data), task_loss_kind(task).needs_classes);
   };
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0) continue;

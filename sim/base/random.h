@@ -30,6 +30,7 @@ enum class Purpose : std::uint64_t {
   population = 10,
   starts = 11,
   projection_init = 12,
+  masks = 13,
 };
 
 /// The streams of one (root seed, seed index).

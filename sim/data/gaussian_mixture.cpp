@@ -1,12 +1,9 @@
 #include "sim/data/gaussian_mixture.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "sim/base/error.h"
 #include "sim/base/linear_algebra.h"
 #include "sim/base/quasi_random.h"
 #include "sim/data/separated_means.h"
@@ -155,9 +152,17 @@ class GaussianMixture final : public Problem {
 
   void draw_means(const GaussianMixtureOptions& options, const Seeds& seeds) {
     Engine engine = seeds.stream(Purpose::problem, kMeans);
+    if (options.hierarchy) {
+      means_ = draw_tree_means(*options.hierarchy, dim_, engine);
+      if (options.scale_to_separation) {
+        const double distance = *options.separation * noise_std_ * std::sqrt(static_cast<double>(dim_));
+        means_ *= distance / least_distance(means_);
+      }
+      return;
+    }
     means_ = draw_separated_means(
         {dim_, options.mean_std, noise_std_, options.separation, options.scale_to_separation},
-        options.clusters, engine);
+        clusters_of(options), engine);
   }
 
   /// `tight` is null where all features have σ.
@@ -219,81 +224,7 @@ class GaussianMixture final : public Problem {
   Matrix rotation_;  // (d, d), empty for the identity
 };
 
-/// Weights for each cluster; what is tight, and what is scaled, has to be there.
-void check_mixture(const DataOptions& data) {
-  const GaussianMixtureOptions& options = data.options().get<GaussianMixtureOptions>();
-  const std::size_t weights = options.weights ? options.weights->size() : 0;
-  if (weights > 0 && weights != static_cast<std::size_t>(options.clusters)) {
-    throw InvalidOption(
-        "data.weights",
-        fmt::format("got {} weights, needs one for each of data.clusters = {}", weights, options.clusters));
-  }
-  if (const gaussian_mixture::TightSubsets* const tight =
-          options.covariance.as<gaussian_mixture::TightSubsets>()) {
-    const int features = tight->tight_features;
-    if (features > options.dim)
-      throw InvalidOption("data.covariance.tight_features",
-                          fmt::format("got {}, needs at most data.dim = {}", features, options.dim));
-    if (tight->correlation == 1.0) throw InvalidOption("data.covariance.correlation", "got 1, needs less");
-    if (options.noise_std == 0) throw InvalidOption("data.noise_std", "got 0, needs more with tight_subsets");
-  }
-  if (!options.scale_to_separation) return;
-  const std::string path = "data.scale_to_separation";
-  if (!options.separation) throw InvalidOption(path, "got true, needs data.separation");
-  if (options.clusters < 2) throw InvalidOption(path, "got true, needs data.clusters of at least 2");
-  if (options.noise_std == 0) throw InvalidOption(path, "got true, needs data.noise_std above 0");
-}
-
 }  // namespace
-
-namespace gaussian_mixture {
-
-void gaussian_mixture::TightSubsets::bind(Fields& fields) {
-  fields.required().add("tight_features", tight_features, between(1, 1e6),
-                        "features on which a component is tight");
-  fields.add("tight_std", tight_std, positive(), "standard deviation on these");
-  fields.add("correlation", correlation, fraction(), "correlation ρ of every two features, below 1");
-}
-
-const std::vector<KindEntry>& gaussian_mixture::CovarianceAxis::table() {
-  static const std::vector<KindEntry> kinds = {
-      plain_kind<gaussian_mixture::IsotropicCovariance>("isotropic", "σ² I"),
-      plain_kind<gaussian_mixture::TightSubsets>(
-          "tight_subsets",
-          "each component is tight on random features of its own and has σ on the "
-          "others (Nielsen et al. 2025)")};
-  return kinds;
-}
-
-const std::vector<TargetKind>& gaussian_mixture::Targets::table() {
-  static const std::vector<TargetKind> kinds = {
-      target_kind("constant", "y = v_c with v_c ~ N(0, I)", &gaussian_mixture::ConstantTarget::dim),
-      target_kind("linear", "y = W_c (x − μ_c), rows of W_c ~ N(0, I / dim)",
-                  &gaussian_mixture::LinearTarget::dim)};
-  return kinds;
-}
-
-}  // namespace gaussian_mixture
-
-void GaussianMixtureOptions::bind(Fields& fields) {
-  fields.required().add("clusters", clusters, between(1, 1e6), "number of components k");
-  fields.required().add("dim", dim, between(1, 1e6),
-                        "dimensions of the mixture (the signal), spurious ones not counted");
-  fields.add("spurious_dims", spurious_dims, between(0, 1e6),
-             "further coordinates, N(0, 1) for every component");
-  fields.add("spurious_law", spurious_law, {"normal", "laplace", "two_point"},
-             "law of each of these, of mean 0 and variance 1: N(0, 1), Laplace's, or ±1");
-  fields.add("rotate", rotate, "rotate the inputs at random, so that the signal is not axis-aligned");
-  fields.add("mean_std", mean_std, positive(), "means are N(0, mean_std² I)");
-  fields.add("separation", separation, positive(),
-             "required c: all means at least c · noise_std · √dim apart (drawn until it holds)");
-  fields.add("scale_to_separation", scale_to_separation,
-             "instead of drawing again, scale all means so that the two nearest are exactly that far apart");
-  fields.add("noise_std", noise_std, at_least(0), "σ of every component");
-  fields.add("covariance", covariance, "covariance of the components");
-  fields.add("weights", weights, positive(), 1, "mixture weights, scaled to sum 1 (default uniform)");
-  fields.required().add("target", target, "what the component says of y");
-}
 
 GeneratorKind gaussian_mixture_generator() {
   return {{"gaussian_mixture",
@@ -302,7 +233,7 @@ GeneratorKind gaussian_mixture_generator() {
            GaussianMixtureOptions{
                .clusters = 4, .dim = 5, .spurious_dims = 2, .target = gaussian_mixture::ConstantTarget{3}}},
           draw_as<GaussianMixture, GaussianMixtureOptions>,
-          check_mixture};
+          gaussian_mixture::check};
 }
 
 }  // namespace moelab

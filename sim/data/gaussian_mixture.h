@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/data/choices.h"
+#include "sim/data/mean_hierarchy.h"
 #include "sim/data/problem.h"
 #include "sim/data/spurious_law.h"
 
@@ -44,20 +45,26 @@ struct Targets : TargetAxis {
   static const std::vector<TargetKind>& table();
 };
 
+/// Throws InvalidOption at "data.<field>" unless there are weights for each cluster, and what is tight and
+/// what is scaled is there.
+void check(const DataOptions& data);
+
 }  // namespace gaussian_mixture
 
 /// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious) or another law of mean 0 and
 /// variance 1 for each of its coordinates, R the identity or a random rotation. Means: μ_c ~ N(0, mean_std²
-/// I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all pairs.
+/// I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all pairs, or the leaves of a `hierarchy`,
+/// beside which mean_std has no effect and the number of clusters is that of the leaves.
 struct GaussianMixtureOptions {
-  int clusters = 0;  ///< k
-  int dim = 0;       ///< of the signal, spurious ones not counted
+  std::optional<int> clusters = std::nullopt;  ///< k; see clusters_of()
+  int dim = 0;                                 ///< of the signal, spurious ones not counted
   int spurious_dims = 0;
   bool rotate = false;
   double mean_std = 1.5;
   std::optional<double> separation = std::nullopt;
   bool scale_to_separation = false;  ///< scale all means so that the two nearest are exactly that far apart
-  double noise_std = 1;              ///< σ
+  std::optional<MeanHierarchy> hierarchy = std::nullopt;
+  double noise_std = 1;  ///< σ
   OneOf<gaussian_mixture::CovarianceAxis> covariance = gaussian_mixture::IsotropicCovariance{};
   std::optional<std::vector<double>> weights = std::nullopt;  ///< (k), scaled to sum 1; none: uniform
   OneOf<gaussian_mixture::Targets> target = {};
@@ -65,5 +72,8 @@ struct GaussianMixtureOptions {
 
   void bind(Fields& fields);
 };
+
+/// k: as given, or branching^depth of the hierarchy.
+int clusters_of(const GaussianMixtureOptions& options);
 
 }  // namespace moelab

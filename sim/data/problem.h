@@ -55,7 +55,7 @@ class Problem {
   virtual std::optional<LanguageLosses> language_losses(const Dataset& /*data*/) const {
     return std::nullopt;
   }
-  /// Bytes of text that ids stand for; none where they stand for no text.
+  /// Bytes of text that ids stand for, those below 0 for none; none where they stand for no text.
   virtual std::optional<double> bytes_of(const Matrix& /*ids*/) const { return std::nullopt; }
   /// The mixing measure of which E[y | x] is the regression function; null where there is none.
   virtual const MixingMeasure* true_measure() const { return nullptr; }

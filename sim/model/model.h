@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "sim/data/token_masks.h"
 #include "sim/model/loss/task_loss.h"
 #include "sim/model/network.h"
 
@@ -30,6 +31,7 @@ template <class Real>
 struct Objective {
   const TaskLoss<Real>& task;
   AuxiliaryLosses losses = {};
+  TokenMasks masks = {};  ///< of batches
 };
 
 /// Samples x (n, s, d) as a model is given them, and the true cluster of each of their rows (n·s), for
@@ -70,8 +72,8 @@ template <class Real>
 void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
              Workspace<Real>& workspace, Real* outputs);
 
-/// −log softmax(f)_y of the target id y of each token, nats, (n·s), for targets y (n, s), under `gating`. NaN
-/// where predict() says so. For models on ids.
+/// −log softmax(f)_y of each token that has a target id y ≥ 0, nats, of all (n·s) unless tokens are masked,
+/// for targets y (n, s), under `gating`. NaN where predict() says so. For models on ids.
 template <class Real>
 std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& gating,
                                  const SamplesOf<Real>& x, const double* y, int samples,

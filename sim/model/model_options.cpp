@@ -160,7 +160,7 @@ void GatingOptions::bind(Fields& fields) {
 
 void ModelOptions::bind(Fields& fields) {
   fields.add("kind", kind, {"moe", "dense", "transformer"},
-             "a mixture of experts, one network without a router, or a causal transformer on ids of tokens");
+             "a mixture of experts, one network without a router, or a transformer on ids of tokens");
   fields.add(
       "match", match, {"expert", "moe", "active", "total"},
       "dense models: the parameter count to match, of one expert or of the whole mixture that the other "

@@ -16,11 +16,12 @@ std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& g
     const View<const Real>& scores = workspace.result;
     const bool is_finite = model.network->has_finite_routing(workspace);
     for (int row = 0; row < scores.rows; ++row) {
+      const auto target = static_cast<std::ptrdiff_t>(y[first_row + row]);
+      if (target < 0) continue;
       const Real* const f = scores.row(row);
       const double peak = *std::max_element(f, f + scores.columns);
       double sum = 0;
       for (int j = 0; j < scores.columns; ++j) sum += std::exp(static_cast<double>(f[j]) - peak);
-      const auto target = static_cast<std::ptrdiff_t>(y[first_row + row]);
       losses.push_back(is_finite ? peak + std::log(sum) - static_cast<double>(f[target])
                                  : std::numeric_limits<double>::quiet_NaN());
     }

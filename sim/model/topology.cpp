@@ -68,20 +68,31 @@ std::vector<PlacedBlock<Real>> make_transformer(const ModelOptions& options, con
   const bool is_tied = own.tied_embedding.value_or(false);
   const std::vector<int> with_mixture = moe_layers(own, options.layers);
   std::vector<PlacedBlock<Real>> blocks;
-  add_block(blocks, make_token_embedding<Real>(vocabulary, dim, is_rotary ? 0 : layout.tokens, is_tied), -1);
+  add_block(blocks,
+            make_token_embedding<Real>({.vocabulary = vocabulary,
+                                        .masks = own.is_causal() ? 0 : 1,
+                                        .dim = dim,
+                                        .places = is_rotary ? 0 : layout.tokens,
+                                        .tied = is_tied}),
+            -1);
   int mixtures = 0;
   for (int depth = 0; depth < options.layers; ++depth) {
     const std::string prefix = "block" + std::to_string(depth) + "_";
     const auto add_residual = [&](const std::string& name, std::unique_ptr<Block<Real>> part, int layer,
                                   Mixture<Real>* mixture) {
       std::unique_ptr<Block<Real>> normalized = make_normalized<Real>(norm, dim, name, std::move(part));
-      add_block(blocks, make_residual<Real>(std::move(normalized)), layer, mixture).streams = depth;
+      const Dropout dropout{own.dropout.value_or(0),
+                            prefix + (name.ends_with("attention_") ? "attention_" : "") + "dropout",
+                            name.ends_with("attention_") ? 4u : 5u};
+      add_block(blocks, make_residual<Real>(std::move(normalized), dropout), layer, mixture).streams = depth;
     };
-    add_residual(
-        prefix + "attention_",
-        make_self_attention<Real>(
-            {.dim = dim, .heads = own.heads.value_or(1), .tokens = layout.tokens, .rotary = is_rotary}),
-        -1, nullptr);
+    add_residual(prefix + "attention_",
+                 make_self_attention<Real>({.dim = dim,
+                                            .heads = own.heads.value_or(1),
+                                            .tokens = layout.tokens,
+                                            .rotary = is_rotary,
+                                            .causal = own.is_causal()}),
+                 -1, nullptr);
     if (std::find(with_mixture.begin(), with_mixture.end(), depth) == with_mixture.end()) {
       add_residual(prefix + "dense_", make_dense<Real>(transformer_network(options), dim, dim), -1, nullptr);
       continue;

@@ -35,8 +35,8 @@ void check_causal(const ModelOptions& options) {
     throw InvalidOption(path, got + "which reads the weights of model.attention; a transformer keeps none");
   if (router.reads_first_inputs)
     throw InvalidOption(path, got + "which routes by the model's own inputs; those of a transformer are ids");
-  if (router.mixes_tokens)
-    throw InvalidOption(path, got + "which lets a token see later ones; a transformer predicts those");
+  if (router.mixes_tokens && options.transformer.is_causal())
+    throw InvalidOption(path, got + "which lets a token see later ones; a causal transformer predicts those");
   if (router.needs_train_rows(options.router.options()))
     throw InvalidOption("model.router.init", "starts at training samples, which are ids for a transformer");
 }

@@ -36,6 +36,14 @@ void TransformerOptions::bind(Fields& fields) {
   fields.add("norm", norm, {"layer", "rms"}, "transformers: normalization before each part (default layer)");
   fields.add("tied_embedding", tied_embedding,
              "transformers: the read-out is the embedding, scores x E^T / √width (default false)");
+  fields.add(
+      "causal", causal,
+      "transformers: a token sees those before it, and the task is the next one (default true); false: it "
+      "sees the whole sequence, and the task is masked_tokens");
+  fields.add(
+      "dropout", dropout, between(0, 0.99),
+      "transformers: in training steps entries of what attention and networks add to a row are 0 with this "
+      "probability p, the others divided by 1 − p (default 0)");
 }
 
 std::vector<int> moe_layers(const TransformerOptions& options, int layers) {
@@ -84,6 +92,8 @@ void check_no_transformer(const TransformerOptions& options) {
   refuse("positions", options.positions.has_value());
   refuse("norm", options.norm.has_value());
   refuse("tied_embedding", options.tied_embedding.has_value());
+  refuse("causal", options.causal.has_value());
+  refuse("dropout", options.dropout.has_value());
 }
 
 }  // namespace moelab

@@ -13,7 +13,10 @@ namespace moelab {
 
 /// With h_0 = E[id] (+ P[place]), for each of L layers h ← h + attention(norm(h)), h ← h + f(norm(h)) with f
 /// a mixture or a network of depth 2, then f(x) = A norm(h_L) + b (tied: norm(h_L) E^T / √d), the scores of
-/// the next token (Vaswani et al. 2017, with the norms of Xiong et al. 2020 before each part).
+/// the next token (Vaswani et al. 2017, with the norms of Xiong et al. 2020 before each part). Where it is
+/// not causal, attention looks at the whole sequence, E has a row more, for the mask, and f are scores of the
+/// masked token. In training steps dropout p makes of each part h ← h + D ∘ part(norm(h)), the entries of D
+/// independently 0 with probability p and else 1 / (1 − p), drawn anew in each step; measuring has none.
 struct TransformerOptions {
   enum class Positions { learned, rotary };
   std::optional<int> heads = {};
@@ -22,6 +25,10 @@ struct TransformerOptions {
   std::optional<Positions> positions = {};
   std::optional<Normalization> norm = {};
   std::optional<bool> tied_embedding = {};
+  std::optional<bool> causal = {};     ///< unset: true
+  std::optional<double> dropout = {};  ///< p; unset: 0
+
+  bool is_causal() const { return causal.value_or(true); }
 
   void bind(Fields& fields);
 };

@@ -21,7 +21,7 @@ void prefetch(const Real* values, std::size_t count) {
 
 template <class Real>
 SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size,
-                                   const Seeds& seeds, std::uint64_t stream)
+                                   const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks)
     : data_(data),
       input_dim_(static_cast<std::size_t>(layout.sample_dim())),
       output_dim_(static_cast<std::size_t>(layout.target_dim())),
@@ -34,6 +34,7 @@ SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& 
   this->x_.resize(batch_size_ * input_dim_);
   this->y_.resize(batch_size_ * output_dim_);
   if (!data.labels.empty()) this->labels_.resize(batch_size_ * tokens_);
+  this->mask_by(masks, layout, seeds.stream(Purpose::masks, stream));
 }
 
 template <class Real>
@@ -55,6 +56,7 @@ int SampleBatches<Real>::advance() {
     std::copy_n(data_.labels.data() + row * tokens_, tokens_, this->labels_.data() + i * tokens_);
   }
   next_ += rows;
+  this->mask(static_cast<int>(rows));
   return static_cast<int>(rows);
 }
 
@@ -66,7 +68,7 @@ PopulationRule population_rule(const TrainOptions& options) {
 
 template <class Real>
 PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOptions& options,
-                                           const Seeds& seeds, std::uint64_t stream)
+                                           const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks)
     : problem_(problem), engine_(seeds.stream(Purpose::population, stream)) {
   const PopulationRule rule = population_rule(options);
   points_ = rule.points;
@@ -83,6 +85,7 @@ PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOp
   const std::size_t points = static_cast<std::size_t>(points_);
   this->x_.resize(points * static_cast<std::size_t>(layout.sample_dim()));
   this->y_.resize(points * static_cast<std::size_t>(layout.target_dim()));
+  this->mask_by(masks, layout, seeds.stream(Purpose::masks, stream));
 }
 
 template <class Real>
@@ -102,6 +105,7 @@ int PopulationBatches<Real>::advance() {
                  [](double value) { return static_cast<Real>(value); });
   std::transform(rule.y.data(), rule.y.data() + rule.y.size(), this->y_.data(),
                  [](double value) { return static_cast<Real>(value); });
+  this->mask(points_);
   return points_;
 }
 

@@ -42,9 +42,24 @@ class BatchSource {
   const Real* y() const { return y_.data(); }
 
  protected:
+  /// Masks the tokens of a batch that has just been made; anew in each.
+  void mask(int samples) {
+    if (masks_) mask_tokens(masks_, mask_engine_, samples, mask_columns_, x_.data(), y_.data());
+  }
+  void mask_by(const TokenMasks& masks, const Layout& layout, Engine engine) {
+    masks_ = masks;
+    mask_columns_ = layout.tokens;
+    mask_engine_ = std::move(engine);
+  }
+
   AlignedVector<Real> x_;
   AlignedVector<Real> y_;
   std::vector<int> labels_;
+
+ private:
+  TokenMasks masks_;
+  int mask_columns_ = 1;
+  Engine mask_engine_;
 };
 
 /// Mini-batches drawn without replacement: each epoch visits every sample once in a new random order (its
@@ -54,7 +69,7 @@ class SampleBatches final : public BatchSource<Real> {
  public:
   /// Orders of another `stream` are independent of these.
   SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size, const Seeds& seeds,
-                std::uint64_t stream = 0);
+                std::uint64_t stream = 0, const TokenMasks& masks = {});
   int advance() override;
 
  private:
@@ -78,7 +93,7 @@ class PopulationBatches final : public BatchSource<Real> {
   /// From options with gradient "population"; `problem` must outlive the object. Rules of another `stream`
   /// are independent of these. Throws InvalidOption where the generator has no map from uniforms.
   PopulationBatches(const Problem& problem, const TrainOptions& options, const Seeds& seeds,
-                    std::uint64_t stream = 0);
+                    std::uint64_t stream = 0, const TokenMasks& masks = {});
   int advance() override;
 
  private:

@@ -61,6 +61,12 @@ Model<Real> started_model(const ExperimentOptions& options, const Problem& probl
 
 }  // namespace
 
+TokenMasks masks_of(const LossOptions& options, const Layout& layout) {
+  constexpr double kShare = 0.15;
+  if (!task_loss_kind(options.task).masks_tokens) return {};
+  return {options.mask_share.value_or(kShare), layout.vocabulary};
+}
+
 template <class Real>
 TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, int samples,
                                     std::uint64_t stream, bool with_labels) {
@@ -90,7 +96,7 @@ Experiment<Real>::Experiment(ExperimentOptions options, std::unique_ptr<Problem>
       problem_(problem ? std::move(problem) : draw_problem(options_.data, seeds)),
       model_(started_model<Real>(options_, *problem_, seeds)),
       task_loss_(make_task_loss<Real>(options_.loss, problem_->layout().vocabulary > 0)),
-      objective_({*task_loss_, AuxiliaryLosses(options_.loss)}),
+      objective_({*task_loss_, AuxiliaryLosses(options_.loss), masks_of(options_.loss, problem_->layout())}),
       workspace_(model_.network->make_workspace()) {
   if (!options_.phases.empty()) course_.learns = options_.phases.front().learns;
 }
@@ -108,7 +114,8 @@ bool Experiment<Real>::next_phase() {
   }
   objective_.reset();
   task_loss_ = make_task_loss<Real>(options_.loss, problem->layout().vocabulary > 0);
-  objective_.emplace(Objective<Real>{*task_loss_, AuxiliaryLosses(options_.loss)});
+  objective_.emplace(Objective<Real>{*task_loss_, AuxiliaryLosses(options_.loss),
+                                     masks_of(options_.loss, problem->layout())});
   problem_ = std::move(problem);
   if (!phase.keep_optimizer) course_.optimizers.clear();
   course_.learns = phase.learns;
@@ -125,7 +132,7 @@ TrainOutcome Experiment<Real>::train(const TrainCallbacks& callbacks) {
     return outcome;
   };
   if (options.gradient == TrainOptions::Gradient::population) {
-    PopulationBatches<Real> batches(*problem_, options, seeds_);
+    PopulationBatches<Real> batches(*problem_, options, seeds_, 0, objective_->masks);
     return in_course(moelab::train(model_, *objective_, batches, total_steps(options, 0), options, callbacks,
                                    workspace_, course_));
   }

@@ -43,6 +43,9 @@ template <class Real>
 TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, int samples,
                                     std::uint64_t stream = 0, bool with_labels = false);
 
+/// The masks of a task that has them, on data of that layout.
+TokenMasks masks_of(const LossOptions& options, const Layout& layout);
+
 /// Runs to its end on the calling thread. A C++ program and a scenario that say the same give the same
 /// numbers.
 ///

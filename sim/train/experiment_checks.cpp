@@ -71,15 +71,42 @@ void check_start(const ExperimentOptions& options) {
                   routed_experts(options.model), rows));
 }
 
+/// Where later tokens are seen the next one is no task, and where they are not a mask says little.
+void check_sight(const ExperimentOptions& options) {
+  const bool masks = task_loss_kind(options.loss.task).masks_tokens;
+  if (masks != options.model.transformer.is_causal()) return;
+  if (masks) {
+    throw InvalidOption("loss.task",
+                        fmt::format("got \"{}\", but model.causal is true: a token would be told from "
+                                    "those before it alone; needs model.causal false",
+                                    options.loss.task));
+  }
+  throw InvalidOption("model.causal",
+                      fmt::format("got false, but loss.task is \"{}\": the next token, which every "
+                                  "token then sees; needs \"masked_tokens\"",
+                                  options.loss.task));
+}
+
 /// A loss for classes needs targets that are classes; those of files are looked at when they are read.
 void check_loss(const ExperimentOptions& options) {
   const std::string path = "loss.task";
+  if (options.loss.mask_share && !task_loss_kind(options.loss.task).masks_tokens) {
+    throw InvalidOption(
+        "loss.mask_share",
+        fmt::format("given, but loss.task is \"{}\"; \"masked_tokens\" has masks", options.loss.task));
+  }
   if (options.data.entry().token_ids) {
     make_task_loss<float>(options.loss, true);
+    check_sight(options);
     return;
   }
-  if (!task_loss_kind(options.loss.task).needs_classes) return;
+  const TaskLossKind& kind = task_loss_kind(options.loss.task);
+  if (!kind.needs_classes) return;
   const std::string got = fmt::format("got \"{}\", ", options.loss.task);
+  if (!kind.make) {
+    throw InvalidOption(path, fmt::format("{}needs ids of tokens; samples of data.generator \"{}\" are none",
+                                          got, options.data.entry().name));
+  }
   if (is_least_squares(options.train)) {
     throw InvalidOption(path, got + "but train.optimizer is \"lbfgs\", which fits by \"mse\"");
   }

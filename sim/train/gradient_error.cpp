@@ -14,7 +14,7 @@ GradientError population_gradient_error(const Model<Real>& model, const Objectiv
   for (int rule = 0; rule < kGradientRules; ++rule) {
     // Stream 0 trains.
     const std::uint64_t stream = 1 + moment * kGradientRules + static_cast<std::uint64_t>(rule);
-    PopulationBatches<Real> batches(problem, options, seeds, stream);
+    PopulationBatches<Real> batches(problem, options, seeds, stream, objective.masks);
     const int points = batches.advance();
     loss_and_gradient(model, objective, batches.samples(), batches.y(), points, workspace);
     for (const ParameterGroup& group : model.network->groups()) {

@@ -201,7 +201,7 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, const T
                    Workspace<Real>& workspace, PhaseCourse<Real>& course) {
   if (!options.batch_size) throw InvalidOption("train.batch_size", "missing; mini-batches need it");
   SampleBatches<Real> batches(data, model.network->layout(), static_cast<int>(*options.batch_size), seeds,
-                              static_cast<std::uint64_t>(course.phase));
+                              static_cast<std::uint64_t>(course.phase), objective.masks);
   return train(model, objective, batches, total_steps(options, data.rows), options, callbacks, workspace,
                course);
 }

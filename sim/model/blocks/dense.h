@@ -27,8 +27,15 @@ std::unique_ptr<Block<Real>> make_projection(int input_dim, int width);
 template <class Real>
 std::unique_ptr<Block<Real>> make_sum_over_tokens(int dim);
 
-/// x + f(x) of a block f: R^d → R^d.
+/// What a residual connection leaves out of a training step.
+struct Dropout {
+  double probability = 0;    ///< of each entry
+  std::string name = {};     ///< of the array in the state that tells the step
+  std::uint64_t stream = 4;  ///< of its key, for each of a layer its own (sim/model/gating/step_stream.h)
+};
+
+/// x + f(x) of a block f: R^d → R^d, with dropout in training steps as residual.h says.
 template <class Real>
-std::unique_ptr<Block<Real>> make_residual(std::unique_ptr<Block<Real>> block);
+std::unique_ptr<Block<Real>> make_residual(std::unique_ptr<Block<Real>> block, const Dropout& dropout = {});
 
 }  // namespace moelab

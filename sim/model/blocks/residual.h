@@ -4,6 +4,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/model/blocks/block.h"
+#include "sim/model/blocks/dense.h"
 
 namespace moelab {
 
@@ -11,15 +12,20 @@ template <class Real>
 struct ResidualScratch final : Scratch {
   std::unique_ptr<Scratch> inner;  ///< of the block inside
   AlignedVector<Real> branch;      ///< f(x) (n, padded(d)) of the last forward pass
+  /// D and D ∘ ∂L/∂outputs (n, padded(d)) with dropout, padding zero.
+  AlignedVector<Real> kept, branch_gradient;
 
   Scratch& innermost() override { return inner->innermost(); }
 };
 
-/// x + f(x) of a block f: R^d → R^d. Parameters, state, signals and added losses are those of f.
+/// x + f(x) of a block f: R^d → R^d; in training steps with dropout x + D ∘ f(x), the entries of D
+/// independently 0 with probability p and else 1 / (1 − p) (Srivastava et al. 2014, scaled in training).
+/// Parameters, signals and added losses are those of f, the state [that of f | where dropout is above 0 its
+/// step, Dropout::name (3)].
 template <class Real>
 class Residual final : public Block<Real> {
  public:
-  explicit Residual(std::unique_ptr<Block<Real>> block) : inner_(std::move(block)) {}
+  explicit Residual(std::unique_ptr<Block<Real>> block, Dropout dropout = {});
 
   const Block<Real>& inner() const { return *inner_; }
 
@@ -34,11 +40,9 @@ class Residual final : public Block<Real> {
     return inner_->arrays(parameters);
   }
 
-  std::vector<StateArray> state_arrays() const override { return inner_->state_arrays(); }
-  void start_state(const Start& start, double* state) const override { inner_->start_state(start, state); }
-  void begin_step(double progress, const Real* parameters, double* state) const override {
-    inner_->begin_step(progress, parameters, state);
-  }
+  std::vector<StateArray> state_arrays() const override;
+  void start_state(const Start& start, double* state) const override;
+  void begin_step(double progress, const Real* parameters, double* state) const override;
   void end_step(const Scratch& scratch, double* state) const override;
 
   std::unique_ptr<Scratch> make_scratch() const override;
@@ -56,8 +60,12 @@ class Residual final : public Block<Real> {
 
  private:
   View<Real> branch(ResidualScratch<Real>& scratch, int rows) const;
+  bool drops(const Pass<Real>& pass) const { return pass.training && dropout_.probability > 0; }
+  void draw_kept(const BlockValues<Real>& values, int rows, ResidualScratch<Real>& scratch) const;
 
   std::unique_ptr<Block<Real>> inner_;
+  Dropout dropout_;
+  std::size_t dropout_state_ = 0;  ///< begin of its part of the state
 };
 
 }  // namespace moelab

@@ -29,6 +29,7 @@ class SelfAttention final : public Block<Real> {
         key_dim_(setting.dim / setting.heads),
         tokens_(setting.tokens),
         head_stride_(kernels::padded(key_dim_)),
+        causal_(setting.causal),
         scale_(static_cast<Real>(1 / std::sqrt(static_cast<double>(key_dim_)))) {
     MOELAB_EXPECT(key_dim_ * heads_ == dim_);
     if (setting.rotary) make_turns();
@@ -81,7 +82,9 @@ class SelfAttention final : public Block<Real> {
   void make_turns();
   /// Turns Q and K of all rows by the angles of their places, or back.
   void turn(Real* projected, int rows, Real direction) const;
-  /// A (queries, keys) of the queries from `first_query` on and the keys up to the last of them.
+  /// Keys that a block of queries up to that one looks at.
+  int keys_before(int end_query) const { return causal_ ? end_query : tokens_; }
+  /// A (queries, keys) of the queries from `first_query` on.
   Rows weigh(const Real* projected, int head, int first, int first_query, int queries,
              SelfAttentionScratch<Real>& mine) const;
 
@@ -90,6 +93,7 @@ class SelfAttention final : public Block<Real> {
   int key_dim_;
   int tokens_;
   int head_stride_;
+  bool causal_;
   Real scale_;
   std::vector<Real> cosines_, sines_;  ///< (s, k / 2); empty without rotary places
 };
@@ -168,12 +172,12 @@ std::vector<NamedArray<Real>> SelfAttention<Real>::arrays(const Real* parameters
 template <class Real>
 View<Real> SelfAttention<Real>::weigh(const Real* projected, int head, int first, int first_query,
                                       int queries, SelfAttentionScratch<Real>& mine) const {
-  const int keys = first_query + queries, stride = kernels::padded(tokens_);
+  const int keys = keys_before(first_query + queries), stride = kernels::padded(tokens_);
   reserve_entries(mine.weights, entries(kQueries, stride));
   const Rows weights{mine.weights.data(), queries, keys, stride};
   kernels::multiply(part_of(projected, kQuery, head, first + first_query, queries),
                     part_of(projected, kKey, head, first, keys).transposed(), weights);
-  for (int row = 0; row + 1 < queries; ++row) {
+  for (int row = 0; causal_ && row + 1 < queries; ++row) {
     std::fill(weights.row(row) + first_query + row + 1, weights.row(row) + keys,
               static_cast<Real>(kMaskedLogWeight));
   }
@@ -203,7 +207,8 @@ void SelfAttention<Real>::forward(const Pass<Real>& pass, const View<const Real>
       for (int query = 0; query < tokens_; query += kQueries) {
         const int count = std::min(kQueries, tokens_ - query);
         const ConstRows weights = weigh(projected, h, first, query, count, mine);
-        kernels::multiply(weights, ConstRows(part_of(projected, kValue, h, first, query + count)),
+        kernels::multiply(weights,
+                          ConstRows(part_of(projected, kValue, h, first, keys_before(query + count))),
                           mixed_of(mine.mixed.data(), h, first + query, count));
       }
     }
@@ -233,8 +238,8 @@ void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const 
     for (int h = 0; h < heads_; ++h) {
       // From the last block of queries, which has all keys, to the first.
       for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
-        const int count = std::min(kQueries, tokens_ - query), keys = query + count;
-        const bool is_first = keys == tokens_;
+        const int count = std::min(kQueries, tokens_ - query), keys = keys_before(query + count);
+        const bool is_first = query + count == tokens_;
         const ConstRows weights = weigh(projected, h, first, query, count, mine);
         const ConstRows delta = mixed_of(mine.mixed_gradient.data(), h, first + query, count);
         const Rows of_weights{mine.weight_gradient.data(), count, keys, stride};

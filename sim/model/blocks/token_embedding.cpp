@@ -20,16 +20,16 @@ NamedArray<Real> table_array(const std::string& name, const View<const Real>& ta
   return array;
 }
 
-/// Parameters [E (V, padded(d)) | P (places, padded(d))], padding zero.
+/// Parameters [E (V + masks, padded(d)) | P (places, padded(d))], padding zero.
 template <class Real>
 class TokenEmbedding final : public Block<Real> {
  public:
-  TokenEmbedding(int vocabulary, int dim, int places, bool is_tied)
-      : vocabulary_(vocabulary),
-        dim_(dim),
-        places_(places),
-        is_tied_(is_tied),
-        stride_(kernels::padded(dim)) {}
+  explicit TokenEmbedding(const EmbeddingSetting& setting)
+      : vocabulary_(setting.vocabulary + setting.masks),
+        dim_(setting.dim),
+        places_(setting.places),
+        tied_(setting.tied ? setting.vocabulary : 0),
+        stride_(kernels::padded(setting.dim)) {}
 
   int output_dim() const override { return dim_; }
   std::size_t parameter_count() const override { return entries(vocabulary_ + places_, dim_); }
@@ -80,7 +80,7 @@ class TokenEmbedding final : public Block<Real> {
       const Real* const delta = output_gradient + entries(row, stride_);
       const int id = id_of(inputs, row);
       kernels::add_scaled(Real(1), delta, gradient + entries(id, stride_), stride_);
-      if (!is_tied_) touched.push_back(id);
+      if (id >= tied_) touched.push_back(id);
       if (places_ > 0) kernels::add_scaled(Real(1), delta, place_row(gradient, row % pass.tokens), stride_);
     }
   }
@@ -96,10 +96,10 @@ class TokenEmbedding final : public Block<Real> {
     return parameters + entries(vocabulary_ + place, stride_);
   }
 
-  int vocabulary_;
+  int vocabulary_;  ///< with masks
   int dim_;
   int places_;
-  bool is_tied_;
+  int tied_;  ///< rows of E whose gradient the read-out writes first
   int stride_;
 };
 
@@ -161,8 +161,8 @@ class TiedReadout final : public Block<Real> {
 }  // namespace
 
 template <class Real>
-std::unique_ptr<Block<Real>> make_token_embedding(int vocabulary, int dim, int places, bool is_tied) {
-  return std::make_unique<TokenEmbedding<Real>>(vocabulary, dim, places, is_tied);
+std::unique_ptr<Block<Real>> make_token_embedding(const EmbeddingSetting& setting) {
+  return std::make_unique<TokenEmbedding<Real>>(setting);
 }
 
 template <class Real>
@@ -170,8 +170,8 @@ std::unique_ptr<Block<Real>> make_tied_readout(int vocabulary, int dim) {
   return std::make_unique<TiedReadout<Real>>(vocabulary, dim);
 }
 
-template std::unique_ptr<Block<float>> make_token_embedding(int, int, int, bool);
-template std::unique_ptr<Block<double>> make_token_embedding(int, int, int, bool);
+template std::unique_ptr<Block<float>> make_token_embedding(const EmbeddingSetting&);
+template std::unique_ptr<Block<double>> make_token_embedding(const EmbeddingSetting&);
 template std::unique_ptr<Block<float>> make_tied_readout(int, int);
 template std::unique_ptr<Block<double>> make_tied_readout(int, int);
 

@@ -6,11 +6,19 @@
 
 namespace moelab {
 
-/// Ids (n·s, 1) → rows E[id] + P[place in the sequence] (n·s, d), without P where `places` is 0. E (V, d)
-/// starts N(0, 1), P (places, d) at 0. The gradient of E is written where ids occurred alone. Arrays
-/// "embedding_token" (V, d) and "embedding_position" (places, d).
+struct EmbeddingSetting {
+  int vocabulary = 0;  ///< V
+  int masks = 0;       ///< ids V, V + 1, … of no token
+  int dim = 0;         ///< d
+  int places = 0;
+  bool tied = false;  ///< the rows of tokens are those of make_tied_readout()
+};
+
+/// Ids (n·s, 1) → rows E[id] + P[place in the sequence] (n·s, d), without P where `places` is 0. E
+/// (V + masks, d) starts N(0, 1), P (places, d) at 0. The gradient of E is written where ids occurred alone.
+/// Arrays "embedding_token" (V + masks, d) and "embedding_position" (places, d).
 template <class Real>
-std::unique_ptr<Block<Real>> make_token_embedding(int vocabulary, int dim, int places, bool is_tied);
+std::unique_ptr<Block<Real>> make_token_embedding(const EmbeddingSetting& setting);
 
 /// Scores x E^T / √d (n, V) with the E of an embedding, whose parameters are this block's. Its backward pass
 /// comes first and overwrites ∂L/∂E, to which that of a tied embedding adds.

@@ -9,7 +9,7 @@
 namespace moelab {
 
 /// What random numbers of a step are for.
-enum StepUse : std::uint64_t { kStepNoise = 1, kStepDrops = 2, kStepJitter = 3 };
+enum StepUse : std::uint64_t { kStepNoise = 1, kStepDrops = 2, kStepJitter = 3, kStepDropout = 4 };
 
 /// An array (3), "gating_noise" where it is a gating's: a key and the number of the step in two parts, each
 /// exact in float.

@@ -4,6 +4,7 @@
 /// the baselines it compares with).
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,8 +80,9 @@ std::size_t auxiliary_loss_place(const std::string& name);
 struct LossOptions {
   enum class Reduction { sum, mean };
   std::string task = "mse";
-  std::vector<double> coefficients;      ///< in the order of the table; shorter ones end in zeros
-  Reduction reduction = Reduction::sum;  ///< of the task loss over outputs
+  std::vector<double> coefficients;       ///< in the order of the table; shorter ones end in zeros
+  Reduction reduction = Reduction::sum;   ///< of the task loss over outputs
+  std::optional<double> mask_share = {};  ///< of `masked_tokens`; unset: .15
 
   LossOptions();
   /// The coefficient of the term of that name. Throws std::invalid_argument where there is none.

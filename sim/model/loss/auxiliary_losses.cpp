@@ -85,6 +85,10 @@ void LossOptions::bind(Fields& fields) {
   fields.add("reduction", reduction, {"sum", "mean"},
              "the optimised task loss over outputs: their sum, or their mean, which divides the gradient by "
              "the number of outputs; auxiliary terms are added to either as they are");
+  fields.add(
+      "mask_share", mask_share, between(1e-6, 1),
+      "masked_tokens: share m / s of a sequence's s tokens that are masked, at least one of them, anew "
+      "in every training step and once for each test set (default 0.15)");
   coefficients.resize(auxiliary_losses().size(), 0.0);
   for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
     fields.add(auxiliary_losses()[t].name, coefficients[t], at_least(0),

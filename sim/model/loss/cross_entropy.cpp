@@ -39,6 +39,7 @@ class CrossEntropy final : public TaskLoss<Real> {
 };
 
 /// ℓ = −log softmax(f)_y of the id y, ∂ℓ/∂f = softmax(f) − e_y: the same without an indicator of V entries.
+/// The mean is that of rows with a target, y ≥ 0; 0 where there are none.
 template <class Real>
 class CrossEntropyOfIds final : public TaskLoss<Real> {
  public:
@@ -46,9 +47,14 @@ class CrossEntropyOfIds final : public TaskLoss<Real> {
                             Real* output_gradient) const override {
     const int stride = kernels::padded(output_dim);
     kernels::softmax_rows(outputs, output_gradient, rows, output_dim, stride);
+    const std::ptrdiff_t asked = std::count_if(targets, targets + rows, [](Real y) { return y >= 0; });
     double total = 0;
     for (int row = 0; row < rows; ++row) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(row) * stride;
+      if (targets[row] < 0) {
+        std::fill_n(output_gradient + at, stride, Real(0));
+        continue;
+      }
       const Real* const f = outputs + at;
       Real* const gradient = output_gradient + at;
       const std::ptrdiff_t id = static_cast<std::ptrdiff_t>(targets[row]);
@@ -56,9 +62,9 @@ class CrossEntropyOfIds final : public TaskLoss<Real> {
       const std::ptrdiff_t largest = std::max_element(f, f + output_dim) - f;
       total += static_cast<double>(f[largest] - f[id]) - std::log(static_cast<double>(gradient[largest]));
       gradient[id] -= Real(1);
-      kernels::scale_into(Real(1) / static_cast<Real>(rows), gradient, gradient, stride);
+      kernels::scale_into(Real(1) / static_cast<Real>(asked), gradient, gradient, stride);
     }
-    return total / rows;
+    return asked > 0 ? total / static_cast<double>(asked) : 0;
   }
 };
 
@@ -71,6 +77,16 @@ TaskLossKind cross_entropy_task_loss() {
                                               "tokens");
   kind.needs_classes = true;
   kind.make_of_ids = task_loss_maker<CrossEntropyOfIds>();
+  return kind;
+}
+
+TaskLossKind masked_tokens_task_loss() {
+  TaskLossKind kind{"masked_tokens",
+                    "−log softmax(f)_y of the ids y that stood where inputs are masked, averaged over masked "
+                    "tokens, nats; for transformers with causal false (Devlin et al. 2019)"};
+  kind.needs_classes = true;
+  kind.make_of_ids = task_loss_maker<CrossEntropyOfIds>();
+  kind.masks_tokens = true;
   return kind;
 }
 

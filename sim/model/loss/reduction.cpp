@@ -32,8 +32,10 @@ std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options, bool 
   const TaskLossKind& kind = task_loss_kind(options.task);
   if (of_ids && !kind.make_of_ids) {
     throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are ids of tokens; needs \"" +
-                                         "cross_entropy\"");
+                                         "cross_entropy\" or \"masked_tokens\"");
   }
+  if (!of_ids && !kind.make)
+    throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are no ids of tokens");
   std::unique_ptr<TaskLoss<Real>> sum = (of_ids ? kind.make_of_ids : kind.make).template of<Real>()();
   if (options.reduction == LossOptions::Reduction::sum) return sum;
   if (kind.needs_classes) {

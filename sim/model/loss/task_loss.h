@@ -28,10 +28,11 @@ using MakeTaskLoss = std::unique_ptr<TaskLoss<Real>>();
 struct TaskLossKind {
   std::string name;
   std::string help;
-  PerPrecision<MakeTaskLoss> make = {};
-  bool needs_classes = false;  ///< targets are indicators (or probabilities) of classes
+  PerPrecision<MakeTaskLoss> make = {};  ///< null for a loss of ids alone
+  bool needs_classes = false;            ///< targets are indicators (or probabilities) of classes
   /// The loss for targets (n, 1) that are ids of the outputs to be largest; null where there is none.
   PerPrecision<MakeTaskLoss> make_of_ids = {};
+  bool masks_tokens = false;  ///< of ids that stood where the inputs are masked (sim/data/token_masks.h)
 };
 
 /// What makes a loss class `Made<Real>`.
@@ -54,6 +55,7 @@ std::vector<std::string> task_loss_names();
 
 /// Throws InvalidOption at "loss.task" for an unknown name.
 const TaskLossKind& task_loss_kind(const std::string& name);
+/// For targets that are no ids, which the loss must have a form for.
 template <class Real>
 std::unique_ptr<TaskLoss<Real>> make_task_loss(const std::string& name) {
   return task_loss_kind(name).make.of<Real>()();

@@ -5,7 +5,8 @@
 // clang-format off
 #define MOELAB_TASK_LOSSES(entry) \
   entry(mse)                      \
-  entry(cross_entropy)
+  entry(cross_entropy)            \
+  entry(masked_tokens)
 // clang-format on
 
 namespace moelab {

@@ -59,6 +59,21 @@ TEST_CASE("agreement: a case by hand") {
                  2 * (clusters + experts - both) / (clusters + experts)) < kLastBits);
 }
 
+TEST_CASE("information of experts on clusters, and the share of what there is") {
+  // Two of four clusters to an expert: a bit of two.
+  const ContingencyTable halves = table({{5, 0}, {5, 0}, {0, 5}, {0, 5}});
+  CHECK(std::abs(mutual_information(halves).value() - std::log(2)) < kLastBits);
+  CHECK(std::abs(resolved_share(halves).value() - 0.5) < kLastBits);
+  CHECK(std::abs(resolved_share(table({{3, 0, 1}, {0, 2, 0}})).value() - 1) < kLastBits);
+  CHECK(mutual_information(table({{2, 4}, {3, 6}})).value() < kLastBits);
+  CHECK(mutual_information(table({{2, 4}})).value() == 0);
+  CHECK_FALSE(resolved_share(table({{2, 4}})));
+  CHECK_FALSE(mutual_information(ContingencyTable(0, 3)));
+  // Σ n_ce/n log(n_ce n / (n_c n_e)), term by term.
+  CHECK(std::abs(mutual_information(table({{3, 1}, {1, 1}})).value() -
+                 (3 * std::log(3.0 * 6 / 16) + 2 * std::log(6.0 / 8) + std::log(6.0 / 4)) / 6) < kLastBits);
+}
+
 TEST_CASE("metrics of one routing and of two agree with NumPy") {
   constexpr double kRounding = 1e-12;  // of sums over 60 rows
   const MatrixView probabilities = view(reference::probabilities), others = view(reference::others);

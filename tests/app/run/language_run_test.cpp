@@ -89,9 +89,96 @@ TEST_CASE("text has bits a byte") {
   CHECK(result.metrics.at("test_bits_per_byte") ==
         doctest::Approx(result.metrics.at("test_loss_eval") / std::numbers::ln2).epsilon(1e-12));
   CHECK_FALSE(result.metrics.contains("bayes_loss"));
+  // Of tokens of several bytes: fewer bits a byte than a token.
+  Json pairs = scenario;
+  pairs["data"]["tokenizer"] = {{"kind", "bpe"}, {"vocabulary", 400}};
+  const CellResult merged = run(pairs);
+  CHECK(merged.metrics.at("test_bits_per_byte") <
+        merged.metrics.at("test_loss_eval") / std::numbers::ln2 / 1.5);
+  CHECK(expand_scenario(pairs, "", {}).cells.front().id !=
+        expand_scenario(scenario, "", {}).cells.front().id);
   scenario["train"] = document().at("train");
   scenario["data"].erase("train_samples");
   check_refused(scenario, "", {}, "data.paths", "a file is a sample without a law");
+}
+
+TEST_CASE("masked tokens: learned from both sides, with no floor of the next token") {
+  Json scenario = document();
+  scenario["model"]["causal"] = false;
+  scenario["loss"] = {{"task", "masked_tokens"}, {"mask_share", 0.25}};
+  const CellResult result = run(scenario);
+  const auto loss_at = [](const TraceEntry& entry) { return entry.metrics.at("test_loss_eval"); };
+  CHECK(loss_at(result.trace.front()) > std::log(8.0));
+  CHECK(result.metrics.at("test_loss_eval") < 0.9 * std::log(8.0));
+  CHECK(result.metrics.at("train_loss") ==
+        doctest::Approx(result.metrics.at("test_loss_eval")).epsilon(0.15));
+  for (const char* const name : {"bayes_loss", "oracle_domain_loss", "bigram_loss", "unigram_loss"})
+    CHECK_FALSE(result.metrics.contains(name));
+  const SavedArray &inputs = array_of(result, "test_inputs"), &targets = array_of(result, "test_targets");
+  for (std::size_t at = 0; at < inputs.labels.size(); ++at)
+    CHECK((inputs.labels[at] == 8) == (targets.labels[at] >= 0));
+  CHECK(std::count(inputs.labels.begin(), inputs.labels.end(), 8) == kTest * kTokens / 4);
+  CHECK(array_of(result, "embedding_token").shape == std::vector<std::int64_t>{9, 16});
+  CHECK(run(scenario).metrics == result.metrics);
+
+  Json claims = scenario;
+  claims["claims"] =
+      Json::parse(R"([{"id": "floor", "left": {"arm": "base", "metric": "test_loss_eval"}, "op": ">",
+                                      "right": {"arm": "base", "metric": "bayes_loss"}}])");
+  check_refused(claims, "", {}, "claims[0].right.metric", "the next token as the task");
+  Json causal = scenario;
+  causal["model"].erase("causal");
+  check_refused(causal, "", {}, "loss.task", "got \"masked_tokens\", but model.causal is true");
+  Json next = scenario;
+  next["loss"] = {{"task", "cross_entropy"}};
+  check_refused(next, "", {}, "model.causal", "got false, but loss.task is \"cross_entropy\"");
+  next["model"].erase("causal");
+  next["loss"]["mask_share"] = 0.2;
+  check_refused(next, "", {}, "loss.mask_share", "given, but loss.task is \"cross_entropy\"");
+  Json numbers = scenario;
+  numbers["data"] = Json::parse(R"({"generator": "gaussian_mixture", "clusters": 3, "dim": 4,
+                                    "target": {"kind": "constant", "dim": 2}})");
+  numbers["model"] = Json::parse(R"({"experts": 2, "router": "linear", "expert": "linear"})");
+  check_refused(numbers, "", {}, "loss.task", "needs ids of tokens");
+}
+
+TEST_CASE("masked tokens of a training set are masked anew, those of a test set once") {
+  Json scenario = document();
+  scenario["model"]["causal"] = false;
+  scenario["loss"] = {{"task", "masked_tokens"}};
+  scenario["data"]["train_samples"] = 32;
+  scenario["train"] = Json::parse(R"({"batch_size": 32, "steps": 3, "lr": 0, "record_every": 1})");
+  // Without learning the test loss stands still.
+  const CellResult result = run(scenario);
+  for (const TraceEntry& entry : result.trace)
+    CHECK(entry.metrics.at("test_loss_eval") == result.metrics.at("test_loss_eval"));
+  scenario["train"]["lr"] = 0.01;
+  const CellResult trained = run(scenario);
+  CHECK(trained.metrics.at("test_loss_eval") != result.metrics.at("test_loss_eval"));
+  Json text = scenario;
+  text["data"] = {{"generator", "text"},
+                  {"paths", MOELAB_TEST_DATA "/CMakeLists.txt"},
+                  {"tokens", 12},
+                  {"train_samples", 64},
+                  {"test_samples", 20}};
+  // Of bytes a masked token is a byte.
+  const CellResult bytes = run(text);
+  CHECK(bytes.metrics.at("test_bits_per_byte") ==
+        doctest::Approx(bytes.metrics.at("test_loss_eval") / std::numbers::ln2).epsilon(1e-12));
+}
+
+TEST_CASE("dropout changes training alone, and at 0 nothing") {
+  Json scenario = document();
+  scenario["train"]["steps"] = 20;
+  const Json plain = scenario;
+  scenario["model"]["dropout"] = 0.2;
+  const CellResult without = run(plain), with = run(scenario);
+  CHECK(without.trace.front().metrics == with.trace.front().metrics);
+  CHECK(without.metrics.at("test_loss_eval") != with.metrics.at("test_loss_eval"));
+  CHECK(run(scenario).metrics == with.metrics);
+  CHECK(array_of(with, "block0_attention_dropout").shape == std::vector<std::int64_t>{3});
+  scenario["model"]["dropout"] = 0;
+  CHECK(run(scenario).metrics == without.metrics);
 }
 
 TEST_CASE("a cell is known by what its text holds, file after file") {
@@ -131,7 +218,8 @@ TEST_CASE("what does not go with ids of tokens") {
     changed[part][field] = value;
     check_refused(changed, "", {}, std::string(part) + "." + field, message);
   };
-  refuse("loss", "task", "mse", "got \"mse\", but targets are ids of tokens; needs \"cross_entropy\"");
+  refuse("loss", "task", "mse",
+         "got \"mse\", but targets are ids of tokens; needs \"cross_entropy\" or \"masked_tokens\"");
   refuse("data", "contamination", "replaced",
          "got \"replaced\", which moves numbers; samples of data.generator \"synthetic_language\" are ids of "
          "tokens");

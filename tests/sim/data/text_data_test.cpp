@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/error.h"
+#include "sim/data/byte_pairs.h"
 #include "sim/data/problem.h"
 #include "tests/temporary_folder.h"
 
@@ -32,12 +33,13 @@ Dataset drawn(const DataOptions& data, Purpose purpose, int samples) {
   return draw_set(*draw_problem(data, {1, 0}), {1, 0}, purpose, samples);
 }
 
-void check_refused(const TextOptions& options, const std::string& message) {
+void check_refused(const TextOptions& options, const std::string& message,
+                   const std::string& path = "data.paths") {
   try {
     check(DataOptions(options));
     FAIL_CHECK("accepted");
   } catch (const InvalidOption& error) {
-    CHECK(error.path() == "data.paths");
+    CHECK(error.path() == path);
     CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
   }
 }
@@ -70,6 +72,47 @@ TEST_CASE("windows lie in one file, those for testing at its end; the label is t
   const std::unique_ptr<Problem> problem = draw_problem(options, {1, 0});
   CHECK(problem->clusters() == 2);
   CHECK(problem->bytes_of(Matrix::Zero(4, 3)) == 12);
+}
+
+TEST_CASE("byte pairs are learned on what is for training, and stand for their bytes") {
+  const TemporaryFolder folder;
+  std::string train, test;
+  for (int i = 0; i < 400; ++i) train += i % 3 == 0 ? "one two " : "two three ";
+  for (int i = 0; i < 100; ++i) test += i % 2 == 0 ? "zwei three " : "three two one ";
+  const TextOptions options{
+      .paths = {write(folder.path() / "text", train + test)},
+      .tokenizer = BytePairTokenizer{.vocabulary = 270},
+      .tokens = 5,
+      .test_share = static_cast<double>(test.size()) / static_cast<double>(train.size() + test.size())};
+  check(DataOptions(options));
+  const std::unique_ptr<Problem> problem = draw_problem(options, {1, 0});
+  CHECK(problem->layout().vocabulary == 270);
+  const std::string_view parts[] = {train};
+  const std::vector<BytePair> merges = learn_byte_pairs(parts, 270);
+  std::vector<std::string> meaning;
+  for (int byte = 0; byte < kByteTokens; ++byte) meaning.emplace_back(1, static_cast<char>(byte));
+  for (const BytePair& pair : merges) meaning.push_back(meaning[pair.first] + meaning[pair.second]);
+  for (const auto& [purpose, of] : {std::pair{Purpose::train_data, train}, {Purpose::test_data, test}}) {
+    const Dataset data = draw_set(*problem, {1, 0}, purpose, 60);
+    std::size_t bytes = 0;
+    for (Eigen::Index i = 0; i < data.x.rows(); ++i) {
+      std::string window = meaning[static_cast<std::size_t>(data.x(i, 0))];
+      for (int t = 0; t < 5; ++t) {
+        const std::string& target = meaning[static_cast<std::size_t>(data.y(i, t))];
+        window += target;
+        bytes += target.size();
+      }
+      CHECK(of.find(window) != std::string::npos);
+    }
+    CHECK(problem->bytes_of(data.y) == static_cast<double>(bytes));
+    CHECK(bytes > static_cast<std::size_t>(data.y.size()));
+  }
+  TextOptions large = options;
+  large.tokenizer = BytePairTokenizer{.vocabulary = 5000};
+  check_refused(large, "got 5000, needs at most ", "data.tokenizer.vocabulary");
+  TextOptions long_one = options;
+  long_one.tokens = 600;
+  check_refused(long_one, " tokens) of them for training; a sequence of data.tokens = 600");
 }
 
 TEST_CASE("files in the order in which they are named, folders among them") {

@@ -33,6 +33,10 @@ struct ExampleModel {
             ? ExampleBatch<Real>::of_ids(seed, samples, layout().tokens, layout().vocabulary)
             : ExampleBatch<Real>{seed, samples, layout().sample_dim(), layout().target_dim()};
     drawn.labels = labels_of(drawn.x);
+    if (masks) {
+      Engine engine(seed);
+      mask_tokens(masks, engine, samples, layout().tokens, drawn.x.data(), drawn.y.data());
+    }
     return drawn;
   }
   /// Clusters that rows know themselves, wherever they stand.
@@ -90,6 +94,7 @@ struct ExampleModel {
   Model<Real> model;
   Workspace<Real> workspace;
   AuxiliaryLosses losses = {};  ///< added to the task loss
+  TokenMasks masks = {};        ///< of batches that are drawn
 };
 
 }  // namespace moelab

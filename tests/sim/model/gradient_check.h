@@ -128,6 +128,7 @@ inline void check_gradients(const ModelOptions& options, const Layout& layout, i
   LossOptions loss_options;
   loss_options.task = loss_name;
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_options, layout.vocabulary > 0);
+  if (task_loss_kind(loss_name).masks_tokens) model.masks = {0.4, layout.vocabulary};
   const ExampleBatch<double> batch = smooth_batch(model, samples, *loss);
   // A router without parameters leaves its group to the gating's alone, whose gradient may be zero.
   const bool reaches_scores = model.network().has_router() && options.gating.train.entry().reaches_scores &&

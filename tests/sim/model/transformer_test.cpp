@@ -9,38 +9,13 @@
 #include "sim/model/router/linear_router.h"
 #include "sim/model/router/similarity_aware_router.h"
 #include "tests/sim/model/gradient_check.h"
+#include "tests/sim/model/small_transformer.h"
 #include "tests/sim/train/small_runs.h"
 
 namespace moelab::transformer_test {
 namespace {
 
-constexpr int kVocabulary = 5, kTokens = 4, kWidth = 6, kExperts = 3, kSamples = 2;
-const Layout kLayout{.input_dim = 1,
-                     .output_dim = 1,
-                     .sequences = true,
-                     .tokens = kTokens,
-                     .target_per_token = true,
-                     .labels = kTokens,
-                     .vocabulary = kVocabulary};
-
-ModelOptions transformer() {
-  ModelOptions options;
-  options.kind = ModelOptions::Kind::transformer;
-  options.width = kWidth;
-  options.experts = kExperts;
-  options.router = LinearRouterOptions{};
-  options.gating.train = TopKGatingOptions{.k = 2, .renormalize = true};
-  options.gating.eval = TopKGatingOptions{.k = 2, .renormalize = true};
-  options.transformer.heads = 2;
-  options.transformer.feed_forward = 3;
-  return options;
-}
-
-ModelOptions dense() {
-  ModelOptions options = transformer();
-  options.transformer.moe_layers = std::vector<std::string>{};
-  return options;
-}
+using namespace small_transformer;
 
 std::size_t count_of(const ModelOptions& options) {
   return Network<double>(options, kLayout).parameter_count();
@@ -189,10 +164,17 @@ TEST_CASE("what transformers cannot be") {
   options = transformer();
   options.router = SimilarityAwareRouterOptions{};
   check_refused(options, "model.router.kind",
-                "got \"similarity_aware\", which lets a token see later ones; a transformer predicts those");
+                "got \"similarity_aware\", which lets a token see later ones; a causal transformer predicts "
+                "those");
   options = transformer();
   options.match = ModelOptions::Match::total;
   check_refused(options, "model.match", "given, but the transformer has mixtures; needs model.moe_layers []");
+  options = ModelOptions{};
+  options.transformer.dropout = 0.1;
+  check_refused(options, "model.dropout", "given, but model.kind is not 'transformer'");
+  options = ModelOptions{};
+  options.transformer.causal = false;
+  check_refused(options, "model.causal", "given, but model.kind is not 'transformer'");
   options = ModelOptions{};
   options.transformer.heads = 2;
   check_refused(options, "model.heads", "given, but model.kind is not 'transformer'");

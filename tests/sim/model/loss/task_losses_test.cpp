@@ -82,6 +82,7 @@ TEST_CASE("gradients of every task loss agree with central differences, and the 
   constexpr int kRows = 4, kOutputs = 3;
   const int stride = kernels::padded(kOutputs);
   for (const TaskLossKind& kind : task_loss_kinds()) {
+    if (!kind.make) continue;  // of ids alone, see transformer_test.cpp
     CAPTURE(kind.name);
     const std::unique_ptr<TaskLoss<double>> loss = kind.make.in_double();
     Engine engine(1);
