@@ -133,8 +133,7 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
   scenario.cells.reserve(static_cast<std::size_t>(count));
   CellExpansion expansion(base, seeds);
   if (!axes.empty() && !axes.back().crossing.is_null()) {
-    CrossingSearch crossing =
-        CrossingSearch::read(axes.back().paths.front(), axes.back().crossing, resolved);
+    CrossingSearch crossing = CrossingSearch::read(axes.back().paths.front(), axes.back().crossing, resolved);
     if (scenario.crossing) crossing.placed = scenario.crossing->placed;
     if (crossing.placed.empty()) {
       crossing.placed.assign(arms.size() * points / 2,
