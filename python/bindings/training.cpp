@@ -90,6 +90,9 @@ std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::s
       layout.tokens = whole_number(sizes, "tokens", 1);
       layout.target_per_token = sizes.at("target_per_token").get<bool>();
       layout.labels = layout.tokens;
+      // Rows that are not in sequences are one token each; more would be read than inputs have.
+      if (!layout.sequences && (layout.tokens != 1 || layout.target_per_token))
+        throw UserError("file", "holds no model of moelab: has tokens without sequences");
       const TrainOutcome outcome{sizes.at("state") == "diverged" ? TrainState::diverged : TrainState::done,
                                  sizes.at("steps").get<std::int64_t>()};
       return restored_model(read_spec(parse_json(spec, "file")), layout, outcome, arrays);

@@ -107,6 +107,19 @@ def test_arrays_of_another_model_are_refused(model, tmp_path):
     assert caught.value.path == "file"
 
 
+@pytest.mark.parametrize(("size", "value"), [("tokens", 2), ("target_per_token", True)])
+def test_tokens_without_sequences_are_refused(model, tmp_path, size, value):
+    """Inputs (n, d) would be read as n rows of as many tokens."""
+    model.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz") as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    told = json.loads(str(arrays["moelab_model"][()]))
+    told["about"][size] = value
+    np.savez(tmp_path / "other.npz", **(arrays | {"moelab_model": np.array(json.dumps(told))}))
+    with pytest.raises(moelab.UserError, match="tokens without sequences"):
+        moelab.Model.load(tmp_path / "other.npz")
+
+
 @pytest.mark.parametrize("missing", ["spec", "about", "format", "spec.model", "spec.seed", "about.steps"])
 def test_documents_of_models_with_a_gap_are_refused(model, tmp_path, missing):
     model.save(tmp_path / "model.npz")
