@@ -273,7 +273,9 @@ KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario) {
   if (!kept.before.empty() && kept.before != kept.id) before = plan_with_id(directory, kept.before);
   if (before) check_name(directory, *before, scenario.name);  // of a process that started with this one
   std::optional<DamagedPlan> damage;
-  const std::optional<Plan> known = plan_at(plan_file(directory, kept.id), damage);
+  std::optional<Plan> known;
+  if (scenario.crossing || !scenario.decided.is_null())
+    known = plan_at(plan_file(directory, kept.id), damage);
   const bool is_kept = known && is_further(*known, scenario);
   const std::string text = is_kept ? read_bytes(plan_file(directory, kept.id)) : plan_text(scenario, kept.id);
   update_file(plan_file(directory, kept.id), text);

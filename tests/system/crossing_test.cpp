@@ -12,18 +12,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The loss of a larger training set is the lower; a level in the middle of its range.
+/// The faster the rate the lower the loss; a level in the middle of its range.
 Json searched() {
   Json scenario = tiny();
   scenario["train"]["steps"] = 40;
   scenario["sweep"] = Json::parse(R"({"train.lr": {"crossing":
-    {"metric": "train_loss", "level": 2.5, "low": 0.0001, "high": 0.1, "scale": "log"}}})");
+    {"metric": "train_loss", "level": 0.7, "low": 0.0001, "high": 0.1, "scale": "log"}}})");
   return scenario;
 }
 
 /// A claim of equal sides, which only the cap of seeds ends.
 Json undecided() {
   Json scenario = tiny();
+  scenario["train"]["steps"] = 60;
+  scenario["train"]["lr"] = 0.3;
   scenario["claims"] = Json::parse(R"([
     {"id": "open", "left": {"arm": "learned", "metric": "test_nmse_soft"}, "op": "~", "tolerance": 1e-9,
      "right": {"arm": "frozen", "metric": "test_nmse_soft"}}])");
@@ -88,18 +90,18 @@ TEST_CASE("program: a crossing is planned, searched, told and its cells made aga
   CHECK(Json::parse(file_text(log)).at("crossings") == crossings);
   CHECK(call({"verify", bench.run}, log) == 0);
   CHECK(call({"claims", bench.run}, log) == 0);
-  CHECK(file_text(log).find("where the mean of train_loss crosses 2.5") != std::string::npos);
+  CHECK(file_text(log).find("where the mean of train_loss crosses 0.7") != std::string::npos);
   const Json cells = read_json_file(run / "plan.json").at("cells");
   CHECK(cells.size() <= 28);
   CHECK(call({"reproduce", bench.run, cells[4].at("id").get<std::string>()}, log) == 0);
   REQUIRE(call({"report", bench.run, "--follow"}, log) == 0);
-  CHECK(file_text(run / "report.html").find("where the mean of train_loss crosses 2.5") != std::string::npos);
+  CHECK(file_text(run / "report.html").find("where the mean of train_loss crosses 0.7") != std::string::npos);
   // An ordinary sweep at a placed point has the same cells, and runs none of them again.
   Json grid = searched();
   grid["sweep"]["train.lr"] = Json::array({cells[4].at("point").at("train.lr")});
   const Bench ordinary(grid);
   REQUIRE(call({"plan", ordinary.file, "--out", bench.run, "--json"}, log) == 0);
-  CHECK(Json::parse(file_text(log)).at("recorded") == 2);  // of one arm
+  CHECK(Json::parse(file_text(log)).at("recorded").get<int>() >= 2);  // of one arm, or of both
   CHECK(call({"run", bench.file, "--out", bench.run, "--share", "0/2"}, log) == 2);
   CHECK(call({"run", bench.file, "--out", bench.run, "--until-decided"}, log) == 2);
   CHECK(call({"run", bench.file, "--out", bench.run, "--leases", "--share", "0/2"}, log) == 2);
@@ -149,6 +151,8 @@ TEST_CASE(
       return all;
     };
     const std::chrono::microseconds whole = time_of(words(bench.run), log);
+    if (!is_search)
+      CHECK(read_json_file(fs::path(bench.run) / "plan.json").at("decided").at("seeds")[0] == 14);
     run_twice_through_kills(words(shared), log, 8, whole);
     CHECK(exported(bench.folder, shared, true) == exported(bench.folder, bench.run, true));
     CHECK(file_text(shared / "plan.json") == file_text(fs::path(bench.run) / "plan.json"));
