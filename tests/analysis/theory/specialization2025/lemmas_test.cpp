@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-namespace moelab::lemmas_test {
+namespace moelab::specialization_lemmas_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -73,4 +73,4 @@ TEST_CASE("lemma 2: equal size is not enough; disjoint sets are the partition th
   CHECK(disjoint.details[1].second == disjoint.details[0].second);
 }
 
-}  // namespace moelab::lemmas_test
+}  // namespace moelab::specialization_lemmas_test
