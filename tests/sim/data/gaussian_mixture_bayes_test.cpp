@@ -28,7 +28,7 @@ TEST_CASE("the Bayes predictor is the conditional mean") {
       Json unweighted = changes;
       unweighted.erase("weights");
       const std::unique_ptr<Problem> problem = mixture_problem(changes);
-      const Dataset data = sample(*problem, kRows);
+      const Dataset data = mixture_sample(*problem, kRows);
       const std::optional<Matrix> best = problem->bayes_prediction(data.x);
       REQUIRE(best.has_value());
       const auto loss = [&](const Matrix& prediction) {
@@ -70,7 +70,7 @@ TEST_CASE("the Bayes floor vanishes for separated clusters and without noise") {
       CAPTURE(noise);
       const std::unique_ptr<Problem> problem = mixture_problem(
           {{"mean_std", 3.0}, {"noise_std", noise}, {"target", {{"kind", target}, {"dim", 3}}}});
-      const Dataset data = sample(*problem, 2000);
+      const Dataset data = mixture_sample(*problem, 2000);
       const double loss = (*problem->bayes_prediction(data.x) - data.y).rowwise().squaredNorm().mean();
       if (noise < 1) {
         CHECK(loss < 1e-12);

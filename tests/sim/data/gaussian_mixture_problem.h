@@ -20,7 +20,7 @@ inline std::unique_ptr<Problem> mixture_problem(const Json& changes, const Seeds
   return draw_problem(data_of(data), seeds);
 }
 
-inline Dataset sample(const Problem& problem, int rows) {
+inline Dataset mixture_sample(const Problem& problem, int rows) {
   return draw_set(problem, kMixtureSeeds, Purpose::train_data, rows);
 }
 

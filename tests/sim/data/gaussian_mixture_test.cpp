@@ -25,7 +25,7 @@ Matrix means_of(Json changes, const Seeds& seeds = kMixtureSeeds) {
   changes["spurious_dims"] = 0;
   changes["rotate"] = false;
   const std::unique_ptr<Problem> still = mixture_problem(changes, seeds);
-  const Dataset data = sample(*still, 200 * still->clusters());
+  const Dataset data = mixture_sample(*still, 200 * still->clusters());
   Matrix means(still->clusters(), still->layout().input_dim);
   std::set<int> seen;
   for (std::size_t i = 0; i < data.cluster.size(); ++i) {
@@ -52,8 +52,8 @@ TEST_CASE("component frequencies follow the weights") {
     return below_quantile(statistic, 4);
   };
   const std::vector<double> uniform(5, 1.0);
-  const Dataset weighted = sample(*mixture_problem({{"weights", weights}}), kRows),
-                plain = sample(*mixture_problem(Json::object()), kRows);
+  const Dataset weighted = mixture_sample(*mixture_problem({{"weights", weights}}), kRows),
+                plain = mixture_sample(*mixture_problem(Json::object()), kRows);
   CHECK(passes(weighted.cluster, weights));
   CHECK_FALSE(passes(weighted.cluster, uniform));
   CHECK_FALSE(passes(weighted.cluster, {1, 2, 3, 4.6, 9.4}));
@@ -64,7 +64,7 @@ TEST_CASE("each component is N(μ_c, σ² I)") {
   constexpr double kSigma = 0.7;
   const Json changes = {{"noise_std", kSigma}};
   const Matrix means = means_of(changes);
-  const Dataset data = sample(*mixture_problem(changes), 20000);
+  const Dataset data = mixture_sample(*mixture_problem(changes), 20000);
   for (int c = 0; c < 5; ++c) {
     CAPTURE(c);
     const Matrix noise = (rows_of(data.x, data.cluster, c).rowwise() - means.row(c)) / kSigma;
@@ -82,7 +82,7 @@ TEST_CASE("means are N(0, mean_std² I)") {
 
 TEST_CASE("constant targets: one value per cluster, N(0, I) over clusters") {
   const std::unique_ptr<Problem> problem = mixture_problem({{"clusters", 500}});
-  const Dataset data = sample(*problem, 20000);
+  const Dataset data = mixture_sample(*problem, 20000);
   Matrix values = Matrix::Constant(500, 3, NAN);
   int mixed = 0;
   for (std::size_t i = 0; i < data.cluster.size(); ++i) {
@@ -104,7 +104,7 @@ TEST_CASE("linear targets: y is exactly W_c (x − μ_c), rows of W_c N(0, I / d
                           {"target", {{"kind", "linear"}, {"dim", 2}}}};
     const std::unique_ptr<Problem> problem = mixture_problem(changes);
     const Matrix means = means_of(changes);
-    const Dataset data = sample(*problem, 8000);
+    const Dataset data = mixture_sample(*problem, 8000);
     const Matrix signal = data.x * problem->signal_basis();
     Matrix slopes(400, 4);
     double residual = 0, mixed = 0;
@@ -131,7 +131,7 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
   // Without noise the separation asks for nothing, so the means are those of the cluster averages here.
   const auto averages = [](const Json& changes) {
     const std::unique_ptr<Problem> problem = mixture_problem(changes);
-    const Dataset data = sample(*problem, 30000);
+    const Dataset data = mixture_sample(*problem, 30000);
     Matrix means(problem->clusters(), problem->layout().input_dim);
     for (int c = 0; c < problem->clusters(); ++c)
       means.row(c) = rows_of(data.x, data.cluster, c).colwise().mean();
@@ -160,7 +160,7 @@ TEST_CASE("a required separation holds, and one that cannot be reached is an err
 TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise") {
   const std::unique_ptr<Problem> problem = mixture_problem({{"spurious_dims", 3}, {"noise_std", 0.5}});
   CHECK(problem->layout().input_dim == 7);
-  const Dataset data = sample(*problem, 20000);
+  const Dataset data = mixture_sample(*problem, 20000);
   for (int c = 0; c < 5; ++c) {
     const Matrix spurious = rows_of(data.x, data.cluster, c).rightCols(3);
     CHECK(standard_normal_deviation(spurious) < kStandardErrors);
@@ -172,10 +172,10 @@ TEST_CASE("spurious coordinates are N(0, 1) whatever the cluster and the noise")
 TEST_CASE("other laws of spurious coordinates: mean 0, variance 1, the right tails, the signal untouched") {
   constexpr int kRows = 20000;
   const auto drawn = [](const char* law) {
-    return sample(*mixture_problem({{"spurious_dims", 3}, {"spurious_law", law}}), kRows);
+    return mixture_sample(*mixture_problem({{"spurious_dims", 3}, {"spurious_law", law}}), kRows);
   };
   const Dataset normal = drawn("normal"), laplace = drawn("laplace"), two_point = drawn("two_point");
-  CHECK(normal.x == sample(*mixture_problem({{"spurious_dims", 3}}), kRows).x);
+  CHECK(normal.x == mixture_sample(*mixture_problem({{"spurious_dims", 3}}), kRows).x);
   for (const Dataset* const other : {&laplace, &two_point}) {
     const Matrix spurious = other->x.rightCols(3);
     CHECK((other->x.leftCols(4) == normal.x.leftCols(4)));
@@ -206,7 +206,7 @@ TEST_CASE("a rotation is orthogonal, not axis-aligned, and turns the inputs alon
   CHECK(basis.cwiseAbs().maxCoeff() < 0.95);
   CHECK((plain->signal_basis() == Matrix(Matrix::Identity(12, 4))));
 
-  const Dataset rotated = sample(*problem, 5000), flat = sample(*plain, 5000);
+  const Dataset rotated = mixture_sample(*problem, 5000), flat = mixture_sample(*plain, 5000);
   CHECK((rotated.y == flat.y));
   CHECK(rotated.cluster == flat.cluster);
   CHECK((rotated.x * basis - flat.x.leftCols(4)).cwiseAbs().maxCoeff() < kRounding);
@@ -242,10 +242,10 @@ TEST_CASE("the first rows of a larger sample are the smaller sample, to the last
       CAPTURE(target);
       const std::unique_ptr<Problem> problem = mixture_problem(
           {{"spurious_dims", 20}, {"rotate", rotate}, {"target", {{"kind", target}, {"dim", 3}}}});
-      const Dataset large = sample(*problem, 5001);
+      const Dataset large = mixture_sample(*problem, 5001);
       for (const int rows : {1, 2, 3, 5, 17, 640, 4999}) {
         CAPTURE(rows);
-        const Dataset small = sample(*problem, rows);
+        const Dataset small = mixture_sample(*problem, rows);
         CHECK((small.x == large.x.topRows(rows)));
         CHECK((small.y == large.y.topRows(rows)));
         CHECK(std::equal(small.cluster.begin(), small.cluster.end(), large.cluster.begin()));

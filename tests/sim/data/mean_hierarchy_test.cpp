@@ -59,11 +59,11 @@ TEST_CASE("a tree of depth 1 has the means of a mixture without one") {
   const std::unique_ptr<Problem> plain = mixture_problem({{"mean_std", 2.5}}),
                                  star = draw_problem(data_of(on_tree(tree(1, 5, 2.5))), kMixtureSeeds);
   CHECK(star->clusters() == 5);
-  CHECK(sample(*star, 50).x == sample(*plain, 50).x);
-  CHECK(sample(*star, 50).y == sample(*plain, 50).y);
+  CHECK(mixture_sample(*star, 50).x == mixture_sample(*plain, 50).x);
+  CHECK(mixture_sample(*star, 50).y == mixture_sample(*plain, 50).y);
   // mean_std says nothing beside it.
   const auto with_std = draw_problem(data_of(on_tree(tree(1, 5, 2.5), {{"mean_std", 9}})), kMixtureSeeds);
-  CHECK(sample(*with_std, 50).x == sample(*plain, 50).x);
+  CHECK(mixture_sample(*with_std, 50).x == mixture_sample(*plain, 50).x);
 }
 
 TEST_CASE("every node is its parent and N(0, std_per_level² I)") {
@@ -91,12 +91,12 @@ TEST_CASE("what else is known of a mixture holds on a tree") {
   const Json near = on_tree(hierarchy, {{"noise_std", 0.05}});
   const std::unique_ptr<Problem> problem = draw_problem(data_of(near), kMixtureSeeds);
   CHECK(problem->clusters() == 9);
-  const Dataset data = sample(*problem, 300);
+  const Dataset data = mixture_sample(*problem, 300);
   // Components that hardly overlap: E[y | x] is the target.
   CHECK((problem->bayes_prediction(data.x).value() - data.y).cwiseAbs().maxCoeff() < 1e-6);
   const Json scaled = on_tree(hierarchy, {{"separation", 3}, {"scale_to_separation", true}});
   check(data_of(scaled));
-  const Dataset far = sample(*draw_problem(data_of(scaled), kMixtureSeeds), 4000);
+  const Dataset far = mixture_sample(*draw_problem(data_of(scaled), kMixtureSeeds), 4000);
   Matrix averages(9, 4);
   for (int c = 0; c < 9; ++c) averages.row(c) = rows_of(far.x, far.cluster, c).colwise().mean();
   // Averages of some 440 rows are off by √(4 / 440) ≈ 0.1, a difference of two by 0.14.
