@@ -109,7 +109,8 @@ TEST_CASE("masked tokens: learned from both sides, with no floor of the next tok
   const CellResult result = run(scenario);
   const auto loss_at = [](const TraceEntry& entry) { return entry.metrics.at("test_loss_eval"); };
   CHECK(loss_at(result.trace.front()) > std::log(8.0));
-  CHECK(result.metrics.at("test_loss_eval") < 0.9 * std::log(8.0));
+  // The unigram loses least of all that know only how often each token is.
+  CHECK(result.metrics.at("test_loss_eval") < 0.97 * run(document()).metrics.at("unigram_loss"));
   CHECK(result.metrics.at("train_loss") ==
         doctest::Approx(result.metrics.at("test_loss_eval")).epsilon(0.15));
   for (const char* const name : {"bayes_loss", "oracle_domain_loss", "bigram_loss", "unigram_loss"})
