@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "app/commands/completion.h"
 #include "app/commands/completion_scenario.h"
@@ -165,6 +166,9 @@ Candidates setting_values(const SettingRoot& root, const std::string& path, cons
   if (!node || root.prefix == "sweep.") return candidates;  // a sweep takes lists
   if (path.starts_with("claims.")) add_named(node->key, path, given, candidates);
   for (const Shape* shape : node->shapes) add_values(*shape, path, node->is_tag, candidates);
+  std::set<std::string> known;  // fields of one name may take the same values
+  std::erase_if(candidates.words,
+                [&](const Candidates::Word& word) { return !known.insert(word.text).second; });
   return candidates;
 }
 

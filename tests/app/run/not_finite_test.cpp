@@ -35,6 +35,11 @@ DataOptions replaced_sequences() {
   return data;
 }
 
+DataOptions tree() {
+  return data_from(R"({"generator": "gaussian_mixture", "dim": 5, "target": {"kind": "linear", "dim": 2},
+      "hierarchy": {"depth": 2, "branching": 2, "std_per_level": 1}, "train_samples": 40, "test_samples": 30})");
+}
+
 DataOptions regression() {
   return data_from(R"({"generator": "moe_regression", "dim": 2, "router": "linear", "expert": "linear",
       "measure": {"kind": "drawn", "components": 2}, "train_samples": 40, "test_samples": 30})");
@@ -99,6 +104,7 @@ std::vector<std::unique_ptr<Example>> examples() {
   all.push_back(std::make_unique<Example>(stack(), sequences()));
   all.push_back(std::make_unique<Example>(weighing_stack(), replaced_sequences()));
   all.push_back(std::make_unique<Example>(ridge(), regression()));
+  all.push_back(std::make_unique<Example>(ridge(), tree()));
   return all;
 }
 
