@@ -21,6 +21,21 @@ std::int64_t nearest_whole(double value) {
   return static_cast<std::int64_t>(std::llround(value));
 }
 
+/// What a scenario and a plan say by the same names.
+CrossingSearch search_of(const std::string& path, const Json& given) {
+  CrossingSearch search;
+  search.path = path;
+  search.metric = given.at("metric");
+  if (given.contains("level")) search.level = given.at("level").get<double>();
+  search.against = given.value("against", "");
+  search.arm = given.value("arm", "");
+  search.low = given.at("low");
+  search.high = given.at("high");
+  search.is_log = given.at("scale") == "log";
+  search.resolution = given.at("resolution");
+  return search;
+}
+
 }  // namespace
 
 Shape crossing_shape() {
@@ -44,16 +59,7 @@ Shape crossing_shape() {
 
 CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, const Json& document) {
   const std::string place = join_path(join_path("sweep", path), "crossing");
-  CrossingSearch search;
-  search.path = path;
-  search.metric = given.at("metric");
-  if (given.contains("level")) search.level = given.at("level").get<double>();
-  search.against = given.value("against", "");
-  search.arm = given.value("arm", "");
-  search.low = given.at("low");
-  search.high = given.at("high");
-  search.is_log = given.at("scale") == "log";
-  search.resolution = given.at("resolution");
+  CrossingSearch search = search_of(path, given);
   search.is_whole = is_whole_field(document, path, place);
   if (search.level.has_value() == !search.against.empty())
     throw UserError(place, search.level ? "has level and against; needs one of them"
@@ -73,17 +79,8 @@ CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, 
 
 std::optional<CrossingSearch> CrossingSearch::of_plan(const Json& crossing) {
   if (crossing.is_null()) return std::nullopt;
-  CrossingSearch search;
-  search.path = crossing.at("path");
-  search.metric = crossing.at("metric");
-  if (crossing.contains("level")) search.level = crossing.at("level").get<double>();
-  search.against = crossing.value("against", "");
-  search.arm = crossing.value("arm", "");
-  search.low = crossing.at("low");
-  search.high = crossing.at("high");
-  search.is_log = crossing.at("scale") == "log";
+  CrossingSearch search = search_of(crossing.at("path"), crossing);
   search.is_whole = crossing.at("whole");
-  search.resolution = crossing.at("resolution");
   search.placed = crossing.at("placed").get<std::vector<std::vector<Json>>>();
   return search;
 }

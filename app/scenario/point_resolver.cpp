@@ -13,17 +13,24 @@
 namespace moelab {
 namespace {
 
+/// Adds to a resolved configuration what is made of all of its parts, and checks it; `read` reads it once its
+/// phases are there.
+template <class Read>
+void complete(const Json& document, Json& config, const Read& read) {
+  config["phases"] = resolved_phases(document, config);
+  check_config(config, read());
+  config["evaluations"] = resolved_evaluations(document, config.at("evaluations"));
+  check_convergence(config);
+  check_until(config);
+}
+
 /// The error of the configuration with these overrides, if any; `document` gets them unresolved.
 std::optional<UserError> error_with(const Json& base, std::span<const Override> overrides, Json& document) {
   document = base;
   try {
     apply_overrides(config_shape(), overrides, document);
     Json config = resolve(config_shape(), document, "");
-    config["phases"] = resolved_phases(document, config);
-    check_config(config, read_experiment(config));
-    config["evaluations"] = resolved_evaluations(document, config.at("evaluations"));
-    check_convergence(config);
-    check_until(config);
+    complete(document, config, [&] { return read_experiment(config); });
   } catch (const InvalidOption& error) {
     return UserError(error.path(), error.message());
   }
@@ -59,12 +66,10 @@ CellConfig PointResolver::config(std::span<const Override> point) {
   try {
     const bool is_first = !experiment_;
     is_first ? start(point) : change(point);
-    config_["phases"] = resolved_phases(document_, config_);
-    is_first ? void(experiment_ = read_experiment(config_)) : read_changed();
-    check_config(config_, *experiment_);
-    config_["evaluations"] = resolved_evaluations(document_, config_.at("evaluations"));
-    check_convergence(config_);
-    check_until(config_);
+    complete(document_, config_, [&]() -> const ExperimentOptions& {
+      is_first ? void(experiment_ = read_experiment(config_)) : read_changed();
+      return *experiment_;
+    });
     shared_ = is_first ? parts_.config(config_) : parts_.config(config_, shared_, changing_);
     return shared_;
   } catch (const InvalidOption&) {
