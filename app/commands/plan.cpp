@@ -48,9 +48,9 @@ int print_plan(const Arguments& arguments) {
   }
   const std::size_t points = distinct.size();
   const std::size_t seeds = scenario.cells.size() / arms_and_points;
-  const std::size_t missing = missing_cells(scenario, records).size();
   const int threads = thread_count(arguments);
   const RunCost cost = run_cost(scenario, records, threads);
+  const std::size_t missing = cost.cells;
   Json answer = {{"name", scenario.name},
                  {"profile", scenario.profile},
                  {"directory", directory.string()},

@@ -23,8 +23,10 @@ constexpr double kShortestSeconds = 1e-6;
 CellTimes::CellTimes(const Scenario& scenario) {
   std::vector<const Cell*> firsts;
   std::map<std::string, std::size_t> places;  // of effects, by "arm" or "path = value"
+  setting_of_.reserve(scenario.cells.size());
   for (const Cell& cell : scenario.cells) {
-    if (setting_of_.contains(cell.id)) continue;  // two arms may have the same cell
+    const auto [place, added] = setting_of_.try_emplace(cell.id);
+    if (!added) continue;  // two arms may have the same cell
     if (firsts.empty() || firsts.back()->arm != cell.arm || firsts.back()->point != cell.point) {
       firsts.push_back(&cell);
       Setting& setting = settings_.emplace_back();
@@ -33,7 +35,9 @@ CellTimes::CellTimes(const Scenario& scenario) {
         setting.effects.push_back(
             places.try_emplace(path + " = " + value.dump(), places.size()).first->second);
     }
-    setting_of_[cell.id] = settings_.size() - 1;
+    place->second = settings_.size() - 1;
+    ++settings_.back().cells;
+    ++settings_.back().open;
   }
   effects_ = places.size();
   const std::size_t looked_at = std::min(settings_.size(), kMaxEstimates);
@@ -51,8 +55,10 @@ CellTimes::CellTimes(const Scenario& scenario) {
 
 void CellTimes::learn(const std::string& cell, const std::string& state, double seconds) {
   const auto found = setting_of_.find(cell);
-  if (found == setting_of_.end() || (state != "done" && state != "diverged")) return;
+  if (found == setting_of_.end()) return;
   Setting& setting = settings_[found->second];
+  --setting.open;
+  if (state != "done" && state != "diverged") return;
   ++learned_;
   ++setting.recorded;
   setting.recorded_seconds += seconds;

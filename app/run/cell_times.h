@@ -3,6 +3,7 @@
 /// How long the cells of a scenario take, learned from those that are done.
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -18,34 +19,34 @@ namespace moelab {
 /// nothing; diverged ones, which end early, tell of their like alone.
 class CellTimes {
  public:
+  struct Setting {
+    CellCost cost = {};
+    double seconds = 0;          ///< what a cell of it takes on one thread
+    int cells = 0, open = 0;     ///< planned; of these without a record
+    int recorded = 0, done = 0;  ///< those learned from; of these done
+    double recorded_seconds = 0, done_seconds = 0;
+    std::vector<std::size_t> effects = {};  ///< places of its arm and its swept values
+  };
+
   /// Estimates the cells' costs: of very many settings a part, evenly spread, with the others as the last one
-  /// looked at before them.
+  /// looked at before them. The scenario's cells stay where they are.
   explicit CellTimes(const Scenario& scenario);
 
-  /// A cell's record; one that the scenario does not plan, or that failed, is passed over.
+  /// The record of a cell without one so far; one that failed teaches nothing, and one of another plan is
+  /// passed over.
   void learn(const std::string& cell, const std::string& state, double seconds);
   /// The number of cells learned from.
   int learned() const { return learned_; }
 
-  /// Seconds of one thread for a planned cell. Throws std::out_of_range for another.
-  double seconds(const Cell& cell) const { return settings_[setting_of_.at(cell.id)].seconds; }
-  /// Whether a cell of the same arm and sweep point is recorded.
-  bool has_like(const Cell& cell) const { return settings_[setting_of_.at(cell.id)].recorded > 0; }
-  const CellCost& cost(const Cell& cell) const { return settings_[setting_of_.at(cell.id)].cost; }
+  /// The setting of a planned cell, by its id. Throws std::out_of_range for another.
+  const Setting& of(const Cell& cell) const { return settings_[setting_of_.at(cell.id)]; }
+  const std::vector<Setting>& settings() const { return settings_; }
 
   /// Fits anew to what has been learned.
   void fit();
 
  private:
-  struct Setting {
-    CellCost cost = {};
-    std::vector<std::size_t> effects = {};  ///< places of its arm and its swept values
-    int recorded = 0, done = 0;
-    double recorded_seconds = 0, done_seconds = 0;
-    double seconds = 0;  ///< what a cell of it takes
-  };
-
-  std::unordered_map<std::string, std::size_t> setting_of_;  ///< by cell id
+  std::unordered_map<std::string_view, std::size_t> setting_of_;  ///< by cell id
   std::vector<Setting> settings_;
   std::size_t effects_ = 0;
   int learned_ = 0;

@@ -6,7 +6,6 @@
 
 #include "app/run/cell_times.h"
 #include "app/run/memory.h"
-#include "app/run/session.h"
 
 namespace moelab {
 CellCost estimated_cost(const Cell& cell) {
@@ -54,17 +53,19 @@ RunCost run_cost(const Scenario& scenario, const Records& records, int threads) 
   cost.learned = times.learned();
   std::vector<double> seconds;
   int unlike = 0;
-  for (const Cell* cell : missing_cells(scenario, records)) {
-    seconds.push_back(times.seconds(*cell));
-    cost.cell_bytes = std::max(cost.cell_bytes, times.cost(*cell).bytes);
-    unlike += times.has_like(*cell) ? 0 : 1;
+  double recorded = 0;
+  for (const CellTimes::Setting& setting : times.settings()) {
+    recorded += setting.cells * setting.cost.recorded_bytes;
+    if (setting.open == 0) continue;
+    seconds.insert(seconds.end(), static_cast<std::size_t>(setting.open), setting.seconds);
+    cost.cell_bytes = std::max(cost.cell_bytes, setting.cost.bytes);
+    unlike += setting.recorded > 0 ? 0 : setting.open;
   }
+  cost.cells = seconds.size();
   cost.seconds = seconds_on_threads(seconds, threads);
   if (seconds.empty()) return cost;
   cost.threads =
       std::clamp(static_cast<int>(std::min<std::size_t>(seconds.size(), 1u << 20)), 1, std::max(threads, 1));
-  double recorded = 0;
-  for (const Cell& cell : scenario.cells) recorded += times.cost(cell).recorded_bytes;
   cost.process_bytes = kProgramBytes + kPlannedCellBytes * static_cast<double>(scenario.cells.size());
   // Results are read when the last cell is done.
   cost.bytes = cost.process_bytes + std::max(cost.cell_bytes * cost.threads, recorded);

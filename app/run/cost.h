@@ -23,6 +23,7 @@ struct CellCost {
 CellCost estimated_cost(const Cell& cell);
 
 struct RunCost {
+  std::size_t cells = 0;     ///< without a record
   double seconds = 0;        ///< on the given threads
   int learned = 0;           ///< cells done that `seconds` was learned from
   std::string source;        ///< what `seconds` comes from, for people: "7 cells done"

@@ -72,7 +72,7 @@ class TimeLeft {
     times_->fit();
     std::erase_if(missing_, [&](const Cell* cell) { return finished.contains(cell->id); });
     left_.clear();
-    for (const Cell* cell : missing_) left_.push_back(times_->seconds(*cell));
+    for (const Cell* cell : missing_) left_.push_back(times_->of(*cell).seconds);
   }
 
   const Scenario& scenario_;
@@ -187,6 +187,7 @@ Share read_share(const std::string& text) {
 std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& records, const Share& share) {
   std::vector<const Cell*> missing;
   std::unordered_set<std::string_view> seen;
+  seen.reserve(scenario.cells.size());
   int place = 0;
   for (const Cell& cell : scenario.cells) {
     if (!seen.insert(cell.id).second || place++ % share.count != share.index) continue;

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <future>
 #include <memory>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "app/run/journal.h"
 #include "app/run/provenance.h"
 #include "sim/base/error.h"
+#include "sim/base/ordered_parts.h"
 #include "sim/data/npy/npy.h"
 
 namespace moelab {
@@ -96,31 +95,24 @@ Records read_all(const fs::path& directory, RecordPart part, const Refuse& refus
       refuse(conflict(known->first, line.place, earlier_place, difference, machines));
     }
   };
-  const std::size_t at_a_time = std::max(1u, std::thread::hardware_concurrency());
-  for (std::size_t first = 0; first < journals.size(); first += at_a_time) {
-    // One alone needs no thread; where none can be started it is read when it is asked for.
-    const auto policy =
-        journals.size() == 1 ? std::launch::deferred : std::launch::async | std::launch::deferred;
-    std::vector<std::future<std::vector<JournalLine>>> read;
-    for (std::size_t i = first; i < std::min(first + at_a_time, journals.size()); ++i)
-      read.push_back(std::async(policy, read_journal, std::cref(journals[i]), part));
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      Json provenance;
-      try {
-        provenance = read_journal_provenance(journals[first + i]);
-      } catch (const UserError& error) {
-        refuse(error);
-      }
-      const auto build = std::make_shared<const std::string>(build_name(provenance));
-      machines[&journals[first + i]] =
-          fmt::format("{} at vector level {}", *build,
-                      provenance.is_object() ? provenance.value("vector_level", "unknown") : "unknown");
-      for (JournalLine& line : read[i].get()) {
-        line.record.build = build;
-        add(line);
-      }
-    }
-  }
+  in_ordered_parts(
+      journals.size(), [&](std::size_t i) { return read_journal(journals[i], part); },
+      [&](std::size_t i, std::vector<JournalLine> lines) {
+        Json provenance;
+        try {
+          provenance = read_journal_provenance(journals[i]);
+        } catch (const UserError& error) {
+          refuse(error);
+        }
+        const auto build = std::make_shared<const std::string>(build_name(provenance));
+        machines[&journals[i]] =
+            fmt::format("{} at vector level {}", *build,
+                        provenance.is_object() ? provenance.value("vector_level", "unknown") : "unknown");
+        for (JournalLine& line : lines) {
+          line.record.build = build;
+          add(line);
+        }
+      });
   return records;
 }
 

@@ -1,8 +1,8 @@
 #include "app/scenario/cell_expansion.h"
 
 #include <algorithm>
-#include <future>
-#include <thread>
+
+#include "sim/base/ordered_parts.h"
 
 namespace moelab {
 namespace {
@@ -51,23 +51,17 @@ void CellExpansion::add_cells_at(const Arm& arm, PointResolver& resolver, std::v
 void CellExpansion::add_cells(const Arm& arm, std::size_t points,
                               const std::function<std::vector<Override>(std::size_t)>& point_at,
                               std::vector<Cell>& cells) {
-  const auto expand = [&](std::size_t first) {
+  const auto expand = [&](std::size_t part) {
     std::vector<Cell> some;
     PointResolver resolver(base_, arm.overrides, parts_);
+    const std::size_t first = part * kPointsAtOnce;
     for (std::size_t i = first; i < std::min(first + kPointsAtOnce, points); ++i)
       add_cells_at(arm, resolver, point_at(i), some);
     return some;
   };
-  // Few points need no thread; where none can be started a part is expanded when it is asked for.
-  const auto policy =
-      points <= kPointsAtOnce ? std::launch::deferred : std::launch::async | std::launch::deferred;
-  const std::size_t step = kPointsAtOnce * std::max(1u, std::thread::hardware_concurrency());
-  for (std::size_t first = 0; first < points; first += step) {
-    std::vector<std::future<std::vector<Cell>>> parts;
-    for (std::size_t i = first; i < std::min(first + step, points); i += kPointsAtOnce)
-      parts.push_back(std::async(policy, expand, i));
-    for (auto& part : parts) std::ranges::move(part.get(), std::back_inserter(cells));
-  }
+  in_ordered_parts(
+      (points + kPointsAtOnce - 1) / kPointsAtOnce, expand,
+      [&](std::size_t, std::vector<Cell> some) { std::ranges::move(some, std::back_inserter(cells)); });
 }
 
 }  // namespace moelab

@@ -81,11 +81,18 @@ CellIds CellIdentities::of(const CellConfig& config) {
   for (const SharedPart& part : *config.parts()) texts.emplace_back(part->first, text_of(part));
   std::sort(texts.begin(), texts.end());
   CellIds ids;
-  ids.before_ = fmt::format("{}\n{{", kNumericsVersion);
+  // As boost::uuids::name_generator_sha1 does, which cannot go on from a common beginning: with ten seeds a
+  // point that saves a fifth of the time of expanding a large sweep.
+  const boost::uuids::uuid space = boost::uuids::ns::oid();
+  ids.before_.process_bytes(space.data, space.size());
+  const auto add_before = [&](const std::string& text) {
+    ids.before_.process_bytes(text.data(), text.size());
+  };
+  add_before(fmt::format("{}\n{{", kNumericsVersion));
   for (const auto& [part, text] : texts) {
     if (text.empty()) continue;
     if (part < "seed")
-      ids.before_ += text + ',';
+      add_before(text + ',');
     else
       ids.after_ += ',' + text;
   }
@@ -95,12 +102,14 @@ CellIds CellIdentities::of(const CellConfig& config) {
 
 std::string CellIds::id(const Seeds& seeds) const {
   const std::string shared = seeds.shared == 0 ? "" : fmt::format(R"(,"shared":{})", seeds.shared);
-  const boost::uuids::name_generator_sha1 generator(boost::uuids::ns::oid());
-  const boost::uuids::uuid hash = generator(fmt::format(R"({}"seed":{{"index":{},"root":{}{}}}{})", before_,
-                                                        seeds.index, seeds.root, shared, after_));
-  std::uint64_t digits = 0;
-  for (std::size_t byte = 0; byte < 8; ++byte) digits = digits << 8 | hash.data[byte];
-  return fmt::format("{:016x}", digits);
+  const std::string rest =
+      fmt::format(R"("seed":{{"index":{},"root":{}{}}}{})", seeds.index, seeds.root, shared, after_);
+  boost::uuids::detail::sha1 hash = before_;
+  hash.process_bytes(rest.data(), rest.size());
+  boost::uuids::detail::sha1::digest_type digest;
+  hash.get_digest(digest);
+  // The first eight bytes of the name's UUID, whose version, 5, stands in the seventh.
+  return fmt::format("{:08x}{:08x}", digest[0], (digest[1] & 0xffff0fff) | 0x5000);
 }
 
 }  // namespace moelab

@@ -2,6 +2,7 @@
 
 /// What a cell's id is made of.
 
+#include <boost/uuid/detail/sha1.hpp>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,7 +24,8 @@ class CellIds {
 
  private:
   friend class CellIdentities;
-  std::string before_, after_;  ///< the hashed text, around that of the seeds
+  boost::uuids::detail::sha1 before_;  ///< has taken the hashed text up to that of the seeds
+  std::string after_;                  ///< and what follows
 };
 
 /// The ids of many configurations, of whose parts most are the same objects. Several threads may ask.

@@ -37,7 +37,7 @@ double estimate_of_rest(const Scenario& scenario, std::size_t done) {
   times.fit();
   double estimate = 0, truth = 0;
   for (std::size_t i = done; i < cells.size(); ++i) {
-    estimate += times.seconds(*cells[i]);
+    estimate += times.of(*cells[i]).seconds;
     truth += made_up_seconds(*cells[i], static_cast<int>(i));
   }
   return estimate / truth;
@@ -68,13 +68,13 @@ TEST_CASE("cell times: a setting without a cell takes the effects of its arm and
   };
   const auto teach = [&](const std::string& arm, int samples, double factor) {
     const Cell& taught = cell(arm, samples);
-    times.learn(taught.id, "done", factor * times.cost(taught).seconds);
+    times.learn(taught.id, "done", factor * times.of(taught).cost.seconds);
   };
   for (const int samples : {20, 40, 80, 160}) teach("learned", samples, samples == 160 ? 8 : 2);
   for (const int samples : {20, 40, 80}) teach("frozen", samples, 6);
   times.fit();
   const auto factor = [&](const std::string& arm, int samples) {
-    return times.seconds(cell(arm, samples)) / times.cost(cell(arm, samples)).seconds;
+    return times.of(cell(arm, samples)).seconds / times.of(cell(arm, samples)).cost.seconds;
   };
   CHECK(factor("learned", 160) == doctest::Approx(8));
   // Three times the learned arm, four times the other points: 24, less what the ridge takes.
@@ -82,25 +82,25 @@ TEST_CASE("cell times: a setting without a cell takes the effects of its arm and
   CHECK(factor("frozen", 160) < 26);
   // Of an arm that was never seen, the point's effect is known.
   CHECK(factor("wide", 160) > 2 * factor("wide", 20));
-  CHECK(times.has_like(cell("frozen", 20)));
-  CHECK_FALSE(times.has_like(cell("frozen", 160)));
+  CHECK(times.of(cell("frozen", 20)).recorded == 1);
+  CHECK(times.of(cell("frozen", 160)).recorded == 0);
 }
 
 TEST_CASE("cell times: failed cells tell nothing, diverged ones of their like alone") {
   const Scenario scenario = sixty_cells();
   const Cell &first = scenario.cells[0], &like = scenario.cells[1], &other = scenario.cells[5];
   CellTimes times(scenario);
-  const double before = times.seconds(other);
+  const double before = times.of(other).seconds;
   times.learn(first.id, "failed", 1e3);
   times.learn("of another plan", "done", 1e3);
   times.fit();
   CHECK(times.learned() == 0);
-  CHECK(times.seconds(like) == before * times.cost(like).seconds / times.cost(other).seconds);
+  CHECK(times.of(like).seconds == before * times.of(like).cost.seconds / times.of(other).cost.seconds);
   times.learn(first.id, "diverged", 1e3);
   times.fit();
   CHECK(times.learned() == 1);
-  CHECK(times.seconds(like) == 1e3);
-  CHECK(times.seconds(other) == before);
+  CHECK(times.of(like).seconds == 1e3);
+  CHECK(times.of(other).seconds == before);
 }
 
 TEST_CASE("cell times: on threads the mean load counts, or the longest cell") {

@@ -5,76 +5,26 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/kernels/kernels.h"
-#include "tests/sim/model/example_model.h"
+#include "tests/sim/model/central_differences.h"
 #include "tests/sim/model/learning_routers.h"
 
 namespace moelab {
 
-/// Step of the central differences: their truncation error, step² f‴/6, is then near 1e-12.
-inline constexpr double kStep = 1e-6;
-/// Largest difference allowed, relative to the largest entry of the parameter group. Rounding of the loss
-/// leaves ε L / step ≈ 2e-10 L in a difference, L below 100 here: 1e-6 is out of its reach for gradients of
-/// order one, and far below any error of a formula.
-inline constexpr double kTolerance = 1e-6;
-
-/// The largest difference over the largest entry; zero gradients must be zero.
-inline double relative_difference(const std::vector<double>& gradient,
-                                  const std::vector<double>& differences) {
-  double largest = 0, worst = 0;
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    largest = std::max({largest, std::abs(differences[i]), std::abs(gradient[i])});
-    const double difference = std::abs(gradient[i] - differences[i]);
-    worst = std::isfinite(difference) ? std::max(worst, difference) : INFINITY;
-  }
-  return worst > 0 ? worst / largest : 0;
-}
-
-/// One-sided differences that disagree by more than this tell of a kink within the step; of a smooth loss
-/// they differ by step · f″, near 1e-5 at most.
-inline constexpr double kSmooth = 1e-3;
-
-/// Central differences of the loss in the parameters [begin, end), padding included (which must not matter).
-/// `bend` becomes the largest disagreement of the one-sided differences.
-inline std::vector<double> central_differences(ExampleModel<double>& model, const ExampleBatch<double>& batch,
-                                               const TaskLoss<double>& loss, const ParameterGroup& group,
-                                               double& bend) {
-  std::vector<double> differences;
-  for (std::size_t i = group.begin; i < group.end; ++i) {
-    double& parameter = model.parameters()[i];
-    const double kept = parameter;
-    parameter = kept + kStep;
-    const double above = model.loss_and_gradient(batch, loss);
-    parameter = kept - kStep;
-    const double below = model.loss_and_gradient(batch, loss);
-    parameter = kept;
-    differences.push_back((above - below) / (2 * kStep));
-    const double here = model.loss_and_gradient(batch, loss);
-    bend = std::max(bend, std::abs((above - here) - (here - below)) / kStep);
-  }
-  return differences;
-}
-
-/// The first batch on which the loss is smooth around the model's parameters: no ReLU and no selection
-/// changes within a step, told by one-sided differences that agree. The gradient under test has no say in it.
-inline ExampleBatch<double> smooth_batch(ExampleModel<double>& model, int samples,
-                                         const TaskLoss<double>& loss) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    const ExampleBatch<double> batch = model.batch(seed, samples);
-    double bend = 0;
-    for (const ParameterGroup& group : model.groups()) {
-      central_differences(model, batch, loss, group, bend);
-    }
-    if (bend < kSmooth) return batch;
-  }
-  throw std::runtime_error("every batch has a kink");
-}
-
 inline std::vector<double> gradient_of(const ExampleModel<double>& model, const ParameterGroup& group) {
   return {model.gradient().begin() + static_cast<std::ptrdiff_t>(group.begin),
           model.gradient().begin() + static_cast<std::ptrdiff_t>(group.end)};
+}
+
+/// Checks the gradient in every parameter against the differences of a batch, which it returns.
+inline ExampleBatch<double> check_parameter_gradients(ExampleModel<double>& model, int samples,
+                                                      const TaskLoss<double>& loss) {
+  const auto [batch, differences] = smooth_batch(model, samples, loss);
+  model.loss_and_gradient(batch, loss);
+  for (const ParameterGroup& group : model.groups())
+    CHECK(relative_difference(gradient_of(model, group), differences.at(group.begin)) <= kTolerance);
+  return batch;
 }
 
 /// Checks ∂L/∂x of a batch whose loss is smooth around it, L as measured: without the noise of a training
@@ -129,15 +79,14 @@ inline void check_gradients(const ModelOptions& options, const Layout& layout, i
   loss_options.task = loss_name;
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>(loss_options, layout.vocabulary > 0);
   if (task_loss_kind(loss_name).masks_tokens) model.masks = {0.4, layout.vocabulary};
-  const ExampleBatch<double> batch = smooth_batch(model, samples, *loss);
+  const auto [batch, differences_of] = smooth_batch(model, samples, *loss);
+  model.loss_and_gradient(batch, *loss);
   // A router without parameters leaves its group to the gating's alone, whose gradient may be zero.
   const bool reaches_scores = model.network().has_router() && options.gating.train.entry().reaches_scores &&
                               learns(options.router.entry());
   for (const ParameterGroup& group : model.groups()) {
     const bool is_router = group.role == ParameterGroup::Role::router;
-    double bend = 0;
-    const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-    model.loss_and_gradient(batch, *loss);
+    const std::vector<double>& differences = differences_of.at(group.begin);
     std::vector<double> gradient = gradient_of(model, group);
     CAPTURE(is_router);
     CHECK(relative_difference(gradient, differences) <= kTolerance);

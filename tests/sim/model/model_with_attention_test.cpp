@@ -61,7 +61,7 @@ TEST_CASE("gradients in the inputs of a model with attention equal central diffe
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   for (const int layers : {1, 2}) {
     ExampleModel<double> model(mixture({.heads = 2}, AttentionAwareRouterOptions{}, layers), kLayout, {7, 0});
-    check_input_gradient(model, smooth_batch(model, kSamples, *loss), *loss);
+    check_input_gradient(model, smooth_batch(model, kSamples, *loss).batch, *loss);
   }
 }
 

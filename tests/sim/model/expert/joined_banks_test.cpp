@@ -74,13 +74,7 @@ TEST_CASE("losses on outputs see null experts as outputs of zero, and no shared 
     losses.coefficient("orthogonality") = 10;
     losses.coefficient("importance") = 1;
     model.losses = AuxiliaryLosses(losses);
-    const ExampleBatch<double> batch = smooth_batch(model, kRows, *task);
-    for (const ParameterGroup& group : model.groups()) {
-      double bend = 0;
-      const std::vector<double> differences = central_differences(model, batch, *task, group, bend);
-      model.loss_and_gradient(batch, *task);
-      CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
-    }
+    check_parameter_gradients(model, kRows, *task);
   }
 }
 

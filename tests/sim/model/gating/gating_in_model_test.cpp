@@ -37,13 +37,7 @@ TEST_CASE("losses on probabilities and scores reach the noise, gates and layers 
     for (const auto& [name, places] : array_places(model.network())) {
       for (const std::size_t place : places) model.parameters()[place] += 0.1 * draw_normal(engine);
     }
-    const ExampleBatch<double> batch = smooth_batch(model, kRows, *task);
-    for (const ParameterGroup& group : model.groups()) {
-      double bend = 0;
-      const std::vector<double> differences = central_differences(model, batch, *task, group, bend);
-      model.loss_and_gradient(batch, *task);
-      CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
-    }
+    check_parameter_gradients(model, kRows, *task);
   }
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("the gradient in the inputs, in measuring by groups") {
     options.group_samples = 4;  // ten rows: the last group is smaller
     ExampleModel<double> model(options, {.input_dim = 4, .output_dim = 2}, {1, 0});
     const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-    check_input_gradient(model, smooth_batch(model, 10, *loss), *loss);
+    check_input_gradient(model, smooth_batch(model, 10, *loss).batch, *loss);
   }
 }
 

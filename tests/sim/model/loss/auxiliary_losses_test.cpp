@@ -177,13 +177,7 @@ TEST_CASE("gradients of every auxiliary loss agree with central differences") {
                                    {5, 0});
         // Large beside the task's gradient, so that the term's own is what is compared.
         model.losses = AuxiliaryLosses(losses_with(term.name, 10));
-        const ExampleBatch<double> batch = smooth_batch(model, kRows, *task);
-        for (const ParameterGroup& group : model.groups()) {
-          double bend = 0;
-          const std::vector<double> differences = central_differences(model, batch, *task, group, bend);
-          model.loss_and_gradient(batch, *task);
-          CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
-        }
+        check_parameter_gradients(model, kRows, *task);
       }
     }
   }

@@ -121,13 +121,7 @@ TEST_CASE("with fixed weights the gradient of a stack agrees with central differ
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   ExampleModel<double> model(stack(Options{.weights = Options::Weights::random}, 3),
                              {.input_dim = kInputs, .output_dim = kOutputs}, {7, 0});
-  const ExampleBatch<double> batch = smooth_batch(model, 8, *loss);
-  for (const ParameterGroup& group : model.groups()) {
-    double bend = 0;
-    const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-    model.loss_and_gradient(batch, *loss);
-    CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
-  }
+  check_parameter_gradients(model, 8, *loss);
   // The router alone, where any dispersion is fixed: that of the layer before.
   for (const int mixed : {0, 1}) {
     RouterProbe probe(Options{.mixed_clusters = mixed}, 7, 1, 2);

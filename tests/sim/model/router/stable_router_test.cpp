@@ -94,13 +94,7 @@ TEST_CASE("after the distillation gradients equal central differences") {
   for (double& w : model.parameters()) w += 0.01;  // no ties between experts
   model.step(model.batch(1, 8), *loss, 0.5);
   CHECK(array_named(model, "light_router_frozen_layer0").front() == 1);
-  const ExampleBatch<double> batch = smooth_batch(model, 8, *loss);
-  for (const ParameterGroup& group : model.groups()) {
-    double bend = 0;
-    const std::vector<double> differences = central_differences(model, batch, *loss, group, bend);
-    model.loss_and_gradient(batch, *loss);
-    CHECK(relative_difference(gradient_of(model, group), differences) <= kTolerance);
-  }
+  check_parameter_gradients(model, 8, *loss);
   // The scores are those of the first inputs, with a bias or without.
   for (const bool bias : {false, true}) {
     RouterProbe probe(StableRouterOptions{.bias = bias}, 7);
