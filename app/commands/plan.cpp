@@ -30,6 +30,15 @@ Json swept_values(const Scenario& scenario) {
   return values;
 }
 
+/// `[1, 2, 3]`, of many values the first ones and the last.
+std::string list_text(const Json& values) {
+  constexpr std::size_t most = 12;
+  if (values.size() <= most) return values.dump();
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i + 2 < most; ++i) texts.push_back(values[i].dump());
+  return fmt::format("[{},…,{}], {} values", fmt::join(texts, ","), values.back().dump(), values.size());
+}
+
 /// Says what `run` would do. Writes nothing.
 int print_plan(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
@@ -82,7 +91,7 @@ int print_plan(const Arguments& arguments) {
       {"scenario", scenario.name + (scenario.profile.empty() ? "" : " (profile " + scenario.profile + ")")},
       {"arms", fmt::format("{}: {}", scenario.arms.size(), fmt::join(scenario.arms, ", "))}};
   for (const auto& [path, values] : answer.at("sweep").items())
-    rows.push_back({"sweep", path + " in " + values.dump()});
+    rows.push_back({"sweep", path + " in " + list_text(values)});
   rows.push_back({"sweep points", std::to_string(points)});
   rows.push_back({"seeds", std::to_string(seeds)});
   rows.push_back(
