@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analysis/stats/expression.h"
+#include "analysis/stats/power_law.h"
 #include "app/figures/crossing_columns.h"
 #include "app/figures/display_names.h"
 #include "app/figures/line_panels.h"
@@ -29,6 +30,11 @@ void check_crossing_figure(const References& references, const Json& figure, con
       throw UserError(x_path, "got '" + x + "', needs another path than the searched one");
   }
   if (figure.contains("y")) check_plotted_path(references, figure.at("y"), "", join_path(path, "y"));
+  for (const Json& name : figure.value("power_law", Json::array())) {
+    references.check_number(name, join_path(path, "power_law"));
+    if (name == searched)
+      throw UserError(join_path(path, "power_law"), "got '" + searched + "', needs other paths than that");
+  }
   const SweepPoint where = where_of(figure);
   references.check_where(where, path);
   for (const auto& coordinate : where) {
@@ -90,6 +96,36 @@ std::string crossing_caption(const std::string& title, const FigureSource& sourc
   return text;
 }
 
+/// The crossings of an arm as powers of swept paths.
+std::string power_law_sentence(const std::vector<const CrossingColumn*>& shown, const std::string& arm,
+                               const std::vector<std::string>& paths, const std::string& searched) {
+  std::vector<const CrossingColumn*> found;
+  for (const CrossingColumn* column : shown) {
+    if (column->arm == arm && column->estimate) found.push_back(column);
+  }
+  Matrix x(static_cast<Eigen::Index>(found.size()), static_cast<Eigen::Index>(paths.size()));
+  Vector y(x.rows());
+  for (Eigen::Index i = 0; i < x.rows(); ++i) {
+    const CrossingColumn& column = *found[static_cast<std::size_t>(i)];
+    y(i) = *column.estimate;
+    for (Eigen::Index j = 0; j < x.cols(); ++j) {
+      const auto coordinate = std::find_if(column.at.begin(), column.at.end(), [&](const auto& other) {
+        return other.first == paths[static_cast<std::size_t>(j)];
+      });
+      x(i, j) = coordinate == column.at.end() ? 1 : coordinate->second.number().value_or(1);
+    }
+  }
+  if ((x.array() <= 0).any() || (y.array() <= 0).any()) return "no power law of values that are not positive";
+  const std::optional<PowerLaw> law = fit_power_law(x, y);
+  if (!law) return fmt::format("too few crossings ({}) for a power law", found.size());
+  std::vector<std::string> powers;
+  for (std::size_t j = 0; j < paths.size(); ++j)
+    powers.push_back(fmt::format("{}^{:.2f} [{:.2f}, {:.2f}]", paths[j], law->exponents[j],
+                                 law->intervals[j].low, law->intervals[j].high));
+  return fmt::format("{} = {:.3g} · {} by least squares of logarithms over {} crossings", searched,
+                     law->constant, fmt::join(powers, " · "), found.size());
+}
+
 Drawing draw_crossing(const Json& figure, const FigureSource& source) {
   return drawing_of(build_crossing_figure(figure, source));
 }
@@ -104,6 +140,10 @@ FigureKind crossing_kind() {
             "a swept path, or an expression of swept paths (\"model.experts / data.clusters\")"},
            {"y", Shape::text(),
             "an expression of swept paths, among them the searched one (default: that one)", kOptional},
+           {"power_law", Shape::list(Shape::text(), 1),
+            "swept paths to whose powers the crossings are fitted; the caption has the exponents, with 95 % "
+            "intervals",
+            kOptional},
            {"x_scale", scale, "scale of the x axis", "linear"},
            {"y_scale", scale, "scale of the y axis", "linear"},
            {"x_label", Shape::text(), "label of the x axis", kOptional},
@@ -157,7 +197,14 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
   figure.title =
       figure_title(description, source,
                    fmt::format("where {} crosses, over {}", names.legend(search->metric), figure.x_label));
-  figure.caption = crossing_caption(figure.title, source, *search, shown, names) + source.footnote;
+  figure.caption = crossing_caption(figure.title, source, *search, shown, names);
+  if (description.contains("power_law")) {
+    for (const std::string& arm : arms)
+      figure.caption +=
+          fmt::format(" {}: {}.", names.arm(arm),
+                      power_law_sentence(shown, arm, description.at("power_law"), search->path));
+  }
+  figure.caption += source.footnote;
   return figure;
 }
 

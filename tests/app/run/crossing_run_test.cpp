@@ -249,7 +249,7 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   document["figures"] = Json::parse(R"([
     {"id": "plain", "kind": "crossing", "x": "model.experts"},
     {"id": "derived", "kind": "crossing", "x": "model.experts / data.clusters",
-     "y": "data.train_samples / model.experts", "y_scale": "log"}])");
+     "y": "data.train_samples / model.experts", "y_scale": "log", "power_law": ["model.experts"]}])");
   run(document, folder.path() / "run");
   const RunResults results = load_results(folder.path() / "run");
   const std::vector<CrossingColumn> columns = columns_in(folder.path() / "run");
@@ -264,6 +264,9 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   const Figure derived = build_crossing_figure(results.plan.at("figures")[1], source);
   CHECK(derived.panels[0].series[1].points[1].x == 1);
   CHECK(derived.panels[0].series[1].points[1].mean.value() == doctest::Approx(*columns[3].estimate / 3));
+  // Two numbers of experts leave nothing to tell an interval from.
+  CHECK(plain.caption.find("power law") == std::string::npos);
+  CHECK(derived.caption.find("too few crossings (2) for a power law") != std::string::npos);
   CHECK(figure_csv(derived).find("series,x,mean,low,high") != std::string::npos);
 }
 
