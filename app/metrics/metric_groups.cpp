@@ -20,6 +20,7 @@
   entry(feature_weights)            \
   entry(layer_loads)                \
   entry(replaced)                   \
+  entry(swapped)                    \
   entry(convergence)                \
   entry(auxiliary_losses)           \
   entry(expert_outputs)             \

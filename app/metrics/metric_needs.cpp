@@ -64,7 +64,8 @@ bool has_space(const MetricSubject& subject, int layer) {
 
 bool knows_language(const MetricSubject& subject, int /*layer*/) {
   const Problem& problem = subject.problem();
-  if (problem.layout().vocabulary == 0 || task_loss_kind(subject.experiment().loss.task).masks_tokens)
+  if (problem.layout().vocabulary == 0 || task_loss_kind(subject.experiment().loss.task).masks_tokens ||
+      subject.data().contamination.entry().change_ids)
     return false;
   const Matrix ids = Matrix::Zero(1, problem.layout().tokens);
   return problem
@@ -149,7 +150,8 @@ const Need token_ids{"data of ids of tokens", has_token_ids};
 const Need text{"data of text", [](const MetricSubject& of, int) {
                   return has_token_ids(of, 0) && of.problem().bytes_of(Matrix::Zero(1, 1)).has_value();
                 }};
-const Need known_language{"data of ids whose law is known, and the next token as the task", knows_language};
+const Need known_language{"data of ids whose law is known, none swapped, and the next token as the task",
+                          knows_language};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
 
 const Need step_before{"a step before, on the same rows: no attack", has_same_rows, kPrevious};

@@ -14,11 +14,9 @@ Evaluation<Real>::Evaluation(std::string name, const DataOptions& data, const Ce
       train_(train),
       test_(draw_set(problem, cell.seeds, Purpose::test_data, data.test_samples)),
       looked_at_(test_) {
-  if (const TokenMasks masks = masks_of(cell.experiment.loss, problem.layout())) {
-    mask_tokens(masks, cell.seeds, Purpose::test_data, problem.layout().tokens, test_);
-    looked_at_ = test_;
-  }
-  contaminate(data.contamination, problem.layout(), cell.seeds, looked_at_.x);
+  contaminate(data.contamination, problem.layout(), cell.seeds, looked_at_.x, looked_at_.y);
+  if (const TokenMasks masks = masks_of(cell.experiment.loss, problem.layout()))
+    mask_tokens(masks, cell.seeds, Purpose::test_data, problem.layout().tokens, looked_at_);
   if (!is_attack()) make_measurement();
 }
 

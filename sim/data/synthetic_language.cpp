@@ -62,7 +62,7 @@ class SyntheticLanguage final : public Problem {
       const int count = are_own ? place_of(c + 1, options) - first : vocabulary;
       law_.start.row(c) = base_law(options.transitions.base, vocabulary, first, count);
       // A stream for each domain, so that one more leaves the others as they were.
-      Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(c));
+      Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(options.first_domain + c));
       Matrix& rows = law_.transitions.emplace_back(contexts, vocabulary);
       for (Eigen::Index context = 0; context < contexts; ++context)
         rows.row(context) =
@@ -139,6 +139,8 @@ void TransitionOptions::bind(Fields& fields) {
 
 void SyntheticLanguageOptions::bind(Fields& fields) {
   fields.required().add("domains", domains, between(1, 1e4), "number of domains k");
+  fields.add("first_domain", first_domain, between(0, 1e9),
+             "place of the first among all domains of the seed: held-out ones begin at the k of training");
   fields.required().add("vocabulary", vocabulary, between(2, 65536), "number of tokens V");
   fields.add("order", order, between(1, 2), "tokens that the next one depends on");
   fields.add("switch_rate", switch_rate, fraction(),

@@ -22,8 +22,9 @@ struct TransitionOptions {
 /// is uniform, or ∝ 1 / (1 + place among the domain's tokens) (`zipf`).
 struct SyntheticLanguageOptions {
   enum class Tokens { shared, own };
-  int domains = 0;     ///< k
-  int vocabulary = 0;  ///< V
+  int domains = 0;       ///< k
+  int first_domain = 0;  ///< among all that the seeds know, of which k are drawn
+  int vocabulary = 0;    ///< V
   int order = 1;
   double switch_rate = 0;  ///< h
   int tokens = 0;          ///< s

@@ -169,7 +169,7 @@ void check_gating_of_losses(const ExperimentOptions& options) {
   }
 }
 
-/// Ids of tokens are no numbers: they need a model that reads them, and cannot be moved.
+/// Ids of tokens are no numbers: they need a model that reads them, and cannot be moved but swapped.
 void check_tokens(const ExperimentOptions& options) {
   const GeneratorKind& generator = options.data.entry();
   const bool reads_ids = options.model.kind == ModelOptions::Kind::transformer;
@@ -178,13 +178,14 @@ void check_tokens(const ExperimentOptions& options) {
     throw InvalidOption("model.kind", reads_ids ? "got \"transformer\", but " + samples + "no ids of tokens"
                                                 : samples + "ids of tokens; needs \"transformer\"");
   }
-  const std::string contamination = options.data.contamination.chosen();
-  if (!generator.token_ids || contamination == "none") return;
+  const ContaminationKind& contamination = options.data.contamination.entry();
+  const bool moves_numbers = contamination.contaminate || contamination.is_attack();
+  if (generator.token_ids ? !moves_numbers : !contamination.change_ids) return;
   throw InvalidOption(
       "data.contamination",
-      fmt::format("got \"{}\", which moves numbers; samples of data.generator \"{}\" are ids of "
-                  "tokens",
-                  contamination, generator.name));
+      fmt::format("got \"{}\", which {}; samples of data.generator \"{}\" are {}ids of tokens",
+                  contamination.name, moves_numbers ? "moves numbers" : "swaps tokens", generator.name,
+                  generator.token_ids ? "" : "no "));
 }
 
 void check_image(const ExperimentOptions& options) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// The axis of contamination: what is done to test inputs. Targets and labels stay those of the clean
-/// samples.
+/// samples, but for tokens that are swapped: where the task is to tell them, the target is the new one.
 
 #include <vector>
 
@@ -36,6 +36,8 @@ struct ContaminationKind : KindEntry {
   /// Moves the samples `x` (n, s·d) of a block within the budget so as to raise the loss; `engine` draws what
   /// the attack draws, block after block. Null for others.
   PerPrecision<Attack> attack = {};
+  /// Changes sequences of ids (n, s + 1), the inputs and the token after them; null for what moves numbers.
+  void (*change_ids)(const AnyOptions&, const Layout&, const Seeds&, Matrix& ids) = nullptr;
 
   bool is_attack() const { return static_cast<bool>(attack); }
 };
@@ -54,7 +56,10 @@ struct NoContaminationOptions {
   void bind(Fields& /*fields*/) {}
 };
 
-/// Contaminates rows (n, s·d) where that needs no model; nothing for `none` and attacks.
+/// Contaminates rows (n, s·d) where that needs no model; nothing for `none`, attacks and what changes ids.
 void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x);
+/// The same of samples; of ids x and y (n, s), y the token after each of x.
+void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x,
+                 Matrix& y);
 
 }  // namespace moelab

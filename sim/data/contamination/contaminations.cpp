@@ -6,6 +6,7 @@
   entry(none)                        \
   entry(noise)                       \
   entry(replaced)                    \
+  entry(swapped)                     \
   entry(fgsm)                        \
   entry(pgd)                         \
   entry(spsa)
@@ -39,6 +40,18 @@ void add_contamination_kind(ContaminationKind kind) {
 void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x) {
   const ContaminationKind& kind = options.entry();
   if (kind.contaminate) kind.contaminate(options.options(), layout, seeds, x);
+}
+
+void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x,
+                 Matrix& y) {
+  contaminate(options, layout, seeds, x);
+  const ContaminationKind& kind = options.entry();
+  if (!kind.change_ids) return;
+  Matrix ids(x.rows(), x.cols() + 1);
+  ids << x, y.rightCols(1);
+  kind.change_ids(options.options(), layout, seeds, ids);
+  x = ids.leftCols(x.cols());
+  y = ids.rightCols(y.cols());
 }
 
 ContaminationKind none_contamination() {

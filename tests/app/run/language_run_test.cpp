@@ -6,44 +6,14 @@
 #include <numbers>
 
 #include "analysis/metrics/agreement.h"
-#include "app/run/cell.h"
 #include "app/scenario/experiment_reader.h"
+#include "tests/app/run/language_scenario.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/app/scenario/refused.h"
 
 namespace moelab::language_run_test {
-namespace {
 
-constexpr int kTest = 60, kTokens = 12, kExperts = 4;
-
-Json document() {
-  return Json::parse(R"({
-    "name": "language",
-    "data": {"generator": "synthetic_language", "domains": 2, "vocabulary": 8, "tokens": 12, "test_samples": 60},
-    "model": {"kind": "transformer", "width": 16, "layers": 2, "heads": 2, "feed_forward": 16,
-              "moe_layers": [1], "experts": 4, "router": "linear",
-              "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}},
-    "loss": {"task": "cross_entropy"},
-    "train": {"gradient": "population", "points": 16, "optimizer": "adamw", "lr": 0.01, "clip_norm": 1, "steps": 150,
-              "schedule": {"kind": "cosine", "warmup_steps": 10}},
-    "metrics": ["task", "sparsity"], "save": ["routing", "weights"], "seeds": {"count": 1}})");
-}
-
-CellResult run(const Json& scenario) {
-  CellResult result = run_cell(expand_scenario(scenario, "", {}).cells.front(), [](double) { return false; });
-  REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
-  return result;
-}
-
-const SavedArray& array_of(const CellResult& result, const std::string& name) {
-  for (const SavedArray& array : result.arrays) {
-    if (array.name == name) return array;
-  }
-  FAIL("no array " << name);
-  return result.arrays.front();
-}
-
-}  // namespace
+using namespace language_scenario;
 
 TEST_CASE("a language model comes down to its floor, and not below") {
   const CellResult result = run(document());
@@ -224,6 +194,7 @@ TEST_CASE("what does not go with ids of tokens") {
   refuse("data", "contamination", "replaced",
          "got \"replaced\", which moves numbers; samples of data.generator \"synthetic_language\" are ids of "
          "tokens");
+  refuse("data", "contamination", {{"kind", "pgd"}, {"budget", 0.1}}, "got \"pgd\", which moves numbers");
   refuse("model", "moe_layers", {2}, "got 2, needs \"all\", \"alternate\", or different layers");
   Json mixture = document();
   mixture["model"] = Json::parse(R"({"experts": 2, "router": "linear", "expert": "linear"})");
@@ -233,6 +204,13 @@ TEST_CASE("what does not go with ids of tokens") {
   numbers["data"] = Json::parse(R"({"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2,
                                     "noise_std": 1, "target": {"kind": "constant", "dim": 2}})");
   check_refused(numbers, "", {}, "model.kind", "got \"transformer\", but samples of data.generator");
+  numbers["model"] = mixture["model"];
+  numbers["loss"] = {{"task", "mse"}};
+  numbers["data"]["contamination"] = "swapped";
+  check_refused(
+      numbers, "", {}, "data.contamination",
+      "got \"swapped\", which swaps tokens; samples of data.generator \"gaussian_mixture\" are no ids "
+      "of tokens");
 }
 
 }  // namespace moelab::language_run_test

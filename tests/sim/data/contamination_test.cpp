@@ -10,6 +10,7 @@
 #include "sim/data/contamination/pgd.h"
 #include "sim/data/contamination/replaced.h"
 #include "sim/data/contamination/spsa.h"
+#include "sim/data/contamination/swapped.h"
 #include "sim/data/problem.h"
 #include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/linear_router.h"
@@ -57,6 +58,63 @@ TEST_CASE("a share of the tokens becomes one fixed token; a larger share takes t
   }
   const double tokens = 3.0 * kRows;
   CHECK(std::abs(count / tokens - 0.1) < 4 * std::sqrt(0.1 * 0.9 / tokens));
+}
+
+TEST_CASE(
+    "a share of the tokens becomes others, alike; targets move with inputs, a larger share takes more") {
+  constexpr int kVocabulary = 5, kTokens = 4;
+  const Layout layout{
+      .input_dim = 1, .output_dim = 1, .sequences = true, .tokens = kTokens, .vocabulary = kVocabulary};
+  Matrix clean_x(kRows, kTokens), clean_y(kRows, kTokens);
+  for (Eigen::Index i = 0; i < kRows; ++i) {
+    for (Eigen::Index t = 0; t < kTokens; ++t) {
+      clean_x(i, t) = static_cast<double>((i + t) % kVocabulary);
+      clean_y(i, t) = static_cast<double>((i + t + 1) % kVocabulary);
+    }
+  }
+  const auto swapped = [&](double share, std::uint64_t seed) {
+    Matrix x = clean_x, y = clean_y;
+    contaminate(SwappedOptions{.share = share}, layout, {1, seed}, x, y);
+    CHECK(x.rightCols(kTokens - 1) == y.leftCols(kTokens - 1));
+    Matrix ids(kRows, kTokens + 1);
+    ids << x, y.rightCols(1);
+    return ids;
+  };
+  Matrix clean(kRows, kTokens + 1);
+  clean << clean_x, clean_y.rightCols(1);
+  CHECK(swapped(0, 0) == clean);
+  CHECK((swapped(1, 0).array() != clean.array()).all());
+  const Matrix some = swapped(0.1, 0), more = swapped(0.3, 0);
+  CHECK(some == swapped(0.1, 0));
+  CHECK(some != swapped(0.1, 1));
+  const auto moved = some.array() != clean.array();
+  CHECK((moved == (moved && some.array() == more.array())).all());
+  const double ids = static_cast<double>(clean.size()), count = static_cast<double>(moved.count());
+  CHECK(std::abs(count / ids - 0.1) < 4 * std::sqrt(0.1 * 0.9 / ids));
+  CHECK(((more.array() != clean.array()) && !moved).count() > 0.15 * ids);
+  // By how far: 1 … V − 1 alike.
+  const Matrix all = swapped(1, 0);
+  for (int step = 1; step < kVocabulary; ++step) {
+    int reached = 0;
+    for (Eigen::Index i = 0; i < all.size(); ++i) {
+      const int difference = static_cast<int>(all.data()[i] - clean.data()[i]);
+      if ((difference + kVocabulary) % kVocabulary == step) ++reached;
+    }
+    CHECK(std::abs(reached / ids - 0.25) < 4 * std::sqrt(0.25 * 0.75 / ids));
+  }
+  // Rows that are no ids stay, whoever asks.
+  Matrix numbers = clean_x;
+  contaminate(SwappedOptions{.share = 1}, layout, {1, 0}, numbers);
+  CHECK(numbers == clean_x);
+}
+
+TEST_CASE("what moves rows leaves targets alone") {
+  const Layout layout{.input_dim = 2, .output_dim = 1};
+  Matrix x = Matrix::Constant(20, 2, 2.0), y = Matrix::Constant(20, 1, 3.0), alone = x;
+  contaminate(NoiseOptions{{0.5}}, layout, {1, 0}, x, y);
+  contaminate(NoiseOptions{{0.5}}, layout, {1, 0}, alone);
+  CHECK(x == alone);
+  CHECK((y.array() == 3.0).all());
 }
 
 /// ℓ(x_i) = ½ ‖x_i‖² of samples of `width` entries; counts what is asked of it.
