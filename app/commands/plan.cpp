@@ -9,7 +9,6 @@
 #include "app/run/cost.h"
 #include "app/run/crossing_run.h"
 #include "app/run/progress.h"
-#include "app/run/session.h"
 #include "app/run/summary.h"
 #include "app/scenario/sweep_values.h"
 

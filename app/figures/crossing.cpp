@@ -98,22 +98,18 @@ std::string crossing_caption(const std::string& title, const FigureSource& sourc
 
 /// The crossings of an arm as powers of swept paths.
 std::string power_law_sentence(const std::vector<const CrossingColumn*>& shown, const std::string& arm,
-                               const std::vector<std::string>& paths, const std::string& searched) {
+                               const std::vector<std::string>& paths, const std::string& searched,
+                               const ResultTable& table) {
   std::vector<const CrossingColumn*> found;
-  for (const CrossingColumn* column : shown) {
-    if (column->arm == arm && column->estimate) found.push_back(column);
-  }
+  std::copy_if(shown.begin(), shown.end(), std::back_inserter(found),
+               [&](const CrossingColumn* column) { return column->arm == arm && column->estimate; });
   Matrix x(static_cast<Eigen::Index>(found.size()), static_cast<Eigen::Index>(paths.size()));
   Vector y(x.rows());
-  for (Eigen::Index i = 0; i < x.rows(); ++i) {
-    const CrossingColumn& column = *found[static_cast<std::size_t>(i)];
-    y(i) = *column.estimate;
-    for (Eigen::Index j = 0; j < x.cols(); ++j) {
-      const auto coordinate = std::find_if(column.at.begin(), column.at.end(), [&](const auto& other) {
-        return other.first == paths[static_cast<std::size_t>(j)];
-      });
-      x(i, j) = coordinate == column.at.end() ? 1 : coordinate->second.number().value_or(1);
-    }
+  for (Eigen::Index i = 0; i < x.rows(); ++i) y(i) = *found[static_cast<std::size_t>(i)]->estimate;
+  for (Eigen::Index j = 0; j < x.cols(); ++j) {
+    const PlottedValue power(paths[static_cast<std::size_t>(j)], table);
+    for (Eigen::Index i = 0; i < x.rows(); ++i)
+      x(i, j) = value_of_column(power, *found[static_cast<std::size_t>(i)], searched, y(i)).value_or(0);
   }
   if ((x.array() <= 0).any() || (y.array() <= 0).any()) return "no power law of values that are not positive";
   const std::optional<PowerLaw> law = fit_power_law(x, y);
@@ -200,9 +196,9 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
   figure.caption = crossing_caption(figure.title, source, *search, shown, names);
   if (description.contains("power_law")) {
     for (const std::string& arm : arms)
-      figure.caption +=
-          fmt::format(" {}: {}.", names.arm(arm),
-                      power_law_sentence(shown, arm, description.at("power_law"), search->path));
+      figure.caption += fmt::format(
+          " {}: {}.", names.arm(arm),
+          power_law_sentence(shown, arm, description.at("power_law"), search->path, source.table));
   }
   figure.caption += source.footnote;
   return figure;
