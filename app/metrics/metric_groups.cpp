@@ -17,6 +17,7 @@
   entry(overlap)                    \
   entry(layers)                     \
   entry(levels)                     \
+  entry(own_experts)                \
   entry(feature_weights)            \
   entry(layer_loads)                \
   entry(replaced)                   \

@@ -13,7 +13,8 @@ DataOptions read_data(const Json& data, std::shared_ptr<FileContents> contents) 
 }
 
 DataOptions read_small_data(Json data) {
-  if (data.contains("clusters")) data["clusters"] = 1;
+  // Quarters of the clusters are there from four on.
+  if (data.contains("clusters")) data["clusters"] = std::min(data["clusters"].get<int>(), 4);
   // Its depth says which levels there are.
   if (data.contains("hierarchy")) data["hierarchy"]["branching"] = 2;
   for (const char* field : {"separation", "scale_to_separation", "weights"}) data.erase(field);

@@ -29,7 +29,7 @@ class GaussianMixture final : public Problem {
     draw_means(options, seeds);
     draw_deviations(tight, seeds);
     draw_targets(seeds);
-    set_weights(options.weights.value_or(std::vector<double>{}));
+    set_weights(cluster_shares(options));
     if (options.rotate) draw_rotation(seeds);
   }
 
@@ -186,15 +186,12 @@ class GaussianMixture final : public Problem {
     values_ = draw_normals(engine, clusters(), linear_ ? output_dim_ * dim_ : output_dim_, scale);
   }
 
-  void set_weights(std::vector<double> weights) {
-    if (weights.empty()) weights.assign(static_cast<std::size_t>(clusters()), 1.0);
-    const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  void set_weights(const Vector& shares) {
     double sum = 0;
-    log_weights_.resize(clusters());
+    log_weights_.resize(shares.size());
     for (int c = 0; c < clusters(); ++c) {
-      const double share = weights[static_cast<std::size_t>(c)] / total;
-      log_weights_[c] = std::log(share);
-      sum += share;
+      log_weights_[c] = std::log(shares[c]);
+      sum += shares[c];
       cumulative_.push_back(sum);
     }
   }

@@ -67,6 +67,7 @@ struct GaussianMixtureOptions {
   double noise_std = 1;  ///< σ
   OneOf<gaussian_mixture::CovarianceAxis> covariance = gaussian_mixture::IsotropicCovariance{};
   std::optional<std::vector<double>> weights = std::nullopt;  ///< (k), scaled to sum 1; none: uniform
+  std::optional<double> weight_power = std::nullopt;          ///< a: weights (c + 1)^−a in their place
   OneOf<gaussian_mixture::Targets> target = {};
   SpuriousLaw spurious_law = SpuriousLaw::normal;  ///< of the spurious coordinates
 
@@ -75,5 +76,8 @@ struct GaussianMixtureOptions {
 
 /// k: as given, or branching^depth of the hierarchy.
 int clusters_of(const GaussianMixtureOptions& options);
+
+/// p (k), sum 1: as given, (c + 1)^−weight_power scaled, or uniform.
+Vector cluster_shares(const GaussianMixtureOptions& options);
 
 }  // namespace moelab

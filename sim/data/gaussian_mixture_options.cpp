@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <numeric>
+#include <vector>
+
 #include "sim/base/error.h"
 #include "sim/data/gaussian_mixture.h"
 
@@ -36,6 +40,18 @@ int clusters_of(const GaussianMixtureOptions& options) {
   return options.hierarchy ? leaves_of(*options.hierarchy) : options.clusters.value_or(0);
 }
 
+Vector cluster_shares(const GaussianMixtureOptions& options) {
+  const int clusters = clusters_of(options);
+  std::vector<double> weights(static_cast<std::size_t>(clusters), 1.0);
+  if (options.weights) weights = *options.weights;
+  for (int c = 0; options.weight_power && c < clusters; ++c)
+    weights[static_cast<std::size_t>(c)] = std::pow(c + 1, -*options.weight_power);
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  Vector shares(clusters);
+  for (int c = 0; c < clusters; ++c) shares[c] = weights[static_cast<std::size_t>(c)] / total;
+  return shares;
+}
+
 namespace gaussian_mixture {
 
 void check(const DataOptions& data) {
@@ -48,6 +64,9 @@ void check(const DataOptions& data) {
         "data.weights",
         fmt::format("got {} weights, needs one for each of data.clusters = {}", weights, clusters));
   }
+  if (options.weights && options.weight_power)
+    throw InvalidOption("data.weight_power",
+                        fmt::format("got {} beside data.weights; needs one of them", *options.weight_power));
   if (const gaussian_mixture::TightSubsets* const tight =
           options.covariance.as<gaussian_mixture::TightSubsets>()) {
     const int features = tight->tight_features;
@@ -111,6 +130,8 @@ void GaussianMixtureOptions::bind(Fields& fields) {
   fields.add("noise_std", noise_std, at_least(0), "σ of every component");
   fields.add("covariance", covariance, "covariance of the components");
   fields.add("weights", weights, positive(), 1, "mixture weights, scaled to sum 1 (default uniform)");
+  fields.add("weight_power", weight_power, between(0, 10),
+             "weights fall as a power of the cluster's number, (c + 1)^−weight_power; 0 is uniform");
   fields.required().add("target", target, "what the component says of y");
 }
 

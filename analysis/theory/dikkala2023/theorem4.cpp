@@ -262,6 +262,10 @@ std::vector<Check> dikkala2023_theorem4_checks() {
        "it",
        CheckVerdict::hypotheses_not_met,
        [](const CheckEffort& effort) { return check_side(effort, kSlowExperts); }},
+      {prefix + "weights", source + ", its loss",
+       "the loss and its gradient are the same whatever the weights of the two components (largest relative "
+       "difference from even weights)",
+       CheckVerdict::holds, [](const CheckEffort& effort) { return check_weights(effort); }},
       {prefix + "untruncated", source + ", without truncation",
        "for whole Gaussians |w| stops at 2/sigma^2 (sigma = 1): |w| after 1e4 steps",
        CheckVerdict::hypotheses_not_met,

@@ -55,6 +55,9 @@ TEST_CASE("component frequencies follow the weights") {
   const Dataset weighted = mixture_sample(*mixture_problem({{"weights", weights}}), kRows),
                 plain = mixture_sample(*mixture_problem(Json::object()), kRows);
   CHECK(passes(weighted.cluster, weights));
+  const Dataset falling = mixture_sample(*mixture_problem({{"weight_power", 2}}), kRows);
+  CHECK(passes(falling.cluster, {1, 1.0 / 4, 1.0 / 9, 1.0 / 16, 1.0 / 25}));
+  CHECK_FALSE(passes(falling.cluster, {1, 1.0 / 2, 1.0 / 3, 1.0 / 4, 1.0 / 5}));
   CHECK_FALSE(passes(weighted.cluster, uniform));
   CHECK_FALSE(passes(weighted.cluster, {1, 2, 3, 4.6, 9.4}));
   CHECK(passes(plain.cluster, uniform));

@@ -106,6 +106,11 @@ TEST_CASE("theorem 4: experts tend to the targets; pulled elsewhere they fail") 
   CHECK(verdict_of(check_experts(kEffort, kOtherTarget)) == CheckVerdict::fails);
 }
 
+TEST_CASE("theorem 4: weights of the components do not matter; behind a biased router they do") {
+  CHECK(verdict_of(check_weights(kEffort)) == CheckVerdict::holds);
+  CHECK(verdict_of(check_weights(kEffort, 0.01)) == CheckVerdict::fails);
+}
+
 TEST_CASE("theorem 4: the share that changes side; with other rates in the descent it fails") {
   CHECK(verdict_of(check_side(kEffort, {})) == CheckVerdict::holds);
   // The prediction is for η_u/η_w = 10, the descent has 1/10 of that.
