@@ -13,6 +13,9 @@ namespace {
 /// Room between the outermost data and the frame, as a share of the axis.
 constexpr double kAxisMargin = 0.05;
 
+/// Letters of a number that a tick may stand at: 1048576, but not what was searched or computed.
+constexpr std::size_t kLongestLabel = 7;
+
 double forward(double value, bool logarithmic) {
   return logarithmic ? std::log10(value) : value;
 }
@@ -93,6 +96,8 @@ Axis fit_axis(const std::vector<double>& values, bool logarithmic) {
 }
 
 Axis fit_axis_at(std::vector<double> places, bool logarithmic) {
+  const auto is_long = [&](double place) { return tick_label(place, logarithmic).size() > kLongestLabel; };
+  if (std::any_of(places.begin(), places.end(), is_long)) return fit_axis(places, logarithmic);
   Axis axis = range_of(places, logarithmic);
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());

@@ -21,7 +21,8 @@ std::string tick_label(double value, bool logarithmic);
 /// An axis that shows all `values` (those above 0 on a logarithmic one) with a small margin.
 Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 
-/// An axis with ticks at the given places, which are the values of a sweep.
+/// An axis with ticks at the given places, which are the values of a sweep; that of fit_axis where one of
+/// them is a long number, such as one that was searched.
 Axis fit_axis_at(std::vector<double> places, bool logarithmic);
 
 /// Leaves out the labels that would run into the one before them on an axis of `width` points.

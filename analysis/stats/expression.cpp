@@ -29,6 +29,9 @@ std::vector<std::string> expression_words(const std::string& text) {
   return words;
 }
 
+/// log ( … ) among the operators.
+constexpr char kLog = 'l';
+
 /// + - * / of a word; 0 for other words.
 char operator_of(const std::string& word) {
   if (word == "+" || word == "-" || word == "*" || word == "/") return word[0];
@@ -38,7 +41,7 @@ char operator_of(const std::string& word) {
 }
 
 int precedence(char operation) {
-  return operation == '*' || operation == '/' ? 2 : operation == '(' ? 0 : 1;
+  return operation == '*' || operation == '/' ? 2 : operation == '(' || operation == kLog ? 0 : 1;
 }
 
 std::optional<double> number_of(const std::string& word) {
@@ -54,6 +57,11 @@ Interval hull(std::initializer_list<double> values) {
   if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); }))
     return {-infinity, infinity};
   return {std::min(values), std::max(values)};
+}
+
+std::optional<Interval> log_of(const Interval& argument) {
+  if (argument.low <= 0) return std::nullopt;
+  return Interval{std::log(argument.low), std::log(argument.high)};
 }
 
 std::optional<Interval> apply(char operation, const Interval& left, const Interval& right) {
@@ -77,7 +85,7 @@ std::optional<Interval> apply(char operation, const Interval& left, const Interv
 Expression Expression::parse(const std::string& text, const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     throw InvalidOption(path, fmt::format("got '{}', {}; needs names and numbers joined by + - * /, with "
-                                          "spaces around each operator",
+                                          "spaces around each operator, and log ( … )",
                                           text, why));
   };
   Expression expression;
@@ -89,7 +97,13 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
     }
   };
   bool wants_value = true;
-  for (const std::string& word : expression_words(text)) {
+  const std::vector<std::string> words = expression_words(text);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (wants_value && word == "log" && i + 1 < words.size() && words[i + 1] == "(") {
+      open.push_back(kLog);
+      continue;
+    }
     const char operation = operator_of(word);
     if (wants_value != (operation == 0 && word != ")"))
       refuse(fmt::format("where '{}' stands in the wrong place", word));
@@ -99,6 +113,10 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
       close(1);
       if (open.empty()) refuse("where ')' closes nothing");
       open.pop_back();
+      if (!open.empty() && open.back() == kLog) {
+        expression.steps_.emplace_back(kLog);
+        open.pop_back();
+      }
     } else if (operation != 0) {
       close(precedence(operation));
       open.push_back(operation);
@@ -128,6 +146,9 @@ std::optional<Interval> Expression::evaluate(
       value = Interval{*number, *number};
     } else if (const std::string* const name = std::get_if<std::string>(&step)) {
       value = value_of(*name);
+    } else if (std::get<char>(step) == kLog) {
+      value = log_of(stack.back());
+      stack.pop_back();
     } else {
       const Interval right = stack.back();
       stack.pop_back();
@@ -144,7 +165,7 @@ bool Expression::is_positive(const std::function<bool(const std::string&)>& posi
   return std::all_of(steps_.begin(), steps_.end(), [&](const Step& step) {
     if (const double* const number = std::get_if<double>(&step)) return *number > 0;
     if (const std::string* const name = std::get_if<std::string>(&step)) return positive_name(*name);
-    return std::get<char>(step) != '-';
+    return std::get<char>(step) != '-' && std::get<char>(step) != kLog;
   });
 }
 

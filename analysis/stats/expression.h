@@ -13,9 +13,9 @@
 
 namespace moelab {
 
-/// Numbers and names joined by + - * / (also − × ÷), each between spaces, with the usual precedence, and
-/// parentheses. What is only known to lie in an interval gives an interval: the least that holds all values
-/// of the operation, exact where both sides are (low = high).
+/// Numbers and names joined by + - * / (also − × ÷), each between spaces, with the usual precedence,
+/// parentheses, and log ( … ), the natural logarithm. What is only known to lie in an interval gives an
+/// interval: the least that holds all values of the operation, exact where both sides are (low = high).
 class Expression {
  public:
   /// Throws InvalidOption at `path` for a text that is none.
@@ -26,7 +26,8 @@ class Expression {
   /// A lone name, which needs no arithmetic.
   bool is_name() const { return steps_.size() == 1 && !names_.empty(); }
 
-  /// The value where each name has that of `value_of`; none where one has none or a divisor is 0.
+  /// The value where each name has that of `value_of`; none where one has none, a divisor is 0 or
+  /// a logarithm's argument not above 0.
   std::optional<Interval> evaluate(
       const std::function<std::optional<Interval>(const std::string&)>& value_of) const;
   /// Built by ×, ÷ and + from positive numbers and names of which `is_positive` holds.

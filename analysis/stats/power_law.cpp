@@ -12,11 +12,23 @@ namespace {
 /// distinct values are far above it, and rounding is far below.
 constexpr double kDependent = 1e-10;
 
-}  // namespace
-
-std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y) {
+void check_positive(const Matrix& x, const Vector& y) {
   if ((x.array() <= 0).any() || (y.array() <= 0).any())
     throw InvalidOption("values", "a power law needs positive ones");
+}
+
+}  // namespace
+
+std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y) {
+  check_positive(x, y);
+  if (y.size() < 2) return std::nullopt;
+  const Vector logs = (y.array() / x.array()).log().matrix();
+  const double mean = logs.mean(), freedom = static_cast<double>(y.size() - 1);
+  return Proportion{std::exp(mean), std::sqrt((logs.array() - mean).square().sum() / freedom)};
+}
+
+std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y) {
+  check_positive(x, y);
   const Eigen::Index n = x.rows(), m = x.cols();
   const int freedom = static_cast<int>(n - m - 1);
   if (freedom < 1) return std::nullopt;

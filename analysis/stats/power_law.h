@@ -17,6 +17,15 @@ struct PowerLaw {
   std::vector<Interval> intervals;  ///< of each exponent, 95 %
 };
 
+/// y = C x with one C for all.
+struct Proportion {
+  double constant = 0;   ///< C
+  double deviation = 0;  ///< standard deviation of ln(y ÷ x), ddof 1
+};
+
+/// ln C = mean of ln(y ÷ x), (n). None where n < 2. Throws InvalidOption for values that are not positive.
+std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y);
+
 /// Least squares of ln y (n) on ln x (n, m) and a constant. The interval of a_j is
 /// â_j ± t_{n−m−1}(.975) · s √((XᵀX)⁻¹)_jj with s² the squared residuals ÷ (n − m − 1): exact for independent
 /// normal errors of one size in the logarithms, which what the law misses counts as. None where n < m + 2, or

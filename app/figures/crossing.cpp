@@ -6,9 +6,10 @@
 #include <set>
 
 #include "analysis/stats/expression.h"
-#include "analysis/stats/power_law.h"
 #include "app/figures/crossing_columns.h"
+#include "app/figures/crossing_laws.h"
 #include "app/figures/display_names.h"
+#include "app/figures/line_groups.h"
 #include "app/figures/line_panels.h"
 #include "app/figures/plotted_value.h"
 #include "app/figures/shown_arms.h"
@@ -24,16 +25,23 @@ void check_crossing_figure(const References& references, const Json& figure, con
   if (searched.empty()) throw UserError(join_path(path, "kind"), "needs a sweep that searches a crossing");
   const std::string x = figure.at("x"), x_path = join_path(path, "x");
   check_plotted_path(references, x, "", x_path);
-  for (const std::string& name : Expression::parse(x, x_path).names()) {
-    references.check_number(name, x_path);
-    if (name == searched)
-      throw UserError(x_path, "got '" + x + "', needs another path than the searched one");
-  }
+  const auto check_other_path = [&](const std::string& name, const std::string& at) {
+    if (name == searched) throw UserError(at, "got '" + name + "', needs another path than the searched one");
+    if (name != "arm") references.check_swept(name, "arm", at);
+  };
+  const auto check_other_numbers = [&](const std::string& text, const std::string& at) {
+    for (const std::string& name : Expression::parse(text, at).names()) {
+      references.check_number(name, at);
+      if (name == searched)
+        throw UserError(at, "got '" + text + "', needs another path than the searched one");
+    }
+  };
+  check_other_numbers(x, x_path);
   if (figure.contains("y")) check_plotted_path(references, figure.at("y"), "", join_path(path, "y"));
-  for (const Json& name : figure.value("power_law", Json::array())) {
-    references.check_number(name, join_path(path, "power_law"));
-    if (name == searched)
-      throw UserError(join_path(path, "power_law"), "got '" + searched + "', needs other paths than that");
+  check_other_path(figure.value("series", "arm"), join_path(path, "series"));
+  for (const char* field : {"power_law", "laws"}) {
+    for (const Json& law : figure.value(field, Json::array()))
+      check_other_numbers(law, join_path(path, field));
   }
   const SweepPoint where = where_of(figure);
   references.check_where(where, path);
@@ -45,21 +53,20 @@ void check_crossing_figure(const References& references, const Json& figure, con
   checked_arms(references, figure, path);
 }
 
-/// The value of a text at a column, where the searched path has the value `crossing`.
-std::optional<double> value_of_column(const PlottedValue& text, const CrossingColumn& column,
-                                      const std::string& path, double crossing) {
-  ResultRow row;
-  row.point = column.at;
-  row.point.emplace_back(path, SweepValue(crossing));
-  const std::optional<Interval> value = text.of(row, {});
-  return value ? std::optional(value->low) : std::nullopt;
+/// The crossings of an arm among those shown.
+std::vector<const CrossingColumn*> found_by(const std::vector<const CrossingColumn*>& shown,
+                                            const std::string& arm) {
+  std::vector<const CrossingColumn*> found;
+  std::copy_if(shown.begin(), shown.end(), std::back_inserter(found),
+               [&](const CrossingColumn* column) { return column->arm == arm && column->estimate; });
+  return found;
 }
 
 FigurePoint crossing_point(const CrossingColumn& column, const CrossingSearch& search, const PlottedValue& x,
                            const PlottedValue& y) {
-  FigurePoint point{value_of_column(x, column, search.path, search.low).value_or(0)};
+  FigurePoint point{value_of_column(x, column, search, search.low).value_or(0)};
   if (!column.estimate) return point;
-  const auto drawn = [&](double crossing) { return value_of_column(y, column, search.path, crossing); };
+  const auto drawn = [&](double crossing) { return value_of_column(y, column, search, crossing); };
   point.mean = drawn(*column.estimate);
   point.low = drawn(column.low.value_or(search.low));
   point.high = drawn(column.high.value_or(search.high));
@@ -96,30 +103,10 @@ std::string crossing_caption(const std::string& title, const FigureSource& sourc
   return text;
 }
 
-/// The crossings of an arm as powers of swept paths.
-std::string power_law_sentence(const std::vector<const CrossingColumn*>& shown, const std::string& arm,
-                               const std::vector<std::string>& paths, const std::string& searched,
-                               const ResultTable& table) {
-  std::vector<const CrossingColumn*> found;
-  std::copy_if(shown.begin(), shown.end(), std::back_inserter(found),
-               [&](const CrossingColumn* column) { return column->arm == arm && column->estimate; });
-  Matrix x(static_cast<Eigen::Index>(found.size()), static_cast<Eigen::Index>(paths.size()));
-  Vector y(x.rows());
-  for (Eigen::Index i = 0; i < x.rows(); ++i) y(i) = *found[static_cast<std::size_t>(i)]->estimate;
-  for (Eigen::Index j = 0; j < x.cols(); ++j) {
-    const PlottedValue power(paths[static_cast<std::size_t>(j)], table);
-    for (Eigen::Index i = 0; i < x.rows(); ++i)
-      x(i, j) = value_of_column(power, *found[static_cast<std::size_t>(i)], searched, y(i)).value_or(0);
-  }
-  if ((x.array() <= 0).any() || (y.array() <= 0).any()) return "no power law of values that are not positive";
-  const std::optional<PowerLaw> law = fit_power_law(x, y);
-  if (!law) return fmt::format("too few crossings ({}) for a power law", found.size());
-  std::vector<std::string> powers;
-  for (std::size_t j = 0; j < paths.size(); ++j)
-    powers.push_back(fmt::format("{}^{:.2f} [{:.2f}, {:.2f}]", paths[j], law->exponents[j],
-                                 law->intervals[j].low, law->intervals[j].high));
-  return fmt::format("{} = {:.3g} · {} by least squares of logarithms over {} crossings", searched,
-                     law->constant, fmt::join(powers, " · "), found.size());
+/// The value of a path at a point; null where it has none.
+const SweepValue* coordinate_of(const SweepPoint& at, const std::string& path) {
+  const auto found = std::find_if(at.begin(), at.end(), [&](const auto& each) { return each.first == path; });
+  return found == at.end() ? nullptr : &found->second;
 }
 
 Drawing draw_crossing(const Json& figure, const FigureSource& source) {
@@ -136,9 +123,15 @@ FigureKind crossing_kind() {
             "a swept path, or an expression of swept paths (\"model.experts / data.clusters\")"},
            {"y", Shape::text(),
             "an expression of swept paths, among them the searched one (default: that one)", kOptional},
+           {"series", Shape::text(), "a swept path whose values are lines of their own (default: \"arm\")",
+            kOptional},
            {"power_law", Shape::list(Shape::text(), 1),
             "swept paths to whose powers the crossings are fitted; the caption has the exponents, with 95 % "
             "intervals",
+            kOptional},
+           {"laws", Shape::list(Shape::text(), 1),
+            "expressions of swept paths that the crossings may be proportional to "
+            "(\"data.clusters * log ( data.clusters )\"); the caption has what is left in the logarithm",
             kOptional},
            {"x_scale", scale, "scale of the x axis", "linear"},
            {"y_scale", scale, "scale of the y axis", "linear"},
@@ -168,22 +161,28 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
   std::vector<const CrossingColumn*> shown;
   std::vector<std::string> facets;
   std::vector<NamedLine> lines;
+  const std::string series = description.value("series", "arm");
+  const std::vector<std::string> apart = facet_paths(description, source.table, search->path);
+  const bool is_arm_told = series == "arm" || arms.size() > 1;
   for (const CrossingColumn& column : columns) {
     if (!has_coordinates(column.at, where) || std::find(arms.begin(), arms.end(), column.arm) == arms.end())
       continue;
     shown.push_back(&column);
     SweepPoint facet = column.at;
     std::erase_if(facet, [&](const auto& coordinate) {
-      const std::vector<std::string>& used = horizontal.names();
-      return std::find(used.begin(), used.end(), coordinate.first) != used.end() ||
-             has_coordinates(where, {coordinate});
+      return std::find(apart.begin(), apart.end(), coordinate.first) == apart.end();
     });
-    const std::string panel = column_name(facet, names), arm = shown_arm(names, source.table, column.arm);
-    if (std::find(facets.begin(), facets.end(), panel) == facets.end()) facets.push_back(panel);
+    const SweepValue* const value = series == "arm" ? nullptr : coordinate_of(column.at, series);
+    const NamedLine own{column_name(facet, names),
+                        is_arm_told ? shown_arm(names, source.table, column.arm) : "",
+                        value ? names.value(series, value_text(*value)) : "",
+                        "",
+                        {}};
+    if (std::find(facets.begin(), facets.end(), own.facet) == facets.end()) facets.push_back(own.facet);
     auto line = std::find_if(lines.begin(), lines.end(), [&](const NamedLine& known) {
-      return known.facet == panel && known.arm == arm;
+      return known.facet == own.facet && known.arm == own.arm && known.value == own.value;
     });
-    if (line == lines.end()) line = lines.insert(lines.end(), NamedLine{panel, arm, "", "", {}});
+    if (line == lines.end()) line = lines.insert(lines.end(), own);
     line->series.points.push_back(crossing_point(column, *search, horizontal, vertical));
   }
   for (NamedLine& line : lines)
@@ -194,11 +193,9 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
       figure_title(description, source,
                    fmt::format("where {} crosses, over {}", names.legend(search->metric), figure.x_label));
   figure.caption = crossing_caption(figure.title, source, *search, shown, names);
-  if (description.contains("power_law")) {
-    for (const std::string& arm : arms)
-      figure.caption += fmt::format(
-          " {}: {}.", names.arm(arm),
-          power_law_sentence(shown, arm, description.at("power_law"), search->path, source.table));
+  for (const std::string& arm : arms) {
+    const std::string laws = crossing_laws(description, found_by(shown, arm), *search, source.table, names);
+    if (!laws.empty()) figure.caption += fmt::format(" {}: {}.", names.arm(arm), laws);
   }
   figure.caption += source.footnote;
   return figure;

@@ -36,7 +36,10 @@ bool is_settled(const std::vector<const ResultRow*>& rows, const PlottedValue& x
   return true;
 }
 
-std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table) {
+}  // namespace
+
+std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table,
+                                     const std::string& searched) {
   const SweepPoint where = where_of(figure);
   std::vector<const ResultRow*> rows;
   for (const ResultRow& row : table.rows)
@@ -44,14 +47,12 @@ std::vector<std::string> facet_paths(const Json& figure, const ResultTable& tabl
   const PlottedValue x(figure.at("x").get<std::string>(), table);
   std::vector<std::string> known = {x.text(), figure.value("series", "arm")}, found;
   for (const std::string& path : table.sweep_paths) {
-    if (is_settled(rows, x, known, path)) continue;
+    if (path == searched || is_settled(rows, x, known, path)) continue;
     known.push_back(path);
     found.push_back(path);
   }
   return found;
 }
-
-}  // namespace
 
 std::vector<SweepPoint> line_facets(const Json& figure, const ResultTable& table) {
   const std::vector<std::string> paths = facet_paths(figure, table);

@@ -23,6 +23,11 @@ struct LineGroup {
   std::vector<const ResultRow*> rows;
 };
 
+/// The swept paths that x, the series and `where` do not settle, of those that vary together the first;
+/// `searched`, whose values are each point's own, is not looked at.
+std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table,
+                                     const std::string& searched = "");
+
 /// Of a figure with `x`, `series`, `where` and `arms`.
 std::vector<LineGroup> line_groups(const Json& figure, const ResultTable& table);
 

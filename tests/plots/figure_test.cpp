@@ -133,6 +133,8 @@ TEST_CASE("failures of gnuplot and of the disk are environment errors") {
 }
 
 TEST_CASE("axes: ticks at swept values, decades, round steps") {
+  const Axis searched = fit_axis_at({133.0843, 709.7827}, true);
+  CHECK(searched.ticks == fit_axis({133.0843, 709.7827}, true).ticks);
   const Axis swept = fit_axis_at({640, 1280, 2560}, true);
   REQUIRE(swept.ticks.size() == 3);
   CHECK(swept.ticks[1].second == "1280");

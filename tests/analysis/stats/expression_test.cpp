@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -49,6 +50,11 @@ TEST_CASE("expressions: precedence, parentheses, signs of printed arithmetic") {
   CHECK(is("a.b ÷ c − -0.5", 3.5, 3.5));
   CHECK(is("a.b / c / c", 1.5, 1.5));
   CHECK(is("1e2", 100, 100));
+  CHECK(is("log ( a.b )", std::log(6), std::log(6)));
+  CHECK(is("1 + c * log(a.b / c)", 1 + 2 * std::log(3), 1 + 2 * std::log(3)));
+  CHECK(is("( log ( a.b ) )", std::log(6), std::log(6)));
+  CHECK(is("log ( late )", std::log(100), kInfinity));
+  CHECK_FALSE(value("log ( zero )").has_value());
   CHECK_FALSE(value("a.b / zero").has_value());
   CHECK_FALSE(value("a.b + unknown").has_value());
 }

@@ -75,5 +75,16 @@ TEST_CASE("too few points, or columns that go together, have no fit") {
   CHECK_THROWS_AS(fit_power_law(negative, law(grid(), 1, 1, 1)), InvalidOption);
 }
 
+TEST_CASE("one law, worked out by hand") {
+  // ln (y ÷ x) = 0, 1, 2: mean 1, variance 1.
+  const Vector x{{1, 2, 3}}, y{{1, 2 * std::exp(1.0), 3 * std::exp(2.0)}};
+  const auto fit = fit_proportion(x, y);
+  REQUIRE(fit);
+  CHECK(fit->constant == doctest::Approx(std::exp(1.0)).epsilon(kRounding));
+  CHECK(fit->deviation == doctest::Approx(1).epsilon(kRounding));
+  CHECK_FALSE(fit_proportion(x.head(1), y.head(1)));
+  CHECK_THROWS_AS(fit_proportion(-x, y), InvalidOption);
+}
+
 }  // namespace
 }  // namespace moelab::power_law_test

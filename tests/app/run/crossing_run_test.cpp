@@ -249,7 +249,9 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   document["figures"] = Json::parse(R"([
     {"id": "plain", "kind": "crossing", "x": "model.experts"},
     {"id": "derived", "kind": "crossing", "x": "model.experts / data.clusters",
-     "y": "data.train_samples / model.experts", "y_scale": "log", "power_law": ["model.experts"]}])");
+     "y": "data.train_samples / model.experts", "y_scale": "log", "power_law": ["model.experts"]},
+    {"id": "lines", "kind": "crossing", "x": "model.experts / model.experts", "series": "model.experts",
+     "laws": ["log ( model.experts ) * model.experts"]}])");
   run(document, folder.path() / "run");
   const RunResults results = load_results(folder.path() / "run");
   const std::vector<CrossingColumn> columns = columns_in(folder.path() / "run");
@@ -268,6 +270,13 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   CHECK(plain.caption.find("power law") == std::string::npos);
   CHECK(derived.caption.find("too few crossings (2) for a power law") != std::string::npos);
   CHECK(figure_csv(derived).find("series,x,mean,low,high") != std::string::npos);
+  const Figure lines = build_crossing_figure(results.plan.at("figures")[2], source);
+  REQUIRE(lines.panels.size() == 1);
+  CHECK(lines.panels[0].series.size() == 4);  // two arms at two numbers of experts
+  CHECK(lines.caption.find("standard deviation of its logarithm") != std::string::npos);
+  document["figures"][2]["series"] = "data.train_samples";
+  CHECK_THROWS_WITH_AS(expand_scenario(document, "", {}),
+                       doctest::Contains("needs another path than the searched one"), UserError);
 }
 
 }  // namespace moelab::crossing_run_test
