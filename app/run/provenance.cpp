@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <hwy/highway.h>
 #include <nlopt.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,21 +20,8 @@
 #include "app/run/record.h"
 #include "app/run/seal.h"
 #include "sim/base/error.h"
+#include "sim/base/kernels/highway_version.h"
 #include "sim/base/kernels/kernels.h"
-
-// The build passes these three, the commit as a header; a build without them still runs.
-#if __has_include("commit.h")
-#include "commit.h"
-#endif
-#ifndef MOELAB_VERSION
-#define MOELAB_VERSION "unknown"
-#endif
-#ifndef MOELAB_COMMIT
-#define MOELAB_COMMIT "unknown"
-#endif
-#ifndef MOELAB_FLAGS
-#define MOELAB_FLAGS "unknown"
-#endif
 
 namespace moelab {
 namespace {
@@ -93,14 +79,6 @@ void check_session_types(const fs::path& file, const Json& session) {
 
 }  // namespace
 
-std::string program_version() {
-  return MOELAB_VERSION;
-}
-
-std::string program_commit() {
-  return MOELAB_COMMIT;
-}
-
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
@@ -117,7 +95,7 @@ Json provenance_json(const Session& session) {
       {"version", program_version()},
       {"commit", program_commit()},
       {"compiler", fmt::format("g++ {}", __VERSION__)},
-      {"flags", MOELAB_FLAGS},
+      {"flags", program_flags()},
       {"libraries",
        {{"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
         {"Boost",
@@ -125,7 +103,7 @@ Json provenance_json(const Session& session) {
         {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                       NLOHMANN_JSON_VERSION_PATCH)},
         {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-        {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
+        {"Highway", kernels::highway_version()},
         {"NLopt", nlopt_text()},
         {"CLI11", CLI11_VERSION}}},
       {"processor", processor_model()},

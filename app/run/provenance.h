@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "app/json/json.h"
+#include "app/run/program.h"
 
 namespace moelab {
 
-/// "0.1.0".
-std::string program_version();
-/// The commit the program was built from, with "-dirty" after local changes; "unknown" outside a checkout.
-std::string program_commit();
 std::string host_name();
 /// Now, as "2026-01-31T12:00:00Z".
 std::string utc_now();

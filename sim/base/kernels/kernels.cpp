@@ -12,12 +12,15 @@
 #include "sim/base/kernels/product-inl.h"
 
 #if HWY_ONCE
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/kernels/highway_version.h"
 
 namespace moelab::kernels {
 namespace {
@@ -74,6 +77,10 @@ std::string vector_level_name() {
 #else
   return "neon";
 #endif
+}
+
+std::string highway_version() {
+  return fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH);
 }
 
 std::vector<std::string> vector_level_names() {
