@@ -86,7 +86,7 @@ def median(records, key):
 
 
 def check_same_problem(records):
-    losses = [record["first_batch_nmse"] for runs in records.values() for record in runs]
+    losses = [record["first_batch_error"] for runs in records.values() for record in runs]
     if max(losses) - min(losses) > LOSS_TOLERANCE * max(losses):
         raise SystemExit(f"the programs do not train the same problem: first losses {sorted(set(losses))}")
 

@@ -102,6 +102,26 @@ Workload sequences(const std::string& name, const std::string& router, int dim, 
   return {name, data, model, training("adam", 1e-3, 1e-3, 16)};
 }
 
+/// A transformer of four layers, each with 16 experts, on 16 sequences of 128 tokens.
+Workload language() {
+  const Json data = {{"generator", "synthetic_language"},
+                     {"domains", 8},
+                     {"vocabulary", 256},
+                     {"tokens", 128},
+                     {"train_samples", 512}};
+  const Json model = {{"kind", "transformer"},
+                      {"width", 64},
+                      {"layers", 4},
+                      {"heads", 4},
+                      {"feed_forward", 256},
+                      {"experts", 16},
+                      {"router", linear_router(1.0)},
+                      {"gating", {{"train", {{"kind", "topk"}, {"k", 2}}}}}};
+  Workload workload = {"L", data, model, training("adamw", 3e-3, 3e-3, 16)};
+  workload.task = "cross_entropy";
+  return workload;
+}
+
 struct Entry {
   std::string name;
   std::function<Workload()> make;
@@ -125,6 +145,7 @@ const std::vector<Entry>& entries() {
       {"I_plain_wide", [] { return sequences("I_plain_wide", "linear", 128, 512); }},
       {"I_similarity_wide", [] { return sequences("I_similarity_wide", "similarity_aware", 128, 512); }},
       {"I_attention_wide", [] { return sequences("I_attention_wide", "attention_aware", 128, 512); }},
+      {"L", language},
   };
   return table;
 }

@@ -51,8 +51,14 @@ struct Run {
         model(workload.options.model, problem.layout(), {kSeeds}),
         workspace(model.network->make_workspace()) {}
   const Network<float>& network() const { return *model.network; }
-  /// train_nmse over the first `rows` rows, under the training gating.
-  double nmse(int rows) {
+  /// Over the first `rows` rows, under the training gating: train_nmse, or nats a token.
+  double error(int rows) {
+    if (network().layout().vocabulary > 0) {
+      const std::vector<double> y(set.y.begin(), set.y.end());
+      const std::vector<double> losses =
+          token_losses<float>(model, network().train_gating(), set.x.data(), y.data(), rows, workspace);
+      return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+    }
     const int o = network().layout().target_dim();
     std::vector<float> outputs(static_cast<std::size_t>(rows) * static_cast<std::size_t>(o));
     predict(model, network().train_gating(), set.x.data(), rows, workspace, outputs.data());
@@ -89,7 +95,10 @@ void measure_rate(const Workload& workload, Run& run, double seconds, Json& resu
     result["steps_per_second"] = (done - first) / elapsed;
     return true;
   };
-  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
+  LossOptions loss_options;
+  loss_options.task = workload.task;
+  const std::unique_ptr<TaskLoss<float>> loss =
+      make_task_loss<float>(loss_options, run.network().layout().vocabulary > 0);
   const TrainOutcome outcome = train<float>(run.model, {*loss}, run.set, workload.options.train, kSeeds,
                                             {[](std::int64_t) {}, progress}, run.workspace);
   if (outcome.state != TrainState::interrupted) throw std::runtime_error("the training diverged");
@@ -102,7 +111,7 @@ void measure_to_target(const Workload& workload, Run& run, Json& result) {
   bool reached = false;
   const auto record = [&](std::int64_t step) {
     if (reached) return;
-    const double nmse = run.nmse(run.set.rows);
+    const double nmse = run.error(run.set.rows);
     if (step == 0) start = Clock::now();
     result["train_nmse"] = nmse;
     result["steps"] = step;
@@ -165,14 +174,17 @@ Json measure(const Workload& workload, double seconds) {
       {"workload", workload.name}, {"program", "moelab"}, {"vector_level", kernels::vector_level_name()}};
   Run run(workload);
   const int rows = std::min(workload.train.at("batch_size").get<int>(), run.set.rows);
-  result["first_batch_nmse"] = run.nmse(rows);
+  result["first_batch_error"] = run.error(rows);
   if (workload.to_target) {
     measure_to_target(workload, run, result);
   } else {
     measure_rate(workload, run, seconds, result);
   }
   result["peak_memory_mb"] = peak_memory_mb();
-  result["trained_batch_nmse"] = run.nmse(rows);
+  result["trained_batch_error"] = run.error(rows);
+  if (run.network().layout().vocabulary > 0)
+    result["tokens_per_second"] =
+        result.at("steps_per_second").get<double>() * rows * run.network().layout().tokens;
   // What follows counts a single layer without attention.
   if (run.network().layers() > 1 || workload.model.contains("attention")) return result;
 
@@ -237,7 +249,8 @@ void save(const Workload& workload, const std::filesystem::path& folder) {
     write_array(folder / (array.name + ".npy"), array.shape, array.values);
   }
   const Json settings = {{"workload", workload.name},
-                         {"expert", workload.model.at("expert")},
+                         {"model", workload.model},
+                         {"expert", workload.model.value("expert", Json())},
                          {"router_trainable", workload.model.at("router").at("trainable")},
                          {"train", workload.train},
                          {"to_target", workload.to_target},

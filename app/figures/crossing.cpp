@@ -195,7 +195,8 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
   figure.caption = crossing_caption(figure.title, source, *search, shown, names);
   for (const std::string& arm : arms) {
     const std::string laws = crossing_laws(description, found_by(shown, arm), *search, source.table, names);
-    if (!laws.empty()) figure.caption += fmt::format(" {}: {}.", names.arm(arm), laws);
+    if (!laws.empty())
+      figure.caption += fmt::format(" Fitted{}: {}.", arms.size() > 1 ? " to " + names.arm(arm) : "", laws);
   }
   figure.caption += source.footnote;
   return figure;

@@ -97,9 +97,13 @@ std::string figure_title(const Json& figure, const FigureSource& source, const s
 
 std::string scenario_sentences(const std::string& title, const FigureSource& source) {
   std::string text;
-  for (const char* part : {"title", "source"})
-    if (const std::string own = source.plan.value(part, ""); !own.empty() && own != title)
-      text += own + (own.ends_with('.') || own.ends_with('?') ? " " : ". ");
+  for (const char* part : {"title", "source"}) {
+    std::string own = source.plan.value(part, "");
+    if (own.empty() || own == title) continue;
+    // "after Dikkala et al." begins a sentence here.
+    if (own[0] >= 'a' && own[0] <= 'z') own[0] = static_cast<char>(own[0] - 'a' + 'A');
+    text += own + (own.ends_with('.') || own.ends_with('?') ? " " : ". ");
+  }
   return text;
 }
 

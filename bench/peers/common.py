@@ -9,11 +9,15 @@ from pathlib import Path
 WARM_UP_SECONDS = 0.1  # left out of the measurement, as moelab_workloads does
 
 
-def arguments(description):
+def parser(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path, help="written by `moelab_workloads NAME --save FOLDER`")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of the measurement")
-    return parser.parse_args()
+    return parser
+
+
+def arguments(description):
+    return parser(description).parse_args()
 
 
 def settings(folder):

@@ -166,10 +166,10 @@ def main():
         targets = y[:batch]
         return float(((model.forward(x[:batch]) - targets) ** 2).sum() / ((targets - targets.mean(0)) ** 2).sum())
 
-    result = {"workload": workload["workload"], "program": "numpy " + np.__version__, "first_batch_nmse": nmse()}
+    result = {"workload": workload["workload"], "program": "numpy " + np.__version__, "first_batch_error": nmse()}
     result["openblas_core"] = common.openblas_core()
     result.update(common.measure_rate(training_steps(model, x, y, batch), options.seconds))
-    result["trained_batch_nmse"] = nmse()
+    result["trained_batch_error"] = nmse()
     result["peak_memory_mb"] = common.peak_memory_mb()
     print(json.dumps(result))
 

@@ -123,7 +123,7 @@ def main():
     steps = training_steps(model, optimizer, x, y, batch)
     result = {"workload": workload["workload"], "program": "torch " + torch.__version__}
     result["openblas_core"] = common.openblas_core()
-    result["first_batch_nmse"] = nmse_over(model, x[:batch], y[:batch], batch)
+    result["first_batch_error"] = nmse_over(model, x[:batch], y[:batch], batch)
     if workload["to_target"]:
         result.update(
             common.measure_to_target(
@@ -136,8 +136,8 @@ def main():
         )
     else:
         result.update(common.measure_rate(steps, options.seconds))
-    result["trained_batch_nmse"] = nmse_over(model, x[:batch], y[:batch], batch)
-    if not math.isfinite(result["trained_batch_nmse"]):
+    result["trained_batch_error"] = nmse_over(model, x[:batch], y[:batch], batch)
+    if not math.isfinite(result["trained_batch_error"]):
         raise RuntimeError("the training diverged")
     result["peak_memory_mb"] = common.peak_memory_mb()
     result["peak_memory_after_import_mb"] = imported
