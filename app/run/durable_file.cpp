@@ -140,7 +140,12 @@ void check_output_folder(const std::filesystem::path& folder, const std::string&
   const std::filesystem::file_type type = std::filesystem::symlink_status(folder, unseen).type();
   const bool is_free =
       type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
-  if (!is_free && !std::filesystem::is_directory(folder, unseen))
+  if (is_free) return;
+  const std::filesystem::file_type target = std::filesystem::status(folder, unseen).type();
+  // What cannot be looked at is not told to be anything else.
+  if (target == std::filesystem::file_type::none)
+    throw EnvironmentError(fmt::format("{}: {}", folder.string(), unseen.message()));
+  if (target != std::filesystem::file_type::directory)
     throw UserError(option, fmt::format("'{}' is not a folder", folder.string()));
 }
 

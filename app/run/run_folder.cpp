@@ -162,6 +162,7 @@ void check_run_directory(const fs::path& directory, const std::string& scenario_
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
   if (status.type() == fs::file_type::not_found) return;
+  if (error) throw EnvironmentError(fmt::format("{}: {}", directory.string(), error.message()));
   if (!fs::is_directory(status)) {
     throw UserError("--out", fmt::format("'{}' is not a folder", directory.string()));
   }
