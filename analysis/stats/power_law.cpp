@@ -44,6 +44,7 @@ std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y) {
   const double variance = (logs - design * fitted).squaredNorm() / freedom;
   PowerLaw law;
   law.constant = std::exp(fitted(0));
+  law.deviation = std::sqrt(variance);
   for (Eigen::Index j = 1; j <= m; ++j) {
     law.exponents.push_back(fitted(j));
     // The interval of a mean of freedom + 1 values has as many degrees of freedom.

@@ -15,6 +15,7 @@ struct PowerLaw {
   double constant = 0;              ///< C
   std::vector<double> exponents;    ///< a (m)
   std::vector<Interval> intervals;  ///< of each exponent, 95 %
+  double deviation = 0;             ///< s below: what is left in ln y
 };
 
 /// y = C x with one C for all.

@@ -30,6 +30,7 @@ TEST_CASE("an exact law has its exponents, and intervals of no width") {
   CHECK(fit->constant == doctest::Approx(3).epsilon(kRounding));
   CHECK(fit->exponents[0] == doctest::Approx(0.5).epsilon(kRounding));
   CHECK(fit->exponents[1] == doctest::Approx(-2).epsilon(kRounding));
+  CHECK(fit->deviation < kRounding);
   for (const Interval& interval : fit->intervals) CHECK(interval.high - interval.low < kRounding);
 }
 
