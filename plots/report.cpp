@@ -244,7 +244,7 @@ std::string report_html(const Report& report) {
   for (std::size_t i = 0; i < report.runs.size(); ++i)
     html += run_html(report.runs[i], i, report.runs.size() == 1);
   if (!report.checks.empty()) html += checks_html(report.checks);
-  return html + "<script>" + kReportScript + "</script></body></html>\n";
+  return html + "<script>" + kReportScript + kMapScript + kReportScriptEnd + "</script></body></html>\n";
 }
 
 }  // namespace moelab
