@@ -166,12 +166,14 @@ std::string embedding_script(const Embedding& embedding) {
 }
 
 Drawing drawing_of(const Embedding& embedding) {
+  const bool moves = std::any_of(embedding.panels.begin(), embedding.panels.end(),
+                                 [](const EmbeddingPanel& panel) { return panel.frames.size() > 1; });
   return {embedding.id,
           embedding.title,
           embedding.caption,
           embedding_csv(embedding),
           embedding_script(embedding),
-          ""};
+          moves ? moving_embedding_html(embedding) : ""};
 }
 
 }  // namespace moelab

@@ -8,7 +8,7 @@
 
 namespace moelab {
 
-/// Data for one of the drawers of the page's script, which data["draw"] names: "lines" or "heatMap".
+/// Data for one of the drawers of the page's script, which data["draw"] names: "lines", "heatMap" or "plane".
 std::string page_data(const nlohmann::ordered_json& data);
 
 /// Null for an absent number.

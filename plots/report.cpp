@@ -145,7 +145,7 @@ std::string run_head_html(const ReportedRun& run) {
   std::vector<std::string> parts = {run.name};
   if (!run.source.empty()) parts.push_back(run.source);
   parts.push_back(run.state);
-  if (run.mixed_builds) parts.push_back(run.builds);
+  if (!run.builds_note.empty()) parts.push_back(run.builds_note);
   parts.push_back(fmt::format("{:.0f} s of processor time", run.seconds));
   if (!run.claims.empty()) parts.push_back("claims: " + verdict_counts(run.claims));
   std::string html = fmt::format("<p class=\"soft\">{}<span class=\"data\"> · {}</span></p>\n",
@@ -244,7 +244,7 @@ std::string report_html(const Report& report) {
   for (std::size_t i = 0; i < report.runs.size(); ++i)
     html += run_html(report.runs[i], i, report.runs.size() == 1);
   if (!report.checks.empty()) html += checks_html(report.checks);
-  return html + "<script>" + kReportScript + "</script></body></html>\n";
+  return html + "<script>" + kReportScript + kMapScript + kReportScriptEnd + "</script></body></html>\n";
 }
 
 }  // namespace moelab

@@ -4,6 +4,7 @@
 /// and dark, for paper, desk and phone. Nothing is computed here.
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,13 +47,13 @@ struct ReportedClaim {
 /// One run directory.
 struct ReportedRun {
   std::string name, title, source;
-  std::string state;               ///< "100 cells: 100 done"
-  std::string builds;              ///< the program that recorded its cells, or a sentence that names several
-  bool mixed_builds = false;       ///< several programs: their numbers may differ
-  std::string command;             ///< that made the newest of its cells; empty where unknown
-  double seconds = 0;              ///< processor time of its cells
-  std::vector<std::string> notes;  ///< how hyper-parameters were chosen
-  ReportedTable summary;           ///< the main metric, arms × sweep points
+  std::string state;                  ///< "100 cells: 100 done"
+  std::map<std::string, int> builds;  ///< programs that recorded its cells, with counts
+  std::string builds_note;            ///< names several programs, whose numbers may differ; empty for one
+  std::string command;                ///< that made the newest of its cells; empty where unknown
+  double seconds = 0;                 ///< processor time of its cells
+  std::vector<std::string> notes;     ///< how hyper-parameters were chosen
+  ReportedTable summary;              ///< the main metric, arms × sweep points
   std::string summary_caption;
   ReportedTable crossings = {};  ///< of a sweep that searches one; empty otherwise
   std::string crossings_caption = {};

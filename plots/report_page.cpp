@@ -215,70 +215,15 @@ const char* const kReportScript = R"js(
       drawLines({ ...data, order, series: panel.series, panel: several ? panel.name : "" }, part);
     }
   };
+)js";
 
-  // Light to blue; where a scale has both signs, orange over white at 0 to blue.
-  const colourOf = (value, low, high) => {
-    if (value === null) return ["#999", 0];
-    const reach = Math.max(-low, high), signed = low < 0 && high > 0;
-    const share = Math.max(-1, Math.min(1, signed ? value / reach : (value - low) / (high - low || 1)));
-    const [from, to] = share < 0 ? [[255, 255, 255], [179, 88, 6]] : [signed ? [255, 255, 255] : [247, 251, 255], [8, 48, 107]];
-    return [`rgb(${from.map((c, i) => Math.round(c + (to[i] - c) * Math.abs(share))).join(", ")})`, Math.abs(share)];
-  };
-
-  const drawHeatMap = (data, box) => {
-    const tip = tipOf(box);
-    const columns = data.xNames.length, rows = data.yNames.length;
-    const cell = Math.min(46, (W - left - right) / columns);
-    for (const panel of data.panels) {
-      if (data.panels.length > 1) html("p", "soft", box, panel.name);
-      const height = rows * cell + bottom + top;
-      const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
-      const interval = (of, at) => of.intervals[at] ? ` [${short(of.intervals[at][0])}, ${short(of.intervals[at][1])}]` : "";
-      let shownValues = panel.values;
-      const tiles = [];
-      panel.values.forEach((value, at) => {
-        const column = at % columns, row = Math.floor(at / columns);
-        const [fill, share] = colourOf(value, data.low, data.high);
-        const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
-        const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill, "shape-rendering": "crispEdges" }, canvas);
-        tiles.push(tile);
-        tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${data.valueLabel ? data.valueLabel + " " : ""}${shownValues[at] === null ? "none" : short(shownValues[at])}${interval(panel, at)}`));
-        if (panel.rowNotes.length > 0) {
-          tile.style.cursor = "pointer";
-          tile.addEventListener("click", () => { note.textContent = panel.rowNotes[row]; note.hidden = false; });
-        }
-        tile.addEventListener("pointerleave", () => tip.hide());
-        if (cell > 26 && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${share > .5 ? "#fff" : "#111"};pointer-events:none` }, canvas, short(+value.toPrecision(2)));
-      });
-      if (panel.frames.length > 1) {
-        const slider = html("input", "data", box), at = html("span", "soft data", box);
-        Object.assign(slider, { type: "range", min: 0, max: panel.frames.length - 1, value: panel.frames.length - 1 });
-        slider.setAttribute("aria-label", "recorded step");
-        at.textContent = " " + data.frameNames[panel.frames.length - 1];
-        slider.addEventListener("input", () => {
-          shownValues = panel.frames[slider.value];
-          tiles.forEach((tile, place) => tile.setAttribute("fill", colourOf(shownValues[place], data.low, data.high)[0]));
-          at.textContent = " " + data.frameNames[slider.value];
-        });
-      }
-      const note = html("pre", "", box);
-      note.hidden = true;
-      // Names that would lie on each other are left out.
-      const longest = Math.max(...data.xNames.map((name) => name.length));
-      const shown = (i, room) => i % Math.ceil(room / cell) === 0;
-      data.xNames.forEach((name, i) => shown(i, 7 * longest + 6) && svg("text", { x: left + (i + .5) * cell, y: top + rows * cell + 14, "text-anchor": "middle" }, canvas, name));
-      data.yNames.forEach((name, i) => shown(i, 14) && svg("text", { x: left - 5, y: top + (rows - .5 - i) * cell + 4, "text-anchor": "end" }, canvas, name));
-      svg("text", { x: left + columns * cell / 2, y: top + rows * cell + 32, "text-anchor": "middle" }, canvas, data.xLabel);
-      svg("text", { x: 12, y: top + rows * cell / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + rows * cell / 2})` }, canvas, data.yLabel);
-    }
-  };
-
+const char* const kReportScriptEnd = R"js(
   for (const box of document.querySelectorAll("figure")) {
     if (!box.querySelector("script")) continue;
     const data = JSON.parse(box.querySelector("script").textContent);
     const place = html("div", "");
     box.insertBefore(place, box.querySelector("figcaption"));
-    ({ lines: drawPanels, heatMap: drawHeatMap })[data.draw](data, place);
+    ({ lines: drawPanels, heatMap: drawHeatMap, plane: drawPlane })[data.draw](data, place);
     // The tip is placed within the figure, whose border box it is measured by.
     place.style.position = "relative";
   }

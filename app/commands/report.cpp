@@ -65,6 +65,8 @@ void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& check
 
 int report(const Arguments& arguments) {
   if (arguments.follow && !arguments.ledger.empty()) throw UserError("--follow", "given beside --ledger");
+  if (arguments.directories.empty() && arguments.ledger.empty())
+    throw UserError("DIR", "missing; only --ledger goes without a run directory");
   if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
   if (!arguments.ledger.empty()) check_output_file(arguments.ledger, "--ledger");
   std::vector<RunAddress> addresses;
@@ -107,15 +109,17 @@ Verb report_verb() {
       "report", "Write runs as one HTML file: figures, claims, provenance",
       "report runs/fig2a runs/fig2b --out fig2.html", [](Arguments& arguments) -> VerbCall {
         return {
-            {{"DIR", &arguments.directories, "run directories, or DIR@ID for one of their plans", true,
+            {{"DIR", &arguments.directories, "run directories, or DIR@ID for one of their plans", false,
               nullptr, offer_folders},
              plan_option(arguments),
              {"--out", &arguments.out, "file to write (default: report.html of the first directory)"},
              {"--ledger", &arguments.ledger,
-              "write this Markdown file instead: a table of every claim, beside it the cells behind "
-              "each and a figure of each run"},
+              "add the runs to this Markdown file instead, or replace them in it: every claim, the cells "
+              "behind each, a figure of each run. It is made from a file for each run in LEDGER.runs; "
+              "without DIR, from these alone"},
              {"--follow", &arguments.follow, "write the page anew as cells end, until the runs are complete"},
-             {"--checks", &arguments.checks, "theorem checks to include: what `check --json` answered"},
+             {"--checks", &arguments.checks,
+              "theorem checks to include: what `check --json` answered; a ledger keeps those it has"},
              json_option(arguments)},
             [&] { return report(arguments); }};
       }};

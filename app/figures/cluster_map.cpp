@@ -69,19 +69,16 @@ std::vector<std::string> cluster_notes(const Matrix& probabilities, const std::v
   return notes;
 }
 
-/// The mean routing at the recorded steps, where "routing_steps" was saved: at most kMostFrames, the last
-/// included.
+/// The mean routing at the recorded steps, where "routing_steps" was saved.
 void add_frames(const std::filesystem::path& steps_file, const std::filesystem::path& routing_file,
                 const std::vector<Eigen::Index>& order, HeatMapPanel& panel, HeatMap& map) {
-  constexpr std::size_t kMostFrames = 24;
   if (!std::filesystem::exists(steps_file) || !std::filesystem::exists(routing_file)) return;
   const std::vector<int> steps = read_cluster_labels(steps_file);
   const Matrix routing = read_rows(routing_file);  // (T · C, E)
   const auto clusters = static_cast<Eigen::Index>(order.size());
   if (routing.rows() != static_cast<Eigen::Index>(steps.size()) * clusters) return;
-  const std::size_t stride = std::max<std::size_t>((steps.size() + kMostFrames - 1) / kMostFrames, 1);
   map.frame_names.clear();
-  for (std::size_t t = (steps.size() - 1) % stride; t < steps.size(); t += stride) {
+  for (const std::size_t t : shown_steps(steps.size())) {
     std::vector<double> frame;
     for (const Eigen::Index c : order)
       for (Eigen::Index e = 0; e < routing.cols(); ++e)

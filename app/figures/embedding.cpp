@@ -83,6 +83,18 @@ void add_decisions(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
   }
 }
 
+/// The recorded steps of a panel whose scores are linear, with the likeliest experts of its points at each.
+void add_frames(const FigureSource& source, const std::string& cell, const PanelOfArm& arm,
+                const Matrix& inputs, EmbeddingPanel& panel) {
+  const auto points = static_cast<Eigen::Index>(panel.points.size());
+  for (const RecordedScores& recorded : saved_score_steps(source, cell, *arm.scores)) {
+    const Matrix scores = (inputs.topRows(points) * recorded.scores.weight.transpose()).rowwise() +
+                          recorded.scores.bias.transpose();
+    panel.frames.push_back({fmt::format("step {}", recorded.step),
+                            scores_in_plane(recorded.scores, arm.plane), likeliest_experts(scores)});
+  }
+}
+
 /// One colour for an expert in all panels: those with most rows have one.
 void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding) {
   const std::vector<int> rank = ranks(rows_of_expert);
@@ -90,6 +102,7 @@ void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding
     const int place = rank[static_cast<std::size_t>(expert)];
     return place < static_cast<int>(kColours.size()) ? place : -1;
   };
+  for (std::size_t e = 0; e < rank.size(); ++e) embedding.colours.push_back(colour(static_cast<int>(e)));
   for (EmbeddingPanel& panel : embedding.panels) {
     for (EmbeddingPoint& point : panel.points) point.colour = colour(point.label);
     for (EmbeddingPoint& arrow : panel.arrows) arrow.colour = colour(arrow.label);
@@ -104,7 +117,7 @@ FigureKind embedding_kind() {
       "embedding",
       "the test rows of each arm's first seed in a plane, coloured by likeliest expert, with the clusters' "
       "means (needs \"save\": [\"routing\"]); where \"weights\" of a linear router are saved, too, what it "
-      "decides in the plane and its rows",
+      "decides in the plane and its rows, in the report at the recorded steps if \"routing_steps\" are, too",
       {{"inputs", Shape::list(Shape::count(0)),
         "two inputs, by number from 0, that span the plane (default: the first two principal components)",
         kOptional}},
@@ -155,6 +168,7 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
     if (embedding.panels.empty() || share.sum() < least_share.sum()) least_share = share;
     most_points = std::max(most_points, panel.points.size());
     drawn.push_back({plane, saved_scores(source, row->cell, x, r)});
+    if (drawn.back().scores) add_frames(source, row->cell, drawn.back(), x, panel);
     embedding.x_label = plane.x_label;
     embedding.y_label = plane.y_label;
     embedding.panels.push_back(std::move(panel));

@@ -12,7 +12,8 @@ namespace moelab {
 /// of their first two principal components, the first 1000 drawn, each coloured by its likeliest expert where
 /// that is one of the seven with most rows in all panels, so that an expert has one colour; the means of the
 /// clusters; of a linear router whose weights were saved the regions where each expert is likeliest, and its
-/// rows. Needs the arrays of "save": ["routing"]; throws UserError where they are missing.
+/// rows, on the page at the recorded steps where "routing_steps" were saved, too. Needs the arrays of "save":
+/// ["routing"]; throws UserError where they are missing.
 Embedding build_embedding(const Json& description, const FigureSource& source);
 
 }  // namespace moelab

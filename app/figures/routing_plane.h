@@ -38,6 +38,18 @@ struct LinearScores {
 std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell,
                                          const Matrix& inputs, const Matrix& probabilities);
 
+/// The scores at recorded steps, thinned by shown_steps(), where "save": ["routing_steps"] kept them: those
+/// of the last step are `last`. None otherwise.
+struct RecordedScores {
+  int step;
+  LinearScores scores;
+};
+std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const std::string& cell,
+                                              const LinearScores& last);
+
+/// The scores in the plane, which are linear there, too: W (c + D u) + b.
+std::vector<ScoreInPlane> scores_in_plane(const LinearScores& scores, const RoutingPlane& plane);
+
 /// low and high of both coordinates.
 struct PlaneBox {
   double x_low, x_high, y_low, y_high;

@@ -29,6 +29,15 @@ std::vector<int> read_cluster_labels(const std::filesystem::path& file) {
   return read_labels(array, 0, array.rows(), kLabelLimit);
 }
 
+std::vector<std::size_t> shown_steps(std::size_t count) {
+  constexpr std::size_t kMostSteps = 24;
+  std::vector<std::size_t> shown;
+  if (count == 0) return shown;
+  const std::size_t stride = (count + kMostSteps - 1) / kMostSteps;
+  for (std::size_t t = (count - 1) % stride; t < count; t += stride) shown.push_back(t);
+  return shown;
+}
+
 Matrix cluster_means(const Matrix& rows, const std::vector<int>& labels) {
   return ClusterRouting(rows, labels).mean_routing();
 }

@@ -19,6 +19,9 @@ Matrix read_rows(const std::filesystem::path& file);
 /// The entries of an array of labels.
 std::vector<int> read_cluster_labels(const std::filesystem::path& file);
 
+/// Of `count` recorded steps those that a page shows: 24 at most, evenly, the last included.
+std::vector<std::size_t> shown_steps(std::size_t count);
+
 /// E[row | cluster] for clusters in the order in which they are first seen.
 Matrix cluster_means(const Matrix& rows, const std::vector<int>& labels);
 

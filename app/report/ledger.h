@@ -8,16 +8,15 @@
 
 namespace moelab {
 
-/// Writes `file` (Markdown: counts by source and by whose claims they are, p values corrected for the number
-/// of claims, for each source its runs with command, time, figure and a table of claims, theorem checks where
-/// the report has them), beside it <stem>.cells.csv with the cells behind every claim, and of each run a copy
-/// of the first figure of at most kLargestFigure bytes, <run>-<figure>.svg. Equal reports give equal bytes.
-/// Returns what was written. Throws EnvironmentError.
+/// Puts the report's runs into the ledger `file`, in place of runs of the same names, beside the others that
+/// it has; the report's checks in place of its own, where there are some. Writes for each run given a file of
+/// what the ledger says of it (ledger_files.h) and a copy of its first figure of at most kLargestFigure
+/// bytes, <run>-<figure>.svg; then, from the files of all runs, the ledger and its cells (ledger_text.h). Of
+/// processes that do so at a time each waits for the others. Equal files give equal bytes.
+/// Returns what was written. Throws UserError, before anything is written, where two of the report's runs
+/// have one name, where there is neither a run nor a check, and where a file of another run is damaged;
+/// EnvironmentError.
 std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
-
-/// The point of a claim that a single line can show: the last of a reproduced claim, or else the first that
-/// bears the claim's verdict. Null without points.
-const ReportedPoint* decisive_point(const ReportedClaim& claim);
 
 constexpr std::uintmax_t kLargestFigure = 200000;
 

@@ -183,9 +183,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.title = plan.value("title", "");
   run.source = plan.value("source", "");
   run.state = state_text(results.table);
-  const std::string mixed = builds_text(results);
-  run.builds = mixed.empty() && !results.builds.empty() ? results.builds.begin()->first : mixed;
-  run.mixed_builds = !mixed.empty();
+  run.builds = results.builds;
+  run.builds_note = builds_text(results);
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results));
   run.summary_caption = main_metric(results) + ", " + summary_statistic(main_metric(results));
@@ -199,7 +198,9 @@ ReportedRun reported_run(const RunAddress& address) {
   add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
   run.cells_csv = export_csv(results, false, metric_names());
-  run.provenance = {{"directory", directory.string()}, {"builds", run.builds}};
+  const bool is_of_one_build = run.builds_note.empty() && !run.builds.empty();
+  run.provenance = {{"directory", directory.string()},
+                    {"builds", is_of_one_build ? run.builds.begin()->first : run.builds_note}};
   const Json provenance = gathered_provenance(directory, plan.at("id"));
   if (provenance.is_object()) {
     for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
@@ -235,10 +236,11 @@ Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::p
   Report report;
   for (const RunAddress& run : runs) report.runs.push_back(reported_run(run));
   if (!checks.empty()) report.checks = reported_checks(checks);
+  report.program = fmt::format("moelab {} (commit {})", program_version(), program_commit());
+  if (report.runs.empty()) return report;
   const ReportedRun& first = report.runs.front();
   report.title = report.runs.size() > 1 ? fmt::format("{} runs of moelab", report.runs.size())
                                         : (first.title.empty() ? first.name : first.title);
-  report.program = fmt::format("moelab {} (commit {})", program_version(), program_commit());
   return report;
 }
 

@@ -10,9 +10,9 @@
 
 namespace moelab {
 
-/// State, summary, claims with their cells, figures and provenance of each run, at least one; and the theorem
-/// checks in an answer of `moelab check --json`, unless `checks` is empty. Throws UserError when a directory
-/// holds no plan or the file no such answer.
+/// State, summary, claims with their cells, figures and provenance of each run; and the theorem checks in an
+/// answer of `moelab check --json`, unless `checks` is empty. Without runs there is no title. Throws
+/// UserError when a directory holds no plan or the file no such answer.
 Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::path& checks);
 
 }  // namespace moelab

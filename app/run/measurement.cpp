@@ -83,7 +83,7 @@ MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
     MetricValues of_layer;
     for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure_layer(at, of_layer);
     add_layer(layer, of_layer, values);
-    if (keeps_steps_) keep_step(moment.step, *here);
+    if (keeps_steps_) keep_step(moment, *here);
   }
   MetricValues of_model;
   for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(moment, of_model);
@@ -94,11 +94,12 @@ MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
 }
 
 template <class Real>
-void Measurement<Real>::keep_step(std::int64_t step, LayerRouting<Real>& layer) {
+void Measurement<Real>::keep_step(const Moment<Real>& moment, LayerRouting<Real>& layer) {
   const auto place = static_cast<std::size_t>(layer.layer());
   if (steps_.size() <= place) steps_.resize(place + 1);
   const ClusterRouting routing(layer.probabilities(), data_.clusters().front().labels.front());
-  steps_[place].add(step, routing.mean_routing(), layer.loads(), data_.rows());
+  steps_[place].add(moment.step, routing.mean_routing(), layer.loads(), data_.rows());
+  steps_[place].add_router(*moment.model.network, moment.model.parameters, layer.layer());
 }
 
 template <class Real>

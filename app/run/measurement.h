@@ -44,7 +44,7 @@ class Measurement {
   MeasuredValues measure_finite(const Moment<Real>& moment);
   /// Names a layer's metrics by their keys.
   void add_layer(int layer, const MetricValues& of_layer, MeasuredValues& values) const;
-  void keep_step(std::int64_t step, LayerRouting<Real>& layer);
+  void keep_step(const Moment<Real>& moment, LayerRouting<Real>& layer);
   void save_routing(const Moment<Real>& moment, std::vector<SavedArray>& arrays) const;
 
   const CellOptions& cell_;

@@ -232,7 +232,8 @@ double saved_bytes(const CellShape& shape) {
   }
   if (shape.options.saved.contains("routing_steps")) {
     const double experts = shape.network.experts();
-    numbers += shape.records * shape.network.layers() * experts * (1 + clusters_of(shape));
+    numbers += shape.records * (shape.network.layers() * experts * (1 + clusters_of(shape)) +
+                                static_cast<double>(router_numbers_per_step(shape.network)));
   }
   return 1.5 * kDouble * numbers;
 }

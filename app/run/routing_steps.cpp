@@ -1,6 +1,12 @@
 #include "app/run/routing_steps.h"
 
 namespace moelab {
+namespace {
+
+/// Arrays of a router that are kept at every step; those of the layers of a stack have an ending.
+constexpr const char* kKeptOfRouters[] = {"router_weight", "router_bias"};
+
+}  // namespace
 
 void RoutingSteps::add(std::int64_t step, const Matrix& mean_routing, const std::vector<std::int64_t>& loads,
                        Eigen::Index rows) {
@@ -12,11 +18,48 @@ void RoutingSteps::add(std::int64_t step, const Matrix& mean_routing, const std:
     loads_.push_back(static_cast<double>(load) / static_cast<double>(rows));
 }
 
+template <class Real>
+void RoutingSteps::add_router(const Network<Real>& network, const AlignedVector<Real>& parameters,
+                              int layer) {
+  for (const NamedArray<Real>& array : network.arrays(parameters)) {
+    for (const char* const name : kKeptOfRouters) {
+      if (array.name != name + network.layer_ending(layer)) continue;
+      SavedArray& kept = router_[name];
+      kept.shape = array.shape;
+      kept.values.insert(kept.values.end(), array.values.begin(), array.values.end());
+    }
+  }
+}
+
 std::vector<SavedArray> RoutingSteps::arrays(const std::string& ending) const {
   const auto count = static_cast<std::int64_t>(steps_.size());
-  return {{"recorded_steps" + ending, {count}, {}, steps_},
-          {"cluster_routing_steps" + ending, {count, clusters_, experts_}, routing_, {}},
-          {"expert_load_steps" + ending, {count, experts_}, loads_, {}}};
+  std::vector<SavedArray> arrays = {
+      {"recorded_steps" + ending, {count}, {}, steps_},
+      {"cluster_routing_steps" + ending, {count, clusters_, experts_}, routing_, {}},
+      {"expert_load_steps" + ending, {count, experts_}, loads_, {}}};
+  for (const auto& [name, kept] : router_) {
+    std::vector<std::int64_t> shape = kept.shape;
+    shape.insert(shape.begin(), count);
+    arrays.push_back({name + "_steps" + ending, std::move(shape), kept.values, {}});
+  }
+  return arrays;
 }
+
+template <class Real>
+std::size_t router_numbers_per_step(const Network<Real>& network) {
+  std::size_t numbers = 0;
+  const AlignedVector<Real> parameters(network.parameter_size());
+  for (int layer = 0; layer < network.layers(); ++layer) {
+    RoutingSteps of_layer;
+    of_layer.add_router(network, parameters, layer);
+    for (const SavedArray& array : of_layer.arrays("")) numbers += array.values.size();
+  }
+  return numbers;
+}
+
+template void RoutingSteps::add_router(const Network<float>&, const AlignedVector<float>&, int);
+template void RoutingSteps::add_router(const Network<double>&, const AlignedVector<double>&, int);
+template std::size_t router_numbers_per_step(const Network<float>&);
+template std::size_t router_numbers_per_step(const Network<double>&);
 
 }  // namespace moelab

@@ -46,6 +46,25 @@ TEST_CASE("every panel takes its own rows of the CSV, all the same ranges") {
   CHECK(script.find("set yrange [-1.06:1.06]") != std::string::npos);
 }
 
+TEST_CASE("the page shows what is drawn, or draws panels with frames itself, and others beside them") {
+  Embedding embedding = example();
+  CHECK(drawing_of(embedding).html.empty());
+  embedding.panels[1].frames = {{"step 0", {{1, 0, 0.123456789}, {0, 1, 0}}, {1}}};
+  CHECK(drawing_of(embedding).html.empty());  // one frame is what was drawn
+  embedding.panels[1].frames.push_back({"step 9", {{1, 0, 0}, {0, 2, 0}}, {0}});
+  embedding.colours = {0, -1};
+  const std::string html = drawing_of(embedding).html;
+  for (
+      const char* part :
+      {R"("box":[-0.06,2.06,-1.06,1.06],"colours":[0,-1])",
+       R"("name":"none","points":[[0.0,1.0],[2.0,-1.0],[0.5,0.25]],"means":[],"frames":[{"name":"","scores":[],"labels":[3,5,9]}])",
+       R"({"name":"step 0","scores":[[1.0,0.0,0.12346],[0.0,1.0,0.0]],"labels":[1]})",
+       R"({"name":"step 9","scores":[[1.0,0.0,0.0],[0.0,2.0,0.0]],"labels":[0]})"}) {
+    CAPTURE(part);
+    CHECK_MESSAGE(html.find(part) != std::string::npos, html);
+  }
+}
+
 TEST_CASE("gnuplot draws the panels, without complaint") {
   const TemporaryFolder folder;
   CHECK(render(drawing_of(example()), folder.path()).size() == 5);

@@ -59,8 +59,9 @@ Report report_of(const std::string& text) {
   figure.x_categories = {text};
   figure.panels = {{"", {{text, {{0, 1.0, {}, {}, {}}}}}}};
   ReportedRun run;
-  run.name = run.title = run.source = run.state = run.builds = run.command = run.summary_caption = text;
-  run.mixed_builds = true;
+  run.name = run.title = run.source = run.state = run.command = run.summary_caption = text;
+  run.builds = {{text, 2}};
+  run.builds_note = text;
   run.notes = {text};
   run.summary = run.unfinished = {{text, text}, {text, text}};
   run.claims = {{text,

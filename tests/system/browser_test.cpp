@@ -47,9 +47,34 @@ constexpr const char* kProbe = R"js(<pre id="probe"></pre><script>
   lines.querySelector("svg").dispatchEvent(new PointerEvent("pointerleave"));
   const map = figures.find((f) => f.querySelector("svg rect"));
   pointAt(map.querySelector("svg rect"));
+  const moving = figures.find((f) => f.querySelector("input[type=range]") && f.querySelector("svg rect"));
+  const numbers = () => [...moving.querySelector("svg").querySelectorAll("text[style]")].map((t) => t.textContent).join(" ");
+  const steps = moving.querySelector("input[type=range]"), numbersAtEnd = numbers();
+  steps.value = 0;
+  steps.dispatchEvent(new Event("input"));
+  const numbersMove = numbers() !== numbersAtEnd;
+  const plane = figures.find((f) => f.querySelector("svg polygon"));
+  const slider = plane.querySelector("input[type=range]");
+  const regions = () => plane.querySelector("svg g").innerHTML;
+  const atEnd = regions();
+  slider.value = 0;
+  slider.dispatchEvent(new Event("input"));
+  const atStart = regions(), startName = slider.nextSibling.textContent;
+  slider.value = slider.max;
+  slider.dispatchEvent(new Event("input"));
+  // Convex pieces without gaps: of each region, and of the frame, twice the area.
+  const areaOf = (polygon) => {
+    const p = [...polygon.points];
+    return Math.abs(p.reduce((sum, a, i) => { const b = p[(i + 1) % p.length]; return sum + a.x * b.y - b.x * a.y; }, 0));
+  };
+  const frame = [...plane.querySelectorAll("svg > rect")][0];
+  const covered = [...plane.querySelector("svg").querySelectorAll("polygon")].reduce((sum, p) => sum + areaOf(p), 0)
+    / (2 * frame.width.baseVal.value * frame.height.baseVal.value);
+  pointAt(plane.querySelector("svg polygon"));
   document.body.style.width = "390px";
   document.getElementById("probe").textContent = JSON.stringify({
     problems: window.problems, figures: seen, toggled, pressed, shown, hiddenAfter: tip.hidden,
+    numbersMove, plane: { moves: atStart !== atEnd, returns: regions() === atEnd, startName, covered, tip: plane.querySelector(".tip").textContent },
     mapShown: map.querySelector(".tip").textContent,
     widest: Math.max(...figures.map((f) => f.getBoundingClientRect().width)),
     outside: performance.getEntriesByType("resource").filter((r) => !r.name.startsWith("data:")).length,
@@ -64,7 +89,7 @@ bool has_chromium(const fs::path& out) {
 
 Json scenario() {
   Json scenario = tiny();
-  scenario["save"] = {"routing", "weights"};
+  scenario["save"] = {"routing", "weights", "routing_steps"};
   scenario["sweep"] = Json::parse(R"({"data.train_samples": [20, 40], "train.steps": [4, 8]})");
   scenario["claims"] = Json::parse(R"([{"id": "better", "op": "<",
     "left": {"arm": "learned", "metric": "test_loss_soft"}, "right": {"arm": "frozen", "metric": "test_loss_soft"}}])");
@@ -115,6 +140,13 @@ TEST_CASE("browser: the report loads from disk without errors, figures are there
   CHECK(found.at("shown").get<std::string>().starts_with("learned\ntraining samples 20\n"));
   CHECK(found.at("hiddenAfter") == true);
   CHECK(found.at("mapShown").get<std::string>().find("training samples 20") != std::string::npos);
+  const Json& plane = found.at("plane");
+  CHECK(found.at("numbersMove") == true);
+  CHECK(plane.at("moves") == true);
+  CHECK(plane.at("returns") == true);
+  CHECK(plane.at("startName") == " step 0");
+  CHECK(plane.at("covered").get<double>() == doctest::Approx(1).epsilon(1e-4));
+  CHECK(plane.at("tip").get<std::string>().find("expert ") != std::string::npos);
   CHECK(found.at("widest") <= 390);
 }
 

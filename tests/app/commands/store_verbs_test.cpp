@@ -193,14 +193,15 @@ TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the f
   const Bench bench(scenario);
   REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
   const fs::path ledger = bench.folder.path() / "book" / "README.md";
-  const Json answer =
-      Json::parse(ask({"report", bench.run, bench.run, "--ledger", ledger.string(), "--json"}).out);
-  CHECK(answer.at("runs") == 2);
-  CHECK(answer.at("files").size() == 4);  // the figure once for each mention of the run
+  CHECK(ask({"report", bench.run, bench.run, "--ledger", ledger.string()}).status == 2);
+  CHECK_FALSE(fs::exists(ledger.parent_path()));
+  const Json answer = Json::parse(ask({"report", bench.run, "--ledger", ledger.string(), "--json"}).out);
+  CHECK(answer.at("runs") == 1);
+  CHECK(answer.at("files").size() == 4);  // the figure, what the ledger says of the run, its cells, itself
   const std::string text = file_text(ledger);
   // Two seeds decide nothing.
   CHECK(text.find(
-            "| [A et al. 2020](#a-et-al-2020) | ours | 2 | 4 | 2 (1) | 0 (0) | 0 (0) | 0 (0) | 2 (1) |\n") !=
+            "| [A et al. 2020](#a-et-al-2020) | ours | 1 | 2 | 1 (1) | 0 (0) | 0 (0) | 0 (0) | 1 (1) |\n") !=
         std::string::npos);
   CHECK(text.find("\n## A et al. 2020\n\n### tiny\n") != std::string::npos);
   CHECK(text.find("A et al. 2020, Fig. 1. 1 inconclusive. 8 cells: 8 done, ") != std::string::npos);
@@ -214,11 +215,19 @@ TEST_CASE("a ledger has a line for each claim and its cells, and a copy of the f
         file_text(fs::path(bench.run) / "figures" / "loss.svg"));
   // Every cell stands behind the claim: a line for each arm and sweep point, with both seeds.
   const std::string cells = file_text(ledger.parent_path() / "README.cells.csv");
-  CHECK(std::count(cells.begin(), cells.end(), '\n') == 1 + 2 * 4);
+  CHECK(std::count(cells.begin(), cells.end(), '\n') == 1 + 4);
   const Json exported = Json::parse(ask({"export", bench.run, "--json"}).out).at("rows");
   REQUIRE(exported.size() == 8);
   for (const Json& row : exported)
     CHECK(cells.find(row[0].get<std::string>().substr(0, 8)) != std::string::npos);
+  // Without directories it is made anew from the files of its runs.
+  fs::remove(ledger);
+  CHECK(ask({"report", "--ledger", ledger.string()}).status == 0);
+  CHECK(file_text(ledger) == text);
+  fs::remove(ledger.parent_path() / "README.runs" / "tiny.json");
+  CHECK(ask({"report", "--ledger", ledger.string()}).status == 0);
+  CHECK(file_text(ledger).find("tiny") == std::string::npos);
+  CHECK(ask({"report"}).err.find("DIR") != std::string::npos);
 }
 
 TEST_CASE("report and ledger take what check --json answered, with its statements") {

@@ -98,6 +98,35 @@ TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where
   CHECK(panel.arrows[0].x == doctest::Approx(-panel.arrows[0].y));
   CHECK(panel.arrows[1].x > 0);
 
+  // At recorded steps, where these were saved and end with the weights: the experts were swapped at first.
+  CHECK(panel.frames.empty());
+  CHECK(drawing_of(embedding).html.empty());
+  const auto save_ints = [&](const char* name, const std::vector<std::int64_t>& values) {
+    std::ofstream(array_file(folder.path(), "cell", name), std::ios::binary)
+        << npy_bytes({static_cast<std::int64_t>(values.size())}, values);
+  };
+  save_ints("recorded_steps", {0, 70});
+  save(array_file(folder.path(), "cell", "router_weight_steps"), {2, 2, 3},
+       {0, 2, -2, 0, -2, 2, 0, -1, 1, 0, 1, -1});
+  const Embedding moving = build();
+  const std::vector<EmbeddingFrame>& frames = moving.panels.at(0).frames;
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[0].name == "step 0");
+  CHECK(frames[1].name == "step 70");
+  CHECK(frames[0].labels == std::vector<int>{1, 0, 0, 1});
+  CHECK(frames[1].labels == std::vector<int>{0, 1, 1, 0});
+  // The plane's origin is where both inputs are 0; the first stays at its mean, and plays no part.
+  CHECK(frames[0].scores.at(0).x == 2);
+  CHECK(frames[0].scores.at(0).y == -2);
+  CHECK(frames[0].scores.at(0).offset == 0);
+  CHECK(moving.colours.size() == 2);
+  CHECK(embedding_csv(moving) == embedding_csv(embedding));
+  CHECK(drawing_of(moving).html.find("\"draw\":\"plane\"") != std::string::npos);
+  save(array_file(folder.path(), "cell", "router_bias_steps"), {2, 2}, {0, 3, 0, 0});
+  CHECK(build().panels.at(0).frames.at(0).scores.at(1).offset == 3);
+  save(array_file(folder.path(), "cell", "router_bias_steps"), {2, 2}, {0, 3, 0, 1});  // not those saved
+  CHECK(build().panels.at(0).frames.empty());
+
   // Rows of another router, whose largest scores are not the largest probabilities, decide nothing here.
   save(array_file(folder.path(), "cell", "router_weight"), {2, 3}, {0, 1, 1, 0, 1, -1});
   CHECK(build().panels.at(0).regions.empty());

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "app/report/ledger_files.h"
+#include "app/report/ledger_run.h"
 #include "app/report/markdown.h"
 #include "tests/hostile_texts.h"
 #include "tests/temporary_folder.h"
@@ -15,7 +17,8 @@ namespace {
 /// A report with a run and a check in which every text is this one.
 Report report_of(const std::string& text) {
   ReportedRun run;
-  run.name = run.title = run.source = run.state = run.builds = run.command = text;
+  run.name = run.title = run.source = run.state = run.command = text;
+  run.builds = {{text, 2}, {text + text, 3}};
   run.claims = {{text,
                  text,
                  text,
@@ -83,8 +86,8 @@ TEST_CASE("Markdown: markup is escaped, words, numbers and intervals stay legibl
 }
 
 TEST_CASE("no hostile text of a ledger becomes markup, a link, a row or a command") {
-  const TemporaryFolder folder;
   for (const std::string& text : hostile_texts()) {
+    const TemporaryFolder folder;
     CAPTURE(text);
     write_ledger(report_of(text), folder.path() / "ledger.md");
     std::ifstream ledger(folder.path() / "ledger.md");
@@ -145,7 +148,7 @@ TEST_CASE("a ledger counts the paper's claims and ours apart, and corrects for t
 }
 
 TEST_CASE("a claim's decisive point is the first that decides against it, or else the last") {
-  ReportedClaim claim;
+  LedgerClaim claim;
   CHECK(decisive_point(claim) == nullptr);
   claim.verdict = "refuted";
   for (const char* verdict : {"reproduced", "refuted", "refuted", "inconclusive"})

@@ -178,6 +178,31 @@ TEST_CASE("saved arrays have the shapes of the contract and agree with the metri
   CHECK(run(small_cell({{"/save", Json::array()}})).arrays.empty());
 }
 
+TEST_CASE("recorded steps keep the rows of a linear router, which end with its weights") {
+  const std::vector<std::pair<const char*, Json>> saving = {
+      {"/save", {"weights", "routing_steps"}}, {"/model/router", {{"kind", "linear"}, {"bias", true}}}};
+  const CellResult result = run(small_cell(saving));
+  const std::map<std::string, std::vector<std::int64_t>> all = shapes(result);
+  CHECK(array_named(result, "recorded_steps").labels == std::vector<std::int64_t>{0, 20, 30});
+  CHECK(all.at("router_weight_steps") == std::vector<std::int64_t>{3, kExperts, kInputs});
+  CHECK(all.at("router_bias_steps") == std::vector<std::int64_t>{3, kExperts});
+  for (const std::string name : {"router_weight", "router_bias"}) {
+    CAPTURE(name);
+    const std::vector<double>&last = array_named(result, name).values,
+          &steps = array_named(result, name + "_steps").values;
+    REQUIRE(steps.size() == 3 * last.size());
+    CHECK(std::equal(last.begin(), last.end(), steps.end() - static_cast<std::ptrdiff_t>(last.size())));
+    CHECK_FALSE(std::equal(last.begin(), last.end(), steps.begin()));
+  }
+  // Of a router without rows there are none; layers of a stack have their own.
+  CHECK_FALSE(shapes(run(small_cell({{"/save", {"routing_steps"}}, {"/model/router", "mlp"}})))
+                  .contains("router_weight_steps"));
+  const std::map<std::string, std::vector<std::int64_t>> stack =
+      shapes(run(small_cell({{"/save", {"routing_steps"}}, {"/model/layers", 2}})));
+  CHECK(stack.at("router_weight_steps_layer0").size() == 3);
+  CHECK(stack.at("router_weight_steps_layer1").size() == 3);
+}
+
 TEST_CASE("diverged, failed and interrupted cells say so") {
   const CellResult diverged = run(small_cell({{"/train/lr", 1e30}}));
   CHECK(diverged.state == CellResult::State::diverged);
