@@ -50,7 +50,7 @@ std::string name_ticks(const std::vector<std::string>& names, double room, Size 
     return true;
   };
   std::size_t step = 1;
-  for (const std::size_t factor : {2, 5, 10, 20, 50, 100, 200, 500, 1000})
+  for (const std::size_t factor : {2U, 5U, 10U, 20U, 50U, 100U, 200U, 500U, 1000U})
     if (!fits(step)) step = factor;
   std::string text = "nomirror scale 0,0 (";
   for (std::size_t i = 0; i < names.size(); i += step)
