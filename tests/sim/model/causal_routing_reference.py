@@ -92,6 +92,9 @@ def token_weights(i, rows, attention, arrays, router, ending):
 
 def routed(rows, attention, arrays, router, ending):
     weight = arrays[f"router_weight{ending}"]
+    if router["kind"] == "sequence_mean":
+        bias = arrays.get(f"router_bias{ending}", 0)
+        return [softmax(weight @ (sum(rows[: i + 1]) / (i + 1)) + bias) for i in range(len(rows))]
     own = [softmax(weight @ x) for x in rows]
     return [
         sum(w * own[j] for j, w in enumerate(token_weights(i, rows, attention, arrays, router, ending)))
@@ -169,6 +172,8 @@ def shapes_of(model):
             continue
         ending = f"_layer{mixtures.index(layer)}" if len(mixtures) > 1 else ""
         shapes[f"router_weight{ending}"] = (E, D)
+        if router.get("bias"):
+            shapes[f"router_bias{ending}"] = (E,)
         if router.get("similarity") == "learned":
             shapes[f"router_similarity{ending}"] = (D, D)
         shapes |= networks("", ending, E) | norms("", ending)
@@ -224,6 +229,7 @@ cases = [
     case("similarity, learned, two mixtures", similarity(similarity="learned", tau=0.8), layers=2),
     case("attention, lowest entropy", attention_aware("lowest_entropy", 1.5)),
     case("attention, posterior, rotary, second layer", attention_aware("posterior", 2.5), "alternate", 2, positions="rotary"),
+    case("mean of the tokens before", {"kind": "sequence_mean", "bias": True}),
 ]
 target = pathlib.Path(__file__).with_suffix(".json")
 target.write_text(json.dumps({"vocabulary": V, "cases": cases}) + "\n")

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/adaptive_clustering_router.h"
 #include "sim/model/router/attention_aware_router.h"
+#include "sim/model/router/sequence_mean_router.h"
 #include "sim/model/router/similarity_aware_router.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/model_reference.h"
@@ -91,7 +93,7 @@ TEST_CASE("a router of a causal model whose scores depend on later rows says so,
     if (kind.mixes_tokens) CHECK(moved_tokens(whole) == std::vector<int>{0, 1, 2, 3});
   }
   CHECK(ahead == 1);
-  CHECK(mixing == 4);
+  CHECK(mixing == 5);
 }
 
 TEST_CASE("routers that look at attention have that of the layer, whether it is causal or not") {
@@ -116,6 +118,36 @@ TEST_CASE("gradients through many blocks of queries and the weights that a route
   options.width = 4;
   options.router = AttentionAwareRouterOptions{};
   check_gradients(options, layout, 1, "cross_entropy");
+}
+
+TEST_CASE("routing by the mean of a sequence: one way for all tokens, or by those before; alone, linear") {
+  constexpr int kInputs = 4;
+  const auto routed = [](const RouterOptions& router, const Layout& layout) {
+    ModelOptions options;
+    options.experts = kExperts;
+    options.router = router;
+    options.expert = MlpExpertOptions{.depth = 2, .width = 3};
+    ExampleModel<double> model(options, layout, {1, 0});
+    return model.route(model.batch(1, 2).x);
+  };
+  Layout layout{.input_dim = kInputs, .output_dim = 2};
+  CHECK(routed(SequenceMeanRouterOptions{}, layout) == routed(LinearRouterOptions{}, layout));
+  layout.sequences = layout.target_per_token = true;
+  layout.tokens = kTokens;
+  const std::vector<double> whole = routed(SequenceMeanRouterOptions{}, layout);
+  const auto of = [](const std::vector<double>& r, int row) {
+    return std::vector<double>(r.begin() + row * kExperts, r.begin() + (row + 1) * kExperts);
+  };
+  for (int row = 0; row < 2 * kTokens; ++row) CHECK(of(whole, row) == of(whole, row / kTokens * kTokens));
+  CHECK(of(whole, 0) != of(whole, kTokens));
+  // In a causal model the first token is its own mean.
+  ModelOptions options = transformer();
+  options.router = SequenceMeanRouterOptions{};
+  ExampleModel<double> model(options, kLayout, {1, 0}), linear(transformer(), kLayout, {1, 0});
+  const ExampleBatch<double> batch = model.batch(1, 1);
+  const std::vector<double> by_mean = model.route(batch.x), by_token = linear.route(batch.x);
+  CHECK(of(by_mean, 0) == of(by_token, 0));
+  for (int t = 1; t < kTokens; ++t) CHECK(of(by_mean, t) != of(by_token, t));
 }
 
 }  // namespace moelab::causal_routing_test
