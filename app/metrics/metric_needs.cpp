@@ -121,9 +121,8 @@ const Need several_experts{"two experts or more",
                            "two experts or more"};
 const Need router_weight{"a router that is linear in x", has_router_weight, "--router"};
 const Need router_columns{"a router", always, "--router"};
-const Need mixed_tokens{"a router that mixes tokens", [](const MetricSubject& of, int) {
-                          return model_of(of).router.entry().mixes_tokens;
-                        }};
+const Need mixed_tokens{"a router that mixes tokens",
+                        [](const MetricSubject& of, int) { return model_of(of).router.entry().leaves_base; }};
 const Need sets{"a gating.eval that selects more than one expert, but not every one", selects_sets,
                 "--top-k above 1"};
 const Need sets_of_k{"sets of experts", always, "--top-k above 1"};

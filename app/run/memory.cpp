@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/data/dictionary.h"
+#include "app/run/problem_numbers.h"
 #include "sim/data/gaussian_mixture.h"
-#include "sim/data/image_clusters.h"
 #include "sim/data/subspace_mixture.h"
-#include "sim/data/synthetic_language.h"
-#include "sim/data/token_topics.h"
 #include "sim/data/tokenized_mixture.h"
 #include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/formula_router.h"
@@ -31,32 +28,6 @@ double real_bytes(const CellShape& shape) {
 
 double padded(double width) {
   return std::ceil(width / kernels::kPadding) * kernels::kPadding;
-}
-
-/// Numbers of the problem of each generator that keeps more than a few: the members of its class.
-double problem_numbers(const DataOptions& data, const Layout& layout) {
-  const double outputs = layout.output_dim, width = layout.input_dim;
-  if (const auto* const mixture = data.as<GaussianMixtureOptions>()) {
-    const double dim = mixture->dim;
-    const bool is_linear = mixture->target.as<gaussian_mixture::LinearTarget>() != nullptr;
-    // Means, deviations, targets, the weights with their sums; a rotation with the factors that it is made
-    // of.
-    return clusters_of(*mixture) * (2 * dim + outputs * (is_linear ? dim : 1) + 2) +
-           (mixture->rotate ? 3 * width * width : 0);
-  }
-  if (const auto* const subspaces = data.as<SubspaceMixtureOptions>())
-    return subspaces->clusters * width * (subspaces->rank + outputs);
-  if (const auto* const tokens = data.as<TokenizedMixtureOptions>())
-    return tokens->clusters * width * (1 + outputs);
-  if (const auto* const topics = data.as<TokenTopicsOptions>())
-    return static_cast<double>(topics->topics) * topics->clusters_per_topic * width * (1 + outputs);
-  if (const auto* const language = data.as<SyntheticLanguageOptions>())
-    return language->domains * std::pow(language->vocabulary, language->order + 1);
-  if (const auto* const atoms = data.as<DictionaryOptions>())
-    return atoms->atoms * (width + outputs * (width + 1));
-  if (const auto* const images = data.as<ImageClustersOptions>())
-    return images->classes * (outputs * images->vector_dim + layout.image.size());
-  return 0;
 }
 
 /// Bytes of a drawn sample with its target and labels.
@@ -102,6 +73,11 @@ double transformer_numbers(const CellShape& shape, double rows, double trained) 
     mixture = experts * (3 * rows + 2 * trained) + 4 * kInt / real_bytes(shape) * active_pairs(shape, rows) +
               bank_numbers(expert_of(model), width, width, shape.network.experts(), rows, trained,
                            active_pairs(shape, trained));
+    const RouterKind& router = model.router.entry();
+    const double tokens = padded(shape.layout.tokens);
+    if (router.mixes_tokens) mixture += rows * (5 * experts + 3 * tokens + 3 * stride);
+    // The attention that it looks at, with gradients.
+    if (router.needs_attention) mixture += rows * heads * (6 * tokens + 2 * stride);
   }
   return model.layers * layer + mixtures * mixture + (model.layers - mixtures) * dense + 4 * rows * stride;
 }

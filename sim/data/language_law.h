@@ -15,19 +15,33 @@ namespace moelab {
 /// probability h, to any of the others alike. Its first `order` tokens come from start(c), the next ones from
 /// the row of transitions[c] that the last `order` tokens name:
 ///   P(x_t = v | c_t = c, x_{t−1} = u) = T_c[u, v],   of order 2 T_c[u' V + u, v] with x_{t−2} = u'.
+/// The last `keys` tokens are those of facts: the rows after them say what follows even where fewer than
+/// `order` tokens went before.
 struct LanguageLaw {
   int order = 1;
   double switch_rate = 0;           ///< h
   Matrix start;                     ///< (k, V), rows sum to 1
   std::vector<Matrix> transitions;  ///< of each domain, (V^order, V), rows sum to 1
+  int keys = 0;                     ///< P, the last ids
 
   int domains() const { return static_cast<int>(start.rows()); }
   int vocabulary() const { return static_cast<int>(start.cols()); }
   /// The law of the token after ids[0 … seen − 1] in domain c, (V).
   Eigen::Ref<const Eigen::RowVectorXd> next(int domain, std::span<const double> ids) const;
+  /// The same after `seen` tokens, of which the last `order`, or all, are the digits of `context` in base V.
+  Eigen::Ref<const Eigen::RowVectorXd> row(int domain, int seen, Eigen::Index context) const;
   /// P(c_{t+1} | …) from P(c_t | …), (k): (1 − h) b_c + h (1 − b_c) / (k − 1).
   Vector switched(const Vector& belief) const;
 };
+
+/// Adds facts to a law whose chains leave the last P tokens out. With q = V − P + p the key of fact p and
+/// values[c][p] its value in domain c:
+///   start(c)[v] ← (1 − r) start(c)[v] + (r / P) 1[v ≥ V − P],   and likewise T_c[u, ·] of u that is no key,
+///   T_c[q, v] = 1[v = values[c][p]],
+/// so that a token which is no value is a key with probability r, all keys alike, and what follows a key is
+/// its value in the domain of that place, surely. A value is a token of the chain like others: the next comes
+/// from its row. A chain of tokens still, to which all losses below apply.
+void add_facts(LanguageLaw& law, double rate, const std::vector<std::vector<int>>& values);
 
 /// Losses on n sequences of s + 1 ids, of which x (n, s) are the first s and y (n, s) the last s, with the
 /// domains (n · s) of the tokens of x.

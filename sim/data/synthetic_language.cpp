@@ -56,10 +56,11 @@ class SyntheticLanguage final : public Problem {
     law_.order = options.order;
     law_.switch_rate = options.switch_rate;
     law_.start.resize(domains, vocabulary);
+    std::vector<std::vector<int>> values;  // of facts, by domain
     const Eigen::Index contexts = options.order == 1 ? vocabulary : Eigen::Index{vocabulary} * vocabulary;
     for (int c = 0; c < domains; ++c) {
       const int first = are_own ? place_of(c, options) : 0;
-      const int count = are_own ? place_of(c + 1, options) - first : vocabulary;
+      const int count = are_own ? place_of(c + 1, options) - first : options.chained();
       law_.start.row(c) = base_law(options.transitions.base, vocabulary, first, count);
       // A stream for each domain, so that one more leaves the others as they were.
       Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(options.first_domain + c));
@@ -67,7 +68,11 @@ class SyntheticLanguage final : public Problem {
       for (Eigen::Index context = 0; context < contexts; ++context)
         rows.row(context) =
             draw_dirichlet(engine, law_.start.row(c), options.transitions.concentration * count);
+      if (!options.facts) continue;
+      std::vector<int>& of_domain = values.emplace_back();
+      for (int p = 0; p < options.facts->pairs; ++p) of_domain.push_back(first + draw_index(engine, count));
     }
+    if (options.facts) add_facts(law_, options.facts->rate, values);
   }
 
   Layout layout() const override { return token_layout(tokens_, law_.vocabulary()); }
@@ -98,7 +103,7 @@ class SyntheticLanguage final : public Problem {
  private:
   /// The first token of a domain that has its own.
   static int place_of(int domain, const SyntheticLanguageOptions& options) {
-    return static_cast<int>(std::int64_t{domain} * options.vocabulary / options.domains);
+    return static_cast<int>(std::int64_t{domain} * options.chained() / options.domains);
   }
 
   int draw_switch(Engine& engine, int domain) const {
@@ -114,10 +119,18 @@ class SyntheticLanguage final : public Problem {
 
 void check_language(const DataOptions& data) {
   const SyntheticLanguageOptions& options = data.options().get<SyntheticLanguageOptions>();
+  if (options.chained() < 1) {
+    throw InvalidOption("data.facts.pairs",
+                        fmt::format("got {}, needs fewer keys than tokens, data.vocabulary = {}",
+                                    options.facts->pairs, options.vocabulary));
+  }
   if (options.tokens_of_domains == SyntheticLanguageOptions::Tokens::own &&
-      options.vocabulary < options.domains) {
-    throw InvalidOption("data.vocabulary", fmt::format("got {}, needs a token for each of data.domains = {}",
-                                                       options.vocabulary, options.domains));
+      options.chained() < options.domains) {
+    throw InvalidOption(
+        "data.vocabulary",
+        fmt::format("got {}, needs a token for each of data.domains = {}{}", options.vocabulary,
+                    options.domains,
+                    options.facts ? fmt::format(" beside data.facts.pairs = {}", options.facts->pairs) : ""));
   }
   const double transitions = options.domains * std::pow(options.vocabulary, options.order + 1);
   if (transitions <= kMostTransitions) return;
@@ -137,6 +150,13 @@ void TransitionOptions::bind(Fields& fields) {
              "mean of that law: all tokens of the domain alike, or ∝ 1 / (1 + place among them)");
 }
 
+void FactOptions::bind(Fields& fields) {
+  fields.required().add("pairs", pairs, between(1, 65535),
+                        "facts P: keys, the last tokens, the same in all domains, each with a value in each");
+  fields.required().add("rate", rate, fraction(),
+                        "probability r that a token which is no value is a key; its value follows");
+}
+
 void SyntheticLanguageOptions::bind(Fields& fields) {
   fields.required().add("domains", domains, between(1, 1e4), "number of domains k");
   fields.add("first_domain", first_domain, between(0, 1e9),
@@ -150,6 +170,10 @@ void SyntheticLanguageOptions::bind(Fields& fields) {
   fields.add("transitions", transitions, "rows of the chains");
   fields.add("tokens_of_domains", tokens_of_domains, {"shared", "own"},
              "every domain uses all tokens, or V / k of its own");
+  fields.add(
+      "facts", facts,
+      "tokens that are keys, each followed by its value in the domain: what a model has to know by heart "
+      "(default: none)");
 }
 
 GeneratorKind synthetic_language_generator() {

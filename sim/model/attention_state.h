@@ -6,11 +6,22 @@
 #include <algorithm>
 
 #include "sim/base/aligned.h"
+#include "sim/base/view.h"
 
 namespace moelab {
 
 /// log A_h where a causal mask lets nothing through: finite, so that sums and differences stay numbers.
 constexpr double kMaskedLogWeight = -1e30;
+
+/// The causal mask M on logits (queries, keys) of the queries from `first_query` on: key j is hidden from
+/// query i where j > i.
+template <class Real>
+void hide_later_keys(const View<Real>& logits, int first_query = 0) {
+  for (int row = 0; row < logits.rows; ++row) {
+    const int seen = std::min(first_query + row + 1, logits.columns);
+    std::fill(logits.row(row) + seen, logits.row(row) + logits.columns, static_cast<Real>(kMaskedLogWeight));
+  }
+}
 
 template <class Real>
 struct AttentionState {

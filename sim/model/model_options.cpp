@@ -207,7 +207,7 @@ void check(const ModelOptions& options) {
   check_transformer(options);
   if (!reads_mixture(options)) return check_reads(options);
   check_parts(options);
-  check_causal(options);
+  check_transformer_router(options);
   check_gating(options, options.gating.train, "train");
   check_gating(options, options.gating.eval, "eval");
   if (options.gating.balance_rate && !options.gating.train.entry().selects) {

@@ -20,6 +20,7 @@ std::unique_ptr<Mixture<Real>> make_mixture(const ModelOptions& options, const L
   setting.layer = layer;
   setting.layers = mixtures_of(options);
   setting.image = layout.image;
+  setting.causal = options.kind == ModelOptions::Kind::transformer && options.transformer.is_causal();
   MixtureParts<Real> parts;
   parts.router = make_router<Real>(options.router, setting);
   const int expert_dim = layout.input_dim - layout.image.size() + parts.router->feature_dim();
@@ -86,14 +87,17 @@ std::vector<PlacedBlock<Real>> make_transformer(const ModelOptions& options, con
                             name.ends_with("attention_") ? 4u : 5u};
       add_block(blocks, make_residual<Real>(std::move(normalized), dropout), layer, mixture).streams = depth;
     };
-    add_residual(prefix + "attention_",
-                 make_self_attention<Real>({.dim = dim,
-                                            .heads = own.heads.value_or(1),
-                                            .tokens = layout.tokens,
-                                            .rotary = is_rotary,
-                                            .causal = own.is_causal()}),
-                 -1, nullptr);
-    if (std::find(with_mixture.begin(), with_mixture.end(), depth) == with_mixture.end()) {
+    const bool has_mixture = std::find(with_mixture.begin(), with_mixture.end(), depth) != with_mixture.end();
+    add_residual(
+        prefix + "attention_",
+        make_self_attention<Real>({.dim = dim,
+                                   .heads = own.heads.value_or(1),
+                                   .tokens = layout.tokens,
+                                   .rotary = is_rotary,
+                                   .causal = own.is_causal(),
+                                   .recorded = has_mixture && options.router.entry().needs_attention}),
+        -1, nullptr);
+    if (!has_mixture) {
       add_residual(prefix + "dense_", make_dense<Real>(transformer_network(options), dim, dim), -1, nullptr);
       continue;
     }

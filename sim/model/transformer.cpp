@@ -25,18 +25,14 @@ void check_transformer(const ModelOptions& options) {
                         "got a match of dense models; a transformer needs 'active' or 'total'");
 }
 
-void check_causal(const ModelOptions& options) {
+void check_transformer_router(const ModelOptions& options) {
   if (options.kind != ModelOptions::Kind::transformer) return;
   const RouterKind& router = options.router.entry();
   const std::string path = "model.router.kind";
   const std::string got = fmt::format("got \"{}\", ", router.name);
   if (router.needs_image) throw InvalidOption(path, got + "which reads an image; a transformer has none");
-  if (router.needs_attention)
-    throw InvalidOption(path, got + "which reads the weights of model.attention; a transformer keeps none");
   if (router.reads_first_inputs)
     throw InvalidOption(path, got + "which routes by the model's own inputs; those of a transformer are ids");
-  if (router.mixes_tokens && options.transformer.is_causal())
-    throw InvalidOption(path, got + "which lets a token see later ones; a causal transformer predicts those");
   if (router.needs_train_rows(options.router.options()))
     throw InvalidOption("model.router.init", "starts at training samples, which are ids for a transformer");
 }

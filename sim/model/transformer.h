@@ -8,9 +8,8 @@ namespace moelab {
 
 /// What a transformer cannot have of other models, and they of it. Throws InvalidOption at "model.…".
 void check_transformer(const ModelOptions& options);
-/// Routers that cannot work in a transformer: in a causal one a row's scores may depend on rows up to its own
-/// alone. Throws InvalidOption at "model.router.…".
-void check_causal(const ModelOptions& options);
+/// Routers that cannot work in a transformer. Throws InvalidOption at "model.router.…".
+void check_transformer_router(const ModelOptions& options);
 
 /// Experts of a mixture; of a transformer, unless given, networks of depth 2 and width `feed_forward`.
 ExpertOptions expert_of(const ModelOptions& options);

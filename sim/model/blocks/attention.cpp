@@ -165,9 +165,7 @@ void Attention<Real>::weigh_tokens(int rows, AttentionScratch<Real>& mine) const
       const Rows logits = weights_of(mine.state.log_weights, i, h);
       const Rows weights = weights_of(mine.state.weights, i, h);
       kernels::multiply(queries, keys.transposed(), logits);
-      for (int row = 0; causal_ && row + 1 < tokens_; ++row) {
-        std::fill(logits.row(row) + row + 1, logits.row(row) + tokens_, static_cast<Real>(kMaskedLogWeight));
-      }
+      if (causal_) hide_later_keys(logits);
       log_softmax_rows(logits.data, weights.data, tokens_, tokens_, kernels::padded(tokens_));
       kernels::multiply(weights, centres, outputs.middle_rows(first, tokens_), {.accumulate = h > 0});
     }

@@ -2,22 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/attention_state.h"
+#include "sim/model/blocks/attention_record.h"
+#include "sim/model/blocks/turns.h"
 
 namespace moelab {
 namespace {
 
 /// Queries whose weights are computed at a time: few enough that those above the diagonal cost little.
 constexpr int kQueries = 32;
-constexpr double kRotaryBase = 10000;
 
 template <class Real>
 struct SelfAttentionScratch final : Scratch {
   AlignedVector<Real> projected, projected_gradient;  ///< [Q | K | V] (n·s, 3 H padded(k)), Q / √k
   AlignedVector<Real> mixed, mixed_gradient;          ///< A_h V_h (n·s, H padded(k))
   AlignedVector<Real> weights, weight_gradient;       ///< of a block of queries (kQueries, padded(s))
+  AttentionRecord<Real> record;                       ///< for routers, where it is kept
 };
 
 template <class Real>
@@ -30,9 +32,10 @@ class SelfAttention final : public Block<Real> {
         tokens_(setting.tokens),
         head_stride_(kernels::padded(key_dim_)),
         causal_(setting.causal),
+        recorded_(setting.recorded),
         scale_(static_cast<Real>(1 / std::sqrt(static_cast<double>(key_dim_)))) {
     MOELAB_EXPECT(key_dim_ * heads_ == dim_);
-    if (setting.rotary) make_turns();
+    if (setting.rotary) turns_.emplace(tokens_, key_dim_);
   }
 
   int output_dim() const override { return dim_; }
@@ -79,7 +82,6 @@ class SelfAttention final : public Block<Real> {
     return {mixed + entries(first, mixed_dim()) + head * head_stride_, rows, key_dim_, mixed_dim()};
   }
 
-  void make_turns();
   /// Turns Q and K of all rows by the angles of their places, or back.
   void turn(Real* projected, int rows, Real direction) const;
   /// Keys that a block of queries up to that one looks at.
@@ -87,6 +89,7 @@ class SelfAttention final : public Block<Real> {
   /// A (queries, keys) of the queries from `first_query` on.
   Rows weigh(const Real* projected, int head, int first, int first_query, int queries,
              SelfAttentionScratch<Real>& mine) const;
+  void record(const View<Real>& outputs, const Real* parameters, SelfAttentionScratch<Real>& mine) const;
 
   int dim_;
   int heads_;
@@ -94,37 +97,17 @@ class SelfAttention final : public Block<Real> {
   int tokens_;
   int head_stride_;
   bool causal_;
+  bool recorded_;
   Real scale_;
-  std::vector<Real> cosines_, sines_;  ///< (s, k / 2); empty without rotary places
+  std::optional<Turns<Real>> turns_;  ///< of rotary places
 };
 
 template <class Real>
-void SelfAttention<Real>::make_turns() {
-  const int half = key_dim_ / 2;
-  for (int t = 0; t < tokens_; ++t) {
-    for (int j = 0; j < half; ++j) {
-      const double angle = t * std::pow(kRotaryBase, -static_cast<double>(j) / half);
-      cosines_.push_back(static_cast<Real>(std::cos(angle)));
-      sines_.push_back(static_cast<Real>(std::sin(angle)));
-    }
-  }
-}
-
-template <class Real>
 void SelfAttention<Real>::turn(Real* projected, int rows, Real direction) const {
-  if (cosines_.empty()) return;
-  const int half = key_dim_ / 2;
+  if (!turns_) return;
   for (int row = 0; row < rows; ++row) {
-    const std::size_t place = entries(row % tokens_, half);
-    for (int part = 0; part < 2 * heads_; ++part) {
-      Real* const values = projected + entries(row, projected_dim()) + part * head_stride_;
-      for (int j = 0; j < half; ++j) {
-        const Real cosine = cosines_[place + size(j)], sine = direction * sines_[place + size(j)];
-        const Real left = values[j], right = values[j + half];
-        values[j] = cosine * left - sine * right;
-        values[j + half] = sine * left + cosine * right;
-      }
-    }
+    for (int part = 0; part < 2 * heads_; ++part)
+      turns_->turn(row % tokens_, direction, projected + entries(row, projected_dim()) + part * head_stride_);
   }
 }
 
@@ -177,17 +160,14 @@ View<Real> SelfAttention<Real>::weigh(const Real* projected, int head, int first
   const Rows weights{mine.weights.data(), queries, keys, stride};
   kernels::multiply(part_of(projected, kQuery, head, first + first_query, queries),
                     part_of(projected, kKey, head, first, keys).transposed(), weights);
-  for (int row = 0; causal_ && row + 1 < queries; ++row) {
-    std::fill(weights.row(row) + first_query + row + 1, weights.row(row) + keys,
-              static_cast<Real>(kMaskedLogWeight));
-  }
+  if (causal_) hide_later_keys(weights, first_query);
   kernels::softmax_rows(weights.data, weights.data, queries, keys, stride);
   return weights;
 }
 
 template <class Real>
 void SelfAttention<Real>::forward(const Pass<Real>& pass, const View<const Real>& inputs,
-                                  const BlockValues<Real>& values, LayerSignals<Real>& /*signals*/,
+                                  const BlockValues<Real>& values, LayerSignals<Real>& signals,
                                   Scratch& scratch, const View<Real>& outputs) const {
   MOELAB_EXPECT(pass.tokens == tokens_ && inputs.rows % tokens_ == 0 && inputs.columns == dim_);
   auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
@@ -215,6 +195,25 @@ void SelfAttention<Real>::forward(const Pass<Real>& pass, const View<const Real>
   }
   kernels::multiply(rows_of<const Real>(mine.mixed.data(), rows, mixed_dim()),
                     output_matrix(values.parameters), outputs);
+  if (!recorded_) return;
+  record(outputs, values.parameters, mine);
+  signals.attention = &mine.record.state;
+  signals.attention_gradients = &mine.record.gradients;
+}
+
+template <class Real>
+void SelfAttention<Real>::record(const View<Real>& outputs, const Real* parameters,
+                                 SelfAttentionScratch<Real>& mine) const {
+  const int rows = outputs.rows;
+  const Real* const projected = mine.projected.data();
+  mine.record.start(heads_, tokens_, outputs);
+  for (int h = 0; h < heads_; ++h) {
+    for (int first = 0; first < rows; first += tokens_)
+      mine.record.keep_weights(first / tokens_, h, part_of(projected, kQuery, h, first, tokens_),
+                               part_of(projected, kKey, h, first, tokens_), causal_);
+    mine.record.keep_centres(h, part_of(projected, kValue, h, 0, rows),
+                             output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
+  }
 }
 
 template <class Real>
@@ -227,7 +226,8 @@ void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const 
   reserve_entries(mine.mixed_gradient, entries(rows, mixed_dim()));
   reserve_entries(mine.projected_gradient, entries(rows, projected_dim()));
   reserve_entries(mine.weight_gradient, entries(kQueries, stride));
-  const ConstRows upstream = kernels::padded_rows(output_gradient, rows, dim_);
+  const ConstRows upstream = kernels::padded_rows(
+      recorded_ ? mine.record.with_own_outputs(output_gradient) : output_gradient, rows, dim_);
   const ConstRows mixed = rows_of<const Real>(mine.mixed.data(), rows, mixed_dim());
   kernels::multiply(mixed.transposed(), upstream, output_matrix(gradient));
   kernels::multiply(upstream, output_matrix(values.parameters).transposed(),
@@ -247,12 +247,19 @@ void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const 
                           {.accumulate = !is_first});
         kernels::multiply(delta, part_of(projected, kValue, h, first, keys).transposed(), of_weights);
         kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys, stride);
+        if (recorded_) mine.record.add_to_logits(first / tokens_, h, query, weights, of_weights);
         kernels::multiply(of_weights, part_of(projected, kKey, h, first, keys),
                           part_of(of_projected, kQuery, h, first + query, count));
         kernels::multiply(of_weights.transposed(), part_of(projected, kQuery, h, first + query, count),
                           part_of(of_projected, kKey, h, first, keys), {.accumulate = !is_first});
       }
     }
+  }
+  for (int h = 0; recorded_ && h < heads_; ++h) {
+    mine.record.add_to_values(h, part_of(projected, kValue, h, 0, rows),
+                              output_matrix(values.parameters).middle_rows(h * head_stride_, key_dim_),
+                              part_of(of_projected, kValue, h, 0, rows),
+                              output_matrix(gradient).middle_rows(h * head_stride_, key_dim_));
   }
   for (int row = 0; row < rows; ++row) {
     Real* const queries = of_projected + entries(row, projected_dim());

@@ -280,6 +280,14 @@ RouterKind adaptive_clustering_router() {
       "γ_e(x) = w_e^T M x, M the feature weights of the row's cluster in the layer before (Nielsen et al. "
       "2025); linear in a first layer");
   kind.reads_previous_layer = true;
+  kind.looks_ahead = [](const AnyOptions& options) -> std::string {
+    const auto& own = options.get<AdaptiveClusteringRouterOptions>();
+    using Weights = AdaptiveClusteringRouterOptions::Weights;
+    if (own.weights == Weights::random || own.weights == Weights::redrawn) return "";
+    const bool is_batch = own.statistics == AdaptiveClusteringRouterOptions::Statistics::batch;
+    return std::string("feature weights are statistics of the whole batch") +
+           (is_batch ? "" : " in training");
+  };
   kind.starts_at_rows = true;
   kind.needs_train_rows = starts_at_train_rows<AdaptiveClusteringRouterOptions>;
   return kind;

@@ -14,22 +14,25 @@ namespace {
 template <class Real>
 struct PosteriorScratch final : Scratch {
   int joint_stride = 0;
-  AlignedVector<int> heads;  // h* of each sequence
+  AlignedVector<int> heads;       // h* of each row
+  AlignedVector<Real> entropies;  // of each head, added up over a sequence
   AlignedVector<Real> difference;
+  AlignedVector<Real> of_head;                           // ∂L of rows with one h* (s, padded(s))
   AlignedVector<Real> joint, log_joint, joint_gradient;  // w (n·s, padded(heads · s)), its logarithm, ∂L
 };
 
 /// The posterior of (head, position) of each token: w_i[h, j] = A_h[i,j] N(u_i; c_hj, σ² I) / Σ over the
-/// heads that count and all j, c_hj = W_h^T x_j; S_ij = Σ_h w_i[h, j]. All heads count, or one in each
-/// sequence.
+/// heads that count and all j, c_hj = W_h^T x_j; S_ij = Σ_h w_i[h, j]. All heads count, or one for each
+/// token.
 template <class Real>
 class PosteriorWeights final : public TokenWeights<Real> {
  public:
-  PosteriorWeights(const AttentionAwareRouterOptions& options, int dim)
+  PosteriorWeights(const AttentionAwareRouterOptions& options, const RouterSetting& setting)
       : precision_(1 / (options.sigma * options.sigma)),
         all_heads_(options.head == AttentionAwareRouterOptions::Head::posterior),
-        dim_(dim),
-        stride_(kernels::padded(dim)) {}
+        causal_(setting.causal),
+        dim_(setting.input_dim),
+        stride_(kernels::padded(setting.input_dim)) {}
 
   std::unique_ptr<Scratch> make_scratch() const override {
     return std::make_unique<PosteriorScratch<Real>>();
@@ -42,7 +45,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
     const AttentionState<Real>& attention = *context.signals.attention;
     const int rows = context.x.rows, tokens = context.tokens;
     const int heads = all_heads_ ? attention.heads : 1;
-    if (!all_heads_) choose_heads(attention, rows / tokens, tokens, own.heads);
+    if (!all_heads_) choose_heads(attention, rows, tokens, own);
     own.joint_stride = kernels::padded(heads * tokens);
     reserve_entries(own.joint, entries(rows, own.joint_stride));
     reserve_entries(own.log_joint, entries(rows, own.joint_stride));
@@ -50,7 +53,8 @@ class PosteriorWeights final : public TokenWeights<Real> {
     for (int row = 0; row < rows; ++row) {
       for (int h = 0; h < heads; ++h) {
         Real* const log_joint = own.log_joint.data() + entries(row, own.joint_stride) + size(h * tokens);
-        write_log_joint(context, row, head(own, row / tokens, h), own.difference.data(), log_joint);
+        write_log_joint(context, row, all_heads_ ? h : own.heads[size(row)], own.difference.data(),
+                        log_joint);
       }
     }
     log_softmax_rows(own.log_joint.data(), own.joint.data(), rows, heads * tokens, own.joint_stride);
@@ -74,20 +78,31 @@ class PosteriorWeights final : public TokenWeights<Real> {
     }
     kernels::softmax_backward_rows(own.joint.data(), own.joint_gradient.data(), own.joint_gradient.data(),
                                    rows, heads * tokens, own.joint_stride);
-    for (int sample = 0; sample < rows / tokens; ++sample) {
-      for (int h = 0; h < heads; ++h) {
-        Real* const joint =
-            own.joint_gradient.data() + entries(sample * tokens, own.joint_stride) + size(h * tokens);
-        const View<Real> delta{joint, tokens, tokens, own.joint_stride};
-        likelihood_backward(context, sample, head(own, sample, h), delta, *gradients);
+    for (int first = 0; first < rows; first += tokens) {
+      for (int h = 0; h < context.signals.attention->heads; ++h) {
+        const View<Real> delta =
+            all_heads_
+                ? View<Real>{own.joint_gradient.data() + entries(first, own.joint_stride) + size(h * tokens),
+                             tokens, tokens, own.joint_stride}
+                : gradient_of_head(own, first, tokens, h);
+        if (!delta.empty()) likelihood_backward(context, first / tokens, h, delta, *gradients);
       }
     }
   }
 
  private:
-  /// The number of the head in place h among those that count in a sequence.
-  int head(const PosteriorScratch<Real>& own, int sample, int h) const {
-    return all_heads_ ? h : own.heads[size(sample)];
+  /// The gradient of a sequence's rows whose h* is h, zero in others; empty where there are none.
+  static View<Real> gradient_of_head(PosteriorScratch<Real>& own, int first, int tokens, int h) {
+    const auto heads = own.heads.begin() + first;
+    if (std::find(heads, heads + tokens, h) == heads + tokens) return {};
+    reserve_entries(own.of_head, entries(tokens, kernels::padded(tokens)));
+    const View<Real> delta = kernels::padded_rows(own.of_head.data(), tokens, tokens);
+    for (int i = 0; i < tokens; ++i) {
+      std::fill_n(delta.row(i), tokens, Real(0));
+      if (heads[i] == h)
+        std::copy_n(own.joint_gradient.data() + entries(first + i, own.joint_stride), tokens, delta.row(i));
+    }
+    return delta;
   }
   /// The first row of a head's weights, and of its centres at a row of the batch.
   static std::size_t weights_row(const RouterContext<Real>& context, int row, int head) {
@@ -98,27 +113,25 @@ class PosteriorWeights final : public TokenWeights<Real> {
     return entries(head, context.x.rows) + size(row);
   }
 
-  /// heads ← argmin_h of the mean over tokens i of H(A_h[i, :]) in each sequence; ties go to the lower index.
-  static void choose_heads(const AttentionState<Real>& attention, int samples, int tokens,
-                           AlignedVector<int>& heads) {
-    reserve_entries(heads, size(samples));
-    const std::size_t block = entries(tokens, kernels::padded(tokens));
-    for (int sample = 0; sample < samples; ++sample) {
-      Real lowest = 0;
-      for (int h = 0; h < attention.heads; ++h) {
-        const std::size_t first = entries(sample, attention.heads) * block + size(h) * block;
-        Real entropy = 0;
-        for (int i = 0; i < tokens; ++i) {
-          for (int j = 0; j < tokens; ++j) {
-            const std::size_t at = first + entries(i, kernels::padded(tokens)) + size(j);
-            entropy -= attention.weights[at] * attention.log_weights[at];
-          }
+  /// heads ← argmin_h of the mean of H(A_h[i, :]) over the tokens i of the sequence, or where it is causal
+  /// over those up to the row's own; ties go to the lower index.
+  void choose_heads(const AttentionState<Real>& attention, int rows, int tokens,
+                    PosteriorScratch<Real>& own) const {
+    reserve_entries(own.heads, size(rows));
+    reserve_entries(own.entropies, size(attention.heads));
+    const auto entropies = own.entropies.begin(), end = entropies + attention.heads;
+    for (int first = 0; first < rows; first += tokens) {
+      std::fill(entropies, end, Real(0));
+      for (int row = first; row < first + tokens; ++row) {
+        for (int h = 0; h < attention.heads; ++h) {
+          const std::size_t at = (entries(first / tokens * attention.heads + h, tokens) + size(row - first)) *
+                                 size(kernels::padded(tokens));
+          for (std::size_t j = at; j < at + size(tokens); ++j)
+            entropies[h] -= attention.weights[j] * attention.log_weights[j];
         }
-        if (h == 0 || entropy < lowest) {
-          lowest = entropy;
-          heads[size(sample)] = h;
-        }
+        own.heads[size(row)] = static_cast<int>(std::min_element(entropies, end) - entropies);
       }
+      if (!causal_) std::fill_n(own.heads.begin() + first, tokens, own.heads[size(first + tokens - 1)]);
     }
   }
 
@@ -197,6 +210,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
 
   double precision_;  // 1 / σ²
   bool all_heads_;
+  bool causal_;
   int dim_;
   int stride_;
 };
@@ -205,7 +219,7 @@ template <class Real>
 class AttentionAwareRouter final : public MixingRouter<Real> {
  public:
   AttentionAwareRouter(const AttentionAwareRouterOptions& options, const RouterSetting& setting)
-      : MixingRouter<Real>(options.base, std::make_unique<PosteriorWeights<Real>>(options, setting.input_dim),
+      : MixingRouter<Real>(options.base, std::make_unique<PosteriorWeights<Real>>(options, setting),
                            setting) {}
 };
 
@@ -226,10 +240,11 @@ RouterKind attention_aware_router() {
   RouterKind kind = router_kind<AttentionAwareRouterOptions, AttentionAwareRouter>(
       "attention_aware",
       "p_i = Σ_j A^p[i,j] r(u_j) over the tokens of a sequence, A^p[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) "
-      "(Nguyen et al. 2025)");
+      "(Nguyen et al. 2025); in causal models over those up to its own");
   kind.needs_attention = true;
-  kind.needed = "model.attention";
+  kind.needed = "model.attention or a transformer's own";
   kind.mixes_tokens = true;
+  kind.leaves_base = true;
   kind.starts_at_rows = true;
   return kind;
 }

@@ -11,7 +11,7 @@ namespace moelab {
 /// the source writes the centre W_h x_j, which matches no U of its Eq. 9. h* is the head of lowest mean row
 /// entropy of A_h over the tokens of the sequence; `posterior` sums over the heads instead, each with its
 /// posterior probability H^p[i,h] under a uniform prior (Lemma 1), which is the exact rule. Likelihoods stay
-/// logarithms.
+/// logarithms. In a causal model, whose A_h is zero at j > i, h* of token i is that of the tokens up to i.
 ///
 /// Differentiated are r, and the posterior in A_h, in the centres and in U, so that the attention block
 /// learns through it; the choice of h* is held fixed.

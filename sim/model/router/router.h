@@ -23,6 +23,7 @@ struct RouterSetting {
   int layer = 0;      ///< of `layers`
   int layers = 1;
   ImageShape image = {};  ///< where the rows it reads are images, channel after channel
+  bool causal = false;    ///< scores of a row are from rows up to its own in the sequence
 };
 
 /// A batch as a router sees it.
@@ -54,8 +55,7 @@ struct RouterGradients {
   Real* inputs = nullptr;          ///< ∂L/∂x (n, padded(d)), overwritten
 };
 
-/// Immutable: parameters and state live in the model's buffers, a router knows their layout; a batch's arrays
-/// live in its scratch. Called once per batch.
+/// Immutable: it knows the layout of parameters and state in the model's buffers. Called once per batch.
 template <class Real>
 class Router {
  public:
@@ -72,8 +72,7 @@ class Router {
   /// scores (n, padded(E)) ← γ(x).
   virtual RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters,
                                      Scratch& scratch, Real* scores) const = 0;
-  /// For the batch of the last forward pass with that scratch: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and
-  /// so on.
+  /// Of the last forward pass with that scratch: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and so on.
   virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
                         const RouterGradients<Real>& gradients) const = 0;
   /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
@@ -103,15 +102,16 @@ struct RouterKind : KindEntry {
   bool reads_first_inputs = false;    ///< makes scores of LayerSignals::first_inputs
   bool reads_previous_layer = false;  ///< reads the routing of the layer before, where there is one
   bool mixes_tokens = false;          ///< the scores of a token depend on the sequence that it stands in
-  /// The last of its arrays "router_…" with a row for each expert starts N(0, init_scale² / columns): by a
-  /// start law, as a rule.
+  bool leaves_base = false;           ///< leaves RouterOutput::base_probabilities
+  /// Where scores depend on later rows though RouterSetting::causal; see GatingKind::looks_ahead.
+  std::string (*looks_ahead)(const AnyOptions&) = nullptr;
+  /// The last of its arrays "router_…" with a row for each expert starts N(0, init_scale² / columns).
   bool starts_at_rows = false;
   /// Whether training moves a router of these options.
   bool (*trainable)(const AnyOptions&) = [](const AnyOptions&) { return true; };
-  /// Whether it starts at rows of the training set; see Start::train_rows.
+  /// See Start::train_rows.
   bool (*needs_train_rows)(const AnyOptions&) = [](const AnyOptions&) { return false; };
-  /// What options for so many experts have to satisfy beyond their fields one by one. Throws InvalidOption;
-  /// null for nothing.
+  /// What options have to satisfy beyond their fields. Throws InvalidOption; null for nothing.
   void (*check)(const AnyOptions&, int experts) = nullptr;
 };
 

@@ -12,6 +12,7 @@
   entry(perturbed_cosine)     \
   entry(similarity_aware)     \
   entry(attention_aware)      \
+  entry(sequence_mean)        \
   entry(squared_distance)     \
   entry(nearest_centroid)     \
   entry(two_level)            \

@@ -19,15 +19,16 @@ struct SimilarityScratch final : Scratch {
   AlignedVector<Real> rows, turned, turned_gradient;  // U, Y and ∂L/∂Y (n·s, padded(d))
 };
 
-/// S = row-softmax(Y U^T / τ), Y = U W_s. W_s is kept as (d, padded(d)).
+/// S = row-softmax(Y U^T / τ), Y = U W_s, where it is causal over j ≤ i. W_s is kept as (d, padded(d)).
 template <class Real>
 class SimilarityWeights final : public TokenWeights<Real> {
  public:
-  SimilarityWeights(const SimilarityAwareRouterOptions& options, int dim)
+  SimilarityWeights(const SimilarityAwareRouterOptions& options, const RouterSetting& setting)
       : options_(options),
         learned_(options.similarity == SimilarityAwareRouterOptions::Similarity::learned),
-        dim_(dim),
-        stride_(kernels::padded(dim)) {}
+        causal_(setting.causal),
+        dim_(setting.input_dim),
+        stride_(kernels::padded(setting.input_dim)) {}
 
   std::size_t parameter_count() const override { return learned_ ? entries(dim_, dim_) : 0; }
   std::size_t block_size() const override { return learned_ ? entries(dim_, stride_) : 0; }
@@ -59,6 +60,8 @@ class SimilarityWeights final : public TokenWeights<Real> {
     }
     kernels::scale_into(own.inverse_temperature, log_weights, log_weights,
                         static_cast<int>(entries(rows, weight_stride)));
+    for (int first = 0; causal_ && first < rows; first += tokens)
+      hide_later_keys(kernels::padded_rows(log_weights + entries(first, weight_stride), tokens, tokens));
     log_softmax_rows(log_weights, weights, rows, tokens, weight_stride);
   }
 
@@ -127,6 +130,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
 
   SimilarityAwareRouterOptions options_;
   bool learned_;
+  bool causal_;
   int dim_;
   int stride_;
 };
@@ -135,8 +139,8 @@ template <class Real>
 class SimilarityAwareRouter final : public MixingRouter<Real> {
  public:
   SimilarityAwareRouter(const SimilarityAwareRouterOptions& options, const RouterSetting& setting)
-      : MixingRouter<Real>(options.base,
-                           std::make_unique<SimilarityWeights<Real>>(options, setting.input_dim), setting) {}
+      : MixingRouter<Real>(options.base, std::make_unique<SimilarityWeights<Real>>(options, setting),
+                           setting) {}
 };
 
 }  // namespace
@@ -154,8 +158,9 @@ RouterKind similarity_aware_router() {
   RouterKind kind = router_kind<SimilarityAwareRouterOptions, SimilarityAwareRouter>(
       "similarity_aware",
       "p_i = Σ_j S_ij r(u_j) over the tokens of a sequence, S = row-softmax(U W_s U^T / τ) (Nguyen et al. "
-      "2025)");
+      "2025); in causal models over those up to its own");
   kind.mixes_tokens = true;
+  kind.leaves_base = true;
   kind.starts_at_rows = true;
   return kind;
 }

@@ -157,11 +157,68 @@ TEST_CASE("one domain more leaves the others as they were") {
   if (label_of(of_three, 0, 0) == label_of(of_four, 0, 0)) CHECK(of_three.x == of_four.x);
 }
 
+TEST_CASE("facts: keys come at their rate and alike, each with one value in a domain") {
+  constexpr int kPairs = 2, kFirstKey = kVocabulary - kPairs;
+  SyntheticLanguageOptions options = language();
+  options.facts = {.pairs = kPairs, .rate = 0.3};
+  const std::unique_ptr<Problem> problem = draw_problem(options, {3, 0});
+  const Dataset data = draw_set(*problem, {3, 0}, Purpose::test_data, kSamples);
+  std::map<std::pair<int, double>, std::set<double>> values;
+  double keys = 0, others = 0, first_keys = 0;
+  for (Eigen::Index i = 0; i < data.x.rows(); ++i) {
+    for (Eigen::Index t = 0; t < data.x.cols(); ++t) {
+      if (data.x(i, t) >= kFirstKey) {
+        values[{label_of(data, i, t), data.x(i, t)}].insert(data.y(i, t));
+        continue;
+      }
+      ++others;
+      keys += data.y(i, t) >= kFirstKey;
+      first_keys += data.y(i, t) == kFirstKey;
+    }
+  }
+  REQUIRE(values.size() == kDomains * kPairs);
+  std::set<double> of_first_key;
+  for (const auto& [key, following] : values) {
+    CHECK(following.size() == 1);
+    CHECK(*following.begin() < kFirstKey);
+    if (key.second == kFirstKey) of_first_key.insert(*following.begin());
+  }
+  CHECK(of_first_key.size() > 1);  // a value is the domain's own, for these seeds
+  // Five standard errors of binomial shares.
+  CHECK(std::abs(keys / others - 0.3) < 5 * std::sqrt(0.3 * 0.7 / others));
+  CHECK(std::abs(first_keys / keys - 0.5) < 5 * std::sqrt(0.25 / keys));
+  const LanguageLosses known = *problem->language_losses(data);
+  CHECK(known.oracle_domain < known.bayes);
+  CHECK(known.bayes < known.bigram);
+  // Without switches the oracle is the entropy of the chains as they were drawn, as above.
+  CHECK(std::abs(observed_loss(data) - known.oracle_domain) < 0.005);
+}
+
+TEST_CASE("facts of domains with tokens of their own have values among these") {
+  SyntheticLanguageOptions options = language();
+  options.vocabulary = 11;
+  options.facts = {.pairs = 2, .rate = 0.5};
+  options.tokens_of_domains = SyntheticLanguageOptions::Tokens::own;
+  const Dataset data = drawn(options, 200);
+  for (Eigen::Index i = 0; i < data.x.rows(); ++i) {
+    for (Eigen::Index t = 0; t < data.x.cols(); ++t) {
+      if (data.x(i, t) < 9) CHECK(static_cast<int>(data.x(i, t)) / 3 == label_of(data, i, t));
+    }
+  }
+}
+
 TEST_CASE("what a language cannot be") {
   SyntheticLanguageOptions options = language();
   options.tokens_of_domains = SyntheticLanguageOptions::Tokens::own;
   options.domains = 7;
   check_refused(options, "data.vocabulary", "got 6, needs a token for each of data.domains = 7");
+  options.domains = 5;
+  options.facts = {.pairs = 2, .rate = 0.1};
+  check_refused(options, "data.vocabulary",
+                "got 6, needs a token for each of data.domains = 5 beside data.facts.pairs = 2");
+  options = language();
+  options.facts = {.pairs = kVocabulary, .rate = 0.1};
+  check_refused(options, "data.facts.pairs", "got 6, needs fewer keys than tokens, data.vocabulary = 6");
   options = language();
   options.vocabulary = 300;
   options.order = 2;

@@ -7,7 +7,7 @@
 
 #include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/linear_router.h"
-#include "sim/model/router/similarity_aware_router.h"
+#include "sim/model/router/stable_router.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/small_transformer.h"
 #include "tests/sim/train/small_runs.h"
@@ -54,7 +54,7 @@ TEST_CASE("gradients of transformers behind every router that they can have") {
     check_gradients(options, kLayout, kSamples, "cross_entropy");
     ++routers;
   }
-  CHECK(routers >= 8);
+  CHECK(routers >= 11);
 }
 
 TEST_CASE("gradients through blocks of many queries") {
@@ -162,10 +162,9 @@ TEST_CASE("what transformers cannot be") {
   check_refused(options, "model.heads",
                 "got 2, but \"rotary\" positions need an even model.width / model.heads = 3");
   options = transformer();
-  options.router = SimilarityAwareRouterOptions{};
+  options.router = StableRouterOptions{};
   check_refused(options, "model.router.kind",
-                "got \"similarity_aware\", which lets a token see later ones; a causal transformer predicts "
-                "those");
+                "got \"stable\", which routes by the model's own inputs; those of a transformer are ids");
   options = transformer();
   options.match = ModelOptions::Match::total;
   check_refused(options, "model.match", "given, but the transformer has mixtures; needs model.moe_layers []");
