@@ -92,8 +92,9 @@ TEST_CASE("fuzzed readers: plans and sessions of a run, and what is near") {
   REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
   Engine engine = Seeds{1, 0}.stream(Purpose::problem);
   const fs::path session = fs::directory_iterator(fs::path(bench.run) / "sessions")->path();
-  for (const auto& [file, read] :
+  for (const auto& [given, read] :
        {std::pair(fs::path(bench.run) / "plan.json", &fuzz_plan), std::pair(session, &fuzz_session)}) {
+    const auto& file = given;
     CAPTURE(file);
     const std::string bytes = file_text(file);
     CHECK(read(bytes));

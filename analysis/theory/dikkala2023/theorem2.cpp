@@ -133,7 +133,7 @@ CheckFinding check_distance(double radius) {
 }
 
 CheckFinding check_distance_drawn(const CheckEffort& effort, const NearFormula& formula) {
-  constexpr double kSeparation = 1, kSeen = 1.2;
+  constexpr double kDrawnSeparation = 1, kSeen = 1.2;
   const int pairs = kDistancePairs * effort.seeds;
   double largest = 0;
   for (const int dim : {2, 4, 8, 16}) {
@@ -144,10 +144,10 @@ CheckFinding check_distance_drawn(const CheckEffort& effort, const NearFormula& 
     for (int pair = 0; pair < pairs; ++pair) {
       fill_normal(engine, 1.0, first.data(), static_cast<std::size_t>(dim));
       fill_normal(engine, 1.0, second.data(), static_cast<std::size_t>(dim));
-      second.array() += kSeparation;  // in every coordinate: √d in all
+      second.array() += kDrawnSeparation;  // in every coordinate: √d in all
       if ((first - second).norm() <= reach) ++near;
     }
-    largest = std::max(largest, standard_errors(near, pairs, formula(dim, kSeparation, kSeen)));
+    largest = std::max(largest, standard_errors(near, pairs, formula(dim, kDrawnSeparation, kSeen)));
   }
   CheckFinding finding = in_standard_errors(largest);
   finding.details = {{"C", kSeen}, {"pairs per d", pairs}};

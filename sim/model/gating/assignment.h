@@ -32,8 +32,8 @@ class Assignment {
  private:
   template <class Cost>
   void place(int row, int most, const Cost& cost) {
-    constexpr double kFar = std::numeric_limits<double>::infinity();
-    distances_.assign(size(experts_), kFar);
+    constexpr double kUnreached = std::numeric_limits<double>::infinity();
+    distances_.assign(size(experts_), kUnreached);
     from_row_.assign(size(experts_), row);
     is_done_.assign(size(experts_), 0);
     for (int e = 0; e < experts_; ++e) distances_[size(e)] = cost(row, e) - prices_[size(e)];
@@ -41,7 +41,7 @@ class Assignment {
     while (true) {
       end = -1;
       for (int e = 0; e < experts_; ++e) {
-        if (is_done_[size(e)] || !(distances_[size(e)] < kFar)) continue;
+        if (is_done_[size(e)] || !(distances_[size(e)] < kUnreached)) continue;
         if (end < 0 || distances_[size(e)] < distances_[size(end)]) end = e;
       }
       if (end < 0) return;

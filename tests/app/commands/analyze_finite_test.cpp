@@ -75,7 +75,10 @@ TEST_CASE("analyze: a metric that is not finite is left out, and says so") {
     CHECK_FALSE(answer.at("metrics").contains(name));
     CHECK(answer.at("skipped").at(name).get<std::string>().starts_with("not finite"));
   }
-  for (const auto& [name, value] : answer.at("metrics").items()) CHECK_MESSAGE(value.is_number(), name);
+  for (const auto& [key, value] : answer.at("metrics").items()) {
+    const auto& name = key;
+    CHECK_MESSAGE(value.is_number(), name);
+  }
 }
 
 }  // namespace moelab::analyze_finite_test

@@ -172,7 +172,8 @@ TEST_CASE("analyze: logits stand for their softmax, whatever is added to a row")
       {"--logits", arrays.name("L"), "--labels", arrays.name("C"), "--previous-logits", arrays.name("L")});
   // A score of 2e5 is known to 3e-11, and so is every probability.
   constexpr double kScoreRounding = 1e-9;
-  for (const auto& [name, value] : probs.at("metrics").items()) {
+  for (const auto& [key, value] : probs.at("metrics").items()) {
+    const auto& name = key;
     CAPTURE(name);
     CHECK(std::abs(value.get<double>() - scores.at("metrics").at(name).get<double>()) < kScoreRounding);
   }
@@ -269,7 +270,8 @@ TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
   const Json metrics = analyze_arrays(files).metrics;
   // Root seed 1, seed 0: the permutations of the shuffled baseline are those of the run.
   int compared = 0;
-  for (const auto& [metric, value] : result.metrics) {
+  for (const auto& [key, value] : result.metrics) {
+    const auto& metric = key;
     if (metric == "router_signal_fraction") continue;  // needs the signal's subspace
     CAPTURE(metric);
     REQUIRE(metrics.contains(metric));

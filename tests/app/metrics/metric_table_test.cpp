@@ -178,7 +178,8 @@ TEST_CASE("metrics of the table: declared, produced and accepted are the same") 
     const std::set<std::string> names = asked(document);
     const MeasuredMetrics measured(cell.config);
     Json claims = Json::array(), figures = Json::array();
-    for (const auto& [name, value] : result.metrics) {
+    for (const auto& [key, value] : result.metrics) {
+      const auto& name = key;
       CHECK_MESSAGE(names.contains(name), name);
       CHECK(MetricKey::parse(name).text() == name);
       produced.insert(MetricKey::parse(name).metric);

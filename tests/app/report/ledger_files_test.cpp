@@ -200,7 +200,8 @@ TEST_CASE("a file that is damaged or not of a ledger is named, and nothing is wr
       {changed("/run/color", "red"), "run.color: unknown"},
       {without("command"), "run.command: missing"},
       {changed("/run/name", "second"), "is the file of run 'second', needs the name second.json"}};
-  for (const auto& [text, message] : bad) {
+  for (const auto& [text, needed] : bad) {
+    const auto& message = needed;
     CAPTURE(message);
     write_text(file, text);
     const auto before = book.files();

@@ -131,7 +131,10 @@ TEST_CASE("a mixture has every metric; a dense model none of a router") {
                                          "router_norm_ratio",         "router_signal_fraction",
                                          "expert_load_max_violation", "expert_load_std_percent"};
   const CellResult mixture = run(small_cell()), dense = run(small_cell(kDense));
-  for (const auto& [name, value] : mixture.metrics) CHECK_MESSAGE(std::isfinite(value), name);
+  for (const auto& [key, value] : mixture.metrics) {
+    const auto& name = key;
+    CHECK_MESSAGE(std::isfinite(value), name);
+  }
   for (const std::string& name : task) {
     CHECK_MESSAGE(mixture.metrics.contains(name), name);
     CHECK_MESSAGE(dense.metrics.contains(name), name);

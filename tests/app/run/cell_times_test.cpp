@@ -49,7 +49,7 @@ TEST_CASE("cell times: within 30 % after a tenth of the cells, where the model a
   const Scenario scenario = sixty_cells();
   REQUIRE(scenario.cells.size() == 60);
   CHECK(estimate_of_rest(scenario, 0) < 0.4);
-  for (const std::size_t done : {6, 9, 12, 30, 59}) {
+  for (const std::size_t done : {6U, 9U, 12U, 30U, 59U}) {
     CAPTURE(done);
     CHECK(std::abs(estimate_of_rest(scenario, done) - 1) < 0.3);
   }

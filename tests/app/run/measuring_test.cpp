@@ -96,7 +96,10 @@ std::map<std::string, std::vector<double>> weights_of(const CellResult& result) 
 void check_same_model(const CellResult& measured, const CellResult& plain) {
   const auto left = weights_of(measured), right = weights_of(plain);
   REQUIRE(left.size() == right.size());
-  for (const auto& [name, values] : right) CHECK_MESSAGE(same_bits(left.at(name), values), name);
+  for (const auto& [key, values] : right) {
+    const auto& name = key;
+    CHECK_MESSAGE(same_bits(left.at(name), values), name);
+  }
 }
 
 /// The cell's own metrics of those groups, of every record.
@@ -116,7 +119,8 @@ void check_same_metrics(const std::vector<MetricValues>& left, const std::vector
   REQUIRE(left.size() == right.size());
   for (std::size_t i = 0; i < left.size(); ++i) {
     REQUIRE(left[i].size() == right[i].size());
-    for (const auto& [name, value] : left[i]) {
+    for (const auto& [key, value] : left[i]) {
+      const auto& name = key;
       REQUIRE_MESSAGE(right[i].contains(name), name);
       CHECK_MESSAGE(same_bits({value}, {right[i].at(name)}), name);
     }
@@ -170,7 +174,8 @@ TEST_CASE("a run that measures everything ends at the same parameters, state and
       check_same_model(full, plain);
       CHECK(full.metrics.size() > 100);
       const std::string state = example.state;
-      for (const auto& [name, values] : weights_of(plain)) {
+      for (const auto& [key, values] : weights_of(plain)) {
+        const auto& name = key;
         if (state.empty() || !name.starts_with(state)) continue;
         CHECK_MESSAGE(std::any_of(values.begin(), values.end(), [](double value) { return value != 0; }),
                       name);  // there is something to be moved
@@ -189,7 +194,8 @@ TEST_CASE("each group of metrics alone gives what it gives among all, at every r
       if (!group.make) continue;  // of other groups' metrics, or of the run as a whole
       const CellResult alone = run(with_metrics(cell, {group.name}));
       check_same_model(alone, full);
-      for (const auto& [name, value] : alone.metrics) {
+      for (const auto& [key, value] : alone.metrics) {
+        const auto& name = key;
         CHECK_MESSAGE(group_of_metric(name) == group.name, name);
         CHECK_MESSAGE(
             MetricKey::parse(name).layer.has_value() == (group.of_layers && example.model.layers > 1), name);

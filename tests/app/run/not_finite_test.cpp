@@ -241,7 +241,8 @@ TEST_CASE("not finite: an evaluation is empty alone") {
   REQUIRE_MESSAGE(both.state == CellResult::State::done, both.message);
   MetricValues own;
   std::size_t mild = 0;
-  for (const auto& [name, value] : both.metrics) {
+  for (const auto& [key, value] : both.metrics) {
+    const auto& name = key;
     CHECK_MESSAGE(!name.starts_with("huge."), name);
     CHECK_MESSAGE(std::isfinite(value), name);
     mild += name.starts_with("mild.");
@@ -271,7 +272,8 @@ TEST_CASE("not finite: predictions on the cell's own data are divergence, whatev
     CHECK(result.metrics.empty());
     CHECK(result.arrays.empty());
     REQUIRE_FALSE(result.trace.empty());
-    for (const auto& [name, value] : result.trace.back().metrics) {
+    for (const auto& [key, value] : result.trace.back().metrics) {
+      const auto& name = key;
       // What training cost is no measure of the model.
       CHECK_MESSAGE((name.starts_with("clean.") || group_of_metric(name) == "training"), name);
       CHECK_MESSAGE(std::isfinite(value), name);

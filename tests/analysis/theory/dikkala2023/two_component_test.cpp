@@ -74,7 +74,10 @@ double largest_difference(const TwoComponentProblem& problem, double signal, dou
 
 TEST_CASE("two components: moments agree with adaptive quadrature") {
   for (const int dim : {1, 2, 3, 10, 21}) {
-    for (const auto& [sigma, radius] : {std::pair{0.15, 0.7}, {0.5, 0.3}, {0.05, 0.95}, {0.4, kInfinity}}) {
+    for (const auto& [given_sigma, given_radius] :
+         {std::pair{0.15, 0.7}, {0.5, 0.3}, {0.05, 0.95}, {0.4, kInfinity}}) {
+      const auto& sigma = given_sigma;
+      const auto& radius = given_radius;
       const TwoComponentProblem problem = problem_of(dim, sigma, radius);
       const double reach = std::min(radius, 8.5 * sigma);
       for (const double norm : {0.0, 0.5, 20 / reach}) {
