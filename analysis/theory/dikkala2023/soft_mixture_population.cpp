@@ -56,7 +56,7 @@ DescentEnd descend(const SoftMixturePopulation& population, const Vector& start,
   // The loss does not change when all biases move together: curvatures below this share of the largest are
   // not told from 0.
   constexpr double kFlat = 1e-9;
-  constexpr double kLossRounding = 1e-13;  // of the loss
+  constexpr double kLossDigits = 1e-13;  // of the loss
   DescentEnd end{start, 0, 0};
   double loss = population.loss(start), rate = 1;
   for (;; ++end.steps) {
@@ -73,7 +73,7 @@ DescentEnd descend(const SoftMixturePopulation& population, const Vector& start,
     }
     double share = newton ? 1 : 2 * rate;
     Vector next = end.theta + share * step;
-    while (population.loss(next) > loss * (1 + kLossRounding) && share * step.norm() > kLossRounding) {
+    while (population.loss(next) > loss * (1 + kLossDigits) && share * step.norm() > kLossDigits) {
       share /= 2;
       next = end.theta + share * step;
     }
