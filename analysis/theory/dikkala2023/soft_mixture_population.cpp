@@ -55,8 +55,8 @@ DescentEnd descend(const SoftMixturePopulation& population, const Vector& start,
   constexpr int kGradientSteps = 300, kMostSteps = 1000;
   // The loss does not change when all biases move together: curvatures below this share of the largest are
   // not told from 0.
-  constexpr double kFlat = 1e-9;
-  constexpr double kLossDigits = 1e-13;  // of the loss
+  constexpr double kFlatShare = 1e-9;
+  constexpr double kRounding = 1e-13;  // of the loss
   DescentEnd end{start, 0, 0};
   double loss = population.loss(start), rate = 1;
   for (;; ++end.steps) {
@@ -69,11 +69,11 @@ DescentEnd descend(const SoftMixturePopulation& population, const Vector& start,
       const auto [values, vectors] = symmetric_eigen(population.hessian(end.theta));
       const Vector size = values.cwiseAbs();
       const Vector part = vectors.transpose() * step;
-      step = vectors * part.cwiseQuotient(size.cwiseMax(kFlat * size.maxCoeff()));
+      step = vectors * part.cwiseQuotient(size.cwiseMax(kFlatShare * size.maxCoeff()));
     }
     double share = newton ? 1 : 2 * rate;
     Vector next = end.theta + share * step;
-    while (population.loss(next) > loss * (1 + kLossDigits) && share * step.norm() > kLossDigits) {
+    while (population.loss(next) > loss * (1 + kRounding) && share * step.norm() > kRounding) {
       share /= 2;
       next = end.theta + share * step;
     }
