@@ -65,7 +65,7 @@ TEST_CASE("examples: a row at a centre prefers its expert; the array to save has
   context.x = rows_of<const double>(arrays[0].values.data() + 2 * kInputs, 1, kInputs);
   router->forward(context, parameters.data(), *router->make_scratch(), scores.data());
   CHECK(scores[2] == 0);
-  for (const std::size_t other : {0, 1, 3}) CHECK(scores[other] < 0);
+  for (const std::size_t other : {0U, 1U, 3U}) CHECK(scores[other] < 0);
 }
 
 TEST_CASE("examples: the page names them all, contracts and tables that there are, and files that are new") {
@@ -78,7 +78,7 @@ TEST_CASE("examples: the page names them all, contracts and tables that there ar
   for (const std::vector<std::string>& row : axes_of(page)) {
     REQUIRE(row.size() == 5);
     CAPTURE(row[0]);
-    for (const std::size_t column : {1, 3}) {
+    for (const std::size_t column : {1U, 3U}) {
       const std::vector<std::string> files = quoted_names(row[column]);
       REQUIRE(files.size() == 1);
       CAPTURE(files[0]);

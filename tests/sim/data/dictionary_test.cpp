@@ -88,7 +88,8 @@ bool atoms_are_uniform(const Matrix& member, int rank) {
 TEST_CASE("atoms and sets of atoms are uniform") {
   constexpr int kRows = 20000;
   const std::map<int, int> possible = {{1, 6}, {2, 15}, {3, 20}, {5, 6}};
-  for (const auto& [rank, sets] : possible) {
+  for (const auto& [given_rank, sets] : possible) {
+    const auto& rank = given_rank;
     CAPTURE(rank);
     const Dataset data = sample(*problem_of({{"rank", rank}}), kRows);
     CHECK(sets_are_uniform(count_sets(data.cluster, rank), kRows, sets));

@@ -29,7 +29,8 @@ Dataset masked(Dataset data, double share, const Seeds& seeds = {1, 0}, Purpose 
 
 TEST_CASE("masks: the share of every sequence, all places alike, with the ids that stood there as targets") {
   const Dataset plain = sentences(3000);
-  for (const auto& [share, count] : {std::pair{0.3, 3}, {0.15, 2}, {0.01, 1}, {1.0, 10}}) {
+  for (const auto& [given_share, count] : {std::pair{0.3, 3}, {0.15, 2}, {0.01, 1}, {1.0, 10}}) {
+    const auto& share = given_share;
     CAPTURE(share);
     const Dataset data = masked(plain, share);
     Vector at_place = Vector::Zero(kTokens);

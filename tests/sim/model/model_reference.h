@@ -42,7 +42,8 @@ inline ExampleModel<double> check_reference_case(const Layout& layout, const Jso
   options.task = task;
   const double loss = model.loss_and_gradient(batch, *make_task_loss<double>(options, layout.vocabulary > 0));
   CHECK(misses({loss}, {item.at("loss")}) == 0);
-  for (const auto& [name, where] : places) {
+  for (const auto& [given_name, where] : places) {
+    const auto& name = given_name;
     CAPTURE(name);
     const std::vector<double> expected = numbers_of(item.at("gradients").at(name));
     std::vector<double> values = values_at(where, model.gradient());

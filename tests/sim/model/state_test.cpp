@@ -59,7 +59,8 @@ std::vector<double> answers(ExampleModel<double>& model, const std::vector<doubl
 
 TEST_CASE("gradients, predictions, routing and visits change neither parameters nor state") {
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  for (const auto& [name, options] : models_with_state()) {
+  for (const auto& [given_name, options] : models_with_state()) {
+    const auto& name = given_name;
     CAPTURE(name);
     ExampleModel<double> model(options, kLayout, {3, 0});
     for (const bool trained : {false, true}) {
@@ -95,7 +96,8 @@ TEST_CASE("gradients, predictions, routing and visits change neither parameters 
 
 TEST_CASE("the beginning and the end of a step change the state, and nothing else does") {
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  for (const auto& [name, options] : models_with_state()) {
+  for (const auto& [given_name, options] : models_with_state()) {
+    const auto& name = given_name;
     CAPTURE(name);
     ExampleModel<double> model(options, kLayout, {3, 0});
     const AlignedVector<double> parameters = model.parameters();
@@ -115,7 +117,8 @@ TEST_CASE("the beginning and the end of a step change the state, and nothing els
 
 TEST_CASE("a copy of a model predicts the same, and the two then train apart") {
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  for (const auto& [name, options] : models_with_state()) {
+  for (const auto& [given_name, options] : models_with_state()) {
+    const auto& name = given_name;
     CAPTURE(name);
     ExampleModel<double> model(options, kLayout, {3, 0});
     train(model, *loss);
@@ -175,7 +178,8 @@ TEST_CASE("arrays restore a model of every router, expert and gating to the last
       check_restore<double>(options, with_image(options, kLayout));
     }
   }
-  for (const auto& [name, options] : models_with_state()) {
+  for (const auto& [given_name, options] : models_with_state()) {
+    const auto& name = given_name;
     CAPTURE(name);
     check_restore<double>(options, kLayout);
     check_restore<float>(options, kLayout);

@@ -51,7 +51,8 @@ TEST_CASE("a training step has PyTorch's loss, gradients and parameters") {
     CHECK(is_near(loss_and_gradient(model, objective, data.x.data(), data.y.data(), rows, workspace),
                   item.at("loss")));
     const auto check = [&](const AlignedVector<double>& buffer, const char* key) {
-      for (const auto& [name, where] : places) {
+      for (const auto& [given_name, where] : places) {
+        const auto& name = given_name;
         CAPTURE(key);
         CAPTURE(name);
         CHECK(misses(values_at(where, buffer), numbers_of(item.at(key).at(name))) == 0);

@@ -128,8 +128,7 @@ TEST_CASE("a program can bring a kind of expert; depths are those of the options
   CHECK(expert_depth(MlpExpertOptions{.depth = 5}) == 5);
   const std::size_t before = ExpertAxis::table().size();
   add_expert_kind({{"own_of_expert_test", "two layers", OwnExpertOptions{}, OwnExpertOptions{}},
-                   make_own<float>,
-                   make_own<double>,
+                   {make_own<float>, make_own<double>},
                    [](const AnyOptions&) { return 2; }});
   CHECK(ExpertAxis::table().size() == before + 1);
   const ExpertOptions own = OwnExpertOptions{.hidden = 4};

@@ -49,7 +49,9 @@ TEST_CASE("every expert and router: gradients with shared and null experts") {
   const std::vector<GatingRule> gatings = {SoftGatingOptions{}, TopKGatingOptions{.k = 2}};
   for (const ExpertKind& expert : ExpertAxis::table()) {
     for (const GatingRule& gating : gatings) {
-      for (const auto& [shared, null] : {std::pair(2, 0), std::pair(0, 2), std::pair(1, 13)}) {
+      for (const auto& [given_shared, given_null] : {std::pair(2, 0), std::pair(0, 2), std::pair(1, 13)}) {
+        const auto& null = given_null;
+        const auto& shared = given_shared;
         CAPTURE(expert.name);
         CAPTURE(gating.chosen());
         CAPTURE(shared);

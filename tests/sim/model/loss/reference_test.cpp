@@ -84,8 +84,9 @@ TEST_CASE("the load under new noise has NumPy's values and gradients") {
     gradients.spreads = of_spreads.data();
     constexpr double kCoefficient = 2;
     kind.add.in_double(batch, kCoefficient, gradients, scratch);
-    for (const auto& [name, gradient] :
+    for (const auto& [given_name, gradient] :
          {std::pair("of_scores", &of_scores), std::pair("of_spreads", &of_spreads)}) {
+      const auto& name = given_name;
       CAPTURE(name);
       std::vector<double> halves;
       for (int i = 0; i < routing.rows; ++i) {

@@ -207,7 +207,7 @@ TEST_CASE("frozen statistics are a running mean of those of the steps; a router 
   ExampleModel<double> frozen = started(Options{.statistics = Options::Statistics::frozen});
   ExampleModel<double> last = started(Options{.statistics = Options::Statistics::batch});
   std::vector<double> mean;
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
     const ExampleBatch<double> batch = frozen.batch(seed, kRows);
     step(frozen, batch);
     step(last, batch);

@@ -56,7 +56,7 @@ TEST_CASE(
   // An empty cluster, and a feature without dispersion, count in no mean.
   for (const Normalize normalize : {Normalize::clusters, Normalize::global}) {
     const std::vector<double> weights = weighed({.normalize = normalize}, dispersions, 3);
-    for (const std::size_t i : {3, 4, 5, 7}) CHECK(weights[i] == 1);
+    for (const std::size_t i : {3U, 4U, 5U, 7U}) CHECK(weights[i] == 1);
   }
   check_near(weighed({.normalize = Normalize::clusters}, {1, 0, 3, 0}, 2), {1.5, 1, 0.5, 1});
   for (const double weight : weighed({.normalize = Normalize::global}, {1, NAN}, 2))

@@ -67,7 +67,8 @@ TEST_CASE("scores of the cosine and the perturbed cosine router by hand") {
 }
 
 TEST_CASE("the cosine knows no scale of rows and inputs, the perturbed one does") {
-  for (const auto& [kind, is_invariant] : {std::pair{"cosine", true}, {"perturbed_cosine", false}}) {
+  for (const auto& [given_kind, is_invariant] : {std::pair{"cosine", true}, {"perturbed_cosine", false}}) {
+    const auto& kind = given_kind;
     CAPTURE(kind);
     Example example(kind, 1, 1);
     example.fill();

@@ -183,7 +183,8 @@ TEST_CASE("what is wrong with a formula is said at its character") {
   const auto says = [](const std::string& score, const std::string& place, const std::string& message,
                        const std::string& parameters = R"json({"w": "d"})json") {
     CAPTURE(score);
-    const auto [path, text] = refusal(score, parameters);
+    const auto [path, given_text] = refusal(score, parameters);
+    const auto& text = given_text;
     CHECK(path == "model.router.score");
     CHECK_MESSAGE(text.rfind(place, 0) == 0, text);
     CHECK_MESSAGE(text.find(message) != std::string::npos, text);
