@@ -52,19 +52,7 @@ bool is_accepted(const ModelOptions& options) {
 }  // namespace
 
 TEST_CASE("causal routing by other tokens is that of the reference: probabilities, loss and gradients") {
-  const Json reference = read_json_file(MOELAB_TEST_DATA "/sim/model/causal_routing_reference.json");
-  for (const Json& item : reference.at("cases")) {
-    CAPTURE(item.at("name").get<std::string>());
-    const int tokens = static_cast<int>(item.at("x")[0].size());
-    const Layout layout{.input_dim = 1,
-                        .output_dim = 1,
-                        .sequences = true,
-                        .tokens = tokens,
-                        .target_per_token = true,
-                        .labels = tokens,
-                        .vocabulary = reference.at("vocabulary").get<int>()};
-    check_reference_case(layout, item, "cross_entropy");
-  }
+  check_token_reference("causal_routing_reference.json", "cross_entropy");
 }
 
 TEST_CASE("a router of a causal model whose scores depend on later rows says so, and no other does") {

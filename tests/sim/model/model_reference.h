@@ -54,4 +54,21 @@ inline ExampleModel<double> check_reference_case(const Layout& layout, const Jso
   return model;
 }
 
+/// The same of every case of a file on ids of tokens, below tests/sim/model/.
+inline void check_token_reference(const std::string& file, const std::string& task) {
+  const Json reference = read_json_file(std::string(MOELAB_TEST_DATA "/sim/model/") + file);
+  for (const Json& item : reference.at("cases")) {
+    CAPTURE(item.at("name").get<std::string>());
+    const int tokens = static_cast<int>(item.at("x")[0].size());
+    const Layout layout{.input_dim = 1,
+                        .output_dim = 1,
+                        .sequences = true,
+                        .tokens = tokens,
+                        .target_per_token = true,
+                        .labels = tokens,
+                        .vocabulary = reference.at("vocabulary").get<int>()};
+    check_reference_case(layout, item, task);
+  }
+}
+
 }  // namespace moelab
