@@ -31,7 +31,7 @@ struct ResultRow {
   std::vector<TraceEntry> trace;  ///< at every recorded step, the last included
 
   /// The value of a swept path; null where the path is not swept.
-  const SweepValue* coordinate(const std::string& path) const;
+  const SweepValue* coordinate(const std::string& path) const { return coordinate_of(point, path); }
   /// Whether the row has every coordinate of `where`.
   bool is_at(const SweepPoint& where) const { return has_coordinates(point, where); }
 };

@@ -25,6 +25,11 @@ SweepValue SweepValue::of_name(const std::string& name) {
   return {text, text, std::nullopt};
 }
 
+const SweepValue* coordinate_of(const SweepPoint& point, const std::string& path) {
+  const auto found = std::find_if(point.begin(), point.end(), [&](const auto& c) { return c.first == path; });
+  return found == point.end() ? nullptr : &found->second;
+}
+
 bool has_coordinates(const SweepPoint& point, const SweepPoint& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& coordinate) {
     return std::find(point.begin(), point.end(), coordinate) != point.end();

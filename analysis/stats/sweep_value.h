@@ -39,6 +39,9 @@ class SweepValue {
 /// Coordinates in a sweep: swept path → value, in sweep order.
 using SweepPoint = std::vector<std::pair<std::string, SweepValue>>;
 
+/// The value of a path at a point; null where it has none.
+const SweepValue* coordinate_of(const SweepPoint& point, const std::string& path);
+
 /// Whether `point` has every coordinate of `wanted`.
 bool has_coordinates(const SweepPoint& point, const SweepPoint& wanted);
 

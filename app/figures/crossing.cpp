@@ -103,12 +103,6 @@ std::string crossing_caption(const std::string& title, const FigureSource& sourc
   return text;
 }
 
-/// The value of a path at a point; null where it has none.
-const SweepValue* coordinate_of(const SweepPoint& at, const std::string& path) {
-  const auto found = std::find_if(at.begin(), at.end(), [&](const auto& each) { return each.first == path; });
-  return found == at.end() ? nullptr : &found->second;
-}
-
 Drawing draw_crossing(const Json& figure, const FigureSource& source) {
   return drawing_of(build_crossing_figure(figure, source));
 }
