@@ -25,20 +25,20 @@ void check_crossing_figure(const References& references, const Json& figure, con
   if (searched.empty()) throw UserError(join_path(path, "kind"), "needs a sweep that searches a crossing");
   const std::string x = figure.at("x"), x_path = join_path(path, "x");
   check_plotted_path(references, x, "", x_path);
-  const auto check_other_path = [&](const std::string& name, const std::string& at) {
-    if (name == searched) throw UserError(at, "got '" + name + "', needs another path than the searched one");
-    if (name != "arm") references.check_swept(name, "arm", at);
+  const auto check_other = [&](const std::string& name, const std::string& text, const std::string& at) {
+    if (name == searched) throw UserError(at, "got '" + text + "', needs another path than the searched one");
   };
   const auto check_other_numbers = [&](const std::string& text, const std::string& at) {
     for (const std::string& name : Expression::parse(text, at).names()) {
       references.check_number(name, at);
-      if (name == searched)
-        throw UserError(at, "got '" + text + "', needs another path than the searched one");
+      check_other(name, text, at);
     }
   };
   check_other_numbers(x, x_path);
   if (figure.contains("y")) check_plotted_path(references, figure.at("y"), "", join_path(path, "y"));
-  check_other_path(figure.value("series", "arm"), join_path(path, "series"));
+  const std::string series = figure.value("series", "arm"), series_path = join_path(path, "series");
+  references.check_swept(series, "arm", series_path);
+  check_other(series, series, series_path);
   for (const char* field : {"power_law", "laws"}) {
     for (const Json& law : figure.value(field, Json::array()))
       check_other_numbers(law, join_path(path, field));
@@ -103,6 +103,52 @@ std::string crossing_caption(const std::string& title, const FigureSource& sourc
   return text;
 }
 
+std::vector<const CrossingColumn*> shown_columns(const std::vector<CrossingColumn>& columns,
+                                                 const SweepPoint& where,
+                                                 const std::vector<std::string>& arms) {
+  std::vector<const CrossingColumn*> shown;
+  for (const CrossingColumn& column : columns) {
+    if (has_coordinates(column.at, where) && std::find(arms.begin(), arms.end(), column.arm) != arms.end())
+      shown.push_back(&column);
+  }
+  return shown;
+}
+
+/// A line for each arm and value of the series, in panels by what neither x nor these settle.
+std::vector<FigurePanel> crossing_panels(const Json& figure, const FigureSource& source,
+                                         const CrossingSearch& search,
+                                         const std::vector<const CrossingColumn*>& shown,
+                                         const std::vector<std::string>& arms, const DisplayNames& names) {
+  const PlottedValue x(figure.at("x"), source.table), y(figure.value("y", search.path), source.table);
+  const std::string series = figure.value("series", "arm");
+  const std::vector<std::string> apart = facet_paths(figure, source.table, search.path);
+  const bool is_arm_told = series == "arm" || arms.size() > 1;
+  std::vector<std::string> facets;
+  std::vector<NamedLine> lines;
+  for (const CrossingColumn* const column : shown) {
+    SweepPoint facet = column->at;
+    std::erase_if(facet, [&](const auto& coordinate) {
+      return std::find(apart.begin(), apart.end(), coordinate.first) == apart.end();
+    });
+    const SweepValue* const value = series == "arm" ? nullptr : coordinate_of(column->at, series);
+    const NamedLine own{column_name(facet, names),
+                        is_arm_told ? shown_arm(names, source.table, column->arm) : "",
+                        value ? names.value(series, value_text(*value)) : "",
+                        "",
+                        {}};
+    if (std::find(facets.begin(), facets.end(), own.facet) == facets.end()) facets.push_back(own.facet);
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const NamedLine& known) {
+      return known.facet == own.facet && known.arm == own.arm && known.value == own.value;
+    });
+    if (line == lines.end()) line = lines.insert(lines.end(), own);
+    line->series.points.push_back(crossing_point(*column, search, x, y));
+  }
+  for (NamedLine& line : lines)
+    std::stable_sort(line.series.points.begin(), line.series.points.end(),
+                     [](const FigurePoint& left, const FigurePoint& right) { return left.x < right.x; });
+  return line_panels(facets, lines);
+}
+
 Drawing draw_crossing(const Json& figure, const FigureSource& source) {
   return drawing_of(build_crossing_figure(figure, source));
 }
@@ -141,8 +187,6 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
     throw UserError("figures." + description.at("id").get<std::string>(), "the plan searches no crossing");
   const DisplayNames names(source.plan);
   const std::string x = description.at("x"), y = description.value("y", search->path);
-  const PlottedValue horizontal(x, source.table), vertical(y, source.table);
-  const SweepPoint where = where_of(description);
   const std::vector<std::string> arms = own_shown_arms(description, source.table);
 
   Figure figure;
@@ -152,37 +196,8 @@ Figure build_crossing_figure(const Json& description, const FigureSource& source
   figure.x_label = description.value("x_label", names.axis(x));
   figure.y_label = description.value("y_label", names.axis(y));
   const std::vector<CrossingColumn> columns = crossing_columns(*search, source.table);
-  std::vector<const CrossingColumn*> shown;
-  std::vector<std::string> facets;
-  std::vector<NamedLine> lines;
-  const std::string series = description.value("series", "arm");
-  const std::vector<std::string> apart = facet_paths(description, source.table, search->path);
-  const bool is_arm_told = series == "arm" || arms.size() > 1;
-  for (const CrossingColumn& column : columns) {
-    if (!has_coordinates(column.at, where) || std::find(arms.begin(), arms.end(), column.arm) == arms.end())
-      continue;
-    shown.push_back(&column);
-    SweepPoint facet = column.at;
-    std::erase_if(facet, [&](const auto& coordinate) {
-      return std::find(apart.begin(), apart.end(), coordinate.first) == apart.end();
-    });
-    const SweepValue* const value = series == "arm" ? nullptr : coordinate_of(column.at, series);
-    const NamedLine own{column_name(facet, names),
-                        is_arm_told ? shown_arm(names, source.table, column.arm) : "",
-                        value ? names.value(series, value_text(*value)) : "",
-                        "",
-                        {}};
-    if (std::find(facets.begin(), facets.end(), own.facet) == facets.end()) facets.push_back(own.facet);
-    auto line = std::find_if(lines.begin(), lines.end(), [&](const NamedLine& known) {
-      return known.facet == own.facet && known.arm == own.arm && known.value == own.value;
-    });
-    if (line == lines.end()) line = lines.insert(lines.end(), own);
-    line->series.points.push_back(crossing_point(column, *search, horizontal, vertical));
-  }
-  for (NamedLine& line : lines)
-    std::stable_sort(line.series.points.begin(), line.series.points.end(),
-                     [](const FigurePoint& left, const FigurePoint& right) { return left.x < right.x; });
-  figure.panels = line_panels(facets, lines);
+  const std::vector<const CrossingColumn*> shown = shown_columns(columns, where_of(description), arms);
+  figure.panels = crossing_panels(description, source, *search, shown, arms, names);
   figure.title =
       figure_title(description, source,
                    fmt::format("where {} crosses, over {}", names.legend(search->metric), figure.x_label));
