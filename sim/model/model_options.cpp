@@ -226,11 +226,17 @@ void check(const ModelOptions& options) {
 }
 
 bool needs_labels(const ModelOptions& options) {
-  return mixtures_of(options) > 0 && options.router.entry().needs_labels;
+  return mixtures_of(options) > 0 && options.router.entry().needs_labels(options.router.options());
+}
+
+void check_labels(const ModelOptions& options, bool has_labels) {
+  if (has_labels || !needs_labels(options)) return;
+  const std::string field = options.router.entry().needs_labels(options.router.options());
+  throw no_labels_error("model.router." + field, field == "kind" ? options.router.chosen() : "oracle");
 }
 
 void check(const ModelOptions& options, const Layout& layout) {
-  if (needs_labels(options) && layout.labels != layout.tokens) throw no_labels_error(options.router.chosen());
+  check_labels(options, layout.labels == layout.tokens);
   const bool has_image = layout.image.size() > 0;
   check_ids(options, layout.vocabulary > 0);
   if (reads_mixture(options) && options.router.entry().needs_image && !has_image)

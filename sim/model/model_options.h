@@ -55,6 +55,8 @@ inline int routed_experts(const ModelOptions& options) {
 
 /// Whether the model's router reads the true cluster of every row.
 bool needs_labels(const ModelOptions& options);
+/// Throws InvalidOption where it does and the data have none.
+void check_labels(const ModelOptions& options, bool has_labels);
 
 /// What a model of these options cannot be, whatever the data. Throws InvalidOption at "model.…".
 void check(const ModelOptions& options);

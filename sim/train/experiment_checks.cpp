@@ -194,12 +194,6 @@ void check_image(const ExperimentOptions& options) {
   if (router.needs_image && !options.data.entry().has_image) throw no_image_error(router.name);
 }
 
-void check_labels(const ExperimentOptions& options) {
-  if (!needs_labels(options.model)) return;
-  if (!options.data.entry().has_labels(options.data.options()))
-    throw no_labels_error(options.model.router.chosen());
-}
-
 /// What several phases cannot be.
 void check_phase(const ExperimentOptions& options, std::size_t place) {
   const PhaseOptions& phase = options.phases[place];
@@ -260,7 +254,7 @@ void check(const ExperimentOptions& options) {
   check_sequences(options);
   check_gating_of_losses(options);
   check_image(options);
-  check_labels(options);
+  check_labels(options.model, options.data.entry().has_labels(options.data.options()));
   check_reduction(options);
   check(options.data);
   check_phases(options);

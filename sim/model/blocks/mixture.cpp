@@ -193,13 +193,15 @@ View<const Real> Mixture<Real>::jittered(const View<const Real>& x, const BlockV
 template <class Real>
 View<const Real> Mixture<Real>::expert_inputs(const View<const Real>& inputs,
                                               MixtureScratch<Real>& scratch) const {
-  if (expert_dim_ == parts_.input_dim) return inputs;
+  const Real* const weights = scratch.router_output.expert_input_weights;
+  if (expert_dim_ == parts_.input_dim && !weights) return inputs;
   const int features = parts_.router->feature_dim();
   const int rest = expert_dim_ - features;
   reserve_entries(scratch.expert_inputs, entries(inputs.rows, expert_dim_));
   for (int row = 0; row < inputs.rows; ++row) {
     Real* const place = scratch.expert_inputs.data() + entries(row, expert_dim_);
     std::copy_n(inputs.row(row) + parts_.image_size, rest, place);
+    for (int j = 0; weights && j < rest; ++j) place[j] *= weights[entries(row, rest) + size(j)];
     if (features > 0) {
       std::copy_n(scratch.router_output.features + entries(row, features), features, place + rest);
     }

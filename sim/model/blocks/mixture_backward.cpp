@@ -31,7 +31,8 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
   }
   const int features = parts_.router->feature_dim();
   const bool features_learn = parts_.router_trainable && features > 0;
-  const bool reads_all = expert_dim_ == dim;
+  const Real* const weights = mine.router_output.expert_input_weights;
+  const bool reads_all = expert_dim_ == dim && !weights;
   of_experts.inputs = input_gradient;
   if (!reads_all) {
     of_experts.inputs = nullptr;
@@ -52,11 +53,13 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
   }
   if (!reads_all && input_gradient) {
     // The columns that the experts read: those after the image.
+    const int rest = expert_dim_ - features;
     std::fill_n(input_gradient, entries(rows, kernels::padded(dim)), Real(0));
     for (int row = 0; row < rows; ++row) {
-      std::copy_n(mine.expert_input_gradient.data() + entries(row, kernels::padded(expert_dim_)),
-                  expert_dim_ - features,
-                  input_gradient + entries(row, kernels::padded(dim)) + parts_.image_size);
+      Real* const place = input_gradient + entries(row, kernels::padded(dim)) + parts_.image_size;
+      std::copy_n(mine.expert_input_gradient.data() + entries(row, kernels::padded(expert_dim_)), rest,
+                  place);
+      for (int j = 0; weights && j < rest; ++j) place[j] *= weights[entries(row, rest) + size(j)];
     }
   }
   if (!(parts_.router_trainable || input_gradient)) return;

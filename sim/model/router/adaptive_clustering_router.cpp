@@ -6,6 +6,7 @@
 #include "sim/base/feature_weights.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/gating/step_stream.h"
+#include "sim/model/router/oracle_router.h"
 
 namespace moelab {
 namespace {
@@ -17,8 +18,8 @@ constexpr std::uint64_t kWeightDraws = 3;
 
 /// Whether a layer of a stack has M (Nielsen et al. 2025, placement).
 bool is_placed(const AdaptiveClusteringRouterOptions& options, int layer, int layers) {
-  const bool own = options.memberships == AdaptiveClusteringRouterOptions::Memberships::own;
-  if (layer == 0 && !own) return false;
+  const bool needs_previous = options.memberships == AdaptiveClusteringRouterOptions::Memberships::previous;
+  if (layer == 0 && needs_previous) return false;
   switch (options.placement) {
     case AdaptiveClusteringRouterOptions::Placement::full:
       return true;
@@ -40,7 +41,7 @@ struct AdaptiveScratch final : Scratch {
   ClusterDispersion<Real> dispersion;              // of the batch
   std::vector<double> weights;                     // M_k (E, d) from it
   AlignedVector<Real> row_weights, weighted_rows;  // M and M x of every row (n, d)
-  AlignedVector<Real> own_scores, own_shares;      // w_e^T x (n, padded(E)) and their softmax (n, E)
+  AlignedVector<Real> memberships;                 // (n, padded(E)), where no layer before has them
   std::vector<std::size_t> order;                  // of a row's clusters
 };
 
@@ -55,7 +56,6 @@ class AdaptiveClusteringRouter final : public Router<Real> {
         is_placed_(is_placed(options, setting.layer, setting.layers)),
         is_redrawn_(options.weights == AdaptiveClusteringRouterOptions::Weights::redrawn),
         is_random_(is_redrawn_ || options.weights == AdaptiveClusteringRouterOptions::Weights::random),
-        is_own_(options.memberships == AdaptiveClusteringRouterOptions::Memberships::own),
         mixed_(std::min(options.mixed_clusters, setting.experts)) {
     if (mixed_ == 0) mixed_ = experts_;
   }
@@ -78,10 +78,11 @@ class AdaptiveClusteringRouter final : public Router<Real> {
                              Real* scores) const override {
     auto& own = static_cast<AdaptiveScratch<Real>&>(scratch);
     if (!is_placed_) return linear_->forward(context, parameters, *own.linear, scores);
-    const View<const Real> memberships =
-        is_own_ ? own_memberships(context, parameters, own) : context.signals.previous_probabilities;
+    const View<const Real> memberships = cluster_memberships(context, parameters, own);
     weigh_rows(context, memberships, feature_weights(context, memberships, own), own);
-    return linear_->forward(weighted(context, own), parameters, *own.linear, scores);
+    RouterOutput<Real> output = linear_->forward(weighted(context, own), parameters, *own.linear, scores);
+    if (options_.weighted_experts) output.expert_input_weights = own.row_weights.data();
+    return output;
   }
 
   void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
@@ -152,22 +153,25 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     return state + 2 * entries_of_m();
   }
 
-  /// softmax(w_e^T x) (n, E): the router's own first choice.
-  View<const Real> own_memberships(const RouterContext<Real>& context, const Real* parameters,
-                                   AdaptiveScratch<Real>& own) const {
-    const int stride = kernels::padded(experts_);
-    reserve_entries(own.own_scores, entries(context.x.rows, stride));
-    reserve_entries(own.own_shares, entries(context.x.rows, experts_));
-    linear_->forward(context, parameters, *own.linear, own.own_scores.data());
-    for (int row = 0; row < context.x.rows; ++row) {
-      const Real* const scores = own.own_scores.data() + entries(row, stride);
-      Real* const shares = own.own_shares.data() + entries(row, experts_);
-      const Real largest = *std::max_element(scores, scores + experts_);
-      Real total = 0;
-      for (int e = 0; e < experts_; ++e) total += shares[e] = std::exp(scores[e] - largest);
-      for (int e = 0; e < experts_; ++e) shares[e] /= total;
+  /// r (n, E) that says to which cluster a row belongs: that of the layer before, softmax(w_e^T x), the
+  /// router's own first choice, or 1 for the true cluster (mod E).
+  View<const Real> cluster_memberships(const RouterContext<Real>& context, const Real* parameters,
+                                       AdaptiveScratch<Real>& own) const {
+    using Memberships = AdaptiveClusteringRouterOptions::Memberships;
+    if (options_.memberships == Memberships::previous) return context.signals.previous_probabilities;
+    const int rows = context.x.rows, stride = kernels::padded(experts_);
+    reserve_entries(own.memberships, entries(rows, stride));
+    Real* const shares = own.memberships.data();
+    if (options_.memberships == Memberships::own) {
+      linear_->forward(context, parameters, *own.linear, shares);
+      kernels::softmax_rows(shares, shares, rows, experts_, stride);
+    } else {
+      const int* const labels = context.signals.labels;
+      if (!labels) throw no_labels_error("model.router.memberships", "oracle");
+      std::fill_n(shares, entries(rows, stride), Real(0));
+      for (int row = 0; row < rows; ++row) shares[entries(row, stride) + size(labels[row] % experts_)] = 1;
     }
-    return rows_of<const Real>(own.own_shares.data(), context.x.rows, experts_);
+    return {shares, rows, experts_, stride};
   }
 
   /// M (E, d) of every cluster: that of the state, or from the dispersions of this batch.
@@ -242,7 +246,6 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   bool is_placed_;
   bool is_redrawn_;
   bool is_random_;
-  bool is_own_;
   int mixed_;
 };
 
@@ -260,9 +263,10 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
              "M of the row's likeliest 1, 2, … clusters, mixed by affinity; 0 for all");
   fields.add("representations", representations, {"previous", "current"},
              "dispersion of the inputs of the layer before, or of this one");
-  fields.add("memberships", memberships, {"previous", "own"},
-             "a row's cluster is its likeliest expert in the layer before, or under this router without M, "
-             "which needs no layer before");
+  fields.add(
+      "memberships", memberships, {"previous", "own", "oracle"},
+      "a row's cluster is its likeliest expert in the layer before; or under this router without M; or "
+      "the true one (mod E): the last two need no layer before");
   fields.add("statistics", statistics, {"batch", "frozen"},
              "dispersions of every batch, or outside training a running mean of those of training");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
@@ -272,6 +276,7 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
              "feature, or over both");
   fields.add("guard", weighting.guard, at_least(0), "inverse weights are those of s + guard");
   fields.add("clip", weighting.clip, positive(), "largest inverse weight (default: none)");
+  fields.add("weighted_experts", weighted_experts, "experts read M x, as the router does");
 }
 
 RouterKind adaptive_clustering_router() {
@@ -280,6 +285,11 @@ RouterKind adaptive_clustering_router() {
       "γ_e(x) = w_e^T M x, M the feature weights of the row's cluster in the layer before (Nielsen et al. "
       "2025); linear in a first layer");
   kind.reads_previous_layer = true;
+  kind.needs_labels = [](const AnyOptions& options) -> const char* {
+    const auto& own = options.get<AdaptiveClusteringRouterOptions>();
+    const bool is_oracle = own.memberships == AdaptiveClusteringRouterOptions::Memberships::oracle;
+    return is_oracle ? "memberships" : nullptr;
+  };
   kind.looks_ahead = [](const AnyOptions& options) -> std::string {
     const auto& own = options.get<AdaptiveClusteringRouterOptions>();
     using Weights = AdaptiveClusteringRouterOptions::Weights;

@@ -12,7 +12,8 @@ namespace moelab {
 /// likeliest expert; with `frozen` statistics, outside training, they are a running mean of those of
 /// training. No gradient goes through M, so ∂L/∂x holds M fixed. In a first layer, and where the router is
 /// not placed, M = I: a linear router. With `own` memberships k* is the row's likeliest expert under w_e^T x
-/// of this router, so that a first layer has M, too.
+/// of this router, with `oracle` ones the row's true cluster (mod E), so that a first layer has M, too. With
+/// `weighted_experts` the experts read M x as well, as those of the paper's released image code do.
 ///
 /// State, where the router is placed: "router_feature_weights" (E, d), M; unless it is drawn,
 /// "router_dispersion" (E, d), s of the last step's batch or the running mean, and
@@ -23,7 +24,7 @@ struct AdaptiveClusteringRouterOptions {
   using Dispersion = DispersionMeasure;
   enum class Representations { previous, current };
   enum class Statistics { batch, frozen };
-  enum class Memberships { previous, own };
+  enum class Memberships { previous, own, oracle };
   enum class Placement { full, skip_1, alternating, back_half };
   bool trainable = true;
   std::string init = "normal";
@@ -38,6 +39,7 @@ struct AdaptiveClusteringRouterOptions {
   Statistics statistics = Statistics::batch;
   Placement placement = Placement::full;
   ClusterWeighting weighting = {};  ///< of inverse weights
+  bool weighted_experts = false;
   void bind(Fields& fields);
 };
 

@@ -22,7 +22,7 @@ class OracleRouter final : public Router<Real> {
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* /*parameters*/,
                              Scratch& /*scratch*/, Real* scores) const override {
     const int* const labels = context.signals.labels;
-    if (!labels) throw no_labels_error("oracle");
+    if (!labels) throw no_labels_error("model.router.kind", "oracle");
     for (int i = 0; i < context.x.rows; ++i) {
       const int expert = static_cast<int>(static_cast<unsigned>(labels[i]) % static_cast<unsigned>(experts_));
       name_expert(expert, scale_, mixed_bits(static_cast<std::uint64_t>(labels[i])), experts_,
@@ -48,10 +48,9 @@ void OracleRouterOptions::bind(Fields& fields) {
              "score of the cluster's expert; the others are just below 0, in an order of the cluster's own");
 }
 
-InvalidOption no_labels_error(const std::string& router) {
-  return {
-      "model.router.kind",
-      fmt::format("got \"{}\", which needs the true cluster of every row: data with one label each", router)};
+InvalidOption no_labels_error(const std::string& path, const std::string& given) {
+  return {path, fmt::format("got \"{}\", which needs the true cluster of every row: data with one label each",
+                            given)};
 }
 
 RouterKind oracle_router() {
@@ -60,7 +59,7 @@ RouterKind oracle_router() {
       "γ_e(x) = scale for the expert c mod E of the row's true cluster c, else 0: an upper bound for what a "
       "router can know of the clusters; nothing is learned",
       {.scale = 2.0});
-  kind.needs_labels = true;
+  kind.needs_labels = [](const AnyOptions&) { return "kind"; };
   kind.needed = "data with one label a row";
   return kind;
 }

@@ -14,6 +14,6 @@ struct OracleRouterOptions {
 };
 
 /// The refusal of data whose rows have no true cluster each.
-InvalidOption no_labels_error(const std::string& router);
+InvalidOption no_labels_error(const std::string& path, const std::string& given);
 
 }  // namespace moelab

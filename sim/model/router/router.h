@@ -42,6 +42,8 @@ template <class Real>
 struct RouterOutput {
   double added_loss = 0;           ///< what a training step adds to the loss for the router's own sake
   const Real* features = nullptr;  ///< (n, feature_dim), for routers that hand features on to the experts
+  /// (n, d): experts read these times x, entry by entry, in place of x; no gradient goes through them.
+  const Real* expert_input_weights = nullptr;
   /// r (n, padded(E)) before tokens mixed their routing, where they do.
   const Real* base_probabilities = nullptr;
 };
@@ -98,13 +100,15 @@ struct RouterKind : KindEntry {
   PerPrecision<MakeRouter> make = {};
   bool needs_image = false;           ///< reads rows that lead with an image
   bool needs_attention = false;       ///< reads LayerSignals::attention
-  bool needs_labels = false;          ///< reads LayerSignals::labels
   bool reads_first_inputs = false;    ///< makes scores of LayerSignals::first_inputs
   bool reads_previous_layer = false;  ///< reads the routing of the layer before, where there is one
   bool mixes_tokens = false;          ///< the scores of a token depend on the sequence that it stands in
   bool leaves_base = false;           ///< leaves RouterOutput::base_probabilities
   /// Where scores depend on later rows though RouterSetting::causal; see GatingKind::looks_ahead.
   std::string (*looks_ahead)(const AnyOptions&) = nullptr;
+  /// The field whose value has it read LayerSignals::labels: "kind" where every router of the kind does,
+  /// otherwise one with the value "oracle"; null for none.
+  const char* (*needs_labels)(const AnyOptions&) = [](const AnyOptions&) -> const char* { return nullptr; };
   /// The last of its arrays "router_…" with a row for each expert starts N(0, init_scale² / columns).
   bool starts_at_rows = false;
   /// Whether training moves a router of these options.

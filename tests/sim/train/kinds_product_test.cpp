@@ -56,7 +56,8 @@ std::string reason(const Parts& parts) {
     if (loss.path == AuxiliaryPath::pair_outputs && has_slots) return "they read slots";
   }
   if (router.needs_image && !data.has_image) return "router needs images";
-  if (router.needs_labels && !data.has_labels(data.example)) return "the true cluster of every row";
+  if (router.needs_labels(router.example) && !data.has_labels(data.example))
+    return "the true cluster of every row";
   if (data.has_image && parts.layers > 1) return "needs 1 where an image leads the input";
   if (data.has_image && parts.attention) return "given, but an image leads the input";
   return "";
@@ -172,7 +173,7 @@ TEST_CASE("what a kind needs of the rest of a scenario stands in its help") {
   };
   for (const RouterKind& kind : RouterAxis::table()) {
     CAPTURE(kind.name);
-    const bool needs = kind.needs_image || kind.needs_attention || kind.needs_labels;
+    const bool needs = kind.needs_image || kind.needs_attention || kind.needs_labels(kind.example);
     CHECK(kind.needed.empty() != needs);
     CHECK(says(RouterOptions(), kind.name) == needs);
   }

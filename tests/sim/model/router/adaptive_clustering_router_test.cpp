@@ -119,9 +119,11 @@ TEST_CASE("with fixed weights the gradient of a stack agrees with central differ
   // One cluster of a row: a step of the parameters changes none. Mixing shares depend on the layer before,
   // and no gradient goes through them.
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
-  ExampleModel<double> model(stack(Options{.weights = Options::Weights::random}, 3),
-                             {.input_dim = kInputs, .output_dim = kOutputs}, {7, 0});
-  check_parameter_gradients(model, 8, *loss);
+  for (const bool weighted_experts : {false, true}) {
+    const Options options{.weights = Options::Weights::random, .weighted_experts = weighted_experts};
+    ExampleModel<double> model(stack(options, 3), {.input_dim = kInputs, .output_dim = kOutputs}, {7, 0});
+    check_parameter_gradients(model, 8, *loss);
+  }
   // The router alone, where any dispersion is fixed: that of the layer before.
   for (const int mixed : {0, 1}) {
     RouterProbe probe(Options{.mixed_clusters = mixed}, 7, 1, 2);
@@ -157,30 +159,46 @@ TEST_CASE("mixing, placement and frozen statistics do what their names say") {
   }
 }
 
-TEST_CASE("own memberships: clusters by the router's own first choice, in a first layer, too") {
-  const Options own{.memberships = Options::Memberships::own};
-  ExampleModel<double> model = started(own, 1);
-  const ExampleBatch<double> batch = model.batch(1, kRows);
-  // The same parameters without M.
-  ExampleModel<double> linear = started(LinearRouterOptions{}, 1);
-  const std::vector<double> choice = linear.route(batch.x, 0);
-  const std::vector<double> weights = weights_by_definition(batch.x, choice, false);
-  const std::vector<double> w = array_named(model, "router_weight");
-  const std::vector<double> routed = model.route(batch.x, 0);
+/// M x of every row, its cluster k by `memberships` (n, E).
+std::vector<double> weighted_rows(const std::vector<double>& x, const std::vector<double>& memberships) {
+  const std::vector<double> weights = weights_by_definition(x, memberships, false);
+  std::vector<double> rows = x;
   for (std::size_t i = 0; i < kRows; ++i) {
-    const double* const r = choice.data() + i * kExperts;
+    const double* const r = memberships.data() + i * kExperts;
     const std::size_t k = static_cast<std::size_t>(std::max_element(r, r + kExperts) - r);
-    double scores[kExperts], total = 0;
-    for (std::size_t e = 0; e < kExperts; ++e) {
-      scores[e] = 0;
-      for (std::size_t q = 0; q < kInputs; ++q)
-        scores[e] += w[e * kInputs + q] * weights[k * kInputs + q] * batch.x[i * kInputs + q];
-      total += std::exp(scores[e]);
-    }
-    for (std::size_t e = 0; e < kExperts; ++e)
-      CHECK(routed[i * kExperts + e] == doctest::Approx(std::exp(scores[e]) / total).epsilon(kRounding));
+    for (std::size_t q = 0; q < kInputs; ++q) rows[i * kInputs + q] *= weights[k * kInputs + q];
   }
-  CHECK(routed != choice);
+  return rows;
+}
+
+TEST_CASE("own and oracle memberships have M in a first layer, and experts read M x where they are to") {
+  ExampleModel<double> linear = started(LinearRouterOptions{}, 1);  // the same parameters without M
+  const ExampleBatch<double> batch = linear.batch(1, kRows);
+  std::vector<double> truth(kRows * kExperts, 0.0);
+  for (std::size_t i = 0; i < kRows; ++i) truth[i * kExperts + size(batch.labels[i])] = 1;
+  using Memberships = Options::Memberships;
+  for (const Memberships memberships : {Memberships::own, Memberships::oracle}) {
+    const bool is_own = memberships == Memberships::own;
+    CAPTURE(is_own);
+    const std::vector<double> rows = weighted_rows(batch.x, is_own ? linear.route(batch.x, 0) : truth);
+    const std::vector<double> expected = linear.route(rows, 0);
+    ExampleModel<double> router_alone = started(Options{.memberships = memberships}, 1);
+    ExampleModel<double> both = started(Options{.memberships = memberships, .weighted_experts = true}, 1);
+    const std::vector<double> routed = router_alone.route(batch.x, 0);
+    CHECK(routed != linear.route(batch.x, 0));
+    for (std::size_t i = 0; i < routed.size(); ++i)
+      CHECK(routed[i] == doctest::Approx(expected[i]).epsilon(kRounding));
+    // Router and experts on M x are a plain mixture on these rows; a router alone is not.
+    const Gating<double>& gating = linear.network().soft_gating();
+    const std::vector<double> outputs = both.predict(batch.x, gating), of_rows = linear.predict(rows, gating);
+    double least = 1e9;
+    const std::vector<double> unweighted = router_alone.predict(batch.x, gating);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      CHECK(outputs[i] == doctest::Approx(of_rows[i]).epsilon(kRounding));
+      least = std::min(least, std::abs(unweighted[i] - of_rows[i]));
+    }
+    CHECK(least > 1e-9);
+  }
 }
 
 TEST_CASE("random weights are kept, or drawn anew at every step") {
