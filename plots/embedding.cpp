@@ -143,8 +143,9 @@ std::string embedding_script(const Embedding& embedding) {
   std::string plot = "set multiplot\n";
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
+    const std::size_t line = p / kColumns;
     const double left = left_margin + static_cast<double>(p % kColumns) * (size + kMapMargin);
-    const double low = bottom + step * static_cast<double>(lines - 1 - p / kColumns);
+    const double low = bottom + step * static_cast<double>(lines - 1 - line);
     plot += panel_margins(left, left + size, low, low + size, kWidth, height) + "unset label\nunset arrow\n";
     plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n",
                         quoted(fitted_line(embedding.panels[p].name, kFontSize, size)), left / kWidth,

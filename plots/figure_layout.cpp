@@ -137,7 +137,8 @@ double FigureLayout::left(std::size_t panel) const {
 }
 
 double FigureLayout::low(std::size_t panel) const {
-  return bottom + static_cast<double>(rows - 1 - panel / columns) * step;
+  const std::size_t row = panel / columns;
+  return bottom + static_cast<double>(rows - 1 - row) * step;
 }
 
 const LegendEntry& FigureLayout::look_of(const std::string& name) const {

@@ -44,7 +44,8 @@ class ExpertOutputsMeter final : public Meter<Real> {
                            const Matrix own_errors = errors.middleRows(first_row, block.rows());
                            signal += task_signal_variances(block, experts, own_errors).sum();
                            if (selected.empty()) return;
-                           const std::size_t first = static_cast<std::size_t>(first_row * experts);
+                           const std::size_t first =
+                               static_cast<std::size_t>(first_row) * static_cast<std::size_t>(experts);
                            const SignalSpread of_block = selected_signal_spread(
                                block, experts, own_errors,
                                selected.subspan(first, static_cast<std::size_t>(block.rows() * experts)));

@@ -33,8 +33,13 @@ RunResults results_of(Plan plan, Records records) {
     row.state = record.state;
     if (!record.arrays.empty()) results.arrays[row.cell] = record.arrays;
     const auto [first, is_first] = first_rows.try_emplace(&record, &row);
-    row.metrics = is_first ? std::move(record.metrics) : first->second->metrics;
-    row.trace = is_first ? std::move(record.trace) : first->second->trace;
+    if (!is_first) {
+      row.metrics = first->second->metrics;
+      row.trace = first->second->trace;
+      continue;
+    }
+    row.metrics = std::move(record.metrics);
+    row.trace = std::move(record.trace);
   }
   return results;
 }

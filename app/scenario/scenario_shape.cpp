@@ -109,7 +109,7 @@ std::vector<Field> rate_fields() {
            "[least n, most n] of the regression (default: all)", kOptional}};
 }
 
-Kind rate_claim(const std::string& op, const std::string& help, std::vector<Field> against) {
+Kind rate_claim(const std::string& op, const std::string& help, const std::vector<Field>& against) {
   std::vector<Field> fields = {{"arm", Shape::text(), "name of an arm"},
                                {"metric", Shape::text(), "name of a metric: the error"},
                                {"along", Shape::text(), "the swept path whose values are n"}};

@@ -63,7 +63,8 @@ class SyntheticLanguage final : public Problem {
       const int count = are_own ? place_of(c + 1, options) - first : options.chained();
       law_.start.row(c) = base_law(options.transitions.base, vocabulary, first, count);
       // A stream for each domain, so that one more leaves the others as they were.
-      Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(options.first_domain + c));
+      const int stream = options.first_domain + c;
+      Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(stream));
       Matrix& rows = law_.transitions.emplace_back(contexts, vocabulary);
       for (Eigen::Index context = 0; context < contexts; ++context)
         rows.row(context) =

@@ -131,8 +131,8 @@ class TokenTopics final : public Problem {
   void draw_topics(Engine& engine, std::vector<int>& topics) const {
     std::iota(topics.begin(), topics.end(), 0);
     for (int place = 0; place < topics_per_sequence_; ++place) {
-      std::swap(topics[static_cast<std::size_t>(place)],
-                topics[static_cast<std::size_t>(place + draw_index(engine, topics_ - place))]);
+      const int other = place + draw_index(engine, topics_ - place);
+      std::swap(topics[static_cast<std::size_t>(place)], topics[static_cast<std::size_t>(other)]);
     }
   }
 

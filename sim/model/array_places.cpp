@@ -8,8 +8,9 @@ ArrayPlaces array_places(const Network<Real>& network) {
   constexpr std::size_t kDigit = std::size_t{1} << 20;
   AlignedVector<Real> low(network.parameter_size()), high(network.parameter_size());
   for (std::size_t i = 0; i < low.size(); ++i) {
+    const std::size_t digit = i / kDigit;
     low[i] = static_cast<Real>(i % kDigit);
-    high[i] = static_cast<Real>(i / kDigit);
+    high[i] = static_cast<Real>(digit);
   }
   ArrayPlaces places;
   const std::vector<NamedArray<Real>> of_high = network.arrays(high);

@@ -46,10 +46,10 @@ class BatchSource {
   void mask(int samples) {
     if (masks_) mask_tokens(masks_, mask_engine_, samples, mask_columns_, x_.data(), y_.data());
   }
-  void mask_by(const TokenMasks& masks, const Layout& layout, Engine engine) {
+  void mask_by(const TokenMasks& masks, const Layout& layout, const Engine& engine) {
     masks_ = masks;
     mask_columns_ = layout.tokens;
-    mask_engine_ = std::move(engine);
+    mask_engine_ = engine;
   }
 
   AlignedVector<Real> x_;

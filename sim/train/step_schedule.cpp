@@ -14,7 +14,8 @@ ScheduleKind step_schedule() {
            StepScheduleOptions{.every = 10, .factor = 0.5}},
           [](const AnyOptions& options, std::int64_t step, std::int64_t) {
             const StepScheduleOptions& own = options.get<StepScheduleOptions>();
-            return std::pow(own.factor, static_cast<double>(step / own.every));
+            const std::int64_t falls = step / own.every;
+            return std::pow(own.factor, static_cast<double>(falls));
           }};
 }
 

@@ -108,7 +108,7 @@ Local<Real> local_loss(const std::vector<Sample<Real>>& samples, const Point<Rea
     }
   }
   for (int i = 0; i < kFree; ++i) {
-    const Real entry = theta[size(i)];
+    const Real& entry = theta[size(i)];
     local.value += Real(kPenalty) * entry * entry;
     local.gradient[size(i)] += 2 * Real(kPenalty) * entry;
     local.hessian[size(i)][size(i)] += 2 * Real(kPenalty);

@@ -17,7 +17,7 @@ constexpr int kGrid = 1000;
 /// A gap is a difference of sums of up to 30 positive terms, divided by their size.
 constexpr double kRatioRounding = 64 * std::numeric_limits<double>::epsilon();
 
-WeightedPoints normalised(Vector x, Vector weight) {
+WeightedPoints normalised(Vector x, const Vector& weight) {
   return {std::move(x), weight / weight.sum()};
 }
 

@@ -81,7 +81,7 @@ void descend_in_bias(StepProblem& problem) {
     Local<double> moved = local_loss(problem.samples, next, true);
     if (!(moved.value < local.value)) return;
     problem.theta = next;
-    local = std::move(moved);
+    local = moved;
   }
 }
 
