@@ -70,6 +70,8 @@ BENCHMARK(layer_forward)
     ->Args({128, 96, 96})
     ->Args({128, 10, 96})
     ->Args({512, 96, 24})
+    ->Args({256, 256, 64})
+    ->Args({256, 64, 256})
     ->Args({2, 96, 24})
     ->Args({2, 96, 96})
     ->Args({2, 10, 96});
@@ -83,7 +85,10 @@ BENCHMARK(product_plain)
     ->Args({256, 64, 24})
     ->Args({256, 10, 64})
     ->Args({128, 4096, 24})
-    ->Args({512, 32, 32});
+    ->Args({512, 32, 32})
+    ->Args({2048, 192, 64})
+    ->Args({2048, 256, 64})
+    ->Args({32, 16, 128});
 
 /// A layer's input gradient: (∂L/∂h) A^T, masked by the ReLU.
 void layer_backward(benchmark::State& state) {
@@ -94,6 +99,9 @@ BENCHMARK(layer_backward)
     ->Args({128, 96, 96})
     ->Args({128, 96, 10})
     ->Args({256, 64, 10})
+    ->Args({256, 256, 64})
+    ->Args({256, 64, 256})
+    ->Args({32, 128, 16})
     ->Args({2, 96, 96})
     ->Args({2, 96, 10});
 
@@ -108,6 +116,9 @@ BENCHMARK(weight_gradient)
     ->Args({96, 10, 128})
     ->Args({24, 64, 256})
     ->Args({64, 10, 256})
+    ->Args({64, 256, 256})
+    ->Args({256, 64, 256})
+    ->Args({64, 256, 2048})
     ->Args({96, 96, 2})
     ->Args({24, 96, 2});
 
