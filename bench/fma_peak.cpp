@@ -1,12 +1,16 @@
-/// moelab_fma_peak: the multiply-adds per second that one core reaches on independent accumulators in
+/// moelab_fma_peak [MB]: the multiply-adds per second that one core reaches on independent accumulators in
 /// registers, at the vector level that the kernels use, as one line of JSON. Without fused multiply-add
-/// (level sse) a multiplication and an addition take its place.
+/// (level sse) a multiplication and an addition take its place. With a number of megabytes also the bytes per
+/// second, read and written, of copying one half of as many to the other.
 
 #include <immintrin.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "app/json/json.h"
 #include "sim/base/kernels/kernels.h"
@@ -58,10 +62,29 @@ float chains_sse() {
   return _mm_cvtss_f32(sums[0]);
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// 10^9 bytes a second, the best of some copies of half of `megabytes`.
+double copied_gigabytes(double megabytes) {
+  const std::size_t half = static_cast<std::size_t>(std::max(megabytes, 0.1) * 1e6 / 2);
+  std::vector<char> from(half, 1), to(half, 2);
+  const int repeats = static_cast<int>(1 + 1e8 / static_cast<double>(half));
+  double best = 0;
+  for (int i = 0; i < kMeasurements; ++i) {
+    const Clock::time_point start = Clock::now();
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      std::memcpy(to.data(), from.data(), half);
+      from[static_cast<std::size_t>(repeat) % half] = to[half / 2];
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::max(best, 2.0 * static_cast<double>(half) * repeats / seconds / 1e9);
+  }
+  return best;
+}
+
 }  // namespace
 
-int main() {
-  using Clock = std::chrono::steady_clock;
+int main(int argc, char** argv) {
   const std::string level = moelab::kernels::vector_level_name();
   const int width = level == "avx512" ? 16 : level == "avx2" ? 8 : 4;
   float (*chains)() = level == "avx512" ? chains_avx512 : level == "avx2" ? chains_avx2 : chains_sse;
@@ -74,6 +97,7 @@ int main() {
     best = std::max(best, 2.0 * width * kChains * kRounds * 10 / seconds / 1e9);
   }
   (void)kept;
-  const moelab::Json result = {{"vector_level", level}, {"peak_gflops", best}};
+  moelab::Json result = {{"vector_level", level}, {"peak_gflops", best}};
+  if (argc > 1) result["copied_gigabytes"] = copied_gigabytes(std::stod(argv[1]));
   std::cout << result.dump() << '\n';
 }

@@ -169,6 +169,22 @@ std::vector<double> expert_widths(const Workload& workload) {
   return widths;
 }
 
+int output_dim(const Workload& workload) {
+  return workload.data.at("target").at("dim");
+}
+
+double parameters_of(const Workload& workload) {
+  const int dim = workload.data.at("dim");
+  const Network<float> network(workload.options.model,
+                               {.input_dim = dim, .output_dim = output_dim(workload)});
+  return static_cast<double>(network.parameter_count());
+}
+
+/// Values that the optimizer keeps of a parameter.
+double optimizer_values(const Workload& workload) {
+  return workload.options.train.optimizer.entry().rescales_gradients ? 2 : 1;
+}
+
 }  // namespace
 
 std::vector<std::string> workload_names() {
@@ -211,15 +227,25 @@ double step_operations(const Workload& workload) {
   return 2 * rows * per_row;
 }
 
+double step_exponentials(const Workload& workload) {
+  return workload.train.at("batch_size").get<double>() * workload.model.at("experts").get<double>();
+}
+
+double step_bytes(const Workload& workload) {
+  const double entries = workload.data.at("dim").get<double>() + output_dim(workload);
+  const double rows = workload.train.at("batch_size");
+  return sizeof(float) *
+         (3 * rows * entries + (5 + 2 * optimizer_values(workload)) * parameters_of(workload));
+}
+
 double needed_bytes(const Workload& workload, double pairs) {
   const double rows = workload.train.at("batch_size");
   const double samples = workload.data.at("train_samples");
   const double experts = workload.model.at("experts");
   const int dim = workload.data.at("dim");
-  const int output = workload.data.at("target").at("dim");
-  const Network<float> network(workload.options.model, {.input_dim = dim, .output_dim = output});
-  const double parameters = static_cast<double>(network.parameter_count());
-  const double state = workload.options.train.optimizer.entry().rescales_gradients ? 2 : 1;
+  const int output = output_dim(workload);
+  const double parameters = parameters_of(workload);
+  const double state = optimizer_values(workload);
   double activations = rows * (4 * experts + 2 * output);
   if (workload.model.at("expert").at("kind") != "constant") {
     const std::vector<double> widths = expert_widths(workload);

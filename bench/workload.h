@@ -47,6 +47,14 @@ Workload make_workload(const std::string& name, const WorkloadSizes& sizes);
 /// counts 2): each layer's outputs and weight gradients, and input gradients except the first layer's.
 double step_operations(const Workload& workload);
 
+/// Exponentials of a step: one for each row and expert.
+double step_exponentials(const Workload& workload);
+
+/// Bytes that a step reads and writes at least: of the batch, which is gathered (read, written, read), and of
+/// every parameter, whose weight is read by both passes and written, its gradient written and read, and each
+/// of the optimizer's values read and written.
+double step_bytes(const Workload& workload);
+
 /// Bytes of parameters, gradients, optimizer state, training set and one batch's activations (layer outputs
 /// of all `pairs` active pairs, and scores, probabilities and their gradients), in float without padding.
 double needed_bytes(const Workload& workload, double pairs);

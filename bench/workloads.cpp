@@ -198,6 +198,8 @@ Json measure(const Workload& workload, double seconds) {
   const SoftGatingOptions* const soft = workload.options.model.gating.train.as<SoftGatingOptions>();
   if (soft && soft->skip_below == 0.0) {
     const double operations = step_operations(workload);
+    result["exponentials"] = step_exponentials(workload);
+    result["bytes"] = step_bytes(workload);
     result["mflop_per_step"] = operations / 1e6;
     result["gflops"] = operations * result.at("steps_per_second").get<double>() / 1e9;
   }

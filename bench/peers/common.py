@@ -1,4 +1,4 @@
-"""What both peers share: the saved workload, the measurement, the peak of resident memory, the line of JSON."""
+"""What the peers share: the saved workload, the measurement, the peak of resident memory, the line of JSON."""
 
 import argparse
 import ctypes
@@ -41,8 +41,8 @@ def openblas_core():
     return library.openblas_get_corename().decode()
 
 
-def measure_rate(steps, seconds):
-    """Steps per second of the endless iterator `steps`."""
+def measure_rate(steps, seconds, each=1):
+    """Steps per second of the endless iterator `steps`, of which each item is `each` steps."""
     start = time.perf_counter()
     while time.perf_counter() - start < WARM_UP_SECONDS:
         next(steps)
@@ -51,7 +51,7 @@ def measure_rate(steps, seconds):
     elapsed = 0.0
     while elapsed < seconds:
         next(steps)
-        done += 1
+        done += each
         elapsed = time.perf_counter() - start
     return {"steps": done, "seconds": elapsed, "steps_per_second": done / elapsed}
 

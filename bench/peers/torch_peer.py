@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""A saved workload trained with PyTorch on one thread: all experts batched, no gradient of the inputs, optimizers of
-multi-tensor kind, batches as views of an epoch that is permuted at once. Prints one line of JSON."""
+"""A saved workload trained with PyTorch: all experts batched, no gradient of the inputs, optimizers of multi-tensor kind
+(fused ones where the release has them), batches as views of an epoch that is permuted at once; `--compile` passes the
+loss through torch.compile. Prints one line of JSON."""
 
 import json
 import math
@@ -10,6 +11,8 @@ import torch
 from torch.nn.functional import mse_loss
 
 import common
+
+HAS_FUSED = int(torch.__version__.split(".")[0]) >= 2  # on processors, for Adam and SGD
 
 
 def load(folder, name):
@@ -78,12 +81,13 @@ def make_optimizer(model, trainable, train):
     rule = train["optimizer"]
     # The multi-tensor form is the faster one where a group has many tensors, the plain form where it has one.
     many = len(model.experts) > 2
+    form = {"fused": True} if HAS_FUSED else {"foreach": many}
     if rule["kind"] == "adam":
-        return torch.optim.Adam(groups, lr=0, betas=(rule["beta1"], rule["beta2"]), eps=rule["epsilon"], foreach=many)
-    return torch.optim.SGD(groups, lr=0, momentum=rule["momentum"], foreach=many)
+        return torch.optim.Adam(groups, lr=0, betas=(rule["beta1"], rule["beta2"]), eps=rule["epsilon"], **form)
+    return torch.optim.SGD(groups, lr=0, momentum=rule["momentum"], **form)
 
 
-def training_steps(model, optimizer, x, y, batch):
+def training_steps(loss, optimizer, x, y, batch):
     """Endless: one optimizer step each."""
     shuffled_x, shuffled_y = torch.empty_like(x), torch.empty_like(y)
     batches = list(zip(shuffled_x.split(batch), shuffled_y.split(batch)))
@@ -95,7 +99,7 @@ def training_steps(model, optimizer, x, y, batch):
         torch.index_select(y, 0, order, out=shuffled_y)
         for (rows, targets), share in zip(batches, shares):
             optimizer.zero_grad(set_to_none=True)
-            mse_loss(model(rows), targets, reduction="sum").backward(share)
+            loss(rows, targets).backward(share)
             optimizer.step()
             yield
 
@@ -110,8 +114,11 @@ def nmse_over(model, x, y, batch):
 
 
 def main():
-    options = common.arguments(__doc__)
-    torch.set_num_threads(1)
+    parser = common.parser(__doc__)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
     torch.manual_seed(1)
     imported = common.peak_memory_mb()
     workload = common.settings(options.folder)
@@ -120,8 +127,13 @@ def main():
     x, y = load(options.folder, "x"), load(options.folder, "y")
     model = make_model(options.folder, workload["expert"])
     optimizer = make_optimizer(model, workload["router_trainable"], train)
-    steps = training_steps(model, optimizer, x, y, batch)
-    result = {"workload": workload["workload"], "program": "torch " + torch.__version__}
+
+    def loss(rows, targets):
+        return mse_loss(model(rows), targets, reduction="sum")
+
+    steps = training_steps(torch.compile(loss) if options.compile else loss, optimizer, x, y, batch)
+    program = "torch " + torch.__version__ + (", compiled" if options.compile else "")
+    result = {"workload": workload["workload"], "program": program}
     result["openblas_core"] = common.openblas_core()
     result["first_batch_error"] = nmse_over(model, x[:batch], y[:batch], batch)
     if workload["to_target"]:
@@ -135,6 +147,7 @@ def main():
             )
         )
     else:
+        next(steps)  # compiles
         result.update(common.measure_rate(steps, options.seconds))
     result["trained_batch_error"] = nmse_over(model, x[:batch], y[:batch], batch)
     if not math.isfinite(result["trained_batch_error"]):

@@ -1,0 +1,1 @@
+"""What bench/measure.py measures, a file for each kind of measurement."""
