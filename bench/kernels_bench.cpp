@@ -5,6 +5,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/optimizer_steps.h"
 #include "sim/base/random.h"
 
 namespace moelab {

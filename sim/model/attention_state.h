@@ -4,8 +4,11 @@
 /// back.
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "sim/base/aligned.h"
+#include "sim/base/kernels/kernels.h"
 #include "sim/base/view.h"
 
 namespace moelab {
@@ -33,7 +36,8 @@ struct AttentionState {
 };
 
 /// ∂L/∂(log A, centres, U) through the routers, in those shapes. A router calls start_adding() before it
-/// adds.
+/// adds, and touch() before it adds to a head of a sequence: those of others are not defined, and count as
+/// zero. Most routers look at one head of each sequence.
 template <class Real>
 struct AttentionGradients {
   AlignedVector<Real> log_weights;
@@ -41,18 +45,57 @@ struct AttentionGradients {
   AlignedVector<Real> outputs;
   bool used = false;  ///< whether a router added since the last forward pass
 
-  /// Zeros in the shapes of `state`, unless a router has added already.
-  void start_adding(const AttentionState<Real>& state) {
+  /// For n·s rows of padded(d) = `stride` entries, unless a router has added already.
+  void start_adding(const AttentionState<Real>& state, int rows, int tokens, int stride) {
     if (used) return;
     used = true;
-    const auto clear = [](AlignedVector<Real>& values, std::size_t count) {
-      reserve_entries(values, count);
-      std::fill_n(values.begin(), count, Real(0));
-    };
-    clear(log_weights, state.log_weights.size());
-    clear(centres, state.centres.size());
-    clear(outputs, state.outputs.size());
+    rows_ = rows;
+    tokens_ = tokens;
+    stride_ = stride;
+    heads_ = state.heads;
+    reserve_entries(log_weights, entries(rows * heads_, weight_stride()));
+    reserve_entries(centres, entries(rows * heads_, stride));
+    reserve_entries(outputs, entries(rows, stride));
+    std::fill_n(outputs.begin(), entries(rows, stride), Real(0));
+    touched_.assign(size(rows / tokens * heads_), 0);
   }
+
+  /// Zeros in a head of a sequence, the first time.
+  void touch(int sample, int head) {
+    char& touched = touched_[size(sample * heads_ + head)];
+    if (touched) return;
+    touched = 1;
+    std::fill_n(log_weights_of(sample, head), entries(tokens_, weight_stride()), Real(0));
+    std::fill_n(centres_of(sample, head), entries(tokens_, stride_), Real(0));
+  }
+  bool is_touched(int sample, int head) const { return used && touched_[size(sample * heads_ + head)]; }
+
+  /// (s, padded(s)) and (s, padded(d)) of a head of a sequence.
+  Real* log_weights_of(int sample, int head) {
+    return log_weights.data() + entries(sample * heads_ + head, tokens_) * size(weight_stride());
+  }
+  Real* centres_of(int sample, int head) {
+    return centres.data() + entries(head * rows_ + sample * tokens_, stride_);
+  }
+
+  /// Of Z = log A + const of a head of a sequence, to ∂L/∂Z (queries, keys) of the queries from `first_query`
+  /// on: ∂L/∂log A − A (row sums of it).
+  void add_to_logits(int sample, int head, int first_query, const View<const Real>& weights,
+                     const View<Real>& of_logits) {
+    if (!is_touched(sample, head)) return;
+    const Real* own = log_weights_of(sample, head) + entries(first_query, weight_stride());
+    for (int i = 0; i < weights.rows; ++i, own += weight_stride()) {
+      const Real* const weight = weights.row(i);
+      Real* const of_row = of_logits.row(i);
+      const Real sum = std::accumulate(own, own + weights.columns, Real(0));
+      for (int j = 0; j < weights.columns; ++j) of_row[j] += own[j] - weight[j] * sum;
+    }
+  }
+
+ private:
+  int weight_stride() const { return kernels::padded(tokens_); }
+  int rows_ = 0, tokens_ = 0, stride_ = 0, heads_ = 0;
+  std::vector<char> touched_;  // (n, H)
 };
 
 }  // namespace moelab

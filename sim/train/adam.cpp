@@ -2,6 +2,7 @@
 
 #include "sim/base/aligned.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/optimizer_steps.h"
 #include "sim/train/optimizer.h"
 
 namespace moelab {

@@ -21,6 +21,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/kernels/highway_version.h"
+#include "sim/base/kernels/optimizer_steps.h"
 
 namespace moelab::kernels {
 namespace {
@@ -30,11 +31,13 @@ namespace {
   HWY_EXPORT(name##_double)
 MOELAB_EXPORT(multiply);
 MOELAB_EXPORT(softmax_rows);
+MOELAB_EXPORT(log_softmax_rows);
 MOELAB_EXPORT(softmax_backward_rows);
 MOELAB_EXPORT(sum_rows);
 MOELAB_EXPORT(add_scaled);
 MOELAB_EXPORT(dot);
 MOELAB_EXPORT(dot_rows);
+MOELAB_EXPORT(squared_distances);
 MOELAB_EXPORT(scale_rows);
 MOELAB_EXPORT(scale_into);
 MOELAB_EXPORT(sgd_step);
@@ -116,6 +119,13 @@ void softmax_rows(const double* scores, double* probabilities, int rows, int col
   HWY_DYNAMIC_DISPATCH(softmax_rows_double)(scores, probabilities, rows, columns, stride);
 }
 
+void log_softmax_rows(float* scores, float* probabilities, int rows, int columns, int stride) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_rows_float)(scores, probabilities, rows, columns, stride);
+}
+void log_softmax_rows(double* scores, double* probabilities, int rows, int columns, int stride) {
+  HWY_DYNAMIC_DISPATCH(log_softmax_rows_double)(scores, probabilities, rows, columns, stride);
+}
+
 void softmax_backward_rows(const float* probabilities, const float* gradient, float* score_gradient, int rows,
                            int columns, int stride) {
   HWY_DYNAMIC_DISPATCH(softmax_backward_rows_float)
@@ -155,6 +165,14 @@ void dot_rows(const RowsOf<const float>& x, const RowsOf<const float>& y, int ro
 void dot_rows(const RowsOf<const double>& x, const RowsOf<const double>& y, int rows, int count,
               const RowsOf<double>& sums) {
   HWY_DYNAMIC_DISPATCH(dot_rows_double)(x, y, rows, count, sums);
+}
+
+void squared_distances(const float* x, const RowsOf<const float>& y, int rows, int count, float* distances) {
+  HWY_DYNAMIC_DISPATCH(squared_distances_float)(x, y, rows, count, distances);
+}
+void squared_distances(const double* x, const RowsOf<const double>& y, int rows, int count,
+                       double* distances) {
+  HWY_DYNAMIC_DISPATCH(squared_distances_double)(x, y, rows, count, distances);
 }
 
 void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x, int rows, int count,

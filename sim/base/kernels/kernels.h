@@ -67,6 +67,10 @@ void multiply(const Product<double>& product);
 void softmax_rows(const float* scores, float* probabilities, int rows, int columns, int stride);
 void softmax_rows(const double* scores, double* probabilities, int rows, int columns, int stride);
 
+/// The same, and scores[i] ← log softmax(scores[i]), finite where a probability underflows.
+void log_softmax_rows(float* scores, float* probabilities, int rows, int columns, int stride);
+void log_softmax_rows(double* scores, double* probabilities, int rows, int columns, int stride);
+
 /// score_gradient[i] = r_i ∘ (g_i − Σ_e r_ie g_ie): the softmax's transposed Jacobian. In place is allowed.
 void softmax_backward_rows(const float* probabilities, const float* gradient, float* score_gradient, int rows,
                            int columns, int stride);
@@ -99,6 +103,12 @@ void dot_rows(const RowsOf<const float>& x, const RowsOf<const float>& y, int ro
 void dot_rows(const RowsOf<const double>& x, const RowsOf<const double>& y, int rows, int count,
               const RowsOf<double>& sums);
 
+/// distances[i] ← Σ_j (x_j − y_ij)² over `count` entries, a multiple of kPadding: by differences, since what
+/// ‖x‖² − 2 x·y + ‖y‖² loses may decide.
+void squared_distances(const float* x, const RowsOf<const float>& y, int rows, int count, float* distances);
+void squared_distances(const double* x, const RowsOf<const double>& y, int rows, int count,
+                       double* distances);
+
 /// y_i ← scales[i] · x_i over `count` entries of each row, a multiple of kPadding.
 void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x, int rows, int count,
                 const RowsOf<float>& y);
@@ -108,38 +118,5 @@ void scale_rows(const RowsOf<const double>& scales, const RowsOf<const double>& 
 /// y ← scale · x over `count` entries, a multiple of kPadding.
 void scale_into(float scale, const float* x, float* y, int count);
 void scale_into(double scale, const double* x, double* y, int count);
-
-/// Stochastic gradient descent with momentum, v ← μ v + g + λ w, w ← w − η v (PyTorch's SGD without
-/// dampening).
-template <class Real>
-struct SgdStep {
-  Real learning_rate = 0, momentum = 0, weight_decay = 0;
-};
-void sgd_step(const SgdStep<float>& step, const float* gradient, float* velocity, float* parameters,
-              std::size_t count);
-void sgd_step(const SgdStep<double>& step, const double* gradient, double* velocity, double* parameters,
-              std::size_t count);
-
-/// `steps` steps of sgd_step with a zero gradient, rate `rates[i]` in the i-th: the same bits, but v and w
-/// stay in registers from the first step to the last (`step.learning_rate` is not used).
-void sgd_idle_steps(const SgdStep<float>& step, const float* rates, int steps, float* velocity,
-                    float* parameters, std::size_t count);
-void sgd_idle_steps(const SgdStep<double>& step, const double* rates, int steps, double* velocity,
-                    double* parameters, std::size_t count);
-
-/// Adam (Kingma, Ba 2015), or AdamW (Loshchilov, Hutter 2019) when the decay is decoupled:
-/// g ← g + λ w (coupled) or w ← w − η λ w (decoupled); m ← β1 m + (1−β1) g; v ← β2 v + (1−β2) g²;
-/// w ← w − step_size · m / (√v / √(1−β2^t) + ε), with step_size = η / (1−β1^t).
-template <class Real>
-struct AdamStep {
-  Real learning_rate = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
-  bool decoupled = false;
-  Real step_size = 0;            ///< η / (1 − β1^t)
-  Real second_moment_scale = 0;  ///< 1 / √(1 − β2^t)
-};
-void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second,
-               float* parameters, std::size_t count);
-void adam_step(const AdamStep<double>& step, const double* gradient, double* first, double* second,
-               double* parameters, std::size_t count);
 
 }  // namespace moelab::kernels

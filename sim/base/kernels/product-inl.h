@@ -14,8 +14,8 @@
 
 #include <vector>
 
-#include "sim/base/kernels/kernels-inl.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace moelab::kernels::HWY_NAMESPACE {

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/log_softmax.h"
 
 namespace moelab {
 namespace {
@@ -166,7 +165,7 @@ void Attention<Real>::weigh_tokens(int rows, AttentionScratch<Real>& mine) const
       const Rows weights = weights_of(mine.state.weights, i, h);
       kernels::multiply(queries, keys.transposed(), logits);
       if (causal_) hide_later_keys(logits);
-      log_softmax_rows(logits.data, weights.data, tokens_, tokens_, kernels::padded(tokens_));
+      kernels::log_softmax_rows(logits.data, weights.data, tokens_, tokens_, kernels::padded(tokens_));
       kernels::multiply(weights, centres, outputs.middle_rows(first, tokens_), {.accumulate = h > 0});
     }
   }
@@ -216,11 +215,6 @@ void Attention<Real>::head_backward(int head, int rows, AttentionScratch<Real>& 
   reserve_entries(mine.query_gradient, key_entries);
   reserve_entries(mine.key_gradient, key_entries);
   reserve_entries(mine.centre_gradient, entries(rows, kernels::padded(dim_)));
-  const bool by_router = mine.gradients.used;
-  if (by_router) {
-    std::copy_n(rows_of_head(mine.gradients.centres, head, rows, dim_).data,
-                entries(rows, kernels::padded(dim_)), mine.centre_gradient.data());
-  }
   const Rows delta = kernels::padded_rows(mine.weight_gradient.data(), tokens_, tokens_);
   for (int i = 0; i < rows / tokens_; ++i) {
     // `columns` of this sequence's rows.
@@ -232,12 +226,11 @@ void Attention<Real>::head_backward(int head, int rows, AttentionScratch<Real>& 
     kernels::multiply(upstream, of_sequence(mine.state.centres, dim_, head).transposed(), delta);
     kernels::softmax_backward_rows(weights.data, delta.data, delta.data, tokens_, tokens_,
                                    kernels::padded(tokens_));
-    for (int t = 0; by_router && t < tokens_; ++t) {
-      const Real* const own = weights_of(mine.gradients.log_weights, i, head).row(t);
-      const Real* const weight = weights.row(t);
-      Real sum = 0;
-      for (int j = 0; j < tokens_; ++j) sum += own[j];
-      for (int j = 0; j < tokens_; ++j) delta.row(t)[j] += own[j] - weight[j] * sum;
+    const bool by_router = mine.gradients.is_touched(i, head);
+    if (by_router) {
+      mine.gradients.add_to_logits(i, head, 0, weights, delta);
+      std::copy_n(mine.gradients.centres_of(i, head), entries(tokens_, kernels::padded(dim_)),
+                  of_sequence(mine.centre_gradient, dim_, 0).data);
     }
     kernels::multiply(delta, of_sequence(mine.keys, key_dim_, head),
                       of_sequence(mine.query_gradient, key_dim_, 0));

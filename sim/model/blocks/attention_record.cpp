@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/log_softmax.h"
 
 namespace moelab {
 
@@ -44,8 +43,8 @@ void AttentionRecord<Real>::keep_weights(int sample, int head, const View<const 
   const View<Real> logits = weights_of(state.log_weights, sample, head);
   kernels::multiply(queries, keys.transposed(), logits);
   if (causal) hide_later_keys(logits);
-  log_softmax_rows(logits.data, weights_of(state.weights, sample, head).data, tokens_, tokens_,
-                   kernels::padded(tokens_));
+  kernels::log_softmax_rows(logits.data, weights_of(state.weights, sample, head).data, tokens_, tokens_,
+                            kernels::padded(tokens_));
 }
 
 template <class Real>
@@ -68,30 +67,20 @@ const Real* AttentionRecord<Real>::with_own_outputs(const Real* output_gradient)
 }
 
 template <class Real>
-void AttentionRecord<Real>::add_to_logits(int sample, int head, int first_query,
-                                          const View<const Real>& weights,
-                                          const View<Real>& of_logits) const {
-  if (!gradients.used) return;
-  const std::size_t first = entries(sample * state.heads + head, tokens_) + size(first_query);
-  for (int i = 0; i < weights.rows; ++i) {
-    const Real* const own = gradients.log_weights.data() + (first + size(i)) * size(kernels::padded(tokens_));
-    const Real* const weight = weights.row(i);
-    Real sum = 0;
-    for (int j = 0; j < weights.columns; ++j) sum += own[j];
-    for (int j = 0; j < weights.columns; ++j) of_logits.row(i)[j] += own[j] - weight[j] * sum;
-  }
-}
-
-template <class Real>
 void AttentionRecord<Real>::add_to_values(int head, const View<const Real>& values,
                                           const View<const Real>& joint, const View<Real>& of_values,
                                           const View<Real>& of_joint) {
-  if (!gradients.used) return;
-  const View<Real> of_centres = centres_of(gradients.centres, head);
-  kernels::scale_into(scale(), of_centres.data, of_centres.data,
-                      static_cast<int>(entries(rows_, kernels::padded(dim_))));
-  kernels::multiply(of_centres, joint.transposed(), of_values, {.accumulate = true});
-  kernels::multiply(values.transposed(), of_centres, of_joint, {.accumulate = true});
+  for (int sample = 0; sample * tokens_ < rows_; ++sample) {
+    if (!gradients.is_touched(sample, head)) continue;
+    const View<Real> of_centres = kernels::padded_rows(gradients.centres_of(sample, head), tokens_, dim_);
+    kernels::scale_into(scale(), of_centres.data, of_centres.data,
+                        static_cast<int>(entries(tokens_, kernels::padded(dim_))));
+    const int first = sample * tokens_;
+    kernels::multiply(of_centres, joint.transposed(), of_values.middle_rows(first, tokens_),
+                      {.accumulate = true});
+    kernels::multiply(values.middle_rows(first, tokens_).transposed(), of_centres, of_joint,
+                      {.accumulate = true});
+  }
 }
 
 template class AttentionRecord<float>;

@@ -29,10 +29,6 @@ class AttentionRecord {
 
   /// ∂L/∂U (n·s, padded(d)) with the routers' part.
   const Real* with_own_outputs(const Real* output_gradient);
-  /// Of Z = log A + const, to ∂L/∂Z (queries, keys) of the queries from `first_query` on: ∂L/∂log A − A (row
-  /// sums of it).
-  void add_to_logits(int sample, int head, int first_query, const View<const Real>& weights,
-                     const View<Real>& of_logits) const;
   /// ∂L/∂V_h += H ∂L/∂c_h C_h^T and ∂L/∂C_h += H V_h^T ∂L/∂c_h. Once for each head.
   void add_to_values(int head, const View<const Real>& values, const View<const Real>& joint,
                      const View<Real>& of_values, const View<Real>& of_joint);

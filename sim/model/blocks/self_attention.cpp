@@ -247,7 +247,7 @@ void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const 
                           {.accumulate = !is_first});
         kernels::multiply(delta, part_of(projected, kValue, h, first, keys).transposed(), of_weights);
         kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys, stride);
-        if (recorded_) mine.record.add_to_logits(first / tokens_, h, query, weights, of_weights);
+        if (recorded_) mine.record.gradients.add_to_logits(first / tokens_, h, query, weights, of_weights);
         kernels::multiply(of_weights, part_of(projected, kKey, h, first, keys),
                           part_of(of_projected, kQuery, h, first + query, count));
         kernels::multiply(of_weights.transposed(), part_of(projected, kQuery, h, first + query, count),

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/log_softmax.h"
 
 namespace moelab {
 namespace {
@@ -14,9 +13,8 @@ namespace {
 template <class Real>
 struct PosteriorScratch final : Scratch {
   int joint_stride = 0;
-  AlignedVector<int> heads;       // h* of each row
-  AlignedVector<Real> entropies;  // of each head, added up over a sequence
-  AlignedVector<Real> difference;
+  AlignedVector<int> heads;                              // h* of each row
+  AlignedVector<Real> entropies;                         // of each head, added up over a sequence
   AlignedVector<Real> of_head;                           // ∂L of rows with one h* (s, padded(s))
   AlignedVector<Real> joint, log_joint, joint_gradient;  // w (n·s, padded(heads · s)), its logarithm, ∂L
 };
@@ -49,15 +47,13 @@ class PosteriorWeights final : public TokenWeights<Real> {
     own.joint_stride = kernels::padded(heads * tokens);
     reserve_entries(own.joint, entries(rows, own.joint_stride));
     reserve_entries(own.log_joint, entries(rows, own.joint_stride));
-    reserve_entries(own.difference, size(stride_));
     for (int row = 0; row < rows; ++row) {
       for (int h = 0; h < heads; ++h) {
         Real* const log_joint = own.log_joint.data() + entries(row, own.joint_stride) + size(h * tokens);
-        write_log_joint(context, row, all_heads_ ? h : own.heads[size(row)], own.difference.data(),
-                        log_joint);
+        write_log_joint(context, row, all_heads_ ? h : own.heads[size(row)], log_joint);
       }
     }
-    log_softmax_rows(own.log_joint.data(), own.joint.data(), rows, heads * tokens, own.joint_stride);
+    kernels::log_softmax_rows(own.log_joint.data(), own.joint.data(), rows, heads * tokens, own.joint_stride);
     sum_over_heads(own, rows, tokens, heads, weights, log_weights);
   }
 
@@ -66,7 +62,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
                 const RouterGradients<Real>& /*gradients*/) const override {
     AttentionGradients<Real>* const gradients = context.signals.attention_gradients;
     if (!gradients) return;
-    gradients->start_adding(*context.signals.attention);
+    gradients->start_adding(*context.signals.attention, context.x.rows, context.tokens, stride_);
     auto& own = static_cast<PosteriorScratch<Real>&>(scratch);
     const int rows = context.x.rows, tokens = context.tokens;
     const int heads = all_heads_ ? context.signals.attention->heads : 1;
@@ -126,8 +122,8 @@ class PosteriorWeights final : public TokenWeights<Real> {
         for (int h = 0; h < attention.heads; ++h) {
           const std::size_t at = (entries(first / tokens * attention.heads + h, tokens) + size(row - first)) *
                                  size(kernels::padded(tokens));
-          for (std::size_t j = at; j < at + size(tokens); ++j)
-            entropies[h] -= attention.weights[j] * attention.log_weights[j];
+          entropies[h] -= kernels::dot(attention.weights.data() + at, attention.log_weights.data() + at,
+                                       kernels::padded(tokens));
         }
         own.heads[size(row)] = static_cast<int>(std::min_element(entropies, end) - entropies);
       }
@@ -135,22 +131,21 @@ class PosteriorWeights final : public TokenWeights<Real> {
     }
   }
 
-  /// log A_h[i, j] − ‖u_i − c_hj‖² / (2σ²), j = 1 … s. Squares of differences, not differences of squares: at
-  /// a small σ the digits that those lose would decide. `difference` holds padded(d) entries.
-  void write_log_joint(const RouterContext<Real>& context, int row, int head, Real* difference,
-                       Real* log_joint) const {
+  /// log A_h[i, j] − ‖u_i − c_hj‖² / (2σ²), j = 1 … s; where the mask hides j, log A_h alone, which no
+  /// distance changes.
+  void write_log_joint(const RouterContext<Real>& context, int row, int head, Real* log_joint) const {
     const AttentionState<Real>& attention = *context.signals.attention;
     const int tokens = context.tokens, first_row = row - row % tokens;
     const Real* const u = attention.outputs.data() + entries(row, stride_);
     const Real* const log_weights =
         attention.log_weights.data() + weights_row(context, row, head) * size(kernels::padded(tokens));
+    const Real* const centres =
+        attention.centres.data() + centres_row(context, first_row, head) * size(stride_);
     const Real scale = static_cast<Real>(precision_ / 2);
-    for (int j = 0; j < tokens; ++j) {
-      const Real* const centre =
-          attention.centres.data() + centres_row(context, first_row + j, head) * size(stride_);
-      for (int q = 0; q < stride_; ++q) difference[q] = u[q] - centre[q];
-      log_joint[j] = log_weights[j] - scale * kernels::dot(difference, difference, stride_);
-    }
+    const int seen = causal_ ? row - first_row + 1 : tokens;
+    kernels::squared_distances(u, {centres, stride_}, seen, stride_, log_joint);
+    for (int j = 0; j < seen; ++j) log_joint[j] = log_weights[j] - scale * log_joint[j];
+    std::copy(log_weights + seen, log_weights + tokens, log_joint + seen);
   }
 
   static void sum_over_heads(const PosteriorScratch<Real>& own, int rows, int tokens, int heads,
@@ -182,6 +177,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
                            AttentionGradients<Real>& gradients) const {
     const AttentionState<Real>& attention = *context.signals.attention;
     const int tokens = context.tokens, first_row = sample * tokens;
+    gradients.touch(sample, head);
     for (int i = 0; i < tokens; ++i) {
       Real* const log_weights = gradients.log_weights.data() +
                                 weights_row(context, first_row + i, head) * size(kernels::padded(tokens));

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/log_softmax.h"
 #include "sim/model/router/cosine_router.h"
 
 namespace moelab {
@@ -100,7 +99,7 @@ RouterOutput<Real> MixingRouter<Real>::forward(const RouterContext<Real>& contex
   Real* const log_r = own.base_log_probabilities.data();
   Real* const r = own.base_probabilities.data();
   base_->forward(context, parameters, *own.base, log_r);
-  log_softmax_rows(log_r, r, rows, experts_, stride_);
+  kernels::log_softmax_rows(log_r, r, rows, experts_, stride_);
   weights_->forward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
                     own.log_token_weights.data());
   for (int first = 0; first < rows; first += tokens) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/log_softmax.h"
 
 namespace moelab {
 namespace {
@@ -62,7 +61,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
                         static_cast<int>(entries(rows, weight_stride)));
     for (int first = 0; causal_ && first < rows; first += tokens)
       hide_later_keys(kernels::padded_rows(log_weights + entries(first, weight_stride), tokens, tokens));
-    log_softmax_rows(log_weights, weights, rows, tokens, weight_stride);
+    kernels::log_softmax_rows(log_weights, weights, rows, tokens, weight_stride);
   }
 
   void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/kernels/optimizer_steps.h"
 #include "tests/sim/base/kernel_levels.h"
 
 namespace moelab::kernels::kernels_test {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -37,6 +38,70 @@ void check_rows_against_single_rows() {
     }
     CHECK(std::equal(scaled.begin(), scaled.end(), expected_scaled.begin()));
   }
+}
+
+/// Distances by dot() of differences, to the bit.
+template <class T>
+void check_squared_distances() {
+  constexpr int kCount = 48, kStride = 64;
+  Engine engine(11);
+  for (const int rows : {0, 1, 4, 7}) {
+    CAPTURE(rows);
+    const AlignedVector<T> x = normal_values<T>(engine, kCount),
+                           y = normal_values<T>(engine, entries(rows, kStride));
+    std::vector<T> distances(static_cast<std::size_t>(rows));
+    squared_distances(x.data(), RowsOf<const T>{y.data(), kStride}, rows, kCount, distances.data());
+    for (int i = 0; i < rows; ++i) {
+      AlignedVector<T> difference(kCount);
+      for (int j = 0; j < kCount; ++j) {
+        const std::size_t at = static_cast<std::size_t>(j);
+        difference[at] = x[at] - y[entries(i, kStride) + at];
+      }
+      CHECK(distances[static_cast<std::size_t>(i)] == dot(difference.data(), difference.data(), kCount));
+    }
+  }
+}
+
+TEST_CASE("squared distances of a row to many") {
+  check_squared_distances<float>();
+  check_squared_distances<double>();
+}
+
+/// By the definition in long double; what lies beyond the columns stays.
+template <class T>
+void check_log_softmax(double tolerance) {
+  constexpr int kRows = 5;
+  for (const int columns : {1, 3, 8, 16, 21, 64}) {
+    CAPTURE(columns);
+    const int stride = padded(columns);
+    Engine engine(3);
+    AlignedVector<T> scores = normal_values<T>(engine, entries(kRows, stride));
+    for (T& score : scores) score *= T(30);
+    scores[0] = T(500);  // beside it others underflow
+    const AlignedVector<T> given = scores;
+    AlignedVector<T> probabilities(scores.size()), expected(scores.size());
+    log_softmax_rows(scores.data(), probabilities.data(), kRows, columns, stride);
+    softmax_rows(given.data(), expected.data(), kRows, columns, stride);
+    CHECK(std::equal(probabilities.begin(), probabilities.end(), expected.begin()));
+    for (int i = 0; i < kRows; ++i) {
+      const T* const row = given.data() + entries(i, stride);
+      const T* const logs = scores.data() + entries(i, stride);
+      const long double peak = *std::max_element(row, row + columns);
+      long double sum = 0;
+      for (int j = 0; j < columns; ++j) sum += std::exp(static_cast<long double>(row[j]) - peak);
+      for (int j = 0; j < columns; ++j) {
+        const long double exact = static_cast<long double>(row[j]) - peak - std::log(sum);
+        CHECK(static_cast<double>(logs[j]) ==
+              doctest::Approx(static_cast<double>(exact)).epsilon(tolerance).scale(1));
+      }
+      CHECK(std::equal(row + columns, row + stride, logs + columns));
+    }
+  }
+}
+
+TEST_CASE("log softmax: finite where a probability underflows") {
+  check_log_softmax<float>(1e-6);
+  check_log_softmax<double>(1e-14);
 }
 
 TEST_CASE("kernels over many rows equal those over one") {

@@ -63,7 +63,12 @@ SignalTerm term_of_router(const AttentionOptions& options) {
   return [options](const LayerSignals<double>& signals, bool adds) {
     const AttentionState<double>& state = *signals.attention;
     AttentionGradients<double>* const gradients = adds ? signals.attention_gradients : nullptr;
-    if (adds) gradients->start_adding(state);
+    if (adds) {
+      gradients->start_adding(state, kRows, kTokens, kernels::padded(kInputs));
+      for (int sample = 0; sample < kSamples; ++sample) {
+        for (int h = 0; h < options.heads; ++h) gradients->touch(sample, h);
+      }
+    }
     const std::size_t rows_of_heads = entries(options.heads, kRows);
     double sum = 0;
     weigh(11, rows_of_heads, kTokens, options.causal, state.log_weights,
