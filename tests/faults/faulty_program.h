@@ -120,8 +120,8 @@ class Findings {
     return sum;
   }
   ~Findings() {
-    for (const auto& [kind, found] : found_)
-      CHECK_MESSAGE(false, kind, " (", found.first, " times), first: ", found.second);
+    for (const auto& entry : found_)
+      CHECK_MESSAGE(false, entry.first, " (", entry.second.first, " times), first: ", entry.second.second);
   }
   Findings() = default;
   Findings(const Findings&) = delete;

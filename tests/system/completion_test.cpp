@@ -28,9 +28,9 @@ TEST_CASE("bash: the Tab key completes verbs, options, files, names of the scena
   std::ofstream(here / "settings") << kSettings;
   Terminal bash({"bash", "--noprofile", "--rcfile", "settings", "-i"}, here, bench.environment());
   REQUIRE_MESSAGE(wait_until([&] { return bash.shown().ends_with("ready> "); }), bash.shown());
-  for (const auto& [typed, added] : completed_lines(bench)) {
-    CAPTURE(typed);
-    CHECK(bash.completed(typed) == typed + added);
+  for (const CompletedLine& line : completed_lines(bench)) {
+    CAPTURE(line.typed);
+    CHECK(bash.completed(line.typed) == line.typed + line.added);
   }
   SUBCASE("quotes, which bash closes") {
     CHECK(bash.completed("moelab run tiny.json --set 'model.router.ki") ==

@@ -73,9 +73,9 @@ TEST_CASE("zsh: the Tab key completes verbs, options, files, names of the scenar
   std::ofstream(here / ".zshrc") << kZshSettings;
   Terminal zsh({"zsh", "-d", "-i"}, here, bench.environment());
   REQUIRE_MESSAGE(wait_until([&] { return zsh.shown().find("ready> ") != std::string::npos; }), zsh.shown());
-  for (const auto& [typed, added] : completed_lines(bench)) {
-    CAPTURE(typed);
-    CHECK(zsh.completed(typed) == typed + added);
+  for (const CompletedLine& line : completed_lines(bench)) {
+    CAPTURE(line.typed);
+    CHECK(zsh.completed(line.typed) == line.typed + line.added);
   }
   CHECK(zsh.completed("moelab run tiny.json --set 'model.router.ki") ==
         "moelab run tiny.json --set 'model.router.kind=");
@@ -90,7 +90,8 @@ TEST_CASE("fish: offers verbs, options, files, names of the scenario and dotted 
   const fs::path here = bench.folder.path();
   if (!has_shell("fish", here / "out")) return;
   REQUIRE(call({"completion", "fish"}, here / "completion") == 0);
-  for (const auto& [typed, added] : completed_lines(bench)) {
+  for (const CompletedLine& line : completed_lines(bench)) {
+    const std::string &typed = line.typed, &added = line.added;
     CAPTURE(typed);
     const std::vector<std::string> words = offered_by_fish(bench, typed);
     std::string answer;
@@ -100,10 +101,10 @@ TEST_CASE("fish: offers verbs, options, files, names of the scenario and dotted 
     // fish itself adds the space, but behind = . and /.
     const bool is_whole = added.ends_with(' ');
     if (is_whole) CHECK(words.size() == 1);
-    const std::string line = typed + added.substr(0, added.size() - (is_whole ? 1 : 0));
+    const std::string whole = typed + added.substr(0, added.size() - (is_whole ? 1 : 0));
     for (const std::string& each : words) {
       const std::string word = each.substr(0, each.find('\t'));
-      CHECK((is_whole ? last_word(line) == word : word.starts_with(last_word(line))));
+      CHECK((is_whole ? last_word(whole) == word : word.starts_with(last_word(whole))));
     }
   }
   CHECK(offered_by_fish(bench, "moelab run tiny.json --profile q").front() == "quick\t{\"train.steps\":2}");
