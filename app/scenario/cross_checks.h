@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/scenario/scenario.h"
+#include "sim/train/experiment.h"
 
 namespace moelab {
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <memory>
 
+#include "sim/model/array_places.h"
+
 namespace moelab {
 namespace {
 
