@@ -176,6 +176,10 @@ std::string run_html(const ReportedRun& run, std::size_t place, bool is_alone) {
     html += fmt::format("<details open><summary><b>{}</b></summary>{}</details>\n",
                         html_text(run.crossings_caption), table_html(run.crossings));
   }
+  for (const auto& [caption, table] : run.rates) {
+    html += fmt::format("<details open><summary><b>{}</b></summary>{}</details>\n", html_text(caption),
+                        table_html(table));
+  }
   if (!run.figures.empty()) {
     html += "<h3>Figures</h3><div class=\"figures\">";
     for (const ReportedFigure& figure : run.figures) html += figure_html(figure);

@@ -57,6 +57,7 @@ struct ReportedRun {
   std::string summary_caption;
   ReportedTable crossings = {};  ///< of a sweep that searches one; empty otherwise
   std::string crossings_caption = {};
+  std::vector<std::pair<std::string, ReportedTable>> rates = {};  ///< of figures of rates, with captions
   std::vector<ReportedClaim> claims;
   std::vector<ReportedFigure> figures;
   std::vector<std::filesystem::path> drawn;  ///< the figures' SVG files, where `plot` wrote them

@@ -11,19 +11,23 @@
 
 namespace moelab {
 
-/// Components of a softmax-gated mixture of ridge experts, in what data can tell of them: gate directions g
-/// (k, d), as they multiply the input (β1 of a linear router, β1 / (‖β1‖ + τ1) of a cosine), biases β0 (k),
-/// slopes a (k, d), intercepts b (k).
+/// Components of a mixture of ridge experts, in what data can tell of them: gate directions g (k, m), as they
+/// multiply the input (β1 of a linear router, β1 / (‖β1‖ + τ1) of a cosine), weights w (k), slopes a (k, d),
+/// intercepts b (k). A common shift of the first `shifted` columns of g changes nothing; the weights of a
+/// softmax, which has such, add up to 1.
 struct MixtureComponents {
   Matrix gate;
-  Vector bias;
+  Vector weight;
   Matrix slope;
   Vector intercept;
+  int shifted = 0;
 };
 
 /// √(Σ_i w_i ‖Δ_i‖² / Σ_i w_i) over some fits i.
 struct ParameterErrors {
   double gate = 0;       ///< Δ of g
+  double direction = 0;  ///< of g / ‖g‖; 0 where either is 0
+  double length = 0;     ///< of ‖g‖
   double slope = 0;      ///< of a
   double intercept = 0;  ///< of b
   double expert = 0;     ///< of (a, b)
@@ -31,6 +35,7 @@ struct ParameterErrors {
 
 struct VoronoiErrors {
   std::vector<int> cells;                ///< the true component of each fit
+  Eigen::RowVectorXd shift;              ///< v (m), 0 beyond the columns that may shift
   double loss = 0;                       ///< loss_exact + loss_over + weight_error
   double loss_exact = 0;                 ///< Σ w_i (‖Δg_i‖ + ‖Δη_i‖), cells with one fit
   double loss_over = 0;                  ///< Σ w_i (‖Δg_i‖² + ‖Δη_i‖²), cells with several
@@ -38,10 +43,12 @@ struct VoronoiErrors {
   int empty_cells = 0;                   ///< true components without a fit
   std::optional<ParameterErrors> exact;  ///< over the cells with one fit; none where there are none
   std::optional<ParameterErrors> over;   ///< over the cells with several
+  std::optional<ParameterErrors> exact_unweighted, over_unweighted;  ///< the same with every w_i = 1
 };
 
 /// Each fit belongs to the nearest true component, Euclidean in (g, a, b) with no weights between them. With
-/// w = softmax(β0), the gates at x = 0 (the paper weighs by exp(β0)), η = (a, b), and cells V_j:
+/// w the gates at x = 0, softmax(β0) of a linear router (the paper weighs by exp(β0)), η = (a, b), and cells
+/// V_j:
 ///   D = Σ_{|V_j| = 1} Σ_{i in V_j} w_i (‖Δg_i‖ + ‖Δη_i‖) + Σ_{|V_j| > 1} Σ w_i (‖Δg_i‖² + ‖Δη_i‖²)
 ///       + Σ_j |Σ_{i in V_j} w_i − w*_j|.
 ///

@@ -21,6 +21,7 @@ struct Arguments {
   int threads = 0;                    ///< 0: one per processor
   bool json = false;
   bool trace = false;
+  bool markdown = false;       ///< of `claims`: tables of rates
   std::string axis;            ///< of `list`
   std::string cell;            ///< of `reproduce`
   std::string share;           ///< of `run`: "I/N", empty for all cells

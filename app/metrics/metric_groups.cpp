@@ -27,6 +27,7 @@
   entry(expert_outputs)             \
   entry(voronoi)                    \
   entry(fit)                        \
+  entry(likelihood)                 \
   entry(training)
 // clang-format on
 

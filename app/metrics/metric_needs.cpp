@@ -81,8 +81,9 @@ bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
 bool has_true_measure(const MetricSubject& subject, int /*layer*/) {
   const MixingMeasure* const truth = subject.problem().true_measure();
   const ModelOptions& model = model_of(subject);
-  return truth && model.kind == ModelOptions::Kind::moe && model.layers == 1 &&
-         mixture_form(model) == truth->form && has_gate_bias(model);
+  if (!truth || model.kind != ModelOptions::Kind::moe || model.layers != 1) return false;
+  const std::optional<MixtureForm> form = mixture_form(model);
+  return form && is_same_family(*form, truth->form) && has_gate_bias(model);
 }
 
 constexpr const char* kPrevious = "--previous-probs, --previous-logits or --previous-assignments";
@@ -152,6 +153,8 @@ const Need text{"data of text", [](const MetricSubject& of, int) {
 const Need known_language{"data of ids whose law is known, none swapped, and the next token as the task",
                           knows_language};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
+const Need shared_experts{"model.shared_experts above 0",
+                          [](const MetricSubject& of, int) { return model_of(of).shared_experts > 0; }};
 
 const Need step_before{"a step before, on the same rows: no attack", has_same_rows, kPrevious};
 const Need probabilities_before{"a step before, on the same rows: no attack", has_same_rows,
@@ -166,6 +169,12 @@ const Need best_start{"train.start best", [](const MetricSubject& of, int) {
                         const std::optional<FitStart>& start = of.experiment().train.start;
                         return start && start->as<BestStartOptions>();
                       }};
+const Need likelihood_fit{
+    "train.optimizer.likelihood and data.law mixture", [](const MetricSubject& of, int) {
+      const LeastSquaresOptions* const fit = of.experiment().train.optimizer.as<LeastSquaresOptions>();
+      const MixingMeasure* const truth = of.problem().true_measure();
+      return fit && fit->likelihood && truth && truth->variance.size() > 0 && truth->form == MixtureForm{};
+    }};
 const Need until{"train.until",
                  [](const MetricSubject& of, int) { return of.experiment().train.until.has_value(); }};
 

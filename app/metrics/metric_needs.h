@@ -77,6 +77,7 @@ extern const Need token_ids;        ///< as inputs and targets
 extern const Need text;             ///< that ids stand for
 extern const Need known_language;   ///< a law of the next token
 extern const Need true_measure;     ///< a mixture that drew the data, of the model's own form
+extern const Need shared_experts;   ///< in the model
 
 // Of the training.
 extern const Need step_before;
@@ -85,7 +86,8 @@ extern const Need last_step;
 extern const Need population_gradient;
 extern const Need least_squares;
 extern const Need best_start;
-extern const Need until;  ///< a rule that may end it before its steps
+extern const Need likelihood_fit;  ///< to data drawn from Gaussian experts
+extern const Need until;           ///< a rule that may end it before its steps
 
 // Of experts.
 extern const Need expert_outputs;

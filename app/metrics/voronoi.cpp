@@ -1,8 +1,13 @@
 #include "analysis/metrics/voronoi.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "app/metrics/metric_groups.h"
+#include "app/metrics/mixture_components.h"
 #include "sim/model/measure_places.h"
 
 namespace moelab {
@@ -12,18 +17,52 @@ struct VoronoiMetricOptions {
   void bind(Fields& /*fields*/) {}
 };
 
-void add_errors(const std::optional<ParameterErrors>& errors, const std::string& ending,
-                MetricValues& values) {
-  if (!errors) return;
-  values["gate_error" + ending] = errors->gate;
-  values["slope_error" + ending] = errors->slope;
-  values["intercept_error" + ending] = errors->intercept;
-  values["expert_error" + ending] = errors->expert;
+/// An error of parameters: what its column's name begins with, and what it is in words.
+struct NamedError {
+  const char* name;
+  double ParameterErrors::*value;
+  const char* words;
+  const char* legend;
+};
+constexpr NamedError kErrors[] = {
+    {"expert", &ParameterErrors::expert, "(a, b)", "cells with"},
+    {"slope", &ParameterErrors::slope, "a", "a,"},
+    {"intercept", &ParameterErrors::intercept, "b", "b,"},
+    {"gate", &ParameterErrors::gate, "the gate direction g", "gate,"},
+    {"gate_direction", &ParameterErrors::direction, "g / ‖g‖", "g / ‖g‖,"},
+    {"gate_length", &ParameterErrors::length, "‖g‖", "‖g‖,"},
+};
+
+/// Of the errors: what the name begins and ends with, and where in VoronoiErrors they stand.
+struct ErrorKind {
+  const char* prefix;
+  const char* ending;
+  std::optional<ParameterErrors> VoronoiErrors::*errors;
+};
+constexpr ErrorKind kKinds[] = {
+    {"", "_exact", &VoronoiErrors::exact},
+    {"", "_over", &VoronoiErrors::over},
+    {"unweighted_", "_exact", &VoronoiErrors::exact_unweighted},
+    {"unweighted_", "_over", &VoronoiErrors::over_unweighted},
+};
+
+std::string error_name(const ErrorKind& kind, const NamedError& error) {
+  return fmt::format("{}{}_error{}", kind.prefix, error.name, kind.ending);
 }
 
-/// What voronoi_errors() compares of a measure.
-MixtureComponents components_of(const MixingMeasure& measure) {
-  return {effective_directions(measure), measure.bias, measure.slope, measure.intercept};
+/// √ of the mean over shared experts of ‖Δ(a, b)‖², each beside the nearest of the truth.
+double shared_error(const MixingMeasure& fitted, const MixingMeasure& truth) {
+  double sum = 0;
+  for (Eigen::Index i = 0; i < fitted.shared_intercept.size(); ++i) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (Eigen::Index j = 0; j < truth.shared_intercept.size(); ++j) {
+      const double intercept = fitted.shared_intercept[i] - truth.shared_intercept[j];
+      nearest = std::min(nearest, (fitted.shared_slope.row(i) - truth.shared_slope.row(j)).squaredNorm() +
+                                      intercept * intercept);
+    }
+    sum += nearest;
+  }
+  return std::sqrt(sum / static_cast<double>(fitted.shared_intercept.size()));
 }
 
 /// Measures nothing where the data have no true measure or the model is not of its form.
@@ -35,7 +74,8 @@ class VoronoiMeter final : public Meter<Real> {
     if (unmet_need("voronoi_loss", setting.subject)) return;
     const ModelOptions& model = setting.experiment.model;
     places_.emplace(model, Network<double>(model, setting.problem.layout()));
-    truth_ = components_of(*setting.problem.true_measure());
+    truth_ = *setting.problem.true_measure();
+    components_ = components_of(truth_);
     regression_ = *setting.problem.bayes_prediction(data_.test().x);
   }
 
@@ -44,23 +84,31 @@ class VoronoiMeter final : public Meter<Real> {
     const std::vector<double> parameters(moment.model.parameters.begin(), moment.model.parameters.end());
     const MixingMeasure fitted = places_->read(parameters);
     const bool even_power = fitted.form.expert == MixtureForm::Expert::power && fitted.form.power % 2 == 0;
-    const VoronoiErrors errors = voronoi_errors(components_of(fitted), truth_, even_power);
-    const Matrix fit = data_.test_outputs(moment, moment.model.network->soft_gating());
+    const VoronoiErrors errors = voronoi_errors(components_of(fitted), components_, even_power);
+    // Softmax gates leave no pair out here; others are those that were fitted.
+    const Network<Real>& network = *moment.model.network;
+    const bool is_soft = fitted.form.gate == MixtureForm::Gate::softmax && fitted.form.selected == 0;
+    const Matrix fit = data_.test_outputs(moment, is_soft ? network.soft_gating() : network.train_gating());
     values["function_error"] = std::sqrt((fit - regression_).squaredNorm() / static_cast<double>(fit.rows()));
     values["voronoi_loss"] = errors.loss;
     values["voronoi_loss_exact"] = errors.loss_exact;
     values["voronoi_loss_over"] = errors.loss_over;
     values["voronoi_weight_error"] = errors.weight_error;
     values["voronoi_empty_cells"] = errors.empty_cells;
-    add_errors(errors.exact, "_exact", values);
-    add_errors(errors.over, "_over", values);
+    for (const ErrorKind& kind : kKinds) {
+      if (!(errors.*kind.errors)) continue;
+      for (const NamedError& error : kErrors)
+        values[error_name(kind, error)] = *(errors.*kind.errors).*error.value;
+    }
+    if (fitted.form.shared > 0) values["shared_expert_error"] = shared_error(fitted, truth_);
   }
 
  private:
   const MeasuredData<Real>& data_;
   Matrix regression_;  ///< f* (n, 1) on the test set
   std::optional<MeasurePlaces> places_;
-  MixtureComponents truth_;
+  MixingMeasure truth_;
+  MixtureComponents components_;
 };
 
 }  // namespace
@@ -81,20 +129,26 @@ MetricGroup voronoi_metrics() {
        {"voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|",
         "Voronoi loss, weights", "Voronoi loss, weights"},
        {"voronoi_empty_cells", false, "true components without a fit", "true components without a fit",
-        "empty cells"},
-       {"expert_error_exact", true, "(a, b) of fits alone in their cell, root of the weighted mean square",
-        "expert error, cells with one fit", "cells with one fit"},
-       {"slope_error_exact", true, "the same for a", "error of a, cells with one fit", "a, one fit"},
-       {"intercept_error_exact", true, "the same for b", "error of b, cells with one fit", "b, one fit"},
-       {"gate_error_exact", true, "the same for the gate direction g", "gate error, cells with one fit",
-        "gate, one fit"},
-       {"expert_error_over", true, "(a, b) of fits that share a cell, root of the weighted mean square",
-        "expert error, cells with several fits", "cells with several fits"},
-       {"slope_error_over", true, "the same for a", "error of a, cells with several fits", "a, several fits"},
-       {"intercept_error_over", true, "the same for b", "error of b, cells with several fits",
-        "b, several fits"},
-       {"gate_error_over", true, "the same for the gate direction g", "gate error, cells with several fits",
-        "gate, several fits"}});
+        "empty cells"}});
+  for (const ErrorKind& kind : kKinds) {
+    const bool is_exact = std::string(kind.ending) == "_exact", is_weighted = !*kind.prefix;
+    for (const NamedError& error : kErrors) {
+      const std::string cells = is_exact ? "one fit" : "several fits";
+      group.metrics.push_back(
+          {error_name(kind, error), true,
+           fmt::format("{} of fits {}, root of the {} square", error.words,
+                       is_exact ? "alone in their cell" : "that share a cell",
+                       is_weighted ? "weighted mean" : "mean"),
+           fmt::format("{}error of {}, cells with {}", is_weighted ? "" : "unweighted ", error.words, cells),
+           fmt::format("{} {}{}", error.legend, cells, is_weighted ? "" : ", unweighted")});
+    }
+  }
+  group.metrics.push_back({"shared_expert_error",
+                           true,
+                           "(a, b) of shared experts against the nearest true one, root of the mean square",
+                           "error of shared experts",
+                           "shared experts",
+                           {&needs::shared_experts}});
   group.by_default = false;
   group.needs = {&needs::model, &needs::true_measure};
   return group;

@@ -16,6 +16,7 @@
 #include "app/run/durable_file.h"
 #include "app/run/export.h"
 #include "app/run/provenance.h"
+#include "app/run/rate_results.h"
 #include "app/run/shell_word.h"
 #include "app/run/summary.h"
 #include "app/scenario/sweep_values.h"
@@ -190,6 +191,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.summary_caption = main_metric(results) + ", " + summary_statistic(main_metric(results));
   run.crossings = crossings_table(results);
   run.crossings_caption = crossings_caption(results);
+  for (RateTable& table : rate_tables(results))
+    run.rates.emplace_back(std::move(table.caption), std::move(table.rows));
   const std::vector<Claim> claims = claims_of(results);
   const std::vector<ClaimResult> judged = claim_results(results);
   for (std::size_t i = 0; i < claims.size(); ++i)

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <deque>
 
+#include "analysis/metrics/gaussian_errors.h"
 #include "app/metrics/convergence.h"
 #include "app/metrics/finite.h"
+#include "app/metrics/mixture_components.h"
 #include "app/run/evaluation.h"
 #include "app/run/stopping.h"
 #include "sim/base/error.h"
@@ -24,6 +26,19 @@ MetricValues fit_metrics(const FitOutcome& fit) {
     values["fit_near_minima"] = fit.minima->near;
     values["fit_near_diameter"] = fit.minima->diameter;
   }
+  return values;
+}
+
+/// How a fit by maximum likelihood stands to the truth.
+MetricValues likelihood_metrics(const FitOutcome& fit, const MixingMeasure* truth) {
+  if (!fit.mixture || !fit.likelihood_gain) return {};
+  MetricValues values = {{"likelihood_gain", *fit.likelihood_gain}};
+  const MixtureComponents fitted = components_of(fit.mixture->measure), own = components_of(*truth);
+  const GaussianErrors errors = gaussian_errors(fitted, fit.mixture->variance, own, truth->variance,
+                                                voronoi_errors(fitted, own, false));
+  if (errors.loss) values["gaussian_voronoi_loss"] = *errors.loss;
+  if (errors.exact) values["variance_error_exact"] = *errors.exact;
+  if (errors.over) values["variance_error_over"] = *errors.over;
   return values;
 }
 
@@ -145,6 +160,8 @@ class CellRun {
     MetricValues& last = result.trace.back().metrics;
     if (is_least_squares(own_.experiment.train) && asks_for(cell_, "fit"))
       last.merge(fit_metrics(experiment_.fit()));
+    if (asks_for(cell_, "likelihood"))
+      last.merge(likelihood_metrics(experiment_.fit(), experiment_.problem().true_measure()));
     set_steps_to_target(cell_.metrics, result.trace, last);
     result.metrics = last;
     for (const auto& [name, value] : of_phases) result.metrics[name] = value;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/run/problem_numbers.h"
+#include "app/run/routing_steps.h"
 #include "sim/data/gaussian_mixture.h"
 #include "sim/data/subspace_mixture.h"
 #include "sim/data/tokenized_mixture.h"

@@ -69,8 +69,8 @@ Json interval_json(const std::optional<MeanEstimate>& estimate) {
 
 }  // namespace
 
-std::string rates_text(const RunResults& results) {
-  std::string text;
+std::vector<RateTable> rate_tables(const RunResults& results) {
+  std::vector<RateTable> tables;
   for (const Json& description : rate_figures(results)) {
     const std::vector<RateEntry> entries = rate_entries(description, results.table);
     const std::vector<std::string> arms = own_shown_arms(description, results.table),
@@ -96,12 +96,19 @@ std::string rates_text(const RunResults& results) {
                   : cell_text(*entry, compare_laws(rate_data(results.table, entry->query)), reported));
         }
       }
-      text += fmt::format(
-          "{}: slope of ln error on ln n (95 % interval), = rate or ? rates not excluded, law by "
-          "held-out sizes (the source)\n{}\n",
-          name, aligned_columns(table));
+      tables.push_back(
+          {name + ": slope of ln error on ln n (95 % interval), = rate or ? rates not excluded, law by "
+                  "held-out sizes (the source)",
+           std::move(table)});
     }
   }
+  return tables;
+}
+
+std::string rates_text(const RunResults& results) {
+  std::string text;
+  for (const RateTable& table : rate_tables(results))
+    text += fmt::format("{}\n{}\n", table.caption, aligned_columns(table.rows));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "app/scenario/cell_expansion.h"
+#include "app/scenario/claim_arms.h"
 #include "app/scenario/cross_checks.h"
 #include "app/scenario/override_effects.h"
 #include "app/scenario/overrides.h"
@@ -163,10 +164,15 @@ void expand(const Json& document, const Changes& changes, Scenario& scenario) {
     check_roots(read_overrides(overrides, place), scenario_shape());
   }
   expand_cells(document, resolved, changes, scenario);
-  scenario.claims = resolved.at("claims");
+  const ExpandedClaims expanded = expand_claims(resolved.at("claims"));
+  scenario.claims = expanded.claims;
   scenario.figures = resolved.at("figures");
   check_crossing(scenario);
-  check_claims(scenario);
+  try {
+    check_claims(scenario);
+  } catch (const InvalidOption& error) {
+    throw UserError(expanded.path_in_scenario(error.path()), error.message());
+  }
   check_figures(scenario);
   check_separation(scenario);
   check_files(scenario);

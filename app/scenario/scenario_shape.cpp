@@ -88,10 +88,23 @@ Kind comparison(const std::string& op, const std::string& help, bool has_toleran
   return {op, help, claim_fields(std::move(fields))};
 }
 
+Field arm_field() {
+  return {"arm", Shape::text(), "name of an arm", kOptional};
+}
+
+Field arms_field() {
+  return {
+      "arms", Shape::list(Shape::text(), 1),
+      "in place of arm: a claim for each of them, its name where {arm} stands in id and text (without it, "
+      "id_NAME)",
+      kOptional};
+}
+
 Kind trend(const std::string& op, const std::string& help) {
   return {
       op, help,
-      claim_fields({{"arm", Shape::text(), "name of an arm"},
+      claim_fields({arm_field(),
+                    arms_field(),
                     {"metric", Shape::text(), kMetricHelp},
                     relative_to_field(),
                     {"along", Shape::text(), "a swept path, or step"},
@@ -110,7 +123,8 @@ std::vector<Field> rate_fields() {
 }
 
 Kind rate_claim(const std::string& op, const std::string& help, const std::vector<Field>& against) {
-  std::vector<Field> fields = {{"arm", Shape::text(), "name of an arm"},
+  std::vector<Field> fields = {arm_field(),
+                               arms_field(),
                                {"metric", Shape::text(), "name of a metric: the error"},
                                {"along", Shape::text(), "the swept path whose values are n"}};
   for (const std::vector<Field>& more : {rate_fields(), against})

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -21,18 +24,39 @@ Matrix matrix_of(const std::vector<std::vector<double>>& rows, int columns) {
   return matrix;
 }
 
-MixingMeasure given_measure(const GivenMeasure& measure, int dim) {
-  return {{},
-          matrix_of(measure.gate, dim),
-          vector_of(measure.bias),
-          matrix_of(measure.slope, dim),
-          vector_of(measure.intercept)};
+/// Streams of a drawn measure that no component has.
+constexpr std::uint64_t kGroupStreams = std::uint64_t{1} << 32, kSharedStreams = std::uint64_t{1} << 33;
+
+int groups_of(const MoeRegressionOptions& options) {
+  const TwoLevelRouter* const two_level = options.router.as<TwoLevelRouter>();
+  return two_level ? std::min(two_level->groups, components_of(options)) : 0;
 }
 
-MixingMeasure drawn_measure(const DrawnMeasure& law, int dim, const Seeds& seeds) {
-  const int components = law.components;
+MixingMeasure given_measure(const GivenMeasure& measure, int dim) {
+  MixingMeasure given{{},
+                      matrix_of(measure.gate, dim),
+                      vector_of(measure.bias),
+                      matrix_of(measure.slope, dim),
+                      vector_of(measure.intercept)};
+  const std::vector<std::vector<double>> no_rows;
+  const std::vector<double> no_numbers;
+  given.group_gate = matrix_of(measure.group_gate.value_or(no_rows), dim);
+  given.group_bias = vector_of(measure.group_bias.value_or(no_numbers));
+  given.shared_slope = matrix_of(measure.shared_slope.value_or(no_rows), dim);
+  given.shared_intercept = vector_of(measure.shared_intercept.value_or(no_numbers));
+  return given;
+}
+
+MixingMeasure drawn_measure(const DrawnMeasure& law, const MoeRegressionOptions& options,
+                            const Seeds& seeds) {
+  const int components = law.components, dim = options.dim, groups = groups_of(options),
+            shared = options.shared_experts;
   MixingMeasure measure{
       {}, Matrix(components, dim), Vector(components), Matrix(components, dim), Vector(components)};
+  measure.group_gate.resize(groups, dim);
+  measure.group_bias.resize(groups);
+  measure.shared_slope.resize(shared, dim);
+  measure.shared_intercept.resize(shared);
   const std::size_t entries = static_cast<std::size_t>(dim);
   for (int j = 0; j < components; ++j) {
     Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(j));
@@ -41,18 +65,42 @@ MixingMeasure drawn_measure(const DrawnMeasure& law, int dim, const Seeds& seeds
     fill_normal(engine, law.bias_std, &measure.bias[j], 1);
     fill_normal(engine, law.intercept_std, &measure.intercept[j], 1);
   }
+  for (int g = 0; g < groups; ++g) {
+    Engine engine = seeds.stream(Purpose::problem, kGroupStreams + static_cast<std::uint64_t>(g));
+    fill_normal(engine, law.gate_std, measure.group_gate.row(g).data(), entries);
+    fill_normal(engine, law.bias_std, &measure.group_bias[g], 1);
+  }
+  for (int s = 0; s < shared; ++s) {
+    Engine engine = seeds.stream(Purpose::problem, kSharedStreams + static_cast<std::uint64_t>(s));
+    fill_normal(engine, law.slope_std, measure.shared_slope.row(s).data(), entries);
+    fill_normal(engine, law.intercept_std, &measure.shared_intercept[s], 1);
+  }
   return measure;
+}
+
+/// j with probability weights_j, from a uniform number.
+int draw_component(const Vector& weights, double uniform) {
+  int j = 0;
+  while (j + 1 < weights.size() && (uniform -= weights[j]) >= 0) ++j;
+  return j;
 }
 
 class MoeRegression final : public Problem {
  public:
   MoeRegression(const MoeRegressionOptions& options, const Seeds& seeds)
       : dim_(options.dim), noise_std_(options.noise_std) {
-    if (const UniformInputs* const cube = options.inputs.as<UniformInputs>()) half_width_ = cube->half_width;
+    if (const UniformInputs* const cube = options.inputs.as<UniformInputs>()) {
+      half_width_ = cube->half_width;
+      center_ = cube->center;
+    }
     const GivenMeasure* const given = options.measure.as<GivenMeasure>();
     measure_ = given ? given_measure(*given, dim_)
-                     : drawn_measure(options.measure.options().get<DrawnMeasure>(), dim_, seeds);
+                     : drawn_measure(options.measure.options().get<DrawnMeasure>(), options, seeds);
     measure_.form = form_of(options);
+    if (const LinearRouter* const linear = options.router.as<LinearRouter>())
+      measure_.log_scale = -std::log(linear->temperature.value_or(1));
+    if (const MixtureLaw* const mixture = options.law.as<MixtureLaw>())
+      measure_.variance = vector_of(mixture->variance);
   }
 
   Layout layout() const override { return {.input_dim = dim_, .output_dim = 1}; }
@@ -66,10 +114,18 @@ class MoeRegression final : public Problem {
     boost::random::normal_distribution<double> normal;
     for (int i = 0; i < range.count; ++i) {
       for (int j = 0; j < dim_; ++j) {
-        data.x(i, j) = half_width_ > 0 ? half_width_ * (2 * draw_uniform(engine) - 1) : normal(engine);
+        data.x(i, j) =
+            half_width_ > 0 ? center_ + half_width_ * (2 * draw_uniform(engine) - 1) : normal(engine);
+      }
+      int& label = data.cluster[static_cast<std::size_t>(i)];
+      if (measure_.variance.size() > 0) {
+        label = draw_component(gate_values(measure_, data.x.row(i)), draw_uniform(engine));
+        data.y(i, 0) = expert_values(measure_, data.x.row(i))[label] +
+                       std::sqrt(measure_.variance[label]) * normal(engine);
+        continue;
       }
       data.y(i, 0) = regression_value(measure_, data.x.row(i)) + noise_std_ * normal(engine);
-      gate_scores(measure_, data.x.row(i)).maxCoeff(&data.cluster[static_cast<std::size_t>(i)]);
+      gate_scores(measure_, data.x.row(i)).maxCoeff(&label);
     }
     return data;
   }
@@ -86,32 +142,66 @@ class MoeRegression final : public Problem {
   int dim_;
   double noise_std_;
   double half_width_ = 0;  // 0 for normal inputs
+  double center_ = 0;
   MixingMeasure measure_;
 };
 
-/// The arrays of a given measure have to fit each other and data.dim.
+/// Components that y is drawn from have gates that add up to 1, and a variance each.
+void check_law(const MoeRegressionOptions& options) {
+  const MixtureLaw* const law = options.law.as<MixtureLaw>();
+  if (!law) return;
+  const SigmoidGates* const sigmoid = options.gating.as<SigmoidGates>();
+  if (options.shared_experts > 0 || (sigmoid && !sigmoid->renormalize)) {
+    throw InvalidOption(
+        "data.law",
+        "got \"mixture\", needs gates that add up to 1 and no shared experts: y is that of one "
+        "component");
+  }
+  const std::size_t components = static_cast<std::size_t>(components_of(options));
+  if (law->variance.size() == components) return;
+  throw InvalidOption("data.law.variance", fmt::format("got {} components, needs {} as data.measure has",
+                                                       law->variance.size(), components));
+}
+
+/// The arrays of a given measure have to fit each other and the rest of the data.
 void check_measure(const DataOptions& data) {
   const MoeRegressionOptions& options = data.options().get<MoeRegressionOptions>();
+  check_law(options);
   const GivenMeasure* const measure = options.measure.as<GivenMeasure>();
   if (!measure) return;
-  const std::size_t dim = static_cast<std::size_t>(options.dim), components = measure->gate.size();
-  const auto check_count = [&](const std::string& path, std::size_t count) {
-    if (count == components) return;
-    throw InvalidOption(
-        path, fmt::format("got {} components, needs {} as data.measure.gate has", count, components));
+  const std::size_t dim = static_cast<std::size_t>(options.dim);
+  const auto check_count = [&](const char* name, std::size_t count, std::size_t needed, const char* reason) {
+    if (count == needed) return;
+    throw InvalidOption(std::string("data.measure.") + name,
+                        fmt::format("got {} components, needs {} {}", count, needed, reason));
   };
-  const auto check_rows = [&](const std::string& path, const std::vector<std::vector<double>>& rows) {
-    check_count(path, rows.size());
+  const auto check_rows = [&](const char* name, const std::vector<std::vector<double>>& rows,
+                              std::size_t needed, const char* reason) {
+    check_count(name, rows.size(), needed, reason);
     for (std::size_t j = 0; j < rows.size(); ++j) {
       if (rows[j].size() == dim) continue;
-      throw InvalidOption(fmt::format("{}[{}]", path, j),
+      throw InvalidOption(fmt::format("data.measure.{}[{}]", name, j),
                           fmt::format("got {} numbers, needs data.dim = {}", rows[j].size(), dim));
     }
   };
-  check_rows("data.measure.gate", measure->gate);
-  check_count("data.measure.bias", measure->bias.size());
-  check_rows("data.measure.slope", measure->slope);
-  check_count("data.measure.intercept", measure->intercept.size());
+  const std::size_t components = measure->gate.size();
+  const char* const as_gate = "as data.measure.gate has";
+  check_rows("gate", measure->gate, components, as_gate);
+  check_count("bias", measure->bias.size(), components, as_gate);
+  check_rows("slope", measure->slope, components, as_gate);
+  check_count("intercept", measure->intercept.size(), components, as_gate);
+  const std::size_t groups = static_cast<std::size_t>(groups_of(options)),
+                    shared = static_cast<std::size_t>(options.shared_experts);
+  const std::vector<std::vector<double>> no_rows;
+  const auto size_of = [](const std::optional<std::vector<double>>& numbers) {
+    return numbers ? numbers->size() : 0;
+  };
+  const char* const as_router = "as data.router has groups";
+  check_rows("group_gate", measure->group_gate.value_or(no_rows), groups, as_router);
+  check_count("group_bias", size_of(measure->group_bias), groups, as_router);
+  const char* const as_shared = "as data.shared_experts says";
+  check_rows("shared_slope", measure->shared_slope.value_or(no_rows), shared, as_shared);
+  check_count("shared_intercept", size_of(measure->shared_intercept), shared, as_shared);
 }
 
 }  // namespace
@@ -124,12 +214,25 @@ MixtureForm form_of(const MoeRegressionOptions& options) {
     form.tau2 = perturbed->tau2;
   } else if (options.router.as<CosineRouter>()) {
     form.router = MixtureForm::Router::cosine;
+  } else if (options.router.as<SquaredDistanceRouter>()) {
+    form.router = MixtureForm::Router::squared_distance;
+  } else if (const TwoLevelRouter* const two_level = options.router.as<TwoLevelRouter>()) {
+    form.router = MixtureForm::Router::two_level;
+    form.groups = two_level->groups;
+  } else {
+    form.temperature = options.router.options().get<LinearRouter>().temperature.has_value();
   }
   if (const PolynomialExpert* const polynomial = options.expert.as<PolynomialExpert>()) {
     form.power = polynomial->power;
   } else if (options.expert.as<ReluExpert>()) {
     form.expert = MixtureForm::Expert::relu;
   }
+  if (const TopKGates* const sparse = options.gating.as<TopKGates>()) {
+    form.selected = sparse->k;
+  } else if (const SigmoidGates* const sigmoid = options.gating.as<SigmoidGates>()) {
+    form.gate = sigmoid->renormalize ? MixtureForm::Gate::normalised_sigmoid : MixtureForm::Gate::sigmoid;
+  }
+  form.shared = options.shared_experts;
   return form;
 }
 
@@ -140,82 +243,9 @@ int components_of(const MoeRegressionOptions& options) {
   return options.measure.options().get<DrawnMeasure>().components;
 }
 
-namespace moe_regression {
-
-void PerturbedCosineRouter::bind(Fields& fields) {
-  fields.add("tau1", tau1, positive(), "τ1");
-  fields.add("tau2", tau2, positive(), "τ2");
-}
-
-const std::vector<KindEntry>& Routers::table() {
-  static const std::vector<KindEntry> kinds = {
-      plain_kind<LinearRouter>("linear", "γ_j(x) = β1_j^T x + β0_j"),
-      plain_kind<CosineRouter>("cosine", "γ_j(x) = β1_j^T x / (‖β1_j‖ ‖x‖) + β0_j"),
-      plain_kind<PerturbedCosineRouter>("perturbed_cosine",
-                                        "γ_j(x) = β1_j^T x / ((‖β1_j‖ + τ1) (‖x‖ + τ2)) + β0_j")};
-  return kinds;
-}
-
-void PolynomialExpert::bind(Fields& fields) {
-  fields.add("power", power, between(1, 16), "p");
-}
-
-const std::vector<KindEntry>& Experts::table() {
-  static const std::vector<KindEntry> kinds = {
-      plain_kind<LinearExpert>("linear", "h(x) = a^T x + b"),
-      plain_kind<PolynomialExpert>("polynomial", "h(x) = (a^T x + b)^power"),
-      plain_kind<ReluExpert>("relu", "h(x) = (a^T x + b)_+")};
-  return kinds;
-}
-
-void GivenMeasure::bind(Fields& fields) {
-  fields.required().add("gate", gate, "β1, one list of data.dim numbers for each component");
-  fields.required().add("bias", bias, any_number(), 1, "β0, one number for each component");
-  fields.required().add("slope", slope, "a, one list of data.dim numbers for each component");
-  fields.required().add("intercept", intercept, any_number(), 1, "b, one number for each component");
-}
-
-void DrawnMeasure::bind(Fields& fields) {
-  fields.required().add("components", components, between(1, 1000), "number of components k*");
-  fields.add("gate_std", gate_std, at_least(0), "entries of β1 are N(0, gate_std²)");
-  fields.add("bias_std", bias_std, at_least(0), "β0 is N(0, bias_std²)");
-  fields.add("slope_std", slope_std, at_least(0), "entries of a are N(0, slope_std²)");
-  fields.add("intercept_std", intercept_std, at_least(0), "b is N(0, intercept_std²)");
-}
-
-const std::vector<KindEntry>& Measures::table() {
-  static const std::vector<KindEntry> kinds = {
-      plain_kind<GivenMeasure>("given", "the same for every seed"),
-      plain_kind<DrawnMeasure>("drawn", "drawn anew for every seed")};
-  return kinds;
-}
-
-void UniformInputs::bind(Fields& fields) {
-  fields.add("half_width", half_width, positive(), "half of its side");
-}
-
-const std::vector<KindEntry>& Inputs::table() {
-  static const std::vector<KindEntry> kinds = {
-      plain_kind<NormalInputs>("normal", "x ~ N(0, I)"),
-      plain_kind<UniformInputs>("uniform", "x uniform on a cube around 0")};
-  return kinds;
-}
-
-}  // namespace moe_regression
-
-void MoeRegressionOptions::bind(Fields& fields) {
-  fields.required().add("dim", dim, between(1, 1e4), "input width d");
-  fields.required().add("router", router, "the gates of f");
-  fields.required().add("expert", expert, "the experts of f");
-  fields.required().add("measure", measure, "G*");
-  fields.add("inputs", inputs, "the law of x");
-  fields.add("noise_std", noise_std, at_least(0), "√ν, the standard deviation of ε");
-}
-
 GeneratorKind moe_regression_generator() {
   return {{"moe_regression",
-           "y = f_G*(x) + ε, f a softmax-gated mixture of experts with known mixing measure G* (Nguyen et "
-           "al.)",
+           "y = f_G*(x) + ε, f a gated mixture of experts with known mixing measure G* (Nguyen et al.)",
            MoeRegressionOptions{},
            MoeRegressionOptions{.dim = 3,
                                 .router = PerturbedCosineRouter{},

@@ -15,9 +15,10 @@
 #include "sim/data/file_contents.h"
 #include "sim/data/language_losses.h"
 #include "sim/data/layout.h"
-#include "sim/data/mixing_measure.h"
 
 namespace moelab {
+
+struct MixingMeasure;
 
 struct Dataset {
   Matrix x;                  ///< (n, d) inputs, or (n, s·d): the tokens of a sequence one after another

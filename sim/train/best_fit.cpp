@@ -30,7 +30,7 @@ class Starts {
   explicit Starts(const BestFitSetting& setting) : setting_(setting), network_(*setting.model.network) {
     form_ = mixture_form(setting.options);
     if (form_ && has_gate_bias(setting.options)) places_.emplace(setting.options, network_);
-    knows_truth_ = places_ && setting.truth && setting.truth->form == *form_ &&
+    knows_truth_ = places_ && setting.truth && is_same_family(setting.truth->form, *form_) &&
                    setting.truth->components() <= network_.experts();
   }
 

@@ -8,6 +8,7 @@
 #include "sim/model/router/cnn_router.h"
 #include "sim/model/router/oracle_router.h"
 #include "sim/train/experiment.h"
+#include "sim/train/likelihood_fit.h"
 #include "sim/train/train_checks.h"
 
 namespace moelab {
@@ -20,9 +21,13 @@ void check_warm_start(const ExperimentOptions& options) {
   const std::string path = "train.start";
   const MoeRegressionOptions* const truth = options.data.as<MoeRegressionOptions>();
   if (!truth) throw InvalidOption(path, "got \"warm\", needs data.generator \"moe_regression\"");
-  if (model.kind != ModelOptions::Kind::moe || model.layers != 1 || mixture_form(model) != form_of(*truth)) {
+  const std::optional<MixtureForm> form = mixture_form(model);
+  if (model.kind != ModelOptions::Kind::moe || model.layers != 1 || !form ||
+      !is_same_family(*form, form_of(*truth))) {
     throw InvalidOption(
-        path, "got \"warm\", needs a mixture of one layer whose router and expert are those of the data");
+        path,
+        "got \"warm\", needs a mixture of one layer whose router, gating.train and expert are those of the "
+        "data");
   }
   if (!has_gate_bias(model)) {
     throw InvalidOption("model.router.bias", "missing; a warm start needs true");
@@ -32,6 +37,11 @@ void check_warm_start(const ExperimentOptions& options) {
   throw InvalidOption("model.experts",
                       fmt::format("got {}, needs the {} components of data.measure for a warm start",
                                   model.experts, components));
+}
+
+void check_likelihood(const ExperimentOptions& options) {
+  const LeastSquaresOptions* const fit = options.train.optimizer.as<LeastSquaresOptions>();
+  if (fit && fit->likelihood) check_likelihood_fit(options.model, options.train.start);
 }
 
 /// Sample gradients need a training set, population gradients have none.
@@ -243,6 +253,7 @@ void check(const ExperimentOptions& options) {
   check(options.model);
   check_rule(options.train);
   check_warm_start(options);
+  check_likelihood(options);
   check_train_samples(options);
   check_batches(options.train);
   check_law(options);

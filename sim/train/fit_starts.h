@@ -7,15 +7,18 @@
 
 namespace moelab {
 
-/// Fit i at component i mod k* of `truth`, its weight exp(β0) shared by the fits of that component, each
-/// parameter moved by an independent N(0, perturbation²). At least k* experts.
+/// Fit i at component i mod k* of `truth` (of two levels so within each group), its weight exp(β0) shared by
+/// the fits of that component, each parameter moved by an independent N(0, perturbation²). At least k*
+/// experts.
 MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine);
 
 /// Experts that share out the samples by themselves: the clusters of k-means (k-means++ seeds) on x and y,
 /// each coordinate in units of its deviation. An expert starts at the ridge regression of y on its cluster's
 /// x (of a power p, of sign(y) |y|^(1/p)); a linear router at β1 = c, β0 = −‖c‖²/2 and a cosine at β1 = c, β0
-/// = 0, with c the cluster's mean input less that of all samples. For one output, of the first `rows`
-/// samples.
+/// = 0, with c the cluster's mean input less that of all samples; squared distances at the mean input itself;
+/// two levels at the c of each expert and, of a group, their mean. The first shared expert starts at the
+/// regression of all samples, the others at 0, and routed ones at what it leaves. For one output, of the
+/// first `rows` samples.
 MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>& data, int rows, int dim,
                               int experts, Engine& engine);
 

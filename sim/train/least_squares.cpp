@@ -9,6 +9,7 @@
 #include "sim/model/measure_places.h"
 #include "sim/train/best_fit.h"
 #include "sim/train/fit_starts.h"
+#include "sim/train/likelihood_fit.h"
 #include "sim/train/sample_loss.h"
 
 namespace moelab {
@@ -40,6 +41,12 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
   const double bound = optimizer->bound.value_or(std::numeric_limits<double>::infinity());
   const int evaluations =
       static_cast<int>(std::min<std::int64_t>(*options.steps, std::numeric_limits<int>::max()));
+  if (optimizer->likelihood) {
+    check_likelihood_fit(model_options, options.start);
+    return likelihood_fit({model, model_options, data, *start.as<BestStartOptions>(), *optimizer->likelihood,
+                           evaluations, truth, seeds},
+                          callbacks);
+  }
   SampleLoss loss(model, objective, data, bound, callbacks.progress, workspace);
   if (const BestStartOptions* const best = start.as<BestStartOptions>())
     return best_fit({model, model_options, objective, data, *best, *optimizer, evaluations, truth, seeds},

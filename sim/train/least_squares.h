@@ -7,6 +7,7 @@
 #include "sim/data/mixing_measure.h"
 #include "sim/model/model.h"
 #include "sim/train/batches.h"
+#include "sim/train/gaussian_experts.h"
 #include "sim/train/trainer.h"
 
 namespace moelab {
@@ -32,6 +33,10 @@ struct FitOutcome {
   int evaluations = 0;                               ///< of loss and gradient, all starts together
   int starts = 0;                                    ///< starts that were made
   std::optional<MinimaFound> minima = std::nullopt;  ///< of start "best"
+  // Of a fit by maximum likelihood.
+  std::optional<GaussianExperts> mixture = std::nullopt;
+  double likelihood = 0;                                 ///< ℓ on the training set
+  std::optional<double> likelihood_gain = std::nullopt;  ///< less that of the truth, where that has variances
 };
 
 /// argmin_θ L(θ), L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)², over the free parameters of `model` (those of the
@@ -63,6 +68,11 @@ struct FitOutcome {
 /// starts of another n are others) and takes the `polished` lowest distinct minima to all samples by
 /// polish(), `steps` steps at most: see sim/train/gauss_newton.h for what converged means then. The lowest is
 /// kept.
+///
+/// With `likelihood` among the optimizer's options the fit is the Gaussian mixture of linear experts of
+/// largest likelihood (sim/train/gaussian_experts.h), of the starts of "best", which EM takes up to
+/// `evaluations` rounds on the first rows and Newton's method to all samples. Maxima count as distinct above
+/// 1e-6 nats, and as near within p / (20 n). The model ends at its gates and experts.
 ///
 /// Throws InvalidOption where a warm start lacks a truth of the model's form. `model_options` are those that
 /// the model was made from.

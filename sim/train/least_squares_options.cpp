@@ -7,6 +7,17 @@ namespace moelab {
 void LeastSquaresOptions::bind(Fields& fields) {
   fields.add("memory", memory, between(1, 1000), "pairs of steps and gradient changes kept");
   fields.add("bound", bound, positive(), "largest absolute value of a parameter (default: none)");
+  fields.add(
+      "likelihood", likelihood,
+      "maximum likelihood of a Gaussian mixture of linear experts, whose variances are fitted, in place of "
+      "least squares: EM from every start, Newton's method after it; memory and bound have no effect "
+      "(default: least squares; needs train.start \"best\")");
+}
+
+void LikelihoodOptions::bind(Fields& fields) {
+  fields.add("gate", gate, "whether gates read x; false: weights alone");
+  fields.add("slope", slope, "whether experts read x; false: locations alone");
+  fields.add("variance", variance, positive(), "of every expert, where it is known (default: fitted)");
 }
 
 TrainingRuleKind lbfgs_rule() {
@@ -51,7 +62,8 @@ void BestStartOptions::bind(Fields& fields) {
   fields.add("starts", starts, between(1, 10000), "places to start at");
   fields.add("perturbation", perturbation, at_least(0), "standard deviation, of those near the true measure");
   fields.add("rows", rows, between(1, 1e9), "the most samples on which all starts are fitted");
-  fields.add("evaluations", evaluations, between(1, 1e6), "the most evaluations of such a fit");
+  fields.add("evaluations", evaluations, between(1, 1e6),
+             "the most evaluations (rounds of EM) of such a fit");
   fields.add(
       "polished", polished, between(1, 1000),
       "distinct minima, the lowest, that are fitted to all samples by Levenberg and Marquardt's method");

@@ -8,10 +8,19 @@
 
 namespace moelab {
 
+/// Maximum likelihood in place of least squares, see sim/train/gaussian_experts.h.
+struct LikelihoodOptions {
+  bool gate = true;
+  bool slope = true;
+  std::optional<double> variance = std::nullopt;
+  void bind(Fields& fields);
+};
+
 /// The training rule "lbfgs".
 struct LeastSquaresOptions {
   int memory = 20;                             ///< pairs of steps and gradient changes kept
   std::optional<double> bound = std::nullopt;  ///< largest absolute value of a parameter
+  std::optional<LikelihoodOptions> likelihood = std::nullopt;
   void bind(Fields& fields);
 };
 

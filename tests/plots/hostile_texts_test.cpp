@@ -60,6 +60,7 @@ Report report_of(const std::string& text) {
   figure.panels = {{"", {{text, {{0, 1.0, {}, {}, {}}}}}}};
   ReportedRun run;
   run.name = run.title = run.source = run.state = run.command = run.summary_caption = text;
+  run.rates = {{text, {{text, text}, {text, text}}}};
   run.builds = {{text, 2}};
   run.builds_note = text;
   run.notes = {text};

@@ -51,6 +51,49 @@ void set_component(const SplitCell& cell, const Vector& like, Vector theta, Eige
   measure.intercept[j] = theta[2 * dim];
 }
 
+/// γ (n, k) but for a number for each row, which a softmax does not see.
+Matrix softmax_scores(const MixingMeasure& measure, const Matrix& x) {
+  const MixtureForm& form = measure.form;
+  Matrix scores = x * measure.gate.transpose();
+  if (form.router == MixtureForm::Router::cosine) {
+    const Vector norms = x.rowwise().norm();
+    for (Eigen::Index j = 0; j < scores.cols(); ++j)
+      scores.col(j).array() /= (measure.gate.row(j).norm() + form.tau1) * (norms.array() + form.tau2);
+  }
+  Vector bias = measure.bias;
+  if (form.router == MixtureForm::Router::squared_distance)
+    bias -= 0.5 * measure.gate.rowwise().squaredNorm();
+  scores.rowwise() += bias.transpose();
+  if (form.temperature) scores *= std::exp(measure.log_scale);
+  if (form.router != MixtureForm::Router::two_level) return scores;
+  Matrix groups = x * measure.group_gate.transpose();
+  groups.rowwise() += measure.group_bias.transpose();
+  const int count = static_cast<int>(groups.cols()), components = measure.components();
+  for (int g = 0; g < count; ++g) {
+    const int first = first_of_group(g, count, components);
+    auto own = scores.middleCols(first, first_of_group(g + 1, count, components) - first);
+    const Vector highest = own.rowwise().maxCoeff();
+    const Vector total = highest.array() + (own.colwise() - highest).array().exp().rowwise().sum().log();
+    own.colwise() += groups.col(g) - total;
+  }
+  return scores;
+}
+
+/// The measure with a copy of its first component at a place behind it.
+MixingMeasure with_copy(const MixingMeasure& truth, Eigen::Index place) {
+  const Eigen::Index count = truth.gate.rows(), dim = truth.gate.cols(), after = count - place;
+  MixingMeasure copy = truth;
+  copy.gate.resize(count + 1, dim);
+  copy.slope.resize(count + 1, dim);
+  copy.bias.resize(count + 1);
+  copy.intercept.resize(count + 1);
+  copy.gate << truth.gate.topRows(place), truth.gate.row(0), truth.gate.bottomRows(after);
+  copy.slope << truth.slope.topRows(place), truth.slope.row(0), truth.slope.bottomRows(after);
+  copy.bias << truth.bias.head(place), truth.bias[0], truth.bias.tail(after);
+  copy.intercept << truth.intercept.head(place), truth.intercept[0], truth.intercept.tail(after);
+  return copy;
+}
+
 /// Levenberg–Marquardt on ½‖r‖², r(z) by `residuals`.
 template <class Residuals>
 FlattestSplit descend(const Residuals& residuals, Vector z) {
@@ -86,13 +129,12 @@ FlattestSplit descend(const Residuals& residuals, Vector z) {
 
 Vector regression_values(const MixingMeasure& measure, const Matrix& x) {
   const MixtureForm& form = measure.form;
-  Matrix scores = x * measure.gate.transpose();
-  if (form.router == MixtureForm::Router::cosine) {
-    const Vector norms = x.rowwise().norm();
-    for (Eigen::Index j = 0; j < scores.cols(); ++j)
-      scores.col(j).array() /= (measure.gate.row(j).norm() + form.tau1) * (norms.array() + form.tau2);
+  if (form.gate != MixtureForm::Gate::softmax || form.selected > 0 || form.shared > 0) {
+    Vector values(x.rows());
+    for (Eigen::Index row = 0; row < x.rows(); ++row) values[row] = regression_value(measure, x.row(row));
+    return values;
   }
-  scores.rowwise() += measure.bias.transpose();
+  const Matrix scores = softmax_scores(measure, x);
   Matrix experts = x * measure.slope.transpose();
   experts.rowwise() += measure.intercept.transpose();
   if (form.expert == MixtureForm::Expert::relu) {
@@ -107,21 +149,18 @@ Vector regression_values(const MixingMeasure& measure, const Matrix& x) {
 
 MixingMeasure SplitCell::at(const Vector& coordinates, double spread) const {
   const Vector theta = component(truth, 0);
-  const Eigen::Index size = theta.size(), count = truth.gate.rows(), dim = truth.gate.cols();
+  const Eigen::Index size = theta.size(), second = second_place();
   const double share = 0.5 + 0.4 * std::tanh(coordinates[2 * size]);
   const Vector apart = tangent(*this, theta, coordinates.head(size)).normalized();
   const Vector shift = tangent(*this, theta, coordinates.segment(size, size));
-  MixingMeasure split{truth.form, Matrix(count + 1, dim), Vector(count + 1), Matrix(count + 1, dim),
-                      Vector(count + 1)};
-  split.gate << truth.gate, truth.gate.row(0);
-  split.slope << truth.slope, truth.slope.row(0);
-  split.bias << truth.bias, truth.bias[0];
-  split.intercept << truth.intercept, truth.intercept[0];
+  MixingMeasure split = with_copy(truth, second);
   set_component(*this, theta, theta + spread * (shift + (1 - share) * apart), 0, split);
-  set_component(*this, theta, theta + spread * (shift - share * apart), count, split);
+  set_component(*this, theta, theta + spread * (shift - share * apart), second, split);
+  // A temperature divides the logarithms of weights, too.
+  const double per_log = std::exp(-truth.log_scale);
   const double level = truth.bias[0] + spread * coordinates[2 * size + 1];
-  split.bias[0] = level + std::log(share);
-  split.bias[count] = level + std::log1p(-share);
+  split.bias[0] = level + per_log * std::log(share);
+  split.bias[second] = level + per_log * std::log1p(-share);
   return split;
 }
 

@@ -25,7 +25,8 @@ enum class ExpertFamily {
 
 /// Measures in whose first cell stand two components. With θ = (β1, a, b) of the first true component, unit v
 /// and m (2d + 1), p in (.1, .9) and w, they are θ + ε(m + (1 − p) v) and θ + ε(m − p v), of weights
-/// p exp(β0 + ε w) and (1 − p) exp(β0 + ε w), drawn back to the family; the others are the truth's.
+/// p exp(β0 + ε w) and (1 − p) exp(β0 + ε w), drawn back to the family; the others are the truth's. For
+/// softmax gates of every component: others have no measure with one component more that has f* for f.
 struct SplitCell {
   MixingMeasure truth;
   ExpertFamily family = ExpertFamily::whole;
@@ -33,6 +34,10 @@ struct SplitCell {
   /// Entries of (v, m, p, w), the last two unbounded.
   Eigen::Index coordinates() const { return 2 * (2 * truth.gate.cols() + 1) + 2; }
   MixingMeasure at(const Vector& coordinates, double spread) const;
+  /// Where the second component of the cell stands: last, but within the first group of two levels.
+  Eigen::Index second_place() const {
+    return truth.form.router == MixtureForm::Router::two_level ? 1 : truth.gate.rows();
+  }
 };
 
 /// Random places to descend from: v, p and w ~ N(0, 1), m = 0.

@@ -1,13 +1,15 @@
 #include "sim/model/router/linear_router.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/kernels/multiply.h"
 
 namespace moelab {
 namespace {
 
-/// W is kept transposed, (d, padded(E)), so that scores of a row are vectors over experts; biases follow it.
+/// W is kept transposed, (d, padded(E)), so that scores of a row are vectors over experts; biases follow it,
+/// and then log 1/t.
 template <class Real>
 class LinearRouter final : public Router<Real> {
  public:
@@ -15,14 +17,17 @@ class LinearRouter final : public Router<Real> {
       : law_(start_law(options.init)),
         init_scale_(options.init_scale),
         has_bias_(options.bias.value_or(false)),
+        temperature_(options.temperature),
         input_dim_(setting.input_dim),
         experts_(setting.experts),
         stride_(kernels::padded(setting.experts)) {}
   LinearRouter(const LinearBaseOptions& options, const RouterSetting& setting)
       : LinearRouter(LinearRouterOptions{.init_scale = options.init_scale, .bias = options.bias}, setting) {}
 
-  std::size_t parameter_count() const override { return entries(block_rows(), experts_); }
-  std::size_t block_size() const override { return entries(block_rows(), stride_); }
+  std::size_t parameter_count() const override {
+    return entries(block_rows(), experts_) + (temperature_ ? 1 : 0);
+  }
+  std::size_t block_size() const override { return entries(block_rows() + (temperature_ ? 1 : 0), stride_); }
 
   void initialize(const Start& start, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
@@ -31,12 +36,14 @@ class LinearRouter final : public Router<Real> {
       law_.fill(start, e, init_scale_, row);
       for (int j = 0; j < input_dim_; ++j) weight(parameters)(j, e) = static_cast<Real>(row[size(j)]);
     }
+    if (temperature_) parameters[scale_place()] = static_cast<Real>(-std::log(*temperature_));
   }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& /*scratch*/,
                              Real* scores) const override {
     kernels::multiply(context.x, weight(parameters), kernels::padded_rows(scores, context.x.rows, experts_),
                       {.bias = has_bias_ ? bias(parameters) : nullptr});
+    if (temperature_) scale(std::exp(parameters[scale_place()]), scores, entries(context.x.rows, stride_));
     return {};
   }
 
@@ -48,20 +55,27 @@ class LinearRouter final : public Router<Real> {
     if (has_bias_) {
       kernels::sum_rows(gradients.scores, rows, experts_, stride_, bias(gradients.parameters));
     }
+    if (temperature_) scale_gradient(parameters, gradients.parameters);
     if (!gradients.inputs) return;
     kernels::multiply(delta, weight(parameters).transposed(),
                       kernels::padded_rows(gradients.inputs, rows, input_dim_));
+    if (temperature_) {
+      scale(std::exp(parameters[scale_place()]), gradients.inputs,
+            entries(rows, kernels::padded(input_dim_)));
+    }
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     NamedArray<Real> rows{"router_weight", {experts_, input_dim_}, {}};
-    rows.values.reserve(parameter_count());
+    rows.values.reserve(entries(input_dim_, experts_));
     for (int e = 0; e < experts_; ++e) {
       for (int j = 0; j < input_dim_; ++j) rows.values.push_back(weight(parameters)(j, e));
     }
-    if (!has_bias_) return {std::move(rows)};
+    std::vector<NamedArray<Real>> all = {std::move(rows)};
     const Real* const biases = bias(parameters);
-    return {std::move(rows), {"router_bias", {experts_}, {biases, biases + experts_}}};
+    if (has_bias_) all.push_back({"router_bias", {experts_}, {biases, biases + experts_}});
+    if (temperature_) all.push_back({"router_log_scale", {1}, {parameters[scale_place()]}});
+    return all;
   }
 
  private:
@@ -76,9 +90,26 @@ class LinearRouter final : public Router<Real> {
     return block + entries(input_dim_, stride_);
   }
 
+  std::size_t scale_place() const { return entries(block_rows(), stride_); }
+
+  static void scale(Real factor, Real* values, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
+  }
+  /// From ∂L/∂(W, b) for t = 1 to those for t. Scores are homogeneous of degree one in W and b, as they are
+  /// in 1/t: ∂L/∂log(1/t) = Σ W ∂L/∂W + Σ b ∂L/∂b.
+  void scale_gradient(const Real* parameters, Real* gradient) const {
+    const std::size_t place = scale_place();
+    scale(std::exp(parameters[place]), gradient, place);
+    Real sum = 0;
+    for (std::size_t i = 0; i < place; ++i) sum += parameters[i] * gradient[i];
+    std::fill_n(gradient + place, stride_, Real(0));
+    gradient[place] = sum;
+  }
+
   StartLaw law_;
   double init_scale_;
   bool has_bias_;
+  std::optional<double> temperature_;  // where t starts
   int input_dim_;
   int experts_;
   int stride_;
@@ -99,6 +130,8 @@ void bind_linear_fields(Fields& fields, bool& trainable, std::string& init, doub
 
 void LinearRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
+  fields.add("temperature", temperature, positive(),
+             "start of a learned t > 0 that divides the scores (default: t = 1)");
 }
 
 void LinearBaseOptions::bind(Fields& fields) {

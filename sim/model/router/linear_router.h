@@ -8,13 +8,16 @@ namespace moelab {
 
 /// γ_e(x) = w_e^T x, no bias (Dikkala et al. 2023, section 2), or with `bias` w_e^T x + b_e (Nguyen et al.,
 /// Statistical Advantages of Perturbing Cosine Router). Rows start by the start law `init`, biases at zero.
+/// With `temperature`, the start of a learned t > 0, all of that over t.
 ///
-/// Arrays: "router_weight" (E, d), and "router_bias" (E) with `bias`.
+/// Arrays: "router_weight" (E, d), "router_bias" (E) with `bias`, "router_log_scale" (1), log 1/t, with
+/// `temperature`.
 struct LinearRouterOptions {
   bool trainable = true;
   std::string init = "normal";
   double init_scale = 1.0;
   std::optional<bool> bias = {};
+  std::optional<double> temperature = {};  ///< where t starts; unset: t = 1
   void bind(Fields& fields);
 };
 

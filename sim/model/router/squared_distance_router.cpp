@@ -18,8 +18,8 @@ struct DistanceScratch final : Scratch {
   AlignedVector<Real> delta;         // D_ie / s_e² (n, padded(E)), D = ∂L/∂γ
 };
 
-/// γ_ie = (x_i·w_e − ‖x_i‖²/2 − ‖w_e‖²/2) / s_e². W is kept transposed, (d, padded(E)); learned s_e are the
-/// row after it.
+/// γ_ie = (x_i·w_e − ‖x_i‖²/2 − ‖w_e‖²/2) / s_e² + b_e. W is kept transposed, (d, padded(E)); learned s_e are
+/// the row after it, and biases the last.
 template <class Real>
 class SquaredDistanceRouter final : public Router<Real> {
  public:
@@ -28,6 +28,7 @@ class SquaredDistanceRouter final : public Router<Real> {
         init_scale_(options.init_scale),
         std_(options.std.value_or(1.0)),
         learns_std_(options.std.has_value()),
+        has_bias_(options.bias),
         input_dim_(setting.input_dim),
         experts_(setting.experts),
         stride_(kernels::padded(setting.experts)) {}
@@ -63,6 +64,8 @@ class SquaredDistanceRouter final : public Router<Real> {
       reserve_entries(own.values, entries(x.rows, stride_));
       std::copy_n(scores, entries(x.rows, stride_), own.values.data());
     }
+    for (int i = 0; has_bias_ && i < x.rows; ++i)
+      kernels::add_scaled(Real(1), bias(parameters), scores + entries(i, stride_), stride_);
     return {};
   }
 
@@ -87,6 +90,7 @@ class SquaredDistanceRouter final : public Router<Real> {
       for (int e = 0; e < experts_; ++e) of_centers(j, e) -= own.pull[size(e)] * centers(parameters)(j, e);
     }
     if (learns_std_) std_gradient(x.rows, gradients.scores, parameters, own, stds(gradients.parameters));
+    if (has_bias_) kernels::sum_rows(gradients.scores, x.rows, experts_, stride_, bias(gradients.parameters));
     if (!gradients.inputs) return;
     const View<Real> of_inputs = kernels::padded_rows(gradients.inputs, x.rows, input_dim_);
     kernels::multiply(delta, centers(parameters).transposed(), of_inputs);
@@ -102,14 +106,18 @@ class SquaredDistanceRouter final : public Router<Real> {
     for (int e = 0; e < experts_; ++e) {
       for (int j = 0; j < input_dim_; ++j) rows.values.push_back(centers(parameters)(j, e));
     }
-    if (!learns_std_) return {std::move(rows)};
-    const Real* const widths = stds(parameters);
-    return {std::move(rows), {"router_std", {experts_}, {widths, widths + experts_}}};
+    std::vector<NamedArray<Real>> all = {std::move(rows)};
+    const auto add = [&](const char* name, const Real* values) {
+      all.push_back({name, {experts_}, {values, values + experts_}});
+    };
+    if (learns_std_) add("router_std", stds(parameters));
+    if (has_bias_) add("router_bias", bias(parameters));
+    return all;
   }
 
  private:
-  int block_rows() const { return input_dim_ + (learns_std_ ? 1 : 0); }
-  /// W^T (d, E) and s of a block.
+  int block_rows() const { return input_dim_ + (learns_std_ ? 1 : 0) + (has_bias_ ? 1 : 0); }
+  /// W^T (d, E), s and b of a block.
   template <class Value>
   View<Value> centers(Value* block) const {
     return {block, input_dim_, experts_, stride_};
@@ -117,6 +125,10 @@ class SquaredDistanceRouter final : public Router<Real> {
   template <class Value>
   Value* stds(Value* block) const {
     return block + entries(input_dim_, stride_);
+  }
+  template <class Value>
+  Value* bias(Value* block) const {
+    return block + entries(block_rows() - 1, stride_);
   }
   Real std_of(const Real* parameters, int e) const {
     return std::max(stds(parameters)[e], static_cast<Real>(kLeastRouterStd));
@@ -158,6 +170,7 @@ class SquaredDistanceRouter final : public Router<Real> {
   double init_scale_;
   double std_;  // where s starts
   bool learns_std_;
+  bool has_bias_;
   int input_dim_;
   int experts_;
   int stride_;
@@ -172,6 +185,7 @@ void SquaredDistanceRouterOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "scale of the start");
   fields.add("std", std, at_least(kLeastRouterStd),
              "start of a learned s_e, of at least 0.01 (default: s_e = 1)");
+  fields.add("bias", bias, "adds b_e, started at zero");
 }
 
 RouterKind squared_distance_router() {

@@ -29,18 +29,19 @@ Real softmax_in_place(Real* values, int count) {
   return largest + std::log(sum);
 }
 
-/// Parameters [W^T (d, padded(E)) | U^T (d, padded(G))].
+/// Parameters [W^T (d, padded(E)) | U^T (d, padded(G))], with biases a row more each.
 template <class Real>
 class TwoLevelRouter final : public Router<Real> {
  public:
   TwoLevelRouter(const TwoLevelRouterOptions& options, const RouterSetting& setting)
       : init_scale_(options.init_scale),
         groups_(std::min(options.groups, setting.experts)),
+        has_bias_(options.bias),
         input_dim_(setting.input_dim),
         experts_(setting.experts) {}
 
-  std::size_t parameter_count() const override { return entries(input_dim_, experts_ + groups_); }
-  std::size_t block_size() const override { return groups_begin() + entries(input_dim_, group_stride()); }
+  std::size_t parameter_count() const override { return entries(block_rows(), experts_ + groups_); }
+  std::size_t block_size() const override { return groups_begin() + entries(block_rows(), group_stride()); }
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<TwoLevelScratch<Real>>(); }
 
   void initialize(const Start& start, Real* parameters) const override {
@@ -63,8 +64,10 @@ class TwoLevelRouter final : public Router<Real> {
     reserve_entries(own.group_scores, entries(rows, group_stride()));
     reserve_entries(own.within, entries(rows, stride()));
     kernels::multiply(context.x, groups(parameters),
-                      kernels::padded_rows(own.group_scores.data(), rows, groups_));
-    kernels::multiply(context.x, within(parameters), kernels::padded_rows(scores, rows, experts_));
+                      kernels::padded_rows(own.group_scores.data(), rows, groups_),
+                      {.bias = has_bias_ ? bias_of(groups(parameters)) : nullptr});
+    kernels::multiply(context.x, within(parameters), kernels::padded_rows(scores, rows, experts_),
+                      {.bias = has_bias_ ? bias_of(within(parameters)) : nullptr});
     for (int i = 0; i < rows; ++i) {
       Real* const group = own.group_scores.data() + entries(i, group_stride());
       Real* const score = scores + entries(i, stride());
@@ -94,6 +97,12 @@ class TwoLevelRouter final : public Router<Real> {
         kernels::padded_rows<const Real>(own.group_delta.data(), rows, groups_);
     kernels::multiply(context.x.transposed(), of_within, within(gradients.parameters));
     kernels::multiply(context.x.transposed(), of_groups, groups(gradients.parameters));
+    if (has_bias_) {
+      kernels::sum_rows(own.within_delta.data(), rows, experts_, stride(),
+                        bias_of(within(gradients.parameters)));
+      kernels::sum_rows(own.group_delta.data(), rows, groups_, group_stride(),
+                        bias_of(groups(gradients.parameters)));
+    }
     if (!gradients.inputs) return;
     const View<Real> of_inputs = kernels::padded_rows(gradients.inputs, rows, input_dim_);
     kernels::multiply(of_within, within(parameters).transposed(), of_inputs);
@@ -108,14 +117,22 @@ class TwoLevelRouter final : public Router<Real> {
       }
       return array;
     };
-    return {rows("router_group_weight", groups(parameters)),
-            rows("router_within_weight", within(parameters))};
+    std::vector<NamedArray<Real>> all = {rows("router_group_weight", groups(parameters)),
+                                         rows("router_within_weight", within(parameters))};
+    const auto add_bias = [&](const char* name, const View<const Real>& columns) {
+      const Real* const values = bias_of(columns);
+      all.push_back({name, {columns.columns}, {values, values + columns.columns}});
+    };
+    if (has_bias_) add_bias("router_group_bias", groups(parameters));
+    if (has_bias_) add_bias("router_within_bias", within(parameters));
+    return all;
   }
 
  private:
   int stride() const { return kernels::padded(experts_); }
   int group_stride() const { return kernels::padded(groups_); }
-  std::size_t groups_begin() const { return entries(input_dim_, stride()); }
+  int block_rows() const { return input_dim_ + (has_bias_ ? 1 : 0); }
+  std::size_t groups_begin() const { return entries(block_rows(), stride()); }
   /// The first expert of a group: the least e with ⌊e G / E⌋ = g.
   int first_of(int group) const { return (group * experts_ + groups_ - 1) / groups_; }
   template <class Value>
@@ -125,6 +142,11 @@ class TwoLevelRouter final : public Router<Real> {
   template <class Value>
   View<Value> groups(Value* block) const {
     return {block + groups_begin(), input_dim_, groups_, group_stride()};
+  }
+  /// The row after a level's last.
+  template <class Value>
+  static Value* bias_of(const View<Value>& level) {
+    return level.row(level.rows);
   }
 
   /// ∂L/∂(w_e x) = D_e − p(e | g) D_g and ∂L/∂(u_g x) = D_g − p(g) Σ D, D_g the sum over a group.
@@ -148,6 +170,7 @@ class TwoLevelRouter final : public Router<Real> {
 
   double init_scale_;
   int groups_;
+  bool has_bias_;
   int input_dim_;
   int experts_;
 };
@@ -159,6 +182,7 @@ void TwoLevelRouterOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "rows of both levels start N(0, init_scale² I / d)");
   fields.add("groups", groups, between(1, 65536),
              "G: expert e is in group ⌊e G / E⌋; more than E count as E");
+  fields.add("bias", bias, "adds biases to both levels, started at zero");
 }
 
 RouterKind two_level_router() {

@@ -13,17 +13,17 @@ namespace {
 /// Sums of a dozen terms of order one, rounded in double.
 constexpr double kRounding = 1e-13;
 
-/// Components on a line: (g, a, b) of each, biases such that the weights are `weights`.
+/// Components on a line: (g, a, b) of each, in which a common shift of g changes nothing.
 MixtureComponents on_a_line(const std::vector<std::array<double, 3>>& places,
                             const std::vector<double>& weights) {
   const Eigen::Index count = static_cast<Eigen::Index>(places.size());
-  MixtureComponents all{Matrix(count, 1), Vector(count), Matrix(count, 1), Vector(count)};
+  MixtureComponents all{Matrix(count, 1), Vector(count), Matrix(count, 1), Vector(count), 1};
   for (Eigen::Index i = 0; i < count; ++i) {
     const auto& [gate, slope, intercept] = places[static_cast<std::size_t>(i)];
     all.gate(i, 0) = gate;
     all.slope(i, 0) = slope;
     all.intercept[i] = intercept;
-    all.bias[i] = std::log(weights[static_cast<std::size_t>(i)]);
+    all.weight[i] = weights[static_cast<std::size_t>(i)];
   }
   return all;
 }
@@ -53,6 +53,37 @@ TEST_CASE("one fit in each cell, by hand") {
   CHECK(is_close(errors.exact->expert, std::sqrt(0.75 * 0.04 + 0.25 * 0.16)));
 }
 
+TEST_CASE("directions and lengths apart, and every fit alike where it is not weighted, by hand") {
+  // g* = (3, 4) is met as (0, 10): Δ(g/‖g‖) = (−.6, .2), Δ‖g‖ = 5; the other, (0, 1), with no error but .8 in
+  // b.
+  MixtureComponents truth{Matrix(2, 2), Vector::Constant(2, 0.5), Matrix::Zero(2, 2), Vector::Zero(2), 0};
+  truth.gate << 3, 4, 0, 1;
+  truth.slope << 20, 0, 0, 20;
+  MixtureComponents fitted = truth;
+  fitted.gate.row(0) << 0, 10;
+  fitted.intercept[1] = 0.8;
+  fitted.weight << 0.25, 0.75;
+  const VoronoiErrors errors = voronoi_errors(fitted, truth, false);
+  CHECK(errors.cells == std::vector<int>{0, 1});
+  CHECK(is_close(errors.exact->direction, std::sqrt(0.25 * 0.4)));
+  CHECK(is_close(errors.exact->length, std::sqrt(0.25 * 25)));
+  CHECK(is_close(errors.exact->gate, std::sqrt(0.25 * 45)));
+  CHECK(is_close(errors.exact_unweighted->direction, std::sqrt(0.4 / 2)));
+  CHECK(is_close(errors.exact_unweighted->length, std::sqrt(25.0 / 2)));
+  CHECK(is_close(errors.exact_unweighted->intercept, std::sqrt(0.64 / 2)));
+  CHECK_FALSE(errors.over_unweighted);
+}
+
+TEST_CASE("only the columns that may shift do") {
+  MixtureComponents truth{Matrix::Zero(2, 2), Vector::Constant(2, 0.5), Matrix(2, 1), Vector::Zero(2), 1};
+  truth.slope << 0, 9;
+  MixtureComponents fitted = truth;
+  fitted.gate.col(0).array() += 4;
+  CHECK(is_close(voronoi_errors(fitted, truth, false).loss, 0));
+  fitted.gate.col(1).array() += 0.5;
+  CHECK(is_close(voronoi_errors(fitted, truth, false).loss, 0.5));
+}
+
 TEST_CASE("two fits in a cell count with power two, by hand") {
   // Fits 0 and 1 share the first component, ∓0.2 in g and 0.3 in b; the third is exact. The shift is 0.
   const VoronoiErrors errors = voronoi_errors(
@@ -78,11 +109,10 @@ TEST_CASE("a component without a fit is told, and its weight is missing") {
   CHECK_FALSE(errors.exact);
 }
 
-TEST_CASE("labels and common shifts of biases and directions change nothing; a shift of one direction does") {
+TEST_CASE("labels and common shifts of directions change nothing; a shift of one direction does") {
   const MixtureComponents fitted = on_a_line({{0.3, -0.1, 0.2}, {9.9, 5.2, 0}}, {0.4, 0.6});
   const VoronoiErrors before = voronoi_errors(fitted, kTruth, false);
   MixtureComponents moved = on_a_line({{9.9, 5.2, 0}, {0.3, -0.1, 0.2}}, {0.6, 0.4});
-  moved.bias.array() += 3;
   moved.gate.array() -= 20;
   const VoronoiErrors after = voronoi_errors(moved, kTruth, false);
   CHECK(is_close(after.loss, before.loss));

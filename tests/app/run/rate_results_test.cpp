@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "app/figures/rate_panels.h"
+#include "app/report/rates_markdown.h"
 #include "app/run/cell.h"
 #include "app/run/figures.h"
 #include "app/scenario/scenario.h"
@@ -81,6 +82,13 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   const std::string text = rates_text(results);
   CHECK(text.find("3 experts, cells with several fits") != std::string::npos);
   CHECK(text.find("(n^-1/2)") != std::string::npos);
+  const std::vector<RateTable> tables = rate_tables(results);
+  REQUIRE(tables.size() == 3);
+  CHECK(tables[0].rows[0] == std::vector<std::string>{"", "perturbed", "linear"});
+  CHECK(tables[0].rows[1][0] == "row");
+  CHECK(tables[0].rows[1][2].ends_with("(n^-1/2)"));
+  const std::string markdown = rates_markdown(results);
+  CHECK(markdown.find("\n|  | perturbed | linear |\n|---|---|---|\n| row | ") != std::string::npos);
   const Json json = rates_json(results);
   REQUIRE(json.size() == 6);
   CHECK(json[0].at("repetitions") == 3);

@@ -58,6 +58,69 @@ TEST_CASE("the regression function by hand, for every router and expert") {
   CHECK(std::abs(at_second(1, 0) - (1 - gate(-8 + 0.5, -4))) <= kRounding);
 }
 
+TEST_CASE("the regression function of other gates by hand") {
+  // At x = (4, 3) scores 24.5 and 6, experts 0 and 9.75; at (0, −2): −7.5 and −4, 1 and −0.75.
+  const Matrix x = (Matrix(2, 2) << 4, 3, 0, -2).finished();
+  const auto values = [&](const Json& changes) { return Matrix(*problem_of(changes)->bayes_prediction(x)); };
+  const auto sigmoid = [](double score) { return 1 / (1 + std::exp(-score)); };
+  const auto is_close = [](const Matrix& found, double first, double second) {
+    return std::abs(found(0, 0) - first) <= kRounding && std::abs(found(1, 0) - second) <= kRounding;
+  };
+  CHECK(is_close(values({{"gating", "sigmoid"}}), sigmoid(6) * 9.75, sigmoid(-7.5) - 0.75 * sigmoid(-4)));
+  CHECK(is_close(values({{"gating", {{"kind", "sigmoid"}, {"renormalize", true}}}}),
+                 sigmoid(6) * 9.75 / (sigmoid(24.5) + sigmoid(6)),
+                 (sigmoid(-7.5) - 0.75 * sigmoid(-4)) / (sigmoid(-7.5) + sigmoid(-4))));
+  CHECK(is_close(values({{"gating", {{"kind", "topk"}, {"k", 1}}}}), 0, -0.75));
+  CHECK(values({{"gating", {{"kind", "topk"}, {"k", 2}}}}) == values(Json::object()));
+  // Half of the scores; squared distances 2 / 2 and 17 / 2, 45 / 2 and 16 / 2.
+  const auto soft = [](double first, double second) { return 1 / (1 + std::exp(first - second)); };
+  const double hot = soft(-3.75, -2), near = soft(0.5 - 22.5, -8);
+  CHECK(is_close(values({{"router", {{"kind", "linear"}, {"temperature", 2}}}}), soft(12.25, 3) * 9.75,
+                 1 - hot - 0.75 * hot));
+  CHECK(
+      is_close(values({{"router", "squared_distance"}}), soft(0.5 - 1, -8.5) * 9.75, 1 - near - 0.75 * near));
+  // Two shared experts: x1 + 1 and −x2.
+  Json measure = data_with(Json::object())["measure"];
+  measure["shared_slope"] = {{1, 0}, {0, -1}};
+  measure["shared_intercept"] = {1, 0};
+  const Matrix alone = values(Json::object());
+  CHECK(is_close(values({{"measure", measure}, {"shared_experts", 2}}), alone(0, 0) + 5 - 3,
+                 alone(1, 0) + 1 + 2));
+}
+
+TEST_CASE("two levels by hand: a group's share, and an expert's in it") {
+  // One input; groups {0, 1} and {2}; at x = 1 group scores 0 and log 3, in the first log 2 and log 6.
+  const Json data = {{"dim", 1},
+                     {"router", {{"kind", "two_level"}, {"groups", 2}}},
+                     {"measure",
+                      {{"kind", "given"},
+                       {"gate", {{0}, {std::log(3)}, {7}}},
+                       {"bias", {std::log(2), std::log(2), 1}},
+                       {"slope", {{1}, {2}, {-1}}},
+                       {"intercept", {0, 0, 0}},
+                       {"group_gate", {{1}, {1}}},
+                       {"group_bias", {-1, std::log(3) - 1}}}}};
+  const std::unique_ptr<Problem> problem = problem_of(data);
+  const Matrix x = Matrix::Ones(1, 1);
+  CHECK(std::abs((*problem->bayes_prediction(x))(0, 0) - (0.25 * (0.25 * 1 + 0.75 * 2) - 0.75)) <= kRounding);
+  // Of U those of the groups, and β1 less its mean by the gates at 0, which are equal here.
+  const double half = std::log(3) / 2;
+  const Matrix expected = (Matrix(3, 2) << 1, -half, 1, half, 1, 0).finished();
+  CHECK((effective_directions(*problem->true_measure()) - expected).isZero(kRounding));
+  const double first = 1 / (1 + std::exp(std::log(3)));
+  const Vector weights = (Vector(3) << first / 2, first / 2, 1 - first).finished();
+  CHECK((gates_at_zero(*problem->true_measure()) - weights).isZero(kRounding));
+}
+
+TEST_CASE("a fit may select more components than its truth, and nothing else may differ") {
+  MixtureForm truth{.selected = 2}, fit{.selected = 3};
+  CHECK(is_same_family(fit, truth));
+  fit.selected = 0;
+  CHECK_FALSE(is_same_family(fit, truth));
+  CHECK_FALSE(is_same_family({.gate = MixtureForm::Gate::sigmoid}, {}));
+  CHECK_FALSE(is_same_family({.shared = 1}, {}));
+}
+
 TEST_CASE("effective directions: rows, unit rows, rows over norm plus τ1") {
   MixingMeasure measure;
   measure.gate = (Matrix(2, 2) << 3, 4, 0, 0).finished();
@@ -155,6 +218,12 @@ TEST_CASE("arrays of a given measure that do not fit each other are refused") {
         "data.measure.bias: got 1 components, needs 2 as data.measure.gate has");
   CHECK(refusal("/measure/slope", "[[1, 2], [3]]") ==
         "data.measure.slope[1]: got 1 numbers, needs data.dim = 2");
+  CHECK(refusal("/shared_experts", "1") ==
+        "data.measure.shared_slope: got 0 components, needs 1 as data.shared_experts says");
+  CHECK(refusal("/router", R"({"kind": "two_level"})") ==
+        "data.measure.group_gate: got 0 components, needs 2 as data.router has groups");
+  CHECK(refusal("/measure/group_bias", "[1]") ==
+        "data.measure.group_bias: got 1 components, needs 0 as data.router has groups");
   CHECK(refusal("/measure/gate", "[[1, 2, 3], [1, 2, 3]]") ==
         "data.measure.gate[0]: got 3 numbers, needs data.dim = 2");
 }

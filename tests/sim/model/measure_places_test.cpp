@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "tests/sim/data/data_of.h"
-#include "tests/sim/model/example_model.h"
+#include "tests/sim/model/mixture_gates.h"
 
 namespace moelab::measure_places_test {
 namespace {
@@ -21,23 +20,15 @@ ModelOptions measure_model(const Json& router, const Json& expert) {
                        SoftGatingOptions{}, kExperts);
 }
 
-TEST_CASE("a model with the parameters of a measure computes its regression function") {
-  for (const Json& router : {Json{{"kind", "linear"}, {"bias", true}}, Json{{"kind", "cosine"}},
-                             Json{{"kind", "perturbed_cosine"}, {"tau1", 0.3}, {"tau2", 0.7}}}) {
+TEST_CASE("a model with the parameters of a measure computes its regression function, by its own gates") {
+  for (const MixtureGates& gates : mixture_gates()) {
     for (const Json& expert :
          {Json{{"kind", "linear"}}, Json{{"kind", "polynomial"}, {"power", 3}}, Json{{"kind", "relu"}}}) {
-      CAPTURE(router.dump());
+      CAPTURE(gates.name);
       CAPTURE(expert.dump());
-      Json data_router = router;
-      data_router.erase("bias");
       const std::unique_ptr<Problem> problem =
-          draw_problem(data_of({{"generator", "moe_regression"},
-                                {"dim", kInputs},
-                                {"router", data_router},
-                                {"expert", expert},
-                                {"measure", {{"kind", "drawn"}, {"components", kExperts}, {"bias_std", 1}}}}),
-                       {3, 0});
-      const ModelOptions options = measure_model(router, expert);
+          draw_problem(mixture_data(gates, expert, kInputs, kExperts), {3, 0});
+      const ModelOptions options = mixture_model(gates, expert, kExperts);
       ExampleModel<double> model(options, kLayout, {});
       const MeasurePlaces places(options, model.network());
       const MixingMeasure& truth = *problem->true_measure();
@@ -48,20 +39,39 @@ TEST_CASE("a model with the parameters of a measure computes its regression func
       CHECK(back.bias == truth.bias);
       CHECK(back.slope == truth.slope);
       CHECK(back.intercept == truth.intercept);
+      CHECK(back.group_gate == truth.group_gate);
+      CHECK(back.group_bias == truth.group_bias);
+      CHECK(back.shared_slope == truth.shared_slope);
+      CHECK(back.shared_intercept == truth.shared_intercept);
+      CHECK(back.log_scale == truth.log_scale);
 
       const Matrix x = draw_set(*problem, {3, 0}, Purpose::test_data, 50).x;
       Matrix outputs(x.rows(), 1);
       const auto difference = [&] {
-        predict(model.model, model.network().soft_gating(), x.data(), static_cast<int>(x.rows()),
+        predict(model.model, model.network().train_gating(), x.data(), static_cast<int>(x.rows()),
                 model.workspace, outputs.data());
         return (outputs - *problem->bayes_prediction(x)).cwiseAbs().maxCoeff();
       };
       CHECK(difference() <= kRounding);
       MixingMeasure other = truth;
-      other.bias[1] += 0.01;
+      other.slope(1, 0) += 0.01;
       places.write(other, model.parameters());
       CHECK(difference() > kRounding);
     }
+  }
+}
+
+TEST_CASE("every parameter of a mixture with a measure is one of the measure's") {
+  for (const MixtureGates& gates : mixture_gates()) {
+    CAPTURE(gates.name);
+    const ModelOptions options = mixture_model(gates, {{"kind", "linear"}}, kExperts);
+    ExampleModel<double> model(options, kLayout, {4, 0});
+    const AlignedVector<double> before = model.parameters();
+    const MeasurePlaces places(options, model.network());
+    const MixingMeasure measure = places.read(model.parameters());
+    std::fill(model.parameters().begin(), model.parameters().end(), 0.0);
+    places.write(measure, model.parameters());
+    CHECK(model.parameters() == before);
   }
 }
 
@@ -79,6 +89,16 @@ TEST_CASE("models without a mixing measure are refused") {
   CHECK(refused_at(measure_model(linear, linear)) == "model.router.bias");
   CHECK(refused_at(measure_model({{"kind", "mlp"}}, linear)) == "model");
   CHECK(refused_at(measure_model(biased, {{"kind", "mlp"}})) == "model");
+  CHECK(refused_at(measure_model({{"kind", "two_level"}}, linear)) == "model.router.bias");
+  CHECK(refused_at(measure_model({{"kind", "squared_distance"}, {"bias", true}, {"std", 1}}, linear)) ==
+        "model");
+  const auto gated = [&](const Json& gating) {
+    return refused_at(mixture_model({"", {}, biased, gating}, linear, kExperts));
+  };
+  CHECK(gated({{"kind", "sigmoid"}}).empty());
+  CHECK(gated({{"kind", "sigmoid"}, {"k", 2}}) == "model");
+  CHECK(gated({{"kind", "topk"}, {"k", 2}, {"renormalize", false}}) == "model");
+  CHECK(gated({{"kind", "top1"}}) == "model");
 }
 
 }  // namespace

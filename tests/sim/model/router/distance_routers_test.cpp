@@ -55,6 +55,23 @@ TEST_CASE("squared distances by hand, in their own widths, down to the least") {
   CHECK(gradient[entries(2, stride)] < 0);
 }
 
+TEST_CASE("biases are added to squared distances of one width or of learned ones") {
+  for (const std::optional<double> width : {std::optional<double>(), std::optional<double>(2)}) {
+    SquaredDistanceRouterOptions options{.std = width, .bias = true}, without{.std = width};
+    RouterProbe probe(options, 6);
+    probe.check_parameter_gradient();
+    probe.check_input_gradient();
+    RouterProbe same(without, 6);
+    std::copy_n(probe.parameters.begin(), same.parameters.size(), same.parameters.begin());
+    same.x = probe.x;
+    probe.value();
+    same.value();
+    const double* const biases = probe.parameters.data() + same.parameters.size();
+    for (std::size_t e = 0; e < RouterProbe::kExperts; ++e)
+      CHECK(probe.scores[e] == doctest::Approx(same.scores[e] + biases[e]).epsilon(1e-14));
+  }
+}
+
 TEST_CASE("centroids are the means of the rows that were nearest, whatever the batches") {
   StartedRouter started(NearestCentroidRouterOptions{}, {.input_dim = 2, .experts = 3}, {});
   CHECK(started.router->parameter_count() == 0);

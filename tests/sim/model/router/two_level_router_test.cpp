@@ -53,6 +53,27 @@ TEST_CASE("one group, or one for each expert, is a linear router but for a shift
   }
 }
 
+TEST_CASE("biases of both levels: gradients, and logarithms of weights by hand") {
+  RouterProbe probe(TwoLevelRouterOptions{.bias = true}, 5);
+  probe.check_parameter_gradient();
+  probe.check_input_gradient();
+  StartedRouter started(TwoLevelRouterOptions{.init_scale = 0, .bias = true}, {.input_dim = 1, .experts = 3},
+                        {});
+  CHECK(started.router->parameter_count() == 2 * (3 + 2));
+  const int stride = kernels::padded(3);
+  const double within[] = {std::log(3), 0, 5}, groups[] = {0, std::log(4)};
+  std::copy(std::begin(within), std::end(within), started.parameters.begin() + stride);
+  std::copy(std::begin(groups), std::end(groups),
+            started.parameters.begin() + 2 * stride + kernels::padded(2));
+  const double x = 1;
+  RouterContext<double> context;
+  context.x = rows_of(&x, 1, 1);
+  AlignedVector<double> scores(size(stride));
+  started.router->forward(context, started.parameters.data(), *started.scratch, scores.data());
+  const double expected[] = {.2 * .75, .2 * .25, .8};
+  for (int e = 0; e < 3; ++e) CHECK(std::exp(scores[size(e)]) == doctest::Approx(expected[e]).epsilon(1e-14));
+}
+
 TEST_CASE("more groups than experts count as one for each") {
   const auto router = make_router<double>(TwoLevelRouterOptions{.groups = 5}, {.input_dim = 2, .experts = 3});
   CHECK(router->parameter_count() == 2 * (3 + 3));

@@ -1,0 +1,119 @@
+/// Least-squares fits under every gate that a mixing measure may have.
+
+#include <doctest/doctest.h>
+
+#include "sim/train/fit_starts.h"
+#include "sim/train/least_squares.h"
+#include "tests/sim/model/mixture_gates.h"
+#include "tests/sim/train/small_runs.h"
+
+namespace moelab::gate_fits_test {
+namespace {
+
+/// Least curvatures are near 1e-3, and fits of noiseless data end at ‖∇L‖ ≤ 1e-8 at least.
+constexpr double kRecovered = 1e-4;
+constexpr int kDim = 2, kComponents = 4, kSamples = 600;
+
+struct GateFit {
+  GateFit(const MixtureGates& gates, const Json& expert, int experts)
+      : seeds{9, 0},
+        problem(draw_problem(mixture_data(gates, expert, kDim, kComponents, 0), seeds)),
+        options(mixture_model(gates, expert, experts)),
+        model(options, problem->layout(), {seeds}),
+        workspace(model.network->make_workspace()) {
+    const Dataset set = draw_set(*problem, seeds, Purpose::train_data, kSamples);
+    data = {
+        kSamples, {set.x.data(), set.x.data() + set.x.size()}, {set.y.data(), set.y.data() + set.y.size()}};
+  }
+
+  FitOutcome run(const FitStart& start, int steps = 3000) {
+    TrainOptions train;
+    train.optimizer = LeastSquaresOptions{};
+    train.steps = steps;
+    train.start = start;
+    const TrainCallbacks callbacks = {[](std::int64_t) {}, [](double) { return false; }};
+    return fit_least_squares(model, options, {*task}, data, train, problem->true_measure(), seeds, callbacks,
+                             workspace);
+  }
+  /// The largest error of f over the sample, by the gates that were fitted.
+  double error() {
+    Matrix fitted(kSamples, 1);
+    predict(model, model.network->train_gating(), data.x.data(), kSamples, workspace, fitted.data());
+    return (fitted - *problem->bayes_prediction(MatrixView(data.x.data(), kSamples, kDim)))
+        .cwiseAbs()
+        .maxCoeff();
+  }
+
+  Seeds seeds;
+  std::unique_ptr<Problem> problem;
+  ModelOptions options;
+  Model<double> model;
+  Workspace<double> workspace;
+  std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
+  TrainingSet<double> data;
+};
+
+bool is_smooth(const MixtureGates& gates) {
+  return gates.gating["kind"] != "topk";
+}
+
+TEST_CASE(
+    "a start near the truth with no perturbation is the truth, with one fit more in each softmax's cells") {
+  for (const MixtureGates& gates : mixture_gates()) {
+    CAPTURE(gates.name);
+    const bool splits = gates.gating["kind"] == "soft";
+    for (const int experts : {kComponents, splits ? kComponents + 2 : kComponents}) {
+      CAPTURE(experts);
+      GateFit fit(gates, {{"kind", "relu"}}, experts);
+      Engine engine(1);
+      MeasurePlaces(fit.options, *fit.model.network)
+          .write(near_truth(*fit.problem->true_measure(), experts, 0, engine), fit.model.parameters);
+      CHECK(fit.error() < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("without noise a fit from near the truth recovers f under every smooth gate") {
+  for (const MixtureGates& gates : mixture_gates()) {
+    if (!is_smooth(gates)) continue;
+    CAPTURE(gates.name);
+    GateFit fit(gates, {{"kind", "linear"}}, kComponents);
+    CHECK(fit.error() > 0.1);
+    const FitOutcome outcome = fit.run(WarmStartOptions{.perturbation = 0.02, .tries = 2});
+    CHECK(outcome.state == TrainState::done);
+    CHECK(fit.error() < kRecovered);
+  }
+}
+
+TEST_CASE("the best of many starts has under every gate at most the loss of the truth") {
+  for (const MixtureGates& gates : mixture_gates()) {
+    CAPTURE(gates.name);
+    GateFit fit(gates, {{"kind", "linear"}}, kComponents);
+    const FitOutcome outcome = fit.run(BestStartOptions{.starts = 3, .rows = 200, .polished = 2}, 60);
+    CHECK(outcome.state == TrainState::done);
+    REQUIRE(outcome.minima);
+    CHECK(outcome.minima->near >= 1);
+    CHECK(std::isfinite(fit.error()));
+    if (is_smooth(gates)) CHECK(fit.error() < 0.2);
+  }
+}
+
+TEST_CASE("clusters of k-means start a measure of the model's own size") {
+  for (const MixtureGates& gates : mixture_gates()) {
+    CAPTURE(gates.name);
+    GateFit fit(gates, {{"kind", "linear"}}, 5);
+    const MixtureForm form = *mixture_form(fit.options);
+    const MeasurePlaces places(fit.options, *fit.model.network);
+    Engine engine(2);
+    const MixingMeasure start = clustered_start(form, fit.data, kSamples, kDim, 5, engine);
+    places.write(start, fit.model.parameters);
+    const MixingMeasure back = places.read(fit.model.parameters);
+    CHECK(back.gate == start.gate);
+    CHECK(back.group_gate == start.group_gate);
+    CHECK(back.shared_slope == start.shared_slope);
+    CHECK(start.slope.norm() > 0);
+  }
+}
+
+}  // namespace
+}  // namespace moelab::gate_fits_test
