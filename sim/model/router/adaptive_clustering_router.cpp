@@ -20,17 +20,10 @@ constexpr std::uint64_t kWeightDraws = 3;
 bool is_placed(const AdaptiveClusteringRouterOptions& options, int layer, int layers) {
   const bool needs_previous = options.memberships == AdaptiveClusteringRouterOptions::Memberships::previous;
   if (layer == 0 && needs_previous) return false;
-  switch (options.placement) {
-    case AdaptiveClusteringRouterOptions::Placement::full:
-      return true;
-    case AdaptiveClusteringRouterOptions::Placement::skip_1:
-      return layer >= 2;
-    case AdaptiveClusteringRouterOptions::Placement::alternating:
-      return layer % 2 == 1;
-    case AdaptiveClusteringRouterOptions::Placement::back_half:
-      return layer >= (layers + 1) / 2;
-  }
-  return true;
+  using Placement = AdaptiveClusteringRouterOptions::Placement;
+  if (options.placement == Placement::skip_1) return layer >= 2;
+  if (options.placement == Placement::alternating) return layer % 2 == 1;
+  return options.placement == Placement::full || layer >= (layers + 1) / 2;
 }
 
 template <class Real>
