@@ -45,8 +45,12 @@ template <class Real, class Visit>
 void for_each_pair(const Routing<Real>& routing, const Visit& visit) {
   for (int e = 0; e < routing.experts; ++e) {
     for (int i = 0; i < routing.pairs_of(e); ++i) {
+      if (routing.every_pair) {  // there are no lists
+        visit(i, e);
+        continue;
+      }
       const int pair = routing.offsets[static_cast<std::size_t>(e)] + i;
-      visit(routing.every_pair ? i : routing.pair_rows[static_cast<std::size_t>(pair)], e);
+      visit(routing.pair_rows[static_cast<std::size_t>(pair)], e);
     }
   }
 }
