@@ -158,10 +158,10 @@ TEST_CASE("completion: dotted paths follow the kinds that the scenario chooses")
   CHECK(settings_of(bench.file, "mod") == Texts{"model."});
   const Texts router = settings_of(bench.file, "model.router.");
   CHECK(has(router, "model.router.init_scale="));
-  CHECK_FALSE(has(router, "model.router.temperature="));
+  CHECK_FALSE(has(router, "model.router.projection_dim="));
   for (const Texts& chosen : {Texts{"--profile", "quick"}, Texts{"--set", "model.router.kind=cosine"}}) {
     CHECK(has(texts({"run", bench.file, chosen[0], chosen[1], "--set", "model.router."}),
-              "model.router.temperature="));
+              "model.router.projection_dim="));
   }
   CHECK(has(settings_of(bench.file, "model.router.kind="), "model.router.kind=perturbed_cosine"));
   CHECK(settings_of(bench.file, "train.lr") == Texts{"train.lr=", "train.lr."});

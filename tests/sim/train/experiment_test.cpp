@@ -150,7 +150,8 @@ TEST_CASE("what data, model, loss and training cannot be together") {
   check_refused(
       fit, [](ExperimentOptions& changed) { changed.model.expert = ExpertOptions::named("relu"); },
       "train.start",
-      "got \"warm\", needs a mixture of one layer whose router and expert are those of the data");
+      "got \"warm\", needs a mixture of one layer whose router, gating.train and expert are those of the "
+      "data");
   check_refused(
       fit, [](ExperimentOptions& changed) { changed.model.router = LinearRouterOptions{}; },
       "model.router.bias", "missing; a warm start needs true");
