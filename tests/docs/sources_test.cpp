@@ -9,6 +9,7 @@
 
 #include "analysis/theory/check.h"
 #include "app/json/json.h"
+#include "app/scenario/claim_arms.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/docs/page_text.h"
 
@@ -35,7 +36,7 @@ bool mention(const std::string& pattern, std::vector<Named>& names) {
 std::vector<Named> claims_of(const fs::path& scenario) {
   std::vector<Named> claims;
   const Json read = read_json_file(scenario);
-  for (const Json& claim : read.at("claims")) claims.push_back({claim.at("id")});
+  for (const Json& claim : expand_claims(read.at("claims")).claims) claims.push_back({claim.at("id")});
   return claims;
 }
 
