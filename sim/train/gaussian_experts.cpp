@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "sim/base/linear_algebra.h"
+#include "sim/base/softmax.h"
 
 namespace moelab {
 namespace {
@@ -18,14 +19,11 @@ constexpr int kGateSteps = 20;
 /// Of the second moments: clusters may hold less than a sample.
 constexpr double kExpertRidge = 1e-10, kGateRidge = 1e-9;
 
-/// ln softmax of rows (n, k).
+/// ln of the gates of rows, (n, k).
 Matrix log_gates(const MixingMeasure& measure, const Matrix& x) {
   Matrix scores = x * measure.gate.transpose();
   scores.rowwise() += measure.bias.transpose();
-  const Vector highest = scores.rowwise().maxCoeff();
-  const Vector total = highest.array() + (scores.colwise() - highest).array().exp().rowwise().sum().log();
-  scores.colwise() -= total;
-  return scores;
+  return log_softmax(scores);
 }
 
 /// y − h_j(x), (n, k).

@@ -40,44 +40,32 @@ void add_scaled_of(T scale, const T* x, T* y, int count) {
   }
 }
 
-template <class T>
-void dot_rows_of(const RowsOf<const T>& x, const RowsOf<const T>& y, int rows, int count,
-                 const RowsOf<T>& sums) {
+/// Calls keep(row, value_of(row)) for all rows, some side by side.
+template <class T, class ValueOf, class Keep>
+HWY_INLINE void each_row(int rows, const ValueOf& value_of, const Keep& keep) {
   T values[kRowsAtOnce];
   int row = 0;
   for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kRowsAtOnce; ++i) values[i] = dot_lanes(x.row(row + i), y.row(row + i), count);
-    for (int i = 0; i < kRowsAtOnce; ++i) *sums.row(row + i) = values[i];
+    for (int i = 0; i < kRowsAtOnce; ++i) values[i] = value_of(row + i);
+    for (int i = 0; i < kRowsAtOnce; ++i) keep(row + i, values[i]);
   }
-  for (; row < rows; ++row) *sums.row(row) = dot_lanes(x.row(row), y.row(row), count);
+  for (; row < rows; ++row) keep(row, value_of(row));
 }
 
 template <class T>
-HWY_INLINE T squared_distance(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int count) {
-  using L = Lanes16<T>;
-  typename L::V sums[L::kVectors];
-  for (auto& sum : sums) sum = hn::Zero(L::d);
-  for (int j = 0; j < count; j += kPadding) {
-    for (int v = 0; v < L::kVectors; ++v) {
-      const int at = j + v * L::kWidth;
-      const typename L::V difference = hn::Sub(hn::LoadU(L::d, x + at), hn::LoadU(L::d, y + at));
-      sums[v] = hn::MulAdd(difference, difference, sums[v]);
-    }
-  }
-  return add_lanes<T>(sums);
+void dot_rows_of(const RowsOf<const T>& x, const RowsOf<const T>& y, int rows, int count,
+                 const RowsOf<T>& sums) {
+  each_row<T>(
+      rows, [&](int row) HWY_ATTR { return dot_lanes(x.row(row), y.row(row), count); },
+      [&](int row, T value) { *sums.row(row) = value; });
 }
 
 template <class T>
 void squared_distances_of(const T* x, const RowsOf<const T>& y, int rows, int count, T* distances) {
-  T values[kRowsAtOnce];
-  int row = 0;
-  for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
-#pragma GCC unroll 4
-    for (int i = 0; i < kRowsAtOnce; ++i) values[i] = squared_distance(x, y.row(row + i), count);
-    for (int i = 0; i < kRowsAtOnce; ++i) distances[row + i] = values[i];
-  }
-  for (; row < rows; ++row) distances[row] = squared_distance(x, y.row(row), count);
+  each_row<T>(
+      rows, [&](int row) HWY_ATTR { return squared_distance_lanes(x, y.row(row), count); },
+      [&](int row, T value) { distances[row] = value; });
 }
 
 template <class T>

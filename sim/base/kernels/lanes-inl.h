@@ -52,18 +52,34 @@ HWY_INLINE T add_lanes(const typename Lanes16<T>::V (&sums)[Lanes16<T>::kVectors
   return add_halves(L::d, tree[0]);
 }
 
-template <class T>
-HWY_INLINE T dot_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int count) {
+/// The sum over `count` entries of what add(x, y, sum) adds to the sum for vectors of both.
+template <class T, class Add>
+HWY_INLINE T sum_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int count, const Add& add) {
   using L = Lanes16<T>;
   typename L::V sums[L::kVectors];
   for (auto& sum : sums) sum = hn::Zero(L::d);
   for (int j = 0; j < count; j += kPadding) {
     for (int v = 0; v < L::kVectors; ++v) {
       const int at = j + v * L::kWidth;
-      sums[v] = hn::MulAdd(hn::LoadU(L::d, x + at), hn::LoadU(L::d, y + at), sums[v]);
+      sums[v] = add(hn::LoadU(L::d, x + at), hn::LoadU(L::d, y + at), sums[v]);
     }
   }
   return add_lanes<T>(sums);
+}
+
+template <class T>
+HWY_INLINE T dot_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int count) {
+  using V = typename Lanes16<T>::V;
+  return sum_lanes(x, y, count, [](V a, V b, V sum) HWY_ATTR { return hn::MulAdd(a, b, sum); });
+}
+
+template <class T>
+HWY_INLINE T squared_distance_lanes(const T* HWY_RESTRICT x, const T* HWY_RESTRICT y, int count) {
+  using V = typename Lanes16<T>::V;
+  return sum_lanes(x, y, count, [](V a, V b, V sum) HWY_ATTR {
+    const V difference = hn::Sub(a, b);
+    return hn::MulAdd(difference, difference, sum);
+  });
 }
 
 /// Rows that are reduced side by side: the reduction of one over its lanes waits for its own steps, and a

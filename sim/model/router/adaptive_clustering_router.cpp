@@ -162,7 +162,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
       const int* const labels = context.signals.labels;
       if (!labels) throw no_labels_error("model.router.memberships", "oracle");
       std::fill_n(shares, entries(rows, stride), Real(0));
-      for (int row = 0; row < rows; ++row) shares[entries(row, stride) + size(labels[row] % experts_)] = 1;
+      for (int row = 0; row < rows; ++row)
+        shares[entries(row, stride) + size(expert_of_cluster(labels[row], experts_))] = 1;
     }
     return {shares, rows, experts_, stride};
   }

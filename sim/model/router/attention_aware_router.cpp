@@ -179,17 +179,16 @@ class PosteriorWeights final : public TokenWeights<Real> {
     const int tokens = context.tokens, first_row = sample * tokens;
     gradients.touch(sample, head);
     for (int i = 0; i < tokens; ++i) {
-      Real* const log_weights = gradients.log_weights.data() +
-                                weights_row(context, first_row + i, head) * size(kernels::padded(tokens));
+      Real* const log_weights = gradients.log_weights_of(sample, head) + entries(i, kernels::padded(tokens));
       for (int j = 0; j < tokens; ++j) {
         log_weights[j] += delta(i, j);
         delta(i, j) *= static_cast<Real>(precision_);
       }
     }
     const std::size_t outputs_place = entries(first_row, stride_);
-    const std::size_t centres_place = centres_row(context, first_row, head) * size(stride_);
-    const Real* const centres = attention.centres.data() + centres_place;
-    Real* const of_centres = gradients.centres.data() + centres_place;
+    const Real* const centres =
+        attention.centres.data() + centres_row(context, first_row, head) * size(stride_);
+    Real* const of_centres = gradients.centres_of(sample, head);
     kernels::multiply(delta, kernels::padded_rows(centres, tokens, dim_),
                       kernels::padded_rows(gradients.outputs.data() + outputs_place, tokens, dim_),
                       {.accumulate = true});

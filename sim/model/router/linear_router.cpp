@@ -43,7 +43,7 @@ class LinearRouter final : public Router<Real> {
                              Real* scores) const override {
     kernels::multiply(context.x, weight(parameters), kernels::padded_rows(scores, context.x.rows, experts_),
                       {.bias = has_bias_ ? bias(parameters) : nullptr});
-    if (temperature_) scale(std::exp(parameters[scale_place()]), scores, entries(context.x.rows, stride_));
+    if (temperature_) scale(parameters, scores, entries(context.x.rows, stride_));
     return {};
   }
 
@@ -59,10 +59,7 @@ class LinearRouter final : public Router<Real> {
     if (!gradients.inputs) return;
     kernels::multiply(delta, weight(parameters).transposed(),
                       kernels::padded_rows(gradients.inputs, rows, input_dim_));
-    if (temperature_) {
-      scale(std::exp(parameters[scale_place()]), gradients.inputs,
-            entries(rows, kernels::padded(input_dim_)));
-    }
+    if (temperature_) scale(parameters, gradients.inputs, entries(rows, kernels::padded(input_dim_)));
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
@@ -92,18 +89,17 @@ class LinearRouter final : public Router<Real> {
 
   std::size_t scale_place() const { return entries(block_rows(), stride_); }
 
-  static void scale(Real factor, Real* values, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
+  /// values ← values / t.
+  void scale(const Real* parameters, Real* values, std::size_t count) const {
+    kernels::scale_into(std::exp(parameters[scale_place()]), values, values, static_cast<int>(count));
   }
   /// From ∂L/∂(W, b) for t = 1 to those for t. Scores are homogeneous of degree one in W and b, as they are
   /// in 1/t: ∂L/∂log(1/t) = Σ W ∂L/∂W + Σ b ∂L/∂b.
   void scale_gradient(const Real* parameters, Real* gradient) const {
     const std::size_t place = scale_place();
-    scale(std::exp(parameters[place]), gradient, place);
-    Real sum = 0;
-    for (std::size_t i = 0; i < place; ++i) sum += parameters[i] * gradient[i];
+    scale(parameters, gradient, place);
     std::fill_n(gradient + place, stride_, Real(0));
-    gradient[place] = sum;
+    gradient[place] = kernels::dot(parameters, gradient, static_cast<int>(place));
   }
 
   StartLaw law_;

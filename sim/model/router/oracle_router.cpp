@@ -24,8 +24,8 @@ class OracleRouter final : public Router<Real> {
     const int* const labels = context.signals.labels;
     if (!labels) throw no_labels_error("model.router.kind", "oracle");
     for (int i = 0; i < context.x.rows; ++i) {
-      const int expert = static_cast<int>(static_cast<unsigned>(labels[i]) % static_cast<unsigned>(experts_));
-      name_expert(expert, scale_, mixed_bits(static_cast<std::uint64_t>(labels[i])), experts_,
+      name_expert(expert_of_cluster(labels[i], experts_), scale_,
+                  mixed_bits(static_cast<std::uint64_t>(labels[i])), experts_,
                   scores + entries(i, kernels::padded(experts_)));
     }
     return {};

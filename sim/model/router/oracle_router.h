@@ -13,6 +13,11 @@ struct OracleRouterOptions {
   void bind(Fields& fields);
 };
 
+/// Where clusters stand for experts: c mod E of a true cluster c.
+inline int expert_of_cluster(int cluster, int experts) {
+  return static_cast<int>(static_cast<unsigned>(cluster) % static_cast<unsigned>(experts));
+}
+
 /// The refusal of data whose rows have no true cluster each.
 InvalidOption no_labels_error(const std::string& path, const std::string& given);
 

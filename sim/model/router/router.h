@@ -79,8 +79,7 @@ class Router {
                         const RouterGradients<Real>& gradients) const = 0;
   /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
   virtual int feature_dim() const { return 0; }
-  /// Arrays for saving. One named "router_weight" (E, d) holds the rows that meet the input, where γ is
-  /// linear in x.
+  /// Arrays for saving; "router_weight" (E, d) holds the rows that meet the input, where γ is linear in x.
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
 
   /// What training changes beside the parameters, if anything: its arrays, their start, and what the
@@ -106,8 +105,7 @@ struct RouterKind : KindEntry {
   bool leaves_base = false;           ///< leaves RouterOutput::base_probabilities
   /// Where scores depend on later rows though RouterSetting::causal; see GatingKind::looks_ahead.
   std::string (*looks_ahead)(const AnyOptions&) = nullptr;
-  /// The field whose value has it read LayerSignals::labels: "kind" where every router of the kind does,
-  /// otherwise one with the value "oracle"; null for none.
+  /// The field whose value has it read LayerSignals::labels ("kind" where all of the kind do); null: none.
   const char* (*needs_labels)(const AnyOptions&) = [](const AnyOptions&) -> const char* { return nullptr; };
   /// The last of its arrays "router_…" with a row for each expert starts N(0, init_scale² / columns).
   bool starts_at_rows = false;
@@ -142,7 +140,6 @@ RouterKind router_kind(std::string name, std::string help, Options example = {})
   return kind;
 }
 
-/// Whether training moves a router of these options.
 bool is_trainable(const RouterOptions& options);
 
 /// Throws InvalidOption where the router cannot read such inputs.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
+#include "sim/data/mixing_measure.h"
 
 namespace moelab {
 namespace {
@@ -133,8 +134,7 @@ class TwoLevelRouter final : public Router<Real> {
   int group_stride() const { return kernels::padded(groups_); }
   int block_rows() const { return input_dim_ + (has_bias_ ? 1 : 0); }
   std::size_t groups_begin() const { return entries(block_rows(), stride()); }
-  /// The first expert of a group: the least e with ⌊e G / E⌋ = g.
-  int first_of(int group) const { return (group * experts_ + groups_ - 1) / groups_; }
+  int first_of(int group) const { return first_of_group(group, groups_, experts_); }
   template <class Value>
   View<Value> within(Value* block) const {
     return {block, input_dim_, experts_, stride()};
