@@ -3,24 +3,18 @@
 on one processor. Prints a Markdown table."""
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from measures.common import ROOT, read_answer, start_program
+
 STYLES = {"loop over experts": ["--style", "user"], "sorted rows": ["--style", "expert"],
           "sorted rows, compiled": ["--style", "expert", "--compile"]}
 # Programs that start from the same weights and data must agree on the loss of the first batch to float's accuracy.
 LOSS_TOLERANCE = 1e-5
-
-
-def answer(command, cpu):
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, check=True, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, {cpu}))
-    return json.loads(done.stdout)
 
 
 def main():
@@ -34,6 +28,10 @@ def main():
     program = options.build / "bench" / "moelab_workloads"
     peer = ROOT / "bench" / "peers" / "language_peer.py"
     cpu = max(os.sched_getaffinity(0))
+
+    def answer(command):
+        return read_answer(start_program(command, {cpu}))
+
     styles = {name: words for name, words in STYLES.items() if options.compiled or "--compile" not in words}
     records = {name: [] for name in ["moelab", *styles]}
     peaks = []
@@ -42,9 +40,9 @@ def main():
         plan = {"moelab": [program, "L"]}
         plan.update({name: [options.python, peer, folder, *words] for name, words in styles.items()})
         for turn in range(options.rounds):
-            peaks.append(answer([options.build / "bench" / "moelab_fma_peak"], cpu)["peak_gflops"])
+            peaks.append(answer([options.build / "bench" / "moelab_fma_peak"])["peak_gflops"])
             for name in list(plan) if turn % 2 == 0 else reversed(list(plan)):
-                records[name].append(answer([*plan[name], "--seconds", options.seconds], cpu))
+                records[name].append(answer([*plan[name], "--seconds", options.seconds]))
     losses = [record["first_batch_error"] for runs in records.values() for record in runs]
     if max(losses) - min(losses) > LOSS_TOLERANCE * max(losses):
         raise SystemExit(f"the programs do not train the same problem: first losses {sorted(set(losses))}")

@@ -67,10 +67,12 @@ struct Axes {
 /// Dashes of the reference slopes, in turn.
 constexpr std::array<const char*, 2> kRateReferenceDashes = {"(8,4)", "(2,3)"};
 
-/// A line of the reference slope from the left edge, below the top.
+/// A line of the reference slope below the top, from the left edge where it falls, to the right one where it
+/// rises.
 std::string reference_clause(const Axes& axes, std::size_t index, double slope) {
   return fmt::format("{:.8g}*(x/{:.8g})**({}) with lines lw 0.8 dt {} lc rgb '#{}' notitle",
-                     std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1), axes.x.low, slope,
+                     std::pow(axes.y.high, 0.9) * std::pow(axes.y.low, 0.1),
+                     slope > 0 ? axes.x.high : axes.x.low, slope,
                      kRateReferenceDashes[index % kRateReferenceDashes.size()], kReferenceColour);
 }
 

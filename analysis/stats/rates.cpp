@@ -11,18 +11,71 @@ namespace {
 
 constexpr std::size_t kLeastSizes = 3;
 
+/// ln of `typical` of the errors at each size, regressed on ln n; none with fewer than three sizes.
+template <class TypicalError>
+std::optional<Line> typical_line(const RateData& data, const std::vector<double>& weights,
+                                 const TypicalError& typical) {
+  std::vector<double> log_n, log_error, weight;
+  for (std::size_t s = 0; s < data.samples.size(); ++s) {
+    std::vector<double> errors;
+    for (const auto& repetition : data.errors) {
+      if (repetition[s]) errors.push_back(*repetition[s]);
+    }
+    if (errors.empty()) continue;
+    log_n.push_back(std::log(data.samples[s]));
+    log_error.push_back(std::log(typical(errors)));
+    weight.push_back(weights[s]);
+  }
+  if (log_n.size() < kLeastSizes) return std::nullopt;
+  return regress(log_n, log_error, weight);
+}
+
+double root_mean_square(const std::vector<double>& errors) {
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
+double median(std::vector<double> errors) {
+  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+  std::nth_element(errors.begin(), middle, errors.end());
+  if (errors.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(errors.begin(), middle)) / 2;
+}
+
+/// The line of one repetition.
+std::optional<Line> repetition_line(const RateData& data, const std::vector<double>& weights,
+                                    std::size_t repetition) {
+  return typical_line({data.samples, {data.errors[repetition]}}, weights,
+                      [](const std::vector<double>& errors) { return errors.front(); });
+}
+
+/// What a repetition adds to the line of the root mean squares: a jackknife's pseudo-value.
+std::optional<Line> pseudo_line(const RateData& data, const std::vector<double>& weights,
+                                std::size_t repetition) {
+  RateData others = data;
+  others.errors.erase(others.errors.begin() + static_cast<std::ptrdiff_t>(repetition));
+  const std::optional<Line> all = typical_line(data, weights, root_mean_square),
+                            without = typical_line(others, weights, root_mean_square);
+  if (!all || !without) return std::nullopt;
+  const auto count = static_cast<double>(data.errors.size());
+  const auto value = [count](double with_it, double without_it) {
+    return count * with_it - (count - 1) * without_it;
+  };
+  return Line{value(all->slope, without->slope), value(all->intercept, without->intercept)};
+}
+
 }  // namespace
 
 RateData rate_data(const ResultTable& table, const RateQuery& query) {
-  RateData data;
+  RateData data{{}, {}, query.average};
   std::vector<std::pair<double, const ResultRow*>> chosen;
   std::size_t repetitions = 0;
   for (const ResultRow& row : table.rows) {
     if (row.arm != query.arm) continue;
     const SweepValue* const along = row.coordinate(query.along);
-    if (!row.is_at(query.where) || !along || !along->number()) continue;
+    if (!row.is_at(query.where) || !along || !query.reads(along->number())) continue;
     const double n = *along->number();
-    if (query.window && (n < query.window->low || n > query.window->high)) continue;
     chosen.emplace_back(n, &row);
     data.samples.push_back(n);
     repetitions = std::max(repetitions, static_cast<std::size_t>(row.seed) + 1);
@@ -45,30 +98,28 @@ RateEstimate estimate_rate(const RateData& data) {
   const std::vector<double> weights = size_weights(data);
   RateEstimate estimate;
   std::vector<double> slopes;
-  for (const auto& repetition : data.errors) {
-    std::vector<double> log_n, log_error, weight;
-    for (std::size_t s = 0; s < data.samples.size(); ++s) {
-      if (!repetition[s]) {
-        ++estimate.missing;
-        continue;
-      }
-      log_n.push_back(std::log(data.samples[s]));
-      log_error.push_back(std::log(*repetition[s]));
-      weight.push_back(weights[s]);
-    }
+  for (std::size_t r = 0; r < data.errors.size(); ++r) {
+    const auto& errors = data.errors[r];
+    const auto missing = std::count(errors.begin(), errors.end(), std::nullopt);
+    estimate.missing += static_cast<int>(missing);
     estimate.slopes.emplace_back();
-    if (log_n.size() < kLeastSizes) {
+    std::optional<Line> line;
+    if (errors.size() - static_cast<std::size_t>(missing) >= kLeastSizes) {
+      line = data.average == RateAverage::squares ? pseudo_line(data, weights, r)
+                                                  : repetition_line(data, weights, r);
+    }
+    if (!line) {
       ++estimate.left_out;
       continue;
     }
-    const Line power = regress(log_n, log_error, weight);
-    estimate.slopes.back() = power.slope;
-    estimate.intercept += power.intercept;
-    slopes.push_back(power.slope);
+    estimate.slopes.back() = line->slope;
+    estimate.intercept += line->intercept;
+    slopes.push_back(line->slope);
   }
   if (slopes.empty()) return estimate;
   estimate.intercept /= static_cast<double>(slopes.size());
   estimate.slope = mean_estimate(slopes);
+  if (const auto line = typical_line(data, weights, median)) estimate.median_slope = line->slope;
   return estimate;
 }
 

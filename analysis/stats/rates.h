@@ -11,6 +11,12 @@
 
 namespace moelab {
 
+/// How the errors of repetitions are averaged: their logarithms (a slope for each repetition), or their
+/// squares (one slope, of the root of their mean square). The second is what the theory of over-specified
+/// mixtures bounds: in a share of the repetitions that does not vanish the components that share one fall
+/// together, with errors of another order, and the mean logarithm has neither rate.
+enum class RateAverage { logarithms, squares };
+
 /// What is regressed: a metric of one arm along a swept path.
 struct RateQuery {
   std::string arm;
@@ -18,6 +24,11 @@ struct RateQuery {
   std::string along;                              ///< the swept path whose values are n
   SweepPoint where = {};                          ///< values of the other swept paths
   std::optional<Interval> window = std::nullopt;  ///< n within [low, high]; all without
+  RateAverage average = RateAverage::logarithms;
+
+  bool reads(const std::optional<double>& n) const {
+    return n && (!window || (*n >= window->low && *n <= window->high));
+  }
 };
 
 /// errors[r][s] of repetition r at n = samples[s] (ascending); none where a cell is not done or lacks the
@@ -25,6 +36,7 @@ struct RateQuery {
 struct RateData {
   std::vector<double> samples;
   std::vector<std::vector<std::optional<double>>> errors;
+  RateAverage average = RateAverage::logarithms;
 };
 
 RateData rate_data(const ResultTable& table, const RateQuery& query);
@@ -36,10 +48,12 @@ RateData rate_data(const ResultTable& table, const RateQuery& query);
 ///
 /// In each repetition ln e(n) is regressed on ln n (power law e = C n^ρ, slope ρ), with weights 1 / v(n),
 /// v(n) = (s²(n) + s̄²) / 2: s²(n) the variance of ln e(n) over repetitions, s̄² its mean over n, towards which
-/// few repetitions are drawn.
+/// few repetitions are drawn. Of squares: ln √(mean of e²(n)) on ln n, weighted alike; a repetition has the
+/// jackknife's pseudo-value R ρ − (R − 1) ρ₋ᵣ, ρ₋ᵣ the slope without it (Efron and Tibshirani 1993, ch. 11).
 struct RateEstimate {
   std::vector<std::optional<double>> slopes;  ///< ρ by repetition; none with fewer than three sizes
   std::optional<MeanEstimate> slope;          ///< mean of ρ and its 95 % interval
+  std::optional<double> median_slope;         ///< of the medians of e(n) over repetitions
   double intercept = 0;                       ///< mean of ln C of the power law
   int missing = 0;                            ///< errors that are none
   int left_out = 0;                           ///< repetitions without a slope

@@ -29,6 +29,14 @@ struct Hypothesis {
 /// How the measurement has to stand to the prediction.
 enum class Relation { equal, at_most, at_least };
 
+/// What a slope was measured on, for a figure: points (x, y), both positive.
+struct CheckCurve {
+  std::string name;   ///< of the line
+  std::string title;  ///< of the figure that all checks of the kind share
+  std::string x_label, y_label;
+  std::vector<std::pair<double, double>> points;
+};
+
 /// What one check found. The verdict follows from it:
 /// a hypothesis that is not met → hypotheses_not_met; a number that is not finite, or error_bound >
 /// resolution → inconclusive; otherwise `holds` when |measured − predicted| ≤ error_bound (equal), measured ≤
@@ -44,6 +52,7 @@ struct CheckFinding {
   double resolution = std::numeric_limits<double>::infinity();
   /// Further numbers of interest, in order.
   std::vector<std::pair<std::string, double>> details;
+  CheckCurve curve = {};  ///< without points for most
 };
 
 CheckVerdict verdict_of(const CheckFinding& finding);

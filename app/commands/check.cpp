@@ -9,8 +9,10 @@
 #include <system_error>
 #include <thread>
 
+#include "app/commands/check_figures.h"
 #include "app/commands/verbs.h"
 #include "app/json/json.h"
+#include "app/run/figures.h"
 #include "app/run/summary.h"
 #include "sim/base/error.h"
 
@@ -131,6 +133,8 @@ Json finding_json(const Check& check, const CheckFinding& finding) {
     hypotheses.push_back({{"text", hypothesis.text}, {"value", hypothesis.value}, {"met", hypothesis.met}});
   Json details = Json::object();
   for (const auto& [name, value] : finding.details) details[name] = value;
+  Json curve = Json::array();
+  for (const auto& [x, y] : finding.curve.points) curve.push_back({x, y});
   return {{"id", check.id},
           {"source", check.source},
           {"statement", check.statement},
@@ -142,7 +146,8 @@ Json finding_json(const Check& check, const CheckFinding& finding) {
           {"error_origin", finding.error_origin},
           {"expected", to_string(check.expected)},
           {"verdict", to_string(verdict_of(finding))},
-          {"details", std::move(details)}};
+          {"details", std::move(details)},
+          {"curve", std::move(curve)}};
 }
 
 std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
@@ -207,6 +212,13 @@ int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
     list.push_back(finding_json(*chosen[i], findings[i]));
   }
   std::cout << (arguments.json ? list.dump(2) + "\n" : findings_text(chosen, findings));
+  if (!arguments.out.empty()) {
+    std::vector<std::filesystem::path> files;
+    for (const RatePanels& figure : check_figures(chosen, findings))
+      publish_drawing(drawing_of(figure), arguments.out, arguments.out, files);
+    std::cerr << (files.empty() ? "moelab: note: none of these checks has a curve to draw\n"
+                                : figures_text(files));
+  }
   return expected ? 0 : 1;
 }
 
@@ -218,6 +230,7 @@ Verb check_verb() {
                      {"--list", &arguments.listing, "list the checks and run none"},
                      {"--seeds", &arguments.seeds, "multiplies the random repetitions (default: 1)", false,
                       whole_number(1, kMaximumSeeds)},
+                     {"--figures", &arguments.out, "folder for figures of the slopes that were measured"},
                      threads_option(arguments, "checks run at a time (default: one per processor)"),
                      json_option(arguments)},
                     [&] { return answer_checks(checks(), arguments); }};

@@ -28,7 +28,9 @@ PlottedValue::PlottedValue(std::string text, const ResultTable& table)
   is_positive_ =
       expression_.is_positive([&](const std::string& name) { return is_positive_part(name, table); });
   may_be_censored_ = std::any_of(names().begin(), names().end(), [](const std::string& name) {
-    return find_metric(censored_name(name)) != nullptr;
+    // An evaluation may have any name: what is found under "held_out_censored" need not be a flag.
+    const MetricGroup::Metric* const flag = find_metric(censored_name(name));
+    return flag && flag->name.ends_with("_censored");
   });
 }
 

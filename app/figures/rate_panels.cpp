@@ -37,21 +37,23 @@ bool has_errors(const RateData& data) {
 /// The point of one n, with the value of the fitted line inside the window.
 RatePoint point_at(const RateEntry& entry, std::size_t size) {
   RatePoint point{entry.data.samples[size], {}, {}, {}, {}};
-  std::vector<double> logs;
+  const bool of_squares = entry.query.average == RateAverage::squares;
+  std::vector<double> values;
   for (const auto& repetition : entry.data.errors) {
-    if (repetition[size]) logs.push_back(std::log(*repetition[size]));
+    if (const auto error = repetition[size])
+      values.push_back(of_squares ? *error * *error : std::log(*error));
   }
-  if (!logs.empty()) {
-    const MeanEstimate mean = mean_estimate(logs);
-    point.mean = std::exp(mean.mean);
+  if (!values.empty()) {
+    const MeanEstimate mean = mean_estimate(values);
+    point.mean = of_squares ? std::sqrt(mean.mean) : std::exp(mean.mean);
     if (mean.interval) {
-      point.low = std::exp(mean.interval->low);
-      point.high = std::exp(mean.interval->high);
+      // Of the root of a mean: ln √m ± h / 2m.
+      const double scale = of_squares ? 2 * mean.mean : 1;
+      point.low = *point.mean * std::exp((mean.interval->low - mean.mean) / scale);
+      point.high = *point.mean * std::exp((mean.interval->high - mean.mean) / scale);
     }
   }
-  const auto& window = entry.query.window;
-  const bool inside = !window || (point.x >= window->low && point.x <= window->high);
-  if (inside && entry.estimate.slope)
+  if (entry.query.reads(point.x) && entry.estimate.slope)
     point.fitted = std::exp(entry.estimate.intercept) * std::pow(point.x, entry.estimate.slope->mean);
   return point;
 }
@@ -93,6 +95,7 @@ FigureKind rate_panels_kind() {
        {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
        {"window", Shape::list(Shape::positive_real(), 2), "[least x, most x] of the slopes (default: all)",
         kOptional},
+       rate_average_field(),
        {"reported", Shape::map(Shape::text()), "arm → the rate that the source gives", kOptional},
        {"x_label", Shape::text(), "label of the x axis", kOptional},
        {"y_label", Shape::text(), "label of the y axis", kOptional}},
@@ -150,10 +153,17 @@ RatePanels build_rate_panels(const Json& description, const FigureSource& source
     figure.panels[static_cast<std::size_t>(arm - arms.begin())].push_back(std::move(line));
   }
   figure.caption = scenario_sentences(figure.title, source);
-  figure.caption += fmt::format(
-      "Geometric means of {} repetitions with 95 % intervals; lines and numbers: mean "
-      "slope of ln error on ln n, 95 % Student-t interval over repetitions.",
-      repetitions);
+  figure.caption +=
+      description.value("average", "logarithms") == "squares"
+          ? fmt::format(
+                "Roots of mean squares of {} repetitions with 95 % intervals; lines and numbers: slope of "
+                "their "
+                "ln on ln n, 95 % interval of the jackknife over repetitions.",
+                repetitions)
+          : fmt::format(
+                "Geometric means of {} repetitions with 95 % intervals; lines and numbers: mean slope of ln "
+                "error on ln n, 95 % Student-t interval over repetitions.",
+                repetitions);
   int left_out = 0;
   for (const ResultRow& row : source.table.rows) left_out += row.state != "done" ? 1 : 0;
   if (left_out > 0) figure.caption += fmt::format(" Cells left out: {}.", left_out);

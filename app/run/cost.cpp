@@ -8,6 +8,19 @@
 #include "app/run/memory.h"
 
 namespace moelab {
+namespace {
+
+/// Of a fit from the best of several starts, were every start and every polishing as long as it may be.
+double fit_seconds(const TrainOptions& train, double steps, double samples, int experts) {
+  const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr;
+  if (!best) return 0;
+  const double rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
+                      best->polished * steps * samples;
+  return rows * experts * kNominalFit;
+}
+
+}  // namespace
+
 CellCost estimated_cost(const Cell& cell) {
   const CellShape shape(cell);
   const CellOptions& options = shape.options;
@@ -38,7 +51,8 @@ CellCost estimated_cost(const Cell& cell) {
   const double numbers = tokens * (steps * batch * (row + network.experts()) +
                                    records * measured * (row + 8.0 * network.experts()));
   const double draws = (train_samples + tests) * sample + (population ? steps * batch * sample : 0);
-  cost.seconds = cost.operations / kNominalSpeed + numbers * kNominalNumber + draws * kNominalDraw;
+  cost.seconds = cost.operations / kNominalSpeed + numbers * kNominalNumber + draws * kNominalDraw +
+                 fit_seconds(train, steps, train_samples, network.experts());
   cost.bytes = cell_memory(shape).total();
   cost.recorded_bytes = recorded_bytes(shape);
   return cost;

@@ -38,9 +38,11 @@ struct RunCost {
 RunCost run_cost(const Scenario& scenario, const Records& records, int threads);
 
 /// A usual machine: operations a second of one thread, and the seconds of a number that is read or written by
-/// the way (an input, a target, a routing probability) and of one that is drawn.
+/// the way (an input, a target, a routing probability), of one that is drawn, and of an expert at a row in an
+/// evaluation of a fit, for which half of those allowed are needed.
 constexpr double kNominalSpeed = 7e10;
 constexpr double kNominalNumber = 4.5e-9;
 constexpr double kNominalDraw = 3e-8;
+constexpr double kNominalFit = 1e-7;
 
 }  // namespace moelab

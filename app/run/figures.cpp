@@ -8,9 +8,6 @@
 #include "sim/base/error.h"
 
 namespace moelab {
-namespace {
-
-/// Renders it out of sight and moves its files to `figures`, each whole.
 void publish_drawing(const Drawing& drawn, const std::filesystem::path& directory,
                      const std::filesystem::path& figures, std::vector<std::filesystem::path>& files) {
   const DrawingFolder drawing(directory);
@@ -18,13 +15,10 @@ void publish_drawing(const Drawing& drawn, const std::filesystem::path& director
     for (const std::filesystem::path& file : drawing.publish(render(drawn, drawing.path()), figures))
       files.push_back(file);
   } catch (const EnvironmentError&) {
-    // The data and the script, with which the figure can be drawn by hand.
     drawing.publish(drawing.files_ending({".csv", ".gp"}), figures);
     throw;
   }
 }
-
-}  // namespace
 
 FigureSource figure_source(const RunResults& results, const std::filesystem::path& directory) {
   return {results.plan, results.table, builds_footnote(results),

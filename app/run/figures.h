@@ -14,6 +14,12 @@ namespace moelab {
 /// What the run in `directory` has to show; `results` outlives it.
 FigureSource figure_source(const RunResults& results, const std::filesystem::path& directory);
 
+/// Renders it out of sight, in a new folder of `directory`, and moves its files to `figures`, each whole.
+/// Throws EnvironmentError, and then leaves the data and the script, with which the figure can be drawn by
+/// hand.
+void publish_drawing(const Drawing& drawn, const std::filesystem::path& directory,
+                     const std::filesystem::path& figures, std::vector<std::filesystem::path>& files);
+
 /// Renders every figure of the plan into figures/ of where its outputs go, each file whole when it takes its
 /// place; the files written. Throws EnvironmentError, and then leaves the data and the script of the figure
 /// that failed.

@@ -46,12 +46,43 @@ std::string law_text(const LawComparison& comparison) {
   return fmt::format("{} ({}; {})", comparison.law, fmt::join(left, ", "), where);
 }
 
-std::string cell_text(const RateEntry& entry, const LawComparison& laws, const Json& reported) {
+struct FitCounts {
+  int fits = 0, not_converged = 0;
+};
+
+/// Of the cells that a slope reads.
+FitCounts count_fits(const RateQuery& query, const ResultTable& table) {
+  FitCounts counts;
+  for (const ResultRow& row : table.rows) {
+    const SweepValue* const along = row.coordinate(query.along);
+    if (row.arm != query.arm || !row.is_at(query.where) || !along || !query.reads(along->number())) continue;
+    const auto converged = row.metrics.find("fit_converged");
+    if (row.state != "done" || converged == row.metrics.end()) continue;
+    ++counts.fits;
+    counts.not_converged += converged->second == 0;
+  }
+  return counts;
+}
+
+std::string cell_text(const RateEntry& entry, const ResultTable& table, const Json& reported) {
+  const LawComparison laws = compare_laws(rate_data(table, entry.query));
+  const FitCounts counts = count_fits(entry.query, table);
   std::string text = fmt::format("{} {}; law: {}", slope_text(entry.estimate),
                                  statements_text(entry.estimate), law_text(laws));
+  if (const auto& median = entry.estimate.median_slope) text += fmt::format("; of medians {:.2f}", *median);
+  if (counts.not_converged > 0)
+    text += fmt::format("; {} of {} fits not converged", counts.not_converged, counts.fits);
   if (entry.estimate.left_out > 0) text += fmt::format("; {} left out", entry.estimate.left_out);
   if (reported.contains(entry.arm)) text += fmt::format(" ({})", reported.at(entry.arm).get<std::string>());
   return text;
+}
+
+std::string caption_text(const Json& figure) {
+  std::string text = ": slope of ln error on ln n (95 % interval";
+  if (figure.value("average", "logarithms") == "squares") text += ", of the roots of mean squares";
+  if (figure.contains("window"))
+    text += fmt::format(", n from {} to {}", figure.at("window")[0].dump(), figure.at("window")[1].dump());
+  return text + "), = rate or ? rates not excluded, law by held-out sizes, slope of the medians (the source)";
 }
 
 const std::vector<Json> rate_figures(const RunResults& results) {
@@ -90,16 +121,10 @@ std::vector<RateTable> rate_tables(const RunResults& results) {
           const auto entry = std::find_if(entries.begin(), entries.end(), [&](const RateEntry& candidate) {
             return candidate.name == name && candidate.arm == arms[r * columns.size() + c];
           });
-          table.back().push_back(
-              entry == entries.end()
-                  ? "-"
-                  : cell_text(*entry, compare_laws(rate_data(results.table, entry->query)), reported));
+          table.back().push_back(entry == entries.end() ? "-" : cell_text(*entry, results.table, reported));
         }
       }
-      tables.push_back(
-          {name + ": slope of ln error on ln n (95 % interval), = rate or ? rates not excluded, law by "
-                  "held-out sizes (the source)",
-           std::move(table)});
+      tables.push_back({name + caption_text(description), std::move(table)});
     }
   }
   return tables;
@@ -124,6 +149,12 @@ Json rates_json(const RunResults& results) {
                    {"metric", entry.query.metric}};
       json["slope"] = estimate.slope ? Json(estimate.slope->mean) : Json();
       json["interval"] = interval_json(estimate.slope);
+      json["median_slope"] = estimate.median_slope ? Json(*estimate.median_slope) : Json();
+      json["average"] = description.value("average", "logarithms");
+      json["window"] = description.value("window", Json());
+      const FitCounts counts = count_fits(entry.query, results.table);
+      json["fits"] = counts.fits;
+      json["fits_not_converged"] = counts.not_converged;
       json["repetitions"] = estimate.slope ? estimate.slope->count : 0;
       json["missing"] = estimate.missing;
       for (const RateStatement& statement : rate_statements())

@@ -17,13 +17,15 @@ struct RateTable {
 
 /// For each line name a table, rows and columns as in the figure: slope with its interval, which of the
 /// statements on rates it is compatible with ("=") or does not exclude ("?"), which law held-out sizes
-/// prefer (compare_laws), and the source's rate. Empty when the plan has no such figure.
+/// prefer (compare_laws), the slope of the medians, fits that did not converge, and the source's rate. Empty
+/// when the plan has no such figure.
 std::vector<RateTable> rate_tables(const RunResults& results);
 
 /// The same as text.
 std::string rates_text(const RunResults& results);
 
-/// A list of {figure, arm, line, metric, slope, interval, repetitions, missing, statements: {name: verdict},
+/// A list of {figure, arm, line, metric, slope, interval, median_slope, average, window, fits,
+/// fits_not_converged, repetitions, missing, statements: {name: verdict},
 /// laws: {name: {excluded, against_best, against_best_interval, tau}}, law, told_apart_at, reported}.
 Json rates_json(const RunResults& results);
 

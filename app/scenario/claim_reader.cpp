@@ -149,6 +149,14 @@ std::vector<Claim> read_claims(const Json& claims) {
   return read;
 }
 
+Field rate_average_field() {
+  return {
+      "average", Shape::choice({"logarithms", "squares"}),
+      "what is averaged over repetitions: logarithms of errors, which gives each a slope; or squares, whose "
+      "mean's root has one, where the error of a share of the repetitions is of another order",
+      "logarithms"};
+}
+
 RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
                           const std::string& along) {
   RateQuery query{arm, metric, along};
@@ -156,6 +164,7 @@ RateQuery read_rate_query(const Json& part, const std::string& arm, const std::s
   if (part.contains("window")) {
     query.window = Interval{part.at("window")[0].get<double>(), part.at("window")[1].get<double>()};
   }
+  if (part.value("average", "logarithms") == "squares") query.average = RateAverage::squares;
   return query;
 }
 

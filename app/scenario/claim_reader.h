@@ -12,13 +12,17 @@
 
 #include "analysis/stats/claim.h"
 #include "app/json/json.h"
+#include "app/json/schema.h"
 
 namespace moelab {
 
 /// Throws UserError at claims[i]… for fields that do not go together.
 std::vector<Claim> read_claims(const Json& claims);
 
-/// What a claim, or a figure of rates, regresses for one arm and metric: its `where` and `window`.
+/// `average` of claims on rates and figures of them.
+Field rate_average_field();
+
+/// What a claim, or a figure of rates, regresses for one arm and metric: its `where`, `window` and `average`.
 RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
                           const std::string& along);
 

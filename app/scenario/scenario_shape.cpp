@@ -4,6 +4,7 @@
 #include "app/figures/figure_kind.h"
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
+#include "app/scenario/claim_reader.h"
 #include "app/scenario/crossing_search.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/scenario_file.h"
@@ -119,7 +120,8 @@ Kind trend(const std::string& op, const std::string& help) {
 std::vector<Field> rate_fields() {
   return {{"where", overrides_shape(), "values of the other swept paths: {path: value}", kOptional},
           {"window", Shape::list(Shape::positive_real(), 2),
-           "[least n, most n] of the regression (default: all)", kOptional}};
+           "[least n, most n] of the regression (default: all)", kOptional},
+          rate_average_field()};
 }
 
 Kind rate_claim(const std::string& op, const std::string& help, const std::vector<Field>& against) {

@@ -10,6 +10,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
+def start_program(command, cpus, environment=None):
+    return subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE, text=True,
+                            preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+
+
+def read_answer(process):
+    """Its line of JSON; raises CalledProcessError where it failed."""
+    line, _ = process.communicate()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, process.args)
+    return json.loads(line)
+
+
 class Bench:
     def __init__(self, options):
         self.options = options
@@ -23,15 +36,7 @@ class Bench:
     def answer(self, command, cpus=None):
         """The line of JSON of a program on the last processor alone, or on `cpus`."""
         print("  " + " ".join(Path(str(word)).name for word in command), file=sys.stderr, flush=True)
-        done = subprocess.run(
-            [str(word) for word in command],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            check=True,
-            text=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, cpus or {self.cpus[-1]}),
-        )
-        return json.loads(done.stdout)
+        return read_answer(self.start(command, cpus or {self.cpus[-1]}))
 
     def own_cpus(self):
         """As many processors as a program has threads."""
@@ -39,8 +44,7 @@ class Bench:
 
     def start(self, command, cpus):
         """A program whose line of JSON is read later."""
-        return subprocess.Popen([str(word) for word in command], env=self.environment, stdout=subprocess.PIPE, text=True,
-                                preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+        return start_program(command, cpus, self.environment)
 
     def workload(self, name, *more, seconds=None):
         program = self.build / "bench" / "moelab_workloads"

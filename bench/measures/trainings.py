@@ -1,11 +1,9 @@
 """A to D and M: training, beside peers that train the same problem."""
 
-import json
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measures.common import ROOT, median
+from measures.common import ROOT, median, read_answer
 
 DEBIAN = "/usr/bin/python3"  # the one that Debian's python3-torch and python3-numpy belong to
 TITLES = {
@@ -30,12 +28,11 @@ class Peer:
     workloads: str
     more: list = field(default_factory=list)
     is_current: bool = False  # runs in the Python of --python
-    takes_threads: bool = True
 
 
 PEERS = [
     Peer("PyTorch", "torch_peer.py", "ABCDM"),
-    Peer("NumPy", "numpy_peer.py", "AD", takes_threads=False),
+    Peer("NumPy", "numpy_peer.py", "AD"),
     Peer("PyTorch", "torch_peer.py", "ABCDM", is_current=True),
     Peer("PyTorch, compiled", "torch_peer.py", "ABDM", ["--compile"], is_current=True),
     Peer("JAX, jit", "jax_peer.py", "ABDM", is_current=True),
@@ -59,7 +56,7 @@ def two_cells(bench, source, more):
     program = bench.build / "bench" / "moelab_workloads"
     command = [program, source, *more, "--seconds", bench.options.seconds]
     running = [bench.start(command, {cpu}) for cpu in bench.cpus[:2]]
-    answers = [json.loads(process.communicate()[0]) for process in running]
+    answers = [read_answer(process) for process in running]
     return dict(answers[0], steps_per_second=sum(answer["steps_per_second"] for answer in answers))
 
 
@@ -126,13 +123,18 @@ def own_cells(bench, runs):
     return [f"{gflops:.0f}", f"{gflops / peak:.0%}", f"{bound * median(runs, 'steps_per_second'):.0%} of {1e6 * bound:,.1f} µs"]
 
 
+def peer_title(title, version):
+    """"PyTorch, compiled" with the release that ran in place of the name: "torch 2.13.0, compiled"."""
+    return ",".join([version.split(",")[0], *title.split(",")[1:]])
+
+
 def training_table(bench, records):
     lines = ["| workload | program | steps/s | moelab's ÷ this | GFLOP/s | of FMA peak | of its bound | peak MB |",
              "|---|---|---|---|---|---|---|---|"]
     for name, runs in records.items():
         for program, own in runs.items():
             is_moelab = program == "moelab"
-            title = "moelab" if is_moelab else f"{own[0]['program'].split(',')[0]}{program[0][len(program[0].split(',')[0]):]}"
+            title = "moelab" if is_moelab else peer_title(program[0], own[0]["program"])
             cells = [TITLES[name] if is_moelab else "", title, speed_cell(own)]
             cells += ["" if is_moelab else ratio_cell(runs["moelab"], own)]
             cells += own_cells(bench, own) if is_moelab else [""] * 3

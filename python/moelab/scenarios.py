@@ -55,7 +55,7 @@ def check(
     :param seeds: multiplies the random repetitions
     :param threads: checks computed at a time; one per processor where it is left out
     :return: a list of ``{"id", "source", "statement", "hypotheses", "relation", "predicted", "measured",
-        "error_bound", "error_origin", "expected", "verdict", "details"}``
+        "error_bound", "error_origin", "expected", "verdict", "details", "curve"}``
     :raises UserError: for an id that fits none
     """
     if ids is not None and not isinstance(ids, (str, Sequence)):

@@ -34,18 +34,15 @@ class Starts {
                    setting.truth->components() <= network_.experts();
   }
 
-  /// The streams are those of the start and of n: another size has other starts, more starts the same first.
   void write(int number) const {
-    const auto counter =
-        static_cast<std::uint64_t>(setting_.data.rows) << 16 | static_cast<std::uint64_t>(number);
-    Engine engine = setting_.seeds.stream(Purpose::starts, counter);
-    const int turn = number % 3;
+    Engine engine = start_stream(setting_.seeds, setting_.data.rows, number);
+    const StartTurn turn = start_turn(number);
     const int rows = std::min(setting_.data.rows, setting_.start.rows);
     AlignedVector<double>& parameters = setting_.model.parameters;
-    if (turn == 0 && knows_truth_) {
+    if (turn == StartTurn::near_truth && knows_truth_) {
       places_->write(near_truth(*setting_.truth, network_.experts(), setting_.start.perturbation, engine),
                      parameters);
-    } else if (turn == 1 && places_) {
+    } else if (turn == StartTurn::clusters && places_) {
       const int dim = network_.layout().input_dim;
       places_->write(clustered_start(*form_, setting_.data, rows, dim, network_.experts(), engine),
                      parameters);

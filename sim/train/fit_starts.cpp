@@ -124,6 +124,11 @@ void start_groups(MixingMeasure& start) {
 
 }  // namespace
 
+Engine start_stream(const Seeds& seeds, int samples, int number) {
+  return seeds.stream(Purpose::starts,
+                      static_cast<std::uint64_t>(samples) << 16 | static_cast<std::uint64_t>(number));
+}
+
 MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine) {
   const Eigen::Index dim = truth.gate.cols();
   MixingMeasure start{truth.form, Matrix(experts, dim), Vector(experts), Matrix(experts, dim),

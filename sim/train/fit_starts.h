@@ -7,6 +7,15 @@
 
 namespace moelab {
 
+/// Starts come in turns: near the truth, at clusters, at random; one that cannot be made is a random one.
+enum class StartTurn { near_truth, clusters, random };
+inline StartTurn start_turn(int number) {
+  return static_cast<StartTurn>(number % 3);
+}
+
+/// The stream of a start for n samples: another n has other starts, more starts have the same first ones.
+Engine start_stream(const Seeds& seeds, int samples, int number);
+
 /// Fit i at component i mod k* of `truth` (of two levels so within each group), its weight exp(β0) shared by
 /// the fits of that component, each parameter moved by an independent N(0, perturbation²). At least k*
 /// experts.

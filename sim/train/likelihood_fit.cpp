@@ -29,21 +29,20 @@ void set_known_parts(const GaussianForm& form, GaussianExperts& mixture) {
 /// Start after start, as the least-squares fit's.
 GaussianExperts likelihood_start(const LikelihoodFitSetting& setting, const GaussianForm& form,
                                  const MeasurePlaces& places, const RegressionSample& first, int number) {
-  const auto counter =
-      static_cast<std::uint64_t>(setting.data.rows) << 16 | static_cast<std::uint64_t>(number);
-  Engine engine = setting.seeds.stream(Purpose::starts, counter);
+  Engine engine = start_stream(setting.seeds, setting.data.rows, number);
+  const StartTurn turn = start_turn(number);
   const Network<double>& network = *setting.model.network;
-  const int experts = network.experts(), turn = number % 3;
+  const int experts = network.experts();
   const double spread = (first.y.array() - first.y.mean()).square().mean();
   GaussianExperts start{{}, Vector::Constant(experts, spread / experts)};
   const bool knows_truth =
       setting.truth && setting.truth->form == MixtureForm{} && setting.truth->components() <= experts;
-  if (turn == 0 && knows_truth) {
+  if (turn == StartTurn::near_truth && knows_truth) {
     start.measure = near_truth(*setting.truth, experts, setting.start.perturbation, engine);
     for (int i = 0; i < experts && setting.truth->variance.size() > 0; ++i)
       start.variance[i] = setting.truth->variance[i % setting.truth->components()] *
                           std::exp(setting.start.perturbation * draw_normal(engine));
-  } else if (turn == 1) {
+  } else if (turn == StartTurn::clusters) {
     start.measure = clustered_start({}, setting.data, static_cast<int>(first.x.rows()),
                                     static_cast<int>(first.x.cols()), experts, engine);
   } else {

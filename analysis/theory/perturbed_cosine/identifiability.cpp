@@ -11,7 +11,8 @@ namespace moelab {
 namespace {
 
 constexpr int kInputRows = 256, kDescents = 6;
-constexpr double kSpreads[] = {0.025, 0.05, 0.1};
+/// The slope is that of the first two, judged by its change to the third; the others show where it holds.
+constexpr double kSpreads[] = {0.025, 0.05, 0.1, 0.2, 0.4};
 /// Of sums of a few terms of order one.
 constexpr double kValueRounding = 1e-13;
 /// Of second differences with step 1e-4 of functions of order ten.
@@ -178,13 +179,19 @@ CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, 
   // From the smallest spread on, each flattest measure is a start for the next.
   std::vector<Vector> starts = draw_starts(cell, kDescents * effort.seeds, engine);
   std::vector<double> distances;
+  CheckFinding finding;
+  finding.curve = {"flattest two components in one cell",
+                   "How flat the population loss is where two share a cell",
+                   "how far apart the two stand",
+                   "‖f_G − f*‖ ÷ ‖f*‖",
+                   {}};
   for (const double spread : kSpreads) {
     FlattestSplit flattest = flattest_split(cell, x, spread, starts);
     distances.push_back(flattest.distance);
+    finding.curve.points.emplace_back(spread, flattest.distance);
     starts = {std::move(flattest.coordinates)};
   }
   const double last = std::log2(distances[1] / distances[0]), first = std::log2(distances[2] / distances[1]);
-  CheckFinding finding;
   finding.predicted = 2;
   finding.measured = last;
   finding.error_bound = 2 * std::abs(last - first) + kSlopeError;

@@ -51,6 +51,40 @@ TEST_CASE("slope and intercept by hand: two sizes that vary less weigh more") {
   CHECK(std::abs(estimate.intercept - std::log(2.0) / 9) < kRounding);
 }
 
+TEST_CASE("squares: the slope of the roots of their mean, by pseudo-values") {
+  // Of two kinds of repetition, n^-1/4 and ten times less at n^-1/2, squares keep the first's rate; mean
+  // logarithms lie between.
+  RateData data{kSamples, {}, RateAverage::squares};
+  for (int r = 0; r < 20; ++r) {
+    data.errors.emplace_back();
+    for (const double n : kSamples)
+      data.errors.back().emplace_back(r % 2 ? std::pow(n, -0.25) : 0.1 * std::pow(n, -0.5));
+  }
+  RateEstimate estimate = estimate_rate(data);
+  CHECK(std::abs(estimate.slope->mean + 0.25) < 1e-3);
+  data.average = RateAverage::logarithms;
+  estimate = estimate_rate(data);
+  CHECK(std::abs(estimate.slope->mean + 0.375) < kRounding);
+  // By hand, of two repetitions: ln √((1 + 4)/2), 0, 0 at ln 2, ln 4, ln 8; equal weights but at the first.
+  // Without either repetition the slope is that of the other.
+  data = {{2, 4, 8}, {{1.0, 1.0, 1.0}, {2.0, 1.0, 1.0}}, RateAverage::squares};
+  const RateEstimate hand = estimate_rate(data);
+  // v ∝ 4, 1, 1: weights 1, 4, 4 at −1, 0, 1 (ln 2 apart), mean 1/3; Σ w (x − x̄)² = 4, Σ w (x − x̄) y = −4/3
+  // y1.
+  const double per_log = -1.0 / (3 * std::log(2.0));
+  const double all = per_log * std::log(2.5) / 2, second = per_log * std::log(2.0);
+  CHECK(std::abs(*hand.slopes[0] - (2 * all - second)) < kRounding);
+  CHECK(std::abs(*hand.slopes[1] - 2 * all) < kRounding);
+}
+
+TEST_CASE("the slope of the medians does not see a repetition that failed") {
+  RateData data = data_of(kRoot, 0, 1);
+  data.errors.resize(5, data.errors[0]);
+  data.errors[4].back() = 1e6;
+  CHECK(std::abs(*estimate_rate(data).median_slope + 0.5) < kRounding);
+  CHECK(estimate_rate(data).slope->mean > -0.49);
+}
+
 TEST_CASE("the interval covers the exponent as often as it says") {
   constexpr int kTrials = 400;
   const auto coverage = [&](double exponent) {

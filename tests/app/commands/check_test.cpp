@@ -101,6 +101,7 @@ TEST_CASE("check: JSON holds every field, and is the same whatever the threads")
   for (const char* name : {"predicted", "measured", "error_bound"}) CHECK(first.at(name).is_number());
   CHECK(first.at("hypotheses") == Json::parse(R"([{"text": "a hypothesis", "value": 3.0, "met": true}])"));
   CHECK(first.at("details") == Json::parse(R"({"seeds": 2.0})"));
+  CHECK(first.at("curve") == Json::array());
   CHECK(first.at("verdict") == "holds");
   CHECK(list[1].at("verdict") == "fails");
 }

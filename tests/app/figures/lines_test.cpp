@@ -159,6 +159,19 @@ TEST_CASE("censored steps: medians, open where a seed is censored, counted in th
   CHECK(figure.caption.find(" 3 of 6 seeds had not reached the target") != std::string::npos);
 }
 
+TEST_CASE("a metric of an evaluation is averaged as the metric is, whatever the evaluation's name") {
+  RunResults results = example();
+  for (ResultRow& row : results.table.rows) {
+    if (!row.metrics.empty()) row.metrics["attacked.test_nmse_top1"] = row.metrics.at("test_nmse_top1");
+  }
+  const Json description =
+      Json::parse(R"({"id": "f", "x": "data.train_samples", "y": "attacked.test_nmse_top1"})");
+  const Figure figure = build_figure(description, figure_source(results, "."));
+  CHECK(figure.caption.find("geometric mean") != std::string::npos);
+  CHECK(figure.caption.find("median") == std::string::npos);
+  CHECK(figure.panels[0].series[1].points.at(1).mean.value() == doctest::Approx(std::sqrt(0.05 * 1.05)));
+}
+
 TEST_CASE("more than six lines become panels") {
   RunResults results;
   results.plan = {{"title", "Many"}};

@@ -41,6 +41,14 @@ TEST_CASE("cost: grows with what it depends on") {
   CHECK(bytes({"train.steps=100000", "train.record_every=1"}) > 1e5 * 5 * 90);
 }
 
+TEST_CASE("cost: fits from many starts count their evaluations") {
+  const Scenario rates = load_scenario(MOELAB_TEST_DATA "/../scenarios/perturbed_cosine/rates.json", "", {});
+  // 20 starts of 300 evaluations of 1000 rows and 5 of 80 steps, two experts.
+  REQUIRE(rates.cells[0].config.at("data").at("train_samples") == 1000);
+  CHECK(estimated_cost(rates.cells[0]).seconds ==
+        doctest::Approx(kNominalFit * 2 * 1000 * (20 * 300 + 5 * 80)).epsilon(0.2));
+}
+
 TEST_CASE("cost: of the missing cells alone, and it says what it is learned from") {
   const Scenario scenario = tiny_scenario();
   Records records;

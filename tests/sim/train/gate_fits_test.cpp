@@ -5,7 +5,7 @@
 #include "sim/train/fit_starts.h"
 #include "sim/train/least_squares.h"
 #include "tests/sim/model/mixture_gates.h"
-#include "tests/sim/train/small_runs.h"
+#include "tests/sim/train/regression_fit.h"
 
 namespace moelab::gate_fits_test {
 namespace {
@@ -14,44 +14,12 @@ namespace {
 constexpr double kRecovered = 1e-4;
 constexpr int kDim = 2, kComponents = 4, kSamples = 600;
 
-struct GateFit {
-  GateFit(const MixtureGates& gates, const Json& expert, int experts)
-      : seeds{9, 0},
-        problem(draw_problem(mixture_data(gates, expert, kDim, kComponents, 0), seeds)),
-        options(mixture_model(gates, expert, experts)),
-        model(options, problem->layout(), {seeds}),
-        workspace(model.network->make_workspace()) {
-    const Dataset set = draw_set(*problem, seeds, Purpose::train_data, kSamples);
-    data = {
-        kSamples, {set.x.data(), set.x.data() + set.x.size()}, {set.y.data(), set.y.data() + set.y.size()}};
-  }
-
-  FitOutcome run(const FitStart& start, int steps = 3000) {
-    TrainOptions train;
-    train.optimizer = LeastSquaresOptions{};
-    train.steps = steps;
-    train.start = start;
-    const TrainCallbacks callbacks = {[](std::int64_t) {}, [](double) { return false; }};
-    return fit_least_squares(model, options, {*task}, data, train, problem->true_measure(), seeds, callbacks,
-                             workspace);
-  }
-  /// The largest error of f over the sample, by the gates that were fitted.
-  double error() {
-    Matrix fitted(kSamples, 1);
-    predict(model, model.network->train_gating(), data.x.data(), kSamples, workspace, fitted.data());
-    return (fitted - *problem->bayes_prediction(MatrixView(data.x.data(), kSamples, kDim)))
-        .cwiseAbs()
-        .maxCoeff();
-  }
-
-  Seeds seeds;
-  std::unique_ptr<Problem> problem;
-  ModelOptions options;
-  Model<double> model;
-  Workspace<double> workspace;
-  std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
-  TrainingSet<double> data;
-};
+Fit gate_fit(const MixtureGates& gates, const Json& expert, int experts) {
+  return {mixture_data(gates, expert, kDim, kComponents, 0),
+          mixture_model(gates, expert, experts),
+          kSamples,
+          {9, 0}};
+}
 
 bool is_smooth(const MixtureGates& gates) {
   return gates.gating["kind"] != "topk";
@@ -64,7 +32,7 @@ TEST_CASE(
     const bool splits = gates.gating["kind"] == "soft";
     for (const int experts : {kComponents, splits ? kComponents + 2 : kComponents}) {
       CAPTURE(experts);
-      GateFit fit(gates, {{"kind", "relu"}}, experts);
+      Fit fit = gate_fit(gates, {{"kind", "relu"}}, experts);
       Engine engine(1);
       MeasurePlaces(fit.options, *fit.model.network)
           .write(near_truth(*fit.problem->true_measure(), experts, 0, engine), fit.model.parameters);
@@ -77,7 +45,7 @@ TEST_CASE("without noise a fit from near the truth recovers f under every smooth
   for (const MixtureGates& gates : mixture_gates()) {
     if (!is_smooth(gates)) continue;
     CAPTURE(gates.name);
-    GateFit fit(gates, {{"kind", "linear"}}, kComponents);
+    Fit fit = gate_fit(gates, {{"kind", "linear"}}, kComponents);
     CHECK(fit.error() > 0.1);
     const FitOutcome outcome = fit.run(WarmStartOptions{.perturbation = 0.02, .tries = 2});
     CHECK(outcome.state == TrainState::done);
@@ -88,7 +56,7 @@ TEST_CASE("without noise a fit from near the truth recovers f under every smooth
 TEST_CASE("the best of many starts has under every gate at most the loss of the truth") {
   for (const MixtureGates& gates : mixture_gates()) {
     CAPTURE(gates.name);
-    GateFit fit(gates, {{"kind", "linear"}}, kComponents);
+    Fit fit = gate_fit(gates, {{"kind", "linear"}}, kComponents);
     const FitOutcome outcome = fit.run(BestStartOptions{.starts = 3, .rows = 200, .polished = 2}, 60);
     CHECK(outcome.state == TrainState::done);
     REQUIRE(outcome.minima);
@@ -101,7 +69,7 @@ TEST_CASE("the best of many starts has under every gate at most the loss of the 
 TEST_CASE("clusters of k-means start a measure of the model's own size") {
   for (const MixtureGates& gates : mixture_gates()) {
     CAPTURE(gates.name);
-    GateFit fit(gates, {{"kind", "linear"}}, 5);
+    Fit fit = gate_fit(gates, {{"kind", "linear"}}, 5);
     const MixtureForm form = *mixture_form(fit.options);
     const MeasurePlaces places(fit.options, *fit.model.network);
     Engine engine(2);

@@ -24,19 +24,25 @@ inline DataOptions regression(Json router, const Json& expert, double noise_std)
                     {"intercept", {0.5, -0.5}}}}});
 }
 
-/// A problem of two components in R², and the model that fits `experts` to it.
+/// A problem and a model that is fitted to its samples.
 struct Fit {
-  Fit(const Json& router, const Json& expert, int experts, double noise_std, int samples, int seed = 0)
-      : seeds{5, static_cast<std::uint64_t>(seed)},
-        problem(draw_problem(regression(router, expert, noise_std), seeds)),
-        options(example_model(resolve_options<RouterOptions>(router), resolve_options<ExpertOptions>(expert),
-                              SoftGatingOptions{}, experts)),
+  Fit(const DataOptions& data_options, ModelOptions model_options, int samples, const Seeds& of)
+      : seeds(of),
+        problem(draw_problem(data_options, seeds)),
+        options(std::move(model_options)),
         model(options, problem->layout(), {seeds}),
         workspace(model.network->make_workspace()) {
     const Dataset set = draw_set(*problem, seeds, Purpose::train_data, samples);
     data = {
         samples, {set.x.data(), set.x.data() + set.x.size()}, {set.y.data(), set.y.data() + set.y.size()}};
   }
+
+  /// Two components in R², with `experts` fitted to them.
+  Fit(const Json& router, const Json& expert, int experts, double noise_std, int samples, int seed = 0)
+      : Fit(regression(router, expert, noise_std),
+            example_model(resolve_options<RouterOptions>(router), resolve_options<ExpertOptions>(expert),
+                          SoftGatingOptions{}, experts),
+            samples, {5, static_cast<std::uint64_t>(seed)}) {}
 
   FitOutcome run(const FitStart& start, int steps = 3000) {
     TrainOptions train;
@@ -51,12 +57,11 @@ struct Fit {
   double loss() {
     return loss_and_gradient(model, objective, data.x.data(), data.y.data(), data.rows, workspace);
   }
-  /// The largest error of f over the sample.
+  /// The largest error of f over the sample, by the gates that were fitted.
   double error() {
-    const Matrix x = MatrixView(data.x.data(), data.rows, 2);
+    const Matrix x = MatrixView(data.x.data(), data.rows, problem->layout().input_dim);
     Matrix fitted(data.rows, 1);
-    predict(model, *make_gating<double>(SoftGatingOptions{}), data.x.data(), data.rows, workspace,
-            fitted.data());
+    predict(model, model.network->train_gating(), data.x.data(), data.rows, workspace, fitted.data());
     return (fitted - *problem->bayes_prediction(x)).cwiseAbs().maxCoeff();
   }
   MeasurePlaces places() const { return {options, *model.network}; }
