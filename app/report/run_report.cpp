@@ -25,6 +25,19 @@
 namespace moelab {
 namespace {
 
+/// The sessions that ran the plan. One whose cells had all been recorded for another plan, from an earlier
+/// text of the scenario, has none: then those of that plan, unless settings came with them.
+Json provenance_of(const Json& plan, const std::filesystem::path& directory) {
+  Json own = gathered_provenance(directory, plan.at("id"));
+  if (own.is_object()) return own;
+  Json other = gathered_provenance(directory);
+  if (!other.is_object() || other.value("profile", "") != plan.at("profile")) return {};
+  for (const Json& word : other.value("arguments", Json::array())) {
+    if (word.is_string() && word.get<std::string>().starts_with("--set")) return {};
+  }
+  return other;
+}
+
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -204,7 +217,7 @@ ReportedRun reported_run(const RunAddress& address) {
   const bool is_of_one_build = run.builds_note.empty() && !run.builds.empty();
   run.provenance = {{"directory", directory.string()},
                     {"builds", is_of_one_build ? run.builds.begin()->first : run.builds_note}};
-  const Json provenance = gathered_provenance(directory, plan.at("id"));
+  const Json provenance = provenance_of(plan, directory);
   if (provenance.is_object()) {
     for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
     run.command = command_of(provenance);
