@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/stats/observation.h"
 #include "analysis/stats/rate_regression.h"
 
 namespace moelab {
@@ -36,11 +37,10 @@ double root_mean_square(const std::vector<double>& errors) {
   return std::sqrt(squares / static_cast<double>(errors.size()));
 }
 
-double median(std::vector<double> errors) {
-  const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-  std::nth_element(errors.begin(), middle, errors.end());
-  if (errors.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(errors.begin(), middle)) / 2;
+double median(const std::vector<double>& errors) {
+  std::vector<Interval> exact;
+  for (const double error : errors) exact.push_back({error, error});
+  return median_of(exact).value;
 }
 
 /// The line of one repetition.
@@ -50,13 +50,12 @@ std::optional<Line> repetition_line(const RateData& data, const std::vector<doub
                       [](const std::vector<double>& errors) { return errors.front(); });
 }
 
-/// What a repetition adds to the line of the root mean squares: a jackknife's pseudo-value.
-std::optional<Line> pseudo_line(const RateData& data, const std::vector<double>& weights,
-                                std::size_t repetition) {
+/// What a repetition adds to `all`, the line of the root mean squares: a jackknife's pseudo-value.
+std::optional<Line> pseudo_line(const std::optional<Line>& all, const RateData& data,
+                                const std::vector<double>& weights, std::size_t repetition) {
   RateData others = data;
   others.errors.erase(others.errors.begin() + static_cast<std::ptrdiff_t>(repetition));
-  const std::optional<Line> all = typical_line(data, weights, root_mean_square),
-                            without = typical_line(others, weights, root_mean_square);
+  const std::optional<Line> without = typical_line(others, weights, root_mean_square);
   if (!all || !without) return std::nullopt;
   const auto count = static_cast<double>(data.errors.size());
   const auto value = [count](double with_it, double without_it) {
@@ -96,6 +95,8 @@ RateData rate_data(const ResultTable& table, const RateQuery& query) {
 
 RateEstimate estimate_rate(const RateData& data) {
   const std::vector<double> weights = size_weights(data);
+  const bool of_squares = data.average == RateAverage::squares;
+  const std::optional<Line> all = of_squares ? typical_line(data, weights, root_mean_square) : std::nullopt;
   RateEstimate estimate;
   std::vector<double> slopes;
   for (std::size_t r = 0; r < data.errors.size(); ++r) {
@@ -105,8 +106,7 @@ RateEstimate estimate_rate(const RateData& data) {
     estimate.slopes.emplace_back();
     std::optional<Line> line;
     if (errors.size() - static_cast<std::size_t>(missing) >= kLeastSizes) {
-      line = data.average == RateAverage::squares ? pseudo_line(data, weights, r)
-                                                  : repetition_line(data, weights, r);
+      line = of_squares ? pseudo_line(all, data, weights, r) : repetition_line(data, weights, r);
     }
     if (!line) {
       ++estimate.left_out;

@@ -178,7 +178,6 @@ CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, 
   Engine engine = check_stream(effort, "identifiability.flatness.starts", 0);
   // From the smallest spread on, each flattest measure is a start for the next.
   std::vector<Vector> starts = draw_starts(cell, kDescents * effort.seeds, engine);
-  std::vector<double> distances;
   CheckFinding finding;
   finding.curve = {"flattest two components in one cell",
                    "How flat the population loss is where two share a cell",
@@ -187,19 +186,19 @@ CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, 
                    {}};
   for (const double spread : kSpreads) {
     FlattestSplit flattest = flattest_split(cell, x, spread, starts);
-    distances.push_back(flattest.distance);
     finding.curve.points.emplace_back(spread, flattest.distance);
     starts = {std::move(flattest.coordinates)};
   }
-  const double last = std::log2(distances[1] / distances[0]), first = std::log2(distances[2] / distances[1]);
+  const auto distance = [&](std::size_t i) { return finding.curve.points[i].second; };
+  const double last = std::log2(distance(1) / distance(0)), first = std::log2(distance(2) / distance(1));
   finding.predicted = 2;
   finding.measured = last;
   finding.error_bound = 2 * std::abs(last - first) + kSlopeError;
   finding.error_origin = "twice the change of the slope over spreads, and the kinks of rectifiers";
   finding.resolution = 0.5;
-  finding.details = {{"distance at spread .025", distances[0]},
-                     {"distance at spread .05", distances[1]},
-                     {"distance at spread .1", distances[2]}};
+  finding.details = {{"distance at spread .025", distance(0)},
+                     {"distance at spread .05", distance(1)},
+                     {"distance at spread .1", distance(2)}};
   return finding;
 }
 
