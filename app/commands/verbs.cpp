@@ -13,6 +13,7 @@
   entry(claims)             \
   entry(import)             \
   entry(export)             \
+  entry(table)              \
   entry(plot)               \
   entry(list)               \
   entry(schema)             \

@@ -25,17 +25,6 @@ bool is_declared_positive(const std::string& metric) {
   return known != nullptr && known->positive;
 }
 
-std::string entry_text(const SummaryEntry& entry, bool positive) {
-  std::string text = estimate_text(entry.estimate);
-  if (positive && entry.estimate && entry.estimate->interval) {
-    const Interval& interval = *entry.estimate->interval;
-    text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", entry.estimate->mean, interval.low, interval.high);
-  }
-  if (entry.estimate && entry.estimate->count < entry.planned)
-    text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);
-  return text;
-}
-
 }  // namespace
 
 std::string main_metric(const RunResults& results) {
@@ -118,6 +107,17 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
                      (estimate->interval->high - estimate->interval->low) / 2);
 }
 
+std::string entry_text(const SummaryEntry& entry, const std::string& metric) {
+  std::string text = estimate_text(entry.estimate);
+  if (entry.estimate && entry.estimate->interval && is_declared_positive(metric)) {
+    const Interval& interval = *entry.estimate->interval;
+    text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", entry.estimate->mean, interval.low, interval.high);
+  }
+  if (entry.estimate && entry.estimate->count < entry.planned)
+    text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);
+  return text;
+}
+
 std::string summary_statistic(const std::string& metric) {
   return is_declared_positive(metric) ? "geometric mean over seeds [95 % interval]"
                                       : "mean over seeds ± half of the 95 % interval";
@@ -136,8 +136,7 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
       row.resize(row.size() + table.arms.size(), "-");
     }
     const auto arm = std::find(table.arms.begin(), table.arms.end(), entry.arm) - table.arms.begin();
-    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] =
-        entry_text(entry, is_declared_positive(metric));
+    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] = entry_text(entry, metric);
   }
   return rows;
 }

@@ -35,6 +35,10 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
 /// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);
 
+/// The same, of a metric that is declared positive "0.41 [0.38, 0.44]"; "(3 of 5)" behind it where cells lack
+/// it.
+std::string entry_text(const SummaryEntry& entry, const std::string& metric);
+
 /// "mean over seeds ± half of the 95 % interval", or of a metric that is declared positive "geometric mean
 /// over seeds [95 % interval]".
 std::string summary_statistic(const std::string& metric);

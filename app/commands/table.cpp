@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "app/commands/verbs.h"
+#include "app/metrics/metric_groups.h"
+#include "app/report/markdown.h"
+#include "app/run/durable_file.h"
+#include "app/run/summary.h"
+#include "app/scenario/sweep_values.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+using TableRows = std::vector<std::vector<std::string>>;
+
+/// What the verb takes beside a run directory.
+struct TableRequest {
+  std::vector<std::string> metrics;  ///< none for the main one
+  std::string format = "text";
+};
+
+/// A row for each arm and sweep point, the head first: arm, swept values, metrics.
+TableRows table_rows(const RunResults& results, const std::vector<std::string>& metrics) {
+  TableRows rows(1, {"arm"});
+  for (const std::string& path : results.table.sweep_paths) rows[0].push_back(path);
+  const bool is_sequential = results.plan.contains("decided");
+  for (const std::string& metric : metrics) {
+    const bool is_first = rows.size() == 1;
+    rows[0].push_back(metric);
+    std::size_t line = 0;
+    for (const SummaryEntry& entry : summarize(results.table, metric, is_sequential)) {
+      ++line;
+      if (is_first) {
+        rows.push_back({entry.arm});
+        for (const auto& coordinate : entry.point) rows.back().push_back(value_text(coordinate.second));
+      }
+      rows[line].push_back(entry_text(entry, metric));
+    }
+  }
+  return rows;
+}
+
+std::string markdown_table(const TableRows& rows) {
+  std::string text;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (const std::string& cell : rows[i]) text += fmt::format("| {} ", markdown_text(cell));
+    text += "|\n";
+    if (i > 0) continue;
+    for (std::size_t column = 0; column < rows[0].size(); ++column) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
+/// What TeX would take for markup, written out.
+std::string latex_text(const std::string& text) {
+  static const std::map<char, std::string> escapes = {{'&', "\\&"},
+                                                      {'%', "\\%"},
+                                                      {'$', "\\$"},
+                                                      {'#', "\\#"},
+                                                      {'_', "\\_"},
+                                                      {'{', "\\{"},
+                                                      {'}', "\\}"},
+                                                      {'~', "\\textasciitilde{}"},
+                                                      {'^', "\\textasciicircum{}"},
+                                                      {'\\', "\\textbackslash{}"}};
+  std::string escaped;
+  for (const char c : text) {
+    const auto found = escapes.find(c);
+    escaped += found == escapes.end() ? std::string(1, c) : found->second;
+  }
+  const std::string sign = "±";
+  for (std::size_t at = 0; (at = escaped.find(sign, at)) != std::string::npos;)
+    escaped.replace(at, sign.size(), "$\\pm$");
+  return escaped;
+}
+
+std::string latex_table(const TableRows& rows) {
+  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\hline\n", std::string(rows[0].size(), 'l'));
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t column = 0; column < rows[i].size(); ++column)
+      text += (column > 0 ? " & " : "") + latex_text(rows[i][column]);
+    text += i == 0 ? " \\\\\n\\hline\n" : " \\\\\n";
+  }
+  return text + "\\hline\n\\end{tabular}\n";
+}
+
+const std::map<std::string, std::string (*)(const TableRows&)>& table_formats() {
+  static const std::map<std::string, std::string (*)(const TableRows&)> formats = {
+      {"text", aligned_columns}, {"markdown", markdown_table}, {"latex", latex_table}};
+  return formats;
+}
+
+int print_means(const Arguments& arguments, const TableRequest& request) {
+  for (const std::string& metric : request.metrics) {
+    if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
+  }
+  if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
+  const RunResults results = load_results(run_address(arguments));
+  print_notes(results);
+  std::vector<std::string> metrics = request.metrics;
+  if (metrics.empty()) metrics = {main_metric(results)};
+  if (arguments.json) {
+    Json answer = Json::array();
+    for (const std::string& metric : metrics) answer.push_back(summary_json(results.table, metric));
+    std::cout << json_text(answer) << '\n';
+    return 0;
+  }
+  const std::string text = table_formats().at(request.format)(table_rows(results, metrics));
+  if (arguments.out.empty()) {
+    std::cout << text;
+  } else {
+    replace_file(arguments.out, text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Verb table_verb() {
+  return {"table", "Print means of metrics with intervals, a row for each arm and sweep point",
+          "table runs/gates --metric test_loss_eval --metric dead_experts --format latex",
+          [](Arguments& arguments) -> VerbCall {
+            const auto request = std::make_shared<TableRequest>();
+            return {joined(directory_options(arguments),
+                           {{{"--metric", &request->metrics,
+                              "a column of its means (repeatable; default: the first figure's)", false,
+                              nullptr, offer_metrics},
+                             {"--format", &request->format, "text, markdown or latex", false,
+                              one_of("format", {"text", "markdown", "latex"})},
+                             {"--out", &arguments.out, "file to write instead of stdout"},
+                             json_option(arguments)}}),
+                    [&arguments, request] { return print_means(arguments, *request); }};
+          }};
+}
+
+}  // namespace moelab

@@ -1,0 +1,75 @@
+/// `moelab table`: means with intervals, ready for a paper.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/json/json.h"
+#include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
+
+namespace moelab::table_test {
+namespace {
+
+struct Tabled : Bench {
+  Tabled() { REQUIRE(ask({"run", file, "--out", run}).status == 0); }
+};
+
+std::ptrdiff_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_CASE("a table has a row for each arm and sweep point, and the means of the export's cells") {
+  const Tabled tabled;
+  const Answer answer =
+      ask({"table", tabled.run, "--metric", "test_nmse_soft", "--metric", "cluster_entropy"});
+  CHECK(answer.status == 0);
+  CHECK(lines_of(answer.out) == 1 + 4);
+  CHECK(answer.out.find("arm      data.train_samples  test_nmse_soft") == 0);
+  const Json cells = Json::parse(ask({"export", tabled.run, "--json"}).out);
+  const Json columns = cells.at("columns");
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+  };
+  double sum = 0, count = 0;
+  for (const Json& row : cells.at("rows")) {
+    if (row[column("arm")] != "frozen" || row[column("data.train_samples")] != 40) continue;
+    sum += std::log(row[column("test_nmse_soft")].get<double>());
+    ++count;
+  }
+  REQUIRE(count == 2);
+  const std::size_t line = answer.out.find("frozen   40 ");
+  REQUIRE(line != std::string::npos);
+  CHECK(answer.out.find(fmt::format(" {:.4g} [", std::exp(sum / count)), line) != std::string::npos);
+}
+
+TEST_CASE("tables come as Markdown, LaTeX and JSON") {
+  const Tabled tabled;
+  const auto table = [&](const std::string& format) {
+    return ask({"table", tabled.run, "--metric", "cluster_entropy", "--format", format}).out;
+  };
+  CHECK(table("markdown")
+            .find("| arm | data.train_samples | cluster_entropy |\n|---|---|---|\n| learned | 20 | ") == 0);
+  const std::string latex = table("latex");
+  CHECK(latex.find("arm & data.train\\_samples & cluster\\_entropy \\\\\n") != std::string::npos);
+  CHECK(latex.find(" $\\pm$ ") != std::string::npos);
+  CHECK(latex.find("±") == std::string::npos);
+  const Json json = Json::parse(ask({"table", tabled.run, "--metric", "cluster_entropy", "--json"}).out);
+  CHECK(json.at(0).at("metric") == "cluster_entropy");
+  CHECK(json.at(0).at("entries").size() == 4);
+}
+
+TEST_CASE("a metric or a format that there is not is refused") {
+  const Tabled tabled;
+  const Answer metric = ask({"table", tabled.run, "--metric", "test_nmse_sof"});
+  CHECK(metric.status == 2);
+  CHECK(metric.err.find("--metric: unknown metric 'test_nmse_sof'") != std::string::npos);
+  const Answer format = ask({"table", tabled.run, "--format", "latexx"});
+  CHECK(format.status == 2);
+  CHECK(format.err.find("latex") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace moelab::table_test
