@@ -3,12 +3,14 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "app/commands/verbs.h"
 #include "app/metrics/metric_groups.h"
 #include "app/report/markdown.h"
 #include "app/run/durable_file.h"
 #include "app/run/summary.h"
+#include "app/scenario/overrides.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
@@ -21,7 +23,27 @@ using TableRows = std::vector<std::vector<std::string>>;
 struct TableRequest {
   std::vector<std::string> metrics;  ///< none for the main one
   std::string format = "text";
+  std::vector<std::string> at;  ///< "path=value"
 };
+
+/// Leaves the rows at these values of swept paths.
+void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
+  for (const Override& given : read_settings(at, "--at")) {
+    if (const std::string reason = one_of("swept path", table.sweep_paths)(given.path); !reason.empty())
+      throw UserError(given.place, reason);
+    const SweepPoint where = read_point(Json{{given.path, given.value}});
+    std::set<std::string> values;
+    for (const ResultRow& row : table.rows) {
+      for (const auto& [path, value] : row.point) {
+        if (path == given.path) values.insert(value_text(value));
+      }
+    }
+    std::erase_if(table.rows, [&](const ResultRow& row) { return !row.is_at(where); });
+    if (table.rows.empty())
+      throw UserError(given.place,
+                      unknown_name("value", abbreviated(given.value), {values.begin(), values.end()}));
+  }
+}
 
 /// A row for each arm and sweep point, the head first: arm, swept values, metrics.
 TableRows table_rows(const RunResults& results, const std::vector<std::string>& metrics) {
@@ -47,7 +69,8 @@ TableRows table_rows(const RunResults& results, const std::vector<std::string>& 
 std::string markdown_table(const TableRows& rows) {
   std::string text;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (const std::string& cell : rows[i]) text += fmt::format("| {} ", markdown_text(cell));
+    for (const std::string& cell : rows[i])
+      text += fmt::format("| {} ", cell == "-" ? "–" : markdown_text(cell));
     text += "|\n";
     if (i > 0) continue;
     for (std::size_t column = 0; column < rows[0].size(); ++column) text += "|---";
@@ -100,8 +123,9 @@ int print_means(const Arguments& arguments, const TableRequest& request) {
     if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
   }
   if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
-  const RunResults results = load_results(run_address(arguments));
+  RunResults results = load_results(run_address(arguments));
   print_notes(results);
+  keep_rows_at(request.at, results.table);
   std::vector<std::string> metrics = request.metrics;
   if (metrics.empty()) metrics = {main_metric(results)};
   if (arguments.json) {
@@ -132,6 +156,7 @@ Verb table_verb() {
                               nullptr, offer_metrics},
                              {"--format", &request->format, "text, markdown or latex", false,
                               one_of("format", {"text", "markdown", "latex"})},
+                             {"--at", &request->at, "path=value: this sweep point alone (repeatable)"},
                              {"--out", &arguments.out, "file to write instead of stdout"},
                              json_option(arguments)}}),
                     [&arguments, request] { return print_means(arguments, *request); }};

@@ -20,6 +20,9 @@ std::size_t character_count(const std::string& text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+/// Of a mean: an interval as narrow as rounding, as of a count that all seeds share, is not printed.
+constexpr double kNoWidth = 1e-12;
+
 bool is_declared_positive(const std::string& metric) {
   const MetricGroup::Metric* const known = find_metric(metric);
   return known != nullptr && known->positive;
@@ -109,9 +112,14 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
 
 std::string entry_text(const SummaryEntry& entry, const std::string& metric) {
   std::string text = estimate_text(entry.estimate);
-  if (entry.estimate && entry.estimate->interval && is_declared_positive(metric)) {
+  if (entry.estimate && entry.estimate->interval) {
     const Interval& interval = *entry.estimate->interval;
-    text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", entry.estimate->mean, interval.low, interval.high);
+    const double mean = entry.estimate->mean;
+    if (interval.high - interval.low <= kNoWidth * std::abs(mean)) {
+      text = fmt::format("{:.6g}", mean);
+    } else if (is_declared_positive(metric)) {
+      text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", mean, interval.low, interval.high);
+    }
   }
   if (entry.estimate && entry.estimate->count < entry.planned)
     text += fmt::format(" ({} of {})", entry.estimate->count, entry.planned);

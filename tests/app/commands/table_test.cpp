@@ -61,6 +61,17 @@ TEST_CASE("tables come as Markdown, LaTeX and JSON") {
   CHECK(json.at(0).at("entries").size() == 4);
 }
 
+TEST_CASE("a table of one sweep point has its rows alone") {
+  const Tabled tabled;
+  const Answer answer = ask({"table", tabled.run, "--at", "data.train_samples=40"});
+  CHECK(answer.status == 0);
+  CHECK(lines_of(answer.out) == 1 + 2);
+  CHECK(ask({"table", tabled.run, "--at", "data.train_samples=41"})
+            .err.find("--at data.train_samples: unknown value '41'") != std::string::npos);
+  CHECK(ask({"table", tabled.run, "--at", "data.train_sample=40"}).err.find("data.train_samples") !=
+        std::string::npos);
+}
+
 TEST_CASE("a metric or a format that there is not is refused") {
   const Tabled tabled;
   const Answer metric = ask({"table", tabled.run, "--metric", "test_nmse_sof"});
