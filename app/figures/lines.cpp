@@ -30,6 +30,21 @@ std::string facet_name(const SweepPoint& facet, const DisplayNames& names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// " Not above 0, left out on the logarithmic axis: …", the lines with such a mean, or nothing without any.
+std::string not_above_zero_text(const std::vector<NamedLine>& lines) {
+  std::vector<std::string> names;
+  for (const NamedLine& line : lines) {
+    if (std::none_of(line.series.points.begin(), line.series.points.end(),
+                     [](const FigurePoint& point) { return point.mean && *point.mean <= 0; }))
+      continue;
+    std::vector<std::string> parts = {line.facet, line.arm, line.value, line.metric};
+    std::erase(parts, "");
+    names.push_back(fmt::format("{}", fmt::join(parts, ", ")));
+  }
+  if (names.empty()) return "";
+  return fmt::format(" Not above 0, left out on the logarithmic axis: {}.", fmt::join(names, "; "));
+}
+
 std::string caption(const std::string& title, const FigureSource& source,
                     const std::vector<LineGroup>& groups, const std::vector<PlottedValue>& values) {
   std::set<int> seeds;
@@ -232,6 +247,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
                            [](const FigurePoint& point) { return point.x <= 0; });
       }))
     figure.caption += fmt::format(" Left out on the logarithmic axis: {} 0.", figure.x_label);
+  if (figure.y_log) figure.caption += not_above_zero_text(lines);
   if (figure.x_range)
     figure.caption += fmt::format(" Shown: {} from {:g} to {:g}.", figure.x_label, figure.x_range->first,
                                   figure.x_range->second);

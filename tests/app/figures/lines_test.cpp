@@ -96,6 +96,19 @@ TEST_CASE("a floor far below a logarithmic axis is told in the caption") {
   CHECK(below.caption.ends_with(" Bayes floor: 0.002, below the figure."));
 }
 
+TEST_CASE("a line that a logarithmic axis cannot show is named in the caption") {
+  RunResults results = example();
+  for (ResultRow& row : results.table.rows) row.metrics["dead_experts"] = row.arm == "dense" ? 0 : 0.25;
+  const std::string description =
+      R"({"id": "f", "x": "data.train_samples", "y": "dead_experts", "y_scale": )";
+  const auto caption_on = [&](const char* scale) {
+    return build_figure(Json::parse(description + scale + "}"), figure_source(results, ".")).caption;
+  };
+  CHECK(caption_on("\"log\"").find("Not above 0, left out on the logarithmic axis: dense.") !=
+        std::string::npos);
+  CHECK(caption_on("\"linear\"").find("logarithmic axis") == std::string::npos);
+}
+
 TEST_CASE("steps come from the trace; a swept path may be the series; `where` and `arms` choose") {
   const Figure steps =
       built(R"({"id": "f", "x": "step", "y": "test_nmse_top1", "series": "data.train_samples",
