@@ -6,6 +6,7 @@
 
 #include "app/run/cell_times.h"
 #include "app/run/memory.h"
+#include "sim/train/gauss_newton.h"
 
 namespace moelab {
 namespace {
@@ -14,8 +15,10 @@ namespace {
 double fit_seconds(const TrainOptions& train, double steps, double samples, int experts) {
   const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr;
   if (!best) return 0;
+  // A step of polishing evaluates L about twice; a row of the curvature takes as long as eight of L.
+  const double polishing = 2 * samples + 8 * std::min<double>(kCurvatureRows, samples);
   const double rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
-                      best->polished * steps * samples;
+                      best->polished * steps * polishing;
   return rows * experts * kNominalFit;
 }
 

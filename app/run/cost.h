@@ -43,6 +43,6 @@ RunCost run_cost(const Scenario& scenario, const Records& records, int threads);
 constexpr double kNominalSpeed = 7e10;
 constexpr double kNominalNumber = 4.5e-9;
 constexpr double kNominalDraw = 3e-8;
-constexpr double kNominalFit = 1e-7;
+constexpr double kNominalFit = 3e-8;
 
 }  // namespace moelab

@@ -43,10 +43,10 @@ TEST_CASE("cost: grows with what it depends on") {
 
 TEST_CASE("cost: fits from many starts count their evaluations") {
   const Scenario rates = load_scenario(MOELAB_TEST_DATA "/../scenarios/perturbed_cosine/rates.json", "", {});
-  // 20 starts of 300 evaluations of 1000 rows and 5 of 80 steps, two experts.
+  // 20 starts of 150 evaluations of 1000 rows and 5 of 80 steps, each worth ten evaluations; two experts.
   REQUIRE(rates.cells[0].config.at("data").at("train_samples") == 1000);
   CHECK(estimated_cost(rates.cells[0]).seconds ==
-        doctest::Approx(kNominalFit * 2 * 1000 * (20 * 300 + 5 * 80)).epsilon(0.2));
+        doctest::Approx(kNominalFit * 2 * 1000 * (20 * 150 + 5 * 80 * 10)).epsilon(0.2));
 }
 
 TEST_CASE("cost: of the missing cells alone, and it says what it is learned from") {
