@@ -9,7 +9,9 @@
 namespace moelab {
 
 /// Samples that the curvature is taken from; the gradient is taken from all. A fit of three experts to 32,000
-/// samples takes a quarter of the time that it takes with the curvature of all, and ends as low.
+/// samples of two takes a quarter of the time that it takes with the curvature of all, and ends .14 L p / n
+/// higher (mean of nine pairs of a router and an expert), in valleys without a bottom; what is identifiable
+/// ends as low.
 inline constexpr int kCurvatureRows = 2000;
 
 /// A minimum of L.
