@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iostream>
 
+#include "bench/program.h"
 #include "bench/workload.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/blocks/normalization.h"
@@ -263,10 +264,5 @@ int run_program(int count, char** arguments) {
 }  // namespace moelab
 
 int main(int count, char** arguments) {
-  try {
-    return moelab::run_program(count, arguments);
-  } catch (const std::exception& error) {
-    std::cerr << "moelab_token_parts: " << error.what() << '\n';
-    return 3;
-  }
+  return moelab::guarded("moelab_token_parts", moelab::run_program, count, arguments);
 }

@@ -13,8 +13,8 @@
 #include <numeric>
 
 #include "analysis/metrics/task.h"
+#include "bench/program.h"
 #include "bench/workload.h"
-#include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/data/npy/npy.h"
 #include "sim/data/problem.h"
@@ -295,13 +295,5 @@ int run_program(int count, char** arguments) {
 }  // namespace moelab
 
 int main(int count, char** arguments) {
-  try {
-    return moelab::run_program(count, arguments);
-  } catch (const moelab::InvalidOption& error) {
-    std::cerr << "moelab_workloads: " << error.what() << '\n';
-    return 2;
-  } catch (const std::exception& error) {
-    std::cerr << "moelab_workloads: " << error.what() << '\n';
-    return 3;
-  }
+  return moelab::guarded("moelab_workloads", moelab::run_program, count, arguments);
 }

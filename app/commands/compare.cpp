@@ -31,11 +31,6 @@ Json estimate_json(const std::optional<MeanEstimate>& estimate, bool is_sequenti
   return json;
 }
 
-/// The run added seeds while its claims were open: only sequences hold at the number that it came to.
-bool was_decided(const RunResults& results) {
-  return results.plan.contains("decided");
-}
-
 /// What one directory says at one place: for programs and for people.
 struct Entry {
   Json json;

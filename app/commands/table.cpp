@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -32,16 +33,16 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
     if (const std::string reason = one_of("swept path", table.sweep_paths)(given.path); !reason.empty())
       throw UserError(given.place, reason);
     const SweepPoint where = read_point(Json{{given.path, given.value}});
-    std::set<std::string> values;
-    for (const ResultRow& row : table.rows) {
-      for (const auto& [path, value] : row.point) {
-        if (path == given.path) values.insert(value_text(value));
-      }
-    }
-    std::erase_if(table.rows, [&](const ResultRow& row) { return !row.is_at(where); });
-    if (table.rows.empty())
+    std::vector<ResultRow> found;
+    std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(found),
+                 [&](const ResultRow& row) { return row.is_at(where); });
+    if (found.empty()) {
+      std::set<std::string> values;
+      for (const ResultRow& row : table.rows) values.insert(value_text(*row.coordinate(given.path)));
       throw UserError(given.place,
                       unknown_name("value", abbreviated(given.value), {values.begin(), values.end()}));
+    }
+    table.rows = std::move(found);
   }
 }
 
@@ -49,7 +50,7 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
 TableRows table_rows(const RunResults& results, const std::vector<std::string>& metrics) {
   TableRows rows(1, {"arm"});
   for (const std::string& path : results.table.sweep_paths) rows[0].push_back(path);
-  const bool is_sequential = results.plan.contains("decided");
+  const bool is_sequential = was_decided(results);
   for (const std::string& metric : metrics) {
     const bool is_first = rows.size() == 1;
     rows[0].push_back(metric);
@@ -66,17 +67,12 @@ TableRows table_rows(const RunResults& results, const std::vector<std::string>& 
   return rows;
 }
 
-std::string markdown_table(const TableRows& rows) {
-  std::string text;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (const std::string& cell : rows[i])
-      text += fmt::format("| {} ", cell == "-" ? "–" : markdown_text(cell));
-    text += "|\n";
-    if (i > 0) continue;
-    for (std::size_t column = 0; column < rows[0].size(); ++column) text += "|---";
-    text += "|\n";
-  }
-  return text;
+/// With dashes that Markdown need not escape.
+std::string dashed_markdown(const TableRows& rows) {
+  TableRows dashed = rows;
+  for (std::vector<std::string>& row : dashed)
+    std::replace(row.begin(), row.end(), std::string("-"), std::string("–"));
+  return markdown_table(dashed);
 }
 
 /// What TeX would take for markup, written out.
@@ -112,10 +108,21 @@ std::string latex_table(const TableRows& rows) {
   return text + "\\hline\n\\end{tabular}\n";
 }
 
-const std::map<std::string, std::string (*)(const TableRows&)>& table_formats() {
-  static const std::map<std::string, std::string (*)(const TableRows&)> formats = {
-      {"text", aligned_columns}, {"markdown", markdown_table}, {"latex", latex_table}};
+struct TableFormat {
+  std::string name;
+  std::string (*text)(const TableRows&);
+};
+
+const std::vector<TableFormat>& table_formats() {
+  static const std::vector<TableFormat> formats = {
+      {"text", aligned_columns}, {"markdown", dashed_markdown}, {"latex", latex_table}};
   return formats;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const TableFormat& format : table_formats()) names.push_back(format.name);
+  return names;
 }
 
 int print_means(const Arguments& arguments, const TableRequest& request) {
@@ -134,7 +141,9 @@ int print_means(const Arguments& arguments, const TableRequest& request) {
     std::cout << json_text(answer) << '\n';
     return 0;
   }
-  const std::string text = table_formats().at(request.format)(table_rows(results, metrics));
+  const auto format = std::find_if(table_formats().begin(), table_formats().end(),
+                                   [&](const TableFormat& known) { return known.name == request.format; });
+  const std::string text = format->text(table_rows(results, metrics));
   if (arguments.out.empty()) {
     std::cout << text;
   } else {
@@ -155,7 +164,7 @@ Verb table_verb() {
                               "a column of its means (repeatable; default: the first figure's)", false,
                               nullptr, offer_metrics},
                              {"--format", &request->format, "text, markdown or latex", false,
-                              one_of("format", {"text", "markdown", "latex"})},
+                              one_of("format", format_names())},
                              {"--at", &request->at, "path=value: this sweep point alone (repeatable)"},
                              {"--out", &arguments.out, "file to write instead of stdout"},
                              json_option(arguments)}}),

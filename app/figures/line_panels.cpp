@@ -46,6 +46,10 @@ std::string joined_name(const std::string& facet, const std::string& part) {
 
 }  // namespace
 
+std::string full_name(const NamedLine& line) {
+  return joined_name(line.facet, line_name(line, nullptr));
+}
+
 std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
                                      const std::vector<NamedLine>& lines) {
   const Part part = part_of_panels(lines);

@@ -17,6 +17,9 @@ struct NamedLine {
   bool is_reference() const { return series.look == SeriesLook::reference; }
 };
 
+/// "20480, learned, top-1": the parts that tell something.
+std::string full_name(const NamedLine& line);
+
 /// A panel for each facet. Where one would have more than six lines, there is one for each metric, or arm, or
 /// value of the series, the first of these that leaves at most six lines in each; or else one for six lines
 /// each. A panel's name says what those of its lines do not, or of six lines each names them.

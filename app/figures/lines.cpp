@@ -34,12 +34,9 @@ std::string facet_name(const SweepPoint& facet, const DisplayNames& names) {
 std::string not_above_zero_text(const std::vector<NamedLine>& lines) {
   std::vector<std::string> names;
   for (const NamedLine& line : lines) {
-    if (std::none_of(line.series.points.begin(), line.series.points.end(),
-                     [](const FigurePoint& point) { return point.mean && *point.mean <= 0; }))
-      continue;
-    std::vector<std::string> parts = {line.facet, line.arm, line.value, line.metric};
-    std::erase(parts, "");
-    names.push_back(fmt::format("{}", fmt::join(parts, ", ")));
+    if (std::any_of(line.series.points.begin(), line.series.points.end(),
+                    [](const FigurePoint& point) { return point.mean && *point.mean <= 0; }))
+      names.push_back(full_name(line));
   }
   if (names.empty()) return "";
   return fmt::format(" Not above 0, left out on the logarithmic axis: {}.", fmt::join(names, "; "));

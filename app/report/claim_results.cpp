@@ -194,7 +194,7 @@ std::string reported_text(const Json& reported) {
 
 std::vector<ClaimResult> claim_results(const RunResults& results) {
   std::optional<int> fixed_seeds;
-  if (results.plan.contains("decided")) fixed_seeds = results.plan.at("decided").at("fixed_seeds").get<int>();
+  if (was_decided(results)) fixed_seeds = results.plan.at("decided").at("fixed_seeds").get<int>();
   return evaluate_claims(claims_of(results), results.table, is_positive, fixed_seeds);
 }
 

@@ -104,6 +104,18 @@ std::string markdown_code(const std::string& text) {
   return fence + room + line + room + fence;
 }
 
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (const std::string& cell : rows[row]) text += fmt::format("| {} ", markdown_text(cell));
+    text += "|\n";
+    if (row > 0) continue;
+    for (std::size_t column = 0; column < rows[0].size(); ++column) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
 std::string markdown_code_line(const std::string& text) {
   return "    " + visible_line(text);
 }

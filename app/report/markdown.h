@@ -3,6 +3,7 @@
 /// Texts in Markdown documents.
 
 #include <string>
+#include <vector>
 
 namespace moelab {
 
@@ -16,6 +17,9 @@ std::string markdown_target(const std::string& name);
 
 /// Text between backticks, more of them where it has some itself.
 std::string markdown_code(const std::string& text);
+
+/// Rows of texts as a table, the first its head.
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 
 /// A line of an indented block of code, where nothing is markup.
 std::string markdown_code_line(const std::string& text);

@@ -79,6 +79,10 @@ std::string builds_footnote(const RunResults& results) {
              : fmt::format(" Cells come from {} builds of moelab.", results.builds.size());
 }
 
+bool was_decided(const RunResults& results) {
+  return results.plan.contains("decided");
+}
+
 void print_notes(const RunResults& results) {
   print_notes(results.notes);
   if (const std::string text = builds_text(results); !text.empty())

@@ -28,7 +28,7 @@ Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
   Matrix products = Matrix::Zero(count, count);
   Vector row(count);
   for (int i = 0; i < rows; ++i) {
-    loss.residual(i, row.data());
+    loss.output_gradient(i, row.data());
     products.selfadjointView<Eigen::Lower>().rankUpdate(row);
   }
   loss.count_evaluation();

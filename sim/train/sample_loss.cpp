@@ -131,13 +131,11 @@ double SampleLoss::sum_over_blocks() {
   return value;
 }
 
-double SampleLoss::residual(int sample, double* gradient) {
+void SampleLoss::output_gradient(int sample, double* gradient) {
   const MeanOutput output;
-  const double* const y = data_.y.data() + size(sample);
-  const double f = loss_and_gradient<double>(
-      model_, {output}, data_.samples(sample, model_.network->layout()), y, 1, workspace_);
+  loss_and_gradient<double>(model_, {output}, data_.samples(sample, model_.network->layout()),
+                            data_.y.data() + size(sample), 1, workspace_);
   for (const std::size_t place : free_) *gradient++ = workspace_.gradient[place];
-  return f - *y;
 }
 
 std::vector<double> descend(SampleLoss& loss, int memory, int evaluations, std::vector<double> values) {

@@ -33,8 +33,8 @@ class SampleLoss {
   int evaluations() const { return evaluations_; }
   double bound() const { return bound_; }
 
-  /// f_θ(x_i) − y_i at the current parameters, with ∇f_θ(x_i) in `gradient` (p). For models with one output.
-  double residual(int sample, double* gradient);
+  /// ∇f_θ(x_i) at the current parameters in `gradient` (p). For models with one output.
+  void output_gradient(int sample, double* gradient);
   /// Counts as an evaluation; true where it is to stop.
   bool count_evaluation();
 
