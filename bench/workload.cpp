@@ -46,6 +46,13 @@ Workload fig2() {
           training("adam", 3.2e-4, 3.2e-3, 256)};
 }
 
+/// A with two experts a row, which the scores of all have to be compared for.
+Workload top_two() {
+  return {"K", constant_mixture(20480),
+          mixture(linear_router(1.0), "constant", {{"kind", "topk"}, {"k", 2}}, 64),
+          training("adam", 3.2e-4, 3.2e-3, 256)};
+}
+
 Workload fig3(const std::string& name, const Json& gating, bool trainable) {
   return {name, constant_mixture(10240), mixture(linear_router(4.0, trainable), kMlp, gating, 64),
           training(kMomentum, 1e-2, 1e-1, 128)};
@@ -134,6 +141,7 @@ const std::vector<Entry>& entries() {
       {"C", [] { return to_target("C", true); }},
       {"C_frozen", [] { return to_target("C_frozen", false); }},
       {"D", tokens},
+      {"K", top_two},
       {"S", specialised},
       {"H_plain", [] { return stack("H_plain", "linear", 24, 32); }},
       {"H_adaptive", [] { return stack("H_adaptive", "adaptive_clustering", 24, 32); }},

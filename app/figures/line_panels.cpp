@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace moelab {
@@ -40,6 +41,34 @@ std::string line_name(const NamedLine& line, Part told) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// What stands in all metrics' names before the last ", " that they share: "test, evaluation" and "test,
+/// evaluation, swapped" are told apart by "" and "swapped".
+std::size_t shared_beginning(const std::vector<NamedLine>& lines) {
+  std::optional<std::string> shared;  // and a ", " after it
+  for (const NamedLine& line : lines) {
+    if (line.is_reference()) continue;
+    const std::string name = line.metric + ", ";
+    if (!shared) shared = name;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < std::min(name.size(), shared->size()) && name[i] == (*shared)[i]; ++i)
+      if (name[i] == ' ' && i > 0 && name[i - 1] == ',') end = i + 1;
+    shared->resize(end);
+  }
+  return shared.value_or("").size();
+}
+
+/// The lines without what all of their metrics begin with, where arms or values tell lines apart as well.
+std::vector<NamedLine> shortened(std::vector<NamedLine> lines) {
+  const auto needs_metric = [](const NamedLine& line) {
+    return !line.is_reference() && line.arm.empty() && line.value.empty();
+  };
+  if (std::any_of(lines.begin(), lines.end(), needs_metric)) return lines;
+  const std::size_t shared = shared_beginning(lines);
+  for (NamedLine& line : lines)
+    if (!line.is_reference()) line.metric.erase(0, std::min(shared, line.metric.size()));
+  return lines;
+}
+
 std::string joined_name(const std::string& facet, const std::string& part) {
   return facet + (facet.empty() || part.empty() ? "" : ", ") + part;
 }
@@ -51,8 +80,9 @@ std::string full_name(const NamedLine& line) {
 }
 
 std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
-                                     const std::vector<NamedLine>& lines) {
-  const Part part = part_of_panels(lines);
+                                     const std::vector<NamedLine>& named) {
+  const Part part = part_of_panels(named);
+  const std::vector<NamedLine> lines = part == &NamedLine::metric ? named : shortened(named);
   std::vector<FigurePanel> panels;
   for (const std::string& facet : facets) {
     std::vector<std::string> values;  // of the part, in the order of the lines

@@ -25,6 +25,7 @@ constexpr std::array kPathLabels = {
     Label{"data.noise_std", "noise standard deviation", "noise_std"},
     Label{"data.separation", "cluster separation c", "separation"},
     Label{"model.experts", "experts", "experts"},
+    Label{"model.layers", "layers", "layers"},
     Label{"model.router.init_scale", "initial scale of the router", "router scale"},
     Label{"model.router.kind", "router", "router"},
     Label{"train.batch_size", "batch size", "batch"},

@@ -5,6 +5,7 @@ from measures.common import median
 GROWTH_SECONDS = 0.5
 GROWTH = {
     "E, constant experts": ("A", "--experts", [16, 64, 256, 1024, 4096]),
+    "E, constant experts, top-2": ("K", "--experts", [16, 64, 1024, 16384, 65536]),
     "E, MLP experts behind a specialised router": ("S", "--experts", [16, 64, 256, 1024, 4096]),
     "d, constant experts": ("A", "--dim", [12, 24, 48, 96, 192]),
     "batch, constant experts": ("A", "--batch", [64, 128, 256, 512, 1024]),

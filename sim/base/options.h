@@ -109,11 +109,6 @@ class Fields {
     });
   }
 
-  void add_number_or_list(const std::string& name, std::vector<double>& values, const Range& range,
-                          const std::string& help) {
-    with(name, help, values, [&](const About& about, auto& own) { real_or_reals(about, range, own); });
-  }
-
   /// One of several names: enumerators 0, 1, … in the order of the names.
   template <class Value>
   void add(const std::string& name, Value& value, std::initializer_list<const char*> names,
@@ -127,6 +122,8 @@ class Fields {
     });
   }
 
+  void add_number_or_list(const std::string& name, std::vector<double>& values, const Range& range,
+                          const std::string& help);
   void add_name(const std::string& name, std::string& value, const std::vector<std::string>& names,
                 const std::string& help);
 
@@ -144,11 +141,7 @@ class Fields {
     bool given = value.has_value();
     Value own = value.value_or(Value{});
     visit(About{name, help, Presence::optional, &given}, own);
-    if (given) {
-      value = std::move(own);
-    } else {
-      value.reset();
-    }
+    value = given ? std::optional(std::move(own)) : std::nullopt;
   }
 
   Presence presence_ = Presence::defaulted;

@@ -13,6 +13,7 @@
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/lanes-inl.h"
+#include "sim/base/kernels/largest-inl.h"
 #include "sim/base/kernels/optimizer_steps.h"
 #include "sim/base/kernels/softmax-inl.h"
 
@@ -176,6 +177,9 @@ void adam_step_of(const AdamStep<T>& step, const T* HWY_RESTRICT gradient, T* HW
   void softmax_backward_rows_##name(const T* probabilities, const T* gradient, T* score_gradient, int rows, \
                                     int columns, int stride) {                                              \
     softmax_backward_rows_of<T>(probabilities, gradient, score_gradient, rows, columns, stride);            \
+  }                                                                                                         \
+  void find_largest_##name(const T* values, int count, int k, int* found) {                                 \
+    find_largest_of<T>(values, count, k, found);                                                            \
   }                                                                                                         \
   void sum_rows_##name(const T* a, int rows, int columns, std::ptrdiff_t stride, T* sums) {                 \
     sum_rows_of<T>(a, rows, columns, stride, sums);                                                         \

@@ -33,6 +33,7 @@ MOELAB_EXPORT(multiply);
 MOELAB_EXPORT(softmax_rows);
 MOELAB_EXPORT(log_softmax_rows);
 MOELAB_EXPORT(softmax_backward_rows);
+MOELAB_EXPORT(find_largest);
 MOELAB_EXPORT(sum_rows);
 MOELAB_EXPORT(add_scaled);
 MOELAB_EXPORT(dot);
@@ -135,6 +136,13 @@ void softmax_backward_rows(const double* probabilities, const double* gradient, 
                            int rows, int columns, int stride) {
   HWY_DYNAMIC_DISPATCH(softmax_backward_rows_double)
   (probabilities, gradient, score_gradient, rows, columns, stride);
+}
+
+void find_largest(const float* values, int count, int k, int* found) {
+  HWY_DYNAMIC_DISPATCH(find_largest_float)(values, count, k, found);
+}
+void find_largest(const double* values, int count, int k, int* found) {
+  HWY_DYNAMIC_DISPATCH(find_largest_double)(values, count, k, found);
 }
 
 void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums) {

@@ -77,6 +77,11 @@ void softmax_backward_rows(const float* probabilities, const float* gradient, fl
 void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient,
                            int rows, int columns, int stride);
 
+/// found[i] = the index of the (i + 1)-th largest of `count` values, the lower one first among equals, for i
+/// < k ≤ count. Entries up to padded(count) are read.
+void find_largest(const float* values, int count, int k, int* found);
+void find_largest(const double* values, int count, int k, int* found);
+
 /// sums[j] = Σ_i a[i, j] for j < padded(columns), rows in order.
 void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums);
 void sum_rows(const double* a, int rows, int columns, std::ptrdiff_t stride, double* sums);

@@ -9,7 +9,8 @@ namespace moelab {
 namespace {
 
 /// U is (E, padded(o)), and the whole bank is one product: f = gates · U. Gates of inactive pairs are zero,
-/// so the list of active pairs is not needed; a product over all E is cheaper than gathering rows of width o.
+/// so the list of active pairs is not needed; a product over all E is cheaper than gathering rows of width o,
+/// unless few of them are active.
 template <class Real>
 class ConstantBank final : public ExpertBank<Real> {
  public:
@@ -38,23 +39,29 @@ class ConstantBank final : public ExpertBank<Real> {
 
   void forward(const View<const Real>& /*x*/, const Routing<Real>& routing, const Real* parameters,
                Scratch& /*scratch*/, Real* outputs, bool /*keep*/) const override {
+    if (is_sparse(routing)) {
+      std::fill_n(outputs, entries(routing.rows, stride_), Real(0));
+      for_each_pair(routing, [&](int row, int e) {
+        kernels::add_scaled(routing.gate_of(row, e), parameters + entries(e, stride_),
+                            outputs + entries(row, stride_), stride_);
+      });
+      return;
+    }
     kernels::multiply(gates_of(routing), values(parameters), rows_of_outputs(outputs, routing));
   }
 
   void backward(const View<const Real>& /*x*/, const Routing<Real>& routing, const Real* parameters,
                 Scratch& /*scratch*/, const ExpertGradients<Real>& gradients) const override {
-    const View<const Real> upstream = rows_of_outputs(gradients.outputs, routing);
-    kernels::multiply(gates_of(routing).transposed(), upstream,
-                      kernels::padded_rows(gradients.parameters, experts_, output_dim_));
+    if (is_sparse(routing)) {
+      backward_pairs(routing, parameters, gradients);
+    } else {
+      backward_all(routing, parameters, gradients);
+    }
     if (gradients.pair_outputs) {
       for_each_pair(routing, [&](std::ptrdiff_t row, std::ptrdiff_t e) {
         kernels::add_scaled(Real(1), gradients.pair_outputs + (row * experts_ + e) * stride_,
                             gradients.parameters + e * stride_, stride_);
       });
-    }
-    if (gradients.gates) {
-      kernels::multiply(upstream, values(parameters).transposed(),
-                        View<Real>(gradients.gates, routing.rows, experts_, routing.stride));
     }
     if (gradients.inputs) {
       std::fill_n(gradients.inputs, entries(routing.rows, kernels::padded(input_dim_)), Real(0));
@@ -78,6 +85,28 @@ class ConstantBank final : public ExpertBank<Real> {
   }
 
  private:
+  /// ∂L/∂U and ∂L/∂gates, pair by pair or for all of them.
+  void backward_pairs(const Routing<Real>& routing, const Real* parameters,
+                      const ExpertGradients<Real>& gradients) const {
+    std::fill_n(gradients.parameters, block_size(), Real(0));
+    for_each_pair(routing, [&](int row, int e) {
+      const Real* const upstream = gradients.outputs + entries(row, stride_);
+      kernels::add_scaled(routing.gate_of(row, e), upstream, gradients.parameters + entries(e, stride_),
+                          stride_);
+      if (!gradients.gates) return;
+      gradients.gates[entries(row, routing.stride) + size(e)] =
+          kernels::dot(parameters + entries(e, stride_), upstream, stride_);
+    });
+  }
+  void backward_all(const Routing<Real>& routing, const Real* parameters,
+                    const ExpertGradients<Real>& gradients) const {
+    const View<const Real> upstream = rows_of_outputs(gradients.outputs, routing);
+    kernels::multiply(gates_of(routing).transposed(), upstream,
+                      kernels::padded_rows(gradients.parameters, experts_, output_dim_));
+    if (!gradients.gates) return;
+    kernels::multiply(upstream, values(parameters).transposed(),
+                      View<Real>(gradients.gates, routing.rows, experts_, routing.stride));
+  }
   /// U (E, o).
   View<const Real> values(const Real* parameters) const {
     return kernels::padded_rows(parameters, experts_, output_dim_);

@@ -71,7 +71,7 @@ class MlpBank final : public ExpertBank<Real> {
                                         mine.activations.data() + start * mlp_.activation_size(1));
       for (int i = 0; i < rows; ++i) {
         const int row = row_of(routing, e, i);
-        kernels::add_scaled(gate_of(routing, row, e), output + entries(i, stride_),
+        kernels::add_scaled(routing.gate_of(row, e), output + entries(i, stride_),
                             outputs + entries(row, stride_), stride_);
       }
     }
@@ -148,9 +148,6 @@ class MlpBank final : public ExpertBank<Real> {
   static int row_of(const Routing<Real>& routing, int expert, int i) {
     return routing.every_pair ? i : routing.pair_rows[size(routing.offsets[size(expert)] + i)];
   }
-  static Real gate_of(const Routing<Real>& routing, int row, int expert) {
-    return routing.gates[entries(row, routing.stride) + size(expert)];
-  }
 
   /// ∂L/∂gates at an expert's pairs, and `delta` ← ∂L/∂(its outputs).
   void backward_gates(const Routing<Real>& routing, int expert, const ExpertGradients<Real>& gradients,
@@ -165,7 +162,7 @@ class MlpBank final : public ExpertBank<Real> {
             kernels::dot(output + entries(i, stride_), upstream, stride_);
       }
       Real* const delta = mine.delta.data() + entries(i, stride_);
-      kernels::scale_into(gate_of(routing, row, expert), upstream, delta, stride_);
+      kernels::scale_into(routing.gate_of(row, expert), upstream, delta, stride_);
       if (gradients.pair_outputs) {
         const std::ptrdiff_t pair = static_cast<std::ptrdiff_t>(row) * experts_ + expert;
         kernels::add_scaled(Real(1), gradients.pair_outputs + entries(pair, stride_), delta, stride_);

@@ -30,21 +30,10 @@ class DenseToSparseGating final : public Gating<Real> {
     write_warm_scores(context, scratch);
     kernels::softmax_rows(scratch.selected_by.data(), scratch.probabilities.data(), context.rows,
                           context.experts, scratch.routing.stride);
-    clear_gates(scratch);
-    const Real threshold = static_cast<Real>(options_.threshold);
-    for (int row = 0; row < context.rows; ++row) {
-      const std::size_t at = entries(row, scratch.routing.stride);
-      const GatedRow<Real> gated{scratch.selected_by.data() + at, scratch.probabilities.data() + at,
-                                 scratch.gates.data() + at};
-      bool is_served = false;
-      for (int e = 0; e < context.experts; ++e) {
-        gated.gates[e] = gated.probabilities[e] > threshold ? Real(1) : Real(0);
-        is_served = is_served || gated.gates[e] != 0;
-      }
-      if (!is_served) mark_largest<Real>(1, gated, nullptr, context.experts);
-      set_gates(options_.renormalize, gated, context.experts);
-    }
-    list_pairs(scratch.routing);
+    gate_rows(scratch.selected_by.data(), scratch, [&](const GatedRow<Real>& row) {
+      mark_above(static_cast<Real>(options_.threshold), row, context.experts, scratch);
+      set_gates<Real>(options_.renormalize, row, scratch.chosen);
+    });
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

@@ -41,13 +41,14 @@ class LimitedGating : public Gating<Real> {
   }
 
  protected:
-  /// Routes the batch whose r is there: marks the k experts of each row by what row_at(place of its first
-  /// entry), a GatedRow without gates, has, and calls set(GatedRow) for its gates.
+  /// Routes the batch whose r is there: marks the k experts of each row, `chosen`, by what row_at(place of
+  /// its first entry), a GatedRow without gates, has, and calls set(GatedRow) for its gates.
   template <class RowAt, class Set>
   void select(int k, const GatingContext<Real>& context, GatingScratch<Real>& scratch, const RowAt& row_at,
               const Set& set) const {
     clear_gates(scratch);
     Routing<Real>& routing = scratch.routing;
+    begin_pairs(routing);
     const bool to_next = capacity_.capacity_factor && capacity_.drop == CapacityOptions::Drop::next;
     for_each_group(context, [&](int first, int rows) {
       if (to_next) {
@@ -57,12 +58,14 @@ class LimitedGating : public Gating<Real> {
       for (int row = first; row < first + rows; ++row) {
         GatedRow<Real> gated = row_at(entries(row, routing.stride));
         gated.gates = scratch.gates.data() + entries(row, routing.stride);
-        mark_largest(k, gated, context.selection_bias, context.experts,
+        mark_largest(k, gated, context.selection_bias, context.experts, scratch,
                      to_next ? scratch.room.data() : nullptr);
         set(gated);
+        add_row<Real>(routing, row, scratch.chosen);
       }
     });
-    if (capacity_.capacity_factor && !to_next) drop_pairs(capacity_, context, scratch);
+    if (!capacity_.capacity_factor || to_next) return sort_pairs(routing);
+    drop_pairs(capacity_, context, scratch);
     list_pairs(routing);
   }
   /// By scores γ, or r + bias.

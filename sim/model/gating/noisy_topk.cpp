@@ -51,7 +51,7 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     GatingContext<Real> unbiased = context;
     unbiased.selection_bias = nullptr;
     this->select(std::min(k_, context.experts), unbiased, scratch, row_at,
-                 [&](const GatedRow<Real>& row) { set_gates(renormalize_, row, context.experts); });
+                 [&](const GatedRow<Real>& row) { set_gates<Real>(renormalize_, row, scratch.chosen); });
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

@@ -23,41 +23,57 @@ bool any_positive(const Real* gates) {
 
 }  // namespace
 
-// One pass over the gates, 16 at a time, then a counting sort of the pairs: with 4096 experts, of which a row
-// has one or two, entry by entry took a quarter of a whole step.
 template <class Real>
-void list_pairs(Routing<Real>& routing) {
-  const std::size_t experts = static_cast<std::size_t>(routing.experts);
-  routing.offsets.assign(experts + 1, 0);
-  std::vector<int>& row_experts = routing.row_experts;
-  std::vector<int>& row_ends = routing.row_ends;
-  row_experts.clear();
-  row_ends.clear();
-  for (int row = 0; row < routing.rows; ++row) {
-    const Real* gates = routing.gates + static_cast<std::ptrdiff_t>(row) * routing.stride;
-    for (int start = 0; start < routing.stride; start += kernels::kPadding) {
-      if (!any_positive(gates + start)) continue;
-      for (int e = start; e < start + kernels::kPadding; ++e) {
-        if (gates[e] > 0) row_experts.push_back(e);
-      }
-    }
-    row_ends.push_back(static_cast<int>(row_experts.size()));
+void begin_pairs(Routing<Real>& routing) {
+  routing.row_experts.clear();
+  routing.row_ends.clear();
+}
+
+template <class Real>
+void add_row(Routing<Real>& routing, int row, std::span<const int> experts) {
+  const Real* const gates = routing.gates + entries(row, routing.stride);
+  for (const int e : experts) {
+    if (gates[e] > 0) routing.row_experts.push_back(e);
   }
-  const std::size_t pairs = row_experts.size();
-  for (const int e : row_experts) ++routing.offsets[static_cast<std::size_t>(e) + 1];
+  routing.row_ends.push_back(static_cast<int>(routing.row_experts.size()));
+}
+
+template <class Real>
+void sort_pairs(Routing<Real>& routing) {
+  const std::size_t experts = size(routing.experts), pairs = routing.row_experts.size();
+  routing.offsets.assign(experts + 1, 0);
+  for (const int e : routing.row_experts) ++routing.offsets[size(e) + 1];
   for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += routing.offsets[e];
   if (routing.pair_rows.size() < pairs) routing.pair_rows.resize(pairs);
   // `offsets[e]` walks to the start of expert e + 1 and is moved back afterwards.
   std::size_t pair = 0;
   for (int row = 0; row < routing.rows; ++row) {
-    for (; pair < static_cast<std::size_t>(row_ends[static_cast<std::size_t>(row)]); ++pair) {
-      const std::size_t e = static_cast<std::size_t>(row_experts[pair]);
-      routing.pair_rows[static_cast<std::size_t>(routing.offsets[e]++)] = row;
+    for (; pair < size(routing.row_ends[size(row)]); ++pair) {
+      const std::size_t e = size(routing.row_experts[pair]);
+      routing.pair_rows[size(routing.offsets[e]++)] = row;
     }
   }
   for (std::size_t e = experts; e > 0; --e) routing.offsets[e] = routing.offsets[e - 1];
   routing.offsets[0] = 0;
-  routing.every_pair = pairs == experts * static_cast<std::size_t>(routing.rows);
+  routing.every_pair = pairs == experts * size(routing.rows);
+}
+
+// One pass over the gates, 16 at a time, then a counting sort of the pairs: with 4096 experts, of which a row
+// has one or two, entry by entry took a quarter of a whole step.
+template <class Real>
+void list_pairs(Routing<Real>& routing) {
+  begin_pairs(routing);
+  for (int row = 0; row < routing.rows; ++row) {
+    const Real* const gates = routing.gates + entries(row, routing.stride);
+    for (int start = 0; start < routing.stride; start += kernels::kPadding) {
+      if (!any_positive(gates + start)) continue;
+      for (int e = start; e < start + kernels::kPadding; ++e) {
+        if (gates[e] > 0) routing.row_experts.push_back(e);
+      }
+    }
+    routing.row_ends.push_back(static_cast<int>(routing.row_experts.size()));
+  }
+  sort_pairs(routing);
 }
 
 template <class Real>
@@ -75,6 +91,12 @@ int serving_expert(const Routing<Real>& routing, int row) {
 
 template void list_pairs(Routing<float>&);
 template void list_pairs(Routing<double>&);
+template void begin_pairs(Routing<float>&);
+template void begin_pairs(Routing<double>&);
+template void add_row(Routing<float>&, int, std::span<const int>);
+template void add_row(Routing<double>&, int, std::span<const int>);
+template void sort_pairs(Routing<float>&);
+template void sort_pairs(Routing<double>&);
 template int serving_expert(const Routing<float>&, int);
 template int serving_expert(const Routing<double>&, int);
 

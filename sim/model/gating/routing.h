@@ -6,6 +6,7 @@
 /// the gating dispatches a row to, biases of the selection included; `serving`, the selected expert with the
 /// largest gate (ties to the lower index), −1 where a row has none.
 
+#include <span>
 #include <vector>
 
 #include "sim/base/aligned.h"
@@ -25,6 +26,7 @@ struct Routing {
   std::vector<int> row_experts;  ///< the same pairs row by row: the expert of each, ascending within a row,
   std::vector<int> row_ends;     ///< and where each row's end
 
+  Real gate_of(int row, int expert) const { return gates[entries(row, stride) + size(expert)]; }
   int pairs_of(int expert) const {
     return every_pair
                ? rows
@@ -35,6 +37,22 @@ struct Routing {
 /// Lists the pairs with a positive gate, by expert and by row. No gate is negative.
 template <class Real>
 void list_pairs(Routing<Real>& routing);
+
+/// The same where it is known which experts of a row, in ascending order, may have one: lists begin empty,
+/// take one row after another, and are sorted by expert at the end.
+template <class Real>
+void begin_pairs(Routing<Real>& routing);
+template <class Real>
+void add_row(Routing<Real>& routing, int row, std::span<const int> experts);
+template <class Real>
+void sort_pairs(Routing<Real>& routing);
+
+/// Whether a row has less than one in 64 of the experts: then what goes from pair to pair is cheaper than
+/// products over all.
+template <class Real>
+bool is_sparse(const Routing<Real>& routing) {
+  return !routing.every_pair && 64 * routing.row_experts.size() < size(routing.rows) * size(routing.experts);
+}
 
 /// The serving expert of a row.
 template <class Real>
@@ -90,6 +108,8 @@ struct GatingScratch {
   Assignment assignment;                    ///< of a balanced one
   double inverse_temperature = 1;           ///< of scores that a temperature divides
   std::vector<int> rows, room;              ///< of one expert; left at each expert
+  std::vector<int> chosen;                  ///< experts of one row
+  AlignedVector<Real> values;               ///< by which they are chosen, where no array holds that
   std::vector<double> keys, column_scales;  ///< by which rows are kept, (n); of a plan, (E)
   Routing<Real> routing;
 };

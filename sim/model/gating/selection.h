@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/gating/choice.h"
 #include "sim/model/gating/gating.h"
 
 namespace moelab {
@@ -32,14 +34,6 @@ void start_routing(const GatingContext<Real>& context, GatingScratch<Real>& scra
                         routing.stride);
 }
 
-/// A row as gatings that select see it: γ and r (E), and gates to be set, at first all zero.
-template <class Real>
-struct GatedRow {
-  const Real* scores;
-  const Real* probabilities;
-  Real* gates;
-};
-
 /// Gates of the batch, all zero.
 template <class Real>
 void clear_gates(GatingScratch<Real>& scratch) {
@@ -50,17 +44,19 @@ void clear_gates(GatingScratch<Real>& scratch) {
   std::fill_n(scratch.gates.begin(), count, Real(0));
 }
 
-/// Routes the batch with the gates that set(GatedRow) gives each row.
+/// Gates and pairs of the batch whose r is there: set(GatedRow), with scores of `selected_by` (n, stride),
+/// writes the experts of a row to `chosen`, ascending, and their gates.
 template <class Real, class Set>
-void gate_rows(const GatingContext<Real>& context, GatingScratch<Real>& scratch, const Set& set) {
-  start_routing(context, scratch);
+void gate_rows(const Real* selected_by, GatingScratch<Real>& scratch, const Set& set) {
   clear_gates(scratch);
   Routing<Real>& routing = scratch.routing;
+  begin_pairs(routing);
   for (int row = 0; row < routing.rows; ++row) {
     const std::size_t at = entries(row, routing.stride);
-    set(GatedRow<Real>{context.scores + at, scratch.probabilities.data() + at, scratch.gates.data() + at});
+    set(GatedRow<Real>{selected_by + at, scratch.probabilities.data() + at, scratch.gates.data() + at});
+    add_row<Real>(routing, row, scratch.chosen);
   }
-  list_pairs(routing);
+  sort_pairs(routing);
 }
 
 /// ⌈factor · share⌉, at least 1.
@@ -76,46 +72,35 @@ void for_each_group(const GatingContext<Real>& context, const Visit& visit) {
   for (int first = 0; first < context.rows; first += most) visit(first, std::min(most, context.rows - first));
 }
 
-/// Marks the k largest of the values by gate 1: of r_e + bias_e, or without biases of the scores, since
-/// probabilities may tie where scores do not. Ties go to the lower index. k passes: k is small, and no
-/// scratch is needed. With `room` (E), among the experts that have some, and it shrinks.
-template <class Real>
-void mark_largest(int k, const GatedRow<Real>& row, const double* bias, int experts, int* room = nullptr) {
-  const Real* const values = bias ? row.probabilities : row.scores;
-  for (int chosen = 0; chosen < k; ++chosen) {
-    int best = -1;
-    Real largest = 0;
-    for (int e = 0; e < experts; ++e) {
-      const Real value = bias ? values[e] + static_cast<Real>(bias[e]) : values[e];
-      if (row.gates[e] != 0 || (best >= 0 && !(value > largest)) || (room && room[e] == 0)) continue;
-      best = e;
-      largest = value;
-    }
-    if (best < 0) return;
-    row.gates[best] = 1;
-    if (room) --room[best];
-  }
-}
-
-/// r_e for the experts whose gate is marked by 1, divided by their sum when renormalised.
-template <class Real>
-void set_gates(bool renormalize, const GatedRow<Real>& row, int experts) {
-  Real total = 0;
-  for (int e = 0; e < experts; ++e) {
-    if (row.gates[e] != 0) total += row.probabilities[e];
-  }
-  for (int e = 0; e < experts; ++e) {
-    if (row.gates[e] != 0) row.gates[e] = renormalize ? row.probabilities[e] / total : row.probabilities[e];
-  }
-}
-
 /// ∂L/∂gates ← 0 at pairs that are not active.
 template <class Real>
 void clear_inactive(const Routing<Real>& routing, Real* gate_gradient) {
   if (routing.every_pair) return;
-  const std::size_t count = entries(routing.rows, routing.stride);
-  for (std::size_t i = 0; i < count; ++i) {
-    gate_gradient[i] = routing.gates[i] == 0 ? Real(0) : gate_gradient[i];
+  std::size_t pair = 0;
+  for (int row = 0; row < routing.rows; ++row) {
+    Real* const values = gate_gradient + entries(row, routing.stride);
+    int next = 0;
+    for (; pair < size(routing.row_ends[size(row)]); ++pair) {
+      const int e = routing.row_experts[pair];
+      std::fill(values + next, values + e, Real(0));
+      next = e + 1;
+    }
+    std::fill(values + next, values + routing.stride, Real(0));
+  }
+}
+
+/// ∂L/∂gates → ∂L/∂scores at active pairs, in place, for gates that are a softmax over these alone.
+template <class Real>
+void softmax_backward_pairs(const Routing<Real>& routing, Real* gate_gradient) {
+  std::size_t begin = 0;
+  for (int row = 0; row < routing.rows; ++row) {
+    Real* const values = gate_gradient + entries(row, routing.stride);
+    const std::span experts(routing.row_experts.begin() + begin,
+                            routing.row_experts.begin() + routing.row_ends[size(row)]);
+    Real mean = 0;
+    for (const int e : experts) mean += routing.gate_of(row, e) * values[e];
+    for (const int e : experts) values[e] = routing.gate_of(row, e) * (values[e] - mean);
+    begin += experts.size();
   }
 }
 
@@ -125,7 +110,12 @@ template <class Real>
 void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Real* gate_gradient,
                        Real* score_gradient) {
   const Routing<Real>& routing = scratch.routing;
+  const bool is_in_place = gate_gradient == score_gradient,
+             has_dropped = routing.gates != scratch.gates.data();
+  const bool by_pairs = renormalize && is_in_place && !has_dropped && is_sparse(routing);
+  if (by_pairs) softmax_backward_pairs(routing, gate_gradient);
   clear_inactive(routing, gate_gradient);
+  if (by_pairs) return;
   kernels::softmax_backward_rows(renormalize ? scratch.gates.data() : scratch.probabilities.data(),
                                  gate_gradient, score_gradient, routing.rows, routing.experts,
                                  routing.stride);

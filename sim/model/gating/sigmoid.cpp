@@ -76,7 +76,7 @@ class SigmoidGating final : public LimitedGating<Real> {
       return GatedRow<Real>{context.scores + at, scratch.selected_by.data() + at, nullptr};
     };
     this->select(std::min(k_, context.experts), context, scratch, row_at,
-                 [&](const GatedRow<Real>& row) { set_gates(renormalize_, row, context.experts); });
+                 [&](const GatedRow<Real>& row) { set_gates<Real>(renormalize_, row, scratch.chosen); });
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

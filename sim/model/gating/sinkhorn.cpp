@@ -19,6 +19,7 @@ class SinkhornGating final : public Gating<Real> {
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
     start_routing(context, scratch);
     clear_gates(scratch);
+    begin_pairs(scratch.routing);
     const int stride = scratch.routing.stride;
     const int k = std::min(k_, context.experts);
     // exp(γ) over its row's sum: a factor of a row changes no plan.
@@ -35,14 +36,14 @@ class SinkhornGating final : public Gating<Real> {
                                       scratch.column_scales[size(e)]);
         }
         const GatedRow<Real> gated{plan, scratch.probabilities.data() + at, scratch.gates.data() + at};
-        mark_largest<Real>(k, gated, nullptr, context.experts);
-        for (int e = 0; e < context.experts; ++e) {
-          if (gated.gates[e] == 0) continue;
+        mark_largest<Real>(k, gated, nullptr, context.experts, scratch);
+        for (const int e : scratch.chosen) {
           gated.gates[e] = k_ == 1 ? sigmoid_gate(context.scores[at + size(e)]) : gated.probabilities[e];
         }
+        add_row<Real>(scratch.routing, row, scratch.chosen);
       }
     });
-    list_pairs(scratch.routing);
+    sort_pairs(scratch.routing);
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

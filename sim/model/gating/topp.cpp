@@ -8,18 +8,6 @@
 namespace moelab {
 namespace {
 
-/// Marks the experts with r_e > p, the likeliest where there is none.
-template <class Real>
-void mark_above(Real p, const GatedRow<Real>& row, int experts) {
-  int marked = 0;
-  for (int e = 0; e < experts; ++e) {
-    row.gates[e] = row.probabilities[e] > p ? Real(1) : Real(0);
-    marked += row.gates[e] != 0;
-  }
-  if (marked > 0) return;
-  mark_largest<Real>(1, {row.probabilities, row.probabilities, row.gates}, nullptr, experts);
-}
-
 /// (r_e − p)⁺ for the experts whose gate is marked by 1, over their sum when renormalised; a row without an
 /// expert above p keeps its mark.
 template <class Real>
@@ -74,12 +62,13 @@ class TopPGating final : public Gating<Real> {
 
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
     const Real p = static_cast<Real>(threshold(context.parameters));
-    gate_rows(context, scratch, [&](const GatedRow<Real>& row) {
-      mark_above(p, row, context.experts);
+    start_routing(context, scratch);
+    gate_rows(scratch.probabilities.data(), scratch, [&](const GatedRow<Real>& row) {
+      mark_above(p, row, context.experts, scratch);
       if (learnable_) {
         set_excess_gates(renormalize_, p, row, context.experts);
       } else {
-        set_gates(renormalize_, row, context.experts);
+        set_gates<Real>(renormalize_, row, scratch.chosen);
       }
     });
   }

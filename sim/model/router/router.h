@@ -82,13 +82,12 @@ class Router {
   /// Arrays for saving; "router_weight" (E, d) holds the rows that meet the input, where γ is linear in x.
   virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
 
-  /// What training changes beside the parameters, if anything: its arrays, their start, and what the
-  /// beginning and the end of a step do to them. Only a trainer calls the last two.
+  /// What training changes beside the parameters: its arrays, their start, and what the beginning and the end
+  /// of a step do to them, which only a trainer calls.
   virtual std::vector<StateArray> state_arrays() const { return {}; }
   virtual void start_state(const Start& /*start*/, double* /*state*/) const {}
   virtual void begin_step(double /*progress*/, const Real* /*parameters*/, double* /*state*/) const {}
-  /// `scratch` is that of the step's forward pass.
-  virtual void end_step(const Scratch& /*scratch*/, double* /*state*/) const {}
+  virtual void end_step(const Scratch& /*of the forward pass*/, double* /*state*/) const {}
 };
 
 template <class Real>

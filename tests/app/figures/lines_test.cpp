@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "app/figures/line_panels.h"
 #include "app/run/figures.h"
 
 namespace moelab::lines_test {
@@ -74,6 +75,22 @@ TEST_CASE("metrics that do not apply give no line, and the Bayes floor is drawn 
   CHECK(figure.panels[0].series[3].name == "Bayes floor");
   CHECK(figure.panels[0].series[3].look == SeriesLook::reference);
   CHECK(figure.panels[0].series[3].points.size() == 2);
+}
+
+TEST_CASE("a line's name leaves out what the names of all metrics begin with") {
+  const auto names = [](const std::vector<NamedLine>& lines) {
+    const FigurePanel panel = line_panels({""}, lines).front();
+    std::vector<std::string> found;
+    for (const FigureSeries& series : panel.series) found.push_back(series.name);
+    return found;
+  };
+  const auto line = [](const char* arm, const char* metric) { return NamedLine{"", arm, "", metric, {}}; };
+  CHECK(names({line("plain", "test, evaluation"), line("plain", "test, evaluation, swapped")}) ==
+        std::vector<std::string>{"plain", "plain, swapped"});
+  CHECK(names({line("plain", "test, soft"), line("plain", "train, soft")}) ==
+        std::vector<std::string>{"plain, test, soft", "plain, train, soft"});
+  CHECK(names({line("", "test, soft"), line("", "test, top-1")}) ==
+        std::vector<std::string>{"test, soft", "test, top-1"});
 }
 
 TEST_CASE("a floor far below a logarithmic axis is told in the caption") {

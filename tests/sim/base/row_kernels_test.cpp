@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <vector>
 
 #include "tests/sim/base/kernel_levels.h"
@@ -123,6 +125,52 @@ TEST_CASE("softmax: a row's result does not depend on the rows beside it") {
     }
     CHECK(std::memcmp(together.data(), alone.data(), together.size() * sizeof(float)) == 0);
   }
+}
+
+/// Values with few distinct ones among them, infinities, and padding larger than all of them.
+template <class T>
+AlignedVector<T> values_with_ties(Engine& engine, int count) {
+  AlignedVector<T> values(static_cast<std::size_t>(padded(count)), std::numeric_limits<T>::infinity());
+  for (int i = 0; i < count; ++i) {
+    const double value = draw_normal(engine);
+    values[static_cast<std::size_t>(i)] = static_cast<T>(i % 3 == 0 ? std::round(2 * value) : value);
+    if (i % 11 == 7) values[static_cast<std::size_t>(i)] = -std::numeric_limits<T>::infinity();
+  }
+  return values;
+}
+
+TEST_CASE_TEMPLATE("the largest entries are those of a stable sort, at every level", T, float, double) {
+  const LevelGuard guard;
+  for (const std::string& level : levels()) {
+    CAPTURE(level);
+    limit_vector_level(level);
+    Engine engine(3);
+    for (const int count : {1, 2, 15, 16, 17, 64, 100}) {
+      CAPTURE(count);
+      const AlignedVector<T> values = values_with_ties<T>(engine, count);
+      std::vector<int> order(static_cast<std::size_t>(count));
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
+      });
+      for (const int k : {1, 2, 8, count}) {
+        if (k > count) continue;
+        std::vector<int> found(static_cast<std::size_t>(k), -1);
+        find_largest(values.data(), count, k, found.data());
+        CHECK(std::equal(found.begin(), found.end(), order.begin()));
+      }
+    }
+  }
+}
+
+TEST_CASE("where values are no numbers, the largest entries are still different ones") {
+  AlignedVector<float> values(16, std::numeric_limits<float>::quiet_NaN());
+  values[5] = 1;
+  std::vector<int> found(3);
+  find_largest(values.data(), 4, 3, found.data());
+  CHECK(found == std::vector<int>{0, 1, 2});
+  find_largest(values.data(), 8, 3, found.data());
+  CHECK(found == std::vector<int>{5, 0, 1});
 }
 
 }  // namespace
