@@ -205,13 +205,14 @@ TEST_CASE_TEMPLATE("idle steps are steps with a zero gradient, to the last bit",
   const LevelGuard guard;
   for (const std::string& level : levels()) {
     limit_vector_level(level);
-    for (const int entries : {16, 48, 64, 112}) {
+    for (const auto& [entries, decay] :
+         {std::pair{16, 0.01}, {48, 0.01}, {64, 0.01}, {112, 0.01}, {48, 0.0}, {112, 0.0}}) {
       const AlignedVector<T> zero(size(entries));
       AlignedVector<T> v = normal_values<T>(engine, size(entries)),
                        w = normal_values<T>(engine, size(entries));
       AlignedVector<T> idle_v = v, idle_w = w;
       const T rates[] = {T(0.1), T(0.05), T(0.2)};
-      SgdStep<T> step{T(0), T(0.9), T(0.01)};
+      SgdStep<T> step{T(0), T(0.9), static_cast<T>(decay)};
       sgd_idle_steps(step, rates, 3, idle_v.data(), idle_w.data(), size(entries));
       for (const T rate : rates) {
         step.learning_rate = rate;
