@@ -49,14 +49,13 @@ CellCost estimated_cost(const Cell& cell) {
 
   CellCost cost;
   cost.operations = tokens * (6 * active * steps * batch + 2 * parameters * records * measured);
-  const double sample = layout.sample_dim() + layout.target_dim();
-  const double row = layout.input_dim + layout.output_dim;
-  const double numbers = tokens * (steps * batch * (row + network.experts()) +
-                                   records * measured * (row + 8.0 * network.experts()));
-  const double draws = (train_samples + tests) * sample + (population ? steps * batch * sample : 0);
-  cost.seconds = cost.operations / kNominalSpeed + numbers * kNominalNumber + draws * kNominalDraw +
+  const CellMemory memory = cell_memory(shape);
+  const double moved = steps * (memory.batch + memory.model) + records * measured * memory.batch / batch;
+  const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
+                       (layout.sample_dim() + layout.target_dim());
+  cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +
                  fit_seconds(train, steps, train_samples, network.experts());
-  cost.bytes = cell_memory(shape).total();
+  cost.bytes = memory.total();
   cost.recorded_bytes = recorded_bytes(shape);
   return cost;
 }
