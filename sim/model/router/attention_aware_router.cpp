@@ -29,6 +29,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
       : precision_(1 / (options.sigma * options.sigma)),
         all_heads_(options.head == AttentionAwareRouterOptions::Head::posterior),
         causal_(setting.causal),
+        detached_(options.detach.value_or(false)),
         dim_(setting.input_dim),
         stride_(kernels::padded(setting.input_dim)) {}
 
@@ -61,7 +62,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
                 const Real* /*weights*/, Real* weight_gradient,
                 const RouterGradients<Real>& /*gradients*/) const override {
     AttentionGradients<Real>* const gradients = context.signals.attention_gradients;
-    if (!gradients) return;
+    if (!gradients || detached_) return;
     gradients->start_adding(*context.signals.attention, context.x.rows, context.tokens, stride_);
     auto& own = static_cast<PosteriorScratch<Real>&>(scratch);
     const int rows = context.x.rows, tokens = context.tokens;
@@ -206,6 +207,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
   double precision_;  // 1 / σ²
   bool all_heads_;
   bool causal_;
+  bool detached_;
   int dim_;
   int stride_;
 };
@@ -225,6 +227,7 @@ void AttentionAwareRouterOptions::bind(Fields& fields) {
   fields.add("sigma", sigma, positive(), "standard deviation σ of a token around the centre it attended to");
   fields.add("head", head, {"lowest_entropy", "posterior"},
              "the head of lowest mean row entropy in the sequence, or all by their posterior");
+  fields.add("detach", detach, "true: the attention does not learn through the posterior (default false)");
 }
 
 InvalidOption no_attention_error(const std::string& router) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/base/error.h"
 #include "sim/model/router/mixing_router.h"
 
@@ -14,13 +16,14 @@ namespace moelab {
 /// logarithms. In a causal model, whose A_h is zero at j > i, h* of token i is that of the tokens up to i.
 ///
 /// Differentiated are r, and the posterior in A_h, in the centres and in U, so that the attention block
-/// learns through it; the choice of h* is held fixed.
+/// learns through it, unless `detach`; the choice of h* is held fixed.
 struct AttentionAwareRouterOptions {
   enum class Head { lowest_entropy, posterior };
   bool trainable = true;
   BaseRouterOptions base = LinearBaseOptions{};
   double sigma = 1.0;
   Head head = Head::lowest_entropy;
+  std::optional<bool> detach = {};  ///< no gradient goes through the posterior; the source does not say
   void bind(Fields& fields);
 };
 

@@ -57,6 +57,20 @@ TEST_CASE("attention before a dense model, and below a frozen router: gradients 
   check_gradients(frozen, kLayout, kSamples);
 }
 
+TEST_CASE("detached, the posterior routes as before, and the attention learns nothing through it") {
+  const std::unique_ptr<TaskLoss<double>> task = make_task_loss<double>("mse");
+  const auto with_router = [](const AttentionAwareRouterOptions& router) {
+    return ExampleModel<double>(mixture({.heads = 2}, router, 1), kLayout, {3, 0});
+  };
+  ExampleModel<double> model = with_router({}), detached = with_router({.detach = true});
+  const double loss = model.loss_and_gradient(model.batch(1, kSamples), *task);
+  CHECK(detached.loss_and_gradient(detached.batch(1, kSamples), *task) == loss);
+  for (const ParameterGroup& group : model.groups()) {
+    const bool is_attention = group.part == ParameterGroup::Part::layers;
+    CHECK((gradient_of(model, group) == gradient_of(detached, group)) != is_attention);
+  }
+}
+
 TEST_CASE("gradients in the inputs of a model with attention equal central differences") {
   const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
   for (const int layers : {1, 2}) {
