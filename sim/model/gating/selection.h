@@ -95,8 +95,7 @@ void softmax_backward_pairs(const Routing<Real>& routing, Real* gate_gradient) {
   std::size_t begin = 0;
   for (int row = 0; row < routing.rows; ++row) {
     Real* const values = gate_gradient + entries(row, routing.stride);
-    const std::span experts(routing.row_experts.begin() + begin,
-                            routing.row_experts.begin() + routing.row_ends[size(row)]);
+    const std::span experts(routing.row_experts.data() + begin, size(routing.row_ends[size(row)]) - begin);
     Real mean = 0;
     for (const int e : experts) mean += routing.gate_of(row, e) * values[e];
     for (const int e : experts) values[e] = routing.gate_of(row, e) * (values[e] - mean);
