@@ -89,7 +89,7 @@ class ReluGating final : public Gating<Real> {
     for (int e = 0; e < routing.experts; ++e) {
       double sum = 0;
       for (int row = 0; row < routing.rows; ++row) {
-        sum += static_cast<double>(routing.gates[entries(row, routing.stride) + size(e)]);
+        sum += static_cast<double>(routing.gate_of(row, e));
       }
       value += l1_slope(context, routing, e) * sum;
     }

@@ -111,10 +111,9 @@ void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Rea
   const Routing<Real>& routing = scratch.routing;
   const bool is_in_place = gate_gradient == score_gradient,
              has_dropped = routing.gates != scratch.gates.data();
-  const bool by_pairs = renormalize && is_in_place && !has_dropped && is_sparse(routing);
-  if (by_pairs) softmax_backward_pairs(routing, gate_gradient);
   clear_inactive(routing, gate_gradient);
-  if (by_pairs) return;
+  if (renormalize && is_in_place && !has_dropped && is_sparse(routing))
+    return softmax_backward_pairs(routing, gate_gradient);
   kernels::softmax_backward_rows(renormalize ? scratch.gates.data() : scratch.probabilities.data(),
                                  gate_gradient, score_gradient, routing.rows, routing.experts,
                                  routing.stride);
