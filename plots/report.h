@@ -52,8 +52,10 @@ struct ReportedRun {
   std::string builds_note;            ///< names several programs, whose numbers may differ; empty for one
   std::string command;                ///< that made the newest of its cells; empty where unknown
   double seconds = 0;                 ///< processor time of its cells
-  std::vector<std::string> notes;     ///< how hyper-parameters were chosen
-  ReportedTable summary;              ///< the main metric, arms × sweep points
+  /// Of it, where records tell; the rest is drawing problems.
+  std::optional<double> training_share = {}, measuring_share = {};
+  std::vector<std::string> notes;  ///< how hyper-parameters were chosen
+  ReportedTable summary;           ///< the main metric, arms × sweep points
   std::string summary_caption;
   ReportedTable crossings = {};  ///< of a sweep that searches one; empty otherwise
   std::string crossings_caption = {};

@@ -69,6 +69,8 @@ void bind(auto& visit, Is<LedgerRun> auto& run) {
   visit("state", run.state);
   visit("command", run.command);
   visit("seconds", run.seconds);
+  visit("training_share", run.training_share);
+  visit("measuring_share", run.measuring_share);
   visit("builds", run.builds);
   visit("figure", run.figure);
   visit("claims", run.claims);
@@ -117,14 +119,18 @@ class LedgerWriter {
   Json object_ = Json::object();
 };
 
-/// Throws UserError where a member is missing, of another type, or unknown.
+/// Throws UserError where a member is missing, of another type, or unknown; an optional one may be missing,
+/// as in files of earlier builds.
 class LedgerReader {
  public:
   template <class Value>
   void operator()(const char* name, Value& value) {
     const auto found = object_.find(name);
     const std::string here = join_path(path_, name);
-    if (found == object_.end()) throw UserError(here, "missing");
+    if (found == object_.end()) {
+      if constexpr (requires { value.reset(); }) return;
+      throw UserError(here, "missing");
+    }
     read(*found, here, value);
     known_.insert(name);
   }

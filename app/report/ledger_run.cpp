@@ -23,7 +23,8 @@ std::vector<LedgerCells> ledger_cells(const std::vector<ReportedCell>& cells) {
 }  // namespace
 
 LedgerRun ledger_run(const ReportedRun& run) {
-  LedgerRun made{run.name, run.title, run.source, run.state, run.command, run.seconds, {}, "", {}};
+  LedgerRun made{run.name,           run.title,           run.source, run.state, run.command, run.seconds,
+                 run.training_share, run.measuring_share, {},         "",        {}};
   for (const auto& [name, cells] : run.builds) made.builds.push_back({name, cells});
   for (const ReportedClaim& claim : run.claims) {
     made.claims.push_back({claim.id, claim.verdict, claim.text, claim.source, claim.reported, claim.origin,

@@ -188,6 +188,10 @@ std::string run_text(const LedgerRun& run, const Corrections& corrections) {
   }
   std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of processor time", markdown_text(run.name),
                                  fmt::join(sentences, " "), markdown_text(run.state), run.seconds);
+  if (run.training_share && run.measuring_share) {
+    text += fmt::format(", of which {:.0f} % training and {:.0f} % measuring", 100 * *run.training_share,
+                        100 * *run.measuring_share);
+  }
   std::vector<std::string> builds;
   for (const LedgerBuild& build : run.builds) {
     builds.push_back(build_text(build.name));

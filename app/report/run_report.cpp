@@ -211,6 +211,10 @@ ReportedRun reported_run(const RunAddress& address) {
   for (std::size_t i = 0; i < claims.size(); ++i)
     run.claims.push_back(reported_claim(claims[i], judged[i], results.table));
   run.seconds = results.seconds;
+  if (results.told_seconds > 0) {
+    run.training_share = results.spent.training / results.told_seconds;
+    run.measuring_share = results.spent.measuring / results.told_seconds;
+  }
   add_figures(results, directory, run);
   run.unfinished = unfinished_cells(results.table);
   run.cells_csv = export_csv(results, false, metric_names());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 
 #include "analysis/metrics/gaussian_errors.h"
@@ -47,6 +48,20 @@ bool asks_for(const CellOptions& cell, const std::string& group) {
                      [&](const MetricOptions& chosen) { return chosen.chosen() == group; });
 }
 
+/// Adds the time of its life to a sum, s.
+class Timed {
+ public:
+  explicit Timed(double& sum) : sum_(sum) {}
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() { sum_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double& sum_;
+  Clock::time_point start_ = Clock::now();
+};
+
 /// One training run with everything that looks at it.
 template <class Real>
 class CellRun {
@@ -56,6 +71,13 @@ class CellRun {
   }
 
   CellResult run(const CellProgress& progress) {
+    CellResult result = run_phases(progress);
+    result.spent = spent_;
+    return result;
+  }
+
+ private:
+  CellResult run_phases(const CellProgress& progress) {
     CellResult result;
     MetricValues of_phases;
     for (bool is_last = false; !is_last;) {
@@ -83,7 +105,6 @@ class CellRun {
     return result;
   }
 
- private:
   std::size_t phases() const { return std::max<std::size_t>(1, cell_.experiment.phases.size()); }
 
   Moment<Real> moment(std::int64_t step) {
@@ -92,6 +113,7 @@ class CellRun {
 
   /// What the phase at hand is measured on.
   void look_at_phase() {
+    const Timed timed(spent_.measuring);
     own_ = in_phase(cell_, phase_);
     const DataOptions& data = own_.experiment.data;
     train_ = draw_set(
@@ -123,6 +145,7 @@ class CellRun {
     const StoppingRule rule(train.until, operations);
     const std::size_t first = result.trace.size();
     const auto record = [&](std::int64_t step) {
+      const Timed timed(spent_.measuring);
       TraceEntry entry{step, {}};
       for (Evaluation<Real>& evaluation : evaluations_) evaluation.measure(moment(step), entry.metrics);
       if (asks_for(cell_, "training")) {
@@ -138,7 +161,12 @@ class CellRun {
     const auto share = [&](double of_phase) {
       return progress((static_cast<double>(phase_) + of_phase) / static_cast<double>(phases()));
     };
-    const TrainOutcome outcome = experiment_.train({record, share, stop});
+    const double measured = spent_.measuring;
+    const TrainOutcome outcome = [&] {
+      const Timed timed(spent_.training);
+      return experiment_.train({record, share, stop});
+    }();
+    spent_.training -= spent_.measuring - measured;
     operations_ += operations * static_cast<double>(outcome.step - steps_);
     steps_ = outcome.step;
     if (train.until && !result.trace.empty())
@@ -147,6 +175,7 @@ class CellRun {
   }
 
   void finish(std::int64_t step, const MetricValues& of_phases, CellResult& result) {
+    const Timed timed(spent_.measuring);
     Evaluation<Real>& own = evaluations_.front();
     try {
       if (!own.not_finite().empty()) throw NotFinite(own.not_finite());
@@ -170,6 +199,7 @@ class CellRun {
   const CellOptions& cell_;
   Experiment<Real> experiment_;
   std::size_t phase_ = 0;
+  TimeSpent spent_;
   std::int64_t steps_ = 0;  // of the phases before
   double operations_ = 0;   // likewise
   CellOptions own_;         // of the phase at hand

@@ -24,7 +24,13 @@ struct SavedArray {
   std::vector<std::int64_t> labels;  ///< integer arrays
 };
 
-/// What a cell leaves behind. Two runs of one cell give equal results to the last bit.
+/// Seconds that a cell takes for its two kinds of work; what is left of its time is drawing its problem.
+struct TimeSpent {
+  double training = 0;   ///< steps, or a fit, and drawing what they train on
+  double measuring = 0;  ///< drawing what is measured on, records, arrays
+};
+
+/// What a cell leaves behind. But for its times, two runs of one cell give equal results to the last bit.
 struct CellResult {
   enum class State { done, diverged, failed, interrupted };
   State state = State::done;
@@ -32,6 +38,7 @@ struct CellResult {
   MetricValues metrics;           ///< at the last step
   std::vector<TraceEntry> trace;  ///< at step 0, at every recorded step and at the last one
   std::vector<SavedArray> arrays;
+  TimeSpent spent = {};
 };
 
 /// Called now and then from the running cell with the share done in [0, 1]; returns true to abandon it.

@@ -121,12 +121,27 @@ class RecordReader : public nlohmann::json_sax<Json> {
     } else if (depth_ == 4) {
       MetricValues& metrics = record.trace.back().metrics;
       metrics.insert_or_assign(metrics.end(), key_, value);
-    } else if (depth_ == 2 && key_ == "seconds") {
-      record.seconds = value;
+    } else if (depth_ == 2 && field_ == "timing") {
+      time(value);
     } else {
       return refuse();
     }
     return true;
+  }
+
+  void time(double value) {
+    if (key_ == "seconds") {
+      record.seconds = value;
+      return;
+    }
+    if (!record.spent) record.spent.emplace();
+    if (key_ == "training_seconds") {
+      record.spent->training = value;
+    } else if (key_ == "measuring_seconds") {
+      record.spent->measuring = value;
+    } else {
+      refuse();
+    }
   }
 
   RecordPart part_;
@@ -163,6 +178,10 @@ std::string record_line(const Record& record) {
   for (const char* part : {"metrics", "trace"}) json[part] = std::move(numbers[part]);
   json["message"] = record.message;
   json["timing"] = {{"seconds", record.seconds}, {"finished_at", record.finished_at}};
+  if (record.spent) {
+    json["timing"]["training_seconds"] = record.spent->training;
+    json["timing"]["measuring_seconds"] = record.spent->measuring;
+  }
   // A message may quote bytes that are not UTF-8; they become U+FFFD instead of losing the record.
   return sealed_line(json_text(json, -1));
 }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct Record {
   std::map<std::string, std::string> arrays = {};  ///< saved arrays by name, with the checksum of their bytes
   /// Name of the program that wrote the journal, one for all of its records; not part of the line.
   std::shared_ptr<const std::string> build = {};
+  std::optional<TimeSpent> spent = {};  ///< of the seconds; journals of earlier builds have none
 };
 
 /// How much of a record is read: of a long journal, most is trace. Arrays belong to each part.

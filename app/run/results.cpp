@@ -30,6 +30,11 @@ RunResults results_of(Plan plan, Records records) {
     Record& record = found->second;
     ++results.builds[*record.build];
     results.seconds += record.seconds;
+    if (record.spent) {
+      results.told_seconds += record.seconds;
+      results.spent.training += record.spent->training;
+      results.spent.measuring += record.spent->measuring;
+    }
     row.state = record.state;
     if (!record.arrays.empty()) results.arrays[row.cell] = record.arrays;
     const auto [first, is_first] = first_rows.try_emplace(&record, &row);

@@ -19,6 +19,8 @@ struct RunResults {
   Json plan;  ///< {"id", "name", "title", "source", "profile", "scenario", "claims", …} without the cells
   std::map<std::string, int> builds;  ///< programs that recorded the planned cells (build_name), with counts
   double seconds = 0;                 ///< of the recorded cells of the plan; 0 where their times are left out
+  double told_seconds = 0;            ///< of those cells whose records tell what they were spent on
+  TimeSpent spent = {};               ///< of these
   ResultTable table;                  ///< every planned cell, `missing` where no journal holds it
   std::filesystem::path outputs = {};   ///< where claims and figures go, below the run directory
   std::vector<std::string> notes = {};  ///< on the plan that was read

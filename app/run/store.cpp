@@ -142,8 +142,10 @@ std::string array_problem(const fs::path& file, const std::string& recorded) {
 }
 
 Record numbers_of(const std::string& cell_id, const CellResult& result, double seconds) {
-  return {cell_id,  state_name(result.state), result.message, result.metrics, result.trace, seconds,
-          utc_now()};
+  Record record = {cell_id,  state_name(result.state), result.message, result.metrics, result.trace, seconds,
+                   utc_now()};
+  record.spent = result.spent;
+  return record;
 }
 
 std::string restore_arrays(const fs::path& directory, const Record& recorded, const CellResult& again) {

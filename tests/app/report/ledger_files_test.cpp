@@ -92,6 +92,24 @@ std::string refusal(const Report& report, const Book& book) {
 
 }  // namespace
 
+TEST_CASE("ledger files: what a run's time was spent on, where its records tell") {
+  ReportedRun run = run_of("timed", "Paper", {0.01});
+  run.training_share = 0.914;
+  run.measuring_share = 0.052;
+  const Book book;
+  write_ledger(report_of({run, run_of("untimed", "Paper", {0.01})}), book.ledger);
+  CHECK(book.says("2 s of processor time, of which 91 % training and 5 % measuring, by moelab 1.0."));
+  CHECK(book.says("2 s of processor time, by moelab 1.0."));
+
+  // A file of an earlier build, which has no such members.
+  const fs::path file = book.runs / "timed.json";
+  Json document = parse_sealed(text_of(file));
+  document.at("run").erase("training_share");
+  write_text(file, sealed_text(document));
+  CHECK(refusal(Report(), book).empty());
+  CHECK_FALSE(book.says("91 %"));
+}
+
 TEST_CASE("a ledger that grew run by run, in any order, is that of all runs at once") {
   const Book whole, grown, reversed;
   write_ledger(report_of({kFirst, kSecond, kThird}, {kCheck}), whole.ledger);
