@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 
-#include "app/scenario/claim_reader.h"
 #include "sim/base/error.h"
+#include "tests/analysis/stats/judged_claim.h"
 
 namespace moelab::claims_test {
 namespace {
@@ -41,21 +41,14 @@ ResultTable doubled_table() {
   return make_table(4, doubled);
 }
 
-Json claim(const std::string& text) {
-  Json json = Json::parse(text);
-  json["id"] = "c";
-  return Json::array({json});
-}
-
 ClaimResult judged(const std::string& text, const ResultTable& table) {
-  return evaluate_claims(read_claims(claim(text)), table, kLossIsPositive).at(0);
+  return judged_claim(text, table, kLossIsPositive);
 }
 
 }  // namespace
 
 TEST_CASE("a paired comparison at each point, on the logarithm of a positive metric") {
-  const std::string less = R"({"left": {"arm": "a", "metric": "loss"}, "op": "<",
-                               "right": {"arm": "b", "metric": "loss"}, "at": "each", "reported": 0.5})";
+  const std::string less = versus("loss", "<", R"(, "at": "each", "reported": 0.5)");
   const ClaimResult result = judged(less, doubled_table());
   CHECK(result.verdict == Verdict::reproduced);
   CHECK(result.reported == "0.5");
@@ -68,18 +61,14 @@ TEST_CASE("a paired comparison at each point, on the logarithm of a positive met
   // Unpaired, the two sides overlap.
   CHECK(result.points[0].left->interval->high > result.points[0].right->interval->low);
 
-  const std::string more = R"({"left": {"arm": "a", "metric": "loss"}, "op": ">",
-                               "right": {"arm": "b", "metric": "loss"}, "at": "last"})";
-  const ClaimResult opposite = judged(more, doubled_table());
+  const ClaimResult opposite = judged(versus("loss", ">", R"(, "at": "last")"), doubled_table());
   CHECK(opposite.verdict == Verdict::refuted);
   REQUIRE(opposite.points.size() == 1);
   CHECK(opposite.points[0].left_at == SweepPoint{{"data.n", 200}});
 }
 
 TEST_CASE("a metric not declared positive is compared by differences") {
-  const ClaimResult result = judged(
-      R"({"left": {"arm": "a", "metric": "share"}, "op": "<", "right": {"arm": "b", "metric": "share"}})",
-      doubled_table());
+  const ClaimResult result = judged(versus("share", "<"), doubled_table());
   CHECK_FALSE(result.points[0].logarithmic);
   double mean = 0;
   for (int seed = 0; seed < 4; ++seed) mean -= doubled("a", 100, seed) / 4;
@@ -173,13 +162,9 @@ TEST_CASE("a difference within noise is inconclusive, whichever way it is claime
   const double shifts[] = {-0.5, 0.45, -0.4, 0.3, -0.2};  // mean −0.07
   const ResultTable table = make_table(
       5, [&](const std::string& arm, int, int seed) { return arm == "a" ? std::exp(shifts[seed]) : 1.0; });
-  const ClaimResult less = judged(
-      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}})",
-      table);
+  const ClaimResult less = judged(versus("loss", "<"), table);
   CHECK(less.verdict == Verdict::inconclusive);
-  const ClaimResult more = judged(
-      R"({"left": {"arm": "a", "metric": "loss"}, "op": ">", "right": {"arm": "b", "metric": "loss"}})",
-      table);
+  const ClaimResult more = judged(versus("loss", ">"), table);
   CHECK(more.verdict == Verdict::inconclusive);
 }
 
@@ -191,10 +176,7 @@ TEST_CASE("refuting needs Bonferroni's wider interval") {
       return arm == "a" ? std::exp((n == 100 ? centre : -9) + seed - 1) : 1.0;
     });
   };
-  const std::string each =
-      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}})";
-  const std::string first =
-      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}, "at": [100]})";
+  const std::string each = versus("loss", "<"), first = versus("loss", "<", R"(, "at": [100])");
   CHECK(judged(first, table_around(3)).verdict == Verdict::refuted);
   CHECK(judged(each, table_around(3)).verdict == Verdict::inconclusive);
   CHECK(judged(each, table_around(4)).verdict == Verdict::refuted);
@@ -206,11 +188,8 @@ TEST_CASE("~ needs the interval inside the tolerance") {
       return arm == "a" ? 5 * ratio * std::exp(noise * (seed % 2 ? 1 : -1)) : 5.0;
     });
   };
-  const std::string near = R"({"left": {"arm": "a", "metric": "loss"}, "op": "~", "tolerance": 0.1,
-                               "right": {"arm": "b", "metric": "loss"}})";
-  const std::string near_share = R"({"left": {"arm": "a", "metric": "share"}, "op": "~", "tolerance": 0.1,
-                                     "right": {"arm": "b", "metric": "share"}})";
-  for (const std::string& text : {near, near_share}) {
+  for (const char* metric : {"loss", "share"}) {
+    const std::string text = versus(metric, "~", R"(, "tolerance": 0.1)");
     CHECK(judged(text, table_at(1.05, 0.001)).verdict == Verdict::reproduced);
     CHECK(judged(text, table_at(1.05, 0.2)).verdict == Verdict::inconclusive);  // centred inside, too wide
     CHECK(judged(text, table_at(1.3, 0.001)).verdict == Verdict::refuted);
@@ -219,8 +198,7 @@ TEST_CASE("~ needs the interval inside the tolerance") {
 }
 
 TEST_CASE("fewer than three pairs, and pairs that are not complete, are inconclusive") {
-  const std::string less =
-      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}, "at": "last"})";
+  const std::string less = versus("loss", "<", R"(, "at": "last")");
   CHECK(judged(less, make_table(2, doubled)).verdict == Verdict::inconclusive);
   for (const std::string state : {"diverged", "failed", "missing"}) {
     ResultTable table = doubled_table();
@@ -243,9 +221,7 @@ TEST_CASE("a positive metric that is 0 somewhere falls back to differences") {
   const ResultTable table = make_table(3, [](const std::string& arm, int n, int seed) {
     return arm == "a" ? (n == 100 && seed == 0 ? 0.0 : 0.1) : 1.0 + 0.01 * seed;
   });
-  const ClaimResult result = judged(
-      R"({"left": {"arm": "a", "metric": "loss"}, "op": "<", "right": {"arm": "b", "metric": "loss"}})",
-      table);
+  const ClaimResult result = judged(versus("loss", "<"), table);
   CHECK(result.verdict == Verdict::reproduced);
   for (const ClaimPoint& point : result.points) {
     CHECK_FALSE(point.logarithmic);

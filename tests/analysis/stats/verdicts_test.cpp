@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "analysis/stats/claims.h"
-#include "app/scenario/claim_reader.h"
+#include "tests/analysis/stats/judged_claim.h"
 
 namespace moelab::verdicts_test {
 namespace {
@@ -48,15 +48,7 @@ ResultTable steps_table(int seeds, const std::function<double(const std::string&
 }
 
 ClaimResult judged(const ResultTable& table, const std::string& text) {
-  Json claim = Json::parse(text);
-  claim["id"] = "c";
-  return evaluate_claims(read_claims(Json::array({claim})), table, is_positive).at(0);
-}
-
-/// a against b, a metric, and whatever else.
-std::string versus(const std::string& metric, const std::string& op, const std::string& more = "") {
-  return R"({"left": {"arm": "a", "metric": ")" + metric + R"("}, "op": ")" + op +
-         R"(", "right": {"arm": "b", "metric": ")" + metric + R"("})" + more + "}";
+  return judged_claim(text, table, is_positive);
 }
 
 std::string trend(const std::string& op, const std::string& shape) {

@@ -4,8 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <initializer_list>
+
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
+#include "tests/app/scenario/example.h"
 
 namespace moelab {
 
@@ -19,6 +22,22 @@ inline void check_refused(const Json& document, const std::string& profile,
   } catch (const UserError& error) {
     CHECK(error.path() == path);
     CHECK_MESSAGE(error.message().find(message) != std::string::npos, error.message());
+  }
+}
+
+/// The example with one value changed, and what is said of it.
+struct RefusedChange {
+  const char* pointer;
+  const char* value;
+  const char* path;
+  const char* message;
+};
+
+inline void check_refused_changes(std::initializer_list<RefusedChange> changes) {
+  for (const RefusedChange& change : changes) {
+    CAPTURE(change.pointer);
+    CAPTURE(change.value);
+    check_refused(example_with(change.pointer, change.value), "", {}, change.path, change.message);
   }
 }
 

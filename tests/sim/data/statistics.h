@@ -53,6 +53,11 @@ inline bool looks_uniform(const Vector& counts) {
 /// The W of least ‖X W − Y‖.
 Matrix regression(const Matrix& x, const Matrix& y);
 
+/// The largest mean, in standard errors, of a column of y − prediction times a function of x: its squared
+/// norm, or the prediction's first column. The conditional mean leaves a residual orthogonal to every
+/// function of x.
+double residual_correlation(const Matrix& x, const Matrix& y, const Matrix& prediction);
+
 /// An orthonormal basis (n, n) of which the first `rank` columns span those of a matrix (n, m), up to
 /// `rounding` of its largest.
 struct Span {

@@ -7,63 +7,20 @@
 #include <set>
 
 #include "sim/base/error.h"
-#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
+#include "tests/sim/data/token_topics_problem.h"
 
 namespace moelab::token_topics_test {
 namespace {
+
+using namespace token_topics_problem;
 
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
 /// each).
 constexpr double kStandardErrors = 5;
 /// Regressions and sums of order-one numbers in a handful of dimensions.
 constexpr double kRounding = 1e-10;
-
-constexpr int kTopics = 5, kPerTopic = 2, kDim = 4;
-const Seeds kSeeds{1, 0};
-const Json kLinear = {{"kind", "linear"}, {"dim", 3}}, kConstant = {{"kind", "constant"}, {"dim", 3}},
-           kClass = {{"kind", "class"}, {"classes", 3}},
-           kLinearClass = {{"kind", "linear_class"}, {"classes", 3}};
-
-std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
-  Json spec = {{"generator", "token_topics"},
-               {"topics", kTopics},
-               {"clusters_per_topic", kPerTopic},
-               {"dim", kDim},
-               {"tokens", 3},
-               {"target", kConstant},
-               {"train_samples", 10}};
-  spec.update(changes);
-  const DataOptions data = data_of(spec);
-  check(data);
-  return draw_problem(data, seeds);
-}
-
-Dataset sample(const Problem& problem, int count) {
-  return draw_set(problem, kSeeds, Purpose::train_data, count);
-}
-
-/// Inputs or targets of a set, a token a row.
-Matrix token_rows(const Problem& problem, const Matrix& values, int width) {
-  return MatrixView(values.data(), values.rows() * problem.layout().tokens, width);
-}
-
-/// The means μ_c (k, d), read off the problem without noise.
-Matrix means_of(Json changes, const Seeds& seeds = kSeeds) {
-  changes["noise_std"] = 0;
-  const std::unique_ptr<Problem> still = problem_of(changes, seeds);
-  const Dataset points = sample(*still, 60 * still->clusters());
-  const Matrix tokens = token_rows(*still, points.x, still->layout().input_dim);
-  Matrix means(still->clusters(), tokens.cols());
-  for (int c = 0; c < still->clusters(); ++c) {
-    const Matrix same = rows_of(tokens, points.cluster, c);
-    REQUIRE(same.rows() > 0);
-    means.row(c) = same.row(0);
-    CHECK((same.rowwise() - same.row(0)).isZero(0));
-  }
-  return means;
-}
 
 TEST_CASE("shapes: one target and one label a token") {
   for (const Json& target : {kLinear, kClass}) {
@@ -221,76 +178,6 @@ TEST_CASE("problems differ by seed, and their parts do not depend on one another
   for (int c = 0; c < plain.rows(); c += kPerTopic) {
     CHECK(((plain.row(c) - plain.row(c + 1)) - (wider.row(c) - wider.row(c + 1))).norm() < kRounding);
   }
-}
-
-/// E[y_t | x] as a plain sum over sets of topics and the clusters of all three tokens, for two of `topics`.
-Matrix summed_prediction(const Matrix& means, double noise_std, const Matrix& sequence,
-                         const std::vector<Matrix>& targets, int topics) {
-  Matrix total = Matrix::Zero(3, targets[0].cols());
-  double mass = 0;
-  const auto likelihood = [&](int t, int c) {
-    return std::exp(-(sequence.row(t) - means.row(c)).squaredNorm() / (2 * noise_std * noise_std));
-  };
-  const int clusters = static_cast<int>(means.rows());
-  for (int a = 0; a < clusters; ++a) {
-    for (int b = 0; b < clusters; ++b) {
-      for (int c = 0; c < clusters; ++c) {
-        int sets = 0;  // of two topics that hold all three clusters
-        for (int first = 0; first < topics; ++first) {
-          for (int second = 0; second < first; ++second) {
-            const auto holds = [&](int cluster) {
-              return cluster / kPerTopic == first || cluster / kPerTopic == second;
-            };
-            sets += holds(a) && holds(b) && holds(c) ? 1 : 0;
-          }
-        }
-        const double weight = sets * likelihood(0, a) * likelihood(1, b) * likelihood(2, c);
-        mass += weight;
-        const int chosen[] = {a, b, c};
-        for (int t = 0; t < 3; ++t) {
-          total.row(t) += weight * targets[static_cast<std::size_t>(t)].row(chosen[t]);
-        }
-      }
-    }
-  }
-  return total / mass;
-}
-
-TEST_CASE("the Bayes predictor sums over topics and clusters, and beats the one that forgets the sequence") {
-  const Json changes = {{"mean_std", 1.0}};
-  const Matrix means = means_of(changes);
-  const std::unique_ptr<Problem> problem = problem_of(changes);
-  const Dataset data = sample(*problem, 3000);
-  const Matrix best = *problem->bayes_prediction(data.x);
-  const Matrix y = token_rows(*problem, data.y, 3);
-  Matrix values(means.rows(), 3);
-  for (int c = 0; c < means.rows(); ++c) values.row(c) = rows_of(y, data.cluster, c).row(0);
-  double largest = 0;
-  for (Eigen::Index i = 0; i < 50; ++i) {
-    const Matrix sequence = MatrixView(data.x.row(i).data(), 3, kDim);
-    const Matrix expected = summed_prediction(means, 1.0, sequence, {3, values}, kTopics);
-    largest = std::max(largest, (MatrixView(best.row(i).data(), 3, 3) - expected).cwiseAbs().maxCoeff());
-  }
-  CHECK(largest < kRounding);
-  // Token by token: sequences of one token.
-  const std::unique_ptr<Problem> single = problem_of({{"mean_std", 1.0}, {"tokens", 1}});
-  const Matrix alone = *single->bayes_prediction(token_rows(*problem, data.x, kDim));
-  const Matrix together = token_rows(*problem, best, 3);
-  CHECK((together - y).squaredNorm() < 0.95 * (alone - y).squaredNorm());
-}
-
-TEST_CASE("without noise the Bayes predictor is exact, and classes are certain") {
-  for (const Json& target : {kConstant, kClass}) {
-    const std::unique_ptr<Problem> still = problem_of({{"noise_std", 0}, {"target", target}});
-    const Dataset points = sample(*still, 200);
-    CHECK((*still->bayes_prediction(points.x) - points.y).cwiseAbs().maxCoeff() < kRounding);
-  }
-  // Rows of a token far from every mean are still probabilities.
-  const std::unique_ptr<Problem> classes = problem_of({{"target", kClass}, {"noise_std", 0.1}});
-  const Matrix far = *classes->bayes_prediction(Matrix::Constant(1, 3 * kDim, 1e3));
-  CHECK(std::abs(far.sum() - 3) < kRounding);
-  CHECK_FALSE(
-      problem_of({{"topics", 30}, {"topics_per_sequence", 3}})->bayes_prediction(Matrix::Zero(1, 12)));
 }
 
 TEST_CASE("a bad field is named with what is allowed") {

@@ -5,37 +5,20 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "tests/sim/data/data_of.h"
 #include "tests/sim/data/pieces.h"
 #include "tests/sim/data/statistics.h"
+#include "tests/sim/data/tokenized_mixture_problem.h"
 
 namespace moelab::tokenized_mixture_test {
 namespace {
+
+using namespace tokenized_mixture_problem;
 
 /// Moments of a few dozen coordinates are compared within this many standard errors (two-sided level 6e-7
 /// each).
 constexpr double kStandardErrors = 5;
 /// Regressions and sums of order-one numbers in a handful of dimensions.
 constexpr double kRounding = 1e-11;
-
-constexpr int kClusters = 5, kDim = 4;
-const Seeds kSeeds{1, 0};
-
-DataOptions tokenized(const Json& changes) {
-  Json data = {
-      {"generator", "tokenized_mixture"},           {"clusters", kClusters}, {"dim", kDim}, {"tokens", 3},
-      {"target", {{"kind", "linear"}, {"dim", 2}}}, {"train_samples", 10}};
-  data.update(changes);
-  return data_of(data);
-}
-
-std::unique_ptr<Problem> problem_of(const Json& changes, const Seeds& seeds = kSeeds) {
-  return draw_problem(tokenized(changes), seeds);
-}
-
-Dataset sample(const Problem& problem, int count) {
-  return draw_set(problem, kSeeds, Purpose::train_data, count);
-}
 
 /// The tokens of a set as rows, (n·s, d).
 Matrix tokens_of(const Problem& problem, const Dataset& data) {
@@ -240,49 +223,6 @@ TEST_CASE("problems differ by seed, and their parts do not depend on one another
   CHECK((plain.slopes[2] - other.slopes[2]).cwiseAbs().maxCoeff() > 0.01);
 }
 
-TEST_CASE("the Bayes predictor is the conditional mean, and exact without noise") {
-  constexpr int kSamples = 20000;
-  for (const std::string target : {"linear", "quadratic"}) {
-    CAPTURE(target);
-    const Json changes = {{"mean_std", 0.8}, {"target", {{"kind", target}, {"dim", 2}}}};
-    const std::unique_ptr<Problem> problem = problem_of(changes);
-    const Dataset data = sample(*problem, kSamples);
-    const Matrix best = *problem->bayes_prediction(data.x);
-    const auto loss = [&](const Matrix& prediction) {
-      return (prediction - data.y).rowwise().squaredNorm().mean();
-    };
-    CHECK(loss(best) > 0.01);
-    // The predictor that takes the noise for larger than it is has other posteriors, and the same W scaled.
-    const Json louder = {{"mean_std", 0.8}, {"noise_std", 1.5}, {"target", {{"kind", target}, {"dim", 2}}}};
-    const double ratio = std::hypot(0.8, 1.5) / std::hypot(0.8, 1.0);
-    const Matrix blurred =
-        *problem_of(louder)->bayes_prediction(data.x) * (target == "linear" ? ratio : ratio * ratio);
-    const Matrix mean = data.y.colwise().mean().replicate(kSamples, 1);
-    for (const Matrix& wrong : {mean, blurred, Matrix(best * 0.9), Matrix(best * 1.1)}) {
-      CHECK(loss(best) < loss(wrong));
-    }
-    // The residual is orthogonal to functions of the inputs.
-    const auto orthogonal = [&](const Matrix& prediction) {
-      double worst = 0;
-      for (const Vector& feature : {Vector(prediction.col(0)), Vector(data.x.rowwise().squaredNorm())}) {
-        for (int j = 0; j < 2; ++j) {
-          const Vector product = (data.y - prediction).col(j).cwiseProduct(feature);
-          const double error = std::sqrt((product.array() - product.mean()).square().mean() / kSamples);
-          worst = std::max(worst, std::abs(product.mean()) / error);
-        }
-      }
-      return worst < kStandardErrors;
-    };
-    CHECK(orthogonal(best));
-    CHECK_FALSE(orthogonal(blurred));
-
-    const std::unique_ptr<Problem> still =
-        problem_of({{"noise_std", 0}, {"target", {{"kind", target}, {"dim", 2}}}});
-    const Dataset points = sample(*still, 200);
-    CHECK((*still->bayes_prediction(points.x) - points.y).cwiseAbs().maxCoeff() < kRounding);
-  }
-}
-
 TEST_CASE("a bad field is named with what is allowed") {
   const auto message = [](const Json& changes) {
     try {
@@ -299,31 +239,4 @@ TEST_CASE("a bad field is named with what is allowed") {
 }
 
 }  // namespace
-TEST_CASE("targets normalised by tokens are the sums divided by s, and so is their conditional mean") {
-  for (const char* kind : {"linear", "quadratic"}) {
-    const auto problem_with = [&](const char* normalize) {
-      return problem_of({{"target", {{"kind", kind}, {"dim", 2}, {"normalize", normalize}}}});
-    };
-    const std::unique_ptr<Problem> sums = problem_with("none"), means = problem_with("tokens");
-    const Dataset sum = sample(*sums, 50), mean = sample(*means, 50);
-    CHECK(sum.x == mean.x);
-    CHECK(mean.y == (sum.y / 3).eval());
-    CHECK(*means->bayes_prediction(mean.x) == (*sums->bayes_prediction(sum.x) / 3).eval());
-  }
-}
-
-TEST_CASE("label noise is what is left of y after its conditional mean, of the variance that was asked for") {
-  constexpr int kRows = 4000;
-  const std::unique_ptr<Problem> noisy = problem_of({{"noise_std", 0}, {"label_noise", 0.3}});
-  const Dataset data = sample(*noisy, kRows);
-  const Matrix left = data.y - *noisy->bayes_prediction(data.x);
-  const double values = static_cast<double>(left.size());
-  CHECK(std::abs(left.mean()) < kStandardErrors * 0.3 / std::sqrt(values));
-  CHECK(std::abs(left.array().square().mean() / 0.09 - 1) < kStandardErrors * std::sqrt(2 / values));
-  const std::unique_ptr<Problem> without = problem_of({{"noise_std", 0}});
-  const Dataset still = sample(*without, kRows);
-  CHECK((still.x.row(0) == data.x.row(0)));
-  CHECK((still.y - *without->bayes_prediction(still.x)).cwiseAbs().maxCoeff() < kRounding);
-}
-
 }  // namespace moelab::tokenized_mixture_test
