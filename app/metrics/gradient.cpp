@@ -14,7 +14,7 @@ class GradientMeter final : public Meter<Real> {
   GradientMeter(const GradientMetricOptions& /*options*/, const MeterSetting<Real>& setting)
       : setting_(setting) {}
 
-  void measure(const Moment<Real>& moment, MetricValues& values) override {
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
     // Gradients are those of the training population, not of an evaluation's.
     if (unmet_need("population_gradient_norm", setting_.subject)) return;
     const TrainOptions& train = setting_.experiment.train;

@@ -21,7 +21,7 @@ class LayerLoadsMeter final : public Meter<Real> {
     if (of_layer) deviations_.push_back(*of_layer);
   }
 
-  void measure(const Moment<Real>& moment, MetricValues& values) override {
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
     if (!moment.model.network->has_router() ||
         deviations_.size() != static_cast<std::size_t>(moment.model.network->layers()))
       return;

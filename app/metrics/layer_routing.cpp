@@ -1,22 +1,6 @@
 #include "app/metrics/layer_routing.h"
 
-#include "app/metrics/finite.h"
-
 namespace moelab {
-
-template <class Real>
-const RoutedRows& LayerRouting<Real>::routed() {
-  if (!routed_) {
-    routed_ = routed_rows(moment_.model, layer_, data_.test_inputs(), data_.samples(), moment_.workspace);
-    check_finite<double>(routed_->probabilities, "probabilities on the test data");
-  }
-  return *routed_;
-}
-
-template <class Real>
-MatrixView LayerRouting<Real>::probabilities() {
-  return {routed().probabilities.data(), data_.rows(), moment_.model.network->experts()};
-}
 
 template <class Real>
 std::vector<std::int64_t> LayerRouting<Real>::loads() {

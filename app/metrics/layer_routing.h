@@ -3,24 +3,25 @@
 /// How the test rows go through a layer.
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "app/metrics/measured_data.h"
+#include "app/metrics/test_pass.h"
 
 namespace moelab {
 
-/// A layer with a router under the evaluation gating. What was not asked for is not computed. What needs
-/// probabilities throws NotFinite (app/metrics/finite.h) where they are not finite.
+/// A layer with a router under the evaluation gating. What needs probabilities throws NotFinite
+/// (app/metrics/finite.h) where they are not finite.
 template <class Real>
 class LayerRouting {
  public:
-  LayerRouting(const Moment<Real>& moment, const MeasuredData<Real>& data, int layer)
+  LayerRouting(const TestMoment<Real>& moment, const MeasuredData<Real>& data, int layer)
       : moment_(moment), data_(data), layer_(layer) {}
 
   int layer() const { return layer_; }
   /// r (rows, E).
-  MatrixView probabilities();
+  MatrixView probabilities() { return rows_of(routed().probabilities); }
+  /// r before tokens mixed it; empty where they do not.
+  MatrixView base_probabilities() { return rows_of(routed().base_probabilities); }
   /// The serving expert of each row, (rows); −1 where it has none.
   const std::vector<int>& serving() { return routed().serving; }
   /// Whether each expert is selected (rows · E), 1 or 0.
@@ -30,12 +31,15 @@ class LayerRouting {
   std::vector<std::int64_t> loads();
 
  private:
-  const RoutedRows& routed();
+  const RoutedRows& routed() { return moment_.pass.routed(layer_); }
+  MatrixView rows_of(const std::vector<double>& values) const {
+    const Eigen::Index experts = moment_.model.network->experts();
+    return {values.data(), static_cast<Eigen::Index>(values.size()) / experts, experts};
+  }
 
-  Moment<Real> moment_;
+  TestMoment<Real> moment_;
   const MeasuredData<Real>& data_;
   int layer_;
-  std::optional<RoutedRows> routed_;
 };
 
 /// What metrics of a layer look at.

@@ -39,6 +39,10 @@ int most_measured_train_samples(const DataOptions& data) {
   return std::max(1, kMeasuredTrainSamples / generator.tokens(data.options()));
 }
 
+double mean_loss(const std::vector<double>& token_losses) {
+  return Eigen::Map<const Vector>(token_losses.data(), static_cast<Eigen::Index>(token_losses.size())).mean();
+}
+
 template <class Real>
 MeasuredData<Real>::MeasuredData(const Layout& layout, const LossOptions& loss, const Dataset& train,
                                  const Dataset& test)
@@ -83,21 +87,13 @@ double MeasuredData<Real>::task_loss(const Matrix& outputs, const Matrix& target
 }
 
 template <class Real>
-void MeasuredData<Real>::check_predictions(const Moment<Real>& moment) const {
-  const Network<Real>& network = *moment.model.network;
-  if (has_train()) train_loss(moment, network.train_gating());
-  for (const Gating<Real>* gating : {&network.soft_gating(), &network.top1_gating(), &network.eval_gating()})
-    test_loss(moment, *gating);
-}
-
-template <class Real>
 double MeasuredData<Real>::mean_token_loss(const Moment<Real>& moment, const Gating<Real>& gating,
                                            const std::vector<Real>& inputs, const Dataset& data) const {
   const std::vector<double> losses =
       token_losses(moment.model, gating, samples_of(inputs, data), data.y.data(),
                    static_cast<int>(data.y.rows()), moment.workspace);
   check_finite<double>(losses, "losses");
-  return Eigen::Map<const Vector>(losses.data(), static_cast<Eigen::Index>(losses.size())).mean();
+  return mean_loss(losses);
 }
 
 template <class Real>

@@ -73,9 +73,6 @@ class MeasuredData {
   /// The task loss of outputs on a set that are no ids, averaged over rows and outputs (cross-entropy: over
   /// rows, nats). Throws NotFinite.
   double task_loss(const Matrix& outputs, const Matrix& targets) const;
-  /// Throws NotFinite where an output or a loss is not finite: of the training samples under the training
-  /// gating, of the test set under gatings `soft`, `top1` and that of evaluation.
-  void check_predictions(const Moment<Real>& moment) const;
   /// r (rows, E) of a layer; see route(). Throws NotFinite, but for a permutation: routers that no run trains
   /// are no part of the model.
   Matrix test_probabilities(const Moment<Real>& moment, int layer,
@@ -98,6 +95,9 @@ class MeasuredData {
   bool cross_entropy_;
   std::vector<Real> train_inputs_, test_inputs_;
 };
+
+/// Of tokens.
+double mean_loss(const std::vector<double>& token_losses);
 
 /// Numbers in double.
 template <class Real>

@@ -33,7 +33,7 @@ class Meter {
   /// every layer in turn, then measure().
   virtual void measure_layer(const LayerMoment<Real>& /*moment*/, MetricValues& /*values*/) {}
   /// Adds the metrics of the whole model.
-  virtual void measure(const Moment<Real>& /*moment*/, MetricValues& /*values*/) {}
+  virtual void measure(const TestMoment<Real>& /*moment*/, MetricValues& /*values*/) {}
   /// After the last step, for every step that was measured: adds the metrics of a layer that only the whole
   /// training tells.
   virtual void complete_layer(std::int64_t /*step*/, int /*layer*/, MetricValues& /*values*/) {}

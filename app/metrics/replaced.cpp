@@ -28,9 +28,9 @@ class ReplacedMeter final : public Meter<Real> {
     }
   }
 
-  void measure(const Moment<Real>& moment, MetricValues& values) override {
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
     if (!applies_ || kept_.empty()) return;
-    const Matrix outputs = data_.test_outputs(moment, moment.model.network->eval_gating());
+    const Matrix outputs = moment.pass.outputs();
     values["test_loss_kept"] = data_.task_loss(kept_of(outputs), kept_of(data_.test().y));
   }
 

@@ -12,8 +12,7 @@ struct RoutingMetricOptions {
 template <class Real>
 class RoutingMeter final : public Meter<Real> {
  public:
-  RoutingMeter(const RoutingMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : data_(setting.data) {}
+  RoutingMeter(const RoutingMetricOptions& /*options*/, const MeterSetting<Real>& /*setting*/) {}
 
   void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
     const MatrixView probabilities = moment.here.probabilities();
@@ -21,32 +20,12 @@ class RoutingMeter final : public Meter<Real> {
     variance.add(probabilities);
     values["routing_entropy"] = routing_entropy(probabilities);
     set(values, "router_margin", router_margin(probabilities));
-    set(values, "routing_entropy_base", base_entropy(moment));
+    if (const MatrixView base = moment.here.base_probabilities(); base.size() > 0)
+      values["routing_entropy_base"] = routing_entropy(base);
     values["routing_variance_eq42"] = variance.routing_variance_eq42();
     values["score_variance"] = variance.score_variance();
     values["score_row_variance"] = variance.score_row_variance();
   }
-
- private:
-  /// Mean entropy of a layer's routing before its tokens mixed it, where they do.
-  std::optional<double> base_entropy(const LayerMoment<Real>& at) const {
-    const Moment<Real>& moment = at.moment;
-    const Network<Real>& network = *moment.model.network;
-    const MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
-    // The routing has been computed, so that the router has said whether it mixes.
-    if (!scratch.router_output.base_probabilities) return std::nullopt;
-    double sum = 0;
-    visit_blocks<Real>(moment.model, network.eval_gating(), data_.test_inputs(), data_.samples(),
-                       moment.workspace, [&](int) {
-                         const Eigen::Map<const MatrixOf<Real>, 0, Eigen::OuterStride<>> rows(
-                             scratch.router_output.base_probabilities, scratch.routing().rows,
-                             network.experts(), Eigen::OuterStride<>(scratch.routing().stride));
-                         sum += routing_entropies(rows.template cast<double>()).sum();
-                       });
-    return sum / static_cast<double>(data_.rows());
-  }
-
-  const MeasuredData<Real>& data_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-#include <numeric>
+#include <algorithm>
+#include <vector>
 
-#include "app/metrics/finite.h"
 #include "app/metrics/metric_groups.h"
 #include "sim/data/token_masks.h"
 
@@ -18,31 +18,30 @@ struct SwappedMetricOptions {
 template <class Real>
 class SwappedMeter final : public Meter<Real> {
  public:
-  SwappedMeter(const SwappedMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : data_(setting.data) {
+  SwappedMeter(const SwappedMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
     if (unmet_need("test_loss_unswapped", setting.subject)) return;
+    const MeasuredData<Real>& data = setting.data;
     // What is swapped depends on the seeds alone: of zeros those that no longer are.
-    const Matrix& targets = data_.test().y;
+    const Matrix& targets = data.test().y;
     Matrix x = Matrix::Zero(targets.rows(), targets.cols()), y = x;
-    contaminate(setting.subject.data().contamination, data_.layout(), setting.seeds, x, y);
+    contaminate(setting.subject.data().contamination, data.layout(), setting.seeds, x, y);
     const bool is_masked = task_loss_kind(setting.experiment.loss.task).masks_tokens;
     const Matrix& moved = is_masked ? x : y;
-    targets_ = (moved.array() == 0).select(targets, static_cast<double>(kNoTarget));
+    for (Eigen::Index i = 0; i < targets.size(); ++i)
+      if (targets.data()[i] >= 0) is_kept_.push_back(moved.data()[i] == 0);
   }
 
-  void measure(const Moment<Real>& moment, MetricValues& values) override {
-    if (!(targets_.array() >= 0).any()) return;
-    const std::vector<double> losses =
-        token_losses(moment.model, moment.model.network->eval_gating(), data_.test_inputs(), targets_.data(),
-                     data_.samples(), moment.workspace);
-    check_finite<double>(losses, "losses");
-    values["test_loss_unswapped"] =
-        std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    const auto kept = std::count(is_kept_.begin(), is_kept_.end(), true);
+    if (kept == 0) return;
+    const std::vector<double>& losses = moment.pass.token_losses();
+    double sum = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) sum += is_kept_[i] ? losses[i] : 0;
+    values["test_loss_unswapped"] = sum / static_cast<double>(kept);
   }
 
  private:
-  const MeasuredData<Real>& data_;
-  Matrix targets_;  ///< those that were swapped left out; empty where the metric does not apply
+  std::vector<bool> is_kept_;  ///< of the tokens that have a target; empty where the metric does not apply
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ class TaskMeter final : public Meter<Real> {
     if (!data_.cross_entropy()) set(bayes_, "bayes_nmse", normalised_mean_squared_error(f, y));
   }
 
-  void measure(const Moment<Real>& moment, MetricValues& values) override {
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
     const Network<Real>& network = *moment.model.network;
     if (data_.has_ids()) return measure_ids(moment, values);
     if (data_.has_train()) {
@@ -47,12 +47,12 @@ class TaskMeter final : public Meter<Real> {
     const Matrix& targets = data_.test().y;
     add("test", "_soft", data_.test_outputs(moment, network.soft_gating()), targets, values);
     add("test", "_top1", data_.test_outputs(moment, network.top1_gating()), targets, values);
-    add("test", "_eval", data_.test_outputs(moment, network.eval_gating()), targets, values);
+    add("test", "_eval", moment.pass.outputs(), targets, values);
     values.insert(bayes_.begin(), bayes_.end());
   }
 
  private:
-  void measure_ids(const Moment<Real>& moment, MetricValues& values) const {
+  void measure_ids(const TestMoment<Real>& moment, MetricValues& values) const {
     const Network<Real>& network = *moment.model.network;
     if (data_.has_train()) {
       values["train_loss"] = data_.train_loss(moment, network.train_gating());
@@ -60,7 +60,7 @@ class TaskMeter final : public Meter<Real> {
     }
     values["test_loss_soft"] = data_.test_loss(moment, network.soft_gating());
     values["test_loss_top1"] = data_.test_loss(moment, network.top1_gating());
-    const double loss = data_.test_loss(moment, network.eval_gating());
+    const double loss = moment.pass.loss();
     values["test_loss_eval"] = loss;
     values["test_perplexity"] = std::exp(loss);
     if (bytes_) values["test_bits_per_byte"] = loss * targets_ / std::numbers::ln2 / *bytes_;

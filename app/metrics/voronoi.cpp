@@ -79,7 +79,7 @@ class VoronoiMeter final : public Meter<Real> {
     regression_ = *setting.problem.bayes_prediction(data_.test().x);
   }
 
-  void measure(const Moment<Real>& moment, MetricValues& values) override {
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
     if (!places_) return;
     const std::vector<double> parameters(moment.model.parameters.begin(), moment.model.parameters.end());
     const MixingMeasure fitted = places_->read(parameters);

@@ -70,15 +70,17 @@ template <class Real>
 MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
   check_finite<Real>(moment.model.parameters, "parameters");
   data_.check_inputs();
-  // What is told of a model must not depend on what else is measured.
-  if (!predicts(cell_)) data_.check_predictions(moment);
   const Network<Real>& network = *moment.model.network;
+  TestPass<Real> pass(moment, data_);
+  const TestMoment<Real> on_test{moment, pass};
+  // What is told of a model must not depend on what else is measured.
+  if (!predicts(cell_)) check_predictions(on_test);
   MeasuredValues values;
   std::unique_ptr<LayerRouting<Real>> before, here;
   layers_ = network.has_router() ? network.layers() : 0;
   for (int layer = 0; layer < layers_; ++layer) {
     before = std::move(here);
-    here = std::make_unique<LayerRouting<Real>>(moment, data_, layer);
+    here = std::make_unique<LayerRouting<Real>>(on_test, data_, layer);
     const LayerMoment<Real> at{moment, *here, before.get()};
     MetricValues of_layer;
     for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure_layer(at, of_layer);
@@ -86,11 +88,20 @@ MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
     if (keeps_steps_) keep_step(moment, *here);
   }
   MetricValues of_model;
-  for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(moment, of_model);
+  for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(on_test, of_model);
   for (const auto& [name, value] : of_model) {
     if (std::isfinite(value)) values[MetricKey{.metric = name}] = value;
   }
   return values;
+}
+
+template <class Real>
+void Measurement<Real>::check_predictions(const TestMoment<Real>& moment) const {
+  const Network<Real>& network = *moment.model.network;
+  if (data_.has_train()) data_.train_loss(moment, network.train_gating());
+  for (const Gating<Real>* gating : {&network.soft_gating(), &network.top1_gating()})
+    data_.test_loss(moment, *gating);
+  moment.pass.loss();
 }
 
 template <class Real>

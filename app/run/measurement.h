@@ -42,6 +42,9 @@ class Measurement {
  private:
   /// measure(), or NotFinite.
   MeasuredValues measure_finite(const Moment<Real>& moment);
+  /// Throws NotFinite where an output or a loss is not finite: of the training samples under the training
+  /// gating, of the test set under gatings `soft`, `top1` and that of evaluation.
+  void check_predictions(const TestMoment<Real>& moment) const;
   /// Names a layer's metrics by their keys.
   void add_layer(int layer, const MetricValues& of_layer, MeasuredValues& values) const;
   void keep_step(const Moment<Real>& moment, LayerRouting<Real>& layer);

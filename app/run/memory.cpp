@@ -148,10 +148,13 @@ double measuring_bytes(const CellShape& shape) {
     layer = samples * (layout.sample_dim() + layout.target_dim()) * kDouble;
   for (const MetricOptions& group : shape.options.metrics) {
     if (!shape.network.has_router() || !group.entry().of_layers) continue;
-    routed = rows * (experts * (kDouble + 1) + kInt) * std::min(shape.network.layers(), 2);
+    const int tables = shape.options.experiment.model.router.entry().leaves_base ? 2 : 1;
+    routed = rows * (experts * (kDouble * tables + 1) + kInt) * shape.network.layers();
     if (group.chosen() == "sparsity") layer = std::max(layer, rows * experts * (real + kDouble));
   }
-  return routed + std::max(outputs, layer);
+  const double evaluated =
+      shape.layout.vocabulary > 0 ? rows * kDouble : samples * shape.layout.target_dim() * real;
+  return routed + evaluated + std::max(outputs, layer);
 }
 
 double metrics_of_record(const CellShape& shape) {

@@ -172,30 +172,6 @@ void route(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int sa
 }
 
 template <class Real>
-RoutedRows routed_rows(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
-                       Workspace<Real>& workspace) {
-  const int experts = model.network->experts();
-  const std::size_t all = entries(samples, model.network->layout().tokens);
-  RoutedRows routed;
-  routed.probabilities.reserve(all * size(experts));
-  routed.selected.assign(all * size(experts), 0);
-  routed.serving.reserve(all);
-  route_blocks(model, layer, model.network->eval_gating(), x, samples, workspace, {},
-               [&](int first_row, int rows, const MixtureScratch<Real>& scratch) {
-                 const Routing<Real>& routing = scratch.routing();
-                 for (int row = 0; row < rows; ++row) {
-                   const Real* const r = scratch.gating.probabilities.data() + entries(row, routing.stride);
-                   routed.probabilities.insert(routed.probabilities.end(), r, r + experts);
-                   routed.serving.push_back(serving_expert(routing, row));
-                 }
-                 for_each_pair(routing, [&](int row, int expert) {
-                   routed.selected[entries(first_row + row, experts) + size(expert)] = 1;
-                 });
-               });
-  return routed;
-}
-
-template <class Real>
 std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, const Gating<Real>& gating,
                                        const SamplesOf<Real>& x, int samples, Workspace<Real>& workspace) {
   std::vector<std::int64_t> loads(size(model.network->experts()), 0);
@@ -210,8 +186,8 @@ std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, cons
 
 template <class Real>
 void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
-                  Workspace<Real>& workspace, const std::function<void(int)>& visit) {
-  Pass<Real> pass = pass_of(model, gating, true);
+                  Workspace<Real>& workspace, const std::function<void(int)>& visit, bool keep) {
+  Pass<Real> pass = pass_of(model, gating, keep);
   for_each_block(model, samples, [&](int first, int count) {
     forward_from(model, pass, x, first, count, workspace);
     visit(first * model.network->layout().tokens);
@@ -220,22 +196,21 @@ void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const Sa
 
 template struct Model<float>;
 template struct Model<double>;
-#define MOELAB_INSTANTIATE(Real)                                                                         \
-  template double loss_and_gradient(const Model<Real>&, const Objective<Real>&, const Samples<Real>&,    \
-                                    const Real*, int, Workspace<Real>&,                                  \
-                                    const std::function<void(int, const Routing<Real>&)>*);              \
-  template bool separates_samples(const Network<Real>&, const Objective<Real>&);                         \
-  template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Samples<Real>&,        \
-                                 const Real*, int, Workspace<Real>&, Real*);                             \
-  template void predict(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,              \
-                        Workspace<Real>&, Real*);                                                        \
-  template void route(const Model<Real>&, int, const Samples<Real>&, int, Workspace<Real>&, Real*,       \
-                      std::span<const int>);                                                             \
-  template RoutedRows routed_rows(const Model<Real>&, int, const Samples<Real>&, int, Workspace<Real>&); \
-  template std::vector<std::int64_t> expert_loads(const Model<Real>&, int, const Gating<Real>&,          \
-                                                  const Samples<Real>&, int, Workspace<Real>&);          \
-  template void visit_blocks(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,         \
-                             Workspace<Real>&, const std::function<void(int)>&)
+#define MOELAB_INSTANTIATE(Real)                                                                      \
+  template double loss_and_gradient(const Model<Real>&, const Objective<Real>&, const Samples<Real>&, \
+                                    const Real*, int, Workspace<Real>&,                               \
+                                    const std::function<void(int, const Routing<Real>&)>*);           \
+  template bool separates_samples(const Network<Real>&, const Objective<Real>&);                      \
+  template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Samples<Real>&,     \
+                                 const Real*, int, Workspace<Real>&, Real*);                          \
+  template void predict(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,           \
+                        Workspace<Real>&, Real*);                                                     \
+  template void route(const Model<Real>&, int, const Samples<Real>&, int, Workspace<Real>&, Real*,    \
+                      std::span<const int>);                                                          \
+  template std::vector<std::int64_t> expert_loads(const Model<Real>&, int, const Gating<Real>&,       \
+                                                  const Samples<Real>&, int, Workspace<Real>&);       \
+  template void visit_blocks(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,      \
+                             Workspace<Real>&, const std::function<void(int)>&, bool)
 MOELAB_INSTANTIATE(float);
 MOELAB_INSTANTIATE(double);
 

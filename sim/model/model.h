@@ -86,16 +86,25 @@ template <class Real>
 void route(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
            Workspace<Real>& workspace, Real* probabilities, std::span<const int> permutation = {});
 
-/// How a layer routes rows under the evaluation gating: r (n·s, E), the serving expert of each row (−1 where
-/// it has none), and whether each expert is selected (n·s, E), 1 or 0.
+/// How a layer routes rows under the evaluation gating.
 struct RoutedRows {
-  std::vector<double> probabilities;
-  std::vector<int> serving;
-  std::vector<unsigned char> selected;
+  std::vector<double> probabilities;       ///< r (n·s, E)
+  std::vector<double> base_probabilities;  ///< r before tokens mixed it (n·s, E), of routers that leave it
+  std::vector<int> serving;                ///< the serving expert of each row (n·s), −1 where it has none
+  std::vector<unsigned char> selected;     ///< whether each expert is selected (n·s, E), 1 or 0
 };
+
+/// What one pass under the evaluation gating tells of samples.
 template <class Real>
-RoutedRows routed_rows(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
-                       Workspace<Real>& workspace);
+struct EvaluatedSamples {
+  std::vector<Real> outputs;         ///< as predict() gives them; empty for models on ids
+  std::vector<double> token_losses;  ///< as token_losses() gives them, for models on ids
+  std::vector<RoutedRows> layers;    ///< of those with a router, where they were asked for
+};
+/// `y` are targets (n, s) of a model on ids, null for others.
+template <class Real>
+EvaluatedSamples<Real> evaluate(const Model<Real>& model, const SamplesOf<Real>& x, const double* y,
+                                int samples, Workspace<Real>& workspace, bool with_routing = true);
 
 /// Rows that each expert of a layer computes under `gating`, (E).
 template <class Real>
@@ -103,10 +112,12 @@ std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, cons
                                        const SamplesOf<Real>& x, int samples, Workspace<Real>& workspace);
 
 /// Calls visit(first row) after the forward pass of every block of samples under `gating`, for what the
-/// layers leave of a batch in the workspace: routing, outputs of experts, auxiliary losses.
+/// layers leave of a batch in the workspace: routing, outputs, and where they are to `keep` what a backward
+/// pass needs, outputs of experts, auxiliary losses.
 template <class Real>
 void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
-                  Workspace<Real>& workspace, const std::function<void(int first_row)>& visit);
+                  Workspace<Real>& workspace, const std::function<void(int first_row)>& visit,
+                  bool keep = true);
 
 /// Parameters and state as named arrays, padding removed: what `"save": ["weights"]` keeps, and enough to
 /// predict. The state's progress is "training_progress" (1).

@@ -46,7 +46,7 @@ void check_row(const std::vector<double>& r, const GatingRule& eval, const std::
                const Expected& expected) {
   ExampleModel<double> model = identity_router(eval, biases);
   const std::vector<double> x = logarithms(r);
-  const RoutedRows routed = routed_rows(model.model, 0, x.data(), 1, model.workspace);
+  const RoutedRows routed = evaluate(model.model, x.data(), nullptr, 1, model.workspace).layers[0];
   for (std::size_t e = 0; e < kExperts; ++e) {
     CHECK(routed.probabilities[e] == doctest::Approx(r[e]).epsilon(1e-14));  // rounding of exp and log
   }
@@ -83,7 +83,11 @@ TEST_CASE("routed rows are those of the routing and the loads, for any number of
     CAPTURE(kind.name);
     ExampleModel<double> model = identity_router(GatingRule::example(kind.name), {.1, 0, -.1, 0});
     const std::vector<double> x = model.batch(5, kRows).x;
-    const RoutedRows routed = routed_rows(model.model, 0, x.data(), kRows, model.workspace);
+    const EvaluatedSamples<double> evaluated =
+        evaluate(model.model, x.data(), nullptr, kRows, model.workspace);
+    CHECK(evaluated.outputs == model.predict(x, model.network().eval_gating()));
+    CHECK(evaluate(model.model, x.data(), nullptr, kRows, model.workspace, false).layers.empty());
+    const RoutedRows& routed = evaluated.layers[0];
     std::vector<std::int64_t> loads(kExperts, 0);
     for (std::size_t i = 0; i < routed.selected.size(); ++i) loads[i % kExperts] += routed.selected[i];
     CHECK(loads == model.expert_loads(x, model.network().eval_gating()));

@@ -77,9 +77,7 @@ TEST_CASE("gradients, predictions, routing and visits change neither parameters 
       AlignedVector<double> of_inputs(entries(kRows, kernels::padded(kInputs)));
       input_gradient(model.model, *loss, batch.x.data(), batch.y.data(), kRows, model.workspace,
                      of_inputs.data());
-      for (int layer = 0; layer < options.layers; ++layer) {
-        routed_rows(model.model, layer, batch.x.data(), kRows, model.workspace);
-      }
+      evaluate(model.model, batch.x.data(), nullptr, kRows, model.workspace);
       int visits = 0;
       visit_blocks(model.model, model.network().train_gating(), batch.x.data(), kRows, model.workspace,
                    [&](int) { ++visits; });

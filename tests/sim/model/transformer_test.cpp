@@ -83,6 +83,26 @@ TEST_CASE("scores of a token do not depend on later ones, and on earlier ones th
   }
 }
 
+TEST_CASE("one pass of evaluation tells the losses of tokens and the routing of every layer") {
+  ModelOptions options = transformer();
+  options.layers = 2;
+  options.gating.eval = options.gating.train;
+  ExampleModel<double> model(options, kLayout, {1, 0});
+  const ExampleBatch<double> batch = model.batch(1, 3);
+  const Network<double>& network = model.network();
+  const EvaluatedSamples<double> evaluated =
+      evaluate(model.model, batch.x.data(), batch.y.data(), batch.rows, model.workspace);
+  CHECK(evaluated.outputs.empty());
+  CHECK(evaluated.token_losses == token_losses(model.model, network.eval_gating(), batch.x.data(),
+                                               batch.y.data(), batch.rows, model.workspace));
+  REQUIRE(evaluated.layers.size() == static_cast<std::size_t>(network.layers()));
+  for (int layer = 0; layer < network.layers(); ++layer) {
+    std::vector<double> r(batch.y.size() * static_cast<std::size_t>(network.experts()));
+    route(model.model, layer, batch.x.data(), batch.rows, model.workspace, r.data());
+    CHECK(evaluated.layers[static_cast<std::size_t>(layer)].probabilities == r);
+  }
+}
+
 TEST_CASE("token_losses are those of the predictions") {
   ModelOptions options = transformer();
   ExampleModel<double> model(options, kLayout, {1, 0});

@@ -77,7 +77,8 @@ TEST_CASE("data without a label for each row are refused, others trained on") {
     const Dataset test = draw_set(experiment.problem(), {1, 0}, Purpose::test_data, 50);
     const std::vector<float> x(test.x.data(), test.x.data() + test.x.size());
     const RoutedRows routed =
-        routed_rows(experiment.model(), 0, {x.data(), test.cluster.data()}, 50, experiment.workspace());
+        evaluate(experiment.model(), {x.data(), test.cluster.data()}, nullptr, 50, experiment.workspace())
+            .layers[0];
     for (std::size_t i = 0; i < test.cluster.size(); ++i) CHECK(routed.serving[i] == test.cluster[i] % 5);
   }
 }
