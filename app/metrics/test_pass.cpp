@@ -1,5 +1,7 @@
 #include "app/metrics/test_pass.h"
 
+#include <utility>
+
 #include "app/metrics/finite.h"
 
 namespace moelab {
@@ -8,17 +10,19 @@ template <class Real>
 const EvaluatedSamples<Real>& TestPass<Real>::evaluated(bool with_routing) {
   if (!evaluated_ || (with_routing && evaluated_->layers.empty())) {
     const double* const ids = data_.has_ids() ? data_.test().y.data() : nullptr;
-    evaluated_ =
+    EvaluatedSamples<Real> made =
         evaluate(moment_.model, data_.test_inputs(), ids, data_.samples(), moment_.workspace, with_routing);
+    // Once: every metric of a layer asks for its routing anew.
+    for (const RoutedRows& routed : made.layers)
+      check_finite<double>(routed.probabilities, "probabilities on the test data");
+    evaluated_ = std::move(made);
   }
   return *evaluated_;
 }
 
 template <class Real>
 const RoutedRows& TestPass<Real>::routed(int layer) {
-  const RoutedRows& routed = evaluated(true).layers.at(static_cast<std::size_t>(layer));
-  check_finite<double>(routed.probabilities, "probabilities on the test data");
-  return routed;
+  return evaluated(true).layers.at(static_cast<std::size_t>(layer));
 }
 
 template <class Real>
