@@ -18,6 +18,6 @@ namespace moelab {
 /// EnvironmentError.
 std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
 
-constexpr std::uintmax_t kLargestFigure = 200000;
+constexpr std::uintmax_t kLargestFigure = 400000;
 
 }  // namespace moelab

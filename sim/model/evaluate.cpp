@@ -23,14 +23,14 @@ void append_losses(const View<const Real>& scores, bool is_finite, const double*
   }
 }
 
-/// Adds a block's outputs (rows, o).
+/// Writes a block's outputs (rows, o) to `place`.
 template <class Real>
-void append_outputs(const View<const Real>& block, bool is_finite, std::vector<Real>& outputs) {
-  for (int row = 0; row < block.rows; ++row) {
+void copy_outputs(const View<const Real>& block, bool is_finite, Real* place) {
+  for (int row = 0; row < block.rows; ++row, place += block.columns) {
     if (is_finite) {
-      outputs.insert(outputs.end(), block.row(row), block.row(row) + block.columns);
+      std::copy_n(block.row(row), block.columns, place);
     } else {
-      outputs.insert(outputs.end(), size(block.columns), std::numeric_limits<Real>::quiet_NaN());
+      std::fill_n(place, block.columns, std::numeric_limits<Real>::quiet_NaN());
     }
   }
 }
@@ -56,7 +56,26 @@ void append_routed(const MixtureScratch<Real>& scratch, RoutedRows& routed) {
   });
 }
 
+/// The place of a row's first output among those of all samples.
+template <class Real>
+std::size_t first_output(const Network<Real>& network, int first_row) {
+  return entries(first_row / network.layout().tokens, network.layout().prediction_dim());
+}
+
 }  // namespace
+
+template <class Real>
+void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
+             Workspace<Real>& workspace, Real* outputs) {
+  const Network<Real>& network = *model.network;
+  visit_blocks<Real>(
+      model, gating, x, samples, workspace,
+      [&](int first_row) {
+        copy_outputs(workspace.result, network.has_finite_routing(workspace),
+                     outputs + first_output(network, first_row));
+      },
+      false);
+}
 
 template <class Real>
 std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& gating,
@@ -88,7 +107,7 @@ EvaluatedSamples<Real> evaluate(const Model<Real>& model, const SamplesOf<Real>&
   if (y) {
     evaluated.token_losses.reserve(rows);
   } else {
-    evaluated.outputs.reserve(entries(samples, network.layout().prediction_dim()));
+    evaluated.outputs.resize(entries(samples, network.layout().prediction_dim()));
   }
   visit_blocks<Real>(
       model, network.eval_gating(), x, samples, workspace,
@@ -97,7 +116,8 @@ EvaluatedSamples<Real> evaluate(const Model<Real>& model, const SamplesOf<Real>&
         if (y) {
           append_losses(workspace.result, is_finite, y + first_row, evaluated.token_losses);
         } else {
-          append_outputs(workspace.result, is_finite, evaluated.outputs);
+          copy_outputs(workspace.result, is_finite,
+                       evaluated.outputs.data() + first_output(network, first_row));
         }
         for (std::size_t layer = 0; layer < evaluated.layers.size(); ++layer) {
           append_routed(network.mixture_scratch(static_cast<int>(layer), workspace), evaluated.layers[layer]);
@@ -108,6 +128,8 @@ EvaluatedSamples<Real> evaluate(const Model<Real>& model, const SamplesOf<Real>&
 }
 
 #define MOELAB_INSTANTIATE_EVALUATION(Real)                                                                \
+  template void predict(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,                \
+                        Workspace<Real>&, Real*);                                                          \
   template std::vector<double> token_losses(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, \
                                             const double*, int, Workspace<Real>&);                         \
   template EvaluatedSamples<Real> evaluate(const Model<Real>&, const Samples<Real>&, const double*, int,   \

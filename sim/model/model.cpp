@@ -1,7 +1,6 @@
 #include "sim/model/model.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "sim/base/kernels/multiply.h"
 
@@ -143,22 +142,6 @@ double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, cons
 }
 
 template <class Real>
-void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
-             Workspace<Real>& workspace, Real* outputs) {
-  Pass<Real> pass = pass_of(model, gating, false);
-  const Layout& layout = model.network->layout();
-  for_each_block(model, samples, [&](int first, int count) {
-    const View<const Real> rows = forward_from(model, pass, x, first, count, workspace);
-    Real* place = outputs + entries(first, layout.prediction_dim());
-    if (!model.network->has_finite_routing(workspace)) {
-      std::fill_n(place, entries(count, layout.prediction_dim()), std::numeric_limits<Real>::quiet_NaN());
-      return;
-    }
-    for (int row = 0; row < rows.rows; ++row) place = std::copy_n(rows.row(row), rows.columns, place);
-  });
-}
-
-template <class Real>
 void route(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
            Workspace<Real>& workspace, Real* probabilities, std::span<const int> permutation) {
   const int experts = model.network->experts();
@@ -203,8 +186,6 @@ template struct Model<double>;
   template bool separates_samples(const Network<Real>&, const Objective<Real>&);                      \
   template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Samples<Real>&,     \
                                  const Real*, int, Workspace<Real>&, Real*);                          \
-  template void predict(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,           \
-                        Workspace<Real>&, Real*);                                                     \
   template void route(const Model<Real>&, int, const Samples<Real>&, int, Workspace<Real>&, Real*,    \
                       std::span<const int>);                                                          \
   template std::vector<std::int64_t> expert_loads(const Model<Real>&, int, const Gating<Real>&,       \
