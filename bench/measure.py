@@ -11,13 +11,13 @@ from pathlib import Path
 from measures.against import compare, stored
 from measures.common import ROOT, Bench
 from measures.growth import measure_growth
-from measures.routers import measure_clustering, measure_mixing
+from measures.routers import measure_clustering, measure_formulas, measure_mixing
 from measures.threads import measure_draws, measure_threads
 from measures.tokens import measure_token_parts
 from measures.trainings import TITLES, measure_trainings, training_table
 
 OTHERS = {"E": measure_threads, "F": measure_draws, "G": measure_growth, "H": measure_clustering, "I": measure_mixing,
-          "T": measure_token_parts}
+          "J": measure_formulas, "T": measure_token_parts}
 ALL = sorted([name for name in TITLES if len(name) == 1] + list(OTHERS))
 
 

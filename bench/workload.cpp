@@ -46,6 +46,36 @@ Workload fig2() {
           training("adam", 3.2e-4, 3.2e-3, 256)};
 }
 
+Json formula(const char* score, Json parameters) {
+  return {{"kind", "formula"}, {"score", score}, {"parameters", std::move(parameters)}};
+}
+
+struct FormulaTwin {
+  std::string name;
+  Json router, formula;
+};
+
+/// Routers of the program, and the same as formulas.
+std::vector<FormulaTwin> formula_twins() {
+  return {{"linear", {{"kind", "linear"}}, formula("dot(x, w)", {{"w", "d"}})},
+          {"cosine", {{"kind", "cosine"}}, formula("cos(x, w) + b", {{"w", "d"}, {"b", {{"start", 0}}}})},
+          {"perturbed_cosine",
+           {{"kind", "perturbed_cosine"}, {"tau1", 0.1}, {"tau2", 0.3}},
+           formula("dot(x, w) / ((norm(w) + tau1) * (norm(x) + tau2)) + b",
+                   {{"w", "d"}, {"b", {{"start", 0}}}, {"tau1", 0.1}, {"tau2", 0.3}})},
+          {"squared_distance",
+           {{"kind", "squared_distance"}},
+           formula("-(norm(x)^2 - 2*dot(x, w) + norm(w)^2) / 2", {{"w", "d"}})}};
+}
+
+/// A behind another router.
+Workload behind(const std::string& name, const Json& router) {
+  Workload workload = fig2();
+  workload.name = name;
+  workload.model["router"] = router;
+  return workload;
+}
+
 /// A with two experts a row, which the scores of all have to be compared for.
 Workload top_two() {
   return {"K", constant_mixture(20480),
@@ -134,8 +164,8 @@ struct Entry {
   std::function<Workload()> make;
 };
 
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> table = {
+std::vector<Entry> make_entries() {
+  std::vector<Entry> table = {
       {"A", fig2},
       {"B", [] { return fig3("B", kEveryPair, true); }},
       {"C", [] { return to_target("C", true); }},
@@ -143,18 +173,33 @@ const std::vector<Entry>& entries() {
       {"D", tokens},
       {"K", top_two},
       {"S", specialised},
-      {"H_plain", [] { return stack("H_plain", "linear", 24, 32); }},
-      {"H_adaptive", [] { return stack("H_adaptive", "adaptive_clustering", 24, 32); }},
-      {"H_plain_wide", [] { return stack("H_plain_wide", "linear", 128, 512); }},
-      {"H_adaptive_wide", [] { return stack("H_adaptive_wide", "adaptive_clustering", 128, 512); }},
-      {"I_plain", [] { return sequences("I_plain", "linear", 24, 32); }},
-      {"I_similarity", [] { return sequences("I_similarity", "similarity_aware", 24, 32); }},
-      {"I_attention", [] { return sequences("I_attention", "attention_aware", 24, 32); }},
-      {"I_plain_wide", [] { return sequences("I_plain_wide", "linear", 128, 512); }},
-      {"I_similarity_wide", [] { return sequences("I_similarity_wide", "similarity_aware", 128, 512); }},
-      {"I_attention_wide", [] { return sequences("I_attention_wide", "attention_aware", 128, 512); }},
       {"L", language},
   };
+  struct Size {
+    std::string ending;
+    int dim, width;
+  };
+  for (const Size& size : {Size{"", 24, 32}, Size{"_wide", 128, 512}}) {
+    const auto add = [&](auto make, const std::string& begin, const std::string& router) {
+      const std::string name = begin + size.ending;
+      table.push_back({name, [=] { return make(name, router, size.dim, size.width); }});
+    };
+    add(stack, "H_plain", "linear");
+    add(stack, "H_adaptive", "adaptive_clustering");
+    add(sequences, "I_plain", "linear");
+    add(sequences, "I_similarity", "similarity_aware");
+    add(sequences, "I_attention", "attention_aware");
+  }
+  for (const FormulaTwin& twin : formula_twins()) {
+    const std::string name = "J_" + twin.name;
+    table.push_back({name, [name, twin] { return behind(name, twin.router); }});
+    table.push_back({name + "_formula", [name, twin] { return behind(name + "_formula", twin.formula); }});
+  }
+  return table;
+}
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> table = make_entries();
   return table;
 }
 
@@ -163,34 +208,6 @@ Workload named(const std::string& name) {
     if (entry.name == name) return entry.make();
   }
   throw UserError("workload", unknown_name("workload", name, workload_names()));
-}
-
-/// d, the hidden widths, o of one expert; a constant has no input.
-std::vector<double> expert_widths(const Workload& workload) {
-  const Json& expert = workload.model.at("expert");
-  const double output = workload.data.at("target").at("dim");
-  if (expert.at("kind") == "constant") return {1.0, output};
-  std::vector<double> widths(static_cast<std::size_t>(expert_depth(workload.options.model.expert)) + 1,
-                             expert.value("width", 1.0));
-  widths.front() = workload.data.at("dim");
-  widths.back() = output;
-  return widths;
-}
-
-int output_dim(const Workload& workload) {
-  return workload.data.at("target").at("dim");
-}
-
-double parameters_of(const Workload& workload) {
-  const int dim = workload.data.at("dim");
-  const Network<float> network(workload.options.model,
-                               {.input_dim = dim, .output_dim = output_dim(workload)});
-  return static_cast<double>(network.parameter_count());
-}
-
-/// Values that the optimizer keeps of a parameter.
-double optimizer_values(const Workload& workload) {
-  return workload.options.train.optimizer.entry().rescales_gradients ? 2 : 1;
 }
 
 }  // namespace
@@ -214,52 +231,6 @@ Workload make_workload(const std::string& name, const WorkloadSizes& sizes) {
   workload.options.model = read_options<ModelOptions>(workload.model);
   workload.options.train = read_options<TrainOptions>(workload.train);
   return workload;
-}
-
-double step_operations(const Workload& workload) {
-  const double rows = workload.train.at("batch_size");
-  const double experts = workload.model.at("experts");
-  const double dim = workload.data.at("dim");
-  const bool trainable = workload.model.at("router").at("trainable");
-  double per_row = (trainable ? 2 : 1) * dim * experts;
-  if (workload.model.at("expert").at("kind") == "constant") {
-    // Outputs, and the gradients of the constants and of the gates.
-    const double output = workload.data.at("target").at("dim");
-    per_row += (trainable ? 3 : 2) * experts * output;
-  } else {
-    const std::vector<double> widths = expert_widths(workload);
-    for (std::size_t layer = 0; layer + 1 < widths.size(); ++layer) {
-      per_row += (layer == 0 ? 2 : 3) * experts * widths[layer] * widths[layer + 1];
-    }
-  }
-  return 2 * rows * per_row;
-}
-
-double step_exponentials(const Workload& workload) {
-  return workload.train.at("batch_size").get<double>() * workload.model.at("experts").get<double>();
-}
-
-double step_bytes(const Workload& workload) {
-  const double entries = workload.data.at("dim").get<double>() + output_dim(workload);
-  const double rows = workload.train.at("batch_size");
-  return sizeof(float) *
-         (3 * rows * entries + (5 + 2 * optimizer_values(workload)) * parameters_of(workload));
-}
-
-double needed_bytes(const Workload& workload, double pairs) {
-  const double rows = workload.train.at("batch_size");
-  const double samples = workload.data.at("train_samples");
-  const double experts = workload.model.at("experts");
-  const int dim = workload.data.at("dim");
-  const int output = output_dim(workload);
-  const double parameters = parameters_of(workload);
-  const double state = optimizer_values(workload);
-  double activations = rows * (4 * experts + 2 * output);
-  if (workload.model.at("expert").at("kind") != "constant") {
-    const std::vector<double> widths = expert_widths(workload);
-    for (std::size_t layer = 1; layer < widths.size(); ++layer) activations += pairs * widths[layer];
-  }
-  return sizeof(float) * ((2 + state) * parameters + samples * (dim + output) + activations);
 }
 
 }  // namespace moelab

@@ -36,8 +36,8 @@ constexpr int kTargetSteps = 10000;  ///< fig3's; after them C gives up
 
 /// A fig2, constant experts; B fig3's dense phase; C and C_frozen fig3 to a training loss; D linear experts
 /// on tokens; S fig3's experts behind a router that has specialised; H_… stacks of two layers with plain or
-/// adaptive clustering routers; I_… attention before tokens that route alone or together; L a language model.
-/// README.md describes them.
+/// adaptive clustering routers; I_… attention before tokens that route alone or together; J_… A behind
+/// routers and their formulas; L a language model. README.md describes them.
 std::vector<std::string> workload_names();
 
 /// Throws InvalidOption for an unknown name or an impossible size.

@@ -16,7 +16,7 @@ namespace {
 
 /// Part of every cell's id: raised when a change of the program changes results, so that old ones are not
 /// reused.
-constexpr int kNumericsVersion = 3;
+constexpr int kNumericsVersion = 4;
 
 Json identity_of_data(const Json& data, FileContents& contents) {
   Json identity = without_defaults(data_shape(), data);

@@ -1,29 +1,39 @@
-"""H and I: what a router costs beside a plain one."""
+"""H, I and J: what a router costs beside a plain one, or as a formula."""
 
 import statistics
 
 STACKS = {"": "d 24, experts of width 32", "_wide": "d 128, experts of width 512"}
 
 
+def step_times(bench, names):
+    """Processor time of a step of each workload in each round, µs: a few percent can be told apart in it."""
+    steps = {name: [] for name in names}
+    for turn in range(bench.options.rounds):
+        for name in names if turn % 2 == 0 else reversed(names):
+            run = bench.workload(name)
+            steps[name].append(1e6 * run["processor_seconds"] / run["steps"])
+    return list(steps.values())
+
+
+def ratio_cells(plain, other):
+    ratios = [own / base for own, base in zip(other, plain)]
+    return [f"{statistics.median(plain):,.0f}", f"{statistics.median(other):,.0f}",
+            f"{statistics.median(ratios):.3f}", f"{min(ratios):.3f} – {max(ratios):.3f}"]
+
+
+def table(workload, title, columns, rows):
+    columns += ["ratio, median of rounds", "least and largest"]
+    lines = ["", f"{workload}, processor time of a step of {title}:", "", "| " + " | ".join(columns) + " |"]
+    return lines + ["|" + "---|" * len(columns)] + ["| " + " | ".join(row) + " |" for row in rows]
+
+
 def router_lines(bench, workload, title, routers):
-    """What routers cost beside a plain one, in processor time, which a few percent can be told apart in."""
-    lines = ["", f"{workload}, processor time of a step of {title}:", ""]
-    lines += ["| | router | plain router, µs | this one, µs | ratio, median of rounds | least and largest |"]
-    lines += ["|---|---|---|---|---|---|"]
+    rows = []
     for ending, size in STACKS.items():
         names = [f"{workload}_{router}{ending}" for router in ["plain"] + list(routers)]
-        steps = {name: [] for name in names}
-        for turn in range(bench.options.rounds):
-            for name in names if turn % 2 == 0 else reversed(names):
-                run = bench.workload(name)
-                steps[name].append(1e6 * run["processor_seconds"] / run["steps"])
-        plain = steps.pop(names[0])
-        for values, router in zip(steps.values(), routers.values()):
-            ratios = [own / base for own, base in zip(values, plain)]
-            cells = [size, router, f"{statistics.median(plain):,.0f}", f"{statistics.median(values):,.0f}"]
-            cells += [f"{statistics.median(ratios):.3f}", f"{min(ratios):.3f} – {max(ratios):.3f}"]
-            lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        plain, *others = step_times(bench, names)
+        rows += [[size, router] + ratio_cells(plain, own) for own, router in zip(others, routers.values())]
+    return table(workload, title, ["", "router", "plain router, µs", "this one, µs"], rows)
 
 
 def measure_clustering(bench):
@@ -33,3 +43,11 @@ def measure_clustering(bench):
 def measure_mixing(bench):
     return router_lines(bench, "I", "attention and 16 experts, top-2, 16 sequences of 32 tokens",
                         {"similarity": "similarity-aware", "attention": "attention-aware"})
+
+
+def measure_formulas(bench):
+    rows = []
+    for router in ["linear", "cosine", "perturbed_cosine", "squared_distance"]:
+        rows.append([f"`{router}`"] + ratio_cells(*step_times(bench, [f"J_{router}", f"J_{router}_formula"])))
+    return table("J", "A behind routers of the program and the same as formulas",
+                 ["router", "the program's, µs", "as a formula, µs"], rows)

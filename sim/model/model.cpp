@@ -1,6 +1,7 @@
 #include "sim/model/model.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/kernels/multiply.h"
 
@@ -42,14 +43,14 @@ void for_each_block(const Model<Real>& model, int samples, const Visit& visit) {
 
 /// Forward and backward pass of the task loss, with what the pass adds on the way.
 template <class Real>
-double pass_through(const Model<Real>& model, const Pass<Real>& pass, const TaskLoss<Real>& loss,
-                    const Real* x, const Real* y, int samples, Workspace<Real>& workspace,
-                    Real* input_gradient) {
+double pass_through(const Model<Real>& model, Pass<Real>& pass, const TaskLoss<Real>& loss, const Real* x,
+                    const Real* y, int samples, Workspace<Real>& workspace, Real* input_gradient) {
   const View<const Real> outputs =
       model.network->forward(pass, x, samples, model.parameters, model.state, workspace);
   reserve_entries(workspace.output_gradient, entries(outputs.rows, outputs.row_stride));
   const double value = loss.value_and_gradient(outputs.data, y, outputs.rows, outputs.columns,
                                                workspace.output_gradient.data());
+  if (!std::isfinite(value)) pass.expert_hooks = nullptr;
   model.network->backward(pass, model.parameters, model.state, workspace.output_gradient.data(), workspace,
                           input_gradient);
   return value;
@@ -112,12 +113,12 @@ Model<Real>::Model(const ModelOptions& options, const Layout& layout, const Star
 template <class Real>
 double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const SamplesOf<Real>& x,
                          const Real* y, int samples, Workspace<Real>& workspace,
-                         const std::function<void(int, const Routing<Real>&)>* before_experts) {
+                         const ExpertHooks<Real>* expert_hooks) {
   Pass<Real> pass = pass_of(model, model.network->train_gating(), true);
   pass.training = true;
   pass.group_samples = 0;
   pass.losses = &objective.losses;
-  pass.before_experts = before_experts;
+  pass.expert_hooks = expert_hooks;
   pass.labels = x.labels;
   double value = pass_through<Real>(model, pass, objective.task, x.x, y, samples, workspace, nullptr);
   const std::vector<PlacedBlock<Real>>& blocks = model.network->blocks();
@@ -181,8 +182,7 @@ template struct Model<float>;
 template struct Model<double>;
 #define MOELAB_INSTANTIATE(Real)                                                                      \
   template double loss_and_gradient(const Model<Real>&, const Objective<Real>&, const Samples<Real>&, \
-                                    const Real*, int, Workspace<Real>&,                               \
-                                    const std::function<void(int, const Routing<Real>&)>*);           \
+                                    const Real*, int, Workspace<Real>&, const ExpertHooks<Real>*);    \
   template bool separates_samples(const Network<Real>&, const Objective<Real>&);                      \
   template double input_gradient(const Model<Real>&, const TaskLoss<Real>&, const Samples<Real>&,     \
                                  const Real*, int, Workspace<Real>&, Real*);                          \

@@ -49,12 +49,12 @@ using SamplesOf = std::type_identity_t<Samples<Real>>;
 
 /// L of a batch of n samples x (n, s, d), y (n, o) or (n, s, o) under the training gating, auxiliary losses
 /// included, and its gradient in `workspace.gradient`. Allocates only while batches, or the active pairs of a
-/// batch, grow beyond any before. `before_experts`: see Pass.
+/// batch, grow beyond any before. With hooks that take gradients of experts, those are not in the workspace;
+/// they are not called where the task loss is not finite.
 template <class Real>
-double loss_and_gradient(
-    const Model<Real>& model, const Objective<Real>& objective, const SamplesOf<Real>& x, const Real* y,
-    int samples, Workspace<Real>& workspace,
-    const std::function<void(int layer, const Routing<Real>&)>* before_experts = nullptr);
+double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const SamplesOf<Real>& x,
+                         const Real* y, int samples, Workspace<Real>& workspace,
+                         const ExpertHooks<Real>* expert_hooks = nullptr);
 
 /// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, not with a
 /// gating that routes rows together, and not in a stack, whose routers may read the batch's statistics.

@@ -4,21 +4,9 @@
 #include <numeric>
 
 #include "sim/base/error.h"
+#include "sim/base/kernels/kernels.h"
 
 namespace moelab {
-namespace {
-
-/// Rows between the one that is copied and the one that is called into the cache.
-constexpr std::size_t kAhead = 16;
-
-template <class Real>
-void prefetch(const Real* values, std::size_t count) {
-  constexpr std::size_t kLine = 64 / sizeof(Real);
-  for (std::size_t at = 0; at < count; at += kLine) __builtin_prefetch(values + at);
-}
-
-}  // namespace
-
 template <class Real>
 SampleBatches<Real>::SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size,
                                    const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks)
@@ -44,15 +32,15 @@ int SampleBatches<Real>::advance() {
     next_ = 0;
   }
   const std::size_t rows = std::min(batch_size_, order_.size() - next_);
-  for (std::size_t i = 0; i < rows; ++i) {
-    const std::size_t ahead =
-        static_cast<std::size_t>(order_[std::min(next_ + i + kAhead, order_.size() - 1)]);
-    prefetch(data_.x.data() + ahead * input_dim_, input_dim_);
-    prefetch(data_.y.data() + ahead * output_dim_, output_dim_);
-    const std::size_t row = static_cast<std::size_t>(order_[next_ + i]);
-    std::copy_n(data_.x.data() + row * input_dim_, input_dim_, this->x_.data() + i * input_dim_);
-    std::copy_n(data_.y.data() + row * output_dim_, output_dim_, this->y_.data() + i * output_dim_);
-    if (this->labels_.empty()) continue;
+  const int* const order = order_.data() + next_;
+  const int known = static_cast<int>(order_.size() - next_);
+  const auto copy = [&](const std::vector<Real>& from, std::size_t columns, Real* to) {
+    kernels::copy_rows(from.data(), order, static_cast<int>(rows), known, static_cast<int>(columns), to);
+  };
+  copy(data_.x, input_dim_, this->x_.data());
+  copy(data_.y, output_dim_, this->y_.data());
+  for (std::size_t i = 0; i < rows && !this->labels_.empty(); ++i) {
+    const std::size_t row = static_cast<std::size_t>(order[i]);
     std::copy_n(data_.labels.data() + row * tokens_, tokens_, this->labels_.data() + i * tokens_);
   }
   next_ += rows;

@@ -23,7 +23,8 @@ class Optimizer {
   /// Whether a part of the group may be updated on its own, and its zero-gradient steps later and all at
   /// once, to the same bits: then step_part and idle_steps may be called in place of step.
   virtual bool can_defer() const { return false; }
-  /// One update of the entries [begin, begin + count) of the group; pointers are to the group's start.
+  /// One update of the entries [begin, begin + count) of the group, whose gradient is given; `parameters` are
+  /// the group's, as in idle_steps.
   virtual void step_part(double learning_rate, double weight_decay, const Real* gradient, Real* parameters,
                          std::size_t begin, std::size_t count);
   /// `steps` updates of those entries with a zero gradient, at rates[0], rates[1], …

@@ -17,7 +17,7 @@ class Sgd final : public Optimizer<Real> {
   bool can_defer() const override { return true; }
   void step_part(double learning_rate, double weight_decay, const Real* gradient, Real* parameters,
                  std::size_t begin, std::size_t count) override {
-    kernels::sgd_step(rule(learning_rate, weight_decay), gradient + begin, velocity_.data() + begin,
+    kernels::sgd_step(rule(learning_rate, weight_decay), gradient, velocity_.data() + begin,
                       parameters + begin, count);
   }
   void idle_steps(const Real* rates, int steps, double weight_decay, Real* parameters, std::size_t begin,

@@ -29,9 +29,10 @@ bool learns_in(const Learns& learns, ParameterGroup::Part part) {
 /// A parameter group with its rates and its optimizer.
 ///
 /// Where the optimizer allows, updates of experts that no row of a batch reached are put off until the expert
-/// is next used or the model is looked at; the bits are those of an update at every step. Behind a
-/// specialised router a step then follows the active experts: outside the router's product it takes 3.2 times
-/// as long with 4096 experts of width 96 as with 256, and 11.6 times with an update at every step.
+/// is next used or the model is looked at, and those of the others follow at once on their part of the
+/// backward pass, while weights and gradient are in the cache; the bits are those of an update of all at
+/// every step. Behind a specialised router a step then follows the active experts; that they do not wait for
+/// all of the gradient makes steps 1.2 to 1.4 times as fast with 4096 and 256 experts of width 96.
 template <class Real>
 class TrainedGroup {
  public:
@@ -51,6 +52,16 @@ class TrainedGroup {
     }
   }
 
+  /// Whether experts are updated one by one.
+  bool by_expert() const { return !updated_.empty(); }
+  int layer() const { return range_.layer; }
+  /// The update number `step` (0-based) of an active expert from its gradient.
+  void update_expert(std::size_t e, const Real* gradient, std::int64_t step) {
+    const std::size_t block = expert_block_size();
+    optimizer_->step_part(rate(step), weight_decay_, gradient, parameters(), e * block, block);
+    updated_[e] = step + 1;
+  }
+
   /// Σ g² over the group's gradient, and the gradient scaled.
   double squared_norm() const {
     double sum = 0;
@@ -65,13 +76,11 @@ class TrainedGroup {
   /// The update number `step` (0-based) from the workspace's gradient.
   void update(std::int64_t step) {
     const Real* gradient = workspace_.gradient.data() + range_.begin;
-    if (updated_.empty()) return optimizer_->step(rate(step), weight_decay_, gradient, parameters());
+    if (!by_expert()) return optimizer_->step(rate(step), weight_decay_, gradient, parameters());
     const Routing<Real>& routing = model_.network->mixture_scratch(range_.layer, workspace_).routing();
-    const std::size_t block = expert_block_size();
     for (std::size_t e = 0; e < updated_.size(); ++e) {
-      if (routing.pairs_of(static_cast<int>(e)) == 0) continue;
-      optimizer_->step_part(rate(step), weight_decay_, gradient, parameters(), e * block, block);
-      updated_[e] = step + 1;
+      if (updated_[e] > step || routing.pairs_of(static_cast<int>(e)) == 0) continue;
+      update_expert(e, gradient + e * expert_block_size(), step);
     }
   }
 
@@ -153,10 +162,19 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
   const Network<Real>& network = *model.network;
   std::vector<TrainedGroup<Real>> groups = trained_groups(model, workspace, options, steps, course);
   std::int64_t done = 0;  // updates so far, those put off included
-  const std::function<void(int, const Routing<Real>&)> before_experts = [&](int layer,
-                                                                            const Routing<Real>& routing) {
+  ExpertHooks<Real> hooks;
+  hooks.before = [&](int layer, const Routing<Real>& routing) {
     for (TrainedGroup<Real>& group : groups) group.catch_up_active(layer, routing, done);
   };
+  const auto by_expert = [](const TrainedGroup<Real>& group) { return group.by_expert(); };
+  // A norm to clip at is that of the whole gradient.
+  if (!options.clip_norm && std::any_of(groups.begin(), groups.end(), by_expert)) {
+    hooks.after = [&](int layer, int expert, const Real* gradient) {
+      for (TrainedGroup<Real>& group : groups) {
+        if (group.by_expert() && group.layer() == layer) group.update_expert(size(expert), gradient, done);
+      }
+    };
+  }
   bool stopped = false;
   const auto record = [&] {
     callbacks.record(course.steps + done);
@@ -169,8 +187,8 @@ TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSo
       const int samples = batches.advance();
       network.begin_step(static_cast<double>(done) / static_cast<double>(steps), model.parameters,
                          model.state);
-      const double value = loss_and_gradient(model, objective, batches.samples(), batches.y(), samples,
-                                             workspace, &before_experts);
+      const double value =
+          loss_and_gradient(model, objective, batches.samples(), batches.y(), samples, workspace, &hooks);
       if (!std::isfinite(value)) return TrainState::diverged;
       network.end_step(workspace, model.state);
       if (options.clip_norm) clip(groups, *options.clip_norm);

@@ -22,6 +22,7 @@
 #include "sim/base/error.h"
 #include "sim/base/kernels/highway_version.h"
 #include "sim/base/kernels/optimizer_steps.h"
+#include "sim/base/kernels/row_norm.h"
 
 namespace moelab::kernels {
 namespace {
@@ -34,12 +35,15 @@ MOELAB_EXPORT(softmax_rows);
 MOELAB_EXPORT(log_softmax_rows);
 MOELAB_EXPORT(softmax_backward_rows);
 MOELAB_EXPORT(find_largest);
+MOELAB_EXPORT(normalize_rows);
+MOELAB_EXPORT(normalize_rows_backward);
 MOELAB_EXPORT(sum_rows);
 MOELAB_EXPORT(add_scaled);
 MOELAB_EXPORT(dot);
 MOELAB_EXPORT(dot_rows);
 MOELAB_EXPORT(squared_distances);
 MOELAB_EXPORT(scale_rows);
+MOELAB_EXPORT(copy_rows);
 MOELAB_EXPORT(scale_into);
 MOELAB_EXPORT(sgd_step);
 MOELAB_EXPORT(sgd_idle_steps);
@@ -145,6 +149,20 @@ void find_largest(const double* values, int count, int k, int* found) {
   HWY_DYNAMIC_DISPATCH(find_largest_double)(values, count, k, found);
 }
 
+void normalize_rows(const RowNorm<float>& norm, float* y) {
+  HWY_DYNAMIC_DISPATCH(normalize_rows_float)(norm, y);
+}
+void normalize_rows(const RowNorm<double>& norm, double* y) {
+  HWY_DYNAMIC_DISPATCH(normalize_rows_double)(norm, y);
+}
+
+void normalize_rows_backward(const RowNorm<float>& norm, const RowNormGradient<float>& gradient) {
+  HWY_DYNAMIC_DISPATCH(normalize_rows_backward_float)(norm, gradient);
+}
+void normalize_rows_backward(const RowNorm<double>& norm, const RowNormGradient<double>& gradient) {
+  HWY_DYNAMIC_DISPATCH(normalize_rows_backward_double)(norm, gradient);
+}
+
 void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums) {
   HWY_DYNAMIC_DISPATCH(sum_rows_float)(a, rows, columns, stride, sums);
 }
@@ -190,6 +208,13 @@ void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x,
 void scale_rows(const RowsOf<const double>& scales, const RowsOf<const double>& x, int rows, int count,
                 const RowsOf<double>& y) {
   HWY_DYNAMIC_DISPATCH(scale_rows_double)(scales, x, rows, count, y);
+}
+
+void copy_rows(const float* from, const int* order, int rows, int known, int columns, float* to) {
+  HWY_DYNAMIC_DISPATCH(copy_rows_float)(from, order, rows, known, columns, to);
+}
+void copy_rows(const double* from, const int* order, int rows, int known, int columns, double* to) {
+  HWY_DYNAMIC_DISPATCH(copy_rows_double)(from, order, rows, known, columns, to);
 }
 
 void scale_into(float scale, const float* x, float* y, int count) {

@@ -120,6 +120,11 @@ void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x,
 void scale_rows(const RowsOf<const double>& scales, const RowsOf<const double>& x, int rows, int count,
                 const RowsOf<double>& y);
 
+/// to[i] ← from[order[i]] for rows of `columns` entries, side by side in both. `order` has `known` ≥ `rows`
+/// entries, and rows that are still to come are called into the cache on the way.
+void copy_rows(const float* from, const int* order, int rows, int known, int columns, float* to);
+void copy_rows(const double* from, const int* order, int rows, int known, int columns, double* to);
+
 /// y ← scale · x over `count` entries, a multiple of kPadding.
 void scale_into(float scale, const float* x, float* y, int count);
 void scale_into(double scale, const double* x, double* y, int count);

@@ -29,6 +29,13 @@ struct Lanes16 {
   using V = hn::Vec<decltype(d)>;
 };
 
+/// Of the vector at `at`, the lanes whose index is below `end`.
+template <class T>
+HWY_INLINE auto lanes_below(int end, int at) {
+  using L = Lanes16<T>;
+  return hn::FirstN(L::d, static_cast<std::size_t>(HWY_MAX(0, HWY_MIN(end - at, L::kWidth))));
+}
+
 /// Adds the lanes of a vector, the upper half to the lower until one is left.
 template <class D>
 HWY_INLINE hn::TFromD<D> add_halves(D /*d*/, hn::Vec<D> v) {

@@ -18,13 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace moelab::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Of the vector at `at`, the lanes whose index is below `end`.
-template <class T>
-HWY_INLINE auto lanes_below(int end, int at) {
-  using L = Lanes16<T>;
-  return hn::FirstN(L::d, static_cast<std::size_t>(HWY_MAX(0, HWY_MIN(end - at, L::kWidth))));
-}
-
 /// The first index from `begin` on with that value, or −1.
 template <class T>
 HWY_INLINE int first_equal(const T* values, T value, int begin, int count) {

@@ -7,12 +7,12 @@
 #define MOELAB_SOFTMAX_INL_H_
 #endif
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
 #include <cmath>
 #include <cstddef>
 
+#include "sim/base/kernels/exponential-inl.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/lanes-inl.h"
 
@@ -27,7 +27,7 @@ HWY_INLINE void exponentials(const T* in, typename Lanes16<T>::V peak, T* out,
   using L = Lanes16<T>;
   for (int v = 0; v < L::kVectors; ++v) {
     const int at = v * L::kWidth;
-    const typename L::V value = hn::Exp(L::d, hn::Sub(hn::LoadU(L::d, in + at), peak));
+    const typename L::V value = exponential(hn::Sub(hn::LoadU(L::d, in + at), peak));
     hn::StoreU(value, L::d, out + at);
     sums[v] = hn::Add(sums[v], value);
   }
@@ -68,7 +68,7 @@ HWY_INLINE void softmax_block(const T* scores, T* probabilities, int columns, st
     for (int i = 0; i < kRows; ++i) {
       const std::ptrdiff_t at = i * stride + full + v * L::kWidth;
       const V value =
-          hn::IfThenElseZero(columns_of(v), hn::Exp(L::d, hn::Sub(hn::LoadU(L::d, scores + at), peaks[i])));
+          hn::IfThenElseZero(columns_of(v), exponential(hn::Sub(hn::LoadU(L::d, scores + at), peaks[i])));
       hn::StoreU(value, L::d, probabilities + at);
       sums[i][v] = hn::Add(sums[i][v], value);
     }

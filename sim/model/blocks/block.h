@@ -32,6 +32,18 @@ struct ParameterGroup {
   Part part = Part::layers;
 };
 
+/// What a trainer does to single experts of a mixture while a batch passes.
+template <class Real>
+struct ExpertHooks {
+  /// Between gating and experts: the last moment to bring the parameters of the active experts up to date,
+  /// where updates are put off.
+  std::function<void(int layer, const Routing<Real>&)> before;
+  /// On the way back, once an expert's part of the gradient is whole: the last use of its parameters, which
+  /// may change now, and of its gradient, which is in the cache and nowhere else. Empty where all of the
+  /// gradient is asked for. Called where a bank has its experts one after another, see expert_block_size().
+  std::function<void(int layer, int expert, const Real* gradient)> after;
+};
+
 /// How a batch goes through the blocks.
 template <class Real>
 struct Pass {
@@ -43,9 +55,7 @@ struct Pass {
   const int* labels = nullptr;              ///< the true cluster of each row; null where nobody knows it
   const Gating<Real>* gating = nullptr;     ///< the rule of every mixture
   const AuxiliaryLosses* losses = nullptr;  ///< added on the way back; null for none
-  /// Called between gating and experts of a mixture: the last moment to bring the parameters of the active
-  /// experts up to date, where a trainer defers updates.
-  const std::function<void(int layer, const Routing<Real>&)>* before_experts = nullptr;
+  const ExpertHooks<Real>* expert_hooks = nullptr;
 };
 
 /// A block's own parts of the buffers.

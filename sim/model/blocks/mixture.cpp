@@ -216,7 +216,7 @@ void Mixture<Real>::forward(const Pass<Real>& pass, const View<const Real>& inpu
   MixtureScratch<Real>& mine = own<Real>(scratch);
   MOELAB_EXPECT(outputs.row_stride == output_stride());
   route(pass, inputs, values, signals, mine);
-  if (pass.before_experts) (*pass.before_experts)(parts_.layer, mine.routing());
+  if (pass.expert_hooks && pass.expert_hooks->before) pass.expert_hooks->before(parts_.layer, mine.routing());
   const View<const Real> read = expert_inputs(inputs, mine);
   const Real* const parameters = values.parameters + experts_begin_;
   if (mine.gating.slots.each > 0) {

@@ -43,6 +43,11 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
   }
   const View<const Real> read =
       reads_all ? inputs : rows_of<const Real>(mine.expert_inputs.data(), rows, expert_dim_);
+  const std::function<void(int, const Real*)> take = [&pass, this](int expert, const Real* of_expert) {
+    pass.expert_hooks->after(parts_.layer, expert, of_expert);
+  };
+  const bool takes = pass.expert_hooks && pass.expert_hooks->after && expert_block_size() > 0;
+  if (takes) of_experts.take = &take;
   const Real* const parameters = values.parameters + experts_begin_;
   if (mine.gating.slots.each > 0) {
     std::fill_n(mine.gate_gradient.begin(), entries(rows, mine.routing().stride), Real(0));

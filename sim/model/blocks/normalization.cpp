@@ -1,9 +1,9 @@
 #include "sim/model/blocks/normalization.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/base/kernels/row_norm.h"
 
 namespace moelab {
 namespace {
@@ -14,8 +14,6 @@ template <class Real>
 struct NormalizationScratch final : Scratch {
   AlignedVector<Real> normal;   ///< x̂ (n, padded(d)), padding zero
   AlignedVector<Real> inverse;  ///< 1 / √(…), (n)
-  AlignedVector<Real> ones;     ///< (padded(d)), padding zero
-  AlignedVector<Real> scaled;   ///< g ∘ ∂L/∂y of a row
 };
 
 template <class Real>
@@ -42,11 +40,7 @@ class NormalizationBlock final : public Block<Real> {
     return all;
   }
   std::unique_ptr<Scratch> make_scratch() const override {
-    auto scratch = std::make_unique<NormalizationScratch<Real>>();
-    scratch->ones.assign(size(stride_), Real(0));
-    std::fill_n(scratch->ones.begin(), dim_, Real(1));
-    scratch->scaled.assign(size(stride_), Real(0));
-    return scratch;
+    return std::make_unique<NormalizationScratch<Real>>();
   }
 
   void forward(const Pass<Real>& /*pass*/, const View<const Real>& inputs, const BlockValues<Real>& values,
@@ -55,53 +49,34 @@ class NormalizationBlock final : public Block<Real> {
     auto& mine = static_cast<NormalizationScratch<Real>&>(scratch);
     reserve_entries(mine.normal, entries(inputs.rows, stride_));
     reserve_entries(mine.inverse, size(inputs.rows));
-    const Real* const gain = values.parameters;
     for (int row = 0; row < inputs.rows; ++row) {
       Real* const normal = mine.normal.data() + entries(row, stride_);
       std::fill(std::copy_n(inputs.row(row), dim_, normal), normal + stride_, Real(0));
-      if (is_centred_) {
-        const Real mean = kernels::dot(normal, mine.ones.data(), stride_) / static_cast<Real>(dim_);
-        kernels::add_scaled(-mean, mine.ones.data(), normal, stride_);
-      }
-      const Real square = kernels::dot(normal, normal, stride_) / static_cast<Real>(dim_);
-      const Real inverse = Real(1) / std::sqrt(square + static_cast<Real>(kVarianceFloor));
-      mine.inverse[size(row)] = inverse;
-      kernels::scale_into(inverse, normal, normal, stride_);
-      Real* const output = outputs.row(row);
-      for (int j = 0; j < stride_; ++j) output[j] = gain[j] * normal[j];
-      if (is_centred_) kernels::add_scaled(Real(1), gain + stride_, output, stride_);
     }
+    kernels::normalize_rows(norm_of(inputs.rows, values, mine), outputs.data);
   }
 
-  /// With ŷ = g ∘ ∂L/∂y: ∂L/∂x = (ŷ − mean ŷ − x̂ mean(ŷ ∘ x̂)) / √(…), without mean ŷ for `rms`.
   void backward(const Pass<Real>& /*pass*/, const View<const Real>& inputs, const BlockValues<Real>& values,
                 const LayerSignals<Real>& /*signals*/, Scratch& scratch, const View<const Real>& /*outputs*/,
                 const Real* output_gradient, Real* gradient, Real* input_gradient) const override {
     auto& mine = static_cast<NormalizationScratch<Real>&>(scratch);
-    std::fill_n(gradient, block_size(), Real(0));
-    const Real* const gain = values.parameters;
-    Real* const scaled = mine.scaled.data();
-    for (int row = 0; row < inputs.rows; ++row) {
-      const Real* const normal = mine.normal.data() + entries(row, stride_);
-      const Real* const upstream = output_gradient + entries(row, stride_);
-      for (int j = 0; j < stride_; ++j) {
-        gradient[j] += upstream[j] * normal[j];
-        scaled[j] = gain[j] * upstream[j];
-      }
-      if (is_centred_) kernels::add_scaled(Real(1), upstream, gradient + stride_, stride_);
-      if (!input_gradient) continue;
-      const Real along = kernels::dot(scaled, normal, stride_) / static_cast<Real>(dim_);
-      Real* const place = input_gradient + entries(row, stride_);
-      if (is_centred_) {
-        const Real mean = kernels::dot(scaled, mine.ones.data(), stride_) / static_cast<Real>(dim_);
-        kernels::add_scaled(-mean, mine.ones.data(), scaled, stride_);
-      }
-      kernels::add_scaled(-along, normal, scaled, stride_);
-      kernels::scale_into(mine.inverse[size(row)], scaled, place, stride_);
-    }
+    kernels::normalize_rows_backward(
+        norm_of(inputs.rows, values, mine),
+        kernels::RowNormGradient<Real>{output_gradient, gradient, gradient + stride_, input_gradient});
   }
 
  private:
+  kernels::RowNorm<Real> norm_of(int rows, const BlockValues<Real>& values,
+                                 NormalizationScratch<Real>& mine) const {
+    return {.rows = rows,
+            .dim = dim_,
+            .floor = static_cast<Real>(kVarianceFloor),
+            .gain = values.parameters,
+            .bias = is_centred_ ? values.parameters + stride_ : nullptr,
+            .normal = mine.normal.data(),
+            .inverse = mine.inverse.data()};
+  }
+
   bool is_centred_;
   int dim_;
   int stride_;

@@ -106,6 +106,7 @@ void backward_slots(GatingScratch<Real>& gating, const ExpertBank<Real>& bank, c
   of_bank.outputs = scratch.of_outputs.data();
   of_bank.parameters = gradients.parameters;
   of_bank.inputs = scratch.of_slots.data();
+  of_bank.take = gradients.take;
   const View<const Real> read = kernels::padded_rows<const Real>(scratch.slots.data(), slots, input_dim);
   bank.backward(read, scratch.routing, parameters, bank_scratch, of_bank);
   for_each_slot_group(gating, [&](int first, int count, int slot) {

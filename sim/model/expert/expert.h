@@ -2,6 +2,7 @@
 
 /// The axis of experts: a bank of E equal networks, called once per batch.
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct ExpertGradients {
   /// ∂L/∂parameters, overwritten. With one scratch the same array from pass to pass, which nobody else writes
   /// to: a bank need not write zeros again.
   Real* parameters = nullptr;
+  /// Given the gradient of each active expert once it is whole, in place of `parameters`, which stays as it
+  /// is. Only where a bank has an expert_block_size().
+  const std::function<void(int expert, const Real* gradient)>* take = nullptr;
   Real* gates = nullptr;   ///< ∂L/∂gates (n, padded(E)), written at active pairs
   Real* inputs = nullptr;  ///< ∂L/∂x at fixed gates (n, padded(d)), overwritten
 };

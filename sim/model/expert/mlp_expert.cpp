@@ -21,6 +21,7 @@ struct MlpScratch final : Scratch {
   AlignedVector<Real> gathered;     ///< inputs of all pairs, by expert
   AlignedVector<Real> delta, layers;
   AlignedVector<Real> input_delta;  ///< ∂L/∂x of one expert's rows
+  AlignedVector<Real> taken;        ///< ∂L/∂parameters of one expert
   /// Experts whose part of `gradient` is zero already: spares inactive ones the refill.
   std::vector<bool> gradient_is_zero;
   const Real* gradient = nullptr;
@@ -91,15 +92,15 @@ class MlpBank final : public ExpertBank<Real> {
     }
     reserve_entries(mine.layers, mlp_.scratch_size(x.rows));
     reserve_entries(mine.delta, entries(x.rows, stride_));
+    if (gradients.take) reserve_entries(mine.taken, mlp_.block_size());
     for (int e = 0; e < experts_; ++e) {
       const int rows = routing.pairs_of(e);
-      Real* const expert_gradient = gradients.parameters + of_expert(e);
       if (rows == 0) {
-        if (!mine.gradient_is_zero[size(e)]) std::fill_n(expert_gradient, mlp_.block_size(), Real(0));
-        mine.gradient_is_zero[size(e)] = true;
+        if (!gradients.take) clear_gradient(e, gradients.parameters, mine);
         continue;
       }
-      mine.gradient_is_zero[size(e)] = false;
+      Real* const expert_gradient = gradients.take ? mine.taken.data() : gradients.parameters + of_expert(e);
+      if (!gradients.take) mine.gradient_is_zero[size(e)] = false;
       const std::size_t start = first_pair(routing, e);
       backward_gates(routing, e, gradients, mine);
       mlp_.backward(read_rows(x, routing, mine, start, rows), parameters + of_expert(e),
@@ -110,6 +111,7 @@ class MlpBank final : public ExpertBank<Real> {
         kernels::add_scaled(Real(1), mine.input_delta.data() + entries(i, input_stride),
                             gradients.inputs + entries(row_of(routing, e, i), input_stride), input_stride);
       }
+      if (gradients.take) (*gradients.take)(e, expert_gradient);
     }
   }
 
@@ -131,6 +133,11 @@ class MlpBank final : public ExpertBank<Real> {
   }
 
  private:
+  void clear_gradient(int expert, Real* gradient, MlpScratch<Real>& mine) const {
+    if (!mine.gradient_is_zero[size(expert)])
+      std::fill_n(gradient + of_expert(expert), mlp_.block_size(), Real(0));
+    mine.gradient_is_zero[size(expert)] = true;
+  }
   std::size_t of_expert(int expert) const { return size(expert) * mlp_.block_size(); }
   /// What an expert whose pairs begin at `start` reads.
   View<const Real> read_rows(const View<const Real>& x, const Routing<Real>& routing,

@@ -59,7 +59,8 @@ class CrossEntropyOfIds final : public TaskLoss<Real> {
       Real* const gradient = output_gradient + at;
       const std::ptrdiff_t id = static_cast<std::ptrdiff_t>(targets[row]);
       // The largest probability, unlike that of y, is never 0.
-      const std::ptrdiff_t largest = std::max_element(f, f + output_dim) - f;
+      int largest = 0;
+      kernels::find_largest(f, output_dim, 1, &largest);
       total += static_cast<double>(f[largest] - f[id]) - std::log(static_cast<double>(gradient[largest]));
       gradient[id] -= Real(1);
       kernels::scale_into(Real(1) / static_cast<Real>(asked), gradient, gradient, stride);

@@ -68,9 +68,9 @@ TEST_CASE("optimizers that may defer reach the same bits by parts and idle steps
       const double rate = 0.1 / (1 + step);
       every->step(rate, 0.01, gradient.data(), expected.data());
       some->step_part(rate, 0.01, gradient.data(), parameters.data(), 0, part);
-      some->step_part(rate, 0.01, gradient.data(), parameters.data(), 2 * part, part);
+      some->step_part(rate, 0.01, gradient.data() + 2 * part, parameters.data(), 2 * part, part);
       if (step == 0) {
-        some->step_part(rate, 0.01, gradient.data(), parameters.data(), part, part);
+        some->step_part(rate, 0.01, gradient.data() + part, parameters.data(), part, part);
         std::fill_n(gradient.begin() + static_cast<std::ptrdiff_t>(part), part, 0.0f);
       } else {
         rates.push_back(static_cast<float>(rate));

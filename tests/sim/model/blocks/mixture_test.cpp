@@ -50,15 +50,15 @@ TEST_CASE("what is called between gating and experts sees the pairs, and may sti
   const std::vector<ParameterGroup> groups = moved.network.groups();
   REQUIRE(groups.back().role == ParameterGroup::Role::expert);
   int calls = 0;
-  const std::function<void(int, const Routing<double>&)> twice = [&](int layer,
-                                                                     const Routing<double>& routing) {
+  ExpertHooks<double> hooks;
+  hooks.before = [&](int layer, const Routing<double>& routing) {
     ++calls;
     CHECK(layer == 0);
     CHECK(routing.rows == kRows);
     CHECK(routing.offsets.back() == 2 * kRows);
     for (std::size_t i = groups.back().begin; i < groups.back().end; ++i) moved.run.parameters[i] *= 2;
   };
-  moved.run.pass.before_experts = &twice;
+  moved.run.pass.expert_hooks = &hooks;
   std::vector<double> expected = plain.run.forward();
   for (double& value : expected) value *= 2;
   CHECK(moved.run.forward() == expected);

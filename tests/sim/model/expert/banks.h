@@ -79,9 +79,12 @@ struct BankRun {
     }
     gate_gradient.assign(entries(kRows, routing.stride), 0.0);
     input_gradient.assign(entries(kRows, kernels::padded(kInputs)), 0.0);
-    bank->backward(
-        x, routing, parameters.data(), *scratch,
-        {upstream.data(), pair_gradient, gradient.data(), gate_gradient.data(), input_gradient.data()});
+    bank->backward(x, routing, parameters.data(), *scratch,
+                   {.outputs = upstream.data(),
+                    .pair_outputs = pair_gradient,
+                    .parameters = gradient.data(),
+                    .gates = gate_gradient.data(),
+                    .inputs = input_gradient.data()});
   }
 
   int outputs, stride;

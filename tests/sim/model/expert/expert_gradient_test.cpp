@@ -58,7 +58,11 @@ class Routed final : public Block<double> {
       }
     }
     bank_->backward(inputs, routing_, values.parameters, *mine.bank,
-                    {mine.f.data(), mine.pairs.data(), gradient, mine.gates.data(), input_gradient});
+                    {.outputs = mine.f.data(),
+                     .pair_outputs = mine.pairs.data(),
+                     .parameters = gradient,
+                     .gates = mine.gates.data(),
+                     .inputs = input_gradient});
   }
 
  private:
