@@ -1,5 +1,8 @@
 #include "app/run/routing_steps.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace moelab {
 namespace {
 
@@ -48,11 +51,15 @@ std::vector<SavedArray> RoutingSteps::arrays(const std::string& ending) const {
 template <class Real>
 std::size_t router_numbers_per_step(const Network<Real>& network) {
   std::size_t numbers = 0;
-  const AlignedVector<Real> parameters(network.parameter_size());
-  for (int layer = 0; layer < network.layers(); ++layer) {
-    RoutingSteps of_layer;
-    of_layer.add_router(network, parameters, layer);
-    for (const SavedArray& array : of_layer.arrays("")) numbers += array.values.size();
+  for (int layer = 0; network.has_router() && layer < network.layers(); ++layer) {
+    // Of the router alone: the memory that is asked for may not hold the experts.
+    const Mixture<Real>& mixture = network.mixture(layer);
+    const AlignedVector<Real> parameters(mixture.router_size());
+    for (const NamedArray<Real>& array : mixture.router_arrays(parameters.data())) {
+      const auto& kept = kKeptOfRouters;
+      if (std::find(std::begin(kept), std::end(kept), array.name) != std::end(kept))
+        numbers += array.values.size();
+    }
   }
   return numbers;
 }

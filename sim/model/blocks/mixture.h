@@ -65,6 +65,11 @@ class Mixture final : public Block<Real> {
   std::size_t parameters_per_expert() const { return parts_.bank->parameters_per_expert(); }
   std::size_t expert_block_size() const { return parts_.bank->expert_block_size(); }
   int output_stride() const;
+  /// Entries of the router's part, which comes first, and its arrays.
+  std::size_t router_size() const { return gating_begin_; }
+  std::vector<NamedArray<Real>> router_arrays(const Real* parameters) const {
+    return parts_.router->arrays(parameters);
+  }
 
   /// Scores, probabilities and gates of a batch, without the experts.
   void route(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,

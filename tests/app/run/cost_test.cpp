@@ -41,6 +41,14 @@ TEST_CASE("cost: grows with what it depends on") {
   CHECK(bytes({"train.steps=100000", "train.record_every=1"}) > 1e5 * 5 * 90);
 }
 
+TEST_CASE("cost: of experts that no memory holds") {
+  const std::string experts = "model.expert={\"kind\": \"mlp\", \"depth\": 3, \"width\": 1000000}";
+  for (const char* saved : {"[]", "[\"weights\"]", "[\"routing_steps\"]"}) {
+    CAPTURE(saved);
+    CHECK(bytes({experts, std::string("save=") + saved}) > 3 * 1e12 * sizeof(float));
+  }
+}
+
 TEST_CASE("cost: fits from many starts count their evaluations") {
   const Scenario rates = load_scenario(MOELAB_TEST_DATA "/../scenarios/perturbed_cosine/rates.json", "", {});
   // 20 starts of 150 evaluations of 1000 rows and 5 of 80 steps, each worth ten evaluations; two experts.
