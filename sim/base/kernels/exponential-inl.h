@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace moelab::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// exp(x) of x ≤ 0, to 1.3 units in the last place; 1 for 0, and 0 where the result
-/// is below the smallest normal float.
+/// exp(x) of x ≤ 0, to 1.3 units in the last place; 1 for 0, and 0 where the result is below the smallest
+/// normal float.
 ///
 /// exp(x) = 2^n exp(r) with n the integer nearest x / ln 2 and |r| ≤ ln 2 / 2. Adding 1.5 · 2^23 + 127 rounds
 /// x / ln 2 and leaves n + 127, the exponent of 2^n, in the lowest bits. ln 2 is taken off in two parts, the
