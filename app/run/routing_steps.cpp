@@ -1,13 +1,20 @@
 #include "app/run/routing_steps.h"
 
-#include <algorithm>
-#include <iterator>
+#include <vector>
 
 namespace moelab {
 namespace {
 
-/// Arrays of a router that are kept at every step; those of the layers of a stack have an ending.
-constexpr const char* kKeptOfRouters[] = {"router_weight", "router_bias"};
+/// The arrays of a layer's router that are kept at every step. `parameters` (router_size()) are the router's:
+/// those of the whole network may be more than memory holds.
+template <class Real>
+std::vector<NamedArray<Real>> kept_arrays(const Mixture<Real>& mixture, const Real* parameters) {
+  std::vector<NamedArray<Real>> arrays = mixture.router_arrays(parameters);
+  std::erase_if(arrays, [](const NamedArray<Real>& array) {
+    return array.name != "router_weight" && array.name != "router_bias";
+  });
+  return arrays;
+}
 
 }  // namespace
 
@@ -24,13 +31,11 @@ void RoutingSteps::add(std::int64_t step, const Matrix& mean_routing, const std:
 template <class Real>
 void RoutingSteps::add_router(const Network<Real>& network, const AlignedVector<Real>& parameters,
                               int layer) {
-  for (const NamedArray<Real>& array : network.arrays(parameters)) {
-    for (const char* const name : kKeptOfRouters) {
-      if (array.name != name + network.layer_ending(layer)) continue;
-      SavedArray& kept = router_[name];
-      kept.shape = array.shape;
-      kept.values.insert(kept.values.end(), array.values.begin(), array.values.end());
-    }
+  const PlacedBlock<Real>& placed = network.placed_mixture(layer);
+  for (const NamedArray<Real>& array : kept_arrays(*placed.mixture, parameters.data() + placed.parameters)) {
+    SavedArray& kept = router_[array.name];
+    kept.shape = array.shape;
+    kept.values.insert(kept.values.end(), array.values.begin(), array.values.end());
   }
 }
 
@@ -52,14 +57,10 @@ template <class Real>
 std::size_t router_numbers_per_step(const Network<Real>& network) {
   std::size_t numbers = 0;
   for (int layer = 0; network.has_router() && layer < network.layers(); ++layer) {
-    // Of the router alone: the memory that is asked for may not hold the experts.
     const Mixture<Real>& mixture = network.mixture(layer);
     const AlignedVector<Real> parameters(mixture.router_size());
-    for (const NamedArray<Real>& array : mixture.router_arrays(parameters.data())) {
-      const auto& kept = kKeptOfRouters;
-      if (std::find(std::begin(kept), std::end(kept), array.name) != std::end(kept))
-        numbers += array.values.size();
-    }
+    for (const NamedArray<Real>& array : kept_arrays(mixture, parameters.data()))
+      numbers += array.values.size();
   }
   return numbers;
 }

@@ -9,7 +9,6 @@
 #include "sim/base/random.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/run/test_scenario.h"
-#include "tests/fuzz/store_targets.h"
 #include "tests/fuzz/targets.h"
 
 namespace moelab {

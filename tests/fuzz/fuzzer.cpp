@@ -1,9 +1,7 @@
-/// The entry that libFuzzer calls; MOELAB_FUZZ_TARGET names the function of targets.h or store_targets.h that
-/// takes its bytes.
+/// The entry that libFuzzer calls; MOELAB_FUZZ_TARGET names the function of targets.h that takes its bytes.
 
 #include <cstdint>
 
-#include "tests/fuzz/store_targets.h"
 #include "tests/fuzz/targets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {

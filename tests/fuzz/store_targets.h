@@ -1,17 +1,19 @@
 #pragma once
 
-/// Readers of what a run folder holds beside its journals, as those of targets.h.
+/// Readers of what a run folder holds, as targets.h says.
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/run/provenance.h"
 #include "app/run/record.h"
 #include "app/run/results.h"
+#include "app/run/store.h"
 #include "sim/base/error.h"
+#include "tests/fuzz/property.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab {
@@ -30,8 +32,7 @@ bool fuzz_file(std::string_view bytes, const std::filesystem::path& file, const 
   bool accepted = false;
   for (const std::string& text : {std::string(bytes), with_checksum(bytes)}) {
     std::filesystem::create_directories(file.parent_path());
-    std::filesystem::remove(file);
-    std::ofstream(file, std::ios::binary) << text;
+    write_anew(file, text);
     try {
       accepted = read() || accepted;
     } catch (const UserError&) {
@@ -58,6 +59,48 @@ inline bool fuzz_session(std::string_view bytes) {
     build_name(provenance);
     return provenance.is_object();
   });
+}
+
+/// What a directory holds whose one journal is these bytes; reading that stops at the first problem and
+/// reading that collects problems agree.
+struct JournalReading {
+  Records records;
+  std::vector<std::string> problems;
+};
+
+inline JournalReading read_journal(std::string_view bytes) {
+  static const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.path() / "journal");
+  write_anew(folder.path() / "journal" / "x.jsonl", bytes);
+  JournalReading reading;
+  reading.records = read_records(folder.path(), reading.problems);
+  try {
+    require(read_records(folder.path()).size() == reading.records.size() && reading.problems.empty(),
+            "a problem that does not stop reading");
+  } catch (const UserError&) {
+    require(!reading.problems.empty(), "reading stops without a problem");
+  }
+  return reading;
+}
+
+/// Reads a journal; then, so that what lies behind the checksum is reached, too, its lines as records with
+/// right checksums.
+inline bool fuzz_journal(std::string_view bytes) {
+  JournalReading reading = read_journal(bytes);
+  const bool accepted = reading.problems.empty() && !reading.records.empty();
+  std::string sealed;
+  for (std::size_t start = 0; start < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\n', start), bytes.size());
+    sealed += sealed_line(bytes.substr(start, end - start)) + '\n';
+    start = end + 1;
+  }
+  reading.records.merge(read_journal(sealed).records);
+  for (const auto& [cell, record] : reading.records) {
+    const std::string line = record_line(record);
+    const Record again = parse_record_line(line);
+    require(same_numbers(again, record) && record_line(again) == line, "a record reads back as another");
+  }
+  return accepted;
 }
 
 }  // namespace moelab

@@ -4,56 +4,18 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/blocks/attention.h"
-#include "sim/model/router/router.h"
+#include "tests/sim/model/router/gradient_comparison.h"
+#include "tests/sim/model/router/started_router.h"
 
 namespace moelab {
 
-/// What an attention block of `heads` heads computes for rows (n·s, d).
-inline AttentionState<double> attention_of(const std::vector<double>& rows, int dim, int tokens, int heads,
-                                           const Start& start) {
-  const std::unique_ptr<Block<double>> block = make_attention<double>({.heads = heads}, dim, tokens);
-  AlignedVector<double> matrices(block->block_size());
-  block->initialize(start, matrices.data());
-  const View<const double> x = rows_of(rows.data(), static_cast<int>(rows.size()) / dim, dim);
-  AlignedVector<double> outputs(entries(x.rows, kernels::padded(dim)));
-  Pass<double> pass;
-  pass.tokens = tokens;
-  LayerSignals<double> signals;
-  const std::unique_ptr<Scratch> scratch = block->make_scratch();
-  block->forward(pass, x, {matrices.data()}, signals, *scratch,
-                 kernels::padded_rows(outputs.data(), x.rows, dim));
-  return *signals.attention;
-}
-
-/// A router with its parameters, state and scratch.
-struct StartedRouter {
-  StartedRouter(const RouterOptions& options, const RouterSetting& of, const Start& start)
-      : setting(of), router(make_router<double>(options, of)), parameters(router->block_size()) {
-    router->initialize(start, parameters.data());
-    std::int64_t values = 0;
-    for (const StateArray& array : router->state_arrays()) values += array.size();
-    state.assign(size(values), std::numeric_limits<double>::quiet_NaN());
-    router->start_state(start, state.data());
-    scratch = router->make_scratch();
-  }
-
-  RouterSetting setting;
-  std::unique_ptr<Router<double>> router;
-  AlignedVector<double> parameters;
-  std::vector<double> state;
-  std::unique_ptr<Scratch> scratch;
-};
-
 /// S(x) = Σ a ∘ γ(x) + Σ b ∘ features(x) + the added loss, with random a, b: its gradients are what backward
-/// returns for ∂L/∂γ = a, ∂L/∂features = b. Rows lie further apart than their columns, NaN between them. x,
-/// the attention and the layer before vary apart.
+/// returns for ∂L/∂γ = a, ∂L/∂features = b. Rows lie further apart than their columns, NaN between them.
 struct RouterProbe : StartedRouter {
   static constexpr int kInputs = 5, kExperts = 4, kRows = 6, kTokens = 3, kGap = 2;
   /// Central differences of a function of order ten in double: rounding 1e-15 · 10 / step, truncation step².
@@ -79,8 +41,8 @@ struct RouterProbe : StartedRouter {
         previous(entries(kRows, setting.input_dim)),
         previous_probabilities(scores.size()) {
     Engine engine = Seeds{seed, 0}.stream(Purpose::train_data);
-    // Biases start at zero, where a unit whose inputs are all dead sits on its kink: move every parameter,
-    // and not the padding, a little. Arrays of the places themselves tell which entries are parameters.
+    // Biases start at zero, where a unit whose inputs are all dead sits on its kink: moves every parameter a
+    // little. Arrays of the places themselves tell which entries are parameters and which padding.
     AlignedVector<double> places(parameters.size());
     std::iota(places.begin(), places.end(), 0.0);
     for (const NamedArray<double>& array : router->arrays(places.data())) {
@@ -156,35 +118,23 @@ struct RouterProbe : StartedRouter {
   /// Checks the gradient in the parameters, padding included, and that a wrong one would not pass.
   void check_parameter_gradient() {
     const Gradient exact = gradient();
-    Comparison comparison;
+    GradientComparison comparison;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       comparison.add(exact.parameters[i], difference(parameters[i]));
     }
-    comparison.check();
+    comparison.check(kTolerance);
   }
   /// The same in the inputs.
   void check_input_gradient() {
     const Gradient exact = gradient();
-    Comparison comparison;
+    GradientComparison comparison;
     for (int i = 0; i < kRows; ++i) {
       const double* const row = exact.inputs.data() + entries(i, kernels::padded(setting.input_dim));
       for (int j = 0; j < setting.input_dim; ++j) comparison.add(row[j], difference(x(i, j)));
       for (int j = setting.input_dim; j < kernels::padded(setting.input_dim); ++j) CHECK(row[j] == 0);
     }
-    comparison.check();
+    comparison.check(kTolerance);
   }
-
-  struct Comparison {
-    double worst = 0, wrong = 0;
-    void add(double exact, double slope) {
-      worst = std::max(worst, std::isfinite(exact) ? std::abs(exact - slope) : INFINITY);
-      wrong = std::max(wrong, std::abs(exact * 1.001 - slope));
-    }
-    void check() const {
-      CHECK(worst < kTolerance);
-      CHECK(wrong > kTolerance);
-    }
-  };
 
   std::vector<double> values;
   View<double> x;
