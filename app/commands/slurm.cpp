@@ -132,7 +132,7 @@ int write_job(const Arguments& arguments) {
         tasks, kSlurmTasks, std::ceil(minutes / kSlurmTasks));
   }
   const std::string text = script_of(arguments, scenario, directory, tasks, threads);
-  keep_plan(directory, scenario);
+  keep_plan(directory, scenario, false);  // its tasks show it
   const std::filesystem::path script = directory / "slurm.sh";
   replace_file(script, text);
   // A path that begins with a hyphen would be an option.

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "app/figures/figure_kind.h"
 #include "app/figures/shown_arms.h"
@@ -36,6 +38,11 @@ bool is_settled(const std::vector<const ResultRow*>& rows, const PlottedValue& x
   return true;
 }
 
+/// The row's arm and point.
+std::string point_name(const ResultRow& row) {
+  return row.arm + point_json(row.point).dump();
+}
+
 }  // namespace
 
 std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table,
@@ -45,6 +52,7 @@ std::vector<std::string> facet_paths(const Json& figure, const ResultTable& tabl
   for (const ResultRow& row : table.rows)
     if (row.is_at(where)) rows.push_back(&row);
   const PlottedValue x(figure.at("x").get<std::string>(), table);
+  if (x.is_measured()) return {};
   std::vector<std::string> known = {x.text(), figure.value("series", "arm")}, found;
   for (const std::string& path : table.sweep_paths) {
     if (path == searched || is_settled(rows, x, known, path)) continue;
@@ -90,6 +98,7 @@ std::vector<LineGroup> line_groups(const Json& figure, const ResultTable& table)
 Horizontal::Horizontal(const std::string& text, const std::vector<LineGroup>& groups,
                        const ResultTable& table, const DisplayNames& names)
     : x_(text, table) {
+  if (is_measured()) add_means(groups);
   for (const LineGroup& group : groups)
     for (const ResultRow* row : group.rows)
       if (const SweepValue* value = row->coordinate(text);
@@ -101,11 +110,29 @@ Horizontal::Horizontal(const std::string& text, const std::vector<LineGroup>& gr
   for (const SweepValue& value : values_) categories_.push_back(names.bare_value(text, value_text(value)));
 }
 
+void Horizontal::add_means(const std::vector<LineGroup>& groups) {
+  std::map<std::string, std::vector<double>> seeds;
+  for (const LineGroup& group : groups)
+    for (const ResultRow* row : group.rows) {
+      if (row->state != "done") continue;
+      if (const std::optional<Interval> x = x_.of(*row, row->metrics))
+        seeds[point_name(*row)].push_back(x_.is_positive() ? std::log(x->low) : x->low);
+    }
+  for (const auto& [point, values] : seeds) {
+    const double mean =
+        std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+    means_[point] = x_.is_positive() ? std::exp(mean) : mean;
+  }
+}
+
 std::vector<std::pair<double, const MetricValues*>> Horizontal::places(const ResultRow& row) const {
   std::vector<std::pair<double, const MetricValues*>> found;
   if (x_.text() == "step") {
     for (const TraceEntry& entry : row.trace)
       found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
+  } else if (is_measured()) {
+    if (const auto mean = means_.find(point_name(row)); mean != means_.end())
+      found.emplace_back(mean->second, &row.metrics);
   } else if (!categories_.empty()) {
     const SweepValue* const value = row.coordinate(x_.text());
     if (value)

@@ -23,8 +23,9 @@ struct LineGroup {
   std::vector<const ResultRow*> rows;
 };
 
-/// The swept paths that x, the series and `where` do not settle, of those that vary together the first;
-/// `searched`, whose values are each point's own, is not looked at.
+/// The swept paths that x, the series and `where` do not settle, of those that vary together the first: none
+/// where x is a metric, along which a line goes through all points of the sweep. `searched`, whose values are
+/// each point's own, is not looked at.
 std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table,
                                      const std::string& searched = "");
 
@@ -35,17 +36,23 @@ std::vector<LineGroup> line_groups(const Json& figure, const ResultTable& table)
 /// those that vary together the first. One without coordinates where there are none.
 std::vector<SweepPoint> line_facets(const Json& figure, const ResultTable& table);
 
-/// The places of the x axis: numbers, or names when a swept value is not a number.
+/// The places of the x axis: numbers, or names when a swept value is not a number. Of metrics their means
+/// over the seeds of a point, geometric if positive.
 class Horizontal {
  public:
   Horizontal(const std::string& text, const std::vector<LineGroup>& groups, const ResultTable& table,
              const DisplayNames& names);
   const std::vector<std::string>& categories() const { return categories_; }
+  bool is_measured() const { return x_.is_measured(); }
   /// (x, metrics) of a row: one pair for swept paths, one for every recorded step.
   std::vector<std::pair<double, const MetricValues*>> places(const ResultRow& row) const;
 
  private:
+  /// Places the seeds of each point at the mean of their values.
+  void add_means(const std::vector<LineGroup>& groups);
+
   PlottedValue x_;
+  std::map<std::string, double> means_;  ///< by point_name
   std::vector<SweepValue> values_;
   std::vector<std::string> categories_;
 };

@@ -85,10 +85,13 @@ void check_range(const Json& figure, const char* name, const char* scale, const 
 
 void check_lines(const References& references, const Json& figure, const std::string& path) {
   const std::string x = figure.at("x"), series = figure.at("series");
-  check_plotted_path(references, x, "step", join_path(path, "x"));
+  const bool is_measured = names_metric(x, join_path(path, "x"));
+  if (!is_measured) check_plotted_path(references, x, "step", join_path(path, "x"));
   references.check_swept(series, "arm", join_path(path, "series"));
   if (x == series) throw UserError(join_path(path, "series"), "is the x axis already");
   const std::vector<std::string> arms = checked_arms(references, figure, path);
+  for (const std::string& arm : arms)
+    if (is_measured) check_plotted_value(references, arm, x, join_path(path, "x"));
   const std::string y_path = join_path(path, "y");
   const bool is_list = figure.at("y").is_array();
   const Json metrics = is_list ? figure.at("y") : Json::array({figure.at("y")});
@@ -175,7 +178,9 @@ FigureKind lines_kind() {
   return {"lines",
           "lines over a swept path or over training; a panel for each value of the other swept paths",
           {{"x", Shape::text(),
-            "a swept path, an expression of swept paths (\"model.experts / data.clusters\"), or step"},
+            "a swept path, an expression of swept paths (\"model.experts / data.clusters\"), or step; a "
+            "metric, or an "
+            "expression with metrics: points of the sweep then stand at its means over seeds"},
            {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
             "a metric or several, or expressions of metrics and swept paths"},
            {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},
@@ -244,6 +249,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
                            [](const FigurePoint& point) { return point.x <= 0; });
       }))
     figure.caption += fmt::format(" Left out on the logarithmic axis: {} 0.", figure.x_label);
+  if (horizontal.is_measured()) figure.caption += fmt::format(" {}: means over seeds.", figure.x_label);
   if (figure.y_log) figure.caption += not_above_zero_text(lines);
   if (figure.x_range)
     figure.caption += fmt::format(" Shown: {} from {:g} to {:g}.", figure.x_label, figure.x_range->first,

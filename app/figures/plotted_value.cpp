@@ -34,6 +34,10 @@ PlottedValue::PlottedValue(std::string text, const ResultTable& table)
   });
 }
 
+bool PlottedValue::is_measured() const {
+  return std::any_of(names().begin(), names().end(), find_metric);
+}
+
 std::optional<Interval> PlottedValue::of(const ResultRow& row, const MetricValues& metrics) const {
   return expression_.evaluate([&](const std::string& name) -> std::optional<Interval> {
     if (const SweepValue* const swept = row.coordinate(name)) {
@@ -44,6 +48,12 @@ std::optional<Interval> PlottedValue::of(const ResultRow& row, const MetricValue
       return Interval{fixed->second, fixed->second};
     return observed(row, metrics, name);
   });
+}
+
+bool names_metric(const std::string& text, const std::string& path) {
+  if (text.find(' ') == std::string::npos) return find_metric(text) != nullptr;
+  const std::vector<std::string> names = Expression::parse(text, path).names();
+  return std::any_of(names.begin(), names.end(), find_metric);
 }
 
 void check_plotted_value(const References& references, const std::string& arm, const std::string& text,

@@ -23,6 +23,8 @@ class PlottedValue {
   const std::string& text() const { return text_; }
   const std::vector<std::string>& names() const { return expression_.names(); }
   bool is_name() const { return expression_.is_name(); }
+  /// Whether a metric is among the names.
+  bool is_measured() const;
   /// The row's value with these of its metrics; an interval where a metric is right-censored (observation.h).
   std::optional<Interval> of(const ResultRow& row, const MetricValues& metrics) const;
   /// Above 0 by definition, so that its logarithms are averaged.
@@ -36,6 +38,9 @@ class PlottedValue {
   std::map<std::string, double> fixed_;
   bool is_positive_ = false, may_be_censored_ = false;
 };
+
+/// Whether a text for an axis names a metric. Throws UserError at `path` for a wrong expression.
+bool names_metric(const std::string& text, const std::string& path);
 
 /// The arm measures every metric of the expression, and what else it names is a number that is swept or that
 /// all cells have. Throws UserError at `path`.

@@ -73,6 +73,17 @@ bool knows_language(const MetricSubject& subject, int /*layer*/) {
       .has_value();
 }
 
+/// What has seen later tokens can be below any floor.
+bool routes_causally(const MetricSubject& subject, int /*layer*/) {
+  const ModelOptions& model = model_of(subject);
+  const auto sees_later = [](const auto& rule) {
+    const auto looks_ahead = rule.entry().looks_ahead;
+    const std::string where = looks_ahead ? looks_ahead(rule.options()) : "";
+    return !where.empty() && !where.ends_with(" in training");
+  };
+  return mixtures_of(model) == 0 || !(sees_later(model.router) || sees_later(model.gating.eval));
+}
+
 bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
   const Problem& problem = subject.problem();
   return problem.bayes_prediction(Matrix::Zero(1, problem.layout().sample_dim())).has_value();
@@ -152,6 +163,7 @@ const Need text{"data of text", [](const MetricSubject& of, int) {
                 }};
 const Need known_language{"data of ids whose law is known, none swapped, and the next token as the task",
                           knows_language};
+const Need causal_routing{"a router and a gating.eval that look at no later token", routes_causally};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
 const Need shared_experts{"model.shared_experts above 0",
                           [](const MetricSubject& of, int) { return model_of(of).shared_experts > 0; }};

@@ -76,6 +76,7 @@ extern const Need best_prediction;  ///< E[y | x]
 extern const Need token_ids;        ///< as inputs and targets
 extern const Need text;             ///< that ids stand for
 extern const Need known_language;   ///< a law of the next token
+extern const Need causal_routing;   ///< under gating.eval
 extern const Need true_measure;     ///< a mixture that drew the data, of the model's own form
 extern const Need shared_experts;   ///< in the model
 

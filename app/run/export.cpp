@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "app/metrics/metric_key.h"
+#include "app/scenario/measured_metrics.h"
 #include "app/scenario/sweep_values.h"
 #include "plots/csv_cell.h"
 
@@ -28,12 +29,15 @@ LayerName split_layer(const std::string& name) {
   return {layer ? key.text() : name, layer};
 }
 
-/// What occurs in a table: names (of a trace without the layers' endings), and layers.
+/// What a table has columns for: names (of a trace without the layers' endings), and layers.
 struct Present {
   std::set<std::string> names;
   std::set<int> layers;
 
-  Present(const ResultTable& table, bool trace) {
+  Present(const ResultTable& table, const Json& planned, bool trace) {
+    for (const Json& name : planned) {
+      if (!trace || !is_of_end_alone(name)) add(name.get<std::string>(), trace);
+    }
     for (const ResultRow& row : table.rows) {
       if (!trace) add(row.metrics, false);
       for (const TraceEntry& entry : row.trace) {
@@ -48,15 +52,16 @@ struct Present {
     const auto same_name = [](const auto& left, const auto& right) { return left.first == right.first; };
     if (last_ && std::equal(metrics.begin(), metrics.end(), last_->begin(), last_->end(), same_name)) return;
     last_ = &metrics;
-    for (const auto& metric : metrics) {
-      if (!splits) {
-        names.insert(metric.first);
-        continue;
-      }
-      const LayerName split = split_layer(metric.first);
-      names.insert(split.name);
-      if (split.layer) layers.insert(*split.layer);
+    for (const auto& metric : metrics) add(metric.first, splits);
+  }
+  void add(const std::string& name, bool splits) {
+    if (!splits) {
+      names.insert(name);
+      return;
     }
+    const LayerName split = split_layer(name);
+    names.insert(split.name);
+    if (split.layer) layers.insert(*split.layer);
   }
 
   const MetricValues* last_ = nullptr;
@@ -99,7 +104,7 @@ class Export {
   Export(const RunResults& results, bool trace, const std::vector<std::string>& metric_order)
       : table_(results.table),
         trace_(trace),
-        present_(results.table, trace),
+        present_(results.table, results.plan.value("metrics", Json::array()), trace),
         metrics_(metric_columns(present_.names, metric_order)) {
     for (std::size_t i = 0; i < metrics_.size(); ++i) places_[metrics_[i]] = i;
   }

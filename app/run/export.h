@@ -17,8 +17,9 @@ struct ExportTable {
 
 /// One row per planned cell, or with `trace` one per cell, recorded step and, where a model has several,
 /// layer (names are then without the layers' endings). Columns: cell, arm, seed, the swept paths, state,
-/// (step, layer,) then the metrics that occur: first in the order of `metric_order`, the others after them by
-/// name. Depends on the recorded numbers alone, not on when or by how many threads they were made.
+/// (step, layer,) then the metrics that occur or that the plan names: first in the order of `metric_order`,
+/// the others after them by name. Depends on the recorded numbers alone, not on when or by how many threads
+/// they were made.
 ExportTable export_table(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
 
 /// The same table as CSV by RFC 4180 with "\n" line ends, its texts by the rule of csv_cell; doubles in the

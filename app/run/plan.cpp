@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <boost/uuid/name_generator.hpp>
 #include <boost/uuid/uuid.hpp>
+#include <set>
 #include <utility>
 
 #include "app/run/durable_file.h"
 #include "app/run/seal.h"
 #include "app/scenario/fixed_numbers.h"
+#include "app/scenario/measured_metrics.h"
 #include "app/scenario/scenario_file.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
@@ -52,13 +54,31 @@ int seeds_of(const Cells& cells) {
   return count;
 }
 
+/// The metrics of the first and the last point of each arm, by name: a run has columns for them where no cell
+/// has a value, too.
+std::set<std::string> planned_metrics(const Scenario& scenario) {
+  std::set<std::string> names;
+  for (const std::string& arm : scenario.arms) {
+    const auto is_own = [&](const Cell& cell) { return cell.arm == arm; };
+    const auto first = std::find_if(scenario.cells.begin(), scenario.cells.end(), is_own);
+    const auto last = std::find_if(scenario.cells.rbegin(), scenario.cells.rend(), is_own);
+    if (first == scenario.cells.end()) continue;
+    std::vector<const Cell*> cells = {&*first};
+    if (last->config.parts() != first->config.parts()) cells.push_back(&*last);
+    for (const Cell* const cell : cells) {
+      for (std::string& name : MeasuredMetrics(cell->config).names()) names.insert(std::move(name));
+    }
+  }
+  return names;
+}
+
 Json head_of(const Scenario& scenario, const std::string& id) {
   Json head = {{"version", kPlanVersion},       {"id", id},
                {"name", scenario.name},         {"title", scenario.title},
                {"source", scenario.source},     {"profile", scenario.profile},
                {"scenario", scenario.document}, {"claims", scenario.claims},
                {"figures", scenario.figures},   {"arms", scenario.arms},
-               {"sweep", scenario.sweep_paths}};
+               {"sweep", scenario.sweep_paths}, {"metrics", planned_metrics(scenario)}};
   if (scenario.added_seeds_to > 0) head["added_seeds_to"] = scenario.added_seeds_to;
   if (const auto fixed = fixed_numbers(scenario); !fixed.empty()) head["fixed"] = fixed;
   if (!scenario.decided.is_null()) head["decided"] = scenario.decided;

@@ -3,9 +3,9 @@
 /// What a run directory is to hold: the plan of a scenario, its text and its id.
 ///
 /// plan.json is {"checksum", "version", "id", "name", "title", "source", "profile", "scenario", "claims",
-/// "figures", "arms", "sweep", "cells": [{"id", "arm", "seed", "point"}]}, with "added_seeds_to" before the
-/// cells where seeds were added, "decided" where that was done until claims were (Scenario::decided), and
-/// "crossing" where the sweep searches one (CrossingSearch).
+/// "figures", "arms", "sweep", "metrics", "cells": [{"id", "arm", "seed", "point"}]}, with "added_seeds_to"
+/// before the cells where seeds were added, "decided" where that was done until claims were
+/// (Scenario::decided), and "crossing" where the sweep searches one (CrossingSearch).
 
 #include <filesystem>
 #include <string>

@@ -266,7 +266,7 @@ fs::path outputs_of(const fs::path& directory, const std::string& id) {
   return shown_plan(directory) == id ? fs::path() : fs::path("plans") / id;
 }
 
-KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario) {
+KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario, bool shows) {
   make_folder(directory);
   const FolderLock lock(directory);
   const KeptPlan kept = {plan_id_in(directory, scenario), shown_plan(directory)};
@@ -280,6 +280,7 @@ KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario) {
   const bool is_kept = known && is_further(*known, scenario);
   const std::string text = is_kept ? read_bytes(plan_file(directory, kept.id)) : plan_text(scenario, kept.id);
   update_file(plan_file(directory, kept.id), text);
+  if (!shows && !kept.before.empty()) return kept;
   if (before) {
     move_outputs(*before, directory, directory / "plans" / kept.before);
     move_outputs(plan_of(scenario, kept.id), directory / "plans" / kept.id, directory);

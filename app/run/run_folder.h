@@ -69,7 +69,8 @@ struct KeptPlan {
 
 /// Writes the scenario's plan as the one last run, beside those that are there: what the folder showed of
 /// another plan moves to plans/<id>. One process at a time does so. Throws UserError where the directory has
-/// become that of a scenario of another name, EnvironmentError when the disk refuses.
-KeptPlan keep_plan(const std::filesystem::path& directory, const Scenario& scenario);
+/// become that of a scenario of another name, EnvironmentError when the disk refuses. Without `shows` the
+/// plan is only kept, where the folder shows another.
+KeptPlan keep_plan(const std::filesystem::path& directory, const Scenario& scenario, bool shows = true);
 
 }  // namespace moelab

@@ -49,10 +49,22 @@ Json identity_of_phase(const Json& phase, FileContents& contents) {
   return identity;
 }
 
+/// Whether r of `gating.eval` is not softmax(γ). Soft and top-1 losses, shuffled metrics and saved
+/// probabilities of such models were those of softmax(γ) for a while in numerics version 4: cells that go by
+/// r have other ids.
+bool is_asked_by_its_own_probabilities(const Json& model) {
+  if (!model.contains("gating")) return false;
+  const Json& rule = model.at("gating").at("eval");
+  const std::string kind = rule.at("kind");
+  return kind == "sigmoid" || kind == "relu" || kind == "dense_to_sparse" ||
+         (kind == "soft_slots" && rule.at("slots") > 1);
+}
+
 /// {part: what counts of it}, or {} where all of it is at its default.
 Json identity_of_part(const std::string& part, const Json& value, FileContents& contents) {
   Json identity = without_defaults(config_shape(), Json::object({{part, value}}));
   if (part == "data") identity[part] = identity_of_data(value, contents);
+  if (part == "model" && is_asked_by_its_own_probabilities(value)) identity[part]["asked_by"] = "r";
   if (part == "evaluations") {
     for (const auto& [name, data] : value.items()) identity[part][name] = identity_of_data(data, contents);
   }

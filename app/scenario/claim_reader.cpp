@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "analysis/stats/expression.h"
+#include "app/metrics/metric_groups.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
@@ -49,6 +54,18 @@ ClaimSide read_side(const Json& part, const std::string& path) {
   return side;
 }
 
+/// A value that names metrics is an expression of the other side's arm, taken where that side is.
+void place_value(ClaimSide& side, const ClaimSide& other, const std::string& path) {
+  if (!side.is_constant() || other.is_constant()) return;
+  const std::vector<std::string> names = Expression::parse(side.value, path).names();
+  if (std::none_of(names.begin(), names.end(), [](const std::string& name) { return find_metric(name); }))
+    return;
+  side.arm = other.arm;
+  side.metric = std::exchange(side.value, "");
+  side.where = other.where;
+  side.step = other.step;
+}
+
 ClaimPlaces read_places(const Json& at, const std::string& path) {
   ClaimPlaces places;
   if (at == "each") return places;
@@ -86,6 +103,8 @@ Comparison read_comparison(const Json& claim, const std::string& op, const std::
   Comparison comparison;
   comparison.left = read_side(claim.at("left"), join_path(path, "left"));
   comparison.right = read_side(claim.at("right"), join_path(path, "right"));
+  place_value(comparison.left, comparison.right, join_path(path, "left.value"));
+  place_value(comparison.right, comparison.left, join_path(path, "right.value"));
   if (op != "<" && op != ">" && op != "~")
     throw UserError(join_path(path, "op"), unknown_name("operator", op, {"<", ">", "~"}));
   comparison.op = op[0];

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/cell_config.h"
@@ -21,6 +22,8 @@ class MeasuredMetrics {
   /// and so is what the metric is taken of. Throws UserError at `path`, which names the
   /// arm unless it is empty.
   void check(const std::string& metric, const std::string& path, const std::string& arm = "") const;
+  /// All that check() accepts.
+  std::vector<std::string> names() const;
 
  private:
   /// A test set: the cell's own, or one of its evaluations.

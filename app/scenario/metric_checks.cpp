@@ -21,8 +21,8 @@ bool is_chosen(const CellConfig& config, const std::string& group) {
                      [&](const Json& each) { return each.at("kind") == group; });
 }
 
-void check_evaluation(const CellConfig& config, const MetricKey& key, const std::string& path) {
-  if (key.evaluation.empty()) return;
+/// What stands before the dot in names of metrics: evaluations, phases and evaluations of those.
+std::vector<std::string> test_sets(const CellConfig& config) {
   std::vector<std::string> names;
   for (const auto& evaluation : config.at("evaluations").items()) names.push_back(evaluation.key());
   for (const Json& phase : config.at("phases")) {
@@ -31,6 +31,12 @@ void check_evaluation(const CellConfig& config, const MetricKey& key, const std:
     for (const auto& evaluation : config.at("evaluations").items())
       names.push_back(name + "." + evaluation.key());
   }
+  return names;
+}
+
+void check_evaluation(const CellConfig& config, const MetricKey& key, const std::string& path) {
+  if (key.evaluation.empty()) return;
+  const std::vector<std::string> names = test_sets(config);
   if (std::find(names.begin(), names.end(), key.evaluation) == names.end())
     throw UserError(path, unknown_name("evaluation", key.evaluation, names));
 }
@@ -53,9 +59,8 @@ void check_layer(const CellConfig& config, const MetricKey& key, bool of_layers,
                                     is_transformer ? "mixtures of the model" : "model.layers", layers));
 }
 
-/// The metric is that of an entry of the group.
-void check_entry(const CellConfig& config, const MetricGroup& group, const MetricKey& key,
-                 const std::string& path) {
+/// The metrics of the entries of the group.
+std::vector<std::string> entry_metrics(const CellConfig& config, const MetricGroup& group) {
   std::vector<std::string> names;
   for (const Json& entry : config.at("metrics")) {
     if (entry.at("kind") != group.name) continue;
@@ -65,6 +70,12 @@ void check_entry(const CellConfig& config, const MetricGroup& group, const Metri
                           .text());
     }
   }
+  return names;
+}
+
+void check_entry(const CellConfig& config, const MetricGroup& group, const MetricKey& key,
+                 const std::string& path) {
+  const std::vector<std::string> names = entry_metrics(config, group);
   if (std::find(names.begin(), names.end(), key.text()) == names.end())
     throw UserError(path, unknown_name("metric", key.text(), names));
 }
@@ -136,6 +147,32 @@ void MeasuredMetrics::check(const std::string& metric, const std::string& path,
     const std::string who = arm.empty() ? "got" : fmt::format("arm '{}' has no", arm);
     throw UserError(path, fmt::format("{} '{}', which needs {}", who, metric, need->what));
   }
+}
+
+std::vector<std::string> MeasuredMetrics::names() const {
+  std::vector<std::string> sets = test_sets(config_), names;
+  sets.emplace_back();
+  const int layers = layers_of(config_.at("model"));
+  for (const MetricGroup& group : metric_groups()) {
+    const bool all = is_chosen(config_, group.name);
+    if (group.of_entries) {
+      const std::vector<std::string> own = entry_metrics(config_, group);
+      names.insert(names.end(), own.begin(), own.end());
+      continue;
+    }
+    for (const MetricGroup::Metric& metric : group.metrics) {
+      if (!all && metric.name != kUntilReached) continue;
+      for (const std::string& set : sets) {
+        for (int layer = 0; layer < (group.of_layers ? layers : 1); ++layer) {
+          if (unmet_need(metric.name, subject(set), layer)) continue;
+          MetricKey key{.evaluation = set, .metric = metric.name};
+          if (group.of_layers && layers > 1) key.layer = layer;
+          names.push_back(key.text());
+        }
+      }
+    }
+  }
+  return names;
 }
 
 bool is_of_end_alone(const std::string& metric) {

@@ -152,17 +152,42 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
         arm, points, [&](std::size_t i) { return sweep_point(axes, i); }, scenario.cells);
 }
 
+/// Whether a document has right fields and values, whatever its cells are.
+bool is_resolved(const Json& document) {
+  try {
+    resolve(scenario_shape(), document, "");
+    return true;
+  } catch (const InvalidOption&) {
+    return false;
+  }
+}
+
+/// Profiles that are not chosen have right paths and values, too; their cells are not looked at. `document`
+/// may be one that only settings make right: then nothing can be said.
+void check_profiles(const Json& profiles, const Json& document, const std::string& chosen) {
+  const bool is_right = is_resolved(document);
+  for (const auto& [name, overrides] : profiles.items()) {
+    const std::string place = join_path("profiles", name);
+    check_name(name, place);
+    const std::vector<Override> changes = read_overrides(overrides, place);
+    check_roots(changes, scenario_shape());
+    if (name == chosen || !is_right) continue;
+    Json changed = document;
+    apply_overrides(scenario_shape(), changes, changed);
+    try {
+      resolve(scenario_shape(), changed, "");
+    } catch (const InvalidOption& error) {
+      throw at_override(error, scenario_shape(), changes, changed);
+    }
+  }
+}
+
 void expand(const Json& document, const Changes& changes, Scenario& scenario) {
   const Json resolved = resolve(scenario_shape(), document, "");
   scenario.name = resolved.at("name");
   check_name(scenario.name, "name");
   scenario.title = resolved.value("title", "");
   scenario.source = resolved.value("source", "");
-  for (const auto& [name, overrides] : resolved.at("profiles").items()) {
-    const std::string place = join_path("profiles", name);
-    check_name(name, place);
-    check_roots(read_overrides(overrides, place), scenario_shape());
-  }
   expand_cells(document, resolved, changes, scenario);
   const ExpandedClaims expanded = expand_claims(resolved.at("claims"));
   scenario.claims = expanded.claims;
@@ -215,6 +240,7 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
     overrides.insert(overrides.end(), changes.settings.begin(), changes.settings.end());
     throw at_override(error, scenario_shape(), overrides, scenario.document);
   }
+  if (document.contains("profiles")) check_profiles(document.at("profiles"), document, profile);
   return scenario;
 }
 

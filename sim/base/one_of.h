@@ -111,7 +111,7 @@ class OneOf : public KindChoice {
     std::string text = entry.needed.empty() ? "" : "; needs " + entry.needed;
     if constexpr (requires { entry.looks_ahead; }) {
       const std::string where = entry.looks_ahead ? entry.looks_ahead(entry.defaults) : "";
-      if (!where.empty()) text += "; looks ahead: " + where;
+      if (!where.empty()) text += "; not causal: " + where;
     }
     return text;
   }

@@ -79,7 +79,7 @@ std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& g
                                  const SamplesOf<Real>& x, const double* y, int samples,
                                  Workspace<Real>& workspace);
 
-/// r = softmax(γ) (n·s, E) of a layer, under the evaluation gating in the layers before it. With
+/// r (n·s, E) of a layer by the evaluation gating, also in the layers before it. With
 /// `permutation` (of the router's d columns) the router alone sees coordinate π(j) of its input at place j,
 /// which is the same as shuffling the columns of W. Only for models with a router.
 template <class Real>

@@ -4,6 +4,7 @@
 
 #include "sim/base/finite.h"
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/gating/asked_gating.h"
 #include "sim/model/topology.h"
 
 namespace moelab {
@@ -13,8 +14,8 @@ Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
     : layout_(layout_read_by(options, data_layout)),
       train_gating_(make_gating<Real>(options.gating.train, gating_setting(options, data_layout))),
       eval_gating_(make_gating<Real>(options.gating.eval, gating_setting(options, data_layout))),
-      soft_gating_(make_gating<Real>(SoftGatingOptions{.skip_below = 0.0})),
-      top1_gating_(make_gating<Real>(Top1GatingOptions{})) {
+      soft_gating_(make_soft_gating<Real>(*eval_gating_)),
+      top1_gating_(make_top1_gating<Real>(*eval_gating_)) {
   check(options);
   check(options, data_layout);
   if (mixtures_of(options) > 0) {

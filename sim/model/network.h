@@ -59,7 +59,8 @@ class Network {
   bool has_router() const { return !mixtures_.empty(); }
   const Gating<Real>& train_gating() const { return *train_gating_; }
   const Gating<Real>& eval_gating() const { return *eval_gating_; }
-  /// Every expert, weighted, none left out; and the first one alone.
+  /// Every expert, weighted by the probabilities of eval_gating(), none left out; and the likeliest one
+  /// alone.
   const Gating<Real>& soft_gating() const { return *soft_gating_; }
   const Gating<Real>& top1_gating() const { return *top1_gating_; }
   /// Samples that are routed together in measuring; 0 where no gating routes rows together, or as many as are

@@ -87,8 +87,8 @@ struct GatingKind : KindEntry {
   bool serves_all = true;      ///< whether every row has an expert, without a capacity
   /// Mean of the experts that a row of a group of so many costs, of resolved options; null: `most_experts`.
   double (*experts_per_row)(const AnyOptions&, int experts, double group_rows) = nullptr;
-  /// Where the gates of a row depend on rows after it in its group; empty for nowhere. Null for nowhere,
-  /// whatever the options.
+  /// Where the gates of a row depend on rows after it in its group; empty for nowhere, with the ending
+  /// " in training" where measuring does not. Null for nowhere, whatever the options.
   std::string (*looks_ahead)(const AnyOptions&) = nullptr;
   /// Experts that a row is sent to at most, or is steered to, of resolved options; 0 where there is no such
   /// number.

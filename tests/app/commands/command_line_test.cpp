@@ -114,7 +114,7 @@ TEST_CASE("command line: schema and list answer from the tables") {
   }
   CHECK(ask({"list", "routers"}).out.find("  linear: ") != std::string::npos);
   CHECK(ask({"list", "routers"}).out.find("; needs data with one label a row") != std::string::npos);
-  CHECK(ask({"list", "gatings"}).out.find("; looks ahead: ") != std::string::npos);
+  CHECK(ask({"list", "gatings"}).out.find("; not causal: ") != std::string::npos);
   CHECK(ask({"list", "metrics"}).out.find("test_nmse_top1") != std::string::npos);
 }
 

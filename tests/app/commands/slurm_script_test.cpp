@@ -45,6 +45,16 @@ TEST_CASE("slurm writes an array job with a task for each share") {
   CHECK(ask(many).err.find("1200 tasks; an array of Slurm holds 1000") != std::string::npos);
 }
 
+TEST_CASE("slurm leaves a folder the plan that it shows, until a task runs") {
+  const Bench bench;
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
+  const std::string shown = file_text(fs::path(bench.run) / "plan.json");
+  REQUIRE(ask({"slurm", bench.file, "--out", bench.run, "--set", "train.steps=5"}).status == 0);
+  CHECK(file_text(fs::path(bench.run) / "plan.json") == shown);
+  const auto plans = fs::directory_iterator(fs::path(bench.run) / "plans");
+  CHECK(std::distance(begin(plans), end(plans)) == 2);
+}
+
 TEST_CASE("slurm quotes what its script can hold and refuses a folder that it cannot") {
   const Bench bench;
   for (const char* name : {"new\nline", "re\rturn", "escape\x1b", "back\\slash"}) {

@@ -175,6 +175,23 @@ TEST_CASE("a second swept path makes panels; names come from the labels") {
   CHECK(figure.panels[0].series.at(0).name == "the base");
 }
 
+TEST_CASE("x may be a metric: points stand at its means over seeds, whatever was swept") {
+  const Figure figure =
+      built(R"({"id": "f", "x": "effective_experts", "y": "test_nmse_top1", "arms": ["learned"]})");
+  REQUIRE(figure.panels.size() == 1);
+  REQUIRE(figure.panels[0].series.size() == 1);
+  const std::vector<FigurePoint>& points = figure.panels[0].series[0].points;
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].x == doctest::Approx(std::cbrt(10.0 * 11 * 12)));
+  CHECK(points[1].x == doctest::Approx(std::cbrt(20.0 * 21 * 22)));
+  CHECK(points[0].seeds.size() == 3);
+  CHECK(figure.caption.find("effective experts per cluster: means over seeds.") != std::string::npos);
+
+  const Figure scaled = built(
+      R"({"id": "f", "x": "effective_experts / data.train_samples", "y": "test_nmse_top1", "arms": ["learned"]})");
+  CHECK(scaled.panels[0].series[0].points.at(0).x == doctest::Approx(std::cbrt(20.0 * 21 * 22) / 20));
+}
+
 TEST_CASE("censored steps: medians, open where a seed is censored, counted in the caption") {
   const RunResults results = censored_example();
   const Figure figure = build_figure(

@@ -194,13 +194,17 @@ TEST_CASE("metrics of the table: declared, produced and accepted are the same") 
     REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
     const std::set<std::string> names = asked(document);
     const MeasuredMetrics measured(cell.config);
+    std::set<std::string> told;
+    for (const std::string& name : measured.names()) told.insert(name);
     Json claims = Json::array(), figures = Json::array();
     for (const auto& [key, value] : result.metrics) {
       const auto& name = key;
       CHECK_MESSAGE(names.contains(name), name);
       CHECK(MetricKey::parse(name).text() == name);
+      CHECK_MESSAGE(told.erase(name) == 1, name);
       produced.insert(MetricKey::parse(name).metric);
     }
+    CHECK(told.empty());
     for (const std::string& name : names) {
       const bool is_produced = result.metrics.contains(name);
       CHECK_MESSAGE(is_measured(measured, name) == is_produced, name);
@@ -232,6 +236,27 @@ TEST_CASE("metrics of the table: a claim or a figure that names what no run has 
   CHECK_FALSE(accepts(arms, "figures", of_mixture));
   of_mixture["arms"] = {"mixture"};
   CHECK(accepts(arms, "figures", of_mixture));
+}
+
+TEST_CASE("metrics of the table: what looks at later tokens is not held against the law of the next one") {
+  const auto has_floor = [](const char* router, const char* gating) {
+    Json changes = Json::parse(
+        R"({"data": {"generator": "synthetic_language", "clusters": null, "dim": null, "mean_std": null,
+                     "noise_std": null, "target": null, "domains": 2, "vocabulary": 5, "tokens": 3},
+            "model": {"kind": "transformer", "width": 4, "heads": 2, "layers": 1, "expert": null},
+            "loss": {"task": "cross_entropy"}, "evaluations": {"noisy": null, "attacked": null}})");
+    changes["model"]["router"] = Json::parse(router);
+    changes["model"]["gating"]["eval"] = Json::parse(gating);
+    const Scenario expanded = expand_scenario(scenario(changes.dump().c_str()), "", {});
+    const std::vector<std::string> names = MeasuredMetrics(expanded.cells.front().config).names();
+    return std::find(names.begin(), names.end(), "bayes_loss") != names.end();
+  };
+  const char* const kTop2 = R"({"kind": "topk", "k": 2})";
+  CHECK(has_floor("\"linear\"", kTop2));
+  CHECK_FALSE(has_floor("\"linear\"", "\"expert_choice\""));
+  CHECK_FALSE(has_floor("\"linear\"", R"({"kind": "topk", "k": 1, "capacity_factor": 1, "drop": "least"})"));
+  CHECK_FALSE(has_floor(R"({"kind": "adaptive_clustering", "statistics": "batch"})", kTop2));
+  CHECK(has_floor(R"({"kind": "adaptive_clustering", "statistics": "running"})", kTop2));
 }
 
 TEST_CASE("metrics of the table: convergence looks at nothing that is not recorded") {

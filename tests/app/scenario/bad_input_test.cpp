@@ -157,6 +157,8 @@ TEST_CASE("wrong profiles and settings") {
                 "profiles.quick.train.step", "did you mean 'steps'?");
   check_refused(example_with("/profiles/quick", R"({"tarin.steps": 1})"), "", {},
                 "profiles.quick.tarin.steps", "did you mean 'train'?");
+  check_refused(example_with("/profiles/quick", R"({"train.step": 1})"), "", {}, "profiles.quick.train.step",
+                "did you mean 'steps'?");
   check_refused(example_with("/profiles/quick", R"({"train.steps": 1.5})"), "quick", {},
                 "profiles.quick.train.steps", "got 1.5, needs");
   check_refused(example_with("/profiles/quick", R"({"sweep.data.train_samples": [5, 0.5]})"), "quick", {},

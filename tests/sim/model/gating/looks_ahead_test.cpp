@@ -66,7 +66,7 @@ TEST_CASE("what looks ahead by default says so among the kinds") {
     CAPTURE(kind.name);
     const GatingKind& entry = GatingRule::named(kind.name).entry();
     const bool is_ahead = entry.looks_ahead && !entry.looks_ahead(entry.defaults).empty();
-    CHECK((kind.help.find("; looks ahead: ") != std::string::npos) == is_ahead);
+    CHECK((kind.help.find("; not causal: ") != std::string::npos) == is_ahead);
   }
 }
 
