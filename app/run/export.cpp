@@ -29,6 +29,11 @@ LayerName split_layer(const std::string& name) {
   return {layer ? key.text() : name, layer};
 }
 
+/// None of a table that was not planned.
+Json planned_metrics(const Json& plan) {
+  return plan.is_object() ? plan.value("metrics", Json::array()) : Json::array();
+}
+
 /// What a table has columns for: names (of a trace without the layers' endings), and layers.
 struct Present {
   std::set<std::string> names;
@@ -104,7 +109,7 @@ class Export {
   Export(const RunResults& results, bool trace, const std::vector<std::string>& metric_order)
       : table_(results.table),
         trace_(trace),
-        present_(results.table, results.plan.value("metrics", Json::array()), trace),
+        present_(results.table, planned_metrics(results.plan), trace),
         metrics_(metric_columns(present_.names, metric_order)) {
     for (std::size_t i = 0; i < metrics_.size(); ++i) places_[metrics_[i]] = i;
   }

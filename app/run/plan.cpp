@@ -62,7 +62,7 @@ std::set<std::string> planned_metrics(const Scenario& scenario) {
     const auto is_own = [&](const Cell& cell) { return cell.arm == arm; };
     const auto first = std::find_if(scenario.cells.begin(), scenario.cells.end(), is_own);
     const auto last = std::find_if(scenario.cells.rbegin(), scenario.cells.rend(), is_own);
-    if (first == scenario.cells.end()) continue;
+    if (first == scenario.cells.end() || !first->config.parts()) continue;
     std::vector<const Cell*> cells = {&*first};
     if (last->config.parts() != first->config.parts()) cells.push_back(&*last);
     for (const Cell* const cell : cells) {

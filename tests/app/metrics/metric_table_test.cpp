@@ -254,9 +254,10 @@ TEST_CASE("metrics of the table: what looks at later tokens is not held against 
   const char* const kTop2 = R"({"kind": "topk", "k": 2})";
   CHECK(has_floor("\"linear\"", kTop2));
   CHECK_FALSE(has_floor("\"linear\"", "\"expert_choice\""));
-  CHECK_FALSE(has_floor("\"linear\"", R"({"kind": "topk", "k": 1, "capacity_factor": 1, "drop": "least"})"));
+  CHECK_FALSE(
+      has_floor("\"linear\"", R"({"kind": "topk", "k": 1, "capacity_factor": 1, "drop": "probability"})"));
   CHECK_FALSE(has_floor(R"({"kind": "adaptive_clustering", "statistics": "batch"})", kTop2));
-  CHECK(has_floor(R"({"kind": "adaptive_clustering", "statistics": "running"})", kTop2));
+  CHECK(has_floor(R"({"kind": "adaptive_clustering", "statistics": "frozen"})", kTop2));
 }
 
 TEST_CASE("metrics of the table: convergence looks at nothing that is not recorded") {

@@ -14,7 +14,7 @@
 namespace moelab::asked_gating_test {
 namespace {
 
-constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 40;
+constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 200;
 const Layout kLayout{.input_dim = kInputs, .output_dim = kOutputs};
 
 /// A model evaluated by a gating, its experts' values (E, o) drawn, and rows.
