@@ -38,11 +38,6 @@ bool is_settled(const std::vector<const ResultRow*>& rows, const PlottedValue& x
   return true;
 }
 
-/// The row's arm and point.
-std::string point_name(const ResultRow& row) {
-  return row.arm + point_json(row.point).dump();
-}
-
 }  // namespace
 
 std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table,
@@ -97,7 +92,7 @@ std::vector<LineGroup> line_groups(const Json& figure, const ResultTable& table)
 
 Horizontal::Horizontal(const std::string& text, const std::vector<LineGroup>& groups,
                        const ResultTable& table, const DisplayNames& names)
-    : x_(text, table) {
+    : x_(text, table), is_measured_(x_.is_measured()) {
   if (is_measured()) add_means(groups);
   for (const LineGroup& group : groups)
     for (const ResultRow* row : group.rows)
@@ -110,13 +105,17 @@ Horizontal::Horizontal(const std::string& text, const std::vector<LineGroup>& gr
   for (const SweepValue& value : values_) categories_.push_back(names.bare_value(text, value_text(value)));
 }
 
+std::string Horizontal::point_of(const ResultRow& row) const {
+  return is_measured() ? row.arm + point_json(row.point).dump() : "";
+}
+
 void Horizontal::add_means(const std::vector<LineGroup>& groups) {
   std::map<std::string, std::vector<double>> seeds;
   for (const LineGroup& group : groups)
     for (const ResultRow* row : group.rows) {
       if (row->state != "done") continue;
       if (const std::optional<Interval> x = x_.of(*row, row->metrics))
-        seeds[point_name(*row)].push_back(x_.is_positive() ? std::log(x->low) : x->low);
+        seeds[point_of(*row)].push_back(x_.is_positive() ? std::log(x->low) : x->low);
     }
   for (const auto& [point, values] : seeds) {
     const double mean =
@@ -131,7 +130,7 @@ std::vector<std::pair<double, const MetricValues*>> Horizontal::places(const Res
     for (const TraceEntry& entry : row.trace)
       found.emplace_back(static_cast<double>(entry.step), &entry.metrics);
   } else if (is_measured()) {
-    if (const auto mean = means_.find(point_name(row)); mean != means_.end())
+    if (const auto mean = means_.find(point_of(row)); mean != means_.end())
       found.emplace_back(mean->second, &row.metrics);
   } else if (!categories_.empty()) {
     const SweepValue* const value = row.coordinate(x_.text());

@@ -43,7 +43,9 @@ class Horizontal {
   Horizontal(const std::string& text, const std::vector<LineGroup>& groups, const ResultTable& table,
              const DisplayNames& names);
   const std::vector<std::string>& categories() const { return categories_; }
-  bool is_measured() const { return x_.is_measured(); }
+  bool is_measured() const { return is_measured_; }
+  /// What tells points apart that stand at the same x: of metrics the row's arm and point, else nothing.
+  std::string point_of(const ResultRow& row) const;
   /// (x, metrics) of a row: one pair for swept paths, one for every recorded step.
   std::vector<std::pair<double, const MetricValues*>> places(const ResultRow& row) const;
 
@@ -52,7 +54,8 @@ class Horizontal {
   void add_means(const std::vector<LineGroup>& groups);
 
   PlottedValue x_;
-  std::map<std::string, double> means_;  ///< by point_name
+  bool is_measured_;
+  std::map<std::string, double> means_;  ///< by point_of
   std::vector<SweepValue> values_;
   std::vector<std::string> categories_;
 };

@@ -27,11 +27,12 @@ std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& h
                                      const PlottedValue& value, CensoredCount& count) {
   std::size_t seeds = 0;
   for (const ResultRow* row : group.rows) seeds = std::max(seeds, static_cast<std::size_t>(row->seed) + 1);
-  std::map<double, std::vector<std::optional<Interval>>> observations;
+  std::map<std::pair<double, std::string>, std::vector<std::optional<Interval>>> observations;
   bool any_done = false, any_value = false;
   for (const ResultRow* row : group.rows)
     for (const auto& [x, metrics] : horizontal.places(*row)) {
-      std::vector<std::optional<Interval>>& at_x = observations.try_emplace(x, seeds).first->second;
+      std::vector<std::optional<Interval>>& at_x =
+          observations.try_emplace({x, horizontal.point_of(*row)}, seeds).first->second;
       if (row->state != "done") continue;
       any_done = true;
       const std::optional<Interval> observation = value.of(*row, *metrics);
@@ -43,7 +44,8 @@ std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& h
     }
   std::vector<FigurePoint> points;
   if (any_done && !any_value) return points;
-  for (const auto& [x, at_x] : observations) {
+  for (const auto& [place, at_x] : observations) {
+    const double x = place.first;
     BandPoint band = point_of_seeds(x, at_x, value);
     points.push_back({x, band.mean, band.low, band.high, std::move(band.seeds), band.is_open});
   }

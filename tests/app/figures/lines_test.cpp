@@ -187,6 +187,16 @@ TEST_CASE("x may be a metric: points stand at its means over seeds, whatever was
   CHECK(points[0].seeds.size() == 3);
   CHECK(figure.caption.find("effective experts per cluster: means over seeds.") != std::string::npos);
 
+  // Points with the same mean stay points of their own.
+  RunResults results = example();
+  for (ResultRow& row : results.table.rows)
+    if (row.arm == "learned") row.metrics["effective_experts"] = 3;
+  const Figure same = build_figure(
+      Json::parse(R"({"id": "f", "x": "effective_experts", "y": "test_nmse_top1", "arms": ["learned"]})"),
+      figure_source(results, "."));
+  REQUIRE(same.panels[0].series[0].points.size() == 2);
+  CHECK(same.panels[0].series[0].points[0].mean != same.panels[0].series[0].points[1].mean);
+
   const Figure scaled = built(
       R"({"id": "f", "x": "effective_experts / data.train_samples", "y": "test_nmse_top1", "arms": ["learned"]})");
   CHECK(scaled.panels[0].series[0].points.at(0).x == doctest::Approx(std::cbrt(20.0 * 21 * 22) / 20));
