@@ -112,6 +112,7 @@ class TextProblem final : public Problem {
   explicit TextProblem(const DataOptions& data) : tokens_(data.options().get<TextOptions>().tokens) {
     const TextOptions& options = data.options().get<TextOptions>();
     std::vector<std::string> names, texts;
+    if (options.paths.empty()) throw UserError("data.paths", "got [], needs a file or a folder");
     for (const std::string& path : options.paths) {
       for (const fs::path& file : files_at(path)) {
         names.push_back(file.string());

@@ -138,6 +138,7 @@ TEST_CASE("files that will not do") {
                 "is no UTF-8: byte 11 (\\xfc, in line 2) begins no character");
   check_refused(with(write(folder.path() / "cut", std::string(40, ' ') + "\xc3")), "is no UTF-8: byte 40");
   check_refused(with(write(folder.path() / "empty", "")), "is empty");
+  check_refused(TextOptions{.tokens = 3}, "got [], needs a file or a folder");
   check_refused(
       with(write(folder.path() / "short", "1234567")),
       "has 7 bytes, 3 of them for training; a sequence of data.tokens = 3 and the token after it need 4");
