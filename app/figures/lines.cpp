@@ -179,8 +179,7 @@ FigureKind lines_kind() {
           "lines over a swept path or over training; a panel for each value of the other swept paths",
           {{"x", Shape::text(),
             "a swept path, an expression of swept paths (\"model.experts / data.clusters\"), or step; a "
-            "metric, or an "
-            "expression with metrics: points of the sweep then stand at its means over seeds"},
+            "metric, or an expression with metrics: points of the sweep then stand at its means over seeds"},
            {"y", Shape::either({Shape::text(), Shape::list(Shape::text(), 1)}),
             "a metric or several, or expressions of metrics and swept paths"},
            {"series", Shape::text(), "arm, or a swept path: one line for each", "arm"},

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/stats/observation.h"
-#include "app/metrics/metric_groups.h"
+#include "app/metrics/named_metrics.h"
 #include "app/scenario/references.h"
 
 namespace moelab {
@@ -35,7 +35,7 @@ PlottedValue::PlottedValue(std::string text, const ResultTable& table)
 }
 
 bool PlottedValue::is_measured() const {
-  return std::any_of(names().begin(), names().end(), find_metric);
+  return has_metric(names());
 }
 
 std::optional<Interval> PlottedValue::of(const ResultRow& row, const MetricValues& metrics) const {
@@ -52,8 +52,7 @@ std::optional<Interval> PlottedValue::of(const ResultRow& row, const MetricValue
 
 bool names_metric(const std::string& text, const std::string& path) {
   if (text.find(' ') == std::string::npos) return find_metric(text) != nullptr;
-  const std::vector<std::string> names = Expression::parse(text, path).names();
-  return std::any_of(names.begin(), names.end(), find_metric);
+  return has_metric(Expression::parse(text, path).names());
 }
 
 void check_plotted_value(const References& references, const std::string& arm, const std::string& text,

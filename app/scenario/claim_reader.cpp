@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "analysis/stats/expression.h"
-#include "app/metrics/metric_groups.h"
+#include "app/metrics/named_metrics.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
@@ -57,9 +56,7 @@ ClaimSide read_side(const Json& part, const std::string& path) {
 /// A value that names metrics is an expression of the other side's arm, taken where that side is.
 void place_value(ClaimSide& side, const ClaimSide& other, const std::string& path) {
   if (!side.is_constant() || other.is_constant()) return;
-  const std::vector<std::string> names = Expression::parse(side.value, path).names();
-  if (std::none_of(names.begin(), names.end(), [](const std::string& name) { return find_metric(name); }))
-    return;
+  if (!has_metric(Expression::parse(side.value, path).names())) return;
   side.arm = other.arm;
   side.metric = std::exchange(side.value, "");
   side.where = other.where;

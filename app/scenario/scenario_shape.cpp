@@ -40,8 +40,7 @@ Shape side_shape() {
       relative_to_field(),
       {"value", Shape::either({Shape::real(), Shape::text()}),
        "a number instead of an arm's metric, or an expression of swept paths: \"model.experts / 4\"; one "
-       "that "
-       "names metrics is taken of the other side's arm, where that side is",
+       "that names metrics is taken of the other side's arm, where that side is",
        kOptional},
       {"factor", Shape::positive_real(), "multiplies the side", 1},
       {"where", overrides_shape(), "sweep coordinates of this side: {path: value}", kOptional},
