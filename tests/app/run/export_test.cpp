@@ -44,8 +44,9 @@ TEST_CASE("export: what the plan names has a column where no cell has a value") 
         "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,2.5,,1,1e-20,,0.1\n"
         "id2,c,1,0.5,linear,missing,,,,,,\n");
   // What is known at the end alone is none of a trace's.
-  CHECK(export_csv(results, true, {"first"}).starts_with(
-      "cell,arm,seed,model.experts,model.router.kind,state,step,layer,first,alpha,silhouette\n"));
+  CHECK(export_csv(results, true, {"first"})
+            .starts_with(
+                "cell,arm,seed,model.experts,model.router.kind,state,step,layer,first,alpha,silhouette\n"));
 }
 
 TEST_CASE("export: a trace has one row per recorded step") {
