@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/stats/claim_combination.h"
 #include "analysis/stats/claim_judgement.h"
 #include "analysis/stats/claim_sides.h"
 #include "analysis/stats/rate_claims.h"
@@ -169,54 +170,6 @@ std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::
   return points;
 }
 
-/// A step of a monotone trend that does not lead the other way decides nothing.
-bool is_no_obstacle(const ClaimPoint& point) {
-  return point.is_step && point.verdict != Verdict::refuted &&
-         (point.p_values || point.verdict == Verdict::uninformative);
-}
-
-void combine_points(ClaimResult& result) {
-  std::vector<Verdict> verdicts;
-  bool needs_all = true;  // every inconclusive point can be decided
-  int most_seeds = 0;
-  for (const ClaimPoint& point : result.points) {
-    if (is_no_obstacle(point)) continue;
-    verdicts.push_back(point.verdict);
-    if (point.verdict != Verdict::inconclusive) continue;
-    needs_all &= point.seeds_to_decide.has_value();
-    most_seeds = std::max(most_seeds, point.seeds_to_decide.value_or(0));
-  }
-  result.verdict = combined_verdict(verdicts);
-  if (result.verdict == Verdict::inconclusive && needs_all && most_seeds > 0)
-    result.seeds_to_decide = most_seeds;
-}
-
-/// See ClaimResult::p_value.
-std::optional<double> claim_p_value(const ClaimResult& result) {
-  double supporting = 0, equivalent = 0, opposing = 1;
-  bool are_all_judged = true, has_ends = false;
-  for (const bool of_steps : {false, true}) {
-    double least = 1;
-    int tests = 0;
-    for (const ClaimPoint& point : result.points) {
-      if (point.is_step != of_steps || point.verdict == Verdict::uninformative) continue;
-      ++tests;
-      has_ends |= !of_steps;
-      are_all_judged &= point.p_values.has_value();
-      const PointPValues p = point.p_values.value_or(PointPValues{});
-      least = std::min(least, p.opposing);
-      if (of_steps) continue;
-      supporting = std::max(supporting, p.supporting);
-      equivalent = std::max(equivalent, p.equivalent.value_or(1));
-    }
-    if (tests > 0) opposing = std::min(opposing, tests * least);
-  }
-  if (result.verdict == Verdict::refuted) return opposing;
-  if (!are_all_judged || !has_ends) return std::nullopt;
-  if (result.verdict == Verdict::reproduced) return supporting;
-  return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
-}
-
 /// The seeds that every arm and point has.
 ResultTable first_seeds(ResultTable table, int seeds) {
   std::erase_if(table.rows, [&](const ResultRow& row) { return row.seed >= seeds; });
@@ -272,17 +225,6 @@ std::string to_string(Verdict verdict) {
       break;
   }
   return "inconclusive";
-}
-
-Verdict combined_verdict(const std::vector<Verdict>& parts) {
-  std::vector<Verdict> deciding = parts;
-  std::erase(deciding, Verdict::uninformative);
-  if (std::find(deciding.begin(), deciding.end(), Verdict::refuted) != deciding.end())
-    return Verdict::refuted;
-  const bool are_equal =
-      !deciding.empty() &&
-      std::all_of(deciding.begin(), deciding.end(), [&](Verdict part) { return part == deciding.front(); });
-  return are_equal ? deciding.front() : Verdict::inconclusive;
 }
 
 std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,

@@ -105,7 +105,9 @@ struct ClaimResult {
   /// reproduced or equivalent, the greatest of those for it; where it is inconclusive the smaller of the
   /// first two. None where a point cannot be decided.
   std::optional<double> p_value;
-  std::optional<int> seeds_to_decide;  ///< the most that a point needs; none unless inconclusive
+  /// Where it is inconclusive: the least of the points that lead to refutation, since one decides it; without
+  /// such a point the most that one needs.
+  std::optional<int> seeds_to_decide;
 };
 
 /// Of parts that stand together, such as the points of a claim, or the claims that rest on one sentence; see

@@ -10,22 +10,29 @@
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
+// Adding a kind of figure is a new file that defines <name>_kind() and a line here; the first is the default.
+// clang-format off
+#define MOELAB_FIGURE_KINDS(entry) \
+  entry(lines)                     \
+  entry(heat_map)                  \
+  entry(rate_panels)               \
+  entry(embedding)                 \
+  entry(cluster_map)               \
+  entry(load_map)                  \
+  entry(claim)                     \
+  entry(crossing)
+// clang-format on
+
 namespace moelab {
 
-FigureKind lines_kind();
-FigureKind heat_map_kind();
-FigureKind rate_panels_kind();
-FigureKind embedding_kind();
-FigureKind cluster_map_kind();
-FigureKind load_map_kind();
-FigureKind claim_kind();
-FigureKind crossing_kind();
+#define MOELAB_DECLARE(name) FigureKind name##_kind();
+MOELAB_FIGURE_KINDS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
 
 const std::vector<FigureKind>& figure_kinds() {
-  static const std::vector<FigureKind> kinds = {
-      lines_kind(),       heat_map_kind(), rate_panels_kind(), embedding_kind(),
-      cluster_map_kind(), load_map_kind(), claim_kind(),       crossing_kind(),
-  };
+#define MOELAB_CALL(name) name##_kind(),
+  static const std::vector<FigureKind> kinds = {MOELAB_FIGURE_KINDS(MOELAB_CALL)};
+#undef MOELAB_CALL
   return kinds;
 }
 

@@ -155,7 +155,10 @@ RunAddress::RunAddress(fs::path given, std::string plan)
   if (at == std::string::npos || at == 0 || at + 1 == text.size() || !fs::exists(text.substr(0, at), unseen))
     return;
   directory_ = text.substr(0, at);
-  plan_ = text.substr(at + 1);
+  const std::string own = text.substr(at + 1);
+  if (!own.starts_with(plan_) && !plan_.starts_with(own))
+    throw UserError("--plan", fmt::format("got '{}' beside '{}'; needs one or the other", plan_, text));
+  if (plan_.size() < own.size()) plan_ = own;
 }
 
 void check_run_directory(const fs::path& directory, const std::string& scenario_name) {

@@ -17,8 +17,9 @@ namespace moelab {
 /// Which plan of which run directory a verb is asked about.
 class RunAddress {
  public:
-  /// `given` is a folder, or FOLDER@ID where there is nothing of that name; that ID then counts, and not
-  /// `plan`. Both are beginnings of ids, and empty for the plan last run. Implicit: a folder is an address.
+  /// `given` is a folder, or FOLDER@ID where there is nothing of that name. ID and `plan` are beginnings of
+  /// ids, and empty for the plan last run. Throws UserError where both are given and neither begins the
+  /// other. Implicit: a folder is an address.
   RunAddress(std::filesystem::path given, std::string plan = "");
   const std::filesystem::path& directory() const { return directory_; }
   const std::string& plan() const { return plan_; }

@@ -11,8 +11,9 @@ namespace moelab {
 namespace {
 
 /// The arm of a side or a trend, the one that it is held against, and the metrics, which both must have.
-void check_measured(const References& references, const ClaimSide& side, const std::string& path) {
-  const std::string metric_path = join_path(path, "metric");
+void check_measured(const References& references, const ClaimSide& side, const std::string& path,
+                    const char* metric_key = "metric") {
+  const std::string metric_path = join_path(path, metric_key);
   const Expression expression = Expression::parse(side.metric, metric_path);
   if (!side.distance_from.empty() && !expression.is_name())
     throw UserError(metric_path, "got '" + side.metric + "', needs one metric beside 'distance_from'");
@@ -25,13 +26,20 @@ void check_measured(const References& references, const ClaimSide& side, const s
   if (!side.distance_from.empty()) check_arm(side.distance_from, "distance_from");
 }
 
-void check_side(const References& references, const ClaimSide& side, const std::string& path) {
+/// `json` is what `side` was read from; a value is taken where the other side is.
+void check_side(const References& references, const ClaimSide& side, const ClaimSide& other, const Json& json,
+                const std::string& path) {
   if (side.is_constant()) {
-    const Expression value = Expression::parse(side.value, join_path(path, "value"));
-    for (const std::string& name : value.names()) references.check_number(name, join_path(path, "value"));
+    const std::string here = join_path(path, "value");
+    for (const std::string& name : Expression::parse(side.value, here).names()) {
+      if (other.is_constant())
+        references.check_number(name, here);
+      else
+        references.check_part(other.arm, name, here);
+    }
     return;
   }
-  check_measured(references, side, path);
+  check_measured(references, side, path, json.contains("value") ? "value" : "metric");
   if (!side.step) return;
   references.check_step(side.arm, *side.step, join_path(path, "step"));
   for (const std::string& name : Expression::parse(side.metric, join_path(path, "metric")).names())
@@ -43,10 +51,10 @@ void check_side(const References& references, const ClaimSide& side, const std::
 
 // What will judge a claim finds its sweep points, and so refuses those that do not exist.
 
-void check_statement(const References& references, const RowIndex& rows, const Comparison& claim, const Json&,
-                     const std::string& path) {
-  check_side(references, claim.left, join_path(path, "left"));
-  check_side(references, claim.right, join_path(path, "right"));
+void check_statement(const References& references, const RowIndex& rows, const Comparison& claim,
+                     const Json& json, const std::string& path) {
+  check_side(references, claim.left, claim.right, json.at("left"), join_path(path, "left"));
+  check_side(references, claim.right, claim.left, json.at("right"), join_path(path, "right"));
   if (const std::string metric = matched_metric(claim.matched); !metric.empty()) {
     for (const ClaimSide* side : {&claim.left, &claim.right})
       references.check_metric(side->arm, metric, join_path(path, "matched"));

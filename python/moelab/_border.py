@@ -29,7 +29,8 @@ def _named(text: str) -> str:
 
 def in_python(error: UserError) -> UserError:
     """The error with options of the command line ("--expert-outputs") as arguments ("expert_outputs")."""
-    return UserError(_argument(_named(error.path)), _named(error.message))
+    path = re.sub(r"^overrides ", "overrides.", _argument(_named(error.path)))
+    return UserError(path, _named(error.message))
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:

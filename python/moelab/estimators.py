@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._extras import extra
+from .errors import UserError
 from .training import Model, train
 
 _base: Any = extra("sklearn.base", "sklearn", "estimators")
@@ -97,6 +98,9 @@ class MoEClassifier(_base.ClassifierMixin, _Mixture):
 
     def fit(self, X: Any, y: Any) -> MoEClassifier:
         """Trains on inputs (n, d) and classes (n,) of any kind."""
+        task = (self.loss or {}).get("task", "cross_entropy")
+        if task != "cross_entropy":
+            raise UserError("loss.task", f"got {task!r}, needs 'cross_entropy', which a classifier is trained by")
         x, classes = _checks.validate_data(self, X, y, dtype=np.float64)
         _multiclass.check_classification_targets(classes)
         self.classes_, places = np.unique(classes, return_inverse=True)

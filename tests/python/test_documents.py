@@ -45,7 +45,7 @@ def test_bad_input_is_a_value_error_at_its_path(tiny):
 def test_overrides_are_named_as_arguments(tiny):
     with pytest.raises(moelab.UserError) as caught:
         moelab.validate(tiny, overrides={"model.expertss": 3})
-    assert "overrides" in str(caught.value) and "--set" not in str(caught.value)
+    assert caught.value.path == "overrides.model.expertss" and "--set" not in str(caught.value)
 
 
 def test_check_is_the_programs(moelab_program):

@@ -43,3 +43,6 @@ def test_bad_options_are_user_errors():
     with pytest.raises(moelab.UserError) as caught:
         moelab.MoERegressor(model={"experts": 0}).fit(np.ones((5, 2)), np.arange(5.0))
     assert caught.value.path == "model.experts"
+    with pytest.raises(moelab.UserError) as caught:
+        moelab.MoEClassifier(loss={"task": "mse"}).fit(np.eye(4), [0, 1, 0, 1])
+    assert caught.value.path == "loss.task"

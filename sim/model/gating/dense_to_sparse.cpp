@@ -79,7 +79,9 @@ class DenseToSparseGating final : public Gating<Real> {
 
 void DenseToSparseGatingOptions::bind(Fields& fields) {
   fields.add("tau", tau, positive(), "temperature τ of the first step");
-  fields.add("tau_end", tau_end, positive(), "τ of the last one, and of measuring after it");
+  fields.add("tau_end", tau_end, positive(),
+             "τ that the schedule ends at: step t of N, from 0 on, has the value at t / N, and measuring "
+             "that of the step before");
   fields.add("tau_schedule", tau_schedule, {"linear", "cosine", "geometric"}, "how τ moves over the steps");
   fields.add("threshold", threshold, fraction(), "experts with r_e above it are active");
   fields.add("gumbel", gumbel, "Gumbel noise is added to the scores in training steps");

@@ -274,17 +274,6 @@ TEST_CASE("sides may be expressions of metrics and swept values") {
           .logarithmic);
 }
 
-TEST_CASE("verdicts that stand together") {
-  using enum Verdict;
-  CHECK(combined_verdict({reproduced, reproduced}) == reproduced);
-  CHECK(combined_verdict({reproduced, refuted, inconclusive}) == refuted);
-  CHECK(combined_verdict({equivalent, equivalent}) == equivalent);
-  CHECK(combined_verdict({equivalent, reproduced}) == inconclusive);
-  CHECK(combined_verdict({uninformative, reproduced}) == reproduced);
-  CHECK(combined_verdict({uninformative}) == inconclusive);
-  CHECK(combined_verdict({}) == inconclusive);
-}
-
 TEST_CASE("whose claim it is, and what was judged beside its words") {
   const ResultTable table =
       table_of(3, "loss", [](const std::string& arm, int, int) { return arm == "a" ? 1.0 : 2.0; });

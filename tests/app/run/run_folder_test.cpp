@@ -98,6 +98,10 @@ TEST_CASE("run folder: plans stand side by side, and the last one is shown") {
   REQUIRE(found.notes.size() == 1);
   CHECK(found.notes[0].find("plan " + first.id + " of the 2 in ") != std::string::npos);
   CHECK(find_plan(fs::path(run.string() + "@" + first.id)).plan.id == first.id);
+  const std::string begun = run.string() + "@" + first.id.substr(0, 3);
+  CHECK(RunAddress(begun, first.id).plan() == first.id);
+  CHECK(RunAddress(begun, first.id.substr(0, 1)).plan() == first.id.substr(0, 3));
+  CHECK_THROWS_AS(RunAddress(begun, "x"), UserError);
   CHECK(refusal({run, "zz"}).find("--plan: unknown plan 'zz'; allowed: ") != std::string::npos);
   CHECK(refusal({run, first.id + "0"}).find("did you mean '" + first.id + "'?") != std::string::npos);
   // A folder of that name comes first.

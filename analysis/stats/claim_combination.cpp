@@ -1,0 +1,83 @@
+#include "analysis/stats/claim_combination.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace moelab {
+namespace {
+
+/// A step of a monotone trend that does not lead the other way decides nothing.
+bool is_no_obstacle(const ClaimPoint& point) {
+  return point.is_step && point.verdict != Verdict::refuted &&
+         (point.p_values || point.verdict == Verdict::uninformative);
+}
+
+/// Whether more pairs of an inconclusive point would refute it.
+bool leads_to_refutation(const ClaimPoint& point) {
+  if (!point.p_values) return false;
+  const PointPValues& p = *point.p_values;
+  return p.opposing < p.supporting && p.opposing < p.equivalent.value_or(1);
+}
+
+}  // namespace
+
+void combine_points(ClaimResult& result) {
+  std::vector<Verdict> verdicts;
+  bool needs_all = true;  // every inconclusive point can be decided
+  int most_seeds = 0;
+  std::optional<int> least_refuting;  // one refuted point decides the claim
+  for (const ClaimPoint& point : result.points) {
+    if (is_no_obstacle(point)) continue;
+    verdicts.push_back(point.verdict);
+    if (point.verdict != Verdict::inconclusive) continue;
+    needs_all &= point.seeds_to_decide.has_value();
+    const int seeds = point.seeds_to_decide.value_or(0);
+    most_seeds = std::max(most_seeds, seeds);
+    if (seeds > 0 && leads_to_refutation(point))
+      least_refuting = std::min(seeds, least_refuting.value_or(seeds));
+  }
+  result.verdict = combined_verdict(verdicts);
+  if (result.verdict != Verdict::inconclusive) return;
+  if (least_refuting)
+    result.seeds_to_decide = least_refuting;
+  else if (needs_all && most_seeds > 0)
+    result.seeds_to_decide = most_seeds;
+}
+
+std::optional<double> claim_p_value(const ClaimResult& result) {
+  double supporting = 0, equivalent = 0, opposing = 1;
+  bool are_all_judged = true, has_ends = false;
+  for (const bool of_steps : {false, true}) {
+    double least = 1;
+    int tests = 0;
+    for (const ClaimPoint& point : result.points) {
+      if (point.is_step != of_steps || point.verdict == Verdict::uninformative) continue;
+      ++tests;
+      has_ends |= !of_steps;
+      are_all_judged &= point.p_values.has_value();
+      const PointPValues p = point.p_values.value_or(PointPValues{});
+      least = std::min(least, p.opposing);
+      if (of_steps) continue;
+      supporting = std::max(supporting, p.supporting);
+      equivalent = std::max(equivalent, p.equivalent.value_or(1));
+    }
+    if (tests > 0) opposing = std::min(opposing, tests * least);
+  }
+  if (result.verdict == Verdict::refuted) return opposing;
+  if (!are_all_judged || !has_ends) return std::nullopt;
+  if (result.verdict == Verdict::reproduced) return supporting;
+  return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
+}
+
+Verdict combined_verdict(const std::vector<Verdict>& parts) {
+  std::vector<Verdict> deciding = parts;
+  std::erase(deciding, Verdict::uninformative);
+  if (std::find(deciding.begin(), deciding.end(), Verdict::refuted) != deciding.end())
+    return Verdict::refuted;
+  const bool are_equal =
+      !deciding.empty() &&
+      std::all_of(deciding.begin(), deciding.end(), [&](Verdict part) { return part == deciding.front(); });
+  return are_equal ? deciding.front() : Verdict::inconclusive;
+}
+
+}  // namespace moelab
