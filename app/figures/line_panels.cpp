@@ -57,10 +57,13 @@ std::size_t shared_beginning(const std::vector<NamedLine>& lines) {
   return shared.value_or("").size();
 }
 
-/// The lines without what all of their metrics begin with, where arms or values tell lines apart as well.
-std::vector<NamedLine> shortened(std::vector<NamedLine> lines) {
-  const auto needs_metric = [](const NamedLine& line) {
-    return !line.is_reference() && line.arm.empty() && line.value.empty();
+/// The lines without what all of their metrics begin with, where names have more than the metric when `told`
+/// stands above the panel.
+std::vector<NamedLine> shortened(std::vector<NamedLine> lines, Part told) {
+  const auto needs_metric = [&](const NamedLine& line) {
+    const bool has_arm = told != &NamedLine::arm && !line.arm.empty();
+    const bool has_value = told != &NamedLine::value && !line.value.empty();
+    return !line.is_reference() && !has_arm && !has_value;
   };
   if (std::any_of(lines.begin(), lines.end(), needs_metric)) return lines;
   const std::size_t shared = shared_beginning(lines);
@@ -82,7 +85,7 @@ std::string full_name(const NamedLine& line) {
 std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
                                      const std::vector<NamedLine>& named) {
   const Part part = part_of_panels(named);
-  const std::vector<NamedLine> lines = part == &NamedLine::metric ? named : shortened(named);
+  const std::vector<NamedLine> lines = part == &NamedLine::metric ? named : shortened(named, part);
   std::vector<FigurePanel> panels;
   for (const std::string& facet : facets) {
     std::vector<std::string> values;  // of the part, in the order of the lines
