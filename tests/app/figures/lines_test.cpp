@@ -79,8 +79,9 @@ TEST_CASE("metrics that do not apply give no line, and the Bayes floor is drawn 
 
 TEST_CASE("a line's name leaves out what the names of all metrics begin with") {
   const auto names = [](const std::vector<NamedLine>& lines) {
+    const FigurePanel panel = line_panels({""}, lines).front();
     std::vector<std::string> found;
-    for (const FigureSeries& series : line_panels({""}, lines).front().series) found.push_back(series.name);
+    for (const FigureSeries& series : panel.series) found.push_back(series.name);
     return found;
   };
   const auto line = [](const char* arm, const char* metric) { return NamedLine{"", arm, "", metric, {}}; };
@@ -90,9 +91,8 @@ TEST_CASE("a line's name leaves out what the names of all metrics begin with") {
         std::vector<std::string>{"plain, test, soft", "plain, train, soft"});
   CHECK(names({line("", "test, soft"), line("", "test, top-1")}) ==
         std::vector<std::string>{"test, soft", "test, top-1"});
-  // Arms that stand above their panels are in no name.
-  std::vector<NamedLine> many;
-  for (const char* arm : {"a", "b", "c", "d"})
+  std::vector<NamedLine> many;  // arms that stand above their panels are in no name
+  for (const char* arm : {"a", "b", "c", "d", "e", "f", "g"})
     for (const char* metric : {"perplexity", "perplexity, swapped"}) many.push_back(line(arm, metric));
   CHECK(names(many) == std::vector<std::string>{"perplexity", "perplexity, swapped"});
 }

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace moelab::claims_test {
+namespace moelab::theory_claims_test {
 namespace {
 
 const CheckEffort kEffort;
@@ -56,4 +56,4 @@ TEST_CASE("an equality is no strict inequality") {
   CHECK(verdict_of(check_claim2(kEffort, constant)) == CheckVerdict::fails);
 }
 
-}  // namespace moelab::claims_test
+}  // namespace moelab::theory_claims_test
