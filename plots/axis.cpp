@@ -120,6 +120,12 @@ void keep_labels_apart(Axis& axis, double width) {
   }
 }
 
+void thin_upright_labels(Axis& axis, double room) {
+  const auto every = static_cast<std::size_t>(std::ceil((kTickFontSize + 1) / room));
+  for (std::size_t i = 0; i < axis.ticks.size(); ++i)
+    if (i % every != 0) axis.ticks[i].second.clear();
+}
+
 std::string axis_script(char name, const Axis& axis, bool with_labels) {
   std::string text = axis.logarithmic ? fmt::format("set logscale {}\n", name) : "";
   text += fmt::format("set {0}range [{1:.8g}:{2:.8g}]\nset {0}tics (", name, axis.low, axis.high);

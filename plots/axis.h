@@ -28,6 +28,10 @@ Axis fit_axis_at(std::vector<double> places, bool logarithmic);
 /// Leaves out the labels that would run into the one before them on an axis of `width` points.
 void keep_labels_apart(Axis& axis, double width);
 
+/// Leaves out labels, all but every so many, where those that stand have less than a line each. `room`: from
+/// one tick to the next, in points.
+void thin_upright_labels(Axis& axis, double room);
+
 /// The gnuplot lines that set the axis `name` ('x' or 'y'): scale, range and ticks, with or without labels.
 std::string axis_script(char name, const Axis& axis, bool with_labels = true);
 

@@ -38,6 +38,7 @@ Axis x_axis(const Figure& figure, double width) {
       axis.ticks.emplace_back(static_cast<double>(i), figure.x_categories[i]);
     const double slot = width / static_cast<double>(figure.x_categories.size());
     axis.upright = widest(figure.x_categories, kTickFontSize) > slot - 3;
+    if (axis.upright) thin_upright_labels(axis, slot);
     return axis;
   }
   if (figure.x_range) places = {figure.x_range->first, figure.x_range->second};

@@ -9,6 +9,7 @@
 
 #include "plots/axis.h"
 #include "plots/csv_cell.h"
+#include "plots/heat_map_cells.h"
 #include "plots/page.h"
 #include "plots/page_data.h"
 
@@ -25,10 +26,6 @@ constexpr double kRowHeight = 17, kHeatMapName = 12, kBetweenPanels = 8;
 constexpr double kColumnNames = 12, kRowNameGap = 6;
 /// The colour scale: from the cells, its width, and from it to its numbers.
 constexpr double kScaleGap = 5, kScaleWidth = 6, kScaleNumberGap = 9;
-/// Cells narrower than this have no number in them.
-constexpr double kNumberRoom = 18;
-/// Numbers stand above the middle of a cell, half of their intervals below.
-constexpr double kIntervalFontSize = 5;
 
 /// Viridis, dark to bright: even steps of lightness, told apart by every common kind of colour vision.
 constexpr const char* kPalette =
@@ -37,8 +34,6 @@ constexpr const char* kPalette =
 constexpr const char* kSignedPalette = "0 '#B35806', 1 '#F1A340', 2 '#FFFFFF', 3 '#67A9CF', 4 '#08306B'";
 /// More would make the file large for no visible gain; odd, so that 0 has a colour of its own.
 constexpr int kColourSteps = 33;
-/// Above this share of the scale a cell is too bright for white numbers.
-constexpr double kBright = 0.6;
 
 /// Every so many names, the fewest left out so that none runs into the one before. `room`: of each; `size`:
 /// how much a name takes.
@@ -72,34 +67,14 @@ std::vector<std::pair<double, std::string>> scale_ticks(const HeatMap& map, doub
   return ticks;
 }
 
-bool has_intervals(const HeatMap& map) {
-  return std::any_of(map.panels.begin(), map.panels.end(),
-                     [](const HeatMapPanel& panel) { return !panel.intervals.empty(); });
-}
-
-bool is_full(const HeatMap& map) {
-  return std::all_of(map.panels.begin(), map.panels.end(), [](const HeatMapPanel& panel) {
-    return std::all_of(panel.values.begin(), panel.values.end(),
-                       [](const auto& value) { return value.has_value(); });
-  });
-}
-
-/// Whether "±" tells every interval.
-bool all_symmetric(const HeatMap& map) {
-  for (const HeatMapPanel& panel : map.panels)
-    for (std::size_t i = 0; i < panel.intervals.size(); ++i) {
-      if (!panel.intervals[i] || !panel.values[i]) continue;
-      const auto [low, high] = *panel.intervals[i];
-      if (std::abs(low + high - 2 * *panel.values[i]) > 1e-6 * (high - low)) return false;
-    }
-  return has_intervals(map);
-}
-
 }  // namespace
 
 std::string heat_map_csv(const HeatMap& map) {
-  const bool intervals = has_intervals(map);
-  std::string text = intervals ? "panel,x,y,value,low,high\n" : "panel,x,y,value\n";
+  const bool intervals = has_interval_columns(map), censored = has_censored_column(map);
+  std::string text = "panel,x,y,value";
+  if (intervals) text += ",low,high";
+  if (censored) text += ",censored";
+  text += "\n";
   for (const HeatMapPanel& panel : map.panels) {
     for (std::size_t i = 0; i < panel.values.size(); ++i) {
       const std::optional<double>& value = panel.values[i];
@@ -110,6 +85,7 @@ std::string heat_map_csv(const HeatMap& map) {
         text += i < panel.intervals.size() && panel.intervals[i]
                     ? fmt::format(",{},{}", panel.intervals[i]->first, panel.intervals[i]->second)
                     : ",,";
+      if (censored) text += i < panel.censored.size() && panel.censored[i] ? ",1" : ",0";
       text += "\n";
     }
   }
@@ -165,37 +141,11 @@ struct HeatMapLayout {
   }
 };
 
-/// The clause that colours the cells, and those of the numbers in them where there is room.
-std::string cells_script(const HeatMap& map, const HeatMapLayout& page, std::size_t first) {
-  const std::size_t columns = map.x_names.size(), rows = map.y_names.size();
-  // The place of a cell follows from its row in the file, whose names are for people.
-  const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
-  const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
-  if (map.compact && is_full(map))  // one picture, which knows no gaps: thousands of boxes are a large file
-    return fmt::format("plot {}{}:{}:4 with image", range, x, y);
-  std::string plot = fmt::format(
-      "plot {0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 "
-      "noborder",
-      range, x, y);
-  if (map.compact || page.cell_width < kNumberRoom) return plot;
-  const bool two_lines = all_symmetric(map);
-  const double limit = map.low + kBright * (map.high - map.low);
-  for (const auto& [condition, colour] : {std::pair{"<", "#FFFFFF"}, {">=", "#000000"}}) {
-    plot += fmt::format(
-        ", \\\n     {}($4{}{:.8g} ? {} : NaN):({}+{}):(sprintf('%.2g',$4)) with labels font ',{}' tc rgb "
-        "'{}'",
-        range, condition, limit, x, y, two_lines ? 0.18 : 0.0, kSmallFontSize, colour);
-    if (two_lines)
-      plot += fmt::format(
-          ", \\\n     {}($4{}{:.8g} && valid(5) ? {} : NaN):({}-0.27):(sprintf('±%.1g',($6-$5)/2)) with "
-          "labels "
-          "font ',{}' tc rgb '{}'",
-          range, condition, limit, x, y, kIntervalFontSize, colour);
-  }
-  return plot;
-}
-
 }  // namespace
+
+bool draws_intervals(const HeatMap& map) {
+  return has_room_for_intervals(map, HeatMapLayout(map).cell_width);
+}
 
 std::string heat_map_script(const HeatMap& map) {
   const std::size_t columns = map.x_names.size(), rows = map.y_names.size();
@@ -218,6 +168,7 @@ std::string heat_map_script(const HeatMap& map) {
   const std::string x_ticks = name_ticks(map.x_names, page.cell_width, [](const std::string& name) {
     return text_width(name, kTickFontSize) + 3;
   });
+  if (!map.compact) text += heat_map_functions();
   std::string plot = "set multiplot\n";
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const std::size_t place = map.panels.size() - 1 - p;
@@ -252,7 +203,8 @@ std::string heat_map_script(const HeatMap& map) {
       plot += "unset colorbox\n";
     }
     if (is_last) plot += page.heading.script(page.height);
-    plot += cells_script(map, page, 1 + p * columns * rows) + "\n";  // row 0 of the CSV is its header
+    plot += heat_map_cells(map, page.cell_width, 1 + p * columns * rows) +
+            "\n";  // row 0 of the CSV is its header
   }
   plot += "unset multiplot";
   return text + on_terminals(map.id, page.height, plot);
@@ -276,6 +228,7 @@ Drawing drawing_of(const HeatMap& map) {
     panels.push_back({{"name", panel.name},
                       {"values", std::move(values)},
                       {"intervals", std::move(intervals)},
+                      {"censored", panel.censored},
                       {"frames", std::move(frames)},
                       {"rowNotes", panel.row_notes}});
   }

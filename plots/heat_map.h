@@ -16,7 +16,8 @@ struct HeatMapPanel {
   std::string name;
   std::vector<std::optional<double>> values;
   std::vector<std::optional<std::pair<double, double>>> intervals =
-      {};  ///< of the values; empty where there are none
+      {};                           ///< of the values; empty where there are none
+  std::vector<bool> censored = {};  ///< whether a value is a lower bound; empty where none is
   // For the page alone:
   std::vector<std::vector<double>> frames = {};  ///< values at other times, which a slider goes through
   std::vector<std::string> row_notes = {};       ///< what a row opens, from below
@@ -35,9 +36,13 @@ struct HeatMap {
   std::vector<std::string> frame_names = {};  ///< of the panels' frames: "step 100"
 };
 
-/// The CSV is tidy: panel,x,y,value, and low,high where there are intervals. Where there is room the number
-/// of a cell stands in it, with half of its interval where all of them are symmetric.
+/// The CSV is tidy: panel,x,y,value, and low,high where there are intervals, `censored` where a value is.
+/// Where there is room the number of a cell stands in it, after ">" where it is censored, and below it, where
+/// draws_intervals(), half of its interval if all are symmetric, and else both ends.
 Drawing drawing_of(const HeatMap& map);
+
+/// Whether the cells have the intervals in them, so that the caption can say what they are.
+bool draws_intervals(const HeatMap& map);
 
 /// The texts of it.
 std::string heat_map_csv(const HeatMap& map);

@@ -21,6 +21,7 @@ const char* const kMapScript = R"js(
       const height = rows * cell + bottom + top;
       const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
       const interval = (of, at) => of.intervals[at] ? ` [${short(of.intervals[at][0])}, ${short(of.intervals[at][1])}]` : "";
+      const over = (of, at) => of.censored[at] ? ">" : "";
       let shownValues = panel.values;
       const tiles = [], inks = [], reach = Math.max(Math.abs(data.low), Math.abs(data.high));
       // Numbers stand in tiles that have the room; what rounds to 0 on the scale has too many digits for any.
@@ -31,7 +32,7 @@ const char* const kMapScript = R"js(
         const xAt = left + column * cell, yAt = top + (rows - 1 - row) * cell;
         const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill, "shape-rendering": "crispEdges" }, canvas);
         tiles.push(tile);
-        tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${data.valueLabel ? data.valueLabel + " " : ""}${shownValues[at] === null ? "none" : short(shownValues[at])}${interval(panel, at)}`));
+        tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${data.valueLabel ? data.valueLabel + " " : ""}${shownValues[at] === null ? "none" : over(panel, at) + short(shownValues[at])}${interval(panel, at)}`));
         if (panel.rowNotes.length > 0) {
           tile.style.cursor = "pointer";
           tile.addEventListener("click", () => { note.textContent = panel.rowNotes[row]; note.hidden = false; });
@@ -39,7 +40,7 @@ const char* const kMapScript = R"js(
         tile.addEventListener("pointerleave", () => tip.hide());
         if (cell <= 26) return;
         const { text, fill: ink } = inkOf(value, share);
-        inks.push(svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${ink};pointer-events:none` }, canvas, text));
+        inks.push(svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${ink};pointer-events:none` }, canvas, over(panel, at) + text));
       });
       if (panel.frames.length > 1) {
         const slider = html("input", "data", box), at = html("span", "soft data", box);

@@ -64,8 +64,11 @@ class Clauses {
             run, fmt::format("{}:{} with lines lw 1 dt {} lc rgb '#{}'", x, x + 1, look.dash, look.colour)));
       return;
     }
+    // Where no line joins them each mark is a point of its own: none may be missing.
     const std::size_t interval =
-        std::max<std::size_t>((series.points.size() + kMarkersPerSeries - 1) / kMarkersPerSeries, 1);
+        series.look == SeriesLook::line
+            ? std::max<std::size_t>((series.points.size() + kMarkersPerSeries - 1) / kMarkersPerSeries, 1)
+            : 1;
     if (series.look == SeriesLook::line)
       for (const Run& run : means)
         means_.push_back(clause(run, fmt::format("{}:{} with lines lw 1.3 dt {} lc rgb '#{}'", x, x + 1,

@@ -12,35 +12,26 @@ bool is_no_obstacle(const ClaimPoint& point) {
          (point.p_values || point.verdict == Verdict::uninformative);
 }
 
-/// Whether more pairs of an inconclusive point would refute it.
-bool leads_to_refutation(const ClaimPoint& point) {
-  if (!point.p_values) return false;
-  const PointPValues& p = *point.p_values;
-  return p.opposing < p.supporting && p.opposing < p.equivalent.value_or(1);
-}
-
 }  // namespace
 
 void combine_points(ClaimResult& result) {
-  std::vector<Verdict> verdicts;
-  bool needs_all = true;  // every inconclusive point can be decided
+  std::vector<Verdict> verdicts, then;  // now, and with the seeds that decide
   int most_seeds = 0;
   std::optional<int> least_refuting;  // one refuted point decides the claim
   for (const ClaimPoint& point : result.points) {
     if (is_no_obstacle(point)) continue;
     verdicts.push_back(point.verdict);
-    if (point.verdict != Verdict::inconclusive) continue;
-    needs_all &= point.seeds_to_decide.has_value();
+    then.push_back(point.seeds_to_decide ? point.verdict_then : point.verdict);
     const int seeds = point.seeds_to_decide.value_or(0);
     most_seeds = std::max(most_seeds, seeds);
-    if (seeds > 0 && leads_to_refutation(point))
+    if (seeds > 0 && point.verdict_then == Verdict::refuted)
       least_refuting = std::min(seeds, least_refuting.value_or(seeds));
   }
   result.verdict = combined_verdict(verdicts);
   if (result.verdict != Verdict::inconclusive) return;
   if (least_refuting)
     result.seeds_to_decide = least_refuting;
-  else if (needs_all && most_seeds > 0)
+  else if (most_seeds > 0 && combined_verdict(then) != Verdict::inconclusive)
     result.seeds_to_decide = most_seeds;
 }
 

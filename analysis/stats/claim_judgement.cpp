@@ -36,13 +36,6 @@ Verdict sign_verdict(int supporting, int opposing, int tests, bool is_sequential
                                                                        : Verdict::inconclusive;
 }
 
-double variance_of(const std::vector<double>& values, double mean) {
-  double variance = 0;
-  for (const double value : values)
-    variance += (value - mean) * (value - mean) / (static_cast<double>(values.size()) - 1);
-  return variance;
-}
-
 Interval interval_of(double mean, double variance, int count, double level, bool is_sequential) {
   return is_sequential ? t_mixture_interval(mean, variance, count, level)
                        : student_interval(mean, variance, count, level);
@@ -77,6 +70,13 @@ std::optional<int> seeds_for_signs(int supporting, int opposing, int pairs, int 
 
 }  // namespace
 
+double variance_of(const std::vector<double>& values, double mean) {
+  double variance = 0;
+  for (const double value : values)
+    variance += (value - mean) * (value - mean) / (static_cast<double>(values.size()) - 1);
+  return variance;
+}
+
 void add_note(ClaimPoint& point, const std::string& sentence) {
   point.note += (point.note.empty() ? "" : "; ") + sentence;
 }
@@ -100,11 +100,13 @@ void judge_differences(const std::vector<double>& differences, const DecisionRul
   point.p_values = PointPValues{claimed.inside, claimed.outside};
   if (rule.negligible) point.p_values->equivalent = p_values_of(*rule.negligible).inside;
   if (point.verdict != Verdict::inconclusive) return;
-  point.seeds_to_decide = least_count(pairs + 1, [&](int count) {
+  const auto verdict_with = [&](int count) {
     return verdict_of(interval_of(mean, variance, count, kLevel, rule.is_sequential),
-                      interval_of(mean, variance, count, wide_level, rule.is_sequential),
-                      rule) != Verdict::inconclusive;
-  });
+                      interval_of(mean, variance, count, wide_level, rule.is_sequential), rule);
+  };
+  point.seeds_to_decide =
+      least_count(pairs + 1, [&](int count) { return verdict_with(count) != Verdict::inconclusive; });
+  if (point.seeds_to_decide) point.verdict_then = verdict_with(*point.seeds_to_decide);
 }
 
 void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
@@ -123,8 +125,10 @@ void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
   if (!is_sequential && decidable < kLeastDecidablePairs)
     add_note(point, fmt::format("a verdict needs {} decidable pairs", kLeastDecidablePairs));
   point.verdict = sign_verdict(supporting, opposing, tests, is_sequential);
-  if (point.verdict == Verdict::inconclusive)
-    point.seeds_to_decide = seeds_for_signs(supporting, opposing, point.pairs, tests, is_sequential);
+  if (point.verdict != Verdict::inconclusive) return;
+  point.seeds_to_decide = seeds_for_signs(supporting, opposing, point.pairs, tests, is_sequential);
+  if (point.seeds_to_decide)
+    point.verdict_then = supporting > opposing ? Verdict::reproduced : Verdict::refuted;
 }
 
 }  // namespace moelab

@@ -52,8 +52,16 @@ std::optional<Interval> negligible_range(const JudgedClaim& claim) {
   return Interval{-most, most};
 }
 
-MeanEstimate side_estimate(const ClaimSide& side, const std::vector<Interval>& observations) {
-  MeanEstimate estimate = mean_estimate(scaled_ends(observations, 1, false));
+/// Of a decided run with the interval of its sequence, none where no mean is excluded yet.
+MeanEstimate side_estimate(const ClaimSide& side, const std::vector<Interval>& observations,
+                           bool is_sequential) {
+  const std::vector<double> values = scaled_ends(observations, 1, false);
+  MeanEstimate estimate = mean_estimate(values);
+  if (is_sequential && estimate.interval) {
+    estimate.interval = t_mixture_interval(estimate.mean, variance_of(values, estimate.mean),
+                                           static_cast<int>(values.size()), kLevel);
+    if (!std::isfinite(estimate.interval->low)) estimate.interval.reset();
+  }
   if (side.is_constant()) estimate.interval.reset();
   return estimate;
 }
@@ -99,8 +107,8 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   const std::vector<double> differences =
       paired_differences(scaled_ends(pairs.left, pointed.left.factor, claim.logarithmic),
                          scaled_ends(pairs.right, pointed.right.factor, claim.logarithmic));
-  point.left = side_estimate(pointed.left, pairs.left);
-  point.right = side_estimate(pointed.right, pairs.right);
+  point.left = side_estimate(pointed.left, pairs.left, claim.is_sequential);
+  point.right = side_estimate(pointed.right, pairs.right, claim.is_sequential);
   point.difference = mean_estimate(differences, kLevel);
   if (!is_judged) return;
   if (is_uninformative(pointed, point)) {

@@ -86,6 +86,7 @@ struct ClaimPoint {
   /// Where it is inconclusive: the seeds, at the present mean and spread (shares of signs), that would
   /// decide; none where no number would, or the cells are not all done.
   std::optional<int> seeds_to_decide;
+  Verdict verdict_then = Verdict::inconclusive;  ///< with so many seeds
   std::string note;  ///< why the point is inconclusive or its scale unusual; else empty
 };
 
@@ -106,7 +107,7 @@ struct ClaimResult {
   /// first two. None where a point cannot be decided.
   std::optional<double> p_value;
   /// Where it is inconclusive: the least of the points that lead to refutation, since one decides it; without
-  /// such a point the most that one needs.
+  /// such a point the most that one needs, if all then stand for one verdict.
   std::optional<int> seeds_to_decide;
 };
 

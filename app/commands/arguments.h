@@ -30,8 +30,8 @@ struct Arguments {
   std::string retry;           ///< of `run`: "failed", or empty
   bool fail_fast = false;      ///< of `run`
   bool until_decided = false;  ///< of `run`, `slurm`: add seeds while claims are open
-  int max_seeds = 100;         ///< of `run`: with until_decided, the most of an arm at a point
-  double hours = 0;            ///< of `run`: with until_decided, after which no seeds are added; 0 for none
+  int max_seeds = 0;           ///< of `run`, `slurm`: see most_seeds(); 0 where it is not given
+  double hours = 0;            ///< of `run`, `slurm`: after which no seeds are added; 0 for no limit
   std::string arms;            ///< of `tune`: names with commas between, empty for all
   int budget = 60;             ///< of `tune`: cells an arm
   bool maximize = false;       ///< of `tune`: the greatest metric is the best
@@ -56,5 +56,9 @@ RunAddress run_address(const Arguments& arguments);
 
 /// The number of threads asked for, or that of the processors.
 int thread_count(const Arguments& arguments);
+
+/// Why the text of an option is refused that needs `what` ("minutes"), a number above 0 and at most
+/// `maximum`; empty where it is not.
+std::string number_problem(const std::string& text, const std::string& what, double maximum);
 
 }  // namespace moelab

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 #include <map>
 
+#include "analysis/stats/observation.h"
+#include "app/commands/paired_seeds.h"
 #include "app/commands/verbs.h"
 #include "app/metrics/metric_groups.h"
 #include "app/report/claim_results.h"
@@ -21,13 +22,10 @@ std::string label_of(const std::string& arm, const SweepPoint& point) {
   return label;
 }
 
-/// An end of an interval that a sequence leaves open is null.
-Json estimate_json(const std::optional<MeanEstimate>& estimate, bool is_sequential) {
-  if (!estimate) return nullptr;
-  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  Json json = {{"mean", estimate->mean}, {"count", estimate->count}, {"interval", nullptr}};
-  if (estimate->interval) json["interval"] = {end(estimate->interval->low), end(estimate->interval->high)};
-  if (is_sequential) json["test"] = "t mixture";
+Json summary_entry_json(const SummaryEntry& entry, bool is_sequential) {
+  if (!entry.estimate && !entry.median) return nullptr;
+  Json json = entry_json(entry);
+  if (is_sequential) json["test"] = entry.median ? "sign sequence" : "t mixture";
   return json;
 }
 
@@ -71,8 +69,8 @@ class SideBySide {
   std::vector<std::pair<std::string, std::vector<Entry>>> rows_;
 };
 
-/// Means of the differences from the first run over the seeds that both have done, by arm and sweep point.
-/// None where the roots of the seeds differ, since equal seeds then are other problems.
+/// The run against the first over the seeds that both have done, by arm and sweep point. None where the roots
+/// of the seeds differ, since equal seeds then are other problems.
 void add_differences(const RunResults& first, const RunResults& other, const std::string& metric,
                      std::size_t directory, SideBySide& differences) {
   const auto root_of = [](const RunResults& results) {
@@ -80,30 +78,29 @@ void add_differences(const RunResults& first, const RunResults& other, const std
     return seeds.is_object() ? seeds.value("root", Json()) : Json();
   };
   if (root_of(first) != root_of(other)) return;
-  const auto value_of = [&](const ResultRow& row) -> const double* {
-    const auto found = row.metrics.find(metric);
-    return row.state == "done" && found != row.metrics.end() ? &found->second : nullptr;
+  const auto observed_of = [&](const ResultRow& row) {
+    return row.state == "done" ? observed(row, row.metrics, metric) : std::nullopt;
   };
-  std::map<std::string, const ResultRow*> rows;
+  std::map<std::string, Interval> firsts;
   const auto place = [](const ResultRow& row) {
     return fmt::format("{}\n{}\n{}", row.arm, point_json(row.point).dump(), row.seed);
   };
   for (const ResultRow& row : first.table.rows) {
-    if (value_of(row)) rows.emplace(place(row), &row);
+    if (const std::optional<Interval> seed = observed_of(row)) firsts.emplace(place(row), *seed);
   }
-  std::vector<std::pair<std::string, std::vector<double>>> groups;  // in the table's order
+  std::vector<std::pair<std::string, std::vector<SeedPair>>> groups;  // in the table's order
   for (const ResultRow& row : other.table.rows) {
-    const auto pair = rows.find(place(row));
-    const double* const value = value_of(row);
-    if (!value || pair == rows.end()) continue;
+    const auto own_first = firsts.find(place(row));
+    const std::optional<Interval> own = observed_of(row);
+    if (!own || own_first == firsts.end()) continue;
     const std::string label = label_of(row.arm, row.point);
     if (groups.empty() || groups.back().first != label) groups.push_back({label, {}});
-    groups.back().second.push_back(*value - *value_of(*pair->second));
+    groups.back().second.push_back({*own, own_first->second});
   }
   const bool is_sequential = was_decided(first) || was_decided(other);
-  for (const auto& [label, values] : groups) {
-    const MeanEstimate estimate = is_sequential ? sequential_estimate(values, false) : mean_estimate(values);
-    differences.add(directory, label, {estimate_json(estimate, is_sequential), estimate_text(estimate)});
+  for (const auto& [label, pairs] : groups) {
+    const PairedSeeds paired = paired_seeds(pairs, metric, is_sequential);
+    differences.add(directory, label, {paired_json(paired), paired_text(paired)});
   }
 }
 
@@ -118,11 +115,14 @@ int compare(const Arguments& arguments) {
   const std::string metric = arguments.metric.empty() ? main_metric(runs.front()) : arguments.metric;
   if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
   SideBySide means(count), differences(count - 1), verdicts(count);
+  std::vector<SummaryEntry> entries;  // of all directories
   for (std::size_t d = 0; d < count; ++d) {
     const bool is_sequential = was_decided(runs[d]);
-    for (const SummaryEntry& entry : summarize(runs[d].table, metric, is_sequential))
+    for (const SummaryEntry& entry : summarize(runs[d].table, metric, is_sequential)) {
       means.add(d, label_of(entry.arm, entry.point),
-                {estimate_json(entry.estimate, is_sequential), estimate_text(entry.estimate)});
+                {summary_entry_json(entry, is_sequential), entry_text(entry)});
+      entries.push_back(entry);
+    }
     if (d > 0) add_differences(runs.front(), runs[d], metric, d - 1, differences);
     for (const ClaimResult& claim : claim_results(runs[d]))
       verdicts.add(d, claim.id, {to_string(claim.verdict), to_string(claim.verdict)});
@@ -151,9 +151,9 @@ int compare(const Arguments& arguments) {
       std::cout << fmt::format(
           "{} was run until its claims were decided: intervals by confidence sequences\n", names[d]);
   }
-  std::cout << means.text(head(metric, 0));
+  std::cout << means.text(head(fmt::format("{} ({})", metric, summary_statistic(entries, metric)), 0));
   for (const std::string& table :
-       {differences.text(head("paired, minus " + names.front(), 1)), verdicts.text(head("claim", 0))}) {
+       {differences.text(head("paired, against " + names.front(), 1)), verdicts.text(head("claim", 0))}) {
     if (!table.empty()) std::cout << '\n' << table;
   }
   return 0;

@@ -149,13 +149,23 @@ void add_values(const Shape& shape, const std::string& path, bool is_tag, Candid
   for (const Shape& alternative : shape.alternatives) add_values(alternative, path, is_tag, candidates);
 }
 
-/// What the texts of claims name.
+/// What texts name: metrics, arms, and in claims and figures swept paths.
 void add_named(const std::string& key, const std::string& path, const Arguments& given,
                Candidates& candidates) {
-  Candidates named;
-  if (key == "metric") named = offer_metrics(given, "");
-  if (key == "arm" || key == "relative_to") named = offer_arms(given, "");
-  for (const Candidates::Word& word : named.words) candidates.words.push_back({path + word.text, word.help});
+  const bool is_figure = path.starts_with("figures."), is_shown = is_figure || path.starts_with("claims.");
+  const auto add = [&](const Candidates& named) {
+    for (const Candidates::Word& word : named.words)
+      candidates.words.push_back({path + word.text, word.help});
+  };
+  if (key == "metric" || (is_figure && (key == "x" || key == "y" || key == "value")))
+    add(offer_metrics(given, ""));
+  if (is_shown && (key == "arm" || key == "relative_to" || key == "distance_from"))
+    add(offer_arms(given, ""));
+  if (!is_shown || (key != "x" && key != "along" && key != "series")) return;
+  Candidates swept = offer_swept_values(given, "");
+  for (Candidates::Word& word : swept.words) word.text.pop_back();  // the "=" of a path
+  swept.words.push_back({key == "series" ? "arm" : "step"});
+  add(swept);
 }
 
 /// The values of a path, which ends in "=".
@@ -164,7 +174,7 @@ Candidates setting_values(const SettingRoot& root, const std::string& path, cons
   const std::string_view own = std::string_view(path).substr(root.prefix.size());
   const std::optional<SettingNode> node = node_above(root.node, own.substr(0, own.size() - 1));
   if (!node || root.prefix == "sweep.") return candidates;  // a sweep takes lists
-  if (path.starts_with("claims.")) add_named(node->key, path, given, candidates);
+  add_named(node->key, path, given, candidates);
   for (const Shape* shape : node->shapes) add_values(*shape, path, node->is_tag, candidates);
   std::set<std::string> known;  // fields of one name may take the same values
   std::erase_if(candidates.words,

@@ -12,6 +12,9 @@
 namespace moelab {
 namespace {
 
+constexpr int kMostSeeds = 100;
+constexpr double kMaximumHours = 1e6;  // a century
+
 /// The seeds of each arm at each point.
 std::vector<int> seeds_of(const Scenario& scenario) {
   std::vector<int> seeds;
@@ -32,11 +35,40 @@ void report_end(const std::vector<ClaimResult>& claims, const char* reason) {
 
 }  // namespace
 
+std::vector<Option> deciding_options(Arguments& arguments, const std::string& help) {
+  const auto check_hours = [](const std::string& text) {
+    return number_problem(text, "hours", kMaximumHours);
+  };
+  return {{"--until-decided", &arguments.until_decided, help},
+          {"--max-seeds", &arguments.max_seeds,
+           fmt::format("with --until-decided: the most seeds of an arm at a point (default {})", kMostSeeds),
+           false, whole_number(1, 1'000'000)},
+          {"--hours", &arguments.hours, "with --until-decided: add no seeds after that time (default: none)",
+           false, check_hours}};
+}
+
+void check_deciding(const Arguments& arguments, const Scenario& scenario) {
+  if (!arguments.until_decided) {
+    if (arguments.max_seeds > 0) throw UserError("--max-seeds", "given without --until-decided");
+    if (arguments.hours > 0) throw UserError("--hours", "given without --until-decided");
+    return;
+  }
+  if (scenario.crossing) {
+    throw UserError("--until-decided",
+                    "the sweep searches a crossing, whose points depend on the seeds; "
+                    "--seeds adds the same to all of them");
+  }
+  if (scenario.claims.empty()) throw UserError("--until-decided", "the scenario has no claims to decide");
+}
+
+int most_seeds(const Arguments& arguments) {
+  return arguments.max_seeds > 0 ? arguments.max_seeds : kMostSeeds;
+}
+
 SessionOutcome run_until_decided(const Arguments& arguments, const SessionOptions& options, PlannedRun& run,
                                  const CellRunner& runner) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  if (run.scenario.claims.empty()) throw UserError("--until-decided", "the scenario has no claims to decide");
   if (run.scenario.decided.is_null()) {
     const std::vector<int> seeds = seeds_of(run.scenario);
     keep_decided(run.scenario, {{"fixed_seeds", seeds.front()}, {"seeds", seeds}});
@@ -47,7 +79,7 @@ SessionOutcome run_until_decided(const Arguments& arguments, const SessionOption
     const std::vector<ClaimResult> claims =
         claim_results(load_results(run.directory, run.scenario, outcome.plan));
     const std::vector<int> seeds = seeds_of(run.scenario);
-    const std::vector<int> wanted = wanted_seeds(run.scenario, claims, seeds, arguments.max_seeds);
+    const std::vector<int> wanted = wanted_seeds(run.scenario, claims, seeds, most_seeds(arguments));
     if (wanted == seeds) {
       report_end(claims, "no claim is open that more seeds, up to --max-seeds, could decide");
       return outcome;
@@ -59,7 +91,7 @@ SessionOutcome run_until_decided(const Arguments& arguments, const SessionOption
     }
     Json decided = run.scenario.decided;
     decided["seeds"] = wanted;
-    run.scenario = with_seeds(arguments, decided);
+    run.scenario = with_seeds(decided, arguments.settings, loader_of(arguments));
   }
 }
 

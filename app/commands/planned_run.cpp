@@ -18,13 +18,41 @@ bool sets_seeds(const std::vector<std::string>& settings) {
   });
 }
 
+/// Seeds that were added after looking are judged by sequences; a number of them would hide that.
+[[noreturn]] void refuse_number_of_seeds(const std::string& option) {
+  throw UserError(option,
+                  "the run's claims decide how many seeds it has; run --until-decided with a "
+                  "greater --max-seeds adds more");
+}
+
+/// The count of seeds after `range` is added to those before `next`.
+int count_with(const std::string& range, int next) {
+  const auto [first, last] = read_seed_range(range);
+  if (first > next) {
+    throw UserError("--seeds", fmt::format("got '{}', but the run has seeds 0 … {}, so that the next is {}",
+                                           range, next - 1, next));
+  }
+  return last + 1;
+}
+
+/// The run with the points that its searches ask for so far.
+PlannedRun with_points(PlannedRun run) {
+  if (run.scenario.crossing) place_points(run.scenario, read_records(run.directory, RecordPart::metrics));
+  return run;
+}
+
 }  // namespace
 
-Scenario with_seeds(const Arguments& arguments, const Json& decided) {
+ScenarioLoader loader_of(const Arguments& arguments) {
+  return [&](const std::vector<std::string>& settings) {
+    return load_scenario(arguments.file, arguments.profile, settings);
+  };
+}
+
+Scenario with_seeds(const Json& decided, std::vector<std::string> settings, const ScenarioLoader& load) {
   const std::vector<int> seeds = decided.at("seeds").get<std::vector<int>>();
-  std::vector<std::string> settings = arguments.settings;
   settings.push_back(fmt::format("seeds.count={}", *std::max_element(seeds.begin(), seeds.end())));
-  Scenario scenario = load_scenario(arguments.file, arguments.profile, settings);
+  Scenario scenario = load(settings);
   keep_decided(scenario, decided);
   return scenario;
 }
@@ -40,61 +68,36 @@ std::pair<int, int> read_seed_range(const std::string& text) {
 }
 
 PlannedRun planned_run(const Arguments& arguments) {
-  return planned_run(arguments, [&](const std::vector<std::string>& settings) {
-    return load_scenario(arguments.file, arguments.profile, settings);
-  });
+  return planned_run(arguments, loader_of(arguments));
 }
 
-namespace {
-
-/// The run with the points that its searches ask for so far.
-PlannedRun with_points(PlannedRun run) {
-  if (run.scenario.crossing) place_points(run.scenario, read_records(run.directory, RecordPart::metrics));
-  return run;
-}
-
-}  // namespace
-
-PlannedRun planned_run(const Arguments& arguments,
-                       const std::function<Scenario(const std::vector<std::string>& settings)>& load) {
+PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load) {
   PlannedRun run{load(arguments.settings), arguments.out};
   if (run.directory.empty()) run.directory = default_run_directory(run.scenario);
   check_run_directory(run.directory, run.scenario.name);
 
-  if (run.scenario.crossing && arguments.until_decided) {
-    throw UserError("--until-decided",
-                    "the sweep searches a crossing, whose points depend on the seeds; "
-                    "--seeds adds the same to all of them");
-  }
   const int asked = seed_count(run.scenario);
-  const bool keeps_added = !sets_seeds(arguments.settings);
-  std::optional<Plan> earlier;
-  if (keeps_added) earlier = plan_with_id(run.directory, plan_id(run.scenario));
+  const bool sets = sets_seeds(arguments.settings), adds = !arguments.added_seeds.empty();
+  const std::optional<Plan> earlier = plan_with_id(run.directory, plan_id(run.scenario));
   const Json decided = earlier ? earlier->head.value("decided", Json()) : Json();
-  int count = earlier ? earlier->head.value("added_seeds_to", 0) : 0;
-  if (!arguments.added_seeds.empty()) {
-    if (!decided.is_null() || arguments.until_decided) {
-      throw UserError("--seeds",
-                      "the run's claims decide how many seeds it has; run --until-decided with a "
-                      "greater --max-seeds adds more");
-    }
-    const auto [first, last] = read_seed_range(arguments.added_seeds);
-    const int next = std::max(asked, count);
-    if (first > next) {
-      throw UserError("--seeds", fmt::format("got '{}', but the run has seeds 0 … {}, so that the next is {}",
-                                             arguments.added_seeds, next - 1, next));
-    }
-    count = std::max(count, last + 1);
-  }
+  if (adds && (!decided.is_null() || arguments.until_decided)) refuse_number_of_seeds("--seeds");
   if (!decided.is_null()) {
-    run.scenario = with_seeds(arguments, decided);
+    // The command that the run began with, whose looks began at the seeds that it sets, goes on with it.
+    const bool goes_on = arguments.until_decided && asked <= decided.at("fixed_seeds").get<int>();
+    if (sets && !goes_on) refuse_number_of_seeds("--set seeds.count");
+    run.scenario = with_seeds(decided, arguments.settings, load);
     return run;
   }
+  int added = earlier && !sets ? earlier->head.value("added_seeds_to", 0) : 0;
+  if (adds) added = std::max(added, count_with(arguments.added_seeds, std::max(asked, added)));
+  int count = added;
+  // Looks begin at what the plan has that they extend.
+  if (earlier && arguments.until_decided) count = std::max(count, seed_count(earlier->cells));
   if (count <= asked) return with_points(std::move(run));
   std::vector<std::string> settings = arguments.settings;
   settings.push_back(fmt::format("seeds.count={}", count));
   run.scenario = load(settings);
-  run.scenario.added_seeds_to = count;
+  if (added > asked) run.scenario.added_seeds_to = added;
   return with_points(std::move(run));
 }
 

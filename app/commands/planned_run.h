@@ -16,16 +16,22 @@ struct PlannedRun {
   std::filesystem::path directory;
 };
 
-/// The scenario of `arguments`, its run directory (which it may take), and the seeds that `--seeds` adds, now
-/// or earlier: a plan keeps added seeds, and `--set seeds.count` asks for fewer. Throws UserError; writes
-/// nothing.
-PlannedRun planned_run(const Arguments& arguments);
-/// The same of a scenario that `load` makes, given the settings.
-PlannedRun planned_run(const Arguments& arguments,
-                       const std::function<Scenario(const std::vector<std::string>& settings)>& load);
+/// Makes a scenario, given the settings.
+using ScenarioLoader = std::function<Scenario(const std::vector<std::string>& settings)>;
 
-/// The scenario of `arguments` with the seeds of a run that was decided, see Scenario::decided.
-Scenario with_seeds(const Arguments& arguments, const Json& decided);
+/// From the file and the profile of `arguments`, which it refers to.
+ScenarioLoader loader_of(const Arguments& arguments);
+
+/// The scenario of `arguments`, its run directory (which it may take), and the seeds of the plan there that
+/// it extends: those that `--seeds` adds, now or earlier (a plan keeps them, and `--set seeds.count` asks for
+/// fewer), all of them where it is to be decided, and those of a run that was decided, whose number nothing
+/// else sets. Throws UserError; writes nothing.
+PlannedRun planned_run(const Arguments& arguments);
+/// The same of a scenario that `load` makes.
+PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load);
+
+/// The scenario that `load` makes with the seeds of a run that was decided, see Scenario::decided.
+Scenario with_seeds(const Json& decided, std::vector<std::string> settings, const ScenarioLoader& load);
 
 /// From "5..9" or "5": {5, 9} or {5, 5}. Throws UserError.
 std::pair<int, int> read_seed_range(const std::string& text);

@@ -28,7 +28,7 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
                  {"plan", results.plan.at("id")},
                  {"cells", results.table.rows.size()},
                  {"failed", failed},
-                 {"summary", summary_json(results.table, main_metric(results))},
+                 {"summary", summary_json(results.table, main_metric(results), was_decided(results))},
                  {"claims", Json::array()},
                  {"figures", Json::array()}};
   for (const ClaimResult& claim : claims) answer["claims"].push_back(to_json(claim));
@@ -53,8 +53,8 @@ std::string shown_hint(const SessionOutcome& outcome, const Scenario& scenario, 
   return hint;
 }
 
-/// What goes with --until-decided and with searches, and what without it alone.
-void check_deciding(const Arguments& arguments, const Scenario& scenario) {
+/// What goes with --share: neither leases nor runs that look at all cells.
+void check_sharing(const Arguments& arguments, const Scenario& scenario) {
   if (arguments.leases && !arguments.share.empty())
     throw UserError("--share", "given beside --leases, by which processes share the cells");
   if (scenario.crossing && !arguments.share.empty())
@@ -63,9 +63,6 @@ void check_deciding(const Arguments& arguments, const Scenario& scenario) {
   if (arguments.until_decided && !arguments.share.empty())
     throw UserError("--share",
                     "given beside --until-decided, which looks at all cells; --leases shares them");
-  if (!arguments.until_decided && arguments.hours > 0)
-    throw UserError("--hours", "given without --until-decided");
-  if (arguments.hours < 0) throw UserError("--hours", "needs a number above 0");
 }
 
 /// Runs the missing cells, then judges the claims and draws the figures.
@@ -74,6 +71,7 @@ int run_scenario(const Arguments& arguments) {
   const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
   PlannedRun run = planned_run(arguments);
   const std::filesystem::path& directory = run.directory;
+  check_sharing(arguments, run.scenario);
   check_deciding(arguments, run.scenario);
   const auto admit = [&](const Records& records) {
     if (arguments.force) return;
@@ -120,7 +118,8 @@ int run_scenario(const Arguments& arguments) {
   if (!arguments.json) {
     std::string crossings = crossings_text(results);
     if (!crossings.empty()) crossings += '\n';
-    std::cout << fmt::format("{}\n{}\n{}{}results in {}\n", summary_text(results.table, main_metric(results)),
+    std::cout << fmt::format("{}\n{}\n{}{}results in {}\n",
+                             summary_text(results.table, main_metric(results), was_decided(results)),
                              claims_text(claims), crossings, rates_text(results), directory.string())
               << std::flush;
   }
@@ -160,16 +159,11 @@ Verb run_verb() {
                       "for any number of processes with this option"},
                      {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
                       false, one_of("choice", {"failed"})},
-                     {"--force", &arguments.force, "run even where memory seems too small"},
-                     {"--until-decided", &arguments.until_decided,
-                      "add seeds where claims are open, judged by confidence sequences, until each is "
-                      "decided"},
-                     {"--max-seeds", &arguments.max_seeds,
-                      "with --until-decided: the most seeds of an arm at a point (default 100)", false,
-                      whole_number(1, 1'000'000)},
-                     {"--hours", &arguments.hours,
-                      "with --until-decided: add no seeds after that time (default: none)"},
-                     {"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
+                     {"--force", &arguments.force, "run even where memory seems too small"}},
+                    deciding_options(arguments,
+                                     "add seeds where claims are open, judged by confidence sequences, until "
+                                     "each is decided"),
+                    {{"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
                      json_option(arguments)}}),
             [&] { return run_scenario(arguments); }};
       }};

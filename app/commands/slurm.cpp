@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
 
-#include "app/commands/planned_run.h"
+#include "app/commands/decided_run.h"
 #include "app/commands/verbs.h"
 #include "app/run/cost.h"
 #include "app/run/durable_file.h"
@@ -41,11 +40,7 @@ std::string quoted_pattern(const std::string& directory, const std::string& patt
 }
 
 std::string check_minutes(const std::string& text) {
-  double minutes = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, minutes);
-  if (error == std::errc() && after == end && minutes > 0 && minutes <= kMaximumMinutes) return {};
-  return fmt::format("got '{}', needs minutes: a number above 0 and at most {}", text, kMaximumMinutes);
+  return number_problem(text, "minutes", kMaximumMinutes);
 }
 
 /// Processor minutes of all cells, and what tells them.
@@ -93,7 +88,8 @@ std::string script_of(const Arguments& arguments, const Scenario& scenario,
   for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
   command += fmt::format(" --out {} --threads {}", shell_word(std::filesystem::absolute(directory).string()),
                          threads);
-  if (arguments.until_decided) command += fmt::format(" --until-decided --max-seeds {}", arguments.max_seeds);
+  if (arguments.until_decided)
+    command += fmt::format(" --until-decided --max-seeds {}", most_seeds(arguments));
   if (arguments.until_decided && arguments.hours > 0) command += fmt::format(" --hours {}", arguments.hours);
   command +=
       grows(arguments, scenario) ? " --leases" : fmt::format(" --share \"$SLURM_ARRAY_TASK_ID/{}\"", tasks);
@@ -116,6 +112,7 @@ std::string script_of(const Arguments& arguments, const Scenario& scenario,
 /// Writes an array job for Slurm, and submits it where asked to.
 int write_job(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
+  check_deciding(arguments, scenario);
   const Records records = read_records(directory);
   const int threads = std::max(1, arguments.threads);
   const std::size_t cells = missing_cells(scenario, {}).size();
@@ -123,8 +120,6 @@ int write_job(const Arguments& arguments) {
   const double minutes = work.minutes / threads;
   const int tasks = static_cast<int>(
       std::clamp(std::ceil(minutes / arguments.minutes_per_task), 1.0, static_cast<double>(cells)));
-  if (!arguments.until_decided && arguments.hours > 0)
-    throw UserError("--hours", "given without --until-decided");
   if (tasks > kSlurmTasks) {
     std::cerr << fmt::format(
         "moelab: {} tasks; an array of Slurm holds {} unless its MaxArraySize says more, and "
@@ -161,28 +156,23 @@ int write_job(const Arguments& arguments) {
 }  // namespace
 
 Verb slurm_verb() {
-  return {"slurm", "Write a Slurm array job whose tasks each run a share of the cells",
-          "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
-          [](Arguments& arguments) -> VerbCall {
-            return {joined(scenario_options(arguments),
-                           {run_directory_options(arguments),
-                            {{"--minutes-per-task", &arguments.minutes_per_task,
-                              "length of a task (default: 30)", false, check_minutes},
-                             {"--minutes-per-cell", &arguments.minutes_per_cell,
-                              "time of a cell on one processor (default: what `plan` estimates)", false,
-                              check_minutes},
-                             threads_option(arguments, "processors of a task (default: 1)"),
-                             {"--until-decided", &arguments.until_decided,
-                              "tasks of run --until-decided, which share its cells by leases"},
-                             {"--max-seeds", &arguments.max_seeds,
-                              "with --until-decided: the most seeds of an arm at a point (default 100)",
-                              false, whole_number(1, 1'000'000)},
-                             {"--hours", &arguments.hours,
-                              "with --until-decided: add no seeds after that time (default: none)"},
-                             {"--submit", &arguments.submit, "hand the job to sbatch"},
-                             json_option(arguments)}}),
-                    [&] { return write_job(arguments); }};
-          }};
+  return {
+      "slurm", "Write a Slurm array job whose tasks each run a share of the cells",
+      "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
+      [](Arguments& arguments) -> VerbCall {
+        return {
+            joined(
+                scenario_options(arguments),
+                {run_directory_options(arguments),
+                 {{"--minutes-per-task", &arguments.minutes_per_task, "length of a task (default: 30)", false,
+                   check_minutes},
+                  {"--minutes-per-cell", &arguments.minutes_per_cell,
+                   "time of a cell on one processor (default: what `plan` estimates)", false, check_minutes},
+                  threads_option(arguments, "processors of a task (default: 1)")},
+                 deciding_options(arguments, "tasks of run --until-decided, which share its cells by leases"),
+                 {{"--submit", &arguments.submit, "hand the job to sbatch"}, json_option(arguments)}}),
+            [&] { return write_job(arguments); }};
+      }};
 }
 
 }  // namespace moelab

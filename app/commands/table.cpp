@@ -53,15 +53,16 @@ TableRows table_rows(const RunResults& results, const std::vector<std::string>& 
   const bool is_sequential = was_decided(results);
   for (const std::string& metric : metrics) {
     const bool is_first = rows.size() == 1;
-    rows[0].push_back(metric);
+    const std::vector<SummaryEntry> entries = summarize(results.table, metric, is_sequential);
+    rows[0].push_back(column_head(entries, metric));
     std::size_t line = 0;
-    for (const SummaryEntry& entry : summarize(results.table, metric, is_sequential)) {
+    for (const SummaryEntry& entry : entries) {
       ++line;
       if (is_first) {
         rows.push_back({entry.arm});
         for (const auto& coordinate : entry.point) rows.back().push_back(value_text(coordinate.second));
       }
-      rows[line].push_back(entry_text(entry, metric));
+      rows[line].push_back(entry_text(entry));
     }
   }
   return rows;
@@ -137,7 +138,8 @@ int print_means(const Arguments& arguments, const TableRequest& request) {
   if (metrics.empty()) metrics = {main_metric(results)};
   if (arguments.json) {
     Json answer = Json::array();
-    for (const std::string& metric : metrics) answer.push_back(summary_json(results.table, metric));
+    for (const std::string& metric : metrics)
+      answer.push_back(summary_json(results.table, metric, was_decided(results)));
     std::cout << json_text(answer) << '\n';
     return 0;
   }

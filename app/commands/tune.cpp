@@ -4,12 +4,12 @@
 #include <cmath>
 #include <iostream>
 #include <limits>
-#include <sstream>
+#include <set>
 
+#include "app/commands/tuning.h"
 #include "app/commands/verbs.h"
 #include "app/metrics/metric_groups.h"
 #include "app/run/durable_file.h"
-#include "app/run/halving.h"
 #include "app/run/interrupt.h"
 #include "app/run/results.h"
 #include "app/run/session.h"
@@ -20,35 +20,34 @@
 namespace moelab {
 namespace {
 
-/// A candidate within this share of its range of one end is at the edge.
-constexpr double kEdge = 0.05;
+std::vector<std::string> arm_names(const std::string& text) {
+  std::vector<std::string> names = {""};  // getline would drop an empty name at the end
+  for (const char letter : text) {
+    if (letter == ',')
+      names.emplace_back();
+    else
+      names.back() += letter;
+  }
+  return names;
+}
 
-struct TunedArm {
-  std::string name;
-  std::vector<std::size_t> left;  ///< candidates that are left, the best first
-  double score = 0;               ///< of the best, on the last rung
-  int cells = 0;
-};
-
-struct Tuning {
-  Scenario scenario;
-  std::string metric;
-  double sign = 1;  ///< −1 where the greatest is the best
-  std::vector<TuneRange> ranges;
-  std::vector<std::vector<Json>> candidates;
-  std::vector<Rung> rungs;
-  std::vector<TunedArm> arms;
-  Json trace = Json::array();
-};
+/// Why a text of --arms is refused, whatever the scenario; empty where it is not.
+std::string refusal_of_arms(const std::string& text) {
+  std::set<std::string> known;
+  for (const std::string& name : arm_names(text)) {
+    if (name.empty())
+      return fmt::format("got '{}', needs names with commas between, none of them empty", text);
+    if (!known.insert(name).second) return fmt::format("got '{}', needs '{}' once", text, name);
+  }
+  return "";
+}
 
 std::vector<std::string> chosen_arms(const std::string& text, const Scenario& scenario) {
   if (text.empty()) return scenario.arms;
-  std::vector<std::string> arms;
-  std::istringstream parts(text);
-  for (std::string arm; std::getline(parts, arm, ',');) {
+  const std::vector<std::string> arms = arm_names(text);
+  for (const std::string& arm : arms) {
     if (std::find(scenario.arms.begin(), scenario.arms.end(), arm) == scenario.arms.end())
       throw UserError("--arms", unknown_name("arm", arm, scenario.arms));
-    arms.push_back(arm);
   }
   return arms;
 }
@@ -86,7 +85,7 @@ Tuning read_tuning(const Arguments& arguments) {
   const References references(tuning.scenario);
   for (const std::string& arm : chosen_arms(arguments.arms, tuning.scenario)) {
     references.check_metric(arm, tuning.metric, "--metric");
-    tuning.arms.push_back({arm, {}, 0, 0});
+    tuning.arms.push_back({arm, {}});
   }
   const int points = points_of(tuning.scenario);
   const int count = candidates_within(arguments.budget / points);
@@ -96,8 +95,10 @@ Tuning read_tuning(const Arguments& arguments) {
                                 "the {} sweep points",
                                 arguments.budget, 2 * points, points));
   }
-  tuning.rungs = halving_rungs(count);
   tuning.candidates = candidate_values(tuning.ranges, count);
+  if (tuning.candidates.size() < 2)
+    throw UserError("tune", "got ranges of one value, needs two candidates that differ");
+  tuning.rungs = halving_rungs(static_cast<int>(tuning.candidates.size()));
   for (TunedArm& arm : tuning.arms) {
     for (std::size_t i = 0; i < tuning.candidates.size(); ++i) arm.left.push_back(i);
   }
@@ -131,7 +132,7 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
 }
 
 /// The mean of the metric (of its logarithm where it is positive by definition) over sweep points and seeds,
-/// its sign so that the least is the best; infinite where a cell is not done or lacks it.
+/// its sign so that the least is the best; NaN where a cell is not done or lacks it.
 double score_of(const ResultTable& table, const std::string& arm, const Tuning& tuning) {
   const MetricGroup::Metric* const metric = find_metric(tuning.metric);
   double sum = 0;
@@ -139,25 +140,28 @@ double score_of(const ResultTable& table, const std::string& arm, const Tuning& 
   for (const ResultRow& row : table.rows) {
     if (row.arm != arm) continue;
     const auto found = row.metrics.find(tuning.metric);
-    if (row.state != "done" || found == row.metrics.end()) return std::numeric_limits<double>::infinity();
+    if (row.state != "done" || found == row.metrics.end()) return std::numeric_limits<double>::quiet_NaN();
     sum += metric && metric->positive ? std::log(found->second) : found->second;
     ++count;
   }
   return tuning.sign * sum / count;
 }
 
-Json values_json(const Tuning& tuning, std::size_t candidate) {
-  Json values = Json::object();
-  for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
-    values[tuning.ranges[i].path] = tuning.candidates[candidate][i];
-  return values;
+/// Notes which cells of a rung's scenario are candidates of which arm. Those of the rungs before are among
+/// them again.
+void count_cells(const Scenario& rung, Tuning& tuning) {
+  for (TunedArm& arm : tuning.arms) {
+    std::set<std::string> names;
+    for (const std::size_t candidate : arm.left) names.insert(candidate_name(arm.name, candidate));
+    for (const Cell& cell : rung.cells) {
+      if (names.contains(cell.arm)) arm.cells.insert(cell.id);
+    }
+  }
 }
 
 void climb(const ResultTable& table, std::size_t place, Tuning& tuning) {
-  const int points = points_of(tuning.scenario);
   const bool is_last = place + 1 == tuning.rungs.size();
   const int kept = is_last ? 1 : tuning.rungs[place + 1].candidates;
-  const int before = place == 0 ? 0 : tuning.rungs[place - 1].seeds;
   for (TunedArm& arm : tuning.arms) {
     std::vector<double> scores;
     for (const std::size_t candidate : arm.left)
@@ -167,72 +171,16 @@ void climb(const ResultTable& table, std::size_t place, Tuning& tuning) {
       tuning.trace.push_back({{"rung", place},
                               {"arm", arm.name},
                               {"candidate", arm.left[i]},
-                              {"values", values_json(tuning, arm.left[i])},
+                              {"values", tuned_values(tuning, arm.left[i])},
                               {"seeds", tuning.rungs[place].seeds},
                               {"score", std::isfinite(scores[i]) ? Json(scores[i]) : Json()},
                               {"kept", std::find(best.begin(), best.end(), i) != best.end()}});
     }
-    arm.cells += points * static_cast<int>(arm.left.size()) * (tuning.rungs[place].seeds - before);
     std::vector<std::size_t> left;
     for (const std::size_t i : best) left.push_back(arm.left[i]);
     arm.left = std::move(left);
     arm.score = scores[best.front()];
   }
-}
-
-/// The tuned fields whose chosen value is at an end of its range.
-std::vector<std::string> edges_of(const Tuning& tuning, const TunedArm& arm) {
-  std::vector<std::string> edges;
-  for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
-    const double share = tuning.ranges[i].share_of(tuning.candidates[arm.left.front()][i]);
-    if (share < kEdge || share > 1 - kEdge) edges.push_back(tuning.ranges[i].path);
-  }
-  return edges;
-}
-
-std::string values_text(const Tuning& tuning, std::size_t candidate) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
-    parts.push_back(fmt::format("{} = {}", tuning.ranges[i].path, tuning.candidates[candidate][i].dump()));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-/// What a scenario's notes say of the choice.
-std::string notes_text(const Tuning& tuning) {
-  std::vector<std::string> ranges, arms;
-  for (const TuneRange& range : tuning.ranges) {
-    ranges.push_back(fmt::format("{} of [{:g}, {:g}] ({})", range.path, range.low, range.high,
-                                 range.is_log ? "log" : "linear"));
-  }
-  for (const TunedArm& arm : tuning.arms)
-    arms.push_back(fmt::format("{}: {}", arm.name, values_text(tuning, arm.left.front())));
-  return fmt::format(
-      "Chosen on root seed {} from {} with {} cells an arm: {} candidates, the same for every arm, by the {} "
-      "{} over sweep points and seeds, successive halving on common random numbers. {}.",
-      kTuningRoot, fmt::join(ranges, ", "), tuning.arms.front().cells, tuning.candidates.size(),
-      tuning.sign > 0 ? "least" : "greatest", tuning.metric, fmt::join(arms, "; "));
-}
-
-Json answer_json(const Tuning& tuning, const std::filesystem::path& directory) {
-  Json ranges = Json::object(), arms = Json::object();
-  for (const TuneRange& range : tuning.ranges)
-    ranges[range.path] = {
-        {"low", range.low}, {"high", range.high}, {"scale", range.is_log ? "log" : "linear"}};
-  for (const TunedArm& arm : tuning.arms) {
-    arms[arm.name] = {{"values", values_json(tuning, arm.left.front())},
-                      {"score", std::isfinite(arm.score) ? Json(arm.score) : Json()},
-                      {"cells", arm.cells},
-                      {"at_edge", edges_of(tuning, arm)}};
-  }
-  return {{"name", tuning.scenario.name},
-          {"directory", directory.string()},
-          {"root_seed", kTuningRoot},
-          {"metric", tuning.metric},
-          {"best", tuning.sign > 0 ? "least" : "greatest"},
-          {"ranges", std::move(ranges)},
-          {"arms", std::move(arms)},
-          {"notes", notes_text(tuning)},
-          {"trace", tuning.trace}};
 }
 
 int tune_scenario(const Arguments& arguments) {
@@ -245,34 +193,40 @@ int tune_scenario(const Arguments& arguments) {
   options.directory = directory;
   options.threads = thread_count(arguments);
   options.arguments = arguments.all;
+  int failed = 0;
   for (std::size_t place = 0; place < tuning.rungs.size(); ++place) {
     const Scenario rung = rung_scenario(tuning, tuning.rungs[place]);
     const SessionOutcome outcome = run_session(rung, options, run_cell);
     if (outcome.interrupted) return kInterruptedStatus;
+    failed += outcome.failed;
+    count_cells(rung, tuning);
     climb(load_results(directory, rung, outcome.plan).table, place, tuning);
   }
-  const Json answer = answer_json(tuning, directory);
+  const Json answer = tuning_answer(tuning, directory);
   update_file(directory / "tune.json", json_text(answer) + "\n");
+  int status = failed > 0 ? 1 : 0;
   for (const TunedArm& arm : tuning.arms) {
-    for (const std::string& path : edges_of(tuning, arm)) {
+    for (const std::string& path : tuned_edges(tuning, arm)) {
       std::cerr << fmt::format("moelab: note: {}: the best {} is at the edge of its range; widen it\n",
                                arm.name, path);
     }
-    if (!std::isfinite(arm.score))
-      std::cerr << fmt::format("moelab: note: {}: no candidate is without a cell that diverged or failed\n",
-                               arm.name);
+    if (arm.has_choice()) continue;
+    status = 1;
+    std::cerr << fmt::format("moelab: note: {}: no candidate is without a cell that diverged or failed\n",
+                             arm.name);
   }
   if (arguments.json) {
     std::cout << json_text(answer) << '\n';
-    return 0;
+    return status;
   }
   for (const TunedArm& arm : tuning.arms) {
-    std::cout << fmt::format("{}: {} (score {:.4g}, {} cells)\n", arm.name,
-                             values_text(tuning, arm.left.front()), arm.score, arm.cells);
+    const std::string score = arm.has_choice() ? fmt::format("score {:.4g}, ", arm.score) : "";
+    std::cout << fmt::format("{}: {} ({}{} cells)\n", arm.name, tuned_text(tuning, arm), score,
+                             arm.cells.size());
   }
-  std::cout << fmt::format("\nfor the notes:\n{}\n\nevery candidate in {}\n", notes_text(tuning),
+  std::cout << fmt::format("\nfor the notes:\n{}\n\nevery candidate in {}\n", tuning_notes(tuning),
                            (directory / "tune.json").string());
-  return 0;
+  return status;
 }
 
 }  // namespace
@@ -282,7 +236,8 @@ Verb tune_verb() {
           "tune my_idea.json --budget 60", [](Arguments& arguments) -> VerbCall {
             return {
                 joined(scenario_options(arguments),
-                       {{{"--arms", &arguments.arms, "names with commas between (default: all)"},
+                       {{{"--arms", &arguments.arms, "names with commas between (default: all)", false,
+                          refusal_of_arms},
                          {"--budget", &arguments.budget, "cells an arm (default 60)", false,
                           whole_number(2, 1'000'000)},
                          {"--metric", &arguments.metric, "what is least at the best (default: the main one)"},

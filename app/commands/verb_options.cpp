@@ -90,6 +90,14 @@ std::function<std::string(const std::string&)> whole_number(int minimum, int max
   };
 }
 
+std::string number_problem(const std::string& text, const std::string& what, double maximum) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && after == end && number > 0 && number <= maximum) return {};
+  return fmt::format("got '{}', needs {}: a number above 0 and at most {}", text, what, maximum);
+}
+
 std::string NameCheck::operator()(const std::string& text) const {
   if (std::find(names.begin(), names.end(), text) != names.end()) return {};
   return unknown_name(what, text, names);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "analysis/stats/claims.h"
+#include "analysis/stats/rate_claims.h"
 #include "app/figures/display_names.h"
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/claim_reader.h"
@@ -44,6 +45,46 @@ std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
     name += fmt::format("{}step {} against {}", name.empty() ? "" : ", ", point.left_step->step,
                         point.right_step->step);
   return name;
+}
+
+/// The side by the names that its arms, metrics and places have in figures.
+std::string shown_side(ClaimSide side, const DisplayNames& names) {
+  std::vector<std::string> places;
+  for (const auto& [path, value] : side.where) places.push_back(names.value(path, value_text(value)));
+  side.where.clear();
+  for (std::string* const arm : {&side.arm, &side.relative_to, &side.distance_from}) *arm = names.arm(*arm);
+  if (side.is_constant()) side.value = names.axis(side.value);
+  side.metric = names.axis(side.metric);
+  return side.text() + (places.empty() ? "" : fmt::format(" at {}", fmt::join(places, ", ")));
+}
+
+/// What was judged, by the names that figures use: where nothing has a label it is `result.statement`.
+std::string shown_statement(const Claim& claim, const ClaimResult& result, const DisplayNames& names) {
+  // What follows the names ("within 5 %", "each arm at its best") stays as it is.
+  const auto after = [&](const std::string& names_part) {
+    return result.statement.substr(names_part.size());
+  };
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    const auto text = [&](const std::string& left, const std::string& right) {
+      return fmt::format("{} {} {}", left, comparison->op, right);
+    };
+    return text(shown_side(comparison->left, names), shown_side(comparison->right, names)) +
+           after(text(comparison->left.text(), comparison->right.text()));
+  }
+  if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    const auto text = [&](const std::string& side, const std::string& along) {
+      return fmt::format("{} {} along {}", side, trend->increases ? "increases" : "decreases", along);
+    };
+    return text(shown_side(trend->side, names), names.axis(trend->along)) +
+           after(text(trend->side.text(), trend->along));
+  }
+  RateClaim rate = std::get<RateClaim>(claim.statement);
+  const std::string plain = rate_claim_text(rate);
+  rate.query.arm = names.arm(rate.query.arm);
+  rate.query.metric = names.axis(rate.query.metric);
+  rate.query.along = names.axis(rate.query.along);
+  if (std::string* const than = std::get_if<std::string>(&rate.against)) *than = names.arm(*than);
+  return rate_claim_text(rate) + after(plain);
 }
 
 /// A grey line across all points whose height at each `height` gives.
@@ -140,9 +181,13 @@ Figure build_claim_figure(const Json& description, const FigureSource& source) {
                                  [](const ClaimPoint& point) { return point.logarithmic; });
   const bool is_rate = std::holds_alternative<RateClaim>(read.front().statement);
 
+  const std::string statement = shown_statement(read.front(), result, names);
+  // In the claim's own words, where it has some.
+  const std::string& words = result.text == result.statement ? statement : result.text;
+
   Figure figure;
   figure.id = description.at("id");
-  figure.title = description.value("title", result.statement);
+  figure.title = description.value("title", statement);
   figure.y_log = ratio;
   figure.y_label = is_rate ? "slope − claimed slope" : ratio ? "left ÷ right" : "left − right";
   FigureSeries series{
@@ -162,7 +207,7 @@ Figure build_claim_figure(const Json& description, const FigureSource& source) {
   for (FigureSeries& line : judged_lines(read.front(), result, ratio))
     figure.panels.front().series.push_back(std::move(line));
   figure.caption = fmt::format("{}: {}. ", result.id, to_string(result.verdict));
-  if (result.text != figure.title) figure.caption += result.text + (result.text.ends_with('.') ? " " : ". ");
+  if (words != figure.title) figure.caption += words + (words.ends_with('.') ? " " : ". ");
   figure.caption += result.source.empty() ? scenario_sentences("", source) : result.source + ". ";
   figure.caption += fmt::format("{}; up to {} {}.",
                                 is_rate ? "Mean over repetitions"

@@ -131,12 +131,14 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
   map.y_label = description.value("y_label", "cluster, by its expert");
   map.low = is_routing ? 0 : -1;
   std::size_t left_out = 0;
+  std::vector<const ResultRow*> shown;
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, where);
     if (row == nullptr) {
       ++left_out;
       continue;
     }
+    shown.push_back(row);
     const auto file_of = [&](const char* name) { return source.array(row->cell, name); };
     const std::vector<int> labels = read_cluster_labels(file_of("test_labels"));
     const auto saved = [&](const char* name) { return read_rows(file_of(name)); };
@@ -162,6 +164,7 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
   map.caption += is_routing ? "Mean routing of the test rows of each cluster"
                             : "Cosine of each expert's row of the router with each cluster's mean";
   map.caption += ", first seed; clusters in the order of their first expert.";
+  map.caption += shown_points_text(source.table, shown, where, display);
   if (left_out > 0) map.caption += fmt::format(" Panels left out, no cell done: {}.", left_out);
   map.caption += source.footnote;
   return map;

@@ -12,6 +12,7 @@
 #include "app/figures/routing_plane.h"
 #include "app/figures/saved_arrays.h"
 #include "app/figures/shown_arms.h"
+#include "app/scenario/references.h"
 #include "plots/style.h"
 #include "sim/base/error.h"
 
@@ -36,6 +37,11 @@ void check_embedding(const References& references, const Json& figure, const std
   const Json inputs = figure.value("inputs", Json());
   if (inputs.is_array() && (inputs.size() != 2 || inputs[0] == inputs[1]))
     throw UserError(join_path(path, "inputs"), "got " + abbreviated(inputs) + ", needs two different inputs");
+  if (!inputs.is_array()) return;
+  for (const std::string& arm : own_shown_arms(figure, references.table()))
+    for (const int width : references.saved_input_widths(arm, where_of(figure)))
+      for (std::size_t i = 0; i < inputs.size(); ++i)
+        check_input(inputs[i], width, join_path(join_path(path, "inputs"), i));
 }
 
 Drawing draw_embedding(const Json& figure, const FigureSource& source) {
@@ -140,9 +146,11 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
   std::vector<int> load;                 // rows by expert over all panels
   Vector least_share = Vector::Zero(2);  // of variance in the plane, of the panel where they are least
   std::vector<PanelOfArm> drawn;
+  std::vector<const ResultRow*> shown;
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, where);
     if (!row) continue;
+    shown.push_back(row);
     const Matrix r = read_rows(source.array(row->cell, "test_probs")),
                  x = read_rows(source.array(row->cell, "test_inputs"));
     Vector share = Vector::Zero(2);
@@ -178,6 +186,7 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
   embedding.caption = scenario_sentences(embedding.title, source);
   embedding.caption +=
       fmt::format("{} test rows of the first seed, coloured by likeliest expert.", most_points);
+  embedding.caption += shown_points_text(source.table, shown, where, display);
   if (!is_of_inputs)
     embedding.caption += fmt::format(" The plane holds {:.0f} % and {:.0f} % of the variance of the inputs.",
                                      100 * least_share[0], 100 * least_share[1]);

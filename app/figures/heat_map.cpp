@@ -7,6 +7,7 @@
 #include "analysis/stats/bands.h"
 #include "analysis/stats/observation.h"
 #include "app/figures/display_names.h"
+#include "app/figures/line_points.h"
 #include "app/figures/plotted_value.h"
 #include "app/figures/shown_arms.h"
 #include "app/scenario/references.h"
@@ -24,17 +25,42 @@ std::size_t place_of(const SweepValue& value, std::vector<SweepValue>& values) {
   return values.size() - 1;
 }
 
-/// One cell of the map from its seeds' values.
+/// One cell of the map from its seeds' values. A median may be censored: `is_open`.
 MeanEstimate cell_estimate(const std::vector<Interval>& observations, const Json& at_least,
-                           const PlottedValue& metric) {
+                           const PlottedValue& metric, bool& is_open) {
   std::vector<double> values;
   for (const Interval& observation : observations) values.push_back(observation.low);
   const int count = static_cast<int>(values.size());
-  if (at_least.is_null() && metric.may_be_censored()) return {median_of(observations).value, count, {}};
+  if (at_least.is_null() && metric.may_be_censored()) {
+    const Median median = median_of(observations);
+    is_open = median.is_open;
+    return {median.value, count, {}};
+  }
   if (at_least.is_null()) return figure_estimate(values, metric.is_positive());
   const auto hits = static_cast<int>(std::count_if(
       values.begin(), values.end(), [&](double value) { return value >= at_least.get<double>(); }));
   return {static_cast<double>(hits) / count, count, binomial_interval(hits, count)};
+}
+
+/// What the caption says of the intervals: where they stand. Nothing where there are none, as of medians.
+std::string interval_text(const HeatMap& map, bool of_logarithms, bool is_share) {
+  const bool has_any = std::any_of(map.panels.begin(), map.panels.end(), [](const HeatMapPanel& panel) {
+    return std::any_of(panel.intervals.begin(), panel.intervals.end(),
+                       [](const auto& interval) { return interval.has_value(); });
+  });
+  if (!has_any) return "";
+  const char* const scale = of_logarithms ? " of logarithms" : "";
+  if (!draws_intervals(map)) return fmt::format("; 95 % intervals{} in the CSV", scale);
+  if (of_logarithms || is_share) return fmt::format(", with its 95 % interval{}", scale);
+  return " ± half of its 95 % interval";
+}
+
+/// What the caption says of steps that were not reached, or nothing where all were.
+std::string censored_cells_text(const CensoredCount& count, bool is_share) {
+  if (count.censored == 0) return "";
+  return fmt::format(
+      " {} of {} seeds had not reached the target at their last step, which stands for them{}.",
+      count.censored, count.all, is_share ? "" : "; \">\": the median is among them, so above the number");
 }
 
 void check_heat_map(const References& references, const Json& figure, const std::string& path) {
@@ -78,6 +104,7 @@ HeatMap build_heat_map(const Json& description, const FigureSource& source) {
   const DisplayNames names(source.plan);
   std::vector<SweepValue> x_values, y_values;
   int most_seeds = 0, left_out = 0;
+  CensoredCount censored;
   std::vector<const ResultRow*> shown;
   for (const ResultRow& row : source.table.rows) {
     if (!row.is_at(where) || std::find(arms.begin(), arms.end(), row.arm) == arms.end()) continue;
@@ -110,18 +137,24 @@ HeatMap build_heat_map(const Json& description, const FigureSource& source) {
       cells[place_of(*row->coordinate(y), y_values) * x_values.size() +
             place_of(*row->coordinate(x), x_values)]
           .push_back(*value);
+      ++censored.all;
+      censored.censored += is_exact(*value) ? 0 : 1;
     }
     HeatMapPanel panel{shown_arm(names, source.table, arm), {}, {}};
     for (const std::vector<Interval>& cell : cells) {
       panel.values.emplace_back();
       panel.intervals.emplace_back();
+      panel.censored.push_back(false);
       if (cell.empty()) continue;
-      const MeanEstimate estimate = cell_estimate(cell, at_least, metric);
+      bool is_open = false;
+      const MeanEstimate estimate = cell_estimate(cell, at_least, metric, is_open);
+      panel.censored.back() = is_open;
       all.push_back(estimate.mean);
       panel.values.back() = estimate.mean;
       if (estimate.interval) panel.intervals.back() = {estimate.interval->low, estimate.interval->high};
     }
     if (most_seeds < 2) panel.intervals.clear();
+    if (!metric.may_be_censored()) panel.censored.clear();
     map.panels.push_back(std::move(panel));
   }
   if (!is_share && !all.empty()) {
@@ -134,15 +167,15 @@ HeatMap build_heat_map(const Json& description, const FigureSource& source) {
                            (is_share ? fmt::format("{} of at least {}", label, at_least.dump()) : label));
   map.caption = scenario_sentences(map.title, source);
   map.value_label = is_share ? "share of seeds" : label;
-  const auto statistic = [&]() -> std::pair<const char*, const char*> {
-    if (metric.may_be_censored()) return {"Median", "; what was not reached stands at the last step"};
-    if (positive) return {"Geometric mean", most_seeds < 2 ? "" : ", with its 95 % interval of logarithms"};
-    return {"Mean", most_seeds < 2 ? "" : " ± half of its 95 % interval"};
-  };
   map.caption +=
-      is_share ? fmt::format("Share of {} seeds with {} of at least {}.", most_seeds, label, at_least.dump())
-               : fmt::format("{} over {} seeds of {}{}.", statistic().first, most_seeds, label,
-                             statistic().second);
+      is_share ? fmt::format("Share of {} seeds with {} of at least {}", most_seeds, label, at_least.dump())
+               : fmt::format("{} over {} seeds of {}",
+                             metric.may_be_censored() ? "Median"
+                             : positive               ? "Geometric mean"
+                                                      : "Mean",
+                             most_seeds, label);
+  map.caption +=
+      interval_text(map, positive && !is_share, is_share) + "." + censored_cells_text(censored, is_share);
   if (left_out > 0) map.caption += fmt::format(" Cells left out: {}.", left_out);
   map.caption += source.footnote;
   return map;

@@ -12,6 +12,7 @@
 #include "app/figures/line_panels.h"
 #include "app/figures/line_points.h"
 #include "app/figures/shown_arms.h"
+#include "app/metrics/metric_groups.h"
 #include "app/scenario/references.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
@@ -40,6 +41,27 @@ std::string not_above_zero_text(const std::vector<NamedLine>& lines) {
   }
   if (names.empty()) return "";
   return fmt::format(" Not above 0, left out on the logarithmic axis: {}.", fmt::join(names, "; "));
+}
+
+std::string range_text(const std::string& label, const std::pair<double, double>& range) {
+  return fmt::format(" Shown: {} from {:g} to {:g}.", label, range.first, range.second);
+}
+
+/// " Wholly outside: …", the lines of which no mean lies within the ranges, or nothing without any.
+std::string outside_text(const std::vector<NamedLine>& lines,
+                         const std::optional<std::pair<double, double>>& x_range,
+                         const std::pair<double, double>& y_range) {
+  std::vector<std::string> names;
+  for (const NamedLine& line : lines) {
+    bool has_mean = false, is_seen = false;
+    for (const FigurePoint& point : line.series.points) {
+      if (!point.mean || (x_range && (point.x < x_range->first || point.x > x_range->second))) continue;
+      has_mean = true;
+      is_seen = is_seen || (*point.mean >= y_range.first && *point.mean <= y_range.second);
+    }
+    if (has_mean && !is_seen) names.push_back(full_name(line));
+  }
+  return names.empty() ? "" : fmt::format(" Wholly outside: {}.", fmt::join(names, "; "));
 }
 
 std::string caption(const std::string& title, const FigureSource& source,
@@ -83,6 +105,13 @@ void check_range(const Json& figure, const char* name, const char* scale, const 
                                              (is_log ? " above 0 on a logarithmic scale" : ""));
 }
 
+/// Every metric of the expression has values on the way. Any step but the start will do: there metrics of
+/// change have none, which leaves a line all the same.
+void check_along_steps(const References& references, const std::string& y, const std::string& path) {
+  for (const std::string& name : Expression::parse(y, path).names())
+    if (find_metric(name)) references.check_metric_at(name, {ClaimStep::At::recorded, 1}, path);
+}
+
 void check_lines(const References& references, const Json& figure, const std::string& path) {
   const std::string x = figure.at("x"), series = figure.at("series");
   const bool is_measured = names_metric(x, join_path(path, "x"));
@@ -98,6 +127,7 @@ void check_lines(const References& references, const Json& figure, const std::st
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     for (const std::string& arm : arms)
       check_plotted_value(references, arm, metrics[i], is_list ? join_path(y_path, i) : y_path);
+    if (x == "step") check_along_steps(references, metrics[i], is_list ? join_path(y_path, i) : y_path);
   }
   check_range(figure, "x_range", "x_scale", path);
   check_range(figure, "y_range", "y_scale", path);
@@ -250,9 +280,10 @@ Figure build_figure(const Json& description, const FigureSource& source) {
     figure.caption += fmt::format(" Left out on the logarithmic axis: {} 0.", figure.x_label);
   if (horizontal.is_measured()) figure.caption += fmt::format(" {}: means over seeds.", figure.x_label);
   if (figure.y_log) figure.caption += not_above_zero_text(lines);
-  if (figure.x_range)
-    figure.caption += fmt::format(" Shown: {} from {:g} to {:g}.", figure.x_label, figure.x_range->first,
-                                  figure.x_range->second);
+  if (figure.x_range) figure.caption += range_text(figure.x_label, *figure.x_range);
+  if (figure.y_range)
+    figure.caption +=
+        range_text(figure.y_label, *figure.y_range) + outside_text(lines, figure.x_range, *figure.y_range);
   figure.caption += source.footnote;
   return figure;
 }

@@ -47,13 +47,16 @@ HeatMap build_load_map(const Json& description, const FigureSource& source) {
   map.y_label = description.value("y_label", "expert");
   map.value_label = "share of the rows";
   map.high = 0;
+  const Json where = description.value("where", Json::object());
   std::size_t left_out = 0;
+  std::vector<const ResultRow*> shown;
   for (const std::string& arm : own_shown_arms(description, source.table)) {
-    const ResultRow* const row = shown_row(source.table, arm, description.value("where", Json::object()));
+    const ResultRow* const row = shown_row(source.table, arm, where);
     if (row == nullptr) {
       ++left_out;
       continue;
     }
+    shown.push_back(row);
     const std::vector<int> steps = read_cluster_labels(source.array(row->cell, "recorded_steps"));
     const Matrix loads = read_rows(source.array(row->cell, "expert_load_steps"));  // (T, E)
     const Eigen::Index stride = (loads.rows() + kMostColumns - 1) / kMostColumns;
@@ -81,7 +84,8 @@ HeatMap build_load_map(const Json& description, const FigureSource& source) {
   map.caption =
       scenario_sentences(map.title, source) +
       "Share of the test rows that each expert gets at the recorded steps, first seed; grey: dead, below a "
-      "tenth of a fair share.";
+      "tenth of a fair share." +
+      shown_points_text(source.table, shown, where, display);
   if (left_out > 0) map.caption += fmt::format(" Panels left out, no cell done: {}.", left_out);
   map.caption += source.footnote;
   return map;

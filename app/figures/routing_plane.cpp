@@ -37,13 +37,16 @@ RoutingPlane component_plane(const Matrix& rows, Vector& variance_share) {
           "second principal component"};
 }
 
+void check_input(int input, int count, const std::string& path) {
+  if (input >= count)
+    throw UserError(path, fmt::format("got {}, needs numbers of the {} inputs, from 0", input, count));
+}
+
 RoutingPlane input_plane(const Matrix& rows, const std::vector<int>& inputs, const std::string& path) {
   RoutingPlane plane{rows.colwise().mean(), Matrix::Zero(rows.cols(), 2), "", ""};
   for (int axis = 0; axis < 2; ++axis) {
     const int input = inputs[static_cast<std::size_t>(axis)];
-    if (input >= rows.cols())
-      throw UserError(path,
-                      fmt::format("got {}, needs numbers of the {} inputs, from 0", input, rows.cols()));
+    check_input(input, static_cast<int>(rows.cols()), path);
     plane.centre(input) = 0;
     plane.directions(input, axis) = 1;
     (axis == 0 ? plane.x_label : plane.y_label) = fmt::format("input {}", input);

@@ -23,6 +23,8 @@ struct RoutingPlane {
 
 /// The plane of the first two principal components, through the mean of the rows.
 RoutingPlane component_plane(const Matrix& rows, Vector& variance_share);
+/// Throws UserError at `path` for a number of an input that `count` inputs do not have.
+void check_input(int input, int count, const std::string& path);
 /// The plane of two inputs, through 0 in those and the mean in the others. Throws UserError at `path` for
 /// inputs that there are not.
 RoutingPlane input_plane(const Matrix& rows, const std::vector<int>& inputs, const std::string& path);

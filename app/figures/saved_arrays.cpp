@@ -1,5 +1,9 @@
 #include "app/figures/saved_arrays.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "analysis/metrics/sparsity.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/data/npy/npy_reader.h"
@@ -15,6 +19,31 @@ const ResultRow* shown_row(const ResultTable& table, const std::string& arm, con
     if (!shown || row.point != shown->point) shown = &row;
   }
   return shown;
+}
+
+std::string shown_points_text(const ResultTable& table, const std::vector<const ResultRow*>& shown,
+                              const Json& where, const DisplayNames& names) {
+  const SweepPoint place = read_point(where);
+  const SweepPoint* first = nullptr;
+  bool is_settled = true;
+  for (const ResultRow& row : table.rows) {
+    if (!row.is_at(place)) continue;
+    if (!first) first = &row.point;
+    is_settled = is_settled && row.point == *first;
+  }
+  if (is_settled || shown.empty()) return "";
+  const auto point_name = [&](const ResultRow& row) {
+    std::vector<std::string> parts;
+    for (const auto& [path, value] : row.point) parts.push_back(names.value(path, value_text(value)));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  };
+  const bool is_common = std::all_of(
+      shown.begin(), shown.end(), [&](const ResultRow* row) { return row->point == shown.front()->point; });
+  if (is_common) return fmt::format(" Shown: {}.", point_name(*shown.front()));
+  std::vector<std::string> parts;
+  for (const ResultRow* row : shown)
+    parts.push_back(fmt::format("{}: {}", names.arm(row->arm), point_name(*row)));
+  return fmt::format(" Shown: {}.", fmt::join(parts, "; "));
 }
 
 Matrix read_rows(const std::filesystem::path& file) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/figures/display_names.h"
 #include "app/figures/figure_kind.h"
 #include "sim/base/types.h"
 
@@ -13,6 +14,11 @@ namespace moelab {
 
 /// The arm's first seed that is done, at the last sweep point of `where`; null where there is none.
 const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const Json& where);
+
+/// " Shown: samples = 640.", of the shown rows, or where they differ each arm's; nothing where `where` leaves
+/// one sweep point alone, or no row is shown.
+std::string shown_points_text(const ResultTable& table, const std::vector<const ResultRow*>& shown,
+                              const Json& where, const DisplayNames& names);
 
 /// The rows of an array (n, …, width), tokens flattened.
 Matrix read_rows(const std::filesystem::path& file);

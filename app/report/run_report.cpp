@@ -200,8 +200,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.builds = results.builds;
   run.builds_note = builds_text(results);
   run.notes = notes_of(plan.at("scenario"));
-  run.summary = summary_table(results.table, main_metric(results));
-  run.summary_caption = main_metric(results) + ", " + summary_statistic(main_metric(results));
+  run.summary = summary_table(results.table, main_metric(results), was_decided(results));
+  run.summary_caption = summary_caption(results.table, main_metric(results), was_decided(results));
   run.crossings = crossings_table(results);
   run.crossings_caption = crossings_caption(results);
   for (RateTable& table : rate_tables(results))

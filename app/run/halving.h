@@ -28,14 +28,16 @@ int trainings_of(const std::vector<Rung>& rungs);
 int candidates_within(int trainings);
 
 /// Candidate by candidate, a value for each range: an even grid with both ends for one range, else points of
-/// a Sobol sequence under a random shift of the root seed 1000. The same for every arm.
+/// a Sobol sequence under a random shift of the root seed 1000. The same for every arm. No two are equal:
+/// those that rounding makes equal are replaced, and there are fewer than asked for where the ranges have no
+/// more.
 std::vector<std::vector<Json>> candidate_values(const std::vector<TuneRange>& ranges, int candidates);
 
 /// The root seed of everything that is chosen.
 constexpr std::uint64_t kTuningRoot = 1000;
 
-/// Places of the `count` least scores, the best first; of equal ones the first. Scores that are not finite
-/// come last.
+/// Places of the `count` least scores, the best first; of equal ones the first. −∞ is the best, the logarithm
+/// of a metric of 0; NaN, which stands for none, comes last.
 std::vector<std::size_t> best_places(const std::vector<double>& scores, int count);
 
 }  // namespace moelab

@@ -123,11 +123,17 @@ void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
   }
 }
 
+bool is_decided(const Plan& plan) {
+  return plan.head.contains("decided");
+}
+
 /// Whether a plan that grows has all of the scenario's cells and further ones: another process has recorded
-/// what this one has not read yet.
+/// what this one has not read yet. A decided plan is further than any fixed one, which would hide that seeds
+/// were added after looking.
 bool is_further(const Plan& plan, const Scenario& scenario) {
-  if (const Json decided = plan.head.value("decided", Json());
-      !decided.is_null() && !scenario.decided.is_null()) {
+  if (is_decided(plan) != !scenario.decided.is_null()) return is_decided(plan);
+  if (is_decided(plan)) {
+    const Json& decided = plan.head.at("decided");
     const auto theirs = decided.at("seeds").get<std::vector<int>>(),
                own = scenario.decided.at("seeds").get<std::vector<int>>();
     return theirs != own &&
@@ -262,7 +268,8 @@ std::string plan_id_in(const fs::path& directory, const Scenario& scenario) {
   std::string id = plan_id(scenario);
   const std::optional<Plan> known = plan_with_id(directory, id);
   const bool has_more = known && seed_count(known->cells) > seed_count(scenario);
-  return has_more && !is_further(*known, scenario) ? plan_id(scenario, true) : id;
+  const bool is_begun = known && !is_decided(*known) && !scenario.decided.is_null();
+  return has_more && !is_begun && !is_further(*known, scenario) ? plan_id(scenario, true) : id;
 }
 
 fs::path outputs_of(const fs::path& directory, const std::string& id) {
@@ -277,9 +284,7 @@ KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario, bool sho
   if (!kept.before.empty() && kept.before != kept.id) before = plan_with_id(directory, kept.before);
   if (before) check_name(directory, *before, scenario.name);  // of a process that started with this one
   std::optional<DamagedPlan> damage;
-  std::optional<Plan> known;
-  if (scenario.crossing || !scenario.decided.is_null())
-    known = plan_at(plan_file(directory, kept.id), damage);
+  const std::optional<Plan> known = plan_at(plan_file(directory, kept.id), damage);
   const bool is_kept = known && is_further(*known, scenario);
   const std::string text = is_kept ? read_bytes(plan_file(directory, kept.id)) : plan_text(scenario, kept.id);
   update_file(plan_file(directory, kept.id), text);

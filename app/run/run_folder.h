@@ -57,7 +57,7 @@ FoundPlan find_plan(const RunAddress& address);
 std::optional<Plan> plan_with_id(const std::filesystem::path& directory, const std::string& id);
 
 /// The id that the scenario's plan has in a directory: where its plan has more seeds there, the one of its
-/// own seeds.
+/// own seeds. A fixed and a decided plan are never two.
 std::string plan_id_in(const std::filesystem::path& directory, const Scenario& scenario);
 
 /// Where claims and figures of a plan go, below the directory: empty for the plan last run.
@@ -71,7 +71,8 @@ struct KeptPlan {
 /// Writes the scenario's plan as the one last run, beside those that are there: what the folder showed of
 /// another plan moves to plans/<id>. One process at a time does so. Throws UserError where the directory has
 /// become that of a scenario of another name, EnvironmentError when the disk refuses. Without `shows` the
-/// plan is only kept, where the folder shows another.
+/// plan is only kept, where the folder shows another. A plan that says more already stays: one whose search
+/// or whose looks went further, and a decided one where the scenario's is fixed.
 KeptPlan keep_plan(const std::filesystem::path& directory, const Scenario& scenario, bool shows = true);
 
 }  // namespace moelab

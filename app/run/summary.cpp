@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/stats/bands.h"
+#include "analysis/stats/observation.h"
 #include "analysis/stats/sequences.h"
 #include "app/figures/figure_kind.h"
 #include "app/metrics/metric_groups.h"
@@ -23,12 +24,70 @@ std::size_t character_count(const std::string& text) {
 /// Of a mean: an interval as narrow as rounding, as of a count that all seeds share, is not printed.
 constexpr double kNoWidth = 1e-12;
 
+SeedMedian seed_median(const std::vector<Interval>& observations, bool is_sequential) {
+  std::vector<double> low, high;
+  for (const Interval& observation : observations) {
+    low.push_back(observation.low);
+    high.push_back(observation.high);
+  }
+  const auto interval_of = [&](const std::vector<double>& ends) -> std::optional<Interval> {
+    if (is_sequential) return sign_sequence_interval(ends);
+    std::vector<std::optional<Interval>> seeds;
+    for (const double end : ends) seeds.push_back(Interval{end, end});
+    const BandPoint point = median_point(0, seeds);
+    return point.low ? std::optional(Interval{*point.low, *point.high}) : std::nullopt;
+  };
+  SeedMedian result{median_of(observations), interval_of(low), false};
+  if (result.interval) result.is_interval_open = interval_of(high)->high != result.interval->high;
+  return result;
+}
+
+std::string median_entry_text(const SeedMedian& seeds, int planned) {
+  const Median& median = seeds.median;
+  std::string text = fmt::format("{}{:.4g}", median.is_open ? "above " : "", median.value);
+  // The interval of a median that is not known says no more than how many are censored.
+  if (seeds.interval && !median.is_open)
+    text += fmt::format(" [{:.4g}, {}{:.4g}]", seeds.interval->low, seeds.is_interval_open ? "above " : "",
+                        seeds.interval->high);
+  if (median.censored > 0) text += fmt::format(" ({} of {} censored)", median.censored, median.count);
+  if (median.count < planned) text += fmt::format(" ({} of {})", median.count, planned);
+  return text;
+}
+
+const char* statistic_name(Statistic statistic) {
+  if (statistic == Statistic::median) return "median";
+  return statistic == Statistic::geometric_mean ? "geometric mean" : "mean";
+}
+
+/// Whether some, and whether all of the entries of a metric that is declared positive have the geometric
+/// mean.
+struct GeometricEntries {
+  bool any = false, all = true;
+};
+
+GeometricEntries geometric_entries(const std::vector<SummaryEntry>& entries) {
+  GeometricEntries found;
+  for (const SummaryEntry& entry : entries) {
+    if (!entry.estimate) continue;
+    const bool is_geometric = entry.statistic == Statistic::geometric_mean;
+    found.any = found.any || is_geometric;
+    found.all = found.all && is_geometric;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool may_be_censored(const std::string& metric) {
+  // An evaluation may have any name: what is found under "held_out_censored" need not be a flag.
+  const MetricGroup::Metric* const flag = find_metric(censored_name(metric));
+  return flag != nullptr && flag->name.ends_with("_censored");
+}
+
 bool is_declared_positive(const std::string& metric) {
   const MetricGroup::Metric* const known = find_metric(metric);
   return known != nullptr && known->positive;
 }
-
-}  // namespace
 
 std::string main_metric(const RunResults& results) {
   const Json& figures = results.plan.at("figures");
@@ -62,26 +121,40 @@ MeanEstimate sequential_estimate(const std::vector<double>& values, bool positiv
   return estimate;
 }
 
+MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, bool is_sequential) {
+  return is_sequential ? sequential_estimate(values, positive) : figure_estimate(values, positive);
+}
+
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric, bool is_sequential) {
   std::vector<SummaryEntry> entries;
-  std::vector<std::vector<double>> values;
-  const bool positive = is_declared_positive(metric);
+  std::vector<std::vector<Interval>> observations;
+  const bool positive = is_declared_positive(metric), is_median = may_be_censored(metric);
   for (const ResultRow& row : table.rows) {
     // Rows of an arm at a point stand together.
     if (entries.empty() || entries.back().arm != row.arm || entries.back().point != row.point) {
       entries.push_back({row.arm, row.point, 0, std::nullopt});
-      values.emplace_back();
+      observations.emplace_back();
     }
     ++entries.back().planned;
-    const auto value = row.metrics.find(metric);
-    if (row.state == "done" && value != row.metrics.end() && std::isfinite(value->second)) {
-      values.back().push_back(value->second);
-    }
+    if (row.state != "done") continue;
+    if (const std::optional<Interval> seed = observed(row, row.metrics, metric))
+      observations.back().push_back(*seed);
   }
   for (std::size_t index = 0; index < entries.size(); ++index) {
-    if (values[index].empty()) continue;
-    entries[index].estimate = is_sequential ? sequential_estimate(values[index], positive)
-                                            : figure_estimate(values[index], positive);
+    SummaryEntry& entry = entries[index];
+    std::vector<double> values;
+    for (const Interval& seed : observations[index]) values.push_back(seed.low);
+    const bool is_geometric =
+        positive && std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
+    entry.statistic = is_median      ? Statistic::median
+                      : is_geometric ? Statistic::geometric_mean
+                                     : Statistic::mean;
+    if (values.empty()) continue;
+    if (is_median) {
+      entry.median = seed_median(observations[index], is_sequential);
+    } else {
+      entry.estimate = seed_estimate(values, positive, is_sequential);
+    }
   }
   return entries;
 }
@@ -110,14 +183,15 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
                      (estimate->interval->high - estimate->interval->low) / 2);
 }
 
-std::string entry_text(const SummaryEntry& entry, const std::string& metric) {
+std::string entry_text(const SummaryEntry& entry) {
+  if (entry.median) return median_entry_text(*entry.median, entry.planned);
   std::string text = estimate_text(entry.estimate);
   if (entry.estimate && entry.estimate->interval) {
     const Interval& interval = *entry.estimate->interval;
     const double mean = entry.estimate->mean;
     if (interval.high - interval.low <= kNoWidth * std::abs(mean)) {
       text = fmt::format("{:.6g}", mean);
-    } else if (is_declared_positive(metric)) {
+    } else if (entry.statistic == Statistic::geometric_mean) {
       text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", mean, interval.low, interval.high);
     }
   }
@@ -126,13 +200,48 @@ std::string entry_text(const SummaryEntry& entry, const std::string& metric) {
   return text;
 }
 
-std::string summary_statistic(const std::string& metric) {
-  return is_declared_positive(metric) ? "geometric mean over seeds [95 % interval]"
-                                      : "mean over seeds ± half of the 95 % interval";
+Json entry_json(const SummaryEntry& entry) {
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  Json json = {
+      {"count", 0}, {"mean", nullptr}, {"interval", nullptr}, {"statistic", statistic_name(entry.statistic)}};
+  if (entry.median) {
+    const SeedMedian& seeds = *entry.median;
+    json["count"] = seeds.median.count;
+    json["median"] = seeds.median.is_open ? Json() : Json(seeds.median.value);
+    if (seeds.median.is_open) json["above"] = seeds.median.value;
+    json["censored"] = seeds.median.censored;
+    if (seeds.interval)
+      json["interval"] = {end(seeds.interval->low),
+                          seeds.is_interval_open ? Json() : end(seeds.interval->high)};
+  } else if (entry.estimate) {
+    json["count"] = entry.estimate->count;
+    json["mean"] = entry.estimate->mean;
+    if (const std::optional<Interval>& interval = entry.estimate->interval)
+      json["interval"] = {end(interval->low), end(interval->high)};
+  }
+  return json;
 }
 
-std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric) {
-  const std::vector<SummaryEntry> entries = summarize(table, metric);
+std::string summary_statistic(const std::vector<SummaryEntry>& entries, const std::string& metric) {
+  const std::string mean = "mean over seeds ± half of the 95 % interval",
+                    geometric = "geometric mean over seeds [95 % interval]";
+  if (may_be_censored(metric)) return "median over seeds [95 % interval of order statistics]";
+  if (!is_declared_positive(metric)) return mean;
+  const GeometricEntries found = geometric_entries(entries);
+  if (found.all) return geometric;
+  return found.any ? geometric + "; where a value is not above 0, mean ± half of the interval"
+                   : mean + ", since values are not above 0";
+}
+
+std::string column_head(const std::vector<SummaryEntry>& entries, const std::string& metric) {
+  const bool is_plain =
+      !may_be_censored(metric) && (!is_declared_positive(metric) || geometric_entries(entries).all);
+  return is_plain ? metric : fmt::format("{} ({})", metric, summary_statistic(entries, metric));
+}
+
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric,
+                                                    bool is_sequential) {
+  const std::vector<SummaryEntry> entries = summarize(table, metric, is_sequential);
   std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
   rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
   std::map<std::string, std::size_t> lines;  // of the points
@@ -144,26 +253,27 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
       row.resize(row.size() + table.arms.size(), "-");
     }
     const auto arm = std::find(table.arms.begin(), table.arms.end(), entry.arm) - table.arms.begin();
-    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] = entry_text(entry, metric);
+    rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] = entry_text(entry);
   }
   return rows;
 }
 
-std::string summary_text(const ResultTable& table, const std::string& metric) {
-  return fmt::format("{} ({})\n{}", metric, summary_statistic(metric),
-                     aligned_columns(summary_table(table, metric)));
+std::string summary_caption(const ResultTable& table, const std::string& metric, bool is_sequential) {
+  return fmt::format("{}, {}{}", metric, summary_statistic(summarize(table, metric, is_sequential), metric),
+                     is_sequential ? "; of confidence sequences" : "");
 }
 
-Json summary_json(const ResultTable& table, const std::string& metric) {
+std::string summary_text(const ResultTable& table, const std::string& metric, bool is_sequential) {
+  const std::string caption = summary_caption(table, metric, is_sequential);
+  return fmt::format("{} ({})\n{}", metric, caption.substr(metric.size() + 2),
+                     aligned_columns(summary_table(table, metric, is_sequential)));
+}
+
+Json summary_json(const ResultTable& table, const std::string& metric, bool is_sequential) {
   Json entries = Json::array();
-  for (const SummaryEntry& entry : summarize(table, metric)) {
+  for (const SummaryEntry& entry : summarize(table, metric, is_sequential)) {
     Json json = {{"arm", entry.arm}, {"point", point_json(entry.point)}, {"cells", entry.planned}};
-    json["count"] = entry.estimate ? entry.estimate->count : 0;
-    json["mean"] = entry.estimate ? Json(entry.estimate->mean) : Json();
-    json["interval"] = Json();
-    if (entry.estimate && entry.estimate->interval) {
-      json["interval"] = {entry.estimate->interval->low, entry.estimate->interval->high};
-    }
+    json.update(entry_json(entry));
     entries.push_back(std::move(json));
   }
   return {{"metric", metric}, {"entries", std::move(entries)}};

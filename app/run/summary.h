@@ -7,49 +7,85 @@
 #include <vector>
 
 #include "analysis/stats/intervals.h"
+#include "analysis/stats/observation.h"
 #include "app/run/results.h"
 
 namespace moelab {
+
+/// What stands for the seeds. A metric that is declared positive has the geometric mean where all of its
+/// values are above 0, one that may be right-censored the median.
+enum class Statistic { mean, geometric_mean, median };
+
+/// The median over seeds with the interval of order statistics (bands.h), or of a sign sequence.
+struct SeedMedian {
+  Median median;
+  std::optional<Interval> interval;  ///< what is censored stands at its lower end; none with too few seeds
+  bool is_interval_open = false;  ///< its upper end is such a one: it is above it, by how much is not known
+};
 
 struct SummaryEntry {
   std::string arm;
   SweepPoint point;
   int planned = 0;                       ///< cells of the arm at this point
   std::optional<MeanEstimate> estimate;  ///< over the cells that are done and have the metric
+  Statistic statistic = Statistic::mean;
+  std::optional<SeedMedian> median = {};  ///< in place of `estimate`
 };
 
 /// What the first figure shows (y, or the value of a heat map); where none shows a metric test_nmse_top1, or
 /// test_loss_eval of a model trained on classes.
 std::string main_metric(const RunResults& results);
 
+/// Whether there is a metric that is 1 where this one is right-censored (observation.h).
+bool may_be_censored(const std::string& metric);
+
+bool is_declared_positive(const std::string& metric);
+
 /// The mean of values, of their logarithms where they are `positive`, with its interval as a confidence
 /// sequence (sequences.h), whose ends may be infinite: of a run that was decided, whose seeds are as many as
 /// its claims asked for.
 MeanEstimate sequential_estimate(const std::vector<double>& values, bool positive);
 
-/// One entry per arm and sweep point, in the order of the plan: figure_estimate, as figures show it, or
-/// sequential_estimate.
+/// figure_estimate, or sequential_estimate.
+MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, bool is_sequential);
+
+/// One entry per arm and sweep point, in the order of the plan: seed_estimate, as figures show it, or the
+/// median.
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric,
                                     bool is_sequential = false);
 
 /// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);
 
-/// The same, of a metric that is declared positive "0.41 [0.38, 0.44]"; "(3 of 5)" behind it where cells lack
-/// it.
-std::string entry_text(const SummaryEntry& entry, const std::string& metric);
+/// The same, of a geometric mean "0.41 [0.38, 0.44]", of a median "80 [60, above 300] (1 of 7 censored)" or
+/// "above 300 (7 of 10 censored)"; "(3 of 5)" behind it where cells lack the metric.
+std::string entry_text(const SummaryEntry& entry);
 
-/// "mean over seeds ± half of the 95 % interval", or of a metric that is declared positive "geometric mean
-/// over seeds [95 % interval]".
-std::string summary_statistic(const std::string& metric);
+/// {"count", "mean", "interval", "statistic"}; of a median, whose mean is null, also {"median", "censored"}
+/// and "above" in place of the median that is only known to be above it. An end that is not known is null.
+Json entry_json(const SummaryEntry& entry);
+
+/// How entries of the metric are to be read: "mean over seeds ± half of the 95 % interval", "geometric mean
+/// over seeds [95 % interval]", "median over seeds [95 % interval of order statistics]"; where a metric that
+/// is declared positive has values that are not, which mean stands where.
+std::string summary_statistic(const std::vector<SummaryEntry>& entries, const std::string& metric);
+
+/// The head of a column of entries: the metric, with what a reader would not take its entries for.
+std::string column_head(const std::vector<SummaryEntry>& entries, const std::string& metric);
+
+// The rest by the sequential intervals of a run that was decided where `is_sequential`.
+
+/// "metric, summary_statistic", for summary_table.
+std::string summary_caption(const ResultTable& table, const std::string& metric, bool is_sequential = false);
 
 /// The rows of summary_text(), its head first.
-std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric);
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric,
+                                                    bool is_sequential = false);
 
 /// A table with a row per sweep point and a column per arm; entries that lack cells say how many they hold.
-std::string summary_text(const ResultTable& table, const std::string& metric);
+std::string summary_text(const ResultTable& table, const std::string& metric, bool is_sequential = false);
 
-Json summary_json(const ResultTable& table, const std::string& metric);
+Json summary_json(const ResultTable& table, const std::string& metric, bool is_sequential = false);
 
 /// Left-aligned columns, two spaces apart. Widths count characters, not bytes.
 std::string aligned_columns(const std::vector<std::vector<std::string>>& rows);

@@ -73,6 +73,10 @@ void check_statement(const References& references, const RowIndex& rows, const T
     }
     if (values.size() < 2)
       throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
+  } else {
+    const ClaimStep recorded = {ClaimStep::At::recorded, 1};
+    for (const std::string& name : Expression::parse(claim.side.metric, join_path(path, "metric")).names())
+      references.check_metric_at(name, recorded, join_path(path, "along"));
   }
   find_points(claim, rows, path);
 }

@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/experiment_reader.h"
 #include "app/scenario/fixed_numbers.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
+#include "sim/data/problem.h"
 #include "sim/train/least_squares.h"
 
 namespace moelab {
@@ -140,6 +141,24 @@ void References::check_saved(const std::string& arm, const std::string& arrays,
     if (std::find(saved.begin(), saved.end(), arrays) == saved.end())
       throw UserError(path, "shows arm '" + arm + "', needs \"save\": [\"" + arrays + "\"]");
   }
+}
+
+std::set<int> References::saved_input_widths(const std::string& arm, const SweepPoint& where) const {
+  const std::vector<const CellConfig*>& configs = configs_.at(arm);
+  // An arm whose points are its own, by a search, is looked at everywhere.
+  const bool has_points_of_table = configs.size() == table_.rows.size();
+  std::set<const Json*> seen;
+  std::set<int> widths;
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    if (has_points_of_table && !table_.rows[i].is_at(where)) continue;
+    // Arrays are saved at the end of the last phase.
+    const Json& phases = configs[i]->at("phases");
+    const Json& data = phases.empty() ? configs[i]->at("data") : phases.back().at("data");
+    if (!seen.insert(&data).second) continue;
+    const Layout layout = draw_problem(read_small_data(data), Seeds{1, 0})->layout();
+    widths.insert(static_cast<int>(layout.input_shape(1).back()));
+  }
+  return widths;
 }
 
 std::vector<const SweepPoint*> References::check_where(const SweepPoint& where,

@@ -3,6 +3,7 @@
 /// What claims and figures of a scenario may refer to.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ class References {
   void check_metric_at(const std::string& metric, const ClaimStep& step, const std::string& path) const;
   /// Every cell of the arm saves these arrays, "routing" or "weights", and has a routing.
   void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const;
+  /// The numbers of columns of the test inputs that the arm's cells at `where` save, each once. Small
+  /// problems are drawn for them.
+  std::set<int> saved_input_widths(const std::string& arm, const SweepPoint& where) const;
   /// The sweep points at the `where` of the part of a scenario at `path`: swept paths, and at least one
   /// point.
   std::vector<const SweepPoint*> check_where(const SweepPoint& where, const std::string& path) const;

@@ -14,6 +14,19 @@
 namespace moelab {
 namespace {
 
+/// A tuned value is set after an arm's own, and would silently take the place of what the arm sets above or
+/// below it.
+void check_arms(const std::string& path, const Json& arms, const std::string& place) {
+  for (const auto& [arm, overrides] : arms.items()) {
+    for (const auto& [own, value] : overrides.items()) {
+      if (own == path || (!is_replaced(own, path) && !is_within(path, own))) continue;
+      throw UserError(
+          place, fmt::format("arm '{}' sets {}; needs arms that set {} itself, or nothing above or below it",
+                             arm, own, path));
+    }
+  }
+}
+
 /// Whether a value of the shape may be a whole number, or any number; neither for what is none.
 struct NumberKind {
   bool is_whole = false, is_real = false;
@@ -38,10 +51,11 @@ bool is_whole_field(const Json& base, const std::string& path, const std::string
   return kind.is_whole && !kind.is_real;
 }
 
-Json TuneRange::at(double share) const {
+Json TuneRange::at(double share, int digits) const {
   const double value = is_log ? low * std::pow(high / low, share) : low + (high - low) * share;
-  const double rounded = std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr);
-  if (is_whole) return static_cast<std::int64_t>(std::llround(std::clamp(rounded, low, high)));
+  const double rounded = std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
+  if (is_whole)
+    return static_cast<std::int64_t>(std::clamp(std::round(rounded), std::ceil(low), std::floor(high)));
   return std::clamp(rounded, low, high);
 }
 
@@ -68,6 +82,9 @@ std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std:
     if (read.is_log && read.low <= 0)
       throw UserError(join_path(place, "low"),
                       fmt::format("got {}, needs a number above 0 on a log scale", read.low));
+    for (const char* end : {"low", "high"})
+      resolve(*find_shape(config_shape(), base, path), range.at(end), join_path(place, end));
+    check_arms(path, base.value("arms", Json::object()), place);
     ranges.push_back(std::move(read));
   }
   return ranges;

@@ -19,8 +19,9 @@ struct TuneRange {
   bool is_log = true;
   bool is_whole = false;  ///< the field is a whole number
 
-  /// The value at a share of the range in [0, 1], to three digits; a whole number where the field is one.
-  Json at(double share) const;
+  /// The value at a share of the range in [0, 1], to so many digits and within the range; a whole number
+  /// where the field is one.
+  Json at(double share, int digits = 3) const;
   /// The share at which a value lies.
   double share_of(const Json& value) const;
 };
@@ -30,7 +31,8 @@ struct TuneRange {
 bool is_whole_field(const Json& base, const std::string& path, const std::string& place);
 
 /// The ranges of a scenario's "tune" in its order; none without it. Throws UserError below "tune" for fields
-/// that are no numbers of the configuration `base`, ranges that are empty, and paths that the sweep sets.
+/// that are no numbers of the configuration `base`, ranges that are empty or whose ends the field does not
+/// take, paths that the sweep sets, and paths above or below one that an arm of "arms" in `base` sets.
 std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std::span<const SweepAxis> axes);
 
 }  // namespace moelab

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "plots/axis.h"
+#include "plots/figure_layout.h"
 #include "plots/gnuplot.h"
 #include "sim/base/error.h"
 
@@ -88,6 +89,41 @@ TEST_CASE("thin lines are drawn below ten seeds, and none for a reference") {
   CHECK(count(figure_script(ten), "with lines lw 0.4") == 0);
   CHECK(count(figure_script(ten), "with filledcurves") == 3);
   CHECK(count(figure_script(ten), "with yerrorbars") == 3);  // the lone point after the gap
+}
+
+TEST_CASE("many points: a line has some of the markers, marks without a line have all of them") {
+  Figure figure = example();
+  std::vector<FigurePoint>& points = figure.panels[0].series[0].points;
+  points.clear();
+  for (int i = 1; i <= 30; ++i) points.push_back(point(i, 0.1 * i));
+  CHECK(figure_script(figure).find("every 3::1::30 using 2:3 with points") != std::string::npos);
+  figure.panels[0].series[0].look = SeriesLook::marks;
+  CHECK(figure_script(figure).find("every ::1::30 using 2:3 with points") != std::string::npos);
+}
+
+TEST_CASE("more names than stand side by side: every so many of them") {
+  Figure figure = example();
+  figure.x_log = false;
+  const auto labelled = [&](int names) {
+    figure.x_categories.clear();
+    for (int i = 0; i < names; ++i) figure.x_categories.push_back("a long name " + std::to_string(i));
+    const FigureLayout page(figure);
+    CHECK(page.x.upright);
+    std::size_t most_between = 0, last = 0;
+    for (std::size_t i = 0; i < page.x.ticks.size(); ++i) {
+      if (page.x.ticks[i].second.empty()) continue;
+      most_between = std::max(most_between, i - last);
+      last = i;
+    }
+    return std::pair(most_between, page.panel_width / names);
+  };
+  CHECK(labelled(10).first == 1);
+  for (const int names : {30, 80}) {
+    CAPTURE(names);
+    const std::pair<std::size_t, double> shown = labelled(names);
+    CHECK(static_cast<double>(shown.first) * shown.second > kTickFontSize);
+    CHECK(shown.first < 8);
+  }
 }
 
 TEST_CASE("gnuplot draws all formats, from the script alone, to the same bytes") {

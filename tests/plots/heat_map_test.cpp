@@ -68,7 +68,56 @@ TEST_CASE("intervals: columns of their own, half of them in the cells where they
   CHECK(heat_map_csv(map).ends_with("\"16\",,,\n"));
   CHECK(heat_map_script(map).find("±") != std::string::npos);
   for (std::size_t i = 0; i < 5; ++i) map.panels[0].intervals[i]->first = *map.panels[0].values[i] - 0.1;
-  CHECK(heat_map_script(map).find("±") == std::string::npos);
+  CHECK(heat_map_script(map).find("'±'.") == std::string::npos);
+}
+
+/// What gnuplot writes, as SVG.
+std::string drawn(const HeatMap& map, const char* name) {
+  const fs::path folder = fs::temp_directory_path() / name;
+  fs::remove_all(folder);
+  render(drawing_of(map), folder);
+  std::ostringstream svg;
+  svg << std::ifstream(folder / "map.svg").rdbuf();
+  fs::remove_all(folder);
+  return svg.str();
+}
+
+TEST_CASE("intervals that are not symmetric stand below the numbers from end to end, where there is room") {
+  HeatMap map = example();
+  map.panels = {{"normal", {1.0, 2.0, 3.0, 4.0, 5.0, std::nullopt}, {}}};
+  map.high = 5;
+  CHECK_FALSE(draws_intervals(map));
+  map.panels[0].intervals.resize(6);
+  CHECK_FALSE(draws_intervals(map));
+  map.panels[0].intervals[1] = {1.6, 2.7};
+  CHECK(draws_intervals(map));
+  CHECK(drawn(map, "moelab_interval_map_test").find(">1.6–2.7<") != std::string::npos);
+  map.panels[0].values[1] = 2.15;
+  CHECK(drawn(map, "moelab_interval_map_test").find(">±0.6<") != std::string::npos);
+  map.panels[0].values[1] = 2;
+  for (int i = 0; i < 6; ++i) map.x_names.push_back("more");
+  map.panels[0].values.resize(18);
+  map.panels[0].intervals.resize(18);
+  map.panels[0].intervals[1] = {0.0016, 0.0027};
+  CHECK_FALSE(draws_intervals(map));
+}
+
+TEST_CASE("a censored number has its sign before it, and a column; numbers below 10000 have no exponents") {
+  HeatMap map = example();
+  map.panels = {{"normal", {1.0, 99.7, 200.0, 1234.0, 0.126, 56789.0}}};
+  map.high = 5000;
+  CHECK(heat_map_csv(map).starts_with("panel,x,y,value\n"));
+  map.panels[0].censored = {false, false, true, false, false, false};
+  CHECK(heat_map_csv(map).starts_with("panel,x,y,value,censored\n\"normal\",\"0.5\",\"8\",1,0\n"));
+  CHECK(heat_map_csv(map).find(",200,1\n") != std::string::npos);
+  const std::string svg = drawn(map, "moelab_censored_map_test");
+  for (const char* text : {">1<", ">100<", ">>200<", ">1234<", ">0.13<", ">5.7e+04<"}) {
+    CAPTURE(text);
+    CHECK(svg.find(text) != std::string::npos);
+  }
+  map.panels[0].intervals.resize(6);
+  CHECK(heat_map_csv(map).find(",200,,,1\n") != std::string::npos);
+  CHECK(drawn(map, "moelab_censored_map_test").find(">>200<") != std::string::npos);
 }
 
 TEST_CASE("a compact map has its panels side by side, and no numbers; every name that has room") {

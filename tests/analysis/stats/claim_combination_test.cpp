@@ -5,10 +5,10 @@
 namespace moelab::claim_combination_test {
 namespace {
 
-ClaimPoint undecided(double supporting, double opposing, std::optional<int> seeds) {
+ClaimPoint undecided(Verdict then, int seeds) {
   ClaimPoint point;
-  point.p_values = PointPValues{supporting, opposing};
   point.seeds_to_decide = seeds;
+  point.verdict_then = then;
   return point;
 }
 
@@ -31,20 +31,22 @@ TEST_CASE("verdicts that stand together") {
 }
 
 TEST_CASE("seeds to decide: all of what supports a claim, or the first point that refutes it") {
-  const ClaimPoint near = undecided(0.1, 0.9, 12), far = undecided(0.3, 0.7, 60);
-  const ClaimPoint against = undecided(0.9, 0.1, 30), soon_against = undecided(0.95, 0.05, 14);
-  const ClaimPoint never = undecided(0.4, 0.6, std::nullopt);
+  const ClaimPoint near = undecided(Verdict::reproduced, 12), far = undecided(Verdict::reproduced, 60);
+  const ClaimPoint against = undecided(Verdict::refuted, 30), soon_against = undecided(Verdict::refuted, 14);
+  const ClaimPoint never;
   ClaimPoint reproduced;
   reproduced.verdict = Verdict::reproduced;
   CHECK(seeds_to_decide({near, far, reproduced}) == 60);
   CHECK(seeds_to_decide({near, far, against, soon_against}) == 14);
   CHECK(seeds_to_decide({near, never, against}) == 30);
   CHECK_FALSE(seeds_to_decide({near, never}).has_value());
-  // What the smallest effect would decide first is no refutation.
-  ClaimPoint equivalent = undecided(0.9, 0.1, 20);
-  equivalent.p_values->equivalent = 0.06;
-  CHECK(seeds_to_decide({equivalent, far}) == 60);
   CHECK_FALSE(seeds_to_decide({reproduced, reproduced}).has_value());
+  // Points that end in different verdicts, none of them refuted, leave the claim open.
+  const ClaimPoint equivalent = undecided(Verdict::equivalent, 20);
+  CHECK_FALSE(seeds_to_decide({equivalent, far}).has_value());
+  CHECK_FALSE(seeds_to_decide({equivalent, reproduced}).has_value());
+  CHECK(seeds_to_decide({equivalent, equivalent}) == 20);
+  CHECK(seeds_to_decide({equivalent, reproduced, against}) == 30);
 }
 
 }  // namespace

@@ -85,6 +85,8 @@ TEST_CASE("a decided run is judged by sequences, on the pairs that both sides ha
   CHECK(whole.difference->mean == fixed.difference->mean);
   CHECK(whole.difference->interval->low < fixed.difference->interval->low);
   CHECK(whole.difference->interval->high > fixed.difference->interval->high);
+  CHECK(whole.left->interval->low < fixed.left->interval->low);
+  CHECK(whole.left->mean == fixed.left->mean);
   REQUIRE(whole.median_interval);
   CHECK(whole.median_interval->low < whole.difference->mean);
   // By the fixed design the seeds that b lacks are missing.

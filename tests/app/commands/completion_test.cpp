@@ -170,6 +170,9 @@ TEST_CASE("completion: dotted paths follow the kinds that the scenario chooses")
   CHECK(settings_of(bench.file, "claims.0.left.arm=f") == Texts{"claims.0.left.arm=frozen"});
   CHECK(settings_of(bench.file, "claims.0.left.metric=router_n") ==
         Texts{"claims.0.left.metric=router_norm_ratio"});
+  CHECK(settings_of(bench.file, "figures.0.y=router_n") == Texts{"figures.0.y=router_norm_ratio"});
+  CHECK(settings_of(bench.file, "figures.0.x=model.e") == Texts{"figures.0.x=model.experts"});
+  CHECK(settings_of(bench.file, "figures.0.series=a") == Texts{"figures.0.series=arm"});
   CHECK(settings_of(bench.file, "arms.d") == Texts{"arms.dense."});
   CHECK(settings_of(bench.file, "arms.frozen.model.router.tr") ==
         Texts{"arms.frozen.model.router.trainable="});

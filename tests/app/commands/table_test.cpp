@@ -61,6 +61,19 @@ TEST_CASE("tables come as Markdown, LaTeX and JSON") {
   CHECK(json.at(0).at("entries").size() == 4);
 }
 
+TEST_CASE("steps that no seed got to are told as a median above the last step") {
+  Json scenario = tiny();
+  scenario["metrics"].push_back(
+      Json::parse(R"({"kind": "convergence", "name": "never", "metric": "test_loss_soft", "target": 1e-9})"));
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const std::string text = ask({"table", bench.run, "--metric", "steps_to_target.never"}).out;
+  CHECK(text.find("steps_to_target.never (median over seeds") != std::string::npos);
+  CHECK(text.find("above 4 (2 of 2 censored)") != std::string::npos);
+  const Json json = Json::parse(ask({"table", bench.run, "--metric", "steps_to_target.never", "--json"}).out);
+  CHECK(json.at(0).at("entries")[0].at("above") == 4);
+}
+
 TEST_CASE("a table of one sweep point has its rows alone") {
   const Tabled tabled;
   const Answer answer = ask({"table", tabled.run, "--at", "data.train_samples=40"});

@@ -95,6 +95,29 @@ TEST_CASE("load maps: shares over the recorded steps, dead experts without one")
   CHECK(drawing.caption.find("Panels left out, no cell done: 1.") != std::string::npos);
 }
 
+TEST_CASE("maps say which sweep point they show where `where` leaves several") {
+  const TemporaryFolder folder;
+  save<std::int64_t>(folder.path(), "recorded_steps", {2}, {0, 50});
+  save<double>(folder.path(), "expert_load_steps", {2, 2}, {.5, .5, .96, .04});
+  save<std::int64_t>(folder.path(), "test_labels", {3}, {7, 4, 7});
+  save<double>(folder.path(), "test_probs", {3, 2}, {0, 1, 1, 0, 0, 1});
+  RunResults results = one_cell();
+  results.table.arms = {"a"};
+  results.table.sweep_paths = {"data.train_samples"};
+  results.table.rows = {{"other", "a", 0, {{"data.train_samples", 10}}, "done", {}, {}},
+                        {"cell", "a", 0, {{"data.train_samples", 20}}, "done", {}, {}}};
+  for (const char* kind : {"cluster_map", "load_map"}) {
+    CAPTURE(kind);
+    Json figure = {{"id", "m"}, {"kind", kind}};
+    const auto caption = [&] {
+      return kind_of(figure).draw(figure, figure_source(results, folder.path())).caption;
+    };
+    CHECK(caption().find(" Shown: samples = 20.") != std::string::npos);
+    figure["where"] = {{"data.train_samples", 20}};
+    CHECK(caption().find("Shown:") == std::string::npos);
+  }
+}
+
 TEST_CASE("cluster maps: arrays that were not saved are an error") {
   const TemporaryFolder folder;
   const RunResults results = one_cell();

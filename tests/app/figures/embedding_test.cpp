@@ -4,10 +4,12 @@
 
 #include <fstream>
 
+#include "app/figures/saved_arrays.h"
 #include "app/run/figures.h"
 #include "app/run/store.h"
 #include "sim/base/error.h"
 #include "sim/data/npy/npy.h"
+#include "tests/app/scenario/refused.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::app_embedding_test {
@@ -62,6 +64,8 @@ TEST_CASE("a panel shows the last sweep point's first seed that is done, experts
   }
   CHECK(embedding.title == "Routing");
   CHECK(embedding.caption.find("Fig. 5. ") == 0);
+  // The arms' last points that are done are the same; the first seed of b diverged there.
+  CHECK(embedding.caption.find(" Shown: data.n = 2.") != std::string::npos);
   CHECK(embedding.caption.find("100 % and 0 % of the variance") != std::string::npos);
 }
 
@@ -133,6 +137,31 @@ TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where
   CHECK_THROWS_AS(
       build_embedding(Json::parse(R"({"id": "e", "inputs": [1, 3]})"), figure_source(results, folder.path())),
       UserError);
+}
+
+TEST_CASE("each arm's sweep point is told where they differ") {
+  RunResults results = example();
+  for (std::size_t i : {6U, 7U}) results.table.rows[i].state = "failed";
+  const DisplayNames names(results.plan);
+  const auto text = [&](const Json& where) {
+    std::vector<const ResultRow*> shown;
+    for (const std::string& arm : results.table.arms)
+      if (const ResultRow* const row = shown_row(results.table, arm, where)) shown.push_back(row);
+    return shown_points_text(results.table, shown, where, names);
+  };
+  CHECK(text(Json::object()) == " Shown: a: data.n = 2; b: data.n = 1.");
+  CHECK(text({{"data.n", 1}}).empty());
+}
+
+TEST_CASE("inputs that an arm's data do not have are refused before anything is trained") {
+  Json document = example_with(
+      "/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["learned", "frozen"], "inputs": [0, 23]})");
+  CHECK_NOTHROW(expand_scenario(document, "", {}));
+  document["data"]["dim"] = 4;
+  document["figures"][0]["inputs"] = {0, 9};
+  check_refused(document, "", {}, "figures[0].inputs[1]", "got 9, needs numbers of the 4 inputs, from 0");
+  document["figures"][0]["inputs"] = {0, 3};
+  CHECK_NOTHROW(expand_scenario(document, "", {}));
 }
 
 TEST_CASE("panels without a cell are named; arrays that were not saved are an error") {

@@ -77,4 +77,24 @@ TEST_CASE("the figure of a claim: paired ratios with the line that they are judg
   CHECK(drawings[1].csv.find("\"tolerance 0.1\",-0.5,1.1,,") != std::string::npos);
 }
 
+TEST_CASE("the figure of a claim calls arms and metrics by their labels, in its title as at its axes") {
+  RunResults results = paired_results();
+  const std::vector<Drawing> plain = claim_drawings(figure_source(results, "."));
+  const std::string metric = "(test loss ÷ label variance (top-1))";
+  CHECK(plain[1].title == "half " + metric + " ~ whole " + metric + " within 10 %");
+  results.plan["scenario"]["labels"] = {
+      {"half", "one half"}, {"test_nmse_top1", "loss"}, {"data.n", "samples"}};
+  const std::vector<Drawing> labelled = claim_drawings(figure_source(results, "."));
+  CHECK(labelled[0].title == "one half loss < whole loss");
+  CHECK(labelled[1].title == "one half loss ~ whole loss within 10 %");
+
+  results.plan["claims"] = Json::parse(R"([
+    {"id": "down", "op": "decreases", "arm": "half", "metric": "test_nmse_top1", "along": "data.n"},
+    {"id": "at", "op": "<", "left": {"arm": "half", "metric": "test_nmse_top1", "where": {"data.n": 20}},
+     "right": {"value": "0.5"}, "at": "last"}])");
+  const std::vector<Drawing> others = claim_drawings(figure_source(results, "."));
+  CHECK(others[0].title == "one half loss decreases along samples");
+  CHECK(others[1].title == "one half loss at samples = 20 < 0.5");
+}
+
 }  // namespace moelab::figure_kinds_test

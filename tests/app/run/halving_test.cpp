@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/app/commands/tiny_run.h"
@@ -50,10 +51,38 @@ TEST_CASE("values cover their range, even on its scale, to three digits") {
   CHECK(range(1.0 / 3, 1, true).at(0) == 1.0 / 3);  // rounding does not leave the range
 }
 
+TEST_CASE("rounding neither leaves a range of whole numbers nor makes candidates equal") {
+  for (const double share : {0.0, 0.5, 1.0}) {
+    const double value = range(10.5, 20.5, false, true).at(share).get<double>();
+    CHECK(value >= 10.5);
+    CHECK(value <= 20.5);
+  }
+  const auto sorted = [](std::vector<std::vector<Json>> values) {
+    std::sort(values.begin(), values.end());
+    return values;
+  };
+  const std::vector<std::vector<Json>> three = {{1}, {2}, {3}};
+  CHECK(candidate_values({range(1, 3, false, true)}, 6) == three);  // there are no more
+  // A grid of eight on the log scale has 1 twice; another takes its place.
+  const std::vector<std::vector<Json>> more = sorted(candidate_values({range(1, 20, true, true)}, 8));
+  CHECK(more.size() == 8);
+  CHECK(std::adjacent_find(more.begin(), more.end()) == more.end());
+  CHECK(sorted(candidate_values({range(1, 2, false, true), range(1, 2, false, true)}, 20)) ==
+        std::vector<std::vector<Json>>{{1, 1}, {1, 2}, {2, 1}, {2, 2}});
+  // Three digits are not enough for these.
+  CHECK(candidate_values({range(1001, 1004, false, true)}, 4) ==
+        std::vector<std::vector<Json>>{{1001}, {1002}, {1003}, {1004}});
+  CHECK(candidate_values({range(1, 1.002, false)}, 5) ==
+        std::vector<std::vector<Json>>{{1.0}, {1.0005}, {1.001}, {1.0015}, {1.002}});
+}
+
 TEST_CASE("the best come first, what failed last") {
   const double infinity = std::numeric_limits<double>::infinity();
   CHECK(best_places({3, infinity, 1, 1}, 3) == std::vector<std::size_t>{2, 3, 0});
   CHECK(best_places({infinity, 2}, 5) == std::vector<std::size_t>{1, 0});
+  // The logarithm of a metric of 0, and no metric at all.
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  CHECK(best_places({none, 2, -infinity, infinity}, 4) == std::vector<std::size_t>{2, 1, 3, 0});
 }
 
 TEST_CASE("ranges that are refused, at their places") {
@@ -68,9 +97,32 @@ TEST_CASE("ranges that are refused, at their places") {
   refused({{"data.train_samples", fine}}, "tune.data.train_samples", "the sweep sets");
   refused({{"train.lr", {{"low", 2.0}, {"high", 1.0}}}}, "tune.train.lr.high", "needs more than low");
   refused({{"train.lr", {{"low", 0.0}, {"high", 1.0}}}}, "tune.train.lr.low", "above 0");
+  const auto linear = [](double low, double high) {
+    return Json({{"low", low}, {"high", high}, {"scale", "linear"}});
+  };
+  refused({{"train.lr", linear(-1, 1)}}, "tune.train.lr.low", "got -1.0, needs");
+  refused({{"data.clusters", linear(0.2, 0.9)}}, "tune.data.clusters.low", "got 0.2, needs a whole number");
+  refused({{"train.steps", linear(10.5, 20)}}, "tune.train.steps.low", "got 10.5, needs a whole number");
+  refused({{"train.steps", linear(10, 20.5)}}, "tune.train.steps.high", "got 20.5, needs a whole number");
   Json scenario = tiny();
   scenario["tune"] = {{"train.lr", fine}, {"train.steps", {{"low", 2}, {"high", 9}, {"scale", "linear"}}}};
   CHECK(expand_scenario(scenario, "", {}).cells.size() == 8);
+}
+
+TEST_CASE("a tuned field is not above or below one that an arm sets") {
+  const auto refused = [](const char* own, const Json& value, const char* tuned, const char* path) {
+    Json scenario = tiny();
+    scenario["arms"]["small"] = {{own, value}};
+    scenario["tune"] = {{tuned, {{"low", 1}, {"high", 4}}}};
+    check_refused(scenario, "", {}, path, std::string("arm 'small' sets ") + own + "; needs");
+  };
+  refused("train.lr.router", 0.02, "train.lr", "tune.train.lr");
+  refused("train.lr", 0.02, "train.lr.router", "tune.train.lr.router");
+  refused("train.epochs", 2, "train.steps", "tune.train.steps");
+  Json scenario = tiny();
+  scenario["arms"]["small"] = {{"train.lr", 0.02}};
+  scenario["tune"] = {{"train.lr", {{"low", 0.1}, {"high", 1.0}}}};
+  CHECK(expand_scenario(scenario, "", {}).cells.size() == 12);
 }
 
 TEST_CASE("a claim on tuned arms needs a value of their own for all that is tuned") {

@@ -124,6 +124,21 @@ TEST_CASE("run folder: more seeds extend a plan; fewer beside them are a plan of
   CHECK(seed_count(plan_with_id(folder.path(), id)->cells) == 2);
 }
 
+TEST_CASE("run folder: a decided plan takes the place of a fixed one, and stays") {
+  const TemporaryFolder folder;
+  const std::string id = keep_plan(folder.path(), small_scenario()).id;
+  Scenario decided = small_scenario();
+  std::erase_if(decided.cells, [](const Cell& cell) { return cell.seed > 0; });
+  decided.decided = Json::parse(R"({"fixed_seeds": 1, "seeds": [1, 1, 1, 1]})");
+  CHECK(keep_plan(folder.path(), decided).id == id);  // of a process that had not seen the fixed one
+  const std::string text = file_text(folder.path() / "plan.json");
+  CHECK(find_plan(folder.path()).plan.head.at("decided") == decided.decided);
+  CHECK(keep_plan(folder.path(), small_scenario()).id == id);
+  CHECK(file_text(folder.path() / "plan.json") == text);
+  CHECK(file_text(folder.path() / "plans" / id / "plan.json") == text);
+  CHECK(plan_ids(folder.path()).size() == 1);
+}
+
 TEST_CASE("run folder: what it showed of a plan moves with it, and nothing else") {
   const TemporaryFolder folder;
   Scenario scenario = titled("first");

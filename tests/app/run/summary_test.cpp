@@ -51,6 +51,76 @@ TEST_CASE("summary: a metric that is declared positive has the geometric mean, a
   CHECK(summary_text(table, "test_nmse_top1").starts_with("test_nmse_top1 (geometric mean over seeds [95 %"));
 }
 
+TEST_CASE("summary: where positive metrics have other values the head says which mean was taken") {
+  ResultTable table = example();
+  for (ResultRow& row : table.rows) row.metrics["test_nmse_top1"] = row.metrics.at("m") - 1;
+  CHECK(summary_text(table, "test_nmse_top1") ==
+        "test_nmse_top1 (geometric mean over seeds [95 % interval]; where a value is not above 0, mean ± "
+        "half of the interval)\n"
+        "data.train_samples  learned              frozen\n"
+        "10                  0.5 ± 6.4            4.472 [1.08, 18.5]\n"
+        "20                  2.449 [0.186, 32.2]  6 (1 of 2)\n");
+  const std::vector<SummaryEntry> entries = summarize(table, "test_nmse_top1");
+  CHECK(column_head(entries, "test_nmse_top1").starts_with("test_nmse_top1 (geometric mean over seeds"));
+  CHECK(column_head(summarize(example(), "m"), "m") == "m");
+  for (ResultRow& row : table.rows) row.metrics["test_nmse_top1"] = 0;
+  CHECK(
+      summary_text(table, "test_nmse_top1")
+          .starts_with("test_nmse_top1 (mean over seeds ± half of the 95 % interval, since values are not"));
+  CHECK(summary_json(table, "test_nmse_top1").at("entries")[0].at("statistic") == "mean");
+  // A decided run's intervals are wider, and its caption says whose they are.
+  const auto width = [&](bool is_sequential) {
+    const Json interval = summary_json(example(), "m", is_sequential).at("entries")[0].at("interval");
+    return interval[0].is_null() ? 1e9 : interval[1].get<double>() - interval[0].get<double>();
+  };
+  CHECK(width(true) > width(false));
+  CHECK(summary_caption(example(), "m", true).ends_with("; of confidence sequences"));
+}
+
+/// Steps to a target of ten seeds that stopped at step 300, `censored` of them before they got there.
+ResultTable steps_of_ten(int censored) {
+  ResultTable table;
+  table.arms = {"a"};
+  for (int seed = 0; seed < 10; ++seed) {
+    ResultRow row{"", "a", seed, {}, "done", {{"steps_to_target_censored.pure", 1}}, {{300, {}}}};
+    if (seed >= censored)
+      row.metrics = {{"steps_to_target.pure", 10 * seed}, {"steps_to_target_censored.pure", 0}};
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+TEST_CASE("summary: steps that may be censored have their median") {
+  const std::string metric = "steps_to_target.pure",
+                    head =
+                        "steps_to_target.pure (median over seeds [95 % interval of order statistics])\na\n";
+  // The second and the ninth of ten bound the median; the first seed has the value 0.
+  CHECK(summary_text(steps_of_ten(0), metric) == head + "45 [10, 80]\n");
+  CHECK(summary_text(steps_of_ten(3), metric) == head + "75 [40, above 300] (3 of 10 censored)\n");
+  CHECK(summary_text(steps_of_ten(7), metric) == head + "above 300 (7 of 10 censored)\n");
+  ResultTable lacking = steps_of_ten(7);
+  lacking.rows[9].state = "diverged";
+  CHECK(summary_text(lacking, metric) == head + "above 300 (7 of 9 censored) (9 of 10)\n");
+  CHECK(
+      column_head(summarize(lacking, metric), metric).starts_with("steps_to_target.pure (median over seeds"));
+  CHECK(summary_caption(lacking, metric).starts_with("steps_to_target.pure, median over seeds"));
+}
+
+TEST_CASE("summary: a median for programs") {
+  const auto entry_of = [](int censored) {
+    return summary_json(steps_of_ten(censored), "steps_to_target.pure").at("entries")[0];
+  };
+  const Json some = entry_of(3), most = entry_of(7);
+  CHECK(some.at("statistic") == "median");
+  CHECK(some.at("mean").is_null());
+  CHECK(some.at("median") == 75);
+  CHECK(some.at("count") == 10);
+  CHECK(some.at("censored") == 3);
+  CHECK(some.at("interval") == Json::array({40, nullptr}));
+  CHECK(most.at("median").is_null());
+  CHECK(most.at("above") == 300);
+}
+
 TEST_CASE("summary: the main metric is the first figure's") {
   RunResults results;
   results.plan = {{"figures", Json::array()}};

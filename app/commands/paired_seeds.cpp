@@ -1,0 +1,93 @@
+#include "app/commands/paired_seeds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/stats/observation.h"
+#include "app/run/summary.h"
+
+namespace moelab {
+namespace {
+
+/// As claims count them: of two values that are not known neither is below the other.
+SignCounts signs_of_pairs(const std::vector<SeedPair>& pairs) {
+  SignCounts signs;
+  for (const SeedPair& pair : pairs) {
+    const bool is_known = is_exact(pair.own) && is_exact(pair.first);
+    if (is_known ? pair.own.low == pair.first.low : !is_exact(pair.own) && !is_exact(pair.first)) {
+      ++signs.ties;
+    } else if (pair.own.high <= pair.first.low) {
+      ++signs.below;
+    } else if (pair.own.low >= pair.first.high) {
+      ++signs.above;
+    } else {
+      ++signs.undecided;
+    }
+  }
+  return signs;
+}
+
+/// An end of an interval that a sequence leaves open is null.
+Json paired_interval_json(const MeanEstimate& estimate) {
+  if (!estimate.interval) return nullptr;
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return Json::array({end(estimate.interval->low), end(estimate.interval->high)});
+}
+
+}  // namespace
+
+PairedSeeds paired_seeds(const std::vector<SeedPair>& pairs, const std::string& metric, bool is_sequential) {
+  PairedSeeds paired;
+  paired.count = static_cast<int>(pairs.size());
+  paired.is_sequential = is_sequential;
+  if (may_be_censored(metric)) {
+    paired.signs = signs_of_pairs(pairs);
+    return paired;
+  }
+  std::vector<double> differences, ratios;
+  for (const SeedPair& pair : pairs) {
+    differences.push_back(pair.own.low - pair.first.low);
+    ratios.push_back(pair.own.low / pair.first.low);
+  }
+  paired.difference = seed_estimate(differences, false, is_sequential);
+  const bool is_positive = std::all_of(pairs.begin(), pairs.end(), [](const SeedPair& pair) {
+    return pair.own.low > 0 && pair.first.low > 0;
+  });
+  if (is_positive && is_declared_positive(metric)) paired.ratio = seed_estimate(ratios, true, is_sequential);
+  return paired;
+}
+
+std::string paired_text(const PairedSeeds& paired) {
+  if (const std::optional<SignCounts>& signs = paired.signs) {
+    std::string text = fmt::format("{} below, {} above, {} tied", signs->below, signs->above, signs->ties);
+    // Of a value and of a seed that stopped before it one does not know.
+    return signs->undecided == 0 ? text : text + fmt::format(", {} undecided", signs->undecided);
+  }
+  if (!paired.ratio) return "difference " + estimate_text(paired.difference);
+  std::string text = fmt::format("ratio {:.4g}", paired.ratio->mean);
+  if (const std::optional<Interval>& interval = paired.ratio->interval)
+    text += fmt::format(" [{:.3g}, {:.3g}]", interval->low, interval->high);
+  return text;
+}
+
+Json paired_json(const PairedSeeds& paired) {
+  Json json = {{"mean", nullptr}, {"count", paired.count}, {"interval", nullptr}};
+  if (paired.difference) {
+    json["mean"] = paired.difference->mean;
+    json["interval"] = paired_interval_json(*paired.difference);
+    if (paired.is_sequential) json["test"] = "t mixture";
+  }
+  json["scale"] = paired.ratio ? "ratio" : "difference";
+  if (paired.ratio)
+    json["ratio"] = {{"mean", paired.ratio->mean}, {"interval", paired_interval_json(*paired.ratio)}};
+  if (const std::optional<SignCounts>& signs = paired.signs)
+    json["signs"] = {{"below", signs->below},
+                     {"above", signs->above},
+                     {"ties", signs->ties},
+                     {"undecided", signs->undecided}};
+  return json;
+}
+
+}  // namespace moelab

@@ -1,0 +1,111 @@
+/// Runs that are to be decided beside those of a fixed number of seeds, and what their options refuse.
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "app/run/run_folder.h"
+#include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
+#include "tests/app/run/test_scenario.h"
+
+namespace moelab::decided_run_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A claim of equal sides within nothing, which only the cap ends.
+Json open_scenario() {
+  Json scenario = tiny();
+  scenario["train"]["steps"] = 40;  // enough for the sides to differ by chance alone
+  scenario["train"]["lr"] = 0.1;
+  scenario["claims"] = Json::parse(R"([
+    {"id": "open", "left": {"arm": "learned", "metric": "test_nmse_soft"}, "op": "~", "tolerance": 1e-9,
+     "right": {"arm": "frozen", "metric": "test_nmse_soft"}, "at": [40]}])");
+  return scenario;
+}
+
+/// The bench's words for a verb, and further ones.
+std::vector<std::string> words_of(const Bench& bench, const std::string& verb,
+                                  const std::vector<std::string>& more) {
+  std::vector<std::string> words = {verb, bench.file, "--out", bench.run, "--threads", "1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Json decided_of(const Bench& bench) {
+  return find_plan(fs::path(bench.run)).plan.head.value("decided", Json());
+}
+
+}  // namespace
+
+TEST_CASE("run --until-decided: its plan takes no number of seeds afterwards") {
+  const Bench bench(open_scenario());
+  REQUIRE(ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "7"})).status == 0);
+  const std::string plan = file_text(fs::path(bench.run) / "plan.json");
+  const std::vector<std::vector<std::string>> numbers = {{"--set", "seeds.count=9"},
+                                                         {"--set", R"(seeds={"root": 1, "count": 9})"},
+                                                         {"--set", "seeds.count=9", "--until-decided"},
+                                                         {"--seeds", "2..8"}};
+  for (const std::vector<std::string>& more : numbers) {
+    for (const char* verb : {"run", "slurm"}) {
+      const Answer refused = ask(words_of(bench, verb, more));
+      CHECK(refused.status == 2);
+      CHECK(refused.err.find("the run's claims decide how many seeds it has") != std::string::npos);
+      CHECK(refused.err.find(more[0] == "--set" ? "--set seeds.count: " : "--seeds: ") != std::string::npos);
+    }
+  }
+  CHECK(file_text(fs::path(bench.run) / "plan.json") == plan);
+}
+
+TEST_CASE("run --until-decided: the command that set where looks begin goes on with them") {
+  const Bench bench(open_scenario());
+  const std::vector<std::string> words =
+      words_of(bench, "run", {"--set", "seeds.count=3", "--until-decided", "--max-seeds", "7"});
+  REQUIRE(ask(words).status == 0);
+  const std::string plan = file_text(fs::path(bench.run) / "plan.json");
+  CHECK(decided_of(bench) == Json::parse(R"({"fixed_seeds": 3, "seeds": [3, 7, 3, 7]})"));
+  REQUIRE(ask(words).status == 0);
+  CHECK(file_text(fs::path(bench.run) / "plan.json") == plan);
+}
+
+TEST_CASE("run --until-decided: looks begin at the seeds of the plan, which they extend") {
+  for (const char* verb : {"run", "slurm"}) {
+    const Bench bench(open_scenario());
+    REQUIRE(ask(words_of(bench, "run", {"--set", "seeds.count=4"})).status == 0);
+    REQUIRE(ask(words_of(bench, verb, {"--until-decided", "--max-seeds", "9"})).status == 0);
+    CHECK(plan_ids(bench.run).size() == 1);
+    const Answer run = ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "9"}));
+    REQUIRE(run.status == 0);
+    CHECK(run.err.find("showed plan") == std::string::npos);
+    CHECK(plan_ids(bench.run).size() == 1);
+    CHECK(decided_of(bench) == Json::parse(R"({"fixed_seeds": 4, "seeds": [4, 9, 4, 9]})"));
+  }
+}
+
+TEST_CASE("run and slurm refuse what --until-decided cannot do before they write") {
+  const Bench bench(open_scenario()), claimless;
+  for (const char* verb : {"run", "slurm"}) {
+    const Answer none = ask(words_of(claimless, verb, {"--until-decided"}));
+    CHECK(none.status == 2);
+    CHECK(none.err.find("--until-decided: the scenario has no claims to decide") != std::string::npos);
+    for (const char* option : {"--max-seeds", "--hours"}) {
+      const Answer alone = ask(words_of(bench, verb, {option, "7"}));
+      CHECK(alone.status == 2);
+      CHECK(alone.err.find(std::string(option) + ": given without --until-decided") != std::string::npos);
+    }
+    for (const std::string hours : {"0", "-1", "nan", "inf", "1e7", "abc"}) {
+      const Answer refused = ask(words_of(bench, verb, {"--until-decided", "--hours", hours}));
+      CHECK(refused.status == 2);
+      CHECK(refused.err.find("--hours: got '" + hours + "', needs hours: a number above 0") !=
+            std::string::npos);
+    }
+  }
+  CHECK_FALSE(fs::exists(bench.run));
+  CHECK_FALSE(fs::exists(claimless.run));
+  REQUIRE(ask(words_of(bench, "slurm", {"--until-decided"})).status == 0);
+  CHECK(file_text(fs::path(bench.run) / "slurm.sh").find("--until-decided --max-seeds 100 --leases") !=
+        std::string::npos);
+}
+
+}  // namespace moelab::decided_run_test

@@ -1,0 +1,57 @@
+#include "app/figures/heat_map.h"
+
+#include <doctest/doctest.h>
+
+#include "app/run/figures.h"
+
+namespace moelab::app_heat_map_test {
+namespace {
+
+/// One arm on a grid of two by two, three seeds; steps are censored at 200 in a cell, whose median is, too.
+RunResults heat_map_results() {
+  RunResults results;
+  results.plan = {{"title", "Map"}, {"figures", Json::array()}};
+  results.table.arms = {"learned"};
+  results.table.sweep_paths = {"data.n", "model.experts"};
+  for (const int n : {10, 20})
+    for (const int experts : {2, 4})
+      for (int seed = 0; seed < 3; ++seed) {
+        const bool is_censored = n == 20 && experts == 4 && seed > 0;
+        MetricValues metrics = {{"test_nmse_top1", 0.1 * (1 + seed)},
+                                {"steps_to_target_censored", is_censored ? 1 : 0}};
+        if (!is_censored) metrics["steps_to_target"] = 100 + seed;
+        results.table.rows.push_back(
+            {"", "learned", seed, {{"data.n", n}, {"model.experts", experts}}, "done", metrics, {{200, {}}}});
+      }
+  return results;
+}
+
+HeatMap built_map(const char* value, const char* more = "{}") {
+  const RunResults results = heat_map_results();
+  Json figure = {{"id", "m"}, {"x", "data.n"}, {"y", "model.experts"}, {"value", value}};
+  figure.update(Json::parse(more));
+  return build_heat_map(figure, figure_source(results, "."));
+}
+
+}  // namespace
+
+TEST_CASE("heat maps of positive metrics have the intervals that their captions name") {
+  const HeatMap map = built_map("test_nmse_top1");
+  CHECK(draws_intervals(map));
+  CHECK(map.caption.find(", with its 95 % interval of logarithms.") != std::string::npos);
+  CHECK(heat_map_csv(map).starts_with("panel,x,y,value,low,high\n"));
+  CHECK(built_map("test_nmse_top1", R"({"at_least": 0.2})").caption.find(", with its 95 % interval.") !=
+        std::string::npos);
+}
+
+TEST_CASE("heat maps of censored steps: which medians are bounds, and how many seeds did not arrive") {
+  const HeatMap map = built_map("steps_to_target");
+  CHECK(map.panels.at(0).censored == std::vector<bool>{false, false, false, true});
+  CHECK(map.panels[0].values.at(3) == 200);
+  CHECK(map.caption.find("Median over 3 seeds") != std::string::npos);
+  CHECK(map.caption.find(" 2 of 12 seeds had not reached the target") != std::string::npos);
+  CHECK(map.caption.find("interval") == std::string::npos);
+  CHECK(heat_map_csv(map).find(",200,,,1\n") != std::string::npos);
+}
+
+}  // namespace moelab::app_heat_map_test
