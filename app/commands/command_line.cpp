@@ -9,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string_view>
@@ -155,8 +156,15 @@ int out_of_memory(bool json, const char* verb) {
 
 int tell_lack_of_memory() noexcept {
   constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
-  // Whether or not the message arrives, the status does.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  // Threads run out of memory together: one tells, and the others go on once it has.
+  static std::mutex telling;
+  static bool told = false;
+  const std::scoped_lock one_at_a_time(telling);
+  if (!told) {
+    // Whether or not the message arrives, the status does.
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    told = true;
+  }
   return kEnvironmentErrorStatus;
 }
 

@@ -10,7 +10,8 @@ namespace moelab {
 /// output that cannot be written included; 130 interrupted.
 int run_command_line(int argc, const char* const* argv);
 
-/// Says on stderr that there is not enough memory, with none of it; the exit status for that.
+/// Says on stderr that there is not enough memory, once and with none of it; the exit status for that.
+/// Threads may call it at the same time.
 int tell_lack_of_memory() noexcept;
 
 }  // namespace moelab
