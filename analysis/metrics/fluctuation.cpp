@@ -101,8 +101,7 @@ std::optional<double> assignment_change_share(std::span<const int> previous, std
   return 1 - stay / static_cast<double>(counts.rows);
 }
 
-std::optional<double> chance_corrected_agreement(std::span<const int> previous,
-                                                 std::span<const int> current) {
+std::optional<double> layer_ari(std::span<const int> previous, std::span<const int> current) {
   check_snapshots(previous, current, 1);
   const ContingencyTable both = routing_table(previous, current);
   if (both.rows() == 1 || both.cols() == 1) return 0;

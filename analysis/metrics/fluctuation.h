@@ -36,6 +36,6 @@ std::optional<double> assignment_change_share(std::span<const int> previous, std
 
 /// The adjusted Rand index (agreement.h) of two snapshots (n) each; but 0 where one expert serves all rows of
 /// either, also of both: that rows stay together then says nothing of them. None and throws as above.
-std::optional<double> chance_corrected_agreement(std::span<const int> previous, std::span<const int> current);
+std::optional<double> layer_ari(std::span<const int> previous, std::span<const int> current);
 
 }  // namespace moelab

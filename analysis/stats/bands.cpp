@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/stats/observation.h"
+#include "analysis/stats/sequences.h"
 
 namespace moelab {
 namespace {
@@ -30,35 +31,46 @@ std::size_t median_rank(std::size_t count) {
   return rank;
 }
 
+MeanEstimate raw_estimate(const std::vector<double>& values, bool is_sequential) {
+  MeanEstimate estimate = mean_estimate(values);
+  if (is_sequential && estimate.interval)
+    estimate.interval = t_mixture_interval(estimate.mean, variance_of(values, estimate.mean), estimate.count);
+  return estimate;
+}
+
+void set_interval(const std::optional<Interval>& interval, BandPoint& point) {
+  if (!interval || !std::isfinite(interval->low) || !std::isfinite(interval->high)) return;
+  point.low = interval->low;
+  point.high = interval->high;
+}
+
 }  // namespace
 
-MeanEstimate figure_estimate(const std::vector<double>& values, bool positive) {
+MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, bool is_sequential) {
   if (!positive || std::any_of(values.begin(), values.end(), [](double value) { return value <= 0; }))
-    return mean_estimate(values);
+    return raw_estimate(values, is_sequential);
   std::vector<double> logarithms;
   for (const double value : values) logarithms.push_back(std::log(value));
-  MeanEstimate estimate = mean_estimate(logarithms);
+  MeanEstimate estimate = raw_estimate(logarithms, is_sequential);
   estimate.mean = std::exp(estimate.mean);
   if (estimate.interval)
     estimate.interval = Interval{std::exp(estimate.interval->low), std::exp(estimate.interval->high)};
   return estimate;
 }
 
-BandPoint band_point(double x, std::vector<std::optional<double>> seeds, bool positive) {
+BandPoint band_point(double x, std::vector<std::optional<double>> seeds, bool positive, bool is_sequential) {
   BandPoint point;
   point.x = x;
   point.seeds = std::move(seeds);
   const std::vector<double> values = finite_values(point.seeds);
   if (values.empty()) return point;
-  const MeanEstimate estimate = figure_estimate(values, positive);
+  const MeanEstimate estimate = seed_estimate(values, positive, is_sequential);
   point.mean = estimate.mean;
-  if (!estimate.interval) return point;
-  point.low = estimate.interval->low;
-  point.high = estimate.interval->high;
+  set_interval(estimate.interval, point);
   return point;
 }
 
-BandPoint median_point(double x, const std::vector<std::optional<Interval>>& seeds) {
+BandPoint median_point(double x, const std::vector<std::optional<Interval>>& seeds, bool is_sequential) {
   BandPoint point;
   point.x = x;
   std::vector<Interval> observations;
@@ -73,11 +85,13 @@ BandPoint median_point(double x, const std::vector<std::optional<Interval>>& see
   const Median median = median_of(observations);
   point.mean = median.value;
   point.is_open = median.is_open;
-  std::sort(values.begin(), values.end());
-  if (const std::size_t rank = median_rank(values.size()); rank > 0) {
-    point.low = values[rank - 1];
-    point.high = values[values.size() - rank];
+  if (is_sequential) {
+    set_interval(sign_sequence_interval(values), point);
+    return point;
   }
+  std::sort(values.begin(), values.end());
+  if (const std::size_t rank = median_rank(values.size()); rank > 0)
+    set_interval(Interval{values[rank - 1], values[values.size() - rank]}, point);
   return point;
 }
 

@@ -36,24 +36,21 @@ void combine_points(ClaimResult& result) {
 }
 
 std::optional<double> claim_p_value(const ClaimResult& result) {
-  double supporting = 0, equivalent = 0, opposing = 1;
+  double supporting = 0, equivalent = 0, least = 1;
   bool are_all_judged = true, has_ends = false;
-  for (const bool of_steps : {false, true}) {
-    double least = 1;
-    int tests = 0;
-    for (const ClaimPoint& point : result.points) {
-      if (point.is_step != of_steps || point.verdict == Verdict::uninformative) continue;
-      ++tests;
-      has_ends |= !of_steps;
-      are_all_judged &= point.p_values.has_value();
-      const PointPValues p = point.p_values.value_or(PointPValues{});
-      least = std::min(least, p.opposing);
-      if (of_steps) continue;
-      supporting = std::max(supporting, p.supporting);
-      equivalent = std::max(equivalent, p.equivalent.value_or(1));
-    }
-    if (tests > 0) opposing = std::min(opposing, tests * least);
+  int tests = 0;
+  for (const ClaimPoint& point : result.points) {
+    if (point.verdict == Verdict::uninformative) continue;
+    ++tests;
+    are_all_judged &= point.p_values.has_value();
+    const PointPValues p = point.p_values.value_or(PointPValues{});
+    least = std::min(least, p.opposing);
+    if (point.is_step) continue;
+    has_ends = true;
+    supporting = std::max(supporting, p.supporting);
+    equivalent = std::max(equivalent, p.equivalent.value_or(1));
   }
+  const double opposing = std::min(1.0, tests * least);
   if (result.verdict == Verdict::refuted) return opposing;
   if (!are_all_judged || !has_ends) return std::nullopt;
   if (result.verdict == Verdict::reproduced) return supporting;

@@ -70,13 +70,6 @@ std::optional<int> seeds_for_signs(int supporting, int opposing, int pairs, int 
 
 }  // namespace
 
-double variance_of(const std::vector<double>& values, double mean) {
-  double variance = 0;
-  for (const double value : values)
-    variance += (value - mean) * (value - mean) / (static_cast<double>(values.size()) - 1);
-  return variance;
-}
-
 void add_note(ClaimPoint& point, const std::string& sentence) {
   point.note += (point.note.empty() ? "" : "; ") + sentence;
 }

@@ -28,9 +28,6 @@ void judge_differences(const std::vector<double>& differences, const DecisionRul
 /// The same from point.signs, of a claim with `op` < or >; '~' stays inconclusive. Adds to the note.
 void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point);
 
-/// s² (ddof 1) of two values or more.
-double variance_of(const std::vector<double>& values, double mean);
-
 /// Appends a sentence to the point's note.
 void add_note(ClaimPoint& point, const std::string& sentence);
 

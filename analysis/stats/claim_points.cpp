@@ -36,12 +36,16 @@ void check_side(const ClaimSide& side, const ResultTable& table, const std::stri
 }
 
 /// Where a side stands when the claim stands at a point. A `where` that names a single grid point on its own
-/// names it whatever the rest of the claim's point says: paths swept in step (zip) move together.
+/// names it whatever the rest of the claim's point says, and moves with it the paths that follow its own:
+/// paths swept in step (zip) move together.
 class SidePlace {
  public:
   SidePlace(const RowIndex& rows, const SweepPoint& where, std::string path)
       : rows_(rows), where_(where), path_(std::move(path)) {
     if (where.empty()) return;
+    for (const auto& [swept, value] : where)
+      for (auto& follower : rows.followers(swept, value))
+        if (coordinate_of(where_, follower.first) == nullptr) where_.push_back(std::move(follower));
     const std::vector<const SweepPoint*> named = rows.points_at(where);
     if (named.size() == 1) named_ = named.front();
   }
@@ -65,7 +69,7 @@ class SidePlace {
 
  private:
   const RowIndex& rows_;
-  const SweepPoint& where_;
+  SweepPoint where_;
   std::string path_;
   const SweepPoint* named_ = nullptr;
 };
@@ -120,14 +124,19 @@ void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& row
   }
 }
 
-/// One point for each setting of the other paths: where both sides say what stands along `path`, the others
-/// give no further pair.
+/// One point for each setting of the paths that do not follow this one: where both sides say what stands
+/// along `path`, the others give no further pair.
 std::vector<const SweepPoint*> points_across(const std::string& path, const RowIndex& rows) {
   std::vector<const SweepPoint*> points;
   std::set<std::string> known;
+  if (rows.points().empty()) return points;
+  // Which paths follow is the same at all points.
+  const SweepPoint following = rows.followers(path, *coordinate_of(rows.points().front(), path));
   for (const SweepPoint& point : rows.points()) {
     SweepPoint others = point;
-    std::erase_if(others, [&](const auto& coordinate) { return coordinate.first == path; });
+    std::erase_if(others, [&](const auto& coordinate) {
+      return coordinate.first == path || coordinate_of(following, coordinate.first);
+    });
     if (known.insert(point_key(others)).second) points.push_back(&point);
   }
   return points;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/stats/bands.h"
 #include "analysis/stats/claim_combination.h"
 #include "analysis/stats/claim_judgement.h"
 #include "analysis/stats/claim_sides.h"
@@ -56,39 +57,31 @@ std::optional<Interval> negligible_range(const JudgedClaim& claim) {
 MeanEstimate side_estimate(const ClaimSide& side, const std::vector<Interval>& observations,
                            bool is_sequential) {
   const std::vector<double> values = scaled_ends(observations, 1, false);
-  MeanEstimate estimate = mean_estimate(values);
-  if (is_sequential && estimate.interval) {
-    estimate.interval = t_mixture_interval(estimate.mean, variance_of(values, estimate.mean),
-                                           static_cast<int>(values.size()), kLevel);
-    if (!std::isfinite(estimate.interval->low)) estimate.interval.reset();
-  }
-  if (side.is_constant()) estimate.interval.reset();
+  MeanEstimate estimate = seed_estimate(values, false, is_sequential);
+  if (side.is_constant() || (estimate.interval && !std::isfinite(estimate.interval->low)))
+    estimate.interval.reset();
   return estimate;
 }
 
 SignCounts sign_counts(const PointedClaim& claim, const ClaimPairs& pairs) {
   SignCounts signs;
-  for (std::size_t i = 0; i < pairs.left.size(); ++i) {
-    const Interval left = {claim.left.factor * pairs.left[i].low, claim.left.factor * pairs.left[i].high};
-    const Interval right = {claim.right.factor * pairs.right[i].low,
-                            claim.right.factor * pairs.right[i].high};
-    const bool exact = is_exact(left) && is_exact(right);
-    if (exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
-      ++signs.ties;
-    } else if (left.high <= right.low) {
-      ++signs.below;
-    } else if (left.low >= right.high) {
-      ++signs.above;
-    } else {
-      ++signs.undecided;
-    }
-  }
+  const auto scaled = [](double factor, const Interval& value) {
+    return Interval{factor * value.low, factor * value.high};
+  };
+  for (std::size_t i = 0; i < pairs.left.size(); ++i)
+    signs.add(scaled(claim.left.factor, pairs.left[i]), scaled(claim.right.factor, pairs.right[i]));
   return signs;
 }
 
 bool is_uninformative(const PointedClaim& claim, const ClaimPoint& point) {
   return is_relative_to_trivial(claim.left) && is_relative_to_trivial(claim.right) && point.left->mean >= 1 &&
          point.right->mean >= 1;
+}
+
+/// A decided run would stop at a look at which both means are above 1 by chance: their sequences have to be.
+bool is_surely_uninformative(const ClaimPoint& point) {
+  const auto is_sure = [](const MeanEstimate& side) { return side.interval && side.interval->low >= 1; };
+  return is_sure(*point.left) && is_sure(*point.right);
 }
 
 void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, ClaimPoint& point) {
@@ -111,7 +104,9 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   point.right = side_estimate(pointed.right, pairs.right, claim.is_sequential);
   point.difference = mean_estimate(differences, kLevel);
   if (!is_judged) return;
-  if (is_uninformative(pointed, point)) {
+  if (is_uninformative(pointed, point) && claim.is_sequential && !is_surely_uninformative(point)) {
+    add_note(point, "both sides are near trivial (nmse 1): more pairs tell whether they are better");
+  } else if (is_uninformative(pointed, point)) {
     point.verdict = Verdict::uninformative;
     add_note(point, "both sides are no better than trivial (nmse ≥ 1)");
   } else {
@@ -167,14 +162,10 @@ std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::
   claim.declared = is_declared_positive(pointed.left, rows, is_positive) &&
                    is_declared_positive(pointed.right, rows, is_positive);
   claim.logarithmic = claim.declared && all_positive(pointed, pairs);
-  const auto steps = std::count_if(pointed.points.begin(), pointed.points.end(),
-                                   [](const PointPair& at) { return at.is_step; });
-  const auto ends = static_cast<std::ptrdiff_t>(pointed.points.size()) - steps;
+  const int tests = static_cast<int>(pointed.points.size());
   std::vector<ClaimPoint> points;
-  for (std::size_t i = 0; i < pointed.points.size(); ++i) {
-    const PointPair& at = pointed.points[i];
-    points.push_back(evaluate_point(claim, at, pairs[i], static_cast<int>(at.is_step ? steps : ends)));
-  }
+  for (std::size_t i = 0; i < pointed.points.size(); ++i)
+    points.push_back(evaluate_point(claim, pointed.points[i], pairs[i], tests));
   return points;
 }
 

@@ -28,13 +28,15 @@
 ///
 /// A run that was decided (seeds added while claims were open) is judged by the sequences of sequences.h in
 /// place of these intervals and tests, from kLeastSequentialPairs pairs on, arms and points having the seeds
-/// that they have: valid however often one looked. The sign sequence's interval for the median of δ stands
-/// beside that of the mean. Claims on rates have no sequence and are judged at the fixed design, by the seeds
-/// that every arm and point has.
+/// that they have: valid however often one looked. A point is uninformative there where the sequences of both
+/// means lie at 1 or above, and stays open where only the means do. The sign sequence's interval for the
+/// median of δ stands beside that of the mean. Claims on rates have no sequence and are judged at the fixed
+/// design, by the seeds that every arm and point has.
 ///
 /// Of the points that are not uninformative: the claim is refuted when it is at some point, reproduced when
 /// it is at every point, equivalent when it is at every point, else inconclusive. A monotone trend is refuted
-/// by its steps, too, each judged like a point (m the number of steps), and its ends decide the rest.
+/// by its steps, too, each judged like a point (m the number of steps and ends), and its ends decide the
+/// rest.
 
 #include <functional>
 #include <optional>
@@ -51,12 +53,6 @@ namespace moelab {
 /// `uninformative` is of points alone.
 enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative };
 std::string to_string(Verdict verdict);
-
-/// How the pairs of a point with censored values compare.
-struct SignCounts {
-  int below = 0, above = 0;  ///< decidable pairs whose left side is below, above the right one
-  int ties = 0, undecided = 0;
-};
 
 /// P values of a point, see significance.h; without Bonferroni.
 struct PointPValues {

@@ -134,7 +134,36 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
   if (wants_value) refuse("which ends early");
   close(1);
   if (!open.empty()) refuse("where '(' stays open");
+  if (!expression.has_values()) refuse("which divides by 0 or takes the logarithm of a number not above 0");
   return expression;
+}
+
+bool Expression::has_values() const {
+  std::vector<std::optional<Interval>> stack;  // none: depends on a name
+  for (const Step& step : steps_) {
+    if (const double* const number = std::get_if<double>(&step)) {
+      stack.emplace_back(Interval{*number, *number});
+      continue;
+    }
+    if (std::holds_alternative<std::string>(step)) {
+      stack.emplace_back();
+      continue;
+    }
+    const char operation = std::get<char>(step);
+    const std::optional<Interval> right = stack.back();
+    stack.pop_back();
+    std::optional<Interval> left = right;
+    if (operation != kLog) {
+      left = stack.back();
+      stack.pop_back();
+    }
+    const bool divides_by_zero = operation == '/' && right && right->low == 0;
+    if (divides_by_zero || (operation == kLog && right && !log_of(*right))) return false;
+    stack.push_back(!left || !right     ? std::nullopt
+                    : operation == kLog ? log_of(*right)
+                                        : apply(operation, *left, *right));
+  }
+  return true;
 }
 
 std::optional<Interval> Expression::evaluate(

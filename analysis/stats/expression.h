@@ -18,7 +18,7 @@ namespace moelab {
 /// interval: the least that holds all values of the operation, exact where both sides are (low = high).
 class Expression {
  public:
-  /// Throws InvalidOption at `path` for a text that is none.
+  /// Throws InvalidOption at `path` for a text that is none, and for numbers that have no value (1 / 0).
   static Expression parse(const std::string& text, const std::string& path);
 
   const std::vector<std::string>& names() const& { return names_; }
@@ -34,6 +34,9 @@ class Expression {
   bool is_positive(const std::function<bool(const std::string&)>& is_positive) const;
 
  private:
+  /// Whether what stands in numbers alone has a value everywhere.
+  bool has_values() const;
+
   using Step = std::variant<double, std::string, char>;  ///< a number, a name, an operator
 
   std::vector<Step> steps_;  ///< in reverse Polish order

@@ -27,6 +27,13 @@ MeanEstimate mean_estimate(std::span<const double> values, double level) {
   return estimate;
 }
 
+double variance_of(std::span<const double> values, double mean) {
+  double variance = 0;
+  for (const double value : values)
+    variance += (value - mean) * (value - mean) / (static_cast<double>(values.size()) - 1);
+  return variance;
+}
+
 Interval student_interval(double mean, double variance, int count, double level) {
   const boost::math::students_t_distribution<double> student(count - 1);
   const double quantile = boost::math::quantile(boost::math::complement(student, (1 - level) / 2));

@@ -38,6 +38,19 @@ std::optional<Interval> observed(const ResultRow& row, const MetricValues& metri
   return Interval{last, std::numeric_limits<double>::infinity()};
 }
 
+void SignCounts::add(const Interval& left, const Interval& right) {
+  const bool are_exact = is_exact(left) && is_exact(right);
+  if (are_exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
+    ++ties;
+  } else if (left.high <= right.low) {
+    ++below;
+  } else if (left.low >= right.high) {
+    ++above;
+  } else {
+    ++undecided;
+  }
+}
+
 Median median_of(std::span<const Interval> observations) {
   if (observations.empty()) throw InvalidOption("values", "empty; a median needs at least one value");
   std::vector<double> low, high;

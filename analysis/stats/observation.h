@@ -24,6 +24,14 @@ inline bool is_exact(const Interval& observation) {
   return observation.low == observation.high;
 }
 
+/// How pairs of observations compare. Two values that are both not known are a tie.
+struct SignCounts {
+  int below = 0, above = 0;  ///< pairs of which is known that their left side is below, above the right one
+  int ties = 0, undecided = 0;
+
+  void add(const Interval& left, const Interval& right);
+};
+
 /// The median of observations, of which at least one is needed.
 struct Median {
   double value = 0;

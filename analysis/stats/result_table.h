@@ -45,6 +45,9 @@ struct ResultTable {
   /// The swept path, of numbers, whose values a search has placed: other ones at each arm and point of the
   /// other paths, its ends at all. Empty where arms and points form a grid.
   std::string searched_path = {};
+  /// Seeds were added while claims were open: arms and points have as many as these asked for, and only
+  /// confidence sequences (sequences.h) hold at the number that it came to.
+  bool is_decided = false;
 };
 
 }  // namespace moelab

@@ -89,6 +89,29 @@ RowIndex::RowIndex(const ResultTable& table) : table_(table) {
   }
 }
 
+SweepPoint RowIndex::followers(const std::string& path, const SweepValue& value) const {
+  SweepPoint found;
+  const auto own = paths_.find(path);
+  // Values that a search places are other ones at each point of the other paths.
+  if (own == paths_.end() || path == table_.searched_path) return found;
+  for (const std::string& other : table_.sweep_paths) {
+    if (other == path || other == table_.searched_path) continue;
+    const auto has_one = [&](const auto& at_value) {
+      const SweepValue* const first = coordinate_of(*at_value.second.front(), other);
+      return std::all_of(at_value.second.begin(), at_value.second.end(), [&](const SweepPoint* point) {
+        const SweepValue* const each = coordinate_of(*point, other);
+        return first && each && *each == *first;
+      });
+    };
+    const auto here = own->second.points.find(value.canonical());
+    if (here == own->second.points.end() ||
+        !std::all_of(own->second.points.begin(), own->second.points.end(), has_one))
+      continue;
+    found.emplace_back(other, *coordinate_of(*here->second.front(), other));
+  }
+  return found;
+}
+
 const std::vector<std::pair<int, const ResultRow*>>& RowIndex::rows(const std::string& arm,
                                                                     const SweepPoint& point) const {
   static const std::vector<std::pair<int, const ResultRow*>> none;

@@ -28,6 +28,9 @@ class RowIndex {
   const std::vector<SweepPoint>& points() const { return points_; }
   /// Those that have every coordinate of `wanted`, in that order; all for no coordinates.
   std::vector<const SweepPoint*> points_at(const SweepPoint& wanted) const;
+  /// Those of other paths that move with a path: at all points they have one value for each of its values, as
+  /// the paths of a zip whose values differ. With `value` of the path, those that go with it.
+  SweepPoint followers(const std::string& path, const SweepValue& value) const;
   bool has_point(const SweepPoint& point) const { return known_points_.contains(point_key(point)); }
   /// The rows of an arm at a point by their seeds, ascending; of equal seeds the first row counts.
   const std::vector<std::pair<int, const ResultRow*>>& rows(const std::string& arm,

@@ -248,7 +248,7 @@ class Analysis {
       report("routing_fluctuation", routing_fluctuation(previous_top1_, top1_), kNoRows);
       report("router_instability", router_instability(previous_top1_, top1_), kNoRows);
       report("assignment_change_share", assignment_change_share(previous_top1_, top1_), kNoRows);
-      report("layer_ari", chance_corrected_agreement(previous_top1_, top1_), kNoRows);
+      report("layer_ari", layer_ari(previous_top1_, top1_), kNoRows);
       report("routing_ari", adjusted_rand_index(both), kNoRows);
       report("routing_nmi", normalized_mutual_information(both), kNoRows);
     } else if (!previous_topk_.empty()) {

@@ -97,7 +97,7 @@ void add_differences(const RunResults& first, const RunResults& other, const std
     if (groups.empty() || groups.back().first != label) groups.push_back({label, {}});
     groups.back().second.push_back({*own, own_first->second});
   }
-  const bool is_sequential = was_decided(first) || was_decided(other);
+  const bool is_sequential = first.table.is_decided || other.table.is_decided;
   for (const auto& [label, pairs] : groups) {
     const PairedSeeds paired = paired_seeds(pairs, metric, is_sequential);
     differences.add(directory, label, {paired_json(paired), paired_text(paired)});
@@ -112,15 +112,14 @@ int compare(const Arguments& arguments) {
     runs.push_back(load_results(RunAddress(directory, arguments.plan)));
     print_notes(runs.back());
   }
-  const std::string metric = arguments.metric.empty() ? main_metric(runs.front()) : arguments.metric;
+  const std::string metric = arguments.metric.empty() ? main_metric(runs.front().plan) : arguments.metric;
   if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
   SideBySide means(count), differences(count - 1), verdicts(count);
   std::vector<SummaryEntry> entries;  // of all directories
   for (std::size_t d = 0; d < count; ++d) {
-    const bool is_sequential = was_decided(runs[d]);
-    for (const SummaryEntry& entry : summarize(runs[d].table, metric, is_sequential)) {
+    for (const SummaryEntry& entry : summarize(runs[d].table, metric)) {
       means.add(d, label_of(entry.arm, entry.point),
-                {summary_entry_json(entry, is_sequential), entry_text(entry)});
+                {summary_entry_json(entry, runs[d].table.is_decided), entry_text(entry)});
       entries.push_back(entry);
     }
     if (d > 0) add_differences(runs.front(), runs[d], metric, d - 1, differences);
@@ -130,7 +129,7 @@ int compare(const Arguments& arguments) {
   std::vector<std::string> names;
   Json decided = Json::array();
   for (const std::filesystem::path& directory : arguments.directories) names.push_back(directory.string());
-  for (const RunResults& run : runs) decided.push_back(was_decided(run));
+  for (const RunResults& run : runs) decided.push_back(run.table.is_decided);
   if (arguments.json) {
     const Json answer = {{"directories", names},
                          {"decided", decided},
@@ -147,7 +146,7 @@ int compare(const Arguments& arguments) {
     return row;
   };
   for (std::size_t d = 0; d < count; ++d) {
-    if (was_decided(runs[d]))
+    if (runs[d].table.is_decided)
       std::cout << fmt::format(
           "{} was run until its claims were decided: intervals by confidence sequences\n", names[d]);
   }

@@ -5,29 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/stats/observation.h"
+#include "analysis/stats/bands.h"
 #include "app/run/summary.h"
 
 namespace moelab {
 namespace {
-
-/// As claims count them: of two values that are not known neither is below the other.
-SignCounts signs_of_pairs(const std::vector<SeedPair>& pairs) {
-  SignCounts signs;
-  for (const SeedPair& pair : pairs) {
-    const bool is_known = is_exact(pair.own) && is_exact(pair.first);
-    if (is_known ? pair.own.low == pair.first.low : !is_exact(pair.own) && !is_exact(pair.first)) {
-      ++signs.ties;
-    } else if (pair.own.high <= pair.first.low) {
-      ++signs.below;
-    } else if (pair.own.low >= pair.first.high) {
-      ++signs.above;
-    } else {
-      ++signs.undecided;
-    }
-  }
-  return signs;
-}
 
 /// An end of an interval that a sequence leaves open is null.
 Json paired_interval_json(const MeanEstimate& estimate) {
@@ -43,7 +25,8 @@ PairedSeeds paired_seeds(const std::vector<SeedPair>& pairs, const std::string& 
   paired.count = static_cast<int>(pairs.size());
   paired.is_sequential = is_sequential;
   if (may_be_censored(metric)) {
-    paired.signs = signs_of_pairs(pairs);
+    paired.signs.emplace();
+    for (const SeedPair& pair : pairs) paired.signs->add(pair.own, pair.first);
     return paired;
   }
   std::vector<double> differences, ratios;

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/stats/claims.h"
-#include "analysis/stats/intervals.h"
+#include "analysis/stats/observation.h"
 #include "app/json/json.h"
 
 namespace moelab {

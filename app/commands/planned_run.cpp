@@ -85,6 +85,8 @@ PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load) {
     // The command that the run began with, whose looks began at the seeds that it sets, goes on with it.
     const bool goes_on = arguments.until_decided && asked <= decided.at("fixed_seeds").get<int>();
     if (sets && !goes_on) refuse_number_of_seeds("--set seeds.count");
+    // A file or a profile may have been changed since.
+    if (asked > decided.at("fixed_seeds").get<int>()) refuse_number_of_seeds("seeds.count");
     run.scenario = with_seeds(decided, arguments.settings, load);
     return run;
   }

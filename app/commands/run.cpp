@@ -28,7 +28,7 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
                  {"plan", results.plan.at("id")},
                  {"cells", results.table.rows.size()},
                  {"failed", failed},
-                 {"summary", summary_json(results.table, main_metric(results), was_decided(results))},
+                 {"summary", summary_json(results.table, main_metric(results.plan))},
                  {"claims", Json::array()},
                  {"figures", Json::array()}};
   for (const ClaimResult& claim : claims) answer["claims"].push_back(to_json(claim));
@@ -103,7 +103,11 @@ int run_scenario(const Arguments& arguments) {
 
   // Claims and figures are for whoever comes last: other processes may still be at work.
   if (share.count > 1) {
-    if (!arguments.json) {
+    if (arguments.json) {
+      const Json answer = {
+          {"directory", directory.string()}, {"share", arguments.share}, {"failed", outcome.failed}};
+      std::cout << json_text(answer) << '\n';
+    } else {
       std::cout << fmt::format(
           "share {} is recorded in {}; `moelab claims` and `moelab plot` read all shares\n", arguments.share,
           directory.string());
@@ -119,8 +123,8 @@ int run_scenario(const Arguments& arguments) {
     std::string crossings = crossings_text(results);
     if (!crossings.empty()) crossings += '\n';
     std::cout << fmt::format("{}\n{}\n{}{}results in {}\n",
-                             summary_text(results.table, main_metric(results), was_decided(results)),
-                             claims_text(claims), crossings, rates_text(results), directory.string())
+                             summary_text(results.table, main_metric(results.plan)), claims_text(claims),
+                             crossings, rates_text(results), directory.string())
               << std::flush;
   }
   const std::string hint = shown_hint(outcome, scenario, results.table);

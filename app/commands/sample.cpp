@@ -8,7 +8,6 @@
 #include "app/commands/cell_choice.h"
 #include "app/commands/verbs.h"
 #include "app/run/durable_file.h"
-#include "app/run/summary.h"
 #include "app/scenario/experiment_reader.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"

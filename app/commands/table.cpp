@@ -50,10 +50,9 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
 TableRows table_rows(const RunResults& results, const std::vector<std::string>& metrics) {
   TableRows rows(1, {"arm"});
   for (const std::string& path : results.table.sweep_paths) rows[0].push_back(path);
-  const bool is_sequential = was_decided(results);
   for (const std::string& metric : metrics) {
     const bool is_first = rows.size() == 1;
-    const std::vector<SummaryEntry> entries = summarize(results.table, metric, is_sequential);
+    const std::vector<SummaryEntry> entries = summarize(results.table, metric);
     rows[0].push_back(column_head(entries, metric));
     std::size_t line = 0;
     for (const SummaryEntry& entry : entries) {
@@ -135,11 +134,10 @@ int print_means(const Arguments& arguments, const TableRequest& request) {
   print_notes(results);
   keep_rows_at(request.at, results.table);
   std::vector<std::string> metrics = request.metrics;
-  if (metrics.empty()) metrics = {main_metric(results)};
+  if (metrics.empty()) metrics = {main_metric(results.plan)};
   if (arguments.json) {
     Json answer = Json::array();
-    for (const std::string& metric : metrics)
-      answer.push_back(summary_json(results.table, metric, was_decided(results)));
+    for (const std::string& metric : metrics) answer.push_back(summary_json(results.table, metric));
     std::cout << json_text(answer) << '\n';
     return 0;
   }

@@ -76,11 +76,8 @@ Tuning read_tuning(const Arguments& arguments) {
   }
   tuning.ranges = read_tune_ranges(tune, document, read_sweep(document.value("sweep", Json::object())));
   tuning.metric = arguments.metric;
-  if (tuning.metric.empty()) {
-    RunResults none;
-    none.plan = {{"figures", tuning.scenario.figures}, {"scenario", document}};
-    tuning.metric = main_metric(none);
-  }
+  if (tuning.metric.empty())
+    tuning.metric = main_metric({{"figures", tuning.scenario.figures}, {"scenario", document}});
   if (arguments.maximize) tuning.sign = -1;
   const References references(tuning.scenario);
   for (const std::string& arm : chosen_arms(arguments.arms, tuning.scenario)) {
@@ -134,14 +131,14 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
 /// The mean of the metric (of its logarithm where it is positive by definition) over sweep points and seeds,
 /// its sign so that the least is the best; NaN where a cell is not done or lacks it.
 double score_of(const ResultTable& table, const std::string& arm, const Tuning& tuning) {
-  const MetricGroup::Metric* const metric = find_metric(tuning.metric);
+  const bool is_positive = is_declared_positive(tuning.metric);
   double sum = 0;
   int count = 0;
   for (const ResultRow& row : table.rows) {
     if (row.arm != arm) continue;
     const auto found = row.metrics.find(tuning.metric);
     if (row.state != "done" || found == row.metrics.end()) return std::numeric_limits<double>::quiet_NaN();
-    sum += metric && metric->positive ? std::log(found->second) : found->second;
+    sum += is_positive ? std::log(found->second) : found->second;
     ++count;
   }
   return tuning.sign * sum / count;

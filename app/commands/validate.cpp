@@ -5,13 +5,29 @@
 #include "app/commands/documents.h"
 #include "app/commands/verbs.h"
 #include "app/scenario/scenario.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 
 namespace {
 
+/// Without a profile the cells of each profile are checked, too; settings may be for the plain scenario
+/// alone.
+void check_cells_of_profiles(const Arguments& arguments, const Scenario& scenario) {
+  if (!arguments.profile.empty() || !arguments.settings.empty()) return;
+  const Json profiles = scenario.document.value("profiles", Json::object());
+  for (const auto& [name, overrides] : profiles.items()) {
+    try {
+      load_scenario(arguments.file, name, {});
+    } catch (const InvalidOption& error) {
+      throw UserError(error.path(), fmt::format("{} (with --profile {})", error.message(), name));
+    }
+  }
+}
+
 int validate(const Arguments& arguments) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  check_cells_of_profiles(arguments, scenario);
   if (arguments.json) {
     const Json answer = {{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}};
     std::cout << json_text(answer) << '\n';
@@ -29,7 +45,7 @@ int print_schema() {
 }  // namespace
 
 Verb validate_verb() {
-  return {"validate", "Check a scenario, every cell of it", "validate my_scenario.json",
+  return {"validate", "Check a scenario, every cell of it and of its profiles", "validate my_scenario.json",
           [](Arguments& arguments) -> VerbCall {
             return {joined(scenario_options(arguments), {{json_option(arguments)}}),
                     [&] { return validate(arguments); }};

@@ -18,11 +18,6 @@
 namespace moelab {
 namespace {
 
-bool is_positive_metric(const std::string& name) {
-  const MetricGroup::Metric* const metric = find_metric(name);
-  return metric != nullptr && metric->positive;
-}
-
 /// The place of a claim among those of the plan; their number where there is none.
 std::size_t claim_place(const Json& claims, const std::string& id) {
   std::size_t place = 0;
@@ -175,7 +170,7 @@ Figure build_claim_figure(const Json& description, const FigureSource& source) {
   if (place == claims.size())
     throw UserError("figures." + description.at("id").get<std::string>(), "names a claim that is not there");
   const std::vector<Claim> read = read_claims(Json::array({claims[place]}));
-  const ClaimResult result = evaluate_claims(read, source.table, is_positive_metric).front();
+  const ClaimResult result = evaluate_claims(read, source.table, is_declared_positive).front();
   const DisplayNames names(source.plan);
   const bool ratio = std::any_of(result.points.begin(), result.points.end(),
                                  [](const ClaimPoint& point) { return point.logarithmic; });

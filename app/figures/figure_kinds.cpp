@@ -63,29 +63,8 @@ Shape figure_shape() {
   return Shape::variant_with_default(std::move(kinds));
 }
 
-namespace {
-
-/// Every name that "labels" replaces is an arm, a swept path or its value, or a metric.
-void check_labels(const Scenario& scenario) {
-  if (!scenario.document.contains("labels")) return;
-  std::vector<std::string> known = scenario.arms;
-  known.insert(known.end(), scenario.sweep_paths.begin(), scenario.sweep_paths.end());
-  known.emplace_back("step");
-  for (const auto& [name, label] : scenario.document.at("labels").items()) {
-    const std::string path = name.substr(0, name.find('='));
-    const auto is_known = [&](const std::string& wanted) {
-      return std::find(known.begin(), known.end(), wanted) != known.end();
-    };
-    if (!is_known(name) && !is_known(path) && find_metric(name) == nullptr)
-      throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, known));
-  }
-}
-
-}  // namespace
-
 void check_figures(const Scenario& scenario) {
   check_ids(scenario.figures, "figures");
-  check_labels(scenario);
   const References references(scenario);
   for (std::size_t i = 0; i < scenario.figures.size(); ++i)
     kind_of(scenario.figures[i]).check(references, scenario.figures[i], join_path("figures", i));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/stats/bands.h"
 #include "analysis/stats/observation.h"
@@ -27,7 +28,7 @@ std::size_t place_of(const SweepValue& value, std::vector<SweepValue>& values) {
 
 /// One cell of the map from its seeds' values. A median may be censored: `is_open`.
 MeanEstimate cell_estimate(const std::vector<Interval>& observations, const Json& at_least,
-                           const PlottedValue& metric, bool& is_open) {
+                           const PlottedValue& metric, bool is_sequential, bool& is_open) {
   std::vector<double> values;
   for (const Interval& observation : observations) values.push_back(observation.low);
   const int count = static_cast<int>(values.size());
@@ -36,7 +37,7 @@ MeanEstimate cell_estimate(const std::vector<Interval>& observations, const Json
     is_open = median.is_open;
     return {median.value, count, {}};
   }
-  if (at_least.is_null()) return figure_estimate(values, metric.is_positive());
+  if (at_least.is_null()) return seed_estimate(values, metric.is_positive(), is_sequential);
   const auto hits = static_cast<int>(std::count_if(
       values.begin(), values.end(), [&](double value) { return value >= at_least.get<double>(); }));
   return {static_cast<double>(hits) / count, count, binomial_interval(hits, count)};
@@ -147,11 +148,12 @@ HeatMap build_heat_map(const Json& description, const FigureSource& source) {
       panel.censored.push_back(false);
       if (cell.empty()) continue;
       bool is_open = false;
-      const MeanEstimate estimate = cell_estimate(cell, at_least, metric, is_open);
+      const MeanEstimate estimate = cell_estimate(cell, at_least, metric, source.table.is_decided, is_open);
       panel.censored.back() = is_open;
       all.push_back(estimate.mean);
       panel.values.back() = estimate.mean;
-      if (estimate.interval) panel.intervals.back() = {estimate.interval->low, estimate.interval->high};
+      if (estimate.interval && std::isfinite(estimate.interval->low))
+        panel.intervals.back() = {estimate.interval->low, estimate.interval->high};
     }
     if (most_seeds < 2) panel.intervals.clear();
     if (!metric.may_be_censored()) panel.censored.clear();

@@ -13,18 +13,18 @@ namespace moelab {
 namespace {
 
 BandPoint point_of_seeds(double x, const std::vector<std::optional<Interval>>& observations,
-                         const PlottedValue& value) {
-  if (value.may_be_censored()) return median_point(x, observations);
+                         const PlottedValue& value, bool is_sequential) {
+  if (value.may_be_censored()) return median_point(x, observations, is_sequential);
   std::vector<std::optional<double>> seeds;
   for (const std::optional<Interval>& seed : observations)
     seeds.push_back(seed ? std::optional(seed->low) : std::nullopt);
-  return band_point(x, std::move(seeds), value.is_positive());
+  return band_point(x, std::move(seeds), value.is_positive(), is_sequential);
 }
 
 }  // namespace
 
 std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& horizontal,
-                                     const PlottedValue& value, CensoredCount& count) {
+                                     const PlottedValue& value, bool is_sequential, CensoredCount& count) {
   std::size_t seeds = 0;
   for (const ResultRow* row : group.rows) seeds = std::max(seeds, static_cast<std::size_t>(row->seed) + 1);
   std::map<std::pair<double, std::string>, std::vector<std::optional<Interval>>> observations;
@@ -46,13 +46,13 @@ std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& h
   if (any_done && !any_value) return points;
   for (const auto& [place, at_x] : observations) {
     const double x = place.first;
-    BandPoint band = point_of_seeds(x, at_x, value);
+    BandPoint band = point_of_seeds(x, at_x, value, is_sequential);
     points.push_back({x, band.mean, band.low, band.high, std::move(band.seeds), band.is_open});
   }
   return points;
 }
 
-std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds) {
+std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds, bool is_sequential) {
   bool positive = false, real = false, steps = false;
   for (const PlottedValue& value : values) {
     steps = steps || value.may_be_censored();
@@ -60,10 +60,13 @@ std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t 
     real = real || !(value.is_positive() || value.may_be_censored());
   }
   std::vector<std::string> parts;
-  if (positive) parts.emplace_back("geometric mean, 95 % interval of logarithms");
-  if (real) parts.emplace_back("mean, 95 % Student-t interval");
-  if (steps) parts.emplace_back("median, 95 % interval of order statistics");
-  return fmt::format("{} seeds: {}{}.", seeds, fmt::join(parts, "; "),
+  const char* const interval = is_sequential ? "confidence sequence" : "interval";
+  if (positive) parts.push_back(fmt::format("geometric mean, 95 % {} of logarithms", interval));
+  if (real) parts.push_back(fmt::format("mean, 95 % {}", is_sequential ? interval : "Student-t interval"));
+  if (steps)
+    parts.push_back(
+        fmt::format("median, 95 % {} of {}", interval, is_sequential ? "signs" : "order statistics"));
+  return fmt::format("{}{} seeds: {}{}.", is_sequential ? "Up to " : "", seeds, fmt::join(parts, "; "),
                      seeds < kSeedLinesBelow ? "; thin lines: single seeds" : "");
 }
 
@@ -71,8 +74,7 @@ std::string censored_text(const CensoredCount& count) {
   if (count.censored == 0) return "";
   return fmt::format(
       " {} of {} seeds had not reached the target at their last step, which stands for them; where the "
-      "median is "
-      "among them its marker is open.",
+      "median is among them its marker is open.",
       count.censored, count.all);
 }
 

@@ -19,11 +19,11 @@ struct CensoredCount {
 /// band_point of the group's cells that are done at each x, or median_point of a value that may be censored;
 /// no points where the value applies to none of them. Adds to `count`.
 std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& horizontal,
-                                     const PlottedValue& value, CensoredCount& count);
+                                     const PlottedValue& value, bool is_sequential, CensoredCount& count);
 
 /// "5 seeds: geometric mean, 95 % interval of logarithms; thin lines: single seeds." of lines of these
 /// values.
-std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds);
+std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds, bool is_sequential);
 
 /// " Open markers: …", or nothing where no value is censored.
 std::string censored_text(const CensoredCount& count);

@@ -75,7 +75,8 @@ std::string caption(const std::string& title, const FigureSource& source,
     }
   std::string text;
   text += scenario_sentences(title, source);
-  text += seeds.size() > 1 ? statistic_text(values, seeds.size()) : "One seed: no interval.";
+  text += seeds.size() > 1 ? statistic_text(values, seeds.size(), source.table.is_decided)
+                           : "One seed: no interval.";
   std::vector<std::string> counts;
   for (const auto& [state, count] : left_out) counts.push_back(fmt::format("{} {}", count, state));
   if (!counts.empty()) text += fmt::format(" Cells left out: {}.", fmt::join(counts, ", "));
@@ -175,14 +176,14 @@ struct LineNames {
 /// that lie far below a logarithmic axis are told in `below`.
 std::vector<NamedLine> floor_lines(const std::vector<LineGroup>& groups, const Horizontal& horizontal,
                                    const LineNames& names, const PlottedValue& floor, double least,
-                                   std::string& below) {
+                                   bool is_sequential, std::string& below) {
   std::vector<std::pair<std::optional<SweepValue>, SweepPoint>> drawn;
   std::vector<NamedLine> floors;
   CensoredCount uncounted;
   for (const LineGroup& group : groups) {
     const std::pair place(group.value, group.facet);
     if (std::find(drawn.begin(), drawn.end(), place) != drawn.end()) continue;
-    std::vector<FigurePoint> points = line_points(group, horizontal, floor, uncounted);
+    std::vector<FigurePoint> points = line_points(group, horizontal, floor, is_sequential, uncounted);
     const auto has_mean = [](const FigurePoint& point) { return point.mean.has_value(); };
     if (std::none_of(points.begin(), points.end(), has_mean)) continue;
     drawn.push_back(place);
@@ -259,13 +260,16 @@ Figure build_figure(const Json& description, const FigureSource& source) {
   CensoredCount censored;
   for (const LineGroup& group : groups)
     for (const PlottedValue& value : measured)
-      if (std::vector<FigurePoint> points = line_points(group, horizontal, value, censored); !points.empty())
+      if (std::vector<FigurePoint> points =
+              line_points(group, horizontal, value, source.table.is_decided, censored);
+          !points.empty())
         lines.push_back(line_names.line(group, value.text(), std::move(points)));
   std::string below;
   if (measured.size() < metrics.size()) {
     const double least = figure.y_log ? least_mean(lines) : 0;
-    std::vector<NamedLine> floors = floor_lines(groups, horizontal, line_names,
-                                                PlottedValue(kReferenceMetric, source.table), least, below);
+    std::vector<NamedLine> floors =
+        floor_lines(groups, horizontal, line_names, PlottedValue(kReferenceMetric, source.table), least,
+                    source.table.is_decided, below);
     std::move(floors.begin(), floors.end(), std::back_inserter(lines));
   }
   std::vector<std::string> facets;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/stats/observation.h"
-#include "app/metrics/named_metrics.h"
+#include "app/metrics/metric_groups.h"
 #include "app/scenario/references.h"
 
 namespace moelab {
@@ -11,10 +11,8 @@ namespace {
 
 bool is_positive_part(const std::string& name, const ResultTable& table) {
   if (const auto fixed = table.fixed.find(name); fixed != table.fixed.end()) return fixed->second > 0;
-  if (std::find(table.sweep_paths.begin(), table.sweep_paths.end(), name) == table.sweep_paths.end()) {
-    const MetricGroup::Metric* const metric = find_metric(name);
-    return metric != nullptr && metric->positive;
-  }
+  if (std::find(table.sweep_paths.begin(), table.sweep_paths.end(), name) == table.sweep_paths.end())
+    return is_declared_positive(name);
   return std::all_of(table.rows.begin(), table.rows.end(), [&](const ResultRow& row) {
     const SweepValue* const value = row.coordinate(name);
     return value == nullptr || value->number().value_or(0) > 0;
@@ -27,11 +25,7 @@ PlottedValue::PlottedValue(std::string text, const ResultTable& table)
     : text_(std::move(text)), expression_(Expression::parse(text_, "figure")), fixed_(table.fixed) {
   is_positive_ =
       expression_.is_positive([&](const std::string& name) { return is_positive_part(name, table); });
-  may_be_censored_ = std::any_of(names().begin(), names().end(), [](const std::string& name) {
-    // An evaluation may have any name: what is found under "held_out_censored" need not be a flag.
-    const MetricGroup::Metric* const flag = find_metric(censored_name(name));
-    return flag && flag->name.ends_with("_censored");
-  });
+  may_be_censored_ = std::any_of(names().begin(), names().end(), moelab::may_be_censored);
 }
 
 bool PlottedValue::is_measured() const {

@@ -35,11 +35,14 @@ class FluctuationMeter final : public Meter<Real> {
 
   void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
     Snapshot& last = last_[moment.layer()];
-    const Snapshot before =
-        std::exchange(last, {moment.here.serving(), topk_assignment(moment.here.probabilities(), k_)});
+    const MatrixView probabilities = moment.here.probabilities();
+    const bool has_sets = probabilities.cols() > 1;
+    const Snapshot before = std::exchange(
+        last, {moment.here.serving(), has_sets ? topk_assignment(probabilities, k_) : std::vector<int>()});
     if (before.serving.empty()) return;
     set(values, "routing_fluctuation", routing_fluctuation(before.serving, last.serving));
-    set(values, "routing_fluctuation_topk", routing_fluctuation(before.likeliest, last.likeliest, k_));
+    if (has_sets)
+      set(values, "routing_fluctuation_topk", routing_fluctuation(before.likeliest, last.likeliest, k_));
   }
 
   void forget() override { last_.clear(); }
@@ -65,7 +68,7 @@ MetricGroup fluctuation_metrics() {
         "share of rows whose set of K likeliest experts is another",
         "share of rows with other likeliest experts than before",
         "fluctuation of sets",
-        {&needs::sets_of_k}}});
+        {&needs::several_experts, &needs::sets_of_k}}});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::step_before};

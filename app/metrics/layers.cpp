@@ -18,7 +18,7 @@ class LayersMeter final : public Meter<Real> {
     const std::vector<int>&before = moment.before->serving(), &here = moment.here.serving();
     set(values, "router_instability", router_instability(before, here));
     set(values, "assignment_change_share", assignment_change_share(before, here));
-    set(values, "layer_ari", chance_corrected_agreement(before, here));
+    set(values, "layer_ari", layer_ari(before, here));
   }
 };
 

@@ -59,7 +59,7 @@ MetricGroup load_metrics() {
         "max_e |load_e − mean load| ÷ mean load: too little counts as well",
         "largest deviation of the load ÷ mean load", "largest deviation"},
        {"expert_load_std_percent", false,
-        "standard deviation over experts of the percentage of rows (ddof 0)",
+        "standard deviation over experts of the percentage of assignments (ddof 0)",
         "load standard deviation (% of rows)", "load deviation"},
        {"dead_experts", false,
         "share of experts that serve less than a tenth of an even share, n_e < n ÷ (10 E)",

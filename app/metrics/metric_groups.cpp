@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "analysis/stats/observation.h"
+
 // Adding a group of metrics is a new file that defines <name>_metrics() and a line here.
 // clang-format off
 #define MOELAB_METRIC_GROUPS(entry) \
@@ -63,13 +67,10 @@ const std::vector<MetricGroup>& metric_groups() {
   return groups();
 }
 
-void add_metric_group(MetricGroup group) {
-  groups().push_back(std::move(group));
-}
-
 void check_set_size(int k, const ExperimentOptions& experiment, const std::string& path) {
   const int experts = routed_experts(experiment.model);
-  if (k <= experts || !reads_mixture(experiment.model)) return;
+  // One expert has no sets to compare: the metric does not apply, whatever k.
+  if (k <= experts || experts == 1 || !reads_mixture(experiment.model)) return;
   throw InvalidOption(path + ".k", fmt::format("got {}, needs at most model.experts = {}", k, experts));
 }
 
@@ -124,6 +125,21 @@ const Need* unmet_need(std::string_view metric, const MetricSubject& subject, in
     if (!need->is_met(subject, layer)) return need;
   }
   return nullptr;
+}
+
+bool has_metric(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(), find_metric);
+}
+
+bool is_declared_positive(const std::string& name) {
+  const MetricGroup::Metric* const metric = find_metric(name);
+  return metric != nullptr && metric->positive;
+}
+
+bool may_be_censored(const std::string& metric) {
+  // An evaluation may have any name: what is found under "held_out_censored" need not be a flag.
+  const MetricGroup::Metric* const flag = find_metric(censored_name(metric));
+  return flag != nullptr && flag->name.ends_with("_censored");
 }
 
 }  // namespace moelab

@@ -53,7 +53,6 @@ struct MetricAxis {
 using MetricOptions = OneOf<MetricAxis>;
 
 const std::vector<MetricGroup>& metric_groups();
-void add_metric_group(MetricGroup group);
 
 /// The entry of a group whose meter class `Made<Real>` is made from (Options, MeterSetting<Real>).
 template <class Options, template <class> class Made>
@@ -89,6 +88,12 @@ const MetricGroup* group_of(std::string_view metric);
 
 /// The metric of a key's text ("contaminated.test_loss_top1", "silhouette_layer1"). Null when there is none.
 const MetricGroup::Metric* find_metric(std::string_view text);
+/// Of names in an expression (analysis/stats/expression.h): whether there is a metric among them.
+bool has_metric(const std::vector<std::string>& names);
+/// Whether it is a metric that is above zero by definition.
+bool is_declared_positive(const std::string& name);
+/// Whether there is a metric that is 1 where this one is right-censored (observation.h).
+bool may_be_censored(const std::string& metric);
 
 /// The name of the group that holds it; empty when there is none.
 std::string group_of_metric(std::string_view text);

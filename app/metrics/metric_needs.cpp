@@ -97,6 +97,12 @@ bool has_true_measure(const MetricSubject& subject, int /*layer*/) {
   return form && is_same_family(*form, truth->form) && has_gate_bias(model);
 }
 
+bool has_record_before(const MetricSubject& subject, int layer) {
+  return has_same_rows(subject, layer) && subject.is_recorded_again();
+}
+
+constexpr const char* kRecordBefore =
+    "a recorded step before, of the same phase and on the same rows: no attack";
 constexpr const char* kPrevious = "--previous-probs, --previous-logits or --previous-assignments";
 
 }  // namespace
@@ -168,9 +174,8 @@ const Need true_measure{"data of moe_regression, and a model of their form", has
 const Need shared_experts{"model.shared_experts above 0",
                           [](const MetricSubject& of, int) { return model_of(of).shared_experts > 0; }};
 
-const Need step_before{"a step before, on the same rows: no attack", has_same_rows, kPrevious};
-const Need probabilities_before{"a step before, on the same rows: no attack", has_same_rows,
-                                "--previous-probs or --previous-logits"};
+const Need step_before{kRecordBefore, has_record_before, kPrevious};
+const Need probabilities_before{kRecordBefore, has_record_before, "--previous-probs or --previous-logits"};
 const Need last_step{"the same rows at every step: no attack", has_same_rows, kPrevious};
 const Need population_gradient{"train.gradient population", [](const MetricSubject& of, int) {
                                  return of.experiment().train.gradient == TrainOptions::Gradient::population;

@@ -14,14 +14,20 @@ namespace moelab {
 class MetricSubject {
  public:
   /// `data` are those of the test set: the experiment's own, or an evaluation's. `problem`: theirs, where it
-  /// has been drawn. All outlive the object.
+  /// has been drawn. All outlive the object. `is_recorded_again`: there is a record after the first.
   MetricSubject(const ExperimentOptions& experiment, const DataOptions& data, const Seeds& seeds, bool is_own,
-                const Problem* problem = nullptr)
-      : experiment_(experiment), data_(data), seeds_(seeds), is_own_(is_own), problem_(problem) {}
+                const Problem* problem = nullptr, bool is_recorded_again = true)
+      : experiment_(experiment),
+        data_(data),
+        seeds_(seeds),
+        is_own_(is_own),
+        is_recorded_again_(is_recorded_again),
+        problem_(problem) {}
 
   const ExperimentOptions& experiment() const { return experiment_; }
   const DataOptions& data() const { return data_; }
   bool is_own() const { return is_own_; }
+  bool is_recorded_again() const { return is_recorded_again_; }
   /// The problem and the network are made when they are first asked for. Throw InvalidOption.
   const Problem& problem() const;
   const Network<float>& network() const;
@@ -32,7 +38,7 @@ class MetricSubject {
   const ExperimentOptions& experiment_;
   const DataOptions& data_;
   Seeds seeds_;
-  bool is_own_;
+  bool is_own_, is_recorded_again_;
   mutable const Problem* problem_;
   mutable std::unique_ptr<Problem> drawn_;
   mutable std::unique_ptr<Network<float>> network_;

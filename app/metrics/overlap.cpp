@@ -86,8 +86,12 @@ MetricGroup overlap_metrics() {
       "et al. 2025); uses serving",
       {{"expert_overlap", false, "mean share of a row's nearest neighbours with another expert",
         "share of neighbours with another expert", "overlap"},
-       {"silhouette", false, "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
-        "silhouette of experts", "silhouette"}});
+       {"silhouette",
+        false,
+        "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
+        "silhouette of experts",
+        "silhouette",
+        {&needs::several_experts}}});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::space};

@@ -49,8 +49,7 @@ MetricGroup replaced_metrics() {
       "replaced", "what replaced rows do to the others; uses what gating.eval selects",
       {{"test_loss_kept", true,
         "test_loss_eval over the targets none of whose inputs was replaced: routers that look at a batch or "
-        "at a "
-        "sequence carry harm from row to row",
+        "at a sequence carry harm from row to row",
         "test loss of rows that were kept", "kept rows"}});
   group.by_default = false;
   group.needs = {&needs::model, &replaced_rows};

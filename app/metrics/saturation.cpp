@@ -64,7 +64,7 @@ MetricGroup saturation_metrics() {
   group.by_default = false;
   group.of_layers = true;
   group.check = check_saturation;
-  group.needs = {&needs::router, &needs::last_step};
+  group.needs = {&needs::router, &needs::several_experts, &needs::last_step};
   group.kept_bytes = [](const AnyOptions& options) {
     return sizeof(std::uint16_t) * static_cast<double>(options.get<SaturationMetricOptions>().k);
   };

@@ -15,11 +15,6 @@
 namespace moelab {
 namespace {
 
-bool is_positive(const std::string& name) {
-  const MetricGroup::Metric* metric = find_metric(name);
-  return metric != nullptr && metric->positive;
-}
-
 /// An end that is infinite, of a sequence that excludes nothing there yet, is null.
 Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;
@@ -194,8 +189,8 @@ std::string reported_text(const Json& reported) {
 
 std::vector<ClaimResult> claim_results(const RunResults& results) {
   std::optional<int> fixed_seeds;
-  if (was_decided(results)) fixed_seeds = results.plan.at("decided").at("fixed_seeds").get<int>();
-  return evaluate_claims(claims_of(results), results.table, is_positive, fixed_seeds);
+  if (results.table.is_decided) fixed_seeds = results.plan.at("decided").at("fixed_seeds").get<int>();
+  return evaluate_claims(claims_of(results), results.table, is_declared_positive, fixed_seeds);
 }
 
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory) {

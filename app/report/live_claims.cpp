@@ -15,7 +15,7 @@ constexpr std::size_t kMostClaims = 8;
 
 /// "test_nmse_top1 so far: learned 0.31, frozen 0.42".
 std::string means_text(const RunResults& results) {
-  const std::string metric = main_metric(results);
+  const std::string metric = main_metric(results.plan);
   std::string text;
   for (const std::string& arm : results.table.arms) {
     double sum = 0;

@@ -13,7 +13,6 @@
 #include "app/report/imported_claims.h"
 #include "app/report/reported_figures.h"
 #include "app/run/crossing_run.h"
-#include "app/run/durable_file.h"
 #include "app/run/export.h"
 #include "app/run/provenance.h"
 #include "app/run/rate_results.h"
@@ -200,8 +199,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.builds = results.builds;
   run.builds_note = builds_text(results);
   run.notes = notes_of(plan.at("scenario"));
-  run.summary = summary_table(results.table, main_metric(results), was_decided(results));
-  run.summary_caption = summary_caption(results.table, main_metric(results), was_decided(results));
+  run.summary = summary_table(results.table, main_metric(results.plan));
+  run.summary_caption = summary_caption(results.table, main_metric(results.plan));
   run.crossings = crossings_table(results);
   run.crossings_caption = crossings_caption(results);
   for (RateTable& table : rate_tables(results))

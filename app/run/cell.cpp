@@ -93,6 +93,7 @@ class CellRun {
       }
       is_last = phase_ + 1 >= phases();
       if (phase_ < cell_.experiment.phases.size()) {
+        for (Evaluation<Real>& evaluation : evaluations_) evaluation.complete(result.trace);
         for (const auto& [name, value] : result.trace.back().metrics)
           of_phases[cell_.experiment.phases[phase_].name + "." + name] = value;
       }
@@ -126,6 +127,9 @@ class CellRun {
     evaluations_.emplace_back("", data, own_, experiment_.problem(), &train_);
     for (const auto& [name, evaluated] : own_.evaluations) {
       problems_.push_back(draw_problem(evaluated, cell_.seeds));
+      if (!problems_.back()->layout().has_same_rows(layout))
+        throw InvalidOption("evaluations." + name,
+                            "needs inputs and targets of the shape of those trained on");
       evaluations_.emplace_back(name, evaluated, own_, *problems_.back(), nullptr);
     }
   }

@@ -4,7 +4,6 @@
 
 #include "app/run/drawing_folder.h"
 #include "app/run/saved_file.h"
-#include "app/run/store.h"
 #include "sim/base/error.h"
 
 namespace moelab {

@@ -85,7 +85,7 @@ std::string caption_text(const Json& figure) {
   return text + "), = rate or ? rates not excluded, law by held-out sizes, slope of the medians (the source)";
 }
 
-const std::vector<Json> rate_figures(const RunResults& results) {
+std::vector<Json> rate_figures(const RunResults& results) {
   std::vector<Json> figures;
   for (const Json& description : results.plan.at("figures")) {
     if (description.value("kind", "lines") == "rate_panels") figures.push_back(description);

@@ -22,6 +22,7 @@ RunResults results_of(Plan plan, Records records) {
   results.table.fixed = results.plan.value("fixed", Json::object()).get<std::map<std::string, double>>();
   if (const Json crossing = results.plan.value("crossing", Json()); !crossing.is_null())
     results.table.searched_path = crossing.at("path").get<std::string>();
+  results.table.is_decided = results.plan.contains("decided");
   std::vector<ResultRow>& rows = results.table.rows = std::move(plan.cells);
   std::unordered_map<const Record*, const ResultRow*> first_rows;  // two arms may have the same cell
   for (ResultRow& row : rows) {
@@ -82,10 +83,6 @@ std::string builds_footnote(const RunResults& results) {
   return results.builds.size() < 2
              ? ""
              : fmt::format(" Cells come from {} builds of moelab.", results.builds.size());
-}
-
-bool was_decided(const RunResults& results) {
-  return results.plan.contains("decided");
 }
 
 void print_notes(const RunResults& results) {

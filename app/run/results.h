@@ -41,9 +41,6 @@ std::string builds_text(const RunResults& results);
 /// For a figure's caption: " Cells come from 2 builds of moelab.", or nothing.
 std::string builds_footnote(const RunResults& results);
 
-/// The run added seeds while its claims were open: only sequences hold at the number that it came to.
-bool was_decided(const RunResults& results);
-
 /// The notes and builds_text, a line each on stderr.
 void print_notes(const RunResults& results);
 

@@ -8,7 +8,6 @@
 
 #include "analysis/stats/bands.h"
 #include "analysis/stats/observation.h"
-#include "analysis/stats/sequences.h"
 #include "app/figures/figure_kind.h"
 #include "app/metrics/metric_groups.h"
 #include "app/scenario/sweep_values.h"
@@ -31,10 +30,9 @@ SeedMedian seed_median(const std::vector<Interval>& observations, bool is_sequen
     high.push_back(observation.high);
   }
   const auto interval_of = [&](const std::vector<double>& ends) -> std::optional<Interval> {
-    if (is_sequential) return sign_sequence_interval(ends);
     std::vector<std::optional<Interval>> seeds;
     for (const double end : ends) seeds.push_back(Interval{end, end});
-    const BandPoint point = median_point(0, seeds);
+    const BandPoint point = median_point(0, seeds, is_sequential);
     return point.low ? std::optional(Interval{*point.low, *point.high}) : std::nullopt;
   };
   SeedMedian result{median_of(observations), interval_of(low), false};
@@ -78,54 +76,19 @@ GeometricEntries geometric_entries(const std::vector<SummaryEntry>& entries) {
 
 }  // namespace
 
-bool may_be_censored(const std::string& metric) {
-  // An evaluation may have any name: what is found under "held_out_censored" need not be a flag.
-  const MetricGroup::Metric* const flag = find_metric(censored_name(metric));
-  return flag != nullptr && flag->name.ends_with("_censored");
-}
-
-bool is_declared_positive(const std::string& metric) {
-  const MetricGroup::Metric* const known = find_metric(metric);
-  return known != nullptr && known->positive;
-}
-
-std::string main_metric(const RunResults& results) {
-  const Json& figures = results.plan.at("figures");
+std::string main_metric(const Json& plan) {
+  const Json& figures = plan.at("figures");
   if (figures.is_array() && !figures.empty()) {
     const char* const field = kind_of(figures.front()).metric;
     const Json y = field ? figures.front().value(field, Json()) : Json();
     for (const Json& metric : y.is_array() ? y : Json::array({y}))
       if (metric.is_string() && find_metric(metric.get<std::string>())) return metric.get<std::string>();
   }
-  const std::string task = results.plan.value("/scenario/loss/task"_json_pointer, "mse");
+  const std::string task = plan.value("/scenario/loss/task"_json_pointer, "mse");
   return task_loss_kind(task).needs_classes ? "test_loss_eval" : "test_nmse_top1";
 }
 
-MeanEstimate sequential_estimate(const std::vector<double>& values, bool positive) {
-  const bool of_logarithms =
-      positive && std::all_of(values.begin(), values.end(), [](double value) { return value > 0; });
-  std::vector<double> taken = values;
-  if (of_logarithms)
-    std::transform(values.begin(), values.end(), taken.begin(), [](double x) { return std::log(x); });
-  MeanEstimate estimate = mean_estimate(taken);
-  if (taken.size() > 1) {
-    double squares = 0;
-    for (const double value : taken) squares += (value - estimate.mean) * (value - estimate.mean);
-    estimate.interval =
-        t_mixture_interval(estimate.mean, squares / static_cast<double>(taken.size() - 1), estimate.count);
-  }
-  if (!of_logarithms) return estimate;
-  estimate.mean = std::exp(estimate.mean);
-  if (estimate.interval)
-    estimate.interval = {std::exp(estimate.interval->low), std::exp(estimate.interval->high)};
-  return estimate;
-}
-
-MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, bool is_sequential) {
-  return is_sequential ? sequential_estimate(values, positive) : figure_estimate(values, positive);
-}
-
-std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric, bool is_sequential) {
+std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {
   std::vector<SummaryEntry> entries;
   std::vector<std::vector<Interval>> observations;
   const bool positive = is_declared_positive(metric), is_median = may_be_censored(metric);
@@ -151,9 +114,9 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
                                      : Statistic::mean;
     if (values.empty()) continue;
     if (is_median) {
-      entry.median = seed_median(observations[index], is_sequential);
+      entry.median = seed_median(observations[index], table.is_decided);
     } else {
-      entry.estimate = seed_estimate(values, positive, is_sequential);
+      entry.estimate = seed_estimate(values, positive, table.is_decided);
     }
   }
   return entries;
@@ -239,9 +202,8 @@ std::string column_head(const std::vector<SummaryEntry>& entries, const std::str
   return is_plain ? metric : fmt::format("{} ({})", metric, summary_statistic(entries, metric));
 }
 
-std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric,
-                                                    bool is_sequential) {
-  const std::vector<SummaryEntry> entries = summarize(table, metric, is_sequential);
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric) {
+  const std::vector<SummaryEntry> entries = summarize(table, metric);
   std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
   rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
   std::map<std::string, std::size_t> lines;  // of the points
@@ -258,20 +220,20 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
   return rows;
 }
 
-std::string summary_caption(const ResultTable& table, const std::string& metric, bool is_sequential) {
-  return fmt::format("{}, {}{}", metric, summary_statistic(summarize(table, metric, is_sequential), metric),
-                     is_sequential ? "; of confidence sequences" : "");
+std::string summary_caption(const ResultTable& table, const std::string& metric) {
+  return fmt::format("{}, {}{}", metric, summary_statistic(summarize(table, metric), metric),
+                     table.is_decided ? "; of confidence sequences" : "");
 }
 
-std::string summary_text(const ResultTable& table, const std::string& metric, bool is_sequential) {
-  const std::string caption = summary_caption(table, metric, is_sequential);
+std::string summary_text(const ResultTable& table, const std::string& metric) {
+  const std::string caption = summary_caption(table, metric);
   return fmt::format("{} ({})\n{}", metric, caption.substr(metric.size() + 2),
-                     aligned_columns(summary_table(table, metric, is_sequential)));
+                     aligned_columns(summary_table(table, metric)));
 }
 
-Json summary_json(const ResultTable& table, const std::string& metric, bool is_sequential) {
+Json summary_json(const ResultTable& table, const std::string& metric) {
   Json entries = Json::array();
-  for (const SummaryEntry& entry : summarize(table, metric, is_sequential)) {
+  for (const SummaryEntry& entry : summarize(table, metric)) {
     Json json = {{"arm", entry.arm}, {"point", point_json(entry.point)}, {"cells", entry.planned}};
     json.update(entry_json(entry));
     entries.push_back(std::move(json));

@@ -32,27 +32,13 @@ struct SummaryEntry {
   std::optional<SeedMedian> median = {};  ///< in place of `estimate`
 };
 
-/// What the first figure shows (y, or the value of a heat map); where none shows a metric test_nmse_top1, or
-/// test_loss_eval of a model trained on classes.
-std::string main_metric(const RunResults& results);
-
-/// Whether there is a metric that is 1 where this one is right-censored (observation.h).
-bool may_be_censored(const std::string& metric);
-
-bool is_declared_positive(const std::string& metric);
-
-/// The mean of values, of their logarithms where they are `positive`, with its interval as a confidence
-/// sequence (sequences.h), whose ends may be infinite: of a run that was decided, whose seeds are as many as
-/// its claims asked for.
-MeanEstimate sequential_estimate(const std::vector<double>& values, bool positive);
-
-/// figure_estimate, or sequential_estimate.
-MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, bool is_sequential);
+/// What the first figure of a plan {"figures", "scenario"} shows (y, or the value of a heat map); where none
+/// shows a metric test_nmse_top1, or test_loss_eval of a model trained on classes.
+std::string main_metric(const Json& plan);
 
 /// One entry per arm and sweep point, in the order of the plan: seed_estimate, as figures show it, or the
 /// median.
-std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric,
-                                    bool is_sequential = false);
+std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
 
 /// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);
@@ -73,19 +59,16 @@ std::string summary_statistic(const std::vector<SummaryEntry>& entries, const st
 /// The head of a column of entries: the metric, with what a reader would not take its entries for.
 std::string column_head(const std::vector<SummaryEntry>& entries, const std::string& metric);
 
-// The rest by the sequential intervals of a run that was decided where `is_sequential`.
-
 /// "metric, summary_statistic", for summary_table.
-std::string summary_caption(const ResultTable& table, const std::string& metric, bool is_sequential = false);
+std::string summary_caption(const ResultTable& table, const std::string& metric);
 
 /// The rows of summary_text(), its head first.
-std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric,
-                                                    bool is_sequential = false);
+std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric);
 
 /// A table with a row per sweep point and a column per arm; entries that lack cells say how many they hold.
-std::string summary_text(const ResultTable& table, const std::string& metric, bool is_sequential = false);
+std::string summary_text(const ResultTable& table, const std::string& metric);
 
-Json summary_json(const ResultTable& table, const std::string& metric, bool is_sequential = false);
+Json summary_json(const ResultTable& table, const std::string& metric);
 
 /// Left-aligned columns, two spaces apart. Widths count characters, not bytes.
 std::string aligned_columns(const std::vector<std::vector<std::string>>& rows);

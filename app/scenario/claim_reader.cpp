@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "analysis/stats/expression.h"
-#include "app/metrics/named_metrics.h"
+#include "app/metrics/metric_groups.h"
 #include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 

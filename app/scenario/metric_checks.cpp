@@ -106,6 +106,14 @@ TestSet tested_on(const CellConfig& config, std::string_view name) {
   return {phase, part("evaluations").at(std::string(name)), false};
 }
 
+/// The first phase is recorded at its start, too.
+bool is_recorded_again(const ExperimentOptions& experiment, std::optional<std::size_t> phase) {
+  if (phase.value_or(0) == 0) return true;
+  const PhaseOptions& own = experiment.phases[*phase];
+  const std::int64_t steps = total_steps(own.train, own.data.train_samples.value_or(0));
+  return record_interval(own.train, steps) < steps;
+}
+
 }  // namespace
 
 struct MeasuredMetrics::Subject {
@@ -114,7 +122,8 @@ struct MeasuredMetrics::Subject {
 
   Subject(const CellConfig& config, const TestSet& test)
       : experiment(read_experiment(config.json())),
-        metrics(experiment, experiment.data, Seeds{1, 0}, test.is_own) {
+        metrics(experiment, experiment.data, Seeds{1, 0}, test.is_own, nullptr,
+                is_recorded_again(experiment, test.phase)) {
     if (test.phase) {
       experiment.loss = experiment.phases[*test.phase].loss;
       experiment.train = experiment.phases[*test.phase].train;
@@ -184,10 +193,23 @@ bool is_of_end_alone(const std::string& metric) {
 
 namespace {
 
-/// Throws UserError where the metric is known at the end alone.
-void check_recorded(const std::string& metric, const std::string& path) {
-  if (is_of_end_alone(metric))
+/// Throws UserError where the metric is known at an end alone, of the training or of a phase.
+void check_recorded(const CellConfig& config, const std::string& metric, const std::string& path) {
+  const std::string evaluation = MetricKey::parse(metric).evaluation;
+  const Json& phases = config.at("phases");
+  const bool is_of_phase = std::any_of(phases.begin(), phases.end(), [&](const Json& phase) {
+    const std::string name = phase.at("name");
+    return evaluation == name || evaluation.starts_with(name + ".");
+  });
+  if (is_of_phase || is_of_end_alone(metric))
     throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
+}
+
+/// What looks at a metric while training goes on cannot wait for what is held against the last step.
+void check_known_at_once(const std::string& metric, const std::string& path) {
+  const std::vector<const Need*> all = needs_of(MetricKey::parse(metric).metric);
+  if (std::find(all.begin(), all.end(), &needs::last_step) != all.end())
+    throw UserError(path, "got '" + metric + "', needs a metric that is known before the last step");
 }
 
 }  // namespace
@@ -203,8 +225,8 @@ void check_convergence(const Json& config) {
     const std::string here = join_path("metrics", i), metric = metrics[i].at("metric");
     if (metrics[i].contains("name")) check_name(metrics[i].at("name"), join_path(here, "name"));
     const std::string path = join_path(here, "metric");
+    check_recorded(CellConfig(config), metric, path);
     measured.check(metric, path);
-    check_recorded(metric, path);
   }
 }
 
@@ -215,8 +237,9 @@ void check_until(const Json& config) {
     const std::string metric = until.looked_at();
     if (metric.empty()) return;
     const std::string path = place + (until.plateau ? "train.until.plateau.metric" : "train.until.metric");
+    check_recorded(CellConfig(config), metric, path);
+    check_known_at_once(metric, path);
     MeasuredMetrics{CellConfig(config)}.check(phase + metric, path);
-    check_recorded(metric, path);
   };
   const Json& phases = config.at("phases");
   if (phases.empty()) return check_rule(config.at("train"), "", "");

@@ -6,6 +6,7 @@
 
 #include "app/json/options.h"
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/drawn_checks.h"
 #include "app/scenario/experiment_reader.h"
 #include "app/scenario/resolved_parts.h"
 #include "app/scenario/scenario_shape.h"
@@ -18,8 +19,10 @@ namespace {
 template <class Read>
 void complete(const Json& document, Json& config, const Read& read) {
   config["phases"] = resolved_phases(document, config);
-  check_config(config, read());
-  config["evaluations"] = resolved_evaluations(document, config.at("evaluations"));
+  const ExperimentOptions& experiment = read();
+  check_config(config, experiment);
+  if (experiment.phases.empty()) check_training_on(config.at("data"), experiment.train);
+  config["evaluations"] = resolved_evaluations(document, config.at("data"), config.at("evaluations"));
   check_convergence(config);
   check_until(config);
 }

@@ -10,6 +10,7 @@
 #include "app/scenario/cell_expansion.h"
 #include "app/scenario/claim_arms.h"
 #include "app/scenario/cross_checks.h"
+#include "app/scenario/label_checks.h"
 #include "app/scenario/override_effects.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario_file.h"
@@ -152,38 +153,43 @@ void expand_cells(const Json& document, const Json& resolved, const Changes& cha
         arm, points, [&](std::size_t i) { return sweep_point(axes, i); }, scenario.cells);
 }
 
-/// Whether a document has right fields and values, whatever its cells are.
-bool is_resolved(const Json& document) {
+/// The document resolved; null where its fields or values are not right, whatever its cells are.
+Json resolved_if_right(const Json& document) {
   try {
-    resolve(scenario_shape(), document, "");
-    return true;
+    return resolve(scenario_shape(), document, "");
   } catch (const InvalidOption&) {
-    return false;
+    return nullptr;
   }
 }
 
-/// Profiles that are not chosen have right paths and values, too; their cells are not looked at. `document`
-/// may be one that only settings make right: then nothing can be said.
-void check_profiles(const Json& profiles, const Json& document, const std::string& chosen) {
-  const bool is_right = is_resolved(document);
+/// The document as it stands and by each of its profiles, resolved. Profiles that are not chosen have right
+/// paths and values, too; `validate` alone looks at their cells. `document` may be one that only settings
+/// make right: then nothing can be said.
+std::vector<Json> checked_variants(const Json& document, const std::string& chosen) {
+  std::vector<Json> variants;
+  const Json plain = resolved_if_right(document);
+  if (!plain.is_null()) variants.push_back(plain);
+  const Json profiles = document.value("profiles", Json::object());
   for (const auto& [name, overrides] : profiles.items()) {
     const std::string place = join_path("profiles", name);
     check_name(name, place);
     const std::vector<Override> changes = read_overrides(overrides, place);
     check_roots(changes, scenario_shape());
-    if (name == chosen || !is_right) continue;
+    if (name == chosen || plain.is_null()) continue;
     Json changed = document;
     apply_overrides(scenario_shape(), changes, changed);
     try {
-      resolve(scenario_shape(), changed, "");
+      variants.push_back(resolve(scenario_shape(), changed, ""));
     } catch (const InvalidOption& error) {
       throw at_override(error, scenario_shape(), changes, changed);
     }
   }
+  return variants;
 }
 
-void expand(const Json& document, const Changes& changes, Scenario& scenario) {
-  const Json resolved = resolve(scenario_shape(), document, "");
+/// The resolved document.
+Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
+  Json resolved = resolve(scenario_shape(), document, "");
   scenario.name = resolved.at("name");
   check_name(scenario.name, "name");
   scenario.title = resolved.value("title", "");
@@ -201,6 +207,7 @@ void expand(const Json& document, const Changes& changes, Scenario& scenario) {
   check_figures(scenario);
   check_separation(scenario);
   check_files(scenario);
+  return resolved;
 }
 
 }  // namespace
@@ -233,14 +240,17 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   scenario.document = document;
   apply_overrides(scenario_shape(), changes.profile, scenario.document);
   apply_overrides(scenario_shape(), changes.settings, scenario.document);
+  Json resolved;
   try {
-    expand(scenario.document, changes, scenario);
+    resolved = expand(scenario.document, changes, scenario);
   } catch (const InvalidOption& error) {
     std::vector<Override> overrides = changes.profile;
     overrides.insert(overrides.end(), changes.settings.begin(), changes.settings.end());
     throw at_override(error, scenario_shape(), overrides, scenario.document);
   }
-  if (document.contains("profiles")) check_profiles(document.at("profiles"), document, profile);
+  std::vector<Json> variants = checked_variants(document, profile);
+  variants.push_back(std::move(resolved));
+  check_labels(variants);
   return scenario;
 }
 

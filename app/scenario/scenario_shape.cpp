@@ -180,7 +180,8 @@ std::vector<Field> config_fields() {
        default_metric_groups()},
       {"save", Shape::list(Shape::choice({"weights", "routing", "routing_steps"})),
        "arrays to keep of every cell: the parameters; the test rows with their routing and outputs; each "
-       "cluster's mean routing, each expert's load and the rows of linear routers at every recorded step",
+       "cluster's mean routing, each expert's load and the rows of linear routers at every recorded step (of "
+       "the last phase)",
        Json::array()},
       {"evaluations", Shape::map(overrides_shape()),
        "name → overrides {data.…: value}: the trained model is measured on these test data, too, its metrics "

@@ -82,8 +82,10 @@ Json data_of(const HeatMap& map) {
   for (const HeatMapPanel& panel : map.panels) {
     Json intervals = Json::array();
     for (const auto& interval : panel.intervals) intervals.push_back(optional_pair(interval));
-    panels.push_back(
-        {{"name", panel.name}, {"values", numbers_json(panel.values)}, {"intervals", std::move(intervals)}});
+    panels.push_back({{"name", panel.name},
+                      {"values", numbers_json(panel.values)},
+                      {"intervals", std::move(intervals)},
+                      {"censored", panel.censored}});
   }
   return {{"kind", "heat_map"},
           {"id", map.id},

@@ -43,7 +43,8 @@ def _draw_numbers(axes: Any, panel: dict[str, Any], data: dict[str, Any], with_i
     for place, value in enumerate(panel["values"]):
         if value is None:
             continue
-        text = f"{value:.2g}"
+        is_above = bool(panel["censored"]) and panel["censored"][place]
+        text = f"{'>' if is_above else ''}{value:.2g}"
         if with_intervals and panel["intervals"][place]:
             low, high = panel["intervals"][place]
             text += f"\n±{(high - low) / 2:.1g}"

@@ -50,6 +50,12 @@ struct Layout {
     if (target_per_token) return row_shape(n, output_dim);
     return {n, output_dim};
   }
+  /// Whether a model made for one reads rows and gives outputs of the other.
+  bool has_same_rows(const Layout& other) const {
+    return input_dim == other.input_dim && output_dim == other.output_dim && sequences == other.sequences &&
+           tokens == other.tokens && vocabulary == other.vocabulary &&
+           target_per_token == other.target_per_token && image.size() == other.image.size();
+  }
   /// (n), or (n, labels) where a sample has several.
   std::vector<std::int64_t> label_shape(std::int64_t n) const {
     if (sequences || labels > 1) return {n, labels};

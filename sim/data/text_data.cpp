@@ -22,29 +22,56 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostPairedBytes = 2'000'000'000;
 
 /// The files of a path: itself, or the regular files of a folder by name.
-std::vector<fs::path> files_at(const std::string& path) {
-  if (!fs::exists(path)) throw UserError("data.paths", fmt::format("'{}' is no file or folder", path));
+std::vector<fs::path> files_at(const std::string& path, const std::string& field) {
+  if (!fs::exists(path)) throw UserError(field, fmt::format("'{}' is no file or folder", path));
   if (!fs::is_directory(path)) return {path};
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
-  if (files.empty()) throw UserError("data.paths", fmt::format("'{}' is a folder without files", path));
+  if (files.empty()) throw UserError(field, fmt::format("'{}' is a folder without files", path));
   return files;
 }
 
-std::string read_text(const fs::path& path, const std::shared_ptr<FileContents>& contents) {
+std::string read_text(const fs::path& path, const std::string& field,
+                      const std::shared_ptr<FileContents>& contents) {
   const InputFile file(path, content_of(contents, path));
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.read(0, text.data(), text.size());
   const std::size_t place = first_byte_outside_utf8(text);
   if (place == text.size()) return text;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(place), '\n');
-  throw UserError("data.paths",
-                  fmt::format("'{}' is no UTF-8: byte {} (\\x{:02x}, in line {}) begins no character",
-                              path.string(), place, static_cast<unsigned char>(text[place]), line));
+  throw UserError(field, fmt::format("'{}' is no UTF-8: byte {} (\\x{:02x}, in line {}) begins no character",
+                                     path.string(), place, static_cast<unsigned char>(text[place]), line));
 }
+
+/// The text of files, each cut into what is for training and what is for testing.
+struct TextParts {
+  std::vector<std::string> names, files;
+  std::vector<std::string_view> train, test;  ///< of `files`, one for each
+
+  /// `field` names the paths in messages.
+  TextParts(const std::vector<std::string>& paths, const std::string& field, double test_share,
+            const std::shared_ptr<FileContents>& contents) {
+    if (paths.empty()) throw UserError(field, "got [], needs a file or a folder");
+    for (const std::string& path : paths) {
+      for (const fs::path& file : files_at(path, field)) {
+        names.push_back(file.string());
+        files.push_back(read_text(file, field, contents));
+      }
+    }
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const std::string_view text = files[i];
+      if (text.empty()) throw UserError(field, fmt::format("'{}' is empty", names[i]));
+      const auto begin = static_cast<std::size_t>((1 - test_share) * static_cast<double>(text.size()));
+      train.push_back(text.substr(0, begin));
+      test.push_back(text.substr(begin));
+    }
+  }
+  TextParts(const TextParts&) = delete;
+  TextParts& operator=(const TextParts&) = delete;
+};
 
 /// The parts of files, one for each file, as tokens.
 struct TokenizedText {
@@ -52,42 +79,43 @@ struct TokenizedText {
   std::vector<int> lengths;  ///< bytes of each token, (V)
 };
 
-TokenizedText tokenize(const OneOf<TokenizerAxis>& tokenizer, const std::vector<std::string_view>& train,
-                       const std::vector<std::string_view>& test) {
+void check_bytes(const std::vector<const TextParts*>& texts) {
+  std::size_t bytes = 0;
+  for (const TextParts* const text : texts) {
+    for (const std::string& file : text->files) bytes += file.size();
+  }
+  if (bytes <= kMostPairedBytes) return;
+  throw UserError("data.tokenizer", fmt::format("got \"bpe\", needs files of at most {} bytes in all, not {}",
+                                                kMostPairedBytes, bytes));
+}
+
+/// `learned` is the text that byte pairs are learned of.
+TokenizedText tokenize(const BytePairTokenizer* pairs, const TextParts& text, const TextParts& learned) {
   std::vector<BytePair> merges;
-  if (const auto* const pairs = tokenizer.as<BytePairTokenizer>()) {
-    std::size_t bytes = 0;
-    for (const std::vector<std::string_view>* const parts : {&train, &test}) {
-      for (const std::string_view part : *parts) bytes += part.size();
-    }
-    if (bytes > kMostPairedBytes) {
-      throw UserError("data.tokenizer",
-                      fmt::format("got \"bpe\", needs files of at most {} bytes in all, not {}",
-                                  kMostPairedBytes, bytes));
-    }
-    merges = learn_byte_pairs(train, pairs->vocabulary);
-    const int learned = kByteTokens + static_cast<int>(merges.size());
-    if (learned < pairs->vocabulary) {
+  if (pairs) {
+    check_bytes({&text, &learned});
+    merges = learn_byte_pairs(learned.train, pairs->vocabulary);
+    const int count = kByteTokens + static_cast<int>(merges.size());
+    if (count < pairs->vocabulary) {
       throw UserError(
           "data.tokenizer.vocabulary",
           fmt::format("got {}, needs at most {}: with so many tokens no two follow one another twice "
-                      "in what the files of data.paths hold for training",
-                      pairs->vocabulary, learned));
+                      "in what the files of data.{}paths hold for training",
+                      pairs->vocabulary, count, pairs->paths ? "tokenizer." : ""));
     }
   }
-  return {encode_byte_pairs(train, merges), encode_byte_pairs(test, merges), lengths_of_tokens(merges)};
+  return {encode_byte_pairs(text.train, merges), encode_byte_pairs(text.test, merges),
+          lengths_of_tokens(merges)};
 }
 
 /// A problem is drawn for every cell and every check of one, byte pairs are learned once: the last few that
 /// were are kept with the text that they are of.
-std::shared_ptr<const TokenizedText> tokenized(const OneOf<TokenizerAxis>& tokenizer,
-                                               const std::vector<std::string_view>& train,
-                                               const std::vector<std::string_view>& test) {
-  const auto* const pairs = tokenizer.as<BytePairTokenizer>();
-  if (!pairs) return std::make_shared<const TokenizedText>(tokenize(tokenizer, train, test));
+std::shared_ptr<const TokenizedText> tokenized(const BytePairTokenizer* pairs, const TextParts& text,
+                                               const TextParts& learned) {
+  if (!pairs) return std::make_shared<const TokenizedText>(tokenize(pairs, text, learned));
   struct Known {
     int vocabulary;
-    std::vector<std::string> train, test;
+    std::vector<std::string> train, test, learned;
     std::shared_ptr<const TokenizedText> text;
   };
   constexpr std::size_t kKept = 4;
@@ -95,14 +123,15 @@ std::shared_ptr<const TokenizedText> tokenized(const OneOf<TokenizerAxis>& token
   static std::deque<Known> all;
   const std::lock_guard lock(mutex);
   const auto is_this = [&](const Known& known) {
-    return known.vocabulary == pairs->vocabulary && std::ranges::equal(known.train, train) &&
-           std::ranges::equal(known.test, test);
+    return known.vocabulary == pairs->vocabulary && std::ranges::equal(known.train, text.train) &&
+           std::ranges::equal(known.test, text.test) && std::ranges::equal(known.learned, learned.train);
   };
   if (const auto known = std::ranges::find_if(all, is_this); known != all.end()) return known->text;
   all.push_front({pairs->vocabulary,
-                  {train.begin(), train.end()},
-                  {test.begin(), test.end()},
-                  std::make_shared<const TokenizedText>(tokenize(tokenizer, train, test))});
+                  {text.train.begin(), text.train.end()},
+                  {text.test.begin(), text.test.end()},
+                  {learned.train.begin(), learned.train.end()},
+                  std::make_shared<const TokenizedText>(tokenize(pairs, text, learned))});
   if (all.size() > kKept) all.pop_back();
   return all.front().text;
 }
@@ -111,27 +140,20 @@ class TextProblem final : public Problem {
  public:
   explicit TextProblem(const DataOptions& data) : tokens_(data.options().get<TextOptions>().tokens) {
     const TextOptions& options = data.options().get<TextOptions>();
-    std::vector<std::string> names, texts;
-    if (options.paths.empty()) throw UserError("data.paths", "got [], needs a file or a folder");
-    for (const std::string& path : options.paths) {
-      for (const fs::path& file : files_at(path)) {
-        names.push_back(file.string());
-        texts.push_back(read_text(file, data.contents));
-      }
-    }
-    std::vector<std::string_view> train, test;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const std::string_view text = texts[i];
-      if (text.empty()) throw UserError("data.paths", fmt::format("'{}' is empty", names[i]));
-      const auto begin =
-          static_cast<std::size_t>((1 - options.test_share) * static_cast<double>(text.size()));
-      train.push_back(text.substr(0, begin));
-      test.push_back(text.substr(begin));
-    }
-    text_ = tokenized(options.tokenizer, train, test);
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      check_length(names[i], texts[i].size(), text_->train[i], train[i].size(), "training");
-      check_length(names[i], texts[i].size(), text_->test[i], test[i].size(), "testing");
+    const auto parts_of = [&](const std::vector<std::string>& paths, const char* field) {
+      return std::make_unique<TextParts>(paths, field, options.test_share, data.contents);
+    };
+    const std::unique_ptr<TextParts> text = parts_of(options.paths, "data.paths");
+    const auto* const pairs = options.tokenizer.as<BytePairTokenizer>();
+    const std::unique_ptr<TextParts> learned =
+        pairs && pairs->paths ? parts_of(*pairs->paths, "data.tokenizer.paths") : nullptr;
+    text_ = tokenized(pairs, *text, learned ? *learned : *text);
+    for (std::size_t i = 0; i < text->files.size(); ++i) {
+      const auto check = [&](const std::vector<TokenId>& part, std::string_view bytes, const char* use) {
+        check_length(text->names[i], text->files[i].size(), part, bytes.size(), use);
+      };
+      check(text_->train[i], text->train[i], "training");
+      check(text_->test[i], text->test[i], "testing");
     }
   }
 
@@ -203,6 +225,10 @@ const std::vector<KindEntry>& TokenizerAxis::table() {
 void BytePairTokenizer::bind(Fields& fields) {
   fields.add("vocabulary", vocabulary, between(kByteTokens, kMostTokens),
              "number of tokens V, bytes among them");
+  fields.add(
+      "paths", paths,
+      "files, or folders of them, that pairs are learned of (default: data.paths; evaluations and phases: "
+      "those of the data that the model was made for)");
 }
 
 void TextOptions::bind(Fields& fields) {
@@ -227,7 +253,11 @@ GeneratorKind text_generator() {
   kind.token_ids = true;
   kind.files = [](const AnyOptions& options) {
     std::vector<std::pair<std::string, std::string>> files;
-    for (const std::string& path : options.get<TextOptions>().paths) files.emplace_back("paths", path);
+    const TextOptions& text = options.get<TextOptions>();
+    for (const std::string& path : text.paths) files.emplace_back("paths", path);
+    const auto* const pairs = text.tokenizer.as<BytePairTokenizer>();
+    if (!pairs || !pairs->paths) return files;
+    for (const std::string& path : *pairs->paths) files.emplace_back("tokenizer.paths", path);
     return files;
   };
   return kind;

@@ -2,6 +2,7 @@
 
 /// Text of the user's own as data: UTF-8 files, cut into sequences of tokens.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,11 @@ namespace moelab {
 struct BytesTokenizer {
   void bind(Fields& /*fields*/) {}
 };
-/// Tokens are the V of sim/data/byte_pairs.h, learned on what is for training of all files.
+/// Tokens are the V of sim/data/byte_pairs.h, learned on what is for training of all files, or of those of
+/// `paths`.
 struct BytePairTokenizer {
   int vocabulary = 512;  ///< V
+  std::optional<std::vector<std::string>> paths = {};
   void bind(Fields& fields);
 };
 struct TokenizerAxis : PlainAxis {

@@ -110,7 +110,13 @@ void check_parts(const ModelOptions& options) {
 void check_projection(const ModelOptions& options) {
   if (!options.input_width) return;
   const std::string path = "model.input_width";
-  if (options.router.entry().needs_image) throw InvalidOption(path, "given, but the router reads an image");
+  const RouterKind& router = options.router.entry();
+  if (router.needs_image) throw InvalidOption(path, "given, but the router reads an image");
+  if (router.reads_first_inputs) {
+    throw InvalidOption(path, fmt::format("given, but model.router \"{}\" routes by the model's own inputs, "
+                                          "before that projection",
+                                          router.name));
+  }
   if (options.router.entry().needs_train_rows(options.router.options()))
     throw InvalidOption(path,
                         "given, but model.router.init starts at training samples, which are as wide as "
@@ -237,8 +243,11 @@ void check_labels(const ModelOptions& options, bool has_labels) {
 
 void check(const ModelOptions& options, const Layout& layout) {
   check_labels(options, layout.labels == layout.tokens);
-  const bool has_image = layout.image.size() > 0;
   check_ids(options, layout.vocabulary > 0);
+  check_image(options, layout.image.size() > 0);
+}
+
+void check_image(const ModelOptions& options, bool has_image) {
   if (reads_mixture(options) && options.router.entry().needs_image && !has_image)
     throw no_image_error(options.router.chosen());
   if (!has_image) return;

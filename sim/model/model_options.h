@@ -62,7 +62,9 @@ void check_labels(const ModelOptions& options, bool has_labels);
 void check(const ModelOptions& options);
 /// Ids of tokens go with transformers alone. Throws InvalidOption at "model.kind".
 void check_ids(const ModelOptions& options, bool are_ids);
-/// The same for data of that layout: a router without its image, a stack on images.
+/// What goes with an image that leads every row, and what needs one. Throws InvalidOption at "model.…".
+void check_image(const ModelOptions& options, bool has_image);
+/// All of these for data of that layout: a router without its image, a stack on images.
 void check(const ModelOptions& options, const Layout& layout);
 
 /// Whether router, experts and gating say anything of the model: it has mixtures, or matches one that has.

@@ -54,6 +54,13 @@ PopulationRule population_rule(const TrainOptions& options) {
           options.redraw.value_or(defaults.redraw)};
 }
 
+void check_uniform_map(const Problem& problem) {
+  if (problem.uniforms_per_sample() > 0) return;
+  throw InvalidOption("train.rule",
+                      "got 'quasi_monte_carlo', but data.generator has no map from uniform variables; "
+                      "'monte_carlo' works with every generator");
+}
+
 template <class Real>
 PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOptions& options,
                                            const Seeds& seeds, std::uint64_t stream, const TokenMasks& masks)
@@ -62,11 +69,7 @@ PopulationBatches<Real>::PopulationBatches(const Problem& problem, const TrainOp
   points_ = rule.points;
   redraw_ = rule.redraw;
   if (rule.rule == TrainOptions::Rule::quasi_monte_carlo) {
-    if (problem.uniforms_per_sample() == 0) {
-      throw InvalidOption("train.rule",
-                          "got 'quasi_monte_carlo', but data.generator has no map from uniform variables; "
-                          "'monte_carlo' works with every generator");
-    }
+    check_uniform_map(problem);
     quasi_random_ = std::make_unique<QuasiRandom>(problem.uniforms_per_sample(), engine_);
   }
   const Layout layout = problem.layout();

@@ -114,5 +114,7 @@ struct PopulationRule {
   bool redraw = true;
 };
 PopulationRule population_rule(const TrainOptions& options);
+/// Rule "quasi_monte_carlo" has a generator with a map from uniforms. Throws InvalidOption at "train.rule".
+void check_uniform_map(const Problem& problem);
 
 }  // namespace moelab

@@ -103,9 +103,13 @@ double diameter_of(const std::vector<MixingMeasure>& measures) {
 
 }  // namespace
 
-FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const TrainCallbacks& callbacks) {
-  if (setting.model.network->layout().target_dim() != 1)
+void check_best_targets(const Layout& layout) {
+  if (layout.target_dim() != 1)
     throw InvalidOption("train.start", "got \"best\", needs targets of one number");
+}
+
+FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const TrainCallbacks& callbacks) {
+  check_best_targets(setting.model.network->layout());
   if (!separates_samples(*setting.model.network, setting.objective)) {
     throw InvalidOption(
         "train.start",

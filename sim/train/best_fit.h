@@ -21,6 +21,9 @@ struct BestFitSetting {
   const Seeds& seeds;
 };
 
+/// Targets are of one number. Throws InvalidOption at "train.start".
+void check_best_targets(const Layout& layout);
+
 /// See fit_least_squares(). Throws InvalidOption at "train.start" for models with several outputs, and where
 /// L is not the mean of losses of single samples: several layers, losses on the routing, gates that couple
 /// rows.

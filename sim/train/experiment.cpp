@@ -37,12 +37,6 @@ ExperimentOptions prepared(ExperimentOptions options, const Problem* own_problem
   return in_phase(std::move(options), 0);
 }
 
-bool same_rows(const Layout& left, const Layout& right) {
-  return left.input_dim == right.input_dim && left.output_dim == right.output_dim &&
-         left.tokens == right.tokens && left.vocabulary == right.vocabulary &&
-         left.target_per_token == right.target_per_token && left.image.size() == right.image.size();
-}
-
 /// The first `count` rows of the training set, a token a row, (count, d).
 Matrix first_rows(const Problem& problem, const Seeds& seeds, int count, std::uint64_t stream) {
   const Layout layout = problem.layout();
@@ -108,7 +102,7 @@ bool Experiment<Real>::next_phase() {
   options_ = in_phase(std::move(options_), next);
   const PhaseOptions& phase = options_.phases[next];
   std::unique_ptr<Problem> problem = draw_problem(options_.data, seeds_);
-  if (!same_rows(problem->layout(), problem_->layout())) {
+  if (!problem->layout().has_same_rows(problem_->layout())) {
     throw InvalidOption(fmt::format("phases[{}].data", next),
                         "needs inputs and targets of the shape of those before");
   }

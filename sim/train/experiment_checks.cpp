@@ -5,7 +5,6 @@
 #include "sim/base/error.h"
 #include "sim/data/moe_regression.h"
 #include "sim/model/measure_places.h"
-#include "sim/model/router/cnn_router.h"
 #include "sim/model/router/oracle_router.h"
 #include "sim/train/experiment.h"
 #include "sim/train/likelihood_fit.h"
@@ -198,12 +197,6 @@ void check_tokens(const ExperimentOptions& options) {
                   generator.token_ids ? "" : "no "));
 }
 
-void check_image(const ExperimentOptions& options) {
-  if (!reads_mixture(options.model)) return;
-  const RouterKind& router = options.model.router.entry();
-  if (router.needs_image && !options.data.entry().has_image) throw no_image_error(router.name);
-}
-
 /// What several phases cannot be.
 void check_phase(const ExperimentOptions& options, std::size_t place) {
   const PhaseOptions& phase = options.phases[place];
@@ -264,7 +257,7 @@ void check(const ExperimentOptions& options) {
   check_loss(options);
   check_sequences(options);
   check_gating_of_losses(options);
-  check_image(options);
+  check_image(options.model, options.data.entry().has_image);
   check_labels(options.model, options.data.entry().has_labels(options.data.options()));
   check_reduction(options);
   check(options.data);

@@ -11,20 +11,10 @@
 #include "plots/figure_layout.h"
 #include "plots/gnuplot.h"
 #include "sim/base/error.h"
+#include "tests/temporary_folder.h"
 
 namespace moelab::figure_test {
 namespace {
-
-/// A folder that is removed at the end of the test.
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "moelab-figure-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 std::string content(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -127,9 +117,9 @@ TEST_CASE("more names than stand side by side: every so many of them") {
 }
 
 TEST_CASE("gnuplot draws all formats, from the script alone, to the same bytes") {
-  const Folder first, second;
+  const TemporaryFolder first, second;
   const std::vector<std::filesystem::path> files =
-      render(drawing_of(example()), first.path / "deep" / "figures");
+      render(drawing_of(example()), first.path() / "deep" / "figures");
   REQUIRE(files.size() == 5);
   for (const std::filesystem::path& file : files) CHECK(std::filesystem::file_size(file) > 0);
   const std::string svg = content(files[2]);
@@ -138,34 +128,34 @@ TEST_CASE("gnuplot draws all formats, from the script alone, to the same bytes")
   CHECK(content(files[4]).substr(1, 3) == "PNG");
 
   for (const char* name : {"loss.csv", "loss.gp"})
-    std::filesystem::copy(first.path / "deep" / "figures" / name, second.path / name);
-  run_gnuplot(second.path, "loss.gp");
-  CHECK(content(second.path / "loss.svg") == svg);
+    std::filesystem::copy(first.path() / "deep" / "figures" / name, second.path() / name);
+  run_gnuplot(second.path(), "loss.gp");
+  CHECK(content(second.path() / "loss.svg") == svg);
 }
 
 TEST_CASE("figures without a single value, and figures over names, are drawn too") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Figure empty = example();
   empty.panels = {{"", {{"learned", {{1, {}, {}, {}, {}}}}}}};
-  CHECK(render(drawing_of(empty), folder.path).size() == 5);
+  CHECK(render(drawing_of(empty), folder.path()).size() == 5);
   empty.panels.clear();
-  CHECK(render(drawing_of(empty), folder.path).size() == 5);
+  CHECK(render(drawing_of(empty), folder.path()).size() == 5);
   Figure names = example();
   names.x_log = false;
   names.x_categories = {"linear", "mlp"};
   names.panels = {{"", {{"base", {point(0, 1), point(1, 2)}}}}};
-  CHECK(render(drawing_of(names), folder.path).size() == 5);
+  CHECK(render(drawing_of(names), folder.path()).size() == 5);
   CHECK(figure_csv(names).find(",\"mlp\"\n") != std::string::npos);
 }
 
 TEST_CASE("failures of gnuplot and of the disk are environment errors") {
-  const Folder folder;
-  std::ofstream(folder.path / "bad.gp") << "no_such_command\n";
-  CHECK_THROWS_WITH_AS(run_gnuplot(folder.path, "bad.gp"), doctest::Contains("no_such_command"),
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "bad.gp") << "no_such_command\n";
+  CHECK_THROWS_WITH_AS(run_gnuplot(folder.path(), "bad.gp"), doctest::Contains("no_such_command"),
                        EnvironmentError);
-  CHECK_THROWS_AS(run_gnuplot(folder.path / "nowhere", "bad.gp"), EnvironmentError);
-  std::ofstream(folder.path / "file") << "in the way\n";
-  CHECK_THROWS_AS(render(drawing_of(example()), folder.path / "file"), EnvironmentError);
+  CHECK_THROWS_AS(run_gnuplot(folder.path() / "nowhere", "bad.gp"), EnvironmentError);
+  std::ofstream(folder.path() / "file") << "in the way\n";
+  CHECK_THROWS_AS(render(drawing_of(example()), folder.path() / "file"), EnvironmentError);
 }
 
 TEST_CASE("axes: ticks at swept values, decades, round steps") {

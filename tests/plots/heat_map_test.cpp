@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/temporary_folder.h"
+
 namespace moelab::heat_map_test {
 namespace {
 
@@ -42,19 +44,17 @@ TEST_CASE("the CSV names panel, column and row of every value, rows from below")
 }
 
 TEST_CASE("gnuplot draws all panels and numbers, without complaint") {
-  const fs::path folder = fs::temp_directory_path() / "moelab_heat_map_test";
-  fs::remove_all(folder);
-  CHECK(render(drawing_of(example()), folder).size() == 5);
+  const TemporaryFolder folder;
+  CHECK(render(drawing_of(example()), folder.path()).size() == 5);
   std::ostringstream svg;
-  svg << std::ifstream(folder / "map.svg").rdbuf();
+  svg << std::ifstream(folder.path() / "map.svg").rdbuf();
   for (const char* text :
        {"normal", "other", "Share of 3 seeds.", "0.75", ">16<", ">2<", "Where it's found"}) {
     CAPTURE(text);
     CHECK(svg.str().find(text) != std::string::npos);
   }
   for (const char* ending : {"pdf", "png"})
-    CHECK(fs::file_size(folder / (std::string("map.") + ending)) > 1000);
-  fs::remove_all(folder);
+    CHECK(fs::file_size(folder.path() / (std::string("map.") + ending)) > 1000);
 }
 
 TEST_CASE("intervals: columns of their own, half of them in the cells where they are symmetric") {
@@ -72,13 +72,11 @@ TEST_CASE("intervals: columns of their own, half of them in the cells where they
 }
 
 /// What gnuplot writes, as SVG.
-std::string drawn(const HeatMap& map, const char* name) {
-  const fs::path folder = fs::temp_directory_path() / name;
-  fs::remove_all(folder);
-  render(drawing_of(map), folder);
+std::string drawn(const HeatMap& map) {
+  const TemporaryFolder folder;
+  render(drawing_of(map), folder.path());
   std::ostringstream svg;
-  svg << std::ifstream(folder / "map.svg").rdbuf();
-  fs::remove_all(folder);
+  svg << std::ifstream(folder.path() / "map.svg").rdbuf();
   return svg.str();
 }
 
@@ -91,9 +89,9 @@ TEST_CASE("intervals that are not symmetric stand below the numbers from end to 
   CHECK_FALSE(draws_intervals(map));
   map.panels[0].intervals[1] = {1.6, 2.7};
   CHECK(draws_intervals(map));
-  CHECK(drawn(map, "moelab_interval_map_test").find(">1.6–2.7<") != std::string::npos);
+  CHECK(drawn(map).find(">1.6–2.7<") != std::string::npos);
   map.panels[0].values[1] = 2.15;
-  CHECK(drawn(map, "moelab_interval_map_test").find(">±0.6<") != std::string::npos);
+  CHECK(drawn(map).find(">±0.6<") != std::string::npos);
   map.panels[0].values[1] = 2;
   for (int i = 0; i < 6; ++i) map.x_names.push_back("more");
   map.panels[0].values.resize(18);
@@ -110,30 +108,28 @@ TEST_CASE("a censored number has its sign before it, and a column; numbers below
   map.panels[0].censored = {false, false, true, false, false, false};
   CHECK(heat_map_csv(map).starts_with("panel,x,y,value,censored\n\"normal\",\"0.5\",\"8\",1,0\n"));
   CHECK(heat_map_csv(map).find(",200,1\n") != std::string::npos);
-  const std::string svg = drawn(map, "moelab_censored_map_test");
+  const std::string svg = drawn(map);
   for (const char* text : {">1<", ">100<", ">>200<", ">1234<", ">0.13<", ">5.7e+04<"}) {
     CAPTURE(text);
     CHECK(svg.find(text) != std::string::npos);
   }
   map.panels[0].intervals.resize(6);
   CHECK(heat_map_csv(map).find(",200,,,1\n") != std::string::npos);
-  CHECK(drawn(map, "moelab_censored_map_test").find(">>200<") != std::string::npos);
+  CHECK(drawn(map).find(">>200<") != std::string::npos);
 }
 
 TEST_CASE("a compact map has its panels side by side, and no numbers; every name that has room") {
-  const fs::path folder = fs::temp_directory_path() / "moelab_compact_map_test";
-  fs::remove_all(folder);
+  const TemporaryFolder folder;
   HeatMap map = example();
   map.compact = true;
-  CHECK(render(drawing_of(map), folder).size() == 5);
+  CHECK(render(drawing_of(map), folder.path()).size() == 5);
   std::ostringstream svg;
-  svg << std::ifstream(folder / "map.svg").rdbuf();
+  svg << std::ifstream(folder.path() / "map.svg").rdbuf();
   for (const char* text : {"normal", "other", "Share of 3 seeds.", ">c<", ">E<"}) {
     CAPTURE(text);
     CHECK(svg.str().find(text) != std::string::npos);
   }
   CHECK(svg.str().find(">0.75<") == std::string::npos);
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/temporary_folder.h"
+
 namespace moelab::rate_panels_test {
 namespace {
 
@@ -42,19 +44,17 @@ TEST_CASE("the CSV names panel and series of every point; what is absent is empt
 }
 
 TEST_CASE("gnuplot draws panels, slopes and legend, without complaint") {
-  const fs::path folder = fs::temp_directory_path() / "moelab_rate_panels_test";
-  fs::remove_all(folder);
-  CHECK(render(drawing_of(example()), folder).size() == 5);
+  const TemporaryFolder folder;
+  CHECK(render(drawing_of(example()), folder.path()).size() == 5);
   std::ostringstream svg;
-  svg << std::ifstream(folder / "rates.svg").rdbuf();
+  svg << std::ifstream(folder.path() / "rates.svg").rdbuf();
   for (const char* text : {"upper", "left", "right", "-0.50 ± 0.02", "-0.25 ± 0.01", "2 experts", "3 experts",
                            "slope −1/2", "How it's estimated", "Means of 3 repetitions."}) {
     CAPTURE(text);
     CHECK(svg.str().find(text) != std::string::npos);
   }
   for (const char* ending : {"pdf", "png"})
-    CHECK(fs::file_size(folder / (std::string("rates.") + ending)) > 1000);
-  fs::remove_all(folder);
+    CHECK(fs::file_size(folder.path() / (std::string("rates.") + ending)) > 1000);
 }
 
 }  // namespace

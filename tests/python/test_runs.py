@@ -141,6 +141,17 @@ def test_censored_points_are_open_and_panels_share_their_axes():
         assert axes.get_ylim() == figure.axes[0].get_ylim() and axes.get_ylim()[0] > 0
 
 
+def test_cells_of_heat_maps_whose_median_is_censored_say_so():
+    pytest.importorskip("matplotlib")
+    from moelab.figures import draw
+
+    panel = {"name": "learned", "values": [100, 200, None], "intervals": [], "censored": [False, True, False]}
+    texts = {"id": "steps", "title": "", "caption": "", "x_label": "n", "y_label": "E", "value_label": "steps"}
+    names = {"x_names": ["1", "2", "3"], "y_names": ["a"], "compact": False, "low": 100, "high": 200}
+    figure = draw({"kind": "heat_map", **texts, **names, "panels": [panel]})
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1e+02", ">2e+02"]
+
+
 def test_notebooks_show_figure_and_verdicts(tiny_run):
     pytest.importorskip("matplotlib")
     page = tiny_run._repr_html_()

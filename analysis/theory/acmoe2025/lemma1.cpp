@@ -106,8 +106,7 @@ std::vector<Check> acmoe2025_lemma1_checks() {
   std::vector<Check> list = {
       {id + "criterion", source,
        "|dmu|_M^2 - |dmu|^2 = d Cov_q(m_q, dmu_q^2) for M = diag(m) of mean 1, so that |dmu|_M >= |dmu| if "
-       "and "
-       "only if Cov >= 0 (largest relative difference)",
+       "and only if Cov >= 0 (largest relative difference)",
        CheckVerdict::holds, [](const CheckEffort& effort) { return check_separation_criterion(effort); }},
       {id + "separated_where_tight", source,
        "|dmu|_M >= |dmu| for M = diag(1/s) of mean 1 where the tighter of two features has the larger "

@@ -18,6 +18,7 @@ template <class Real>
 Mixture<Real>::Mixture(MixtureParts<Real> parts)
     : parts_(std::move(parts)),
       expert_dim_(parts_.input_dim - parts_.image_size + parts_.router->feature_dim()),
+      experts_read_rows_(parts_.image_size == 0 && parts_.router->feature_dim() == 0),
       gating_begin_(parts_.router->block_size()),
       experts_begin_(gating_begin_ + (parts_.learned_gating ? parts_.learned_gating->block_size() : 0)),
       router_state_(0) {
@@ -194,7 +195,7 @@ template <class Real>
 View<const Real> Mixture<Real>::expert_inputs(const View<const Real>& inputs,
                                               MixtureScratch<Real>& scratch) const {
   const Real* const weights = scratch.router_output.expert_input_weights;
-  if (expert_dim_ == parts_.input_dim && !weights) return inputs;
+  if (experts_read_rows_ && !weights) return inputs;
   const int features = parts_.router->feature_dim();
   const int rest = expert_dim_ - features;
   reserve_entries(scratch.expert_inputs, entries(inputs.rows, expert_dim_));

@@ -118,6 +118,7 @@ class Mixture final : public Block<Real> {
 
   MixtureParts<Real> parts_;
   int expert_dim_;             ///< columns that the experts read
+  bool experts_read_rows_;     ///< the rows as they are: no image to leave out, no features to add
   std::size_t gating_begin_;   ///< of the gating's part of the parameters
   std::size_t experts_begin_;  ///< of the bank's
   std::size_t router_state_;   ///< values of the router's state

@@ -32,7 +32,7 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
   const int features = parts_.router->feature_dim();
   const bool features_learn = parts_.router_trainable && features > 0;
   const Real* const weights = mine.router_output.expert_input_weights;
-  const bool reads_all = expert_dim_ == dim && !weights;
+  const bool reads_all = experts_read_rows_ && !weights;
   of_experts.inputs = input_gradient;
   if (!reads_all) {
     of_experts.inputs = nullptr;

@@ -105,7 +105,8 @@ void check_sigmoid(const AnyOptions& options, const std::string& path) {
 
 void SigmoidGatingOptions::bind(Fields& fields) {
   fields.add("k", k, between(1, 65536), "experts per row K (default: every expert)");
-  fields.add("renormalize", renormalize, "divide the gates by their sum (default: true for K > 1)");
+  fields.add("renormalize", renormalize,
+             "divide the gates by their sum (default: true where k is given and above 1)");
   capacity.bind(fields);
 }
 

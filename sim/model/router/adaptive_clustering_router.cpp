@@ -278,7 +278,6 @@ RouterKind adaptive_clustering_router() {
       "adaptive_clustering",
       "γ_e(x) = w_e^T M x, M the feature weights of the row's cluster in the layer before (Nielsen et al. "
       "2025); linear in a first layer");
-  kind.reads_previous_layer = true;
   kind.needs_labels = [](const AnyOptions& options) -> const char* {
     const auto& own = options.get<AdaptiveClusteringRouterOptions>();
     const bool is_oracle = own.memberships == AdaptiveClusteringRouterOptions::Memberships::oracle;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/kernels/multiply.h"
 #include "sim/model/mlp.h"
 
 namespace moelab {

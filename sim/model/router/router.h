@@ -96,12 +96,11 @@ using MakeRouter = std::unique_ptr<Router<Real>>(const AnyOptions&, const Router
 /// An entry of the table of routers.
 struct RouterKind : KindEntry {
   PerPrecision<MakeRouter> make = {};
-  bool needs_image = false;           ///< reads rows that lead with an image
-  bool needs_attention = false;       ///< reads LayerSignals::attention
-  bool reads_first_inputs = false;    ///< makes scores of LayerSignals::first_inputs
-  bool reads_previous_layer = false;  ///< reads the routing of the layer before, where there is one
-  bool mixes_tokens = false;          ///< the scores of a token depend on the sequence that it stands in
-  bool leaves_base = false;           ///< leaves RouterOutput::base_probabilities
+  bool needs_image = false;         ///< reads rows that lead with an image
+  bool needs_attention = false;     ///< reads LayerSignals::attention
+  bool reads_first_inputs = false;  ///< makes scores of LayerSignals::first_inputs
+  bool mixes_tokens = false;        ///< the scores of a token depend on the sequence that it stands in
+  bool leaves_base = false;         ///< leaves RouterOutput::base_probabilities
   /// Where scores depend on later rows though RouterSetting::causal; see GatingKind::looks_ahead.
   std::string (*looks_ahead)(const AnyOptions&) = nullptr;
   /// The field whose value has it read LayerSignals::labels ("kind" where all of the kind do); null: none.

@@ -34,13 +34,13 @@ TEST_CASE("variation of feature weights: the clusters' coefficients, weighed by 
 
 TEST_CASE("agreement of layers: the adjusted Rand index, but 0 where all rows are together") {
   const std::vector<int> one = {0, 0, 1, 1, 2}, same = {2, 2, 0, 0, 1}, all = {1, 1, 1, 1, 1};
-  CHECK(chance_corrected_agreement(one, same).value() == 1);
-  CHECK(chance_corrected_agreement(one, all).value() == 0);
-  CHECK(chance_corrected_agreement(all, all).value() == 0);
+  CHECK(layer_ari(one, same).value() == 1);
+  CHECK(layer_ari(one, all).value() == 0);
+  CHECK(layer_ari(all, all).value() == 0);
   const std::vector<int> other = {0, 1, 1, 0, 0};
-  CHECK(chance_corrected_agreement(one, other) == adjusted_rand_index(routing_table(one, other)));
+  CHECK(layer_ari(one, other) == adjusted_rand_index(routing_table(one, other)));
   const std::vector<int> none = {-1, -1, -1, -1, -1};
-  CHECK_FALSE(chance_corrected_agreement(one, none).has_value());
+  CHECK_FALSE(layer_ari(one, none).has_value());
 }
 
 TEST_CASE("largest deviation of the load: an idle expert counts, too") {

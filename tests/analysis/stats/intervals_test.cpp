@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/stats/bands.h"
+#include "analysis/stats/sequences.h"
 #include "sim/base/error.h"
 
 namespace moelab::intervals_test {
@@ -56,39 +57,64 @@ TEST_CASE("binomial intervals are those of SciPy") {
 }
 
 TEST_CASE("bands leave out seeds without a value; of positive metrics they are those of logarithms") {
-  const BandPoint real = band_point(640, {0.1, std::nullopt, 2.0, std::nan("")}, false);
+  const BandPoint real = band_point(640, {0.1, std::nullopt, 2.0, std::nan("")}, false, false);
   CHECK(real.mean.value() == doctest::Approx(1.05));
   CHECK(real.low.value() < 0);
   CHECK(real.seeds.size() == 4);
   CHECK_FALSE(real.seeds[3].has_value());
-  const BandPoint positive = band_point(640, {0.1, std::nullopt, 2.0}, true);
+  const BandPoint positive = band_point(640, {0.1, std::nullopt, 2.0}, true, false);
   const MeanEstimate logarithms = mean_estimate(std::vector{std::log(0.1), std::log(2.0)});
   CHECK(positive.mean.value() == doctest::Approx(std::sqrt(0.2)));
   CHECK(positive.low.value() == doctest::Approx(std::exp(logarithms.interval->low)));
   CHECK(positive.high.value() == doctest::Approx(std::exp(logarithms.interval->high)));
   // A value that is not above 0 has no logarithm.
-  CHECK(band_point(640, {0.0, 2.0}, true).mean.value() == 1);
-  const BandPoint single = band_point(1, {0.5}, true);
+  CHECK(band_point(640, {0.0, 2.0}, true, false).mean.value() == 1);
+  const BandPoint single = band_point(1, {0.5}, true, false);
   CHECK(single.mean.value() == doctest::Approx(0.5));
   CHECK_FALSE(single.low.has_value());
-  CHECK_FALSE(band_point(1, {std::nullopt}, true).mean.has_value());
+  CHECK_FALSE(band_point(1, {std::nullopt}, true, false).mean.has_value());
 }
 
 TEST_CASE("medians of censored values: bounds stand at the limit; the interval is one of order statistics") {
   // Bin(6, 1/2): P(0) = 1/64, so the least and the largest of six hold the median with 1 - 2/64.
   const auto exact = [](double value) { return Interval{value, value}; };
   const Interval censored = {100, std::numeric_limits<double>::infinity()};
-  const BandPoint six = median_point(1, {exact(3), exact(1), exact(2), exact(5), exact(4), censored});
+  const BandPoint six = median_point(1, {exact(3), exact(1), exact(2), exact(5), exact(4), censored}, false);
   CHECK(six.mean == 3.5);
   CHECK_FALSE(six.is_open);
   CHECK(six.low == 1);
   CHECK(six.high == 100);
   CHECK_FALSE(six.seeds[5].has_value());
-  const BandPoint five = median_point(1, {exact(3), std::nullopt, censored, censored, exact(1), censored});
+  const BandPoint five =
+      median_point(1, {exact(3), std::nullopt, censored, censored, exact(1), censored}, false);
   CHECK(five.mean == 100);
   CHECK(five.is_open);
   CHECK_FALSE(five.low.has_value());
-  CHECK_FALSE(median_point(1, {std::nullopt}).mean.has_value());
+  CHECK_FALSE(median_point(1, {std::nullopt}, false).mean.has_value());
+}
+
+TEST_CASE("bands of a decided run are those of the sequences, and none where these exclude nothing yet") {
+  std::vector<std::optional<double>> seeds;
+  std::vector<std::optional<Interval>> observations;
+  std::vector<double> values, logarithms;
+  for (int i = 1; i <= 12; ++i) {
+    const double value = 1 + .01 * i * i;
+    seeds.emplace_back(value);
+    observations.emplace_back(Interval{value, value});
+    values.push_back(value);
+    logarithms.push_back(std::log(value));
+  }
+  const double mean = mean_estimate(logarithms).mean;
+  const Interval mixture = t_mixture_interval(mean, variance_of(logarithms, mean), 12);
+  const BandPoint band = band_point(1, seeds, true, true);
+  CHECK(band.low.value() == doctest::Approx(std::exp(mixture.low)));
+  CHECK(band.high.value() == doctest::Approx(std::exp(mixture.high)));
+  const Interval signs = sign_sequence_interval(values);
+  const BandPoint median = median_point(1, observations, true);
+  CHECK(median.low == signs.low);
+  CHECK(median.high == signs.high);
+  CHECK_FALSE(band_point(1, {1.0, 2.0}, true, true).low.has_value());
+  CHECK_FALSE(median_point(1, {Interval{1, 1}, Interval{2, 2}}, true).low.has_value());
 }
 
 }  // namespace moelab::intervals_test

@@ -113,6 +113,26 @@ TEST_CASE("fewer than six pairs decide nothing in a decided run") {
   CHECK(judged(table_of(5, 5, 50)).verdict == Verdict::reproduced);
 }
 
+TEST_CASE("a decided run calls a point uninformative where both sequences lie above trivial alone") {
+  const auto nmse_of = [](double of_a, double of_b) {
+    ResultTable table = table_of(12, 12, 0);
+    for (ResultRow& row : table.rows) {
+      const double mean = row.arm == "a" ? of_a : of_b;
+      row.metrics = {{"test_nmse_top1", mean + 0.1 * row.metrics.at("share")}};
+    }
+    Json claims = less_claim();
+    for (const char* side : {"left", "right"}) claims[0][side]["metric"] = "test_nmse_top1";
+    return evaluate_claims(read_claims(claims), table, kNonePositive, 6).front().points.front();
+  };
+  CHECK(nmse_of(1.6, 1.5).verdict == Verdict::uninformative);
+  // The means may be above 1 by chance at this look: the point stays open.
+  const ClaimPoint near = nmse_of(1.06, 1.06);
+  REQUIRE(near.left->mean >= 1);
+  REQUIRE(near.right->mean >= 1);
+  CHECK(near.verdict == Verdict::inconclusive);
+  CHECK(near.note.find("near trivial") != std::string::npos);
+}
+
 TEST_CASE("sides at equal training loss are read where each first reaches the greater of their least") {
   // b ends at 2⁻⁴, which a reaches at its second record: 12 against 24.
   const ClaimPoint point = matched_point("loss");

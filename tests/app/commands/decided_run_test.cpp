@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "app/run/run_folder.h"
 #include "tests/app/commands/answer.h"
@@ -33,6 +35,18 @@ std::vector<std::string> words_of(const Bench& bench, const std::string& verb,
   return words;
 }
 
+/// Of the bands of a figure's points.
+std::vector<double> widths_of(const fs::path& csv) {
+  std::vector<double> widths;
+  std::ifstream lines(csv);
+  for (std::string line; std::getline(lines, line);) {
+    double x = 0, mean = 0, low = 0, high = 0;
+    if (std::sscanf(line.c_str(), "%*[^,],%lf,%lf,%lf,%lf", &x, &mean, &low, &high) == 4)
+      widths.push_back(high - low);
+  }
+  return widths;
+}
+
 Json decided_of(const Bench& bench) {
   return find_plan(fs::path(bench.run)).plan.head.value("decided", Json());
 }
@@ -56,6 +70,40 @@ TEST_CASE("run --until-decided: its plan takes no number of seeds afterwards") {
     }
   }
   CHECK(file_text(fs::path(bench.run) / "plan.json") == plan);
+}
+
+TEST_CASE("run --until-decided: a file that asks for more seeds afterwards is refused") {
+  const Bench bench(open_scenario());
+  REQUIRE(ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "7"})).status == 0);
+  const std::string plan = file_text(fs::path(bench.run) / "plan.json");
+  Json more = open_scenario();
+  more["seeds"]["count"] = 9;
+  std::ofstream(bench.file) << more.dump();
+  for (const std::vector<std::string>& options :
+       std::vector<std::vector<std::string>>{{}, {"--until-decided", "--max-seeds", "12"}}) {
+    const Answer refused = ask(words_of(bench, "run", options));
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("seeds.count: the run's claims decide how many seeds it has") !=
+          std::string::npos);
+  }
+  CHECK(file_text(fs::path(bench.run) / "plan.json") == plan);
+}
+
+TEST_CASE("figures of a decided run have the intervals of its sequences") {
+  Json scenario = open_scenario();
+  scenario["figures"] = Json::parse(R"([{"id": "loss", "x": "step", "y": "test_nmse_soft", "series": "arm",
+                       "where": {"data.train_samples": 40}}])");
+  const Bench bench(scenario);
+  const fs::path csv = fs::path(bench.run) / "figures" / "loss.csv", script = csv.parent_path() / "loss.gp";
+  // Wider, of equal seeds: a sequence holds at every number of them.
+  REQUIRE(ask(words_of(bench, "run", {"--set", "seeds.count=7"})).status == 0);
+  const std::vector<double> fixed = widths_of(csv);
+  REQUIRE(ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "7"})).status == 0);
+  const std::vector<double> sequential = widths_of(csv);
+  REQUIRE(fixed.size() == sequential.size());
+  REQUIRE(fixed.size() > 0);
+  for (std::size_t i = 0; i < fixed.size(); ++i) CHECK(sequential[i] > fixed[i]);
+  CHECK(file_text(script).find("Up to 7 seeds: geometric mean") != std::string::npos);
 }
 
 TEST_CASE("run --until-decided: the command that set where looks begin goes on with them") {

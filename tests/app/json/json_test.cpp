@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/base/error.h"
+#include "tests/temporary_folder.h"
 
 namespace moelab::json_test {
 namespace {
@@ -18,9 +19,9 @@ std::string nested_arrays(int depth) {
 
 /// A file that is removed at the end of the test.
 struct TemporaryFile {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / "moelab_json_test.json";
+  TemporaryFolder folder;
+  std::filesystem::path path = folder.path() / "moelab_json_test.json";
   explicit TemporaryFile(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  ~TemporaryFile() { std::filesystem::remove(path); }
 };
 
 }  // namespace

@@ -67,6 +67,17 @@ TEST_CASE("text has bits a byte") {
         merged.metrics.at("test_loss_eval") / std::numbers::ln2 / 1.5);
   CHECK(expand_scenario(pairs, "", {}).cells.front().id !=
         expand_scenario(scenario, "", {}).cells.front().id);
+  // Ids of an evaluation's and a phase's text stand for the bytes that they stood for in training.
+  Json elsewhere = pairs;
+  elsewhere["evaluations"]["other"]["data.paths"] = MOELAB_TEST_DATA "/../LICENSE";
+  elsewhere["phases"] = Json::parse(R"([{"name": "a"}, {"name": "b"}])");
+  elsewhere["phases"][1]["data"]["paths"] = MOELAB_TEST_DATA "/../LICENSE";
+  const CellConfig config = expand_scenario(elsewhere, "", {}).cells.front().config;
+  const Json learned = MOELAB_TEST_DATA "/CMakeLists.txt";
+  CHECK_FALSE(config.at("data").at("tokenizer").contains("paths"));
+  CHECK(config.at("evaluations").at("other").at("tokenizer").at("paths") == learned);
+  CHECK(config.at("phases")[1].at("data").at("tokenizer").at("paths") == learned);
+  CHECK(config.at("phases")[0].at("evaluations").at("other").at("tokenizer").at("paths") == learned);
   scenario["train"] = document().at("train");
   scenario["data"].erase("train_samples");
   check_refused(scenario, "", {}, "data.paths", "a file is a sample without a law");

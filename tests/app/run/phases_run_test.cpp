@@ -197,6 +197,14 @@ TEST_CASE("phases and stopping rules that are refused, at their places") {
   refused("/train/until", {{"metric", "train_loss"}}, "train.until.metric", "needs one level");
   refused("/train/until", {{"below", 1}}, "train.until", "names no rule");
   refused("/train/until", {{"metric", "silhouette"}, {"below", 1}}, "train.until.metric", "overlap");
+  Json phased = one_cell();
+  phased["phases"] = Json::parse(R"([{"name": "a"}, {"name": "b"}])");
+  phased["metrics"] =
+      Json::parse(R"(["task", "saturation", {"kind": "convergence", "metric": "a.train_nmse"}])");
+  check_refused(phased, "", {}, "metrics[2].metric", "needs a metric of every recorded step");
+  phased["metrics"].erase(2);
+  phased["phases"][1]["train"]["until"] = {{"metric", "routing_saturation"}, {"above", 0.9}};
+  check_refused(phased, "", {}, "phases[1].train.until.metric", "known before the last step");
 }
 
 }  // namespace moelab::phases_run_test

@@ -69,12 +69,14 @@ TEST_CASE("summary: where positive metrics have other values the head says which
           .starts_with("test_nmse_top1 (mean over seeds ± half of the 95 % interval, since values are not"));
   CHECK(summary_json(table, "test_nmse_top1").at("entries")[0].at("statistic") == "mean");
   // A decided run's intervals are wider, and its caption says whose they are.
-  const auto width = [&](bool is_sequential) {
-    const Json interval = summary_json(example(), "m", is_sequential).at("entries")[0].at("interval");
+  ResultTable decided = example();
+  decided.is_decided = true;
+  const auto width = [](const ResultTable& shown) {
+    const Json interval = summary_json(shown, "m").at("entries")[0].at("interval");
     return interval[0].is_null() ? 1e9 : interval[1].get<double>() - interval[0].get<double>();
   };
-  CHECK(width(true) > width(false));
-  CHECK(summary_caption(example(), "m", true).ends_with("; of confidence sequences"));
+  CHECK(width(decided) > width(example()));
+  CHECK(summary_caption(decided, "m").ends_with("; of confidence sequences"));
 }
 
 /// Steps to a target of ten seeds that stopped at step 300, `censored` of them before they got there.
@@ -124,15 +126,15 @@ TEST_CASE("summary: a median for programs") {
 TEST_CASE("summary: the main metric is the first figure's") {
   RunResults results;
   results.plan = {{"figures", Json::array()}};
-  CHECK(main_metric(results) == "test_nmse_top1");
+  CHECK(main_metric(results.plan) == "test_nmse_top1");
   results.plan["scenario"] = Json::parse(R"({"loss": {"task": "cross_entropy"}})");
-  CHECK(main_metric(results) == "test_loss_eval");
+  CHECK(main_metric(results.plan) == "test_loss_eval");
   results.plan["figures"].push_back({{"id", "f"}, {"y", "effective_experts"}});
-  CHECK(main_metric(results) == "effective_experts");
+  CHECK(main_metric(results.plan) == "effective_experts");
   results.plan["figures"][0]["y"] = {"router_norm_ratio", "other"};
-  CHECK(main_metric(results) == "router_norm_ratio");
+  CHECK(main_metric(results.plan) == "router_norm_ratio");
   results.plan["figures"][0] = {{"kind", "heat_map"}, {"y", "model.experts"}, {"value", "effective_experts"}};
-  CHECK(main_metric(results) == "effective_experts");
+  CHECK(main_metric(results.plan) == "effective_experts");
 }
 
 }  // namespace moelab::summary_test

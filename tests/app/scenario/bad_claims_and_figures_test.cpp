@@ -30,6 +30,7 @@ TEST_CASE("wrong claims") {
       {"/claims/0/left/metric", "\"test_nmse_top1 / data.generator\"", "claims[0].left.metric",
        "unknown metric or swept path 'data.generator'"},
       {"/claims/0/left/metric", "\"test_nmse_top1 /\"", "claims[0].left.metric", "which ends early"},
+      {"/claims/0/left/metric", "\"test_nmse_top1 / 0\"", "claims[0].left.metric", "divides by 0"},
       {"/claims/0/left", R"({"value": "data.train_sample / 2"})", "claims[0].left.value",
        "unknown metric or swept path 'data.train_sample'; did you mean 'data.train_samples'?"},
       {"/claims/0/right", R"({"value": "test_nmse_tp1 / 2"})", "claims[0].right.value",
@@ -79,6 +80,10 @@ TEST_CASE("wrong claims") {
 TEST_CASE("wrong evaluations, and metrics of evaluations and layers that there are not") {
   check_refused_changes({
       {"/evaluations", "[]", "evaluations", "got [], needs an object"},
+      {"/evaluations", R"({"wide": {"data.target.dim": 2}})", "evaluations.wide",
+       "has rows of 24 inputs, 2 outputs, needs rows of 24 inputs, 10 outputs"},
+      {"/evaluations", R"({"wide": {"data.dim": 20}})", "evaluations.wide", "has rows of 20 inputs"},
+      {"/evaluations", R"({"wide": {"data.spurious_dims": 3}})", "evaluations.wide", "has rows of 27 inputs"},
       {"/evaluations", R"({"a b": {}})", "evaluations.a b", "needs a name"},
       {"/evaluations", R"({"noisy": 3})", "evaluations.noisy", "got 3, needs an object"},
       {"/evaluations", R"({"noisy": {"model.experts": 3}})", "evaluations.noisy.model.experts",
@@ -146,6 +151,8 @@ TEST_CASE("wrong figures") {
       {"/figures/0/y_range", "[0, 2]", "figures[0].y_range", "above 0 on a logarithmic scale"},
       {"/figures/0/kind", "\"linse\"", "figures[0].kind", "did you mean 'lines'?"},
       {"/labels", R"({"larned": "x"})", "labels.larned", "did you mean 'learned'?"},
+      {"/labels", R"({"data.train_samples=1281": "x"})", "labels.data.train_samples=1281",
+       "unknown value of data.train_samples '1281'; did you mean '1280'?"},
       {"/figures/0/y", "\"train_los\"", "figures[0].y", "did you mean 'train_loss'?"},
       {"/figures/0/y", "[\"train_loss\", \"x\"]", "figures[0].y[1]", "unknown metric 'x'"},
       {"/figures/0/series", "\"arms\"", "figures[0].series", "did you mean 'arm'?"},

@@ -150,6 +150,30 @@ TEST_CASE("wrong sweeps") {
   check_refused(top2, "", {}, "sweep.model.experts[1]", "makes model.gating.eval.k wrong: got 2");
 }
 
+TEST_CASE("what cannot be trained is refused before anything runs") {
+  Json phased = example_with("/phases", R"([{"name": "a", "learns": ["router", "experts", "layers"]},
+    {"name": "b", "data": {"target": {"kind": "constant", "dim": 3}}, "learns": ["experts"]}])");
+  for (const char* part : {"claims", "figures"}) phased.erase(part);
+  check_refused(phased, "", {}, "phases[1].data", "has rows of 24 inputs, 3 outputs");
+
+  Json images = example_with("/data", R"({"generator": "image_clusters", "train_samples": 100})");
+  for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) images.erase(part);
+  CHECK_NOTHROW(expand_scenario(images, "", {}));
+  images["model"]["layers"] = 2;
+  check_refused(images, "", {}, "model.layers", "needs 1 where an image leads the input");
+
+  Json drawn = example_with("/data", R"({"generator": "dictionary", "atoms": 8, "dim": 6, "rank": 2})");
+  for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) drawn.erase(part);
+  drawn["train"] = Json::parse(R"({"gradient": "population", "optimizer": "sgd", "lr": 0.1, "steps": 2,
+                                   "points": 64, "rule": "quasi_monte_carlo"})");
+  check_refused(drawn, "", {}, "train.rule", "no map from uniform variables");
+
+  Json stable = example_with("/model/router", R"({"kind": "stable"})");
+  for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) stable.erase(part);
+  stable["model"]["input_width"] = 30;
+  check_refused(stable, "", {}, "model.input_width", "before that projection");
+}
+
 TEST_CASE("wrong profiles and settings") {
   const Json example = example_scenario();
   check_refused(example_with("/profiles", "{}"), "quick", {}, "--profile", "allowed: none");

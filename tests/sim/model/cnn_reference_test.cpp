@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/model/router/cnn_router.h"
+#include "tests/sim/model/example.h"
+#include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/model_reference.h"
 
 namespace moelab::cnn_reference_test {
@@ -19,6 +22,16 @@ TEST_CASE("a mixture with a CNN router has PyTorch's probabilities, loss and gra
       const std::int64_t out = item.at("model").at("router").at("channels")[0];
       CHECK(array.shape == std::vector<std::int64_t>{out, layout.image.channels, 3, 3});
     }
+  }
+}
+
+TEST_CASE("experts read the router's features, as many as pixels or not") {
+  const Layout layout{.input_dim = 3 + 2 * 2, .output_dim = 2, .image = {1, 2, 2}};
+  for (const int width : {3, 4}) {
+    CAPTURE(width);
+    ModelOptions options = model_of_kinds("linear", "linear", SoftGatingOptions{}, 3);
+    options.router = CnnRouterOptions{.channels = {2}, .width = width};
+    check_gradients(options, layout, 4);
   }
 }
 
