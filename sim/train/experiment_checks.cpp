@@ -204,6 +204,14 @@ void check_phase(const ExperimentOptions& options, std::size_t place) {
     throw InvalidOption("train.optimizer", "got \"lbfgs\", which fits to the end; phases need steps");
   if (phase.train.precision != options.train.precision)
     throw InvalidOption("train.precision", "needs that of train: a model has one number type");
+  const RouterOptions& router = options.model.router;
+  if (!phase.learns.router && reads_mixture(options.model) && router.entry().learns_in_state &&
+      is_trainable(router)) {
+    throw InvalidOption("learns",
+                        fmt::format("leaves out \"router\", but model.router \"{}\" goes on moving, "
+                                    "which takes no gradient; needs model.router.trainable false",
+                                    router.chosen()));
+  }
   if (!phase.keep_optimizer) return;
   if (place == 0) throw InvalidOption("keep_optimizer", "got true, but no phase is before this one");
   if (phase.train.optimizer.chosen() == options.phases[place - 1].train.optimizer.chosen()) return;

@@ -138,6 +138,7 @@ RouterKind nearest_centroid_router() {
       "nearest_centroid",
       "γ_e(x) = −‖x − c_e‖² / 2, c_e the centroids of k-means online over the training batches; no gradient "
       "moves them");
+  kind.learns_in_state = true;
   kind.needs_train_rows = [](const AnyOptions& options) {
     return start_law(options.get<NearestCentroidRouterOptions>().init).needs_train_rows;
   };

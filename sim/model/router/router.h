@@ -99,6 +99,7 @@ struct RouterKind : KindEntry {
   bool needs_image = false;         ///< reads rows that lead with an image
   bool needs_attention = false;     ///< reads LayerSignals::attention
   bool reads_first_inputs = false;  ///< makes scores of LayerSignals::first_inputs
+  bool learns_in_state = false;     ///< what is trainable of it is its state, which no gradient moves
   bool mixes_tokens = false;        ///< the scores of a token depend on the sequence that it stands in
   bool leaves_base = false;         ///< leaves RouterOutput::base_probabilities
   /// Where scores depend on later rows though RouterSetting::causal; see GatingKind::looks_ahead.

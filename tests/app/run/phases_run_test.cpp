@@ -205,6 +205,12 @@ TEST_CASE("phases and stopping rules that are refused, at their places") {
   phased["metrics"].erase(2);
   phased["phases"][1]["train"]["until"] = {{"metric", "routing_saturation"}, {"above", 0.9}};
   check_refused(phased, "", {}, "phases[1].train.until.metric", "known before the last step");
+  Json centroids = one_cell();
+  centroids["model"]["router"] = {{"kind", "nearest_centroid"}};
+  centroids["phases"] = Json::parse(R"([{"name": "a"}, {"name": "b", "learns": ["experts"]}])");
+  check_refused(centroids, "", {}, "phases[1].learns", "goes on moving");
+  centroids["model"]["router"]["trainable"] = false;
+  CHECK_NOTHROW(expand_scenario(centroids, "", {}));
 }
 
 }  // namespace moelab::phases_run_test
