@@ -31,7 +31,7 @@ const StartLaw& start_law(const std::string& name) {
   for (const StartLaw& law : start_laws()) {
     if (law.name == name) return law;
   }
-  throw InvalidOption("model.router.init", unknown_name("start law", name, start_law_names()));
+  throw InvalidOption("model.router.init", unknown_name("init", name, start_law_names()));
 }
 
 }  // namespace moelab

@@ -55,7 +55,7 @@ TEST_CASE("a router that starts at training samples does so in the first layer")
 
 TEST_CASE("an unknown start law is refused, with the names there are") {
   CHECK_THROWS_WITH_AS(start_law("normul"),
-                       "model.router.init: unknown start law 'normul'; did you mean 'normal'? Allowed: "
+                       "model.router.init: unknown init 'normul'; did you mean 'normal'? Allowed: "
                        "normal, train_samples",
                        InvalidOption);
 }
