@@ -15,6 +15,8 @@ constexpr double kAxisMargin = 0.05;
 
 /// Letters of a number that a tick may stand at: 1048576, but not what was searched or computed.
 constexpr std::size_t kLongestLabel = 7;
+/// And where powers of ten could be short: 100000.
+constexpr std::size_t kLongestPlain = 6;
 
 double forward(double value, bool logarithmic) {
   return logarithmic ? std::log10(value) : value;
@@ -75,6 +77,32 @@ void add_linear_ticks(Axis& axis) {
     axis.ticks.emplace_back(count * step, tick_label(count * step + 0.0, false));  // + 0: not −0
 }
 
+bool is_power_label(const std::string& label) {
+  return label.starts_with("10") && label.size() > 2 && (label[2] < '0' || label[2] > '9') && label[2] != '.';
+}
+
+/// "2×10⁵", or the power alone.
+std::string scientific_label(double value) {
+  const double exponent = std::floor(std::log10(value) + 1e-9);
+  const double digits = value / std::pow(10, exponent);
+  const std::string power = power_of_ten(static_cast<int>(exponent));
+  return std::abs(digits - 1) < 1e-9 ? power : fmt::format("{:.4g}×{}", digits, power);
+}
+
+/// Labels of a logarithmic axis that are in part powers of ten, in part not, as numbers where these are
+/// short, else as products with powers.
+void use_one_form(Axis& axis) {
+  bool any_power = false, any_number = false, is_short = true;
+  for (const auto& [place, label] : axis.ticks) {
+    if (label.empty()) continue;
+    (is_power_label(label) ? any_power : any_number) = true;
+    is_short = is_short && place >= 0.999e-4 && fmt::format("{:.7g}", place).size() <= kLongestPlain;
+  }
+  if (!any_power || !any_number) return;
+  for (auto& [place, label] : axis.ticks)
+    if (!label.empty()) label = is_short ? fmt::format("{:.7g}", place) : scientific_label(place);
+}
+
 }  // namespace
 
 std::string tick_label(double value, bool logarithmic) {
@@ -92,6 +120,7 @@ Axis fit_axis(const std::vector<double>& values, bool logarithmic) {
     add_log_ticks(axis);
   else
     add_linear_ticks(axis);
+  if (logarithmic) use_one_form(axis);
   return axis;
 }
 
@@ -103,6 +132,7 @@ Axis fit_axis_at(std::vector<double> places, bool logarithmic) {
   places.erase(std::unique(places.begin(), places.end()), places.end());
   for (const double place : places)
     if (!logarithmic || place > 0) axis.ticks.emplace_back(place, tick_label(place, logarithmic));
+  if (logarithmic) use_one_form(axis);
   return axis;
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 
 #include "plots/gnuplot.h"
 #include "sim/base/error.h"
@@ -19,6 +20,20 @@ void write_text(const std::filesystem::path& file, const std::string& text) {
     throw EnvironmentError(fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
 }
 
+/// Viewers blur the cells of a small picture that they enlarge, unless they are told not to.
+void keep_images_sharp(const std::filesystem::path& svg) {
+  std::ostringstream content;
+  content << std::ifstream(svg, std::ios::binary).rdbuf();
+  std::string text = content.str();
+  const std::string image = "<image ", sharp = "<image style='image-rendering:pixelated' ";
+  bool has_any = false;
+  for (std::size_t at = text.find(image); at != std::string::npos; at = text.find(image, at + sharp.size())) {
+    text.replace(at, image.size(), sharp);
+    has_any = true;
+  }
+  if (has_any) write_text(svg, text);
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> render(const Drawing& drawing, const std::filesystem::path& directory) {
@@ -29,6 +44,7 @@ std::vector<std::filesystem::path> render(const Drawing& drawing, const std::fil
   write_text(directory / (drawing.id + ".csv"), drawing.csv);
   write_text(directory / (drawing.id + ".gp"), drawing.script);
   run_gnuplot(directory, drawing.id + ".gp");
+  keep_images_sharp(directory / (drawing.id + ".svg"));
   std::vector<std::filesystem::path> paths;
   for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
     paths.push_back(directory / (drawing.id + ending));

@@ -87,6 +87,12 @@ std::string panel_clauses(const PanelRows& rows) {
   return fmt::format("plot {}\n", fmt::join(clauses, ", \\\n     "));
 }
 
+/// The panel's name, shortened so that its note has room.
+std::string panel_heading(const EmbeddingPanel& panel, double width) {
+  const std::string note = panel.note.empty() ? "" : " " + panel.note;
+  return fitted_line(panel.name, kFontSize, width - text_width(note, kFontSize)) + note;
+}
+
 }  // namespace
 
 std::pair<double, double> embedding_range(const Embedding& embedding, double EmbeddingPoint::*coordinate) {
@@ -126,6 +132,9 @@ std::string embedding_script(const Embedding& embedding) {
   const double label_room = embedding.x_label.empty() ? 0 : kLabelRoom;
   const double left_margin = kMapMargin + label_room;
   const double size = (kWidth - left_margin - kColumns * kMapMargin) / kColumns;
+  // A lone panel stands in the middle of the page, with its labels.
+  const bool is_lone = embedding.panels.size() == 1;
+  const double first_left = is_lone ? (kWidth - size) / 2 : left_margin;
   const double legend_bottom = heading.caption_height() + kMapMargin;
   const double bottom = legend_bottom + legend.height() + kMapMargin + label_room,
                step = size + kMapName + kMapMargin;
@@ -144,19 +153,20 @@ std::string embedding_script(const Embedding& embedding) {
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
     const std::size_t line = p / kColumns;
-    const double left = left_margin + static_cast<double>(p % kColumns) * (size + kMapMargin);
+    const double left = first_left + static_cast<double>(p % kColumns) * (size + kMapMargin);
     const double low = bottom + step * static_cast<double>(lines - 1 - line);
     plot += panel_margins(left, left + size, low, low + size, kWidth, height) + "unset label\nunset arrow\n";
     plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n",
-                        quoted(fitted_line(embedding.panels[p].name, kFontSize, size)), left / kWidth,
+                        quoted(panel_heading(embedding.panels[p], size)), left / kWidth,
                         (low + size + 0.5 * kMapName) / height);
     if (p == 0) {
       const double all = step * static_cast<double>(lines) - kMapMargin;
       plot += heading.script(height) + legend.script(legend_bottom, height);
       plot += centred_label({fitted_line(embedding.x_label, kFontSize, kWidth - left_margin)},
-                            (left_margin + kWidth) / 2, bottom - kLabelRoom / 2, kWidth, height);
-      plot += centred_label({fitted_line(embedding.y_label, kFontSize, all)}, kMapMargin + kLabelLine / 2,
-                            bottom + all / 2, kWidth, height, true);
+                            is_lone ? kWidth / 2 : (left_margin + kWidth) / 2, bottom - kLabelRoom / 2,
+                            kWidth, height);
+      plot += centred_label({fitted_line(embedding.y_label, kFontSize, all)},
+                            first_left - label_room + kLabelLine / 2, bottom + all / 2, kWidth, height, true);
     }
     const PanelRows rows(embedding.panels[p], first);
     plot += panel_clauses(rows);

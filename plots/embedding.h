@@ -41,6 +41,7 @@ struct EmbeddingPanel {
   std::vector<EmbeddingPoint> means = {};     ///< black crosses above the points
   std::vector<EmbeddingPoint> arrows = {};    ///< their heads; from (0, 0); those with a colour are drawn
   std::vector<EmbeddingFrame> frames = {};    ///< of the page alone, in order; the last is what is drawn
+  std::string note = {};                      ///< after the name, where the panel is drawn: "(no regions)"
 };
 
 struct Embedding {

@@ -42,7 +42,7 @@ std::string moving_embedding_html(const Embedding& embedding) {
       for (const EmbeddingPoint& point : panel.points) still.labels.push_back(point.label);
       frames.push_back(frame_json(still));
     }
-    panels.push_back({{"name", panel.name},
+    panels.push_back({{"name", panel.name + (panel.note.empty() ? "" : " " + panel.note)},
                       {"points", places_json(panel.points)},
                       {"means", places_json(panel.means)},
                       {"frames", std::move(frames)}});

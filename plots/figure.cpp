@@ -48,6 +48,10 @@ nlohmann::ordered_json range_json(const std::optional<std::pair<double, double>>
 
 }  // namespace
 
+bool is_within(double value, const std::optional<std::pair<double, double>>& range) {
+  return !range || (value >= range->first && value <= range->second);
+}
+
 bool has_censored(const Figure& figure) {
   for (const FigurePanel& panel : figure.panels)
     for (const FigureSeries& series : panel.series)

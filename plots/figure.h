@@ -58,6 +58,9 @@ std::string figure_csv(const Figure& figure);
 std::string figure_script(const Figure& figure);
 std::string figure_html(const Figure& figure);
 
+/// Whether a value lies within the range of an axis, where that has one.
+bool is_within(double value, const std::optional<std::pair<double, double>>& range);
+
 /// Whether a point is censored, so that the CSV has a column for it.
 bool has_censored(const Figure& figure);
 /// The most seeds of a point.

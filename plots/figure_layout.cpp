@@ -9,6 +9,9 @@ namespace {
 
 // Lengths in points (1/72 inch).
 constexpr double kPanelHeight = 132, kSmallPanelHeight = 100;
+/// Lines of a panel's name, and what it takes beside them.
+constexpr std::size_t kMostNameLines = 3;
+constexpr double kPanelNameGap = 1.5;
 constexpr double kTickRoom = 7, kTopMargin = 6;
 /// Between the tick labels and the label of x, and between that and the legend.
 constexpr double kXTickRoom = 13, kLegendGap = 5;
@@ -98,10 +101,6 @@ bool has_seed_lines(const FigureSeries& series) {
   return series.look == SeriesLook::line && seeds_of(series) > 1 && seeds_of(series) < kSeedLinesBelow;
 }
 
-bool is_within(double value, const std::optional<std::pair<double, double>>& range) {
-  return !range || (value >= range->first && value <= range->second);
-}
-
 FigureLayout::FigureLayout(const Figure& figure)
     : width(figure.panels.size() > 1 ? kTwoColumns : kWidth),
       y(y_axis(figure)),
@@ -113,14 +112,23 @@ FigureLayout::FigureLayout(const Figure& figure)
   rows = (count + columns - 1) / columns;
   const bool named = count > 1;
   panel_height = named ? kSmallPanelHeight : kPanelHeight;
-  step = panel_height + kBetween + (named ? kPanelName : 0);
-  y_label = wrapped(figure.y_label, kFontSize, step * static_cast<double>(rows) - kBetween);
   double tick_width = 0;
   for (const auto& [place, label] : y.ticks)
     tick_width = std::max(tick_width, text_width(label, kTickFontSize));
+  // The label of y has as many lines as the panels' height leaves, which grows with their names.
+  y_label =
+      wrapped(figure.y_label, kFontSize, (panel_height + kBetween) * static_cast<double>(rows) - kBetween);
   left_margin = 3 + kLabelLine * static_cast<double>(y_label.size()) + kTickRoom + tick_width;
   panel_width = (width - left_margin - kRightMargin - static_cast<double>(columns - 1) * kBetween) /
                 static_cast<double>(columns);
+  std::size_t most_lines = 0;
+  for (const FigurePanel& panel : figure.panels) {
+    if (!named) break;
+    panel_names.push_back(fitted_lines(panel.name, kFontSize, panel_width, kMostNameLines));
+    most_lines = std::max(most_lines, panel_names.back().size());
+  }
+  panel_name = named ? kLabelLine * static_cast<double>(most_lines) + kPanelNameGap : 0;
+  step = panel_height + kBetween + panel_name;
   x = x_axis(figure, panel_width);
   // In the middle of the panels, which is right of that of the page.
   x_label = wrapped(figure.x_label, kFontSize, width - left_margin + kRightMargin - 2 * kPageMargin);

@@ -27,14 +27,15 @@ struct FigureLayout {
   explicit FigureLayout(const Figure& figure);
   double left(std::size_t panel) const;
   double low(std::size_t panel) const;
+  double panel_name = 0;                              ///< the height of the panels' names
+  std::vector<std::vector<std::string>> panel_names;  ///< in lines, where there are several panels
   /// Of panels side by side or one below the other.
-  static constexpr double kBetween = 9, kPanelName = 11, kRightMargin = 12;
+  static constexpr double kBetween = 9, kRightMargin = 12;
   const LegendEntry& look_of(const std::string& name) const;
 };
 
 /// Thin lines of single seeds are legible below ten seeds (the contract's rule).
 bool has_seed_lines(const FigureSeries& series);
 std::size_t seeds_of(const FigureSeries& series);
-bool is_within(double value, const std::optional<std::pair<double, double>>& range);
 
 }  // namespace moelab

@@ -20,6 +20,9 @@ namespace {
 constexpr double kCompactGap = 6;
 /// Their cells are square up to this height of all.
 constexpr double kMostCompactHeight = 180;
+/// How far their rotated labels reach beyond the cells above and below, where the names of panels and columns
+/// stand elsewhere, and the least room of such a label.
+constexpr double kLabelOverhang = 12, kLeastLabelRoom = 60;
 constexpr double kRowHeight = 17, kHeatMapName = 12, kBetweenPanels = 8;
 /// Between the cells and the names of columns, and their height; left of the cells, right of the names of
 /// rows.
@@ -104,33 +107,24 @@ struct HeatMapLayout {
 
   explicit HeatMapLayout(const HeatMap& map) : heading(map.title, map.caption) {
     const double count = static_cast<double>(std::max<std::size_t>(map.panels.size(), 1));
-    const double across = map.compact ? count : 1, down = map.compact ? 1 : count;
-    // Lines of the rotated labels follow from the height, which for compact cells follows from the width.
-    const auto lines = [](const std::string& label, double length) {
-      return fitted_lines(label, kFontSize, length, 2);
-    };
     const double named = kHeatMapName + kBetweenPanels;
+    const double down = map.compact ? 1 : count;
     const double all = count * (kRowHeight * static_cast<double>(map.y_names.size()) + named) - named;
-    y_label = lines(map.y_label, map.compact ? 100 : std::max(all, 60.0));
-    value_label = lines(map.value_label, map.compact ? 100 : std::max(all, 60.0));
-    left = 3 + kLabelLine * static_cast<double>(y_label.size()) + kRowNameGap +
-           widest(map.y_names, kTickFontSize);
-    // The height of compact cells follows from the width that the numbers leave: room for all of them.
-    ticks = scale_ticks(map, 1000);
-    double tick_width = 0;
-    for (const auto& tick : ticks) tick_width = std::max(tick_width, text_width(tick.second, kTickFontSize));
-    right = kScaleGap + kScaleWidth + kScaleNumberGap + tick_width + 3 +
-            kLabelLine * static_cast<double>(value_label.size());
-    panel_width = (kWidth - left - right - (across - 1) * kCompactGap) / across;
-    cell_width = panel_width / static_cast<double>(std::max<std::size_t>(map.x_names.size(), 1));
-    panel_height = (map.compact ? cell_width : kRowHeight) * static_cast<double>(map.y_names.size());
-    if (map.compact) panel_height = std::min(panel_height, kMostCompactHeight);
+    place_panels(map, map.compact ? kMostCompactHeight : std::max(all, kLeastLabelRoom));
+    // The height of compact cells, which their labels must not outgrow, follows from the width that these
+    // leave.
+    if (map.compact) place_panels(map, std::max(panel_height + 2 * kLabelOverhang, kLeastLabelRoom));
     ticks = scale_ticks(map, panel_height);
-    // Rotated labels must not be longer than all panels.
     const double label_length = std::max(widest(y_label, kFontSize), widest(value_label, kFontSize));
     step = panel_height + named;
-    step += std::max(label_length - (step * down - named), 0.0) / down;
-    labels_middle = (step * down - named) / 2;
+    if (map.compact) {
+      labels_middle = panel_height / 2;
+      step += std::max((label_length - panel_height) / 2 - kHeatMapName, 0.0);
+    } else {
+      // Rotated labels must not be longer than all panels.
+      step += std::max(label_length - (step * down - named), 0.0) / down;
+      labels_middle = (step * down - named) / 2;
+    }
     // In the middle of the cells, which is not that of the page.
     const double room = kWidth - std::abs(left - right) - 2 * kPageMargin;
     x_label = wrapped(map.x_label, kFontSize, map.compact ? panel_width : room);
@@ -138,6 +132,26 @@ struct HeatMapLayout {
     x_label_middle = heading.caption_height() + 2 + label_height / 2;
     bottom = x_label_middle + label_height / 2 + kColumnNames;
     height = bottom + step * down + heading.title_height();
+  }
+
+ private:
+  /// `room`: of the rotated labels.
+  void place_panels(const HeatMap& map, double room) {
+    const double across = map.compact ? static_cast<double>(std::max<std::size_t>(map.panels.size(), 1)) : 1;
+    y_label = fitted_lines(map.y_label, kFontSize, room, 2);
+    value_label = fitted_lines(map.value_label, kFontSize, room, 2);
+    left = 3 + kLabelLine * static_cast<double>(y_label.size()) + kRowNameGap +
+           widest(map.y_names, kTickFontSize);
+    // Room for all numbers of the scale.
+    double tick_width = 0;
+    for (const auto& tick : scale_ticks(map, 1000))
+      tick_width = std::max(tick_width, text_width(tick.second, kTickFontSize));
+    right = kScaleGap + kScaleWidth + kScaleNumberGap + tick_width + 3 +
+            kLabelLine * static_cast<double>(value_label.size());
+    panel_width = (kWidth - left - right - (across - 1) * kCompactGap) / across;
+    cell_width = panel_width / static_cast<double>(std::max<std::size_t>(map.x_names.size(), 1));
+    panel_height = (map.compact ? cell_width : kRowHeight) * static_cast<double>(map.y_names.size());
+    if (map.compact) panel_height = std::min(panel_height, kMostCompactHeight);
   }
 };
 

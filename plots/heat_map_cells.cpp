@@ -17,6 +17,10 @@ constexpr double kIntervalFontSize = 5;
 /// Above this share of the scale a cell is too bright for white numbers.
 constexpr double kBright = 0.6;
 
+/// Up to so many cells an image is drawn as boxes, which are sharp wherever an SVG is shown; more would make
+/// the file large.
+constexpr std::size_t kMostBoxes = 2500;
+
 bool is_full(const HeatMap& map) {
   return std::all_of(map.panels.begin(), map.panels.end(), [](const HeatMapPanel& panel) {
     return std::all_of(panel.values.begin(), panel.values.end(),
@@ -81,8 +85,12 @@ std::string heat_map_cells(const HeatMap& map, double cell_width, std::size_t fi
   // The place of a cell follows from its row in the file, whose names are for people.
   const std::string x = fmt::format("(int($0)%{})", columns), y = fmt::format("(int($0)/{})", columns);
   const std::string range = fmt::format("data every ::{}::{} using ", first, first + columns * rows - 1);
-  if (map.compact && is_full(map))  // one picture, which knows no gaps: thousands of boxes are a large file
-    return fmt::format("plot {}{}:{}:4 with image", range, x, y);
+  if (map.compact && is_full(map)) {
+    // Boxes are for the viewers of SVG: the others draw a picture's cells sharp, and boxes with fine gaps.
+    const bool is_large = columns * rows * map.panels.size() > kMostBoxes;
+    return fmt::format("cells = GPVAL_TERM eq 'svg' ? 'image{}' : 'image'\nplot {}{}:{}:4 with @cells",
+                       is_large ? "" : " pixels", range, x, y);
+  }
   std::string plot = fmt::format(
       "plot {0}{1}:{2}:({1}-0.5):({1}+0.5):({2}-0.5):({2}+0.5):4 with boxxyerror fc palette fs solid 1 "
       "noborder",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plots/page.h"
+#include "plots/style.h"
 
 namespace moelab {
 namespace {
@@ -56,8 +57,8 @@ std::string Legend::script(double bottom, double page_height) const {
           across(left), middle, across(left + kSample), middle, entry.dash, entry.colour);
     }
     if (entry.marker != 0) {
-      text += fmt::format("set label '' at screen {:.5f}, screen {:.5f} point pt {} ps 0.42 lc rgb '#{}'\n",
-                          across(left + kSample / 2), middle, entry.marker, entry.colour);
+      text += fmt::format("set label '' at screen {:.5f}, screen {:.5f} point pt {} ps {} lc rgb '#{}'\n",
+                          across(left + kSample / 2), middle, entry.marker, kMarkerSize, entry.colour);
     }
     for (std::size_t line = 0; line < names_[i].size(); ++line)
       text += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n", quoted(names_[i][line]),

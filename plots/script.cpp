@@ -76,10 +76,11 @@ class Clauses {
     for (const bool censored : {false, true})
       for (const Run& run : shown(
                series, [&](const FigurePoint& p) { return p.censored == censored ? p.mean : std::nullopt; }))
-        means_.push_back(clause(run,
-                                fmt::format("{}:{} with points lw 1.3 pt {} ps 0.42 lc rgb '#{}'", x, x + 1,
-                                            censored ? open_marker(look.marker) : look.marker, look.colour),
-                                censored || interval == 1 ? "" : std::to_string(interval)));
+        means_.push_back(
+            clause(run,
+                   fmt::format("{}:{} with points lw 1.3 pt {} ps {} lc rgb '#{}'", x, x + 1,
+                               censored ? open_marker(look.marker) : look.marker, kMarkerSize, look.colour),
+                   censored || interval == 1 ? "" : std::to_string(interval)));
   }
 
   std::string plot() const {
@@ -150,9 +151,11 @@ std::string figure_script(const Figure& figure) {
     plot +=
         axis_script('x', page.x, p + page.columns >= count) + axis_script('y', page.y, p % page.columns == 0);
     if (count > 1)
-      plot += centred_label({fitted_line(figure.panels[p].name, kFontSize, page.panel_width)},
-                            left + page.panel_width / 2,
-                            low + page.panel_height + FigureLayout::kPanelName / 2, page.width, page.height);
+      // Just above the panel, however many lines the others have.
+      plot += centred_label(
+          page.panel_names[p], left + page.panel_width / 2,
+          low + page.panel_height + 1 + kLabelLine * static_cast<double>(page.panel_names[p].size()) / 2,
+          page.width, page.height);
     if (p == 0) {
       plot += page.heading.script(page.height) + page.legend.script(page.legend_bottom, page.height);
       plot += centred_label(page.x_label, (page.left_margin + page.width - FigureLayout::kRightMargin) / 2,

@@ -17,6 +17,8 @@ inline constexpr std::array<const char*, 6> kDashes = {"1",          "(12,4)", "
                                                        "(12,3,3,3)", "(20,4)", "(2,2)"};
 /// Thin lines of single seeds are legible below this count (the contract's rule).
 inline constexpr std::size_t kSeedLinesBelow = 10;
+/// Of markers on lines, gnuplot's `ps`: told apart at the width of a printed column.
+inline constexpr double kMarkerSize = 0.58;
 inline constexpr const char* kReferenceColour = "555555";
 
 struct Style {

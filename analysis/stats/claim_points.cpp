@@ -28,7 +28,8 @@ void check_coordinates(const SweepPoint& point, const ResultTable& table, const 
 void check_side(const ClaimSide& side, const ResultTable& table, const std::string& path) {
   if (side.is_constant()) {
     const Expression value = Expression::parse(side.value, path + ".value");
-    for (const std::string& name : value.names()) check_swept(name, table, path + ".value");
+    for (const std::string& name : value.names())
+      if (!table.fixed.contains(name)) check_swept(name, table, path + ".value");
     return;
   }
   check_arm(side.arm, table, path + ".arm");

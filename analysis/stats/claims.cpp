@@ -102,7 +102,9 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
                          scaled_ends(pairs.right, pointed.right.factor, claim.logarithmic));
   point.left = side_estimate(pointed.left, pairs.left, claim.is_sequential);
   point.right = side_estimate(pointed.right, pairs.right, claim.is_sequential);
-  point.difference = mean_estimate(differences, kLevel);
+  point.difference = seed_estimate(differences, false, claim.is_sequential);
+  // Whatever a sequence says of so few pairs decides nothing, and is not shown.
+  if (claim.is_sequential && point.pairs < least) point.difference->interval.reset();
   if (!is_judged) return;
   if (is_uninformative(pointed, point) && claim.is_sequential && !is_surely_uninformative(point)) {
     add_note(point, "both sides are near trivial (nmse 1): more pairs tell whether they are better");

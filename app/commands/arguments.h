@@ -25,23 +25,24 @@ struct Arguments {
   std::string axis;            ///< of `list`
   std::string cell;            ///< of `reproduce`
   std::string share;           ///< of `run`: "I/N", empty for all cells
-  bool leases = false;         ///< of `run`: take cells by leases
+  bool leases = false;         ///< of `run`, `tune`: take cells by leases
   std::string added_seeds;     ///< of `run`, `plan`, `slurm`: "FIRST..LAST", empty for none
   std::string retry;           ///< of `run`: "failed", or empty
   bool fail_fast = false;      ///< of `run`
   bool until_decided = false;  ///< of `run`, `slurm`: add seeds while claims are open
   int max_seeds = 0;           ///< of `run`, `slurm`: see most_seeds(); 0 where it is not given
   double hours = 0;            ///< of `run`, `slurm`: after which no seeds are added; 0 for no limit
-  std::string arms;            ///< of `tune`: names with commas between, empty for all
-  int budget = 60;             ///< of `tune`: cells an arm
-  bool maximize = false;       ///< of `tune`: the greatest metric is the best
+  std::string arms;            ///< of `tune`, `slurm`: names with commas between, empty for all
+  int budget = 0;              ///< of `tune`, `slurm`: cells an arm; 0 for the default
+  bool maximize = false;       ///< of `tune`, `slurm`: the greatest metric is the best
+  bool tune = false;           ///< of `slurm`: tasks of `tune`
   bool force = false;          ///< of `run`
   std::string keep;            ///< of `verify`: the beginning of a journal's name, "newest", or empty
   std::vector<std::filesystem::path> directories;  ///< of `compare` and `report`
   std::filesystem::path checks;                    ///< of `report`: an answer of check --json
   bool follow = false;                             ///< of `report`: until the run is complete
   std::filesystem::path ledger;                    ///< of `report`: Markdown instead of HTML
-  std::string metric;                              ///< of `compare`: empty for the main one
+  std::string metric;                              ///< of `compare`, `tune`, `slurm`: empty for the main one
   double minutes_per_task = 30;                    ///< of `slurm`
   double minutes_per_cell = 0;                     ///< of `slurm`: 0 where recorded cells tell
   bool submit = false;                             ///< of `slurm`

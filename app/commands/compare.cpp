@@ -165,7 +165,7 @@ Verb compare_verb() {
           [](Arguments& arguments) -> VerbCall {
             return {{{"DIR", &arguments.directories,
                       "run directories, two or more, or DIR@ID for one of their plans", true, nullptr,
-                      offer_folders},
+                      offer_run_folders},
                      plan_option(arguments),
                      {"--metric", &arguments.metric, "what is compared (default: the first figure's)", false,
                       nullptr, offer_metrics},

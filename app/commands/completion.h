@@ -28,6 +28,8 @@ using Completer = Candidates (*)(const Arguments& given, const std::string& word
 
 Candidates offer_scenario_files(const Arguments& given, const std::string& word);
 Candidates offer_folders(const Arguments& given, const std::string& word);
+/// Folders, and behind "DIR@" the ids of its plans.
+Candidates offer_run_folders(const Arguments& given, const std::string& word);
 Candidates offer_metrics(const Arguments& given, const std::string& word);
 /// Of the scenario given.
 Candidates offer_profiles(const Arguments& given, const std::string& word);

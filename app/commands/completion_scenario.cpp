@@ -158,6 +158,17 @@ Candidates offer_journals(const Arguments& given, const std::string&) {
   return candidates;
 }
 
+Candidates offer_run_folders(const Arguments& given, const std::string& word) {
+  const std::size_t at = word.rfind('@');
+  if (at == std::string::npos) return offer_folders(given, word);
+  Arguments run;
+  run.directory = word.substr(0, at);
+  Candidates candidates = offer_plans(run, "");
+  if (candidates.words.empty()) return offer_folders(given, word);
+  for (Candidates::Word& plan : candidates.words) plan.text.insert(0, word, 0, at + 1);
+  return candidates;
+}
+
 Candidates offer_plans(const Arguments& given, const std::string&) {
   Candidates candidates;
   std::vector<std::filesystem::path> folders = given.directories;

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <iostream>
 
+#include "analysis/stats/sequences.h"
 #include "app/report/claim_results.h"
 #include "app/report/open_claims.h"
+#include "app/run/plan.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -25,12 +27,20 @@ std::vector<int> seeds_of(const Scenario& scenario) {
   return seeds;
 }
 
-void report_end(const std::vector<ClaimResult>& claims, const char* reason) {
+void report_end(const std::vector<ClaimResult>& claims, const std::string& reason) {
   std::vector<std::string> open;
   for (const ClaimResult& claim : claims)
     if (claim.verdict == Verdict::inconclusive) open.push_back(claim.id);
   if (open.empty()) return;
   std::cerr << fmt::format("moelab: note: {}; inconclusive: {}\n", reason, fmt::join(open, ", "));
+}
+
+/// Why no seed is added where a claim is open.
+std::string end_reason(int most) {
+  if (most >= kLeastSequentialPairs)
+    return "no claim is open that more seeds, up to --max-seeds, could decide";
+  return fmt::format("--max-seeds {} lies below the {} pairs that a verdict needs", most,
+                     kLeastSequentialPairs);
 }
 
 }  // namespace
@@ -59,10 +69,24 @@ void check_deciding(const Arguments& arguments, const Scenario& scenario) {
                     "--seeds adds the same to all of them");
   }
   if (scenario.claims.empty()) throw UserError("--until-decided", "the scenario has no claims to decide");
+  const int planned =
+      scenario.decided.is_null() ? seed_count(scenario) : scenario.decided.at("fixed_seeds").get<int>();
+  if (arguments.max_seeds > 0 && arguments.max_seeds < planned) {
+    throw UserError("--max-seeds", fmt::format("got {}, needs at least the {} seeds that the run begins with",
+                                               arguments.max_seeds, planned));
+  }
 }
 
 int most_seeds(const Arguments& arguments) {
   return arguments.max_seeds > 0 ? arguments.max_seeds : kMostSeeds;
+}
+
+Scenario largest_decided_run(const Arguments& arguments, const Scenario& scenario) {
+  const std::vector<int> seeds = seeds_of(scenario);
+  Json decided = scenario.decided;
+  if (decided.is_null()) decided = {{"fixed_seeds", seeds.front()}};
+  decided["seeds"] = most_wanted_seeds(scenario, seeds, most_seeds(arguments));
+  return with_seeds(decided, arguments.settings, loader_of(arguments));
 }
 
 SessionOutcome run_until_decided(const Arguments& arguments, const SessionOptions& options, PlannedRun& run,
@@ -81,7 +105,7 @@ SessionOutcome run_until_decided(const Arguments& arguments, const SessionOption
     const std::vector<int> seeds = seeds_of(run.scenario);
     const std::vector<int> wanted = wanted_seeds(run.scenario, claims, seeds, most_seeds(arguments));
     if (wanted == seeds) {
-      report_end(claims, "no claim is open that more seeds, up to --max-seeds, could decide");
+      report_end(claims, end_reason(most_seeds(arguments)));
       return outcome;
     }
     if (arguments.hours > 0 &&

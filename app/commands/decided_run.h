@@ -18,6 +18,9 @@ void check_deciding(const Arguments& arguments, const Scenario& scenario);
 /// The most seeds that looks bring an arm at a point to.
 int most_seeds(const Arguments& arguments);
 
+/// The run with the seeds that it comes to at most: most_seeds() at each arm and point that a claim reads.
+Scenario largest_decided_run(const Arguments& arguments, const Scenario& scenario);
+
 /// Runs what is planned, judges the claims by their sequences, adds seeds, and so on, until no claim is open,
 /// every arm and point that one needs has most_seeds(arguments), arguments.hours have passed, or a session
 /// was interrupted. The plan says after each look how many seeds each arm and point has (Scenario::decided),

@@ -7,6 +7,7 @@
 
 #include "app/commands/shape_text.h"
 #include "app/commands/verbs.h"
+#include "app/figures/figure_kind.h"
 #include "app/json/options.h"
 #include "app/metrics/metric_groups.h"
 #include "app/run/summary.h"
@@ -66,7 +67,8 @@ std::vector<Axis> axes() {
           {"auxiliary_losses", "fields of loss", auxiliary_losses()},
           {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
           {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
-          {"metrics", "metrics", kinds_of<MetricOptions>()}};
+          {"metrics", "metrics", kinds_of<MetricOptions>()},
+          {"figures", "figures", figure_shape().kinds}};
 }
 
 /// The metrics of the group `name`; none for the kinds of other axes.
@@ -169,7 +171,7 @@ Verb list_verb() {
           [](Arguments& arguments) -> VerbCall {
             return {{{"AXIS", &arguments.axis,
                       "generators, targets, routers, experts, gatings, losses, auxiliary_losses, optimizers, "
-                      "schedules or metrics",
+                      "schedules, metrics or figures",
                       false, nullptr, offer_axes},
                      json_option(arguments)},
                     [&] { return print_list(arguments); }};

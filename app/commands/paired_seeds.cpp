@@ -11,9 +11,9 @@
 namespace moelab {
 namespace {
 
-/// An end of an interval that a sequence leaves open is null.
+/// An end of an interval that a sequence leaves open is null, and so is an interval that excludes nothing.
 Json paired_interval_json(const MeanEstimate& estimate) {
-  if (!estimate.interval) return nullptr;
+  if (!estimate.interval || excludes_nothing(*estimate.interval)) return nullptr;
   const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   return Json::array({end(estimate.interval->low), end(estimate.interval->high)});
 }
@@ -49,10 +49,11 @@ std::string paired_text(const PairedSeeds& paired) {
     return signs->undecided == 0 ? text : text + fmt::format(", {} undecided", signs->undecided);
   }
   if (!paired.ratio) return "difference " + estimate_text(paired.difference);
-  std::string text = fmt::format("ratio {:.4g}", paired.ratio->mean);
-  if (const std::optional<Interval>& interval = paired.ratio->interval)
-    text += fmt::format(" [{:.3g}, {:.3g}]", interval->low, interval->high);
-  return text;
+  const std::string text = fmt::format("ratio {:.4g}", paired.ratio->mean);
+  const std::optional<Interval>& interval = paired.ratio->interval;
+  if (!interval) return text;
+  if (excludes_nothing(*interval)) return text + " [-]";
+  return text + fmt::format(" [{:.3g}, {:.3g}]", interval->low, interval->high);
 }
 
 Json paired_json(const PairedSeeds& paired) {

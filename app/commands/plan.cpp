@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <set>
 
@@ -43,19 +44,19 @@ int print_plan(const Arguments& arguments) {
   const auto [scenario, directory] = planned_run(arguments);
   const Records records = read_records(directory);
 
-  // Every point has all seeds, and every arm all points but those that a search places for each.
-  std::size_t arms_and_points = 0;
+  std::vector<int> seeds;  // of each arm at each point: as many, but for a run that was decided
   std::set<std::string> distinct;
   int recorded = 0;
   for (const Cell& cell : scenario.cells) {
     if (cell.seed == 0) {
-      ++arms_and_points;
+      seeds.push_back(0);
       distinct.insert(point_json(cell.point).dump());
     }
+    ++seeds.back();
     recorded += records.contains(cell.id) ? 1 : 0;
   }
   const std::size_t points = distinct.size();
-  const std::size_t seeds = scenario.cells.size() / arms_and_points;
+  const auto [fewest_seeds, most_seeds] = std::ranges::minmax(seeds);
   const int threads = thread_count(arguments);
   const RunCost cost = run_cost(scenario, records, threads);
   const std::size_t missing = cost.cells;
@@ -66,7 +67,7 @@ int print_plan(const Arguments& arguments) {
                  {"arms", scenario.arms},
                  {"sweep", swept_values(scenario)},
                  {"points", points},
-                 {"seeds", seeds},
+                 {"seeds", most_seeds},
                  {"cells", scenario.cells.size()},
                  {"recorded", recorded},
                  {"to_run", missing},
@@ -76,6 +77,7 @@ int print_plan(const Arguments& arguments) {
                  {"seconds_learned_from", cost.learned},
                  {"memory_estimate_bytes", cost.bytes},
                  {"memory_estimate_bytes_of_cell", cost.cell_bytes}};
+  if (fewest_seeds != most_seeds) answer["fewest_seeds"] = fewest_seeds;
   if (scenario.crossing) {
     const std::size_t further = most_further_cells(*scenario.crossing, recorded_table(scenario, records));
     answer["crossing"] = {{"path", scenario.crossing->path},
@@ -92,7 +94,9 @@ int print_plan(const Arguments& arguments) {
   for (const auto& [path, values] : answer.at("sweep").items())
     rows.push_back({"sweep", path + " in " + list_text(values)});
   rows.push_back({"sweep points", std::to_string(points)});
-  rows.push_back({"seeds", std::to_string(seeds)});
+  rows.push_back({"seeds", fewest_seeds == most_seeds
+                               ? std::to_string(most_seeds)
+                               : fmt::format("{} to {}, by what claims needed", fewest_seeds, most_seeds)});
   rows.push_back(
       {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
   if (scenario.crossing) {

@@ -43,6 +43,16 @@ PlannedRun with_points(PlannedRun run) {
 
 }  // namespace
 
+void check_no_plan_named(const std::filesystem::path& directory) {
+  const RunAddress address(directory, "");
+  if (address.plan().empty()) return;
+  const std::filesystem::path& run = address.directory();
+  if (plan_ids(run).empty() && shown_plan(run).empty()) return;
+  throw UserError("--out", fmt::format("got '{}', which names a plan of the run directory '{}'; needs the "
+                                       "directory alone, where the scenario finds its plan",
+                                       directory.string(), run.string()));
+}
+
 ScenarioLoader loader_of(const Arguments& arguments) {
   return [&](const std::vector<std::string>& settings) {
     return load_scenario(arguments.file, arguments.profile, settings);
@@ -74,6 +84,7 @@ PlannedRun planned_run(const Arguments& arguments) {
 PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load) {
   PlannedRun run{load(arguments.settings), arguments.out};
   if (run.directory.empty()) run.directory = default_run_directory(run.scenario);
+  check_no_plan_named(run.directory);
   check_run_directory(run.directory, run.scenario.name);
 
   const int asked = seed_count(run.scenario);

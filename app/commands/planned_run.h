@@ -16,6 +16,10 @@ struct PlannedRun {
   std::filesystem::path directory;
 };
 
+/// Throws UserError at --out for "DIR@ID" where DIR is a run directory and no such folder is there: it would
+/// be made, and then hide that plan of DIR.
+void check_no_plan_named(const std::filesystem::path& directory);
+
 /// Makes a scenario, given the settings.
 using ScenarioLoader = std::function<Scenario(const std::vector<std::string>& settings)>;
 

@@ -158,9 +158,7 @@ Verb run_verb() {
                      {"--share", &arguments.share,
                       "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one "
                       "directory"},
-                     {"--leases", &arguments.leases,
-                      "take only cells that no other process on the directory is at, and wait for theirs: "
-                      "for any number of processes with this option"},
+                     leases_option(arguments),
                      {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
                       false, one_of("choice", {"failed"})},
                      {"--force", &arguments.force, "run even where memory seems too small"}},

@@ -42,11 +42,12 @@ const Json& coordinate(const Cell& cell, const std::string& path) {
 /// UserError where there is none.
 std::vector<const Cell*> cells_at(const Override& given, const std::vector<const Cell*>& cells,
                                   const std::string& where) {
+  const std::string wanted = canonical_text(read_written_value(given.value));
   std::vector<const Cell*> found;
   std::vector<std::string> values;
   for (const Cell* cell : cells) {
     const Json& value = coordinate(*cell, given.path);
-    if (canonical_text(value) == canonical_text(given.value)) found.push_back(cell);
+    if (canonical_text(value) == wanted) found.push_back(cell);
     const std::string text = abbreviated(value);
     if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
   }

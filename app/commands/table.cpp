@@ -32,7 +32,7 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
   for (const Override& given : read_settings(at, "--at")) {
     if (const std::string reason = one_of("swept path", table.sweep_paths)(given.path); !reason.empty())
       throw UserError(given.place, reason);
-    const SweepPoint where = read_point(Json{{given.path, given.value}});
+    const SweepPoint where = read_point(Json{{given.path, read_written_value(given.value)}});
     std::vector<ResultRow> found;
     std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(found),
                  [&](const ResultRow& row) { return row.is_at(where); });

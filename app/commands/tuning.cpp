@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/metrics/metric_groups.h"
+
 namespace moelab {
 namespace {
 
@@ -33,14 +35,34 @@ Json tuned_values(const Tuning& tuning, std::size_t candidate) {
   return values;
 }
 
-std::vector<std::string> tuned_edges(const Tuning& tuning, const TunedArm& arm) {
-  std::vector<std::string> edges;
+std::vector<TunedEdge> tuned_edges(const Tuning& tuning, const TunedArm& arm) {
+  std::vector<TunedEdge> edges;
   if (!arm.has_choice()) return edges;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
-    const double share = tuning.ranges[i].share_of(tuning.candidates[arm.left.front()][i]);
-    if (share < kEdge || share > 1 - kEdge) edges.push_back(tuning.ranges[i].path);
+    const TuneRange& range = tuning.ranges[i];
+    const Json& chosen = tuning.candidates[arm.left.front()][i];
+    std::vector<double> shares;
+    for (const std::vector<Json>& candidate : tuning.candidates)
+      shares.push_back(range.share_of(candidate[i]));
+    const auto [least, most] = std::ranges::minmax(shares);
+    const double share = range.share_of(chosen);
+    if (share < kEdge || share > 1 - kEdge) {
+      edges.push_back(
+          {range.path, fmt::format("the best {} is at the edge of its range; widen it", range.path)});
+    } else if (share == least || share == most) {
+      // Points of a sequence in several dimensions reach no end of a range.
+      edges.push_back({range.path, fmt::format("the best {}, {} of [{:g}, {:g}], is the {} tried; a greater "
+                                               "--budget tries more, or widen its range",
+                                               range.path, chosen.dump(), range.low, range.high,
+                                               share == least ? "least" : "largest")});
+    }
   }
   return edges;
+}
+
+double tuned_mean(const Tuning& tuning, const TunedArm& arm) {
+  const double mean = tuning.sign * arm.score;
+  return is_declared_positive(tuning.metric) ? std::exp(mean) : mean;
 }
 
 std::string tuned_text(const Tuning& tuning, const TunedArm& arm) {
@@ -68,19 +90,23 @@ std::string tuning_notes(const Tuning& tuning) {
       tuning.sign > 0 ? "least" : "greatest", tuning.metric, fmt::join(arms, "; "));
 }
 
-Json tuning_answer(const Tuning& tuning, const std::filesystem::path& directory) {
+Json tuning_answer(const Tuning& tuning) {
   Json ranges = Json::object(), arms = Json::object();
   for (const TuneRange& range : tuning.ranges)
     ranges[range.path] = {
         {"low", range.low}, {"high", range.high}, {"scale", range.is_log ? "log" : "linear"}};
   for (const TunedArm& arm : tuning.arms) {
+    Json edges = Json::array();
+    for (const TunedEdge& edge : tuned_edges(tuning, arm)) edges.push_back(edge.path);
+    const double mean = tuned_mean(tuning, arm);
     arms[arm.name] = {{"values", arm.has_choice() ? tuned_values(tuning, arm.left.front()) : Json()},
                       {"score", std::isfinite(arm.score) ? Json(arm.score) : Json()},
+                      {"mean", std::isfinite(mean) ? Json(mean) : Json()},
                       {"cells", arm.cells.size()},
-                      {"at_edge", tuned_edges(tuning, arm)}};
+                      {"at_edge", std::move(edges)}};
   }
   return {{"name", tuning.scenario.name},
-          {"directory", directory.string()},
+          {"directory", tuning.directory.string()},
           {"root_seed", kTuningRoot},
           {"metric", tuning.metric},
           {"best", tuning.sign > 0 ? "least" : "greatest"},

@@ -53,7 +53,7 @@ std::vector<Option> run_directory_options(Arguments& arguments) {
 
 std::vector<Option> directory_options(Arguments& arguments) {
   return {{"DIR", &arguments.directory, "run directory, or DIR@ID for one of its plans", true, nullptr,
-           offer_folders},
+           offer_run_folders},
           plan_option(arguments)};
 }
 
@@ -68,6 +68,12 @@ Option plan_option(Arguments& arguments) {
 
 Option threads_option(Arguments& arguments, const std::string& help) {
   return {"--threads", &arguments.threads, help, false, whole_number(1, kMaximumThreads)};
+}
+
+Option leases_option(Arguments& arguments) {
+  return {"--leases", &arguments.leases,
+          "take only cells that no other process on the directory is at, and wait for theirs: for any number "
+          "of processes with this option"};
 }
 
 Option json_option(Arguments& arguments) {

@@ -53,6 +53,7 @@ std::vector<Option> run_directory_options(Arguments& arguments);  ///< --out --s
 std::vector<Option> directory_options(Arguments& arguments);      ///< DIR --plan
 Option plan_option(Arguments& arguments);                         ///< --plan
 Option threads_option(Arguments& arguments, const std::string& help);
+Option leases_option(Arguments& arguments);  ///< --leases
 Option json_option(Arguments& arguments);
 
 /// A list of options from parts.

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "analysis/stats/claims.h"
+#include "analysis/stats/intervals.h"
 #include "analysis/stats/rate_claims.h"
 #include "app/figures/display_names.h"
 #include "app/metrics/metric_groups.h"
@@ -121,23 +122,79 @@ std::vector<FigureSeries> judged_lines(const Claim& claim, const ClaimResult& re
   return lines;
 }
 
-/// The paired effect with its interval; that of medians, an open marker, where a value is censored.
+/// The paired effect with its interval. None of a point that the sign test judges: medians may be bounds, and
+/// can lie on the other side.
 FigurePoint effect_point(const ClaimPoint& point, std::size_t place, bool ratio) {
   FigurePoint drawn{static_cast<double>(place)};
   const auto shown = [&](double value) { return ratio ? std::exp(value) : value; };
-  if (point.difference) {
-    drawn.mean = shown(point.difference->mean);
-    if (const std::optional<Interval>& interval = point.difference->interval) {
-      drawn.low = shown(interval->low);
-      drawn.high = shown(interval->high);
-    }
-  } else if (point.left_median && point.right_median) {
-    const double left = point.left_factor * point.left_median->value,
-                 right = point.right_factor * point.right_median->value;
-    if (!ratio || (left > 0 && right > 0)) drawn.mean = ratio ? left / right : left - right;
-    drawn.censored = true;
+  if (!point.difference) return drawn;
+  drawn.mean = shown(point.difference->mean);
+  // A sequence that excludes nothing yet has no ends.
+  const std::optional<Interval>& interval = point.difference->interval;
+  if (interval && std::isfinite(interval->low) && std::isfinite(interval->high)) {
+    drawn.low = shown(interval->low);
+    drawn.high = shown(interval->high);
   }
   return drawn;
+}
+
+bool is_judged_by_signs(const ClaimResult& result) {
+  return std::any_of(result.points.begin(), result.points.end(),
+                     [](const ClaimPoint& point) { return point.signs.has_value(); });
+}
+
+/// The share of decidable pairs whose left side is below, what the sign test counts; of a run that was
+/// decided without an interval, which would not hold for a number of seeds that the results chose.
+FigurePoint share_point(const ClaimPoint& point, std::size_t place) {
+  FigurePoint drawn{static_cast<double>(place)};
+  const int decidable = point.signs ? point.signs->below + point.signs->above : 0;
+  if (decidable == 0) return drawn;
+  drawn.mean = static_cast<double>(point.signs->below) / decidable;
+  if (point.is_sequential) return drawn;
+  const Interval interval = binomial_interval(point.signs->below, decidable);
+  drawn.low = interval.low;
+  drawn.high = interval.high;
+  return drawn;
+}
+
+/// What the sign test counted at each point, and what the axis of shares does not show.
+std::string signs_text(const ClaimResult& result, bool ratio, const DisplayNames& names) {
+  std::vector<std::string> counts, others;
+  for (const ClaimPoint& point : result.points) {
+    const std::string name = point_name(point, names), start = name.empty() ? "" : name + ": ";
+    if (point.signs) {
+      const int unknown = point.signs->ties + point.signs->undecided;
+      counts.push_back(fmt::format("{}{} of {}{}", start, point.signs->below,
+                                   point.signs->below + point.signs->above,
+                                   unknown > 0 ? fmt::format(" ({} more tied or unknown)", unknown) : ""));
+    } else if (const FigurePoint effect = effect_point(point, 0, ratio); effect.mean) {
+      others.push_back(start + fmt::format("{:.3g}", *effect.mean) +
+                       (effect.low ? fmt::format(" [{:.3g}, {:.3g}]", *effect.low, *effect.high) : ""));
+    }
+  }
+  std::string text = fmt::format(
+      "Some steps are censored: the sign test judges the pairs of seeds of which is known which side is "
+      "below. Shown: the share of these whose left side, the first named, is below. {}.",
+      fmt::join(counts, "; "));
+  if (!others.empty())
+    text += fmt::format(" Not drawn, without a censored step: {} with its 95 % interval, {}.",
+                        ratio ? "geometric mean of left ÷ right" : "mean of left − right",
+                        fmt::join(others, "; "));
+  return text;
+}
+
+/// Those of every arm and point of a run that was decided, whose sequences then judge.
+std::optional<int> fixed_seeds_of(const FigureSource& source) {
+  const auto decided = source.plan.find("decided");
+  if (!source.table.is_decided || decided == source.plan.end()) return std::nullopt;
+  return decided->at("fixed_seeds").get<int>();
+}
+
+/// What the legend calls the marks.
+std::string marks_name(bool of_signs, bool is_rate, bool is_sequential) {
+  if (of_signs) return is_sequential ? "decidable pairs" : "decidable pairs, 95 % interval";
+  return fmt::format("{}, 95 % {}", is_rate ? "repetitions" : "paired seeds",
+                     is_sequential ? "confidence sequence" : "interval");
 }
 
 void check_claim_figure(const References& references, const Json& figure, const std::string& path) {
@@ -170,7 +227,8 @@ Figure build_claim_figure(const Json& description, const FigureSource& source) {
   if (place == claims.size())
     throw UserError("figures." + description.at("id").get<std::string>(), "names a claim that is not there");
   const std::vector<Claim> read = read_claims(Json::array({claims[place]}));
-  const ClaimResult result = evaluate_claims(read, source.table, is_declared_positive).front();
+  const ClaimResult result =
+      evaluate_claims(read, source.table, is_declared_positive, fixed_seeds_of(source)).front();
   const DisplayNames names(source.plan);
   const bool ratio = std::any_of(result.points.begin(), result.points.end(),
                                  [](const ClaimPoint& point) { return point.logarithmic; });
@@ -180,37 +238,45 @@ Figure build_claim_figure(const Json& description, const FigureSource& source) {
   // In the claim's own words, where it has some.
   const std::string& words = result.text == result.statement ? statement : result.text;
 
+  const bool of_signs = is_judged_by_signs(result);
+  const bool is_sequential = std::any_of(result.points.begin(), result.points.end(),
+                                         [](const ClaimPoint& point) { return point.is_sequential; });
+
   Figure figure;
   figure.id = description.at("id");
   figure.title = description.value("title", statement);
-  figure.y_log = ratio;
-  figure.y_label = is_rate ? "slope − claimed slope" : ratio ? "left ÷ right" : "left − right";
-  FigureSeries series{
-      is_rate ? "repetitions, 95 % interval" : "paired seeds, 95 % interval", {}, SeriesLook::marks};
+  figure.y_log = ratio && !of_signs;
+  figure.y_label = of_signs  ? "share of pairs, left below right"
+                   : is_rate ? "slope − claimed slope"
+                   : ratio   ? "left ÷ right"
+                             : "left − right";
+  if (of_signs) figure.y_range = {0, 1};
+  FigureSeries series{marks_name(of_signs, is_rate, is_sequential), {}, SeriesLook::marks};
   int most_pairs = 0;
-  bool censored = false;
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const ClaimPoint& point = result.points[i];
-    series.points.push_back(effect_point(point, i, ratio));
-    censored = censored || series.points.back().censored;
+    series.points.push_back(of_signs ? share_point(point, i) : effect_point(point, i, ratio));
     most_pairs = std::max(most_pairs, point.pairs);
     const std::string name = point_name(point, names);
     figure.x_categories.push_back((name.empty() ? "" : name + ": ") + to_string(point.verdict));
     if (point.left_at.size() == 1) figure.x_label = names.axis(point.left_at.front().first);
   }
   figure.panels = {{"", {std::move(series)}}};
-  for (FigureSeries& line : judged_lines(read.front(), result, ratio))
-    figure.panels.front().series.push_back(std::move(line));
+  const std::vector<FigureSeries> lines =
+      of_signs ? std::vector{judged_line("equal chances, 1/2", result, [](const ClaimPoint&) { return 0.5; })}
+               : judged_lines(read.front(), result, ratio);
+  figure.panels.front().series.insert(figure.panels.front().series.end(), lines.begin(), lines.end());
   figure.caption = fmt::format("{}: {}. ", result.id, to_string(result.verdict));
   if (words != figure.title) figure.caption += words + (words.ends_with('.') ? " " : ". ");
   figure.caption += result.source.empty() ? scenario_sentences("", source) : result.source + ". ";
-  figure.caption += fmt::format("{}; up to {} {}.",
-                                is_rate ? "Mean over repetitions"
-                                : ratio ? "Geometric mean of the ratio"
-                                        : "Mean of the difference",
-                                most_pairs, is_rate ? "repetitions" : "pairs of seeds");
-  if (censored)
-    figure.caption += " Open markers: of medians, since some steps are censored; the sign test judges them.";
+  if (of_signs)
+    figure.caption += signs_text(result, ratio, names);
+  else
+    figure.caption += fmt::format("{}; up to {} {}.",
+                                  is_rate ? "Mean over repetitions"
+                                  : ratio ? "Geometric mean of the ratio"
+                                          : "Mean of the difference",
+                                  most_pairs, is_rate ? "repetitions" : "pairs of seeds");
   figure.caption += source.footnote;
   return figure;
 }

@@ -40,7 +40,7 @@ std::string power_law_text(const std::vector<std::string>& paths,
 }
 
 std::string laws_text(const std::vector<std::string>& laws, const std::vector<const CrossingColumn*>& found,
-                      const CrossingSearch& search, const ResultTable& table) {
+                      const CrossingSearch& search, const ResultTable& table, const DisplayNames& names) {
   const Vector y = values_at(search.path, found, search, table);
   std::vector<std::string> parts;
   for (const std::string& law : laws) {
@@ -48,7 +48,7 @@ std::string laws_text(const std::vector<std::string>& laws, const std::vector<co
     if ((x.array() <= 0).any() || (y.array() <= 0).any()) return kNotPositive;
     const std::optional<Proportion> fit = fit_proportion(x, y);
     if (!fit) return fmt::format("too few crossings ({}) for a law", found.size());
-    parts.push_back(fmt::format("{:.2f} about {:.3g} · {}", fit->deviation, fit->constant, law));
+    parts.push_back(fmt::format("{:.2f} about {:.3g} · {}", fit->deviation, fit->constant, names.axis(law)));
   }
   return fmt::format("standard deviation of its logarithm {}", fmt::join(parts, ", "));
 }
@@ -69,7 +69,7 @@ std::string crossing_laws(const Json& figure, const std::vector<const CrossingCo
   std::vector<std::string> sentences;
   if (figure.contains("power_law"))
     sentences.push_back(power_law_text(figure.at("power_law"), found, search, table, names));
-  if (figure.contains("laws")) sentences.push_back(laws_text(figure.at("laws"), found, search, table));
+  if (figure.contains("laws")) sentences.push_back(laws_text(figure.at("laws"), found, search, table, names));
   return fmt::format("{}", fmt::join(sentences, "; "));
 }
 

@@ -9,8 +9,8 @@
 
 namespace moelab {
 
-/// The scenario's "labels", before what app/metrics/labels.h knows. A key is an arm, a swept path, a metric,
-/// or "path=value".
+/// The scenario's "labels", before what app/metrics/labels.h knows, before the last components of a swept
+/// path that tell it from the others. A key is an arm, a swept path, a metric, or "path=value".
 class DisplayNames {
  public:
   /// Of a plan.
@@ -25,7 +25,7 @@ class DisplayNames {
   std::string bare_value(const std::string& path, const std::string& text) const;
 
  private:
-  /// With the legends of its parts and printed operators.
+  /// With the labels that its parts have at axes and printed operators.
   std::string expression(const std::string& text) const;
   std::string or_else(const std::string& name, const std::string& otherwise) const;
   std::map<std::string, std::string> labels_;

@@ -101,6 +101,26 @@ void add_frames(const FigureSource& source, const std::string& cell, const Panel
   }
 }
 
+/// Names the panels of which nothing is known but their rows, where others have regions, and returns what the
+/// caption says of them.
+std::string regions_text(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
+  std::vector<std::string> without;
+  for (std::size_t p = 0; p < arms.size(); ++p)
+    if (!arms[p].scores) without.push_back(embedding.panels[p].name);
+  std::string text;
+  if (without.size() < arms.size())
+    text =
+        " Pale: the expert that the router likes best in the plane, other inputs at their means; the rows of "
+        "coloured experts are drawn to a scale of each panel's own.";
+  if (without.empty()) return text;
+  if (without.size() == arms.size())
+    return " No regions of experts: these are drawn of linear routers whose weights were saved.";
+  for (std::size_t p = 0; p < arms.size(); ++p)
+    if (!arms[p].scores) embedding.panels[p].note = "(no regions)";
+  return text + fmt::format(" No regions of {}: they are drawn of linear routers whose weights were saved.",
+                            fmt::join(without, ", "));
+}
+
 /// One colour for an expert in all panels: those with most rows have one.
 void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding) {
   const std::vector<int> rank = ranks(rows_of_expert);
@@ -190,11 +210,7 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
   if (!is_of_inputs)
     embedding.caption += fmt::format(" The plane holds {:.0f} % and {:.0f} % of the variance of the inputs.",
                                      100 * least_share[0], 100 * least_share[1]);
-  if (std::any_of(drawn.begin(), drawn.end(),
-                  [](const PanelOfArm& panel) { return panel.scores.has_value(); }))
-    embedding.caption +=
-        " Pale: the expert that the router likes best in the plane, other inputs at their means; the rows of "
-        "coloured experts are drawn to a scale of each panel's own.";
+  embedding.caption += regions_text(drawn, embedding);
   if (embedding.panels.size() < arms.size()) {
     embedding.caption +=
         fmt::format(" Panels left out, no cell done: {}.", arms.size() - embedding.panels.size());

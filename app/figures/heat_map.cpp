@@ -8,6 +8,7 @@
 #include "analysis/stats/bands.h"
 #include "analysis/stats/observation.h"
 #include "app/figures/display_names.h"
+#include "app/figures/line_groups.h"
 #include "app/figures/line_points.h"
 #include "app/figures/plotted_value.h"
 #include "app/figures/shown_arms.h"
@@ -64,14 +65,51 @@ std::string censored_cells_text(const CensoredCount& count, bool is_share) {
       count.censored, count.all, is_share ? "" : "; \">\": the median is among them, so above the number");
 }
 
+/// The figure by the names that line_groups.h has for its axes.
+Json as_lines(const Json& figure) {
+  Json lines = {{"x", figure.at("x")}, {"series", figure.at("y")}};
+  for (const char* field : {"where", "arms"})
+    if (figure.contains(field)) lines[field] = figure.at(field);
+  return lines;
+}
+
+/// A panel: an arm at one value of each swept path that neither the axes nor `where` settle.
+struct MapPlace {
+  std::string arm;
+  SweepPoint facet;
+};
+
+std::string place_text(const MapPlace& place, const std::string& arm, bool of_arm,
+                       const DisplayNames& names) {
+  std::vector<std::string> parts;
+  if (of_arm || place.facet.empty()) parts.push_back(arm);
+  for (const auto& [path, value] : place.facet) parts.push_back(names.value(path, value_text(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void check_heat_map(const References& references, const Json& figure, const std::string& path) {
   const std::string x = figure.at("x"), y = figure.at("y");
   references.check_swept(x, "", join_path(path, "x"));
   references.check_swept(y, "", join_path(path, "y"));
   if (x == y) throw UserError(join_path(path, "y"), "is the x axis already");
-  for (const std::string& arm : checked_arms(references, figure, path))
+  const std::vector<std::string> arms = checked_arms(references, figure, path);
+  for (const std::string& arm : arms)
     check_plotted_value(references, arm, figure.at("value"), join_path(path, "value"));
-  references.check_axes(where_of(figure), {x, y}, path);
+  references.check_where(where_of(figure), path);
+  const std::string& searched = references.table().searched_path;
+  if (!searched.empty() && x != searched && y != searched &&
+      !figure.value("where", Json::object()).contains(searched))
+    throw UserError(join_path(path, "where"),
+                    fmt::format("leaves a panel for each value that the search along {0} places; needs {0} "
+                                "as x, as y or in where, or a figure of kind crossing",
+                                searched));
+  const std::size_t facets = line_facets(as_lines(figure), references.table()).size();
+  if (facets > 1 && facets * arms.size() > kMostFacets)
+    throw UserError(
+        join_path(path, "where"),
+        fmt::format("leaves {} panels, one for each arm and value of the swept paths that are neither x nor "
+                    "y; needs at most {}",
+                    facets * arms.size(), kMostFacets));
 }
 
 Drawing draw_heat_map(const Json& figure, const FigureSource& source) {
@@ -129,19 +167,24 @@ HeatMap build_heat_map(const Json& description, const FigureSource& source) {
   for (const SweepValue& value : y_values) map.y_names.push_back(names.bare_value(y, value_text(value)));
   const Json at_least = description.value("at_least", Json());
   const bool is_share = !at_least.is_null(), positive = metric.is_positive();
+  std::vector<MapPlace> places;
+  for (const std::string& arm : arms)
+    for (const SweepPoint& facet : line_facets(as_lines(description), source.table))
+      places.push_back({arm, facet});
   std::vector<double> all;
-  for (const std::string& arm : arms) {
+  for (const MapPlace& place : places) {
     std::vector<std::vector<Interval>> cells(x_values.size() * y_values.size());
     for (const ResultRow* row : shown) {
       const std::optional<Interval> value = metric.of(*row, row->metrics);
-      if (row->arm != arm || row->state != "done" || !value) continue;
+      if (row->arm != place.arm || !row->is_at(place.facet) || row->state != "done" || !value) continue;
       cells[place_of(*row->coordinate(y), y_values) * x_values.size() +
             place_of(*row->coordinate(x), x_values)]
           .push_back(*value);
       ++censored.all;
       censored.censored += is_exact(*value) ? 0 : 1;
     }
-    HeatMapPanel panel{shown_arm(names, source.table, arm), {}, {}};
+    HeatMapPanel panel{
+        place_text(place, shown_arm(names, source.table, place.arm), arms.size() > 1, names), {}, {}};
     for (const std::vector<Interval>& cell : cells) {
       panel.values.emplace_back();
       panel.intervals.emplace_back();

@@ -15,6 +15,9 @@
 
 namespace moelab {
 
+/// More panels for swept paths that a figure does not name are refused.
+inline constexpr std::size_t kMostFacets = 12;
+
 /// The rows of one arm at one value of the series path (none where arms are the series) in one panel.
 struct LineGroup {
   std::string arm;

@@ -111,7 +111,12 @@ std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
             add(*shown[i]);
             names.push_back(filled.series.back().name);
           }
-        filled.name = joined_name(facet, count == 1 ? value : fmt::format("{}", fmt::join(names, ", ")));
+        const bool is_of_metric = part == &NamedLine::metric && !shown.front()->heading.empty();
+        const std::string told = is_of_metric ? shown.front()->heading
+                                 : count == 1 ? value
+                                              : fmt::format("{}", fmt::join(names, ", "));
+        // Panels of metrics have other numbers, which has to be seen first.
+        filled.name = part == &NamedLine::metric ? joined_name(told, facet) : joined_name(facet, told);
         for (const NamedLine& line : lines)
           if (line.is_reference() && line.facet == facet &&
               (part != &NamedLine::value || line.value == value))

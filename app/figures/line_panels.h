@@ -12,7 +12,8 @@ namespace moelab {
 /// A line by the parts of its name; those that tell nothing are empty.
 struct NamedLine {
   std::string facet, arm, value, metric;
-  FigureSeries series;  ///< without a name; a reference belongs to every panel of its facet and value
+  FigureSeries series;       ///< without a name; a reference belongs to every panel of its facet and value
+  std::string heading = {};  ///< of a panel of the metric, in place of its short name
 
   bool is_reference() const { return series.look == SeriesLook::reference; }
 };

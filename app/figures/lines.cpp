@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <set>
 
 #include "app/figures/display_names.h"
+#include "app/figures/line_caption.h"
 #include "app/figures/line_groups.h"
 #include "app/figures/line_panels.h"
 #include "app/figures/line_points.h"
@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kReferenceMetric = "bayes_nmse";
 /// On a logarithmic axis a floor below this share of everything else would leave the figure empty.
 constexpr double kDistantFloor = 0.01;
-constexpr std::size_t kMostFacets = 12;
+constexpr std::size_t kMostPanels = 24;
 
 std::string facet_name(const SweepPoint& facet, const DisplayNames& names) {
   std::vector<std::string> parts;
@@ -31,56 +31,15 @@ std::string facet_name(const SweepPoint& facet, const DisplayNames& names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// " Not above 0, left out on the logarithmic axis: …", the lines with such a mean, or nothing without any.
-std::string not_above_zero_text(const std::vector<NamedLine>& lines) {
-  std::vector<std::string> names;
-  for (const NamedLine& line : lines) {
-    if (std::any_of(line.series.points.begin(), line.series.points.end(),
-                    [](const FigurePoint& point) { return point.mean && *point.mean <= 0; }))
-      names.push_back(full_name(line));
-  }
-  if (names.empty()) return "";
-  return fmt::format(" Not above 0, left out on the logarithmic axis: {}.", fmt::join(names, "; "));
-}
-
-std::string range_text(const std::string& label, const std::pair<double, double>& range) {
-  return fmt::format(" Shown: {} from {:g} to {:g}.", label, range.first, range.second);
-}
-
-/// " Wholly outside: …", the lines of which no mean lies within the ranges, or nothing without any.
-std::string outside_text(const std::vector<NamedLine>& lines,
-                         const std::optional<std::pair<double, double>>& x_range,
-                         const std::pair<double, double>& y_range) {
-  std::vector<std::string> names;
-  for (const NamedLine& line : lines) {
-    bool has_mean = false, is_seen = false;
-    for (const FigurePoint& point : line.series.points) {
-      if (!point.mean || (x_range && (point.x < x_range->first || point.x > x_range->second))) continue;
-      has_mean = true;
-      is_seen = is_seen || (*point.mean >= y_range.first && *point.mean <= y_range.second);
-    }
-    if (has_mean && !is_seen) names.push_back(full_name(line));
-  }
-  return names.empty() ? "" : fmt::format(" Wholly outside: {}.", fmt::join(names, "; "));
-}
-
-std::string caption(const std::string& title, const FigureSource& source,
-                    const std::vector<LineGroup>& groups, const std::vector<PlottedValue>& values) {
-  std::set<int> seeds;
-  std::map<std::string, int> left_out;
-  for (const LineGroup& group : groups)
-    for (const ResultRow* row : group.rows) {
-      seeds.insert(row->seed);
-      if (row->state != "done") ++left_out[row->state];
-    }
-  std::string text;
-  text += scenario_sentences(title, source);
-  text += seeds.size() > 1 ? statistic_text(values, seeds.size(), source.table.is_decided)
-                           : "One seed: no interval.";
-  std::vector<std::string> counts;
-  for (const auto& [state, count] : left_out) counts.push_back(fmt::format("{} {}", count, state));
-  if (!counts.empty()) text += fmt::format(" Cells left out: {}.", fmt::join(counts, ", "));
-  return text;
+/// The metrics of `y` that have lines of their own: the Bayes floor has one alone.
+std::vector<std::string> measured_metrics(const Json& figure) {
+  const Json& y = figure.at("y");
+  std::vector<std::string> metrics =
+      y.is_array() ? y.get<std::vector<std::string>>() : std::vector<std::string>{y.get<std::string>()};
+  const std::size_t all = metrics.size();
+  if (all > 1) std::erase(metrics, kReferenceMetric);
+  if (metrics.empty()) metrics.emplace_back(kReferenceMetric);
+  return metrics;
 }
 
 /// The least mean above zero; infinite without one.
@@ -111,6 +70,28 @@ void check_range(const Json& figure, const char* name, const char* scale, const 
 void check_along_steps(const References& references, const std::string& y, const std::string& path) {
   for (const std::string& name : Expression::parse(y, path).names())
     if (find_metric(name)) references.check_metric_at(name, {ClaimStep::At::recorded, 1}, path);
+}
+
+/// How many panels the figure has when every metric has a value.
+std::size_t panel_count(const Json& figure, const ResultTable& points) {
+  ResultTable table = points;  // where a row stands for all arms
+  table.rows.clear();
+  for (const std::string& arm : table.arms)
+    for (const ResultRow& row : points.rows) {
+      table.rows.push_back(row);
+      table.rows.back().arm = arm;
+    }
+  std::vector<std::string> facets;
+  for (const SweepPoint& facet : line_facets(figure, table)) facets.push_back(point_json(facet).dump());
+  std::vector<NamedLine> lines;
+  for (const LineGroup& group : line_groups(figure, table))
+    for (const std::string& metric : measured_metrics(figure))
+      lines.push_back({point_json(group.facet).dump(),
+                       group.arm,
+                       group.value ? group.value->canonical() : "",
+                       metric,
+                       {}});
+  return line_panels(facets, lines).size();
 }
 
 void check_lines(const References& references, const Json& figure, const std::string& path) {
@@ -150,6 +131,13 @@ void check_lines(const References& references, const Json& figure, const std::st
         fmt::format("leaves {} panels, one for each value of the swept paths that are neither x nor "
                     "series; needs at most {}",
                     facets, kMostFacets));
+  const std::size_t panels = panel_count(figure, references.table());
+  if (panels > kMostPanels)
+    throw UserError(
+        metrics.size() > 1 ? y_path : join_path(path, "arms"),
+        fmt::format("makes {} panels of at most six lines over {} values of the swept paths that are neither "
+                    "x nor series; needs at most {}: a figure for each metric, values in where, fewer arms",
+                    panels, facets, kMostPanels));
 }
 
 Drawing draw_lines(const Json& figure, const FigureSource& source) {
@@ -168,7 +156,8 @@ struct LineNames {
             of_arm ? shown_arm(names, table, group.arm) : "",
             group.value ? names.value(path, value_text(*group.value)) : "",
             of_metric ? names.legend(metric) : "",
-            {"", std::move(points)}};
+            {"", std::move(points)},
+            names.axis(metric)};
   }
 };
 
@@ -229,9 +218,6 @@ FigureKind lines_kind() {
 Figure build_figure(const Json& description, const FigureSource& source) {
   const std::string x = description.at("x").get<std::string>();
   const std::string path = description.value("series", "arm");
-  const Json& y = description.at("y");
-  const std::vector<std::string> metrics =
-      y.is_array() ? y.get<std::vector<std::string>>() : std::vector<std::string>{y.get<std::string>()};
   const DisplayNames names(source.plan);
   const std::vector<LineGroup> groups = line_groups(description, source.table);
   const Horizontal horizontal(x, groups, source.table, names);
@@ -246,14 +232,17 @@ Figure build_figure(const Json& description, const FigureSource& source) {
   figure.x_categories = horizontal.categories();
 
   std::vector<PlottedValue> measured;
-  for (const std::string& metric : metrics)
-    if (metrics.size() == 1 || metric != kReferenceMetric) measured.emplace_back(metric, source.table);
-  if (measured.empty()) measured.emplace_back(kReferenceMetric, source.table);
-  figure.y_label = description.value("y_label", names.axis(measured.front().text()));
-  figure.title = figure_title(description, source, figure.y_label + " over " + figure.x_label);
+  for (const std::string& metric : measured_metrics(description)) measured.emplace_back(metric, source.table);
+  const bool of_metric = measured.size() > 1;
+  const std::string own_label =
+      of_metric ? common_label(measured, names) : names.axis(measured.front().text());
+  figure.y_label = description.value("y_label", own_label);
+  figure.title = figure_title(
+      description, source,
+      (of_metric && !description.contains("y_label") ? listed_metrics(measured, names) : figure.y_label) +
+          " over " + figure.x_label);
   std::set<std::string> arms;
   for (const LineGroup& group : groups) arms.insert(group.arm);
-  const bool of_metric = measured.size() > 1;
   const LineNames line_names = {path, arms.size() > 1 || (path == "arm" && !of_metric), of_metric, names,
                                 source.table};
   std::vector<NamedLine> lines;
@@ -265,7 +254,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
           !points.empty())
         lines.push_back(line_names.line(group, value.text(), std::move(points)));
   std::string below;
-  if (measured.size() < metrics.size()) {
+  if (const Json& y = description.at("y"); y.is_array() && measured.size() < y.size()) {
     const double least = figure.y_log ? least_mean(lines) : 0;
     std::vector<NamedLine> floors =
         floor_lines(groups, horizontal, line_names, PlottedValue(kReferenceMetric, source.table), least,
@@ -276,7 +265,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
   for (const SweepPoint& facet : line_facets(description, source.table))
     facets.push_back(facet_name(facet, names));
   figure.panels = line_panels(facets, lines);
-  figure.caption = caption(figure.title, source, groups, measured) + below + censored_text(censored);
+  figure.caption = lines_caption(figure.title, source, groups, measured) + below + censored_text(censored);
   if (figure.x_log && std::any_of(lines.begin(), lines.end(), [](const NamedLine& line) {
         return std::any_of(line.series.points.begin(), line.series.points.end(),
                            [](const FigurePoint& point) { return point.x <= 0; });
@@ -284,10 +273,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
     figure.caption += fmt::format(" Left out on the logarithmic axis: {} 0.", figure.x_label);
   if (horizontal.is_measured()) figure.caption += fmt::format(" {}: means over seeds.", figure.x_label);
   if (figure.y_log) figure.caption += not_above_zero_text(lines);
-  if (figure.x_range) figure.caption += range_text(figure.x_label, *figure.x_range);
-  if (figure.y_range)
-    figure.caption +=
-        range_text(figure.y_label, *figure.y_range) + outside_text(lines, figure.x_range, *figure.y_range);
+  figure.caption += ranges_text(lines, figure);
   figure.caption += source.footnote;
   return figure;
 }

@@ -15,9 +15,9 @@
 namespace moelab {
 namespace {
 
-/// An end that is infinite, of a sequence that excludes nothing there yet, is null.
+/// An end that is infinite, of a sequence that excludes nothing there yet, is null; null for both.
 Json interval_json(const std::optional<Interval>& interval) {
-  if (!interval) return nullptr;
+  if (!interval || excludes_nothing(*interval)) return nullptr;
   const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   return Json::array({end(interval->low), end(interval->high)});
 }

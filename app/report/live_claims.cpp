@@ -40,18 +40,24 @@ const ClaimPoint* told_point(const ClaimResult& claim) {
   return told;
 }
 
+/// The numbers first and the place, which may be long, last: a narrow terminal cuts the end.
 std::string open_text(const ClaimResult& claim) {
-  const auto open = std::count_if(claim.points.begin(), claim.points.end(), [](const ClaimPoint& point) {
-    return point.verdict == Verdict::inconclusive;
-  });
-  std::string text = fmt::format("  {}: {} so far, open at {} of {} points", claim.id,
-                                 to_string(claim.verdict), open, claim.points.size());
-  if (const ClaimPoint* const point = told_point(claim)) {
-    const std::string place = place_text(*point), difference = difference_text(*point);
-    text += fmt::format("; {}{}{}{} pairs", place, place.empty() ? "" : ": ", difference,
-                        (difference.empty() ? "" : ", ") + std::to_string(point->pairs));
+  const auto count_of = [&](Verdict verdict) {
+    return std::count_if(claim.points.begin(), claim.points.end(),
+                         [&](const ClaimPoint& point) { return point.verdict == verdict; });
+  };
+  const auto open = count_of(Verdict::inconclusive), points = std::ssize(claim.points);
+  if (points > 0 && count_of(Verdict::uninformative) == points)
+    return fmt::format("  {}: uninformative so far\n", claim.id);
+  std::string text = fmt::format("  {}: ", claim.id);
+  const ClaimPoint* const point = told_point(claim);
+  if (point) {
+    const std::string difference = difference_text(*point);
+    text += fmt::format("{}{}{} pairs, ", difference, difference.empty() ? "" : ", ", point->pairs);
   }
-  return text + "\n";
+  text += fmt::format("{} so far, open at {} of {} points", to_string(claim.verdict), open, points);
+  const std::string place = point ? place_text(*point) : "";
+  return text + (place.empty() ? "" : "; " + place) + "\n";
 }
 
 std::string claims_so_far(const RunResults& results) {

@@ -21,4 +21,7 @@ int next_look(int pairs);
 std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimResult>& claims,
                               const std::vector<int>& seeds, int most);
 
+/// The same were every claim open until its arms and points have `most`: what the looks come to at most.
+std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<int>& seeds, int most);
+
 }  // namespace moelab

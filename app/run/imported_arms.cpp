@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -36,17 +35,10 @@ std::string place_key(int seed, const SweepPoint& point) {
 }
 
 double read_metric(const std::string& field, const std::string& place, const std::string& column) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc() || end != field.data() + field.size() || !std::isfinite(value))
+  const std::optional<double> value = read_written_number(field);
+  if (!value)
     throw UserError(place, fmt::format("{} is '{}', needs a finite number, or nothing", column, field));
-  return value;
-}
-
-/// A swept value as a field writes it: JSON, or else a name.
-SweepValue read_field_value(const std::string& field) {
-  const Json value = Json::parse(field, nullptr, false);
-  return read_sweep_value(value.is_discarded() ? Json(field) : value);
+  return *value;
 }
 
 /// Reads the rows of a table for a plan.
@@ -105,7 +97,8 @@ class ImportReader {
     if (error != std::errc() || end != number.data() + number.size())
       throw UserError(place, fmt::format("seed is '{}', needs a whole number", number));
     SweepPoint point;
-    for (const auto& [path, column] : paths_) point.emplace_back(path, read_field_value(fields[column]));
+    for (const auto& [path, column] : paths_)
+      point.emplace_back(path, read_sweep_value(read_written_value(fields[column])));
     const std::string key = place_key(seed, point);
     const std::string at = fmt::format("seed {}{}{}", seed, point.empty() ? "" : " at ", point_text(point));
     if (!planned_.contains(key)) throw UserError(place, fmt::format("the plan has no {}", at));

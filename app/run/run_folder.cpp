@@ -256,10 +256,10 @@ FoundPlan find_plan(const RunAddress& address) {
   if (is_named) found.outputs = outputs_of(directory, found.plan.id);
   if (ids.size() > 1) {
     const std::string profile = found.plan.head.value("profile", "");
-    found.notes.push_back(fmt::format("plan {}{}{} of the {} in {}; --plan asks about another", found.plan.id,
+    found.notes.push_back(fmt::format("plan {}{}{} of the {} in {}{}", found.plan.id,
                                       profile.empty() ? "" : " (profile " + profile + ")",
                                       found.outputs.empty() ? ", the last run" : "", ids.size(),
-                                      directory.string()));
+                                      directory.string(), is_named ? "" : "; --plan asks about another"));
   }
   return found;
 }

@@ -87,10 +87,11 @@ class TimeLeft {
 
 /// Makes the scenario's plan the one that the directory shows; its id. With nothing to run a directory that
 /// is read-only stays as it is.
-std::string shown_by(const Scenario& scenario, const std::filesystem::path& directory, bool is_done) {
+std::string shown_by(const Scenario& scenario, const SessionOptions& options, bool is_done) {
+  const std::filesystem::path& directory = options.directory;
   if (is_done && is_read_only(directory)) return plan_id_in(directory, scenario);
   const KeptPlan kept = keep_plan(directory, scenario);
-  if (!kept.before.empty() && kept.before != kept.id) {
+  if (options.tells_former_plan && !kept.before.empty() && kept.before != kept.id) {
     std::cerr << fmt::format(
         "moelab: note: {} showed plan {}, and shows {} from now on; --plan {} asks for the "
         "former\n",
@@ -246,7 +247,7 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
   std::atomic<bool> asked_to_stop{false};
   const std::atomic<bool>& stop = guard ? guard->flag() : asked_to_stop;
   SessionOutcome outcome;
-  outcome.plan = shown_by(scenario, options.directory, missing.empty());
+  outcome.plan = shown_by(scenario, options, missing.empty());
   std::optional<Leases> leases;
   if (options.leases && !missing.empty()) leases.emplace(options.directory, options.retry_failed);
   while (!missing.empty()) {

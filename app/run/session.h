@@ -55,6 +55,7 @@ struct SessionOptions {
   /// Cells are taken by leases (leases.h), and the session ends when those of other processes are recorded,
   /// too.
   bool leases = false;
+  bool tells_former_plan = true;                   ///< notes where the directory showed another plan before
   SessionView* view = nullptr;                     ///< none unless a person looks on
   bool fail_fast = false;                          ///< the first cell that fails ends the session
   std::function<void(const Records&)> admit = {};  ///< throws where what is missing shall not be run

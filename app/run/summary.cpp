@@ -23,6 +23,9 @@ std::size_t character_count(const std::string& text) {
 /// Of a mean: an interval as narrow as rounding, as of a count that all seeds share, is not printed.
 constexpr double kNoWidth = 1e-12;
 
+/// What stands for an interval that excludes nothing.
+constexpr const char* kNoInterval = " [-]";
+
 SeedMedian seed_median(const std::vector<Interval>& observations, bool is_sequential) {
   std::vector<double> low, high;
   for (const Interval& observation : observations) {
@@ -44,9 +47,12 @@ std::string median_entry_text(const SeedMedian& seeds, int planned) {
   const Median& median = seeds.median;
   std::string text = fmt::format("{}{:.4g}", median.is_open ? "above " : "", median.value);
   // The interval of a median that is not known says no more than how many are censored.
-  if (seeds.interval && !median.is_open)
+  if (seeds.interval && !median.is_open && excludes_nothing(*seeds.interval)) {
+    text += kNoInterval;
+  } else if (seeds.interval && !median.is_open) {
     text += fmt::format(" [{:.4g}, {}{:.4g}]", seeds.interval->low, seeds.is_interval_open ? "above " : "",
                         seeds.interval->high);
+  }
   if (median.censored > 0) text += fmt::format(" ({} of {} censored)", median.censored, median.count);
   if (median.count < planned) text += fmt::format(" ({} of {})", median.count, planned);
   return text;
@@ -75,6 +81,10 @@ GeometricEntries geometric_entries(const std::vector<SummaryEntry>& entries) {
 }
 
 }  // namespace
+
+bool excludes_nothing(const Interval& interval) {
+  return std::isinf(interval.high) && (std::isinf(interval.low) || interval.low == 0);
+}
 
 std::string main_metric(const Json& plan) {
   const Json& figures = plan.at("figures");
@@ -142,6 +152,7 @@ std::string aligned_columns(const std::vector<std::vector<std::string>>& rows) {
 std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
   if (!estimate) return "-";
   if (!estimate->interval) return fmt::format("{:.4g}", estimate->mean);
+  if (excludes_nothing(*estimate->interval)) return fmt::format("{:.4g}{}", estimate->mean, kNoInterval);
   return fmt::format("{:.4g} ± {:.2g}", estimate->mean,
                      (estimate->interval->high - estimate->interval->low) / 2);
 }
@@ -154,7 +165,7 @@ std::string entry_text(const SummaryEntry& entry) {
     const double mean = entry.estimate->mean;
     if (interval.high - interval.low <= kNoWidth * std::abs(mean)) {
       text = fmt::format("{:.6g}", mean);
-    } else if (entry.statistic == Statistic::geometric_mean) {
+    } else if (entry.statistic == Statistic::geometric_mean && !excludes_nothing(interval)) {
       text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", mean, interval.low, interval.high);
     }
   }
@@ -173,13 +184,14 @@ Json entry_json(const SummaryEntry& entry) {
     json["median"] = seeds.median.is_open ? Json() : Json(seeds.median.value);
     if (seeds.median.is_open) json["above"] = seeds.median.value;
     json["censored"] = seeds.median.censored;
-    if (seeds.interval)
+    if (seeds.interval && !excludes_nothing(*seeds.interval))
       json["interval"] = {end(seeds.interval->low),
                           seeds.is_interval_open ? Json() : end(seeds.interval->high)};
   } else if (entry.estimate) {
     json["count"] = entry.estimate->count;
     json["mean"] = entry.estimate->mean;
-    if (const std::optional<Interval>& interval = entry.estimate->interval)
+    if (const std::optional<Interval>& interval = entry.estimate->interval;
+        interval && !excludes_nothing(*interval))
       json["interval"] = {end(interval->low), end(interval->high)};
   }
   return json;

@@ -32,6 +32,9 @@ struct SummaryEntry {
   std::optional<SeedMedian> median = {};  ///< in place of `estimate`
 };
 
+/// Whether an interval, of a sequence, leaves no value out yet: (−∞, ∞), or [0, ∞) of a geometric mean.
+bool excludes_nothing(const Interval& interval);
+
 /// What the first figure of a plan {"figures", "scenario"} shows (y, or the value of a heat map); where none
 /// shows a metric test_nmse_top1, or test_loss_eval of a model trained on classes.
 std::string main_metric(const Json& plan);
@@ -40,7 +43,7 @@ std::string main_metric(const Json& plan);
 /// median.
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric);
 
-/// "0.41 ± 0.03", half of the 95 % interval; "-" without an estimate.
+/// "0.41 ± 0.03", half of the 95 % interval; "0.41 [-]" where that excludes nothing, "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);
 
 /// The same, of a geometric mean "0.41 [0.38, 0.44]", of a median "80 [60, above 300] (1 of 7 censored)" or
@@ -48,7 +51,8 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate);
 std::string entry_text(const SummaryEntry& entry);
 
 /// {"count", "mean", "interval", "statistic"}; of a median, whose mean is null, also {"median", "censored"}
-/// and "above" in place of the median that is only known to be above it. An end that is not known is null.
+/// and "above" in place of the median that is only known to be above it. An end that is not known is null,
+/// and so is an interval that excludes nothing.
 Json entry_json(const SummaryEntry& entry);
 
 /// How entries of the metric are to be read: "mean over seeds ± half of the 95 % interval", "geometric mean

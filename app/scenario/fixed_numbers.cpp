@@ -10,15 +10,29 @@
 namespace moelab {
 namespace {
 
-/// The names in every text that is an expression; what a text ought to be is checked elsewhere.
+/// The names of an expression; what a text ought to be is checked elsewhere.
+void add_names_of(const std::string& text, std::set<std::string>& names) {
+  try {
+    for (const std::string& name : Expression::parse(text, "").names()) names.insert(name);
+  } catch (const InvalidOption&) {
+  }
+}
+
+/// The names in every text with operators.
 void add_names(const Json& part, std::set<std::string>& names) {
   if (part.is_structured()) {
     for (const Json& element : part) add_names(element, names);
   } else if (part.is_string() && part.get_ref<const std::string&>().find(' ') != std::string::npos) {
-    try {
-      for (const std::string& name : Expression::parse(part.get<std::string>(), "").names())
-        names.insert(name);
-    } catch (const InvalidOption&) {
+    add_names_of(part.get<std::string>(), names);
+  }
+}
+
+/// A side's value is an expression without operators, too.
+void add_values_of_sides(const Json& claims, std::set<std::string>& names) {
+  for (const Json& claim : claims) {
+    for (const char* side : {"left", "right"}) {
+      const Json value = claim.value(side, Json::object()).value("value", Json());
+      if (value.is_string()) add_names_of(value.get<std::string>(), names);
     }
   }
 }
@@ -45,6 +59,7 @@ std::optional<double> number_of(const CellConfig& config, const std::string& pat
 std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
   std::set<std::string> names;
   add_names(scenario.claims, names);
+  add_values_of_sides(scenario.claims, names);
   add_names(scenario.figures, names);
   if (scenario.crossing) add_names(Json(scenario.crossing->metric), names);
   std::map<std::string, double> fixed;

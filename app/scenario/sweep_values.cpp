@@ -1,5 +1,8 @@
 #include "app/scenario/sweep_values.h"
 
+#include <charconv>
+#include <cmath>
+
 namespace moelab {
 
 SweepValue read_sweep_value(const Json& value) {
@@ -15,6 +18,28 @@ Json to_json(const SweepValue& value) {
 std::string value_text(const SweepValue& value) {
   const Json json = to_json(value);
   return json.is_string() ? json.get<std::string>() : value.text();
+}
+
+Json read_written_value(const std::string& text) {
+  const Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? read_written_value(Json(text)) : value;
+}
+
+Json read_written_value(const Json& value) {
+  if (!value.is_string()) return value;
+  const std::string text = value.get<std::string>();
+  if (Json::accept(text)) return value;  // it stood in quotes
+  const std::optional<double> number = read_written_number(text);
+  return number ? Json(*number) : value;
+}
+
+std::optional<double> read_written_number(const std::string& text) {
+  const char* const end = text.data() + text.size();
+  const bool is_signed = text.starts_with('+') && !text.starts_with("+-");
+  double number = 0;
+  const auto [after, error] = std::from_chars(text.data() + (is_signed ? 1 : 0), end, number);
+  if (error != std::errc() || after != end || !std::isfinite(number)) return std::nullopt;
+  return number;
 }
 
 SweepPoint read_point(const Json& object) {

@@ -20,9 +20,10 @@ void require_shape(bool fits, const NpyReader& array, const std::string& needed)
   if (!fits) array.refuse(fmt::format("has shape {}, needs {}", shape_text(array.shape()), needed));
 }
 
-std::optional<NpyReader> label_reader(const TrainingArrays& arrays) {
-  if (!arrays.labels) return std::nullopt;
-  return NpyReader(*arrays.labels, "labels");
+void require_label_shape(const NpyReader& labels, const Layout& layout, const Shape& inputs) {
+  const Shape needed = layout.label_shape(inputs.front());
+  require_shape(labels.shape() == needed, labels,
+                fmt::format("{} beside x of shape {}", shape_text(needed), shape_text(inputs)));
 }
 
 class ArrayProblem final : public Problem {
@@ -30,8 +31,7 @@ class ArrayProblem final : public Problem {
   explicit ArrayProblem(const TrainingArrays& arrays)
       : layout_(layout_of(arrays)), x_(arrays.x, "x"), y_(arrays.y, "y") {
     labels_.assign(static_cast<std::size_t>(x_.rows() * layout_.labels), 0);
-    if (const std::optional<NpyReader> labels = label_reader(arrays))
-      labels_ = read_labels(*labels, 0, labels->rows(), kLabelLimit);
+    if (arrays.labels) labels_ = labels_of(*arrays.labels, layout_, x_.shape());
     clusters_ = *std::max_element(labels_.begin(), labels_.end()) + 1;
   }
 
@@ -75,12 +75,22 @@ Layout layout_of(const TrainingArrays& arrays) {
   layout.tokens = sequences ? static_cast<int>(inputs[1]) : 1;
   layout.target_per_token = per_token;
   layout.labels = layout.tokens;
-  if (const std::optional<NpyReader> labels = label_reader(arrays)) {
-    const Shape needed = layout.label_shape(x.rows());
-    require_shape(labels->shape() == needed, *labels,
-                  fmt::format("{} beside x of shape {}", shape_text(needed), shape_text(inputs)));
-  }
+  if (arrays.labels) require_label_shape(NpyReader(*arrays.labels, "labels"), layout, inputs);
   return layout;
+}
+
+void require_labels(const ModelOptions& options, bool has_labels) {
+  if (has_labels || !needs_labels(options)) return;
+  throw UserError(
+      "labels", fmt::format("missing; needs the true cluster of every row, which the router \"{}\" looks at",
+                            options.router.chosen()));
+}
+
+std::vector<int> labels_of(const MemoryArray& labels, const Layout& layout,
+                           const std::vector<std::int64_t>& inputs) {
+  const NpyReader reader(labels, "labels");
+  require_label_shape(reader, layout, inputs);
+  return read_labels(reader, 0, reader.rows(), kLabelLimit);
 }
 
 std::unique_ptr<Problem> problem_of(const TrainingArrays& arrays) {

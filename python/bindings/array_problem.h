@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "sim/data/npy/npy_reader.h"
 #include "sim/data/problem.h"
+#include "sim/model/model_options.h"
 
 namespace moelab::python {
 
@@ -23,6 +25,14 @@ Layout layout_of(const TrainingArrays& arrays);
 /// The rows as a training set; there is no other set. Throws UserError at "labels" for negative ones; at "x"
 /// and "y", when they are drawn, for entries that are not finite.
 std::unique_ptr<Problem> problem_of(const TrainingArrays& arrays);
+
+/// Throws UserError at "labels" where the router of `options` needs the true clusters and they are missing.
+void require_labels(const ModelOptions& options, bool has_labels);
+
+/// The labels of inputs of that layout. Throws UserError at "labels" for another shape, and for negative
+/// ones.
+std::vector<int> labels_of(const MemoryArray& labels, const Layout& layout,
+                           const std::vector<std::int64_t>& inputs);
 
 /// Throws UserError at "y" unless its rows are indicators (or probabilities) of classes.
 void check_classes(const TrainingArrays& arrays);

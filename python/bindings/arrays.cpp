@@ -65,8 +65,15 @@ std::string analyze(const nb::dict& arrays, int top_k, int neighbours) {
 void add_set(const std::string& prefix, const Layout& layout, Dataset data, nb::dict& sample) {
   const std::int64_t n = data.x.rows();
   std::vector<std::int64_t> labels(data.cluster.begin(), data.cluster.end());
-  sample[(prefix + "x").c_str()] = owning_array<double>(std::move(data.x), layout.input_shape(n));
-  sample[(prefix + "y").c_str()] = owning_array<double>(std::move(data.y), layout.target_shape(n));
+  if (layout.vocabulary > 0) {  // of ids, as the program writes them
+    std::vector<std::int64_t> x(data.x.data(), data.x.data() + data.x.size());
+    std::vector<std::int64_t> y(data.y.data(), data.y.data() + data.y.size());
+    sample[(prefix + "x").c_str()] = owning_array<std::int64_t>(std::move(x), layout.input_shape(n));
+    sample[(prefix + "y").c_str()] = owning_array<std::int64_t>(std::move(y), layout.input_shape(n));
+  } else {
+    sample[(prefix + "x").c_str()] = owning_array<double>(std::move(data.x), layout.input_shape(n));
+    sample[(prefix + "y").c_str()] = owning_array<double>(std::move(data.y), layout.target_shape(n));
+  }
   sample[(prefix + "labels").c_str()] = owning_array<std::int64_t>(std::move(labels), layout.label_shape(n));
 }
 
@@ -92,7 +99,8 @@ nb::dict sample(const std::string& file, const std::string& document, const std:
                  {"seed", cell.seed},
                  {"point", point_json(cell.point)}};
     sets.layout = problem->layout();
-    if (data.train_samples) sets.train = draw_set(*problem, seeds, Purpose::train_data, *data.train_samples);
+    if (data.train_samples)
+      sets.train = draw_set(*problem, seeds, Purpose::train_data, *data.train_samples, train_stream(data));
     sets.test = draw_set(*problem, seeds, Purpose::test_data, data.test_samples);
     return sets;
   });

@@ -148,6 +148,7 @@ Json data_of(const Embedding& figure) {
     panels.push_back({{"name", panel.name},
                       {"points", points_json(panel.points)},
                       {"regions", std::move(regions)},
+                      {"note", panel.note},
                       {"means", points_json(panel.means)},
                       {"arrows", points_json(panel.arrows)}});
   }

@@ -31,33 +31,34 @@ std::vector<NamedArray<To>> converted(const std::vector<NamedArray<From>>& array
 template <class Real>
 class TypedModel final : public TrainedModel {
  public:
-  TypedModel(Model<Real> model, const Layout& layout, const TrainOutcome& outcome)
-      : model_(std::move(model)), layout_(layout), outcome_(outcome) {}
+  TypedModel(Model<Real> model, const ModelOptions& options, const Layout& layout,
+             const TrainOutcome& outcome)
+      : model_(std::move(model)), options_(options), layout_(layout), outcome_(outcome) {}
 
   const Layout& layout() const override { return layout_; }
   int layers() const override { return network().has_router() ? network().layers() : 0; }
   int experts() const override { return network().experts(); }
   TrainOutcome outcome() const override { return outcome_; }
 
-  Matrix predict(const MemoryArray& x, const std::string& gating) const override {
+  Matrix predict(const MemoryArray& x, const std::string& gating, const Labels& labels) const override {
     const Gating<Real>& chosen = gating_of(gating);
-    const Inputs inputs = inputs_of(x);
+    const Inputs inputs = inputs_of(x, labels);
     const Eigen::Index width = layout_.target_dim();
     MatrixOf<Real> outputs(inputs.samples, width);
     Workspace<Real> workspace = network().make_workspace();
-    moelab::predict(model_, chosen, inputs.x.data(), inputs.samples, workspace, outputs.data());
+    moelab::predict(model_, chosen, inputs.given(), inputs.samples, workspace, outputs.data());
     return outputs.template cast<double>();
   }
 
-  Matrix route(const MemoryArray& x, int layer) const override {
+  Matrix route(const MemoryArray& x, int layer, const Labels& labels) const override {
     if (layer < 0 || layer >= layers()) {
       throw UserError("layer", layers() == 0 ? "the model has no router"
                                              : fmt::format("got {}, needs 0 to {}", layer, layers() - 1));
     }
-    const Inputs inputs = inputs_of(x);
+    const Inputs inputs = inputs_of(x, labels);
     MatrixOf<Real> probabilities(inputs.samples * layout_.tokens, experts());
     Workspace<Real> workspace = network().make_workspace();
-    moelab::route(model_, layer, inputs.x.data(), inputs.samples, workspace, probabilities.data());
+    moelab::route(model_, layer, inputs.given(), inputs.samples, workspace, probabilities.data());
     return probabilities.template cast<double>();
   }
 
@@ -69,6 +70,9 @@ class TypedModel final : public TrainedModel {
   struct Inputs {
     int samples;
     MatrixOf<Real> x;
+    std::vector<int> labels;  ///< none where they are not given
+
+    Samples<Real> given() const { return {x.data(), labels.empty() ? nullptr : labels.data()}; }
   };
 
   const Network<Real>& network() const { return *model_.network; }
@@ -81,7 +85,7 @@ class TypedModel final : public TrainedModel {
     throw UserError("gating", unknown_name("gating", name, {"eval", "train", "soft", "top1"}));
   }
 
-  Inputs inputs_of(const MemoryArray& array) const {
+  Inputs inputs_of(const MemoryArray& array, const Labels& labels) const {
     const NpyReader x(array, "x");
     std::vector<std::int64_t> needed = layout_.input_shape(x.rows());
     if (x.shape() != needed || x.rows() * layout_.tokens > std::numeric_limits<int>::max()) {
@@ -89,10 +93,13 @@ class TypedModel final : public TrainedModel {
       x.refuse(fmt::format("has shape {}, needs (n, {}), as in training", shape_text(x.shape()),
                            fmt::join(needed, ", ")));
     }
-    return {static_cast<int>(x.rows()), x.read_finite(0, x.rows()).template cast<Real>()};
+    require_labels(options_, labels.has_value());
+    return {static_cast<int>(x.rows()), x.read_finite(0, x.rows()).template cast<Real>(),
+            labels ? labels_of(*labels, layout_, x.shape()) : std::vector<int>()};
   }
 
   Model<Real> model_;
+  ModelOptions options_;
   Layout layout_;
   TrainOutcome outcome_;
 };
@@ -106,6 +113,7 @@ void check_fit(const ExperimentOptions& options, const TrainingArrays& arrays, c
     throw UserError("train.start", "got \"warm\", but arrays have no true measure; needs \"cold\"");
   const RouterKind& router = options.model.router.entry();
   if (router.needs_image) throw no_image_error(router.name);
+  require_labels(options.model, arrays.labels.has_value());
   const std::int64_t rows = arrays.x.format.shape.front() * layout.tokens;
   if (router.needs_train_rows(options.model.router.options()) && rows < options.model.experts) {
     throw UserError("model.router.init", fmt::format("got \"train_samples\", needs a row for each of "
@@ -142,7 +150,7 @@ std::shared_ptr<TrainedModel> trained(TrainingSpec spec, const TrainingArrays& a
   TrainCallbacks callbacks;
   callbacks.progress = progress;
   const TrainOutcome outcome = experiment.train(callbacks);
-  return std::make_shared<TypedModel<Real>>(experiment.model(), layout, outcome);
+  return std::make_shared<TypedModel<Real>>(experiment.model(), spec.options.model, layout, outcome);
 }
 
 bool is_double(const TrainingSpec& spec) {
@@ -165,7 +173,7 @@ std::shared_ptr<TrainedModel> restored(const TrainingSpec& spec, const Layout& l
   } catch (const std::invalid_argument& error) {
     throw UserError("file", error.what());
   }
-  return std::make_shared<TypedModel<Real>>(std::move(model), layout, outcome);
+  return std::make_shared<TypedModel<Real>>(std::move(model), spec.options.model, layout, outcome);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "sim/train/experiment.h"
 
 namespace moelab::python {
+
+/// The true clusters of rows, where they are known.
+using Labels = std::optional<MemoryArray>;
 
 /// A trained model in either precision. Nothing here changes it, so that several threads may ask at once.
 class TrainedModel {
@@ -22,10 +26,11 @@ class TrainedModel {
   virtual int experts() const = 0;
   virtual TrainOutcome outcome() const = 0;
   /// Outputs (n, o), or (n, s, o) with a target for each token, under a gating: "eval", "train", "soft" or
-  /// "top1". Throws UserError at "x" where its columns are not the model's, and for another gating.
-  virtual Matrix predict(const MemoryArray& x, const std::string& gating) const = 0;
-  /// r (n·s, E) of a layer. Throws UserError at "layer" and "x".
-  virtual Matrix route(const MemoryArray& x, int layer) const = 0;
+  /// "top1". Throws UserError at "x" where its columns are not the model's, and for another gating; at
+  /// "labels" (n) or (n, s) where these do not fit x, or are missing and the router needs them.
+  virtual Matrix predict(const MemoryArray& x, const std::string& gating, const Labels& labels) const = 0;
+  /// r (n·s, E) of a layer. Throws UserError at "layer", "x" and "labels".
+  virtual Matrix route(const MemoryArray& x, int layer, const Labels& labels) const = 0;
   virtual std::vector<NamedArray<double>> arrays() const = 0;
 };
 

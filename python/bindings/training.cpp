@@ -51,14 +51,18 @@ Json about(const TrainedModel& model) {
           {"experts", model.experts()}};
 }
 
+/// Labels that were given, or none; the array lives as long as `kept`.
+Labels given_labels(const nb::object& labels, GivenArray& kept) {
+  if (labels.is_none()) return std::nullopt;
+  kept = nb::cast<GivenArray>(labels);
+  return memory_array(kept, "labels");
+}
+
 std::shared_ptr<TrainedModel> train(const std::string& spec, const GivenArray& x, const GivenArray& y,
                                     const nb::object& labels) {
   TrainingArrays arrays{memory_array(x, "x"), memory_array(y, "y"), {}};
   GivenArray kept;
-  if (!labels.is_none()) {
-    kept = nb::cast<GivenArray>(labels);
-    arrays.labels = memory_array(kept, "labels");
-  }
+  arrays.labels = given_labels(labels, kept);
   std::unique_ptr<nb::python_error> error;
   const auto progress = [&](double /*share*/) {
     const nb::gil_scoped_acquire locked;
@@ -103,15 +107,20 @@ std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::s
 }
 
 nb::ndarray<nb::numpy, double> predict(const TrainedModel& model, const GivenArray& x,
-                                       const std::string& gating) {
+                                       const std::string& gating, const nb::object& labels) {
   const MemoryArray inputs = memory_array(x, "x");
-  Matrix outputs = released([&] { return model.predict(inputs, gating); });
+  GivenArray kept;
+  const Labels clusters = given_labels(labels, kept);
+  Matrix outputs = released([&] { return model.predict(inputs, gating, clusters); });
   return owning_array<double>(std::move(outputs), model.layout().target_shape(inputs.format.shape[0]));
 }
 
-nb::ndarray<nb::numpy, double> route(const TrainedModel& model, const GivenArray& x, int layer) {
+nb::ndarray<nb::numpy, double> route(const TrainedModel& model, const GivenArray& x, int layer,
+                                     const nb::object& labels) {
   const MemoryArray inputs = memory_array(x, "x");
-  Matrix probabilities = released([&] { return model.route(inputs, layer); });
+  GivenArray kept;
+  const Labels clusters = given_labels(labels, kept);
+  Matrix probabilities = released([&] { return model.route(inputs, layer, clusters); });
   return owning_array<double>(std::move(probabilities),
                               model.layout().row_shape(inputs.format.shape[0], model.experts()));
 }
@@ -131,8 +140,8 @@ void bind_training(nb::module_& module) {
       .def(
           "about", [](const TrainedModel& model) { return json_text(about(model)); },
           "Sizes, and how training ended (JSON).")
-      .def("predict", predict, "x"_a, "gating"_a, "Outputs (n, o) or (n, s, o).")
-      .def("route", route, "x"_a, "layer"_a, "Routing probabilities (n, E) or (n, s, E).")
+      .def("predict", predict, "x"_a, "gating"_a, "labels"_a.none(), "Outputs (n, o) or (n, s, o).")
+      .def("route", route, "x"_a, "layer"_a, "labels"_a.none(), "Routing probabilities (n, E) or (n, s, E).")
       .def("arrays", arrays, "Parameters and state by name.");
   module.def("train", train, "spec"_a, "x"_a, "y"_a, "labels"_a.none(),
              "Trains a model on contiguous arrays.");

@@ -65,10 +65,10 @@ class TrainedModel:
     def about(self) -> str:
         """Sizes, and how training ended (JSON)."""
 
-    def predict(self, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], gating: str) -> NDArray[numpy.float64]:
+    def predict(self, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], gating: str, labels: object | None) -> NDArray[numpy.float64]:
         """Outputs (n, o) or (n, s, o)."""
 
-    def route(self, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], layer: int) -> NDArray[numpy.float64]:
+    def route(self, x: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], layer: int, labels: object | None) -> NDArray[numpy.float64]:
         """Routing probabilities (n, E) or (n, s, E)."""
 
     def arrays(self) -> dict:

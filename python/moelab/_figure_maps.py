@@ -145,7 +145,7 @@ def _draw_embedding_panel(axes: Any, panel: dict[str, Any]) -> None:
             axes.plot([0, arrow["x"]], [0, arrow["y"]], color="black", linewidth=0.8, zorder=1.9)
     means = panel["means"]
     axes.plot([p["x"] for p in means], [p["y"] for p in means], "x", color="black", markersize=3, markeredgewidth=1.2)
-    axes.set_title(panel["name"], loc="left", fontsize=7)
+    axes.set_title(f"{panel['name']} {panel['note']}".rstrip(), loc="left", fontsize=7)
     axes.set_xticks([])
     axes.set_yticks([])
 
@@ -170,11 +170,14 @@ def _embedding_looks(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _draw_embedding(figure: Any, data: dict[str, Any]) -> None:
     panels = data["panels"]
-    grid = figure.subplots(-(-max(len(panels), 1) // 2), 2, squeeze=False, sharex=True, sharey=True)
+    columns = min(max(len(panels), 1), 2)
+    grid = figure.subplots(-(-max(len(panels), 1) // 2), columns, squeeze=False, sharex=True, sharey=True)
     for axes in grid.flat[len(panels) :]:
         axes.set_axis_off()
     for place, (axes, panel) in enumerate(zip(grid.flat, panels)):
         _draw_embedding_panel(axes, panel)
+        if columns == 1:
+            axes.set_box_aspect(1)  # as square as one of two
         if place + 2 >= len(panels):
             axes.set_xlabel(_wrapped(data["x_label"], 1.6))
         if place % 2 == 0:

@@ -23,7 +23,7 @@ def list_kinds(kind: str | None = None) -> dict[str, Any]:
     """What scenarios are made of, as ``moelab list --json`` answers.
 
     :param kind: an axis ("generators", "targets", "routers", "experts", "gatings", "losses", "optimizers",
-        "schedules", "metrics"); all of them where it is left out
+        "schedules", "metrics", "figures"); all of them where it is left out
     :return: ``{axis: {"path": …, "kinds": [{"name", "help", "fields", …}]}}``
     :raises UserError: for a name that is no axis
     """
@@ -85,6 +85,7 @@ class Sample:
     ``x`` (n, d) inputs, ``y`` (n, o) targets, ``labels`` (n,) latent clusters of the training set, None where
     training takes its gradients from the population; ``test_x``, ``test_y``, ``test_labels`` of the test set.
     Of sequences x is (n, s, d), labels (n, s), y (n, o) or (n, s, o); a row of several parts has labels (n, r).
+    Tokens are ids: x and y (n, s), int64.
     """
 
     x: np.ndarray | None

@@ -37,24 +37,27 @@ class Model:
         """How training ended ("state": "done" or "diverged", after "steps"), experts, layers and sizes."""
         return json.loads(self._trained.about())
 
-    def predict(self, x: Any, *, gating: str = "eval") -> np.ndarray:
+    def predict(self, x: Any, *, gating: str = "eval", labels: Any = None) -> np.ndarray:
         """Outputs (n, o), or (n, s, o) of a model with a target for each token.
 
         :param x: inputs (n, d) or (n, s, d), as in training
         :param gating: "eval", the model's own; "train"; "soft", every expert weighted by its probability;
             "top1", the likeliest expert alone
-        :raises UserError: for inputs that do not fit
+        :param labels: true clusters (n,) or (n, s), for routers that look at them
+        :raises UserError: for inputs that do not fit, and without labels that the router needs
         """
-        return call(self._trained.predict, array(x, "x"), text(gating, "gating"))
+        return call(self._trained.predict, array(x, "x"), text(gating, "gating"), _labels(labels))
 
-    def route(self, x: Any, *, layer: int = 0) -> np.ndarray:
+    def route(self, x: Any, *, layer: int = 0, labels: Any = None) -> np.ndarray:
         """Routing probabilities r(x), (n, E), or (n, s, E) of sequences.
 
         :param x: inputs (n, d) or (n, s, d), as in training
         :param layer: of a stack
-        :raises UserError: for inputs that do not fit, a layer that there is not, and a model without a router
+        :param labels: true clusters (n,) or (n, s), for routers that look at them
+        :raises UserError: for inputs that do not fit, a layer that there is not, a model without a router, and
+            without labels that the router needs
         """
-        return call(self._trained.route, array(x, "x"), whole(layer, "layer", 0, 2**31 - 1))
+        return call(self._trained.route, array(x, "x"), whole(layer, "layer", 0, 2**31 - 1), _labels(labels))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Parameters and state by name, as ``"save": ["weights"]`` of a scenario keeps them: enough to predict.
@@ -128,6 +131,10 @@ def _restored(spec: dict[str, Any], about: dict[str, Any], arrays: dict[str, np.
     return Model(_core.restore(json.dumps(spec), json.dumps(about), arrays), spec)
 
 
+def _labels(labels: Any) -> Any:
+    return None if labels is None else array(labels, "labels")
+
+
 def _options(value: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise UserError(path, f"got {shown(value)}, needs a dict, as in a scenario")
@@ -162,7 +169,8 @@ def train(
     :param model: as in a scenario: ``{"experts": 16, "router": {"kind": "linear"}, …}``; its router may be one
         of ``moelab.routers``
     :param train: as in a scenario: ``{"optimizer": "adam", "lr": …, "batch_size": …, "steps": …}``
-    :param labels: latent clusters (n,), or (n, s) of sequences, for routers that look at them
+    :param labels: latent clusters (n,), or (n, s) of sequences, for routers that look at them, which cannot
+        do without
     :param loss: as in a scenario; "mse" where it is left out
     :param seed: index of the seed of initial weights and batches
     :raises UserError: for arrays and options that do not fit, at the name of the argument ("x") or the path of
@@ -178,8 +186,7 @@ def train(
     if router is not None:
         spec["python_router"] = {"handle": router.handle, "trainable": router.trainable}
     written = json_text(spec, "train")
-    clusters = None if labels is None else array(labels, "labels")
-    trained = call(_core.train, written, array(x, "x"), array(y, "y"), clusters)
+    trained = call(_core.train, written, array(x, "x"), array(y, "y"), _labels(labels))
     own = Model(trained, json.loads(written))
     if own.about["state"] == "diverged":
         warnings.warn(

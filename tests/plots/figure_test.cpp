@@ -91,6 +91,21 @@ TEST_CASE("many points: a line has some of the markers, marks without a line hav
   CHECK(figure_script(figure).find("every ::1::30 using 2:3 with points") != std::string::npos);
 }
 
+TEST_CASE("names of panels have the lines that they need, up to three") {
+  Figure figure = example();
+  figure.panels.push_back(figure.panels[0]);
+  figure.panels[0].name = "test loss, samples = 320";
+  figure.panels[1].name = figure.panels[0].name;
+  const FigureLayout one(figure);
+  REQUIRE(one.panel_names.at(1).size() == 1);
+  for (int i = 0; i < 20; ++i) figure.panels[1].name += ", another swept path = 1";
+  const FigureLayout three(figure);
+  CHECK(three.panel_names.at(0).size() == 1);
+  CHECK(three.panel_names.at(1).size() == 3);
+  CHECK(three.panel_names[1].back().ends_with("…"));
+  CHECK(three.step == doctest::Approx(one.step + 2 * kLabelLine));
+}
+
 TEST_CASE("more names than stand side by side: every so many of them") {
   Figure figure = example();
   figure.x_log = false;
@@ -174,6 +189,18 @@ TEST_CASE("axes: ticks at swept values, decades, round steps") {
   CHECK(tick_label(1e-6, true) == "10⁻⁶");
   CHECK(std::count_if(decades.ticks.begin(), decades.ticks.end(),
                       [](const auto& tick) { return !tick.second.empty(); }) == 7);
+  const auto labels = [](const Axis& axis) {
+    std::vector<std::string> shown;
+    for (const auto& tick : axis.ticks)
+      if (!tick.second.empty()) shown.push_back(tick.second);
+    return shown;
+  };
+  using Labels = std::vector<std::string>;
+  CHECK(labels(fit_axis({1e5, 2e5}, true)) == Labels{"100000", "200000"});
+  CHECK(labels(fit_axis({1e6, 5e6}, true)) == Labels{"10⁶", "2×10⁶", "5×10⁶"});
+  CHECK(labels(fit_axis_at({10000, 20000, 40000}, true)) == Labels{"10000", "20000", "40000"});
+  CHECK(labels(fit_axis({1e4, 1e6}, true)) == Labels{"10⁴", "10⁵", "10⁶"});
+  CHECK(labels(fit_axis({1, 1e4}, true)) == Labels{"1", "10", "100", "1000", "10000"});
   const Axis linear = fit_axis({0, 20000}, false);
   CHECK(linear.ticks.front().second == "0");
   CHECK(linear.ticks.back().second == "20000");

@@ -133,4 +133,41 @@ TEST_CASE("a compact map has its panels side by side, and no numbers; every name
 }
 
 }  // namespace
+TEST_CASE("the cells of a compact map are sharp in its SVG: boxes, or a picture that says so") {
+  const auto svg_of = [](std::size_t cells) {
+    HeatMap map = example();
+    map.compact = true;
+    map.panels.resize(1);
+    map.x_names.resize(cells, "0");
+    map.y_names.resize(cells, "0");
+    map.panels[0].values.assign(cells * cells, 0.5);
+    const TemporaryFolder folder;
+    render(drawing_of(map), folder.path());
+    std::ostringstream svg;
+    svg << std::ifstream(folder.path() / "map.svg").rdbuf();
+    return svg.str();
+  };
+  CHECK(svg_of(6).find("<image") == std::string::npos);
+  const std::string large = svg_of(60);
+  CHECK(large.find("<image style='image-rendering:pixelated' ") != std::string::npos);
+  CHECK(large.find("<image x") == std::string::npos);
+}
+
+TEST_CASE("the labels of a compact map leave no gap below its title") {
+  HeatMap map = example();
+  map.compact = true;
+  map.y_label = "cluster, by its expert";
+  map.panels.resize(4, map.panels[1]);
+  const std::string script = heat_map_script(map);
+  const auto share = [&](const std::string& before) {
+    const std::size_t at = script.find(before);
+    REQUIRE(at != std::string::npos);
+    return std::stod(script.substr(script.find(", screen ", at) + 9));
+  };
+  std::size_t at = script.find("size ");
+  at = script.find(',', at) + 1;
+  const double height = std::stod(script.substr(at)) * 72 / 96;
+  CHECK((share("set label \"Where it's found\"") - share("set label 'normal'")) * height < 32);
+}
+
 }  // namespace moelab::heat_map_test

@@ -188,6 +188,40 @@ def test_two_plans_of_a_folder_stay_apart(tmp_path):
     assert moelab.read(tmp_path / "run").plan == second.plan
 
 
+SAMPLE_NAMES = {"x": "train_inputs", "y": "train_targets", "labels": "train_labels", "test_x": "test_inputs",
+                "test_y": "test_targets", "test_labels": "test_labels"}
+
+
+def language_scenario():
+    return {
+        "name": "language",
+        "data": {"generator": "synthetic_language", "domains": 2, "vocabulary": 12, "tokens": 8, "train_samples": 6,
+                 "test_samples": 5},
+        "model": {"kind": "transformer", "width": 8, "layers": 1, "heads": 2, "feed_forward": 8, "moe_layers": "all",
+                  "experts": 2, "router": {"kind": "linear"}, "gating": {"train": "soft", "eval": "top1"}},
+        "train": {"optimizer": "adam", "lr": 0.01, "batch_size": 4, "steps": 2},
+        "loss": {"task": "cross_entropy"},
+        "metrics": ["task"],
+    }
+
+
+@pytest.mark.parametrize("kind", ["language", "independent"])
+def test_samples_have_the_types_and_values_of_the_programs(moelab_program, tmp_path, kind):
+    scenario = language_scenario()
+    if kind == "independent":
+        scenario = tiny_scenario()
+        scenario["data"]["independent"] = True
+    file = tmp_path / "scenario.json"
+    file.write_text(json.dumps(scenario))
+    moelab_program.json("sample", file, "--out", tmp_path / "sample")
+    drawn = moelab.sample(file)
+    for name, stored in SAMPLE_NAMES.items():
+        array = np.load(tmp_path / "sample" / f"{stored}.npy")
+        own = getattr(drawn, name)
+        assert own.dtype == array.dtype and own.shape == array.shape and own.tobytes() == array.tobytes(), name
+    assert (drawn.x.dtype == np.int64) == (kind == "language")
+
+
 def test_sample_is_the_programs(moelab_program, tmp_path):
     file = tmp_path / "tiny.json"
     file.write_text(json.dumps(tiny_scenario()))
@@ -195,9 +229,7 @@ def test_sample_is_the_programs(moelab_program, tmp_path):
     told = moelab_program.json("sample", file, *words)
     drawn = moelab.sample(file, arm="frozen", seed=2, at={"data.train_samples": 64})
     assert (drawn.cell, drawn.arm, drawn.seed, drawn.point) == (told["cell"], "frozen", 2, told["point"])
-    names = {"x": "train_inputs", "y": "train_targets", "labels": "train_labels", "test_x": "test_inputs",
-             "test_y": "test_targets", "test_labels": "test_labels"}
-    for name, stored in names.items():
+    for name, stored in SAMPLE_NAMES.items():
         array = np.load(tmp_path / "sample" / f"{stored}.npy")
         own = getattr(drawn, name)
         assert own.dtype == array.dtype and own.shape == array.shape and own.tobytes() == array.tobytes()

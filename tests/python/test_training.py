@@ -206,3 +206,36 @@ def test_two_threads_train_and_predict_the_same(data, model):
         thread.join()
     expected = model.predict(data.test_x).tobytes()
     assert answers == [(expected, expected)] * 2
+
+
+@pytest.mark.parametrize(
+    "router", [{"kind": "oracle"}, {"kind": "adaptive_clustering", "memberships": "oracle"}]
+)
+def test_a_router_that_looks_at_labels_needs_them(data, tmp_path, router):
+    own = MODEL | {"router": router}
+    for refused in (
+        lambda: moelab.train(data.x, data.y, model=own, train=TRAIN),
+        lambda: moelab.train(data.x, data.y, model=own, train=TRAIN, labels=data.labels).route(data.test_x),
+        lambda: moelab.train(data.x, data.y, model=own, train=TRAIN, labels=data.labels).predict(data.test_x),
+    ):
+        with pytest.raises(moelab.UserError, match="true cluster of every row") as caught:
+            refused()
+        assert caught.value.path == "labels"
+    model = moelab.train(data.x, data.y, model=own, train=TRAIN, labels=data.labels)
+    outputs = model.predict(data.test_x, labels=data.test_labels)
+    assert outputs.shape == data.test_y.shape
+    model.save(tmp_path / "model.npz")
+    copy = moelab.Model.load(tmp_path / "model.npz")
+    assert copy.predict(data.test_x, labels=data.test_labels).tobytes() == outputs.tobytes()
+    with pytest.raises(moelab.UserError, match="labels"):
+        copy.route(data.test_x)
+    for wrong in (data.test_labels[:-1], -1 - data.test_labels):
+        with pytest.raises(moelab.UserError, match="labels"):
+            model.route(data.test_x, labels=wrong)
+
+
+def test_an_oracle_serves_every_row_by_its_label(data):
+    model = moelab.train(data.x, data.y, model=MODEL | {"router": {"kind": "oracle"}}, train=TRAIN, labels=data.labels)
+    served = model.route(data.test_x, labels=data.test_labels).argmax(axis=1)
+    assert (served == data.test_labels % MODEL["experts"]).all()
+    assert (model.route(data.test_x, labels=np.zeros_like(data.test_labels)).argmax(axis=1) == 0).all()

@@ -161,6 +161,40 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "program: two processes tune by leases, each cell once, and one of them killed to the same choice") {
+  Json scenario = tiny();
+  scenario["tune"] = {{"train.lr", {{"low", 1e-4}, {"high", 1.0}}}};
+  scenario["train"]["steps"] = 600;
+  const Bench bench(scenario);
+  const fs::path log = bench.folder.path() / "log", shared = bench.folder.path() / "shared",
+                 killed = bench.folder.path() / "killed";
+  const auto words = [&](const fs::path& run) -> std::vector<std::string> {
+    return {"tune", bench.file, "--out", run.string(), "--budget", "30", "--threads", "1", "--leases"};
+  };
+  const auto choice_of = [](const fs::path& run) {
+    Json choice = read_json_file(run / "tune.json");
+    choice.erase("directory");
+    return choice;
+  };
+  const std::chrono::microseconds whole = time_of(words(bench.run), log);
+  const fs::path other_log = log.string() + "-other";
+  const pid_t first = start(words(shared), log), second = start(words(shared), other_log);
+  CHECK(wait_for(first) == 0);
+  CHECK(wait_for(second) == 0);
+  const std::map<std::string, int> records = records_of(shared);
+  CHECK(records.size() == 60);  // thirty of each of two arms
+  for (const auto& [cell, count] : records) CHECK(count == 1);
+  CHECK(choice_of(shared) == choice_of(bench.run));
+  CHECK(file_text(log) != "");
+  CHECK(file_text(log) == file_text(other_log));
+  CHECK(file_text(log.string() + ".err").find("showed plan") == std::string::npos);
+  run_twice_through_kills(words(killed), log, 8, whole);
+  CHECK(choice_of(killed) == choice_of(bench.run));
+  CHECK(exported(bench.folder, killed, true) == exported(bench.folder, bench.run, true));
+  for (const fs::path& run : {shared, killed}) CHECK(call({"verify", run.string()}, log) == 0);
+}
+
 TEST_CASE("program: tasks of slurm share a search and a decided run by leases") {
   const Bench bench(searched());
   const fs::path log = bench.folder.path() / "log", script = fs::path(bench.run) / "slurm.sh";
@@ -191,6 +225,16 @@ TEST_CASE("program: a decided run is compared by its sequential intervals") {
   CHECK(values[0].at("interval")[0].get<double>() < values[1].at("interval")[0].get<double>());
   CHECK(values[0].at("interval")[1].get<double>() > values[1].at("interval")[1].get<double>());
   CHECK(answer.at("differences")[0].at("values")[0].at("test") == "t mixture");
+}
+
+TEST_CASE("program: a share tells in JSON what it did") {
+  const Bench bench;
+  const fs::path log = bench.folder.path() / "log";
+  for (const char* share : {"0/2", "1/2"}) {
+    REQUIRE(call({"run", bench.file, "--out", bench.run, "--share", share, "--json"}, log) == 0);
+    CHECK(Json::parse(file_text(log)) == Json({{"directory", bench.run}, {"share", share}, {"failed", 0}}));
+  }
+  CHECK(recorded_lines(bench.run) == 8);
 }
 
 }  // namespace moelab::crossing_test

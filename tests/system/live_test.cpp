@@ -32,7 +32,7 @@ TEST_CASE(
   CHECK(wait_until(
       [&] { return terminal.shown().find("test_nmse_top1 so far: learned") != std::string::npos; }));
   CHECK(wait_until([&] {
-    return terminal.shown().find("same: inconclusive so far, open at 2 of 2 points") != std::string::npos;
+    return terminal.shown().find("pairs, inconclusive so far, open at 2 of 2 points") != std::string::npos;
   }));
   // The lines are taken back before others come.
   CHECK(wait_until([&] { return terminal.shown().find("results in ") != std::string::npos; }));

@@ -96,7 +96,7 @@ HWY_INLINE void normalize_block_backward(const RowNorm<T>& norm, const RowNormGr
   for (int i = 0; i < kRows; ++i) {
     const T* const scaled = gradient.input + at(i);
     along[i] = hn::Set(L::d, -(dot_lanes<T>(scaled, norm.normal + at(i), stride) / static_cast<T>(norm.dim)));
-    if (norm.bias) means[i] = hn::Set(L::d, mean_lanes<T>(scaled, norm.dim));
+    means[i] = hn::Set(L::d, norm.bias ? mean_lanes<T>(scaled, norm.dim) : T(0));
     inverses[i] = hn::Set(L::d, norm.inverse[first + i]);
   }
   for (int j = 0; j < stride; j += L::kWidth) {

@@ -239,4 +239,24 @@ TEST_CASE("completion: a script for each shell") {
   CHECK(ask({"completion", "tcsh"}).status == 2);
 }
 
+TEST_CASE("completion: metrics of tune, and the plans of a run folder behind its name") {
+  const Bench bench;
+  CHECK(has(texts({"tune", bench.file, "--metric", "test_n"}), "test_nmse_top1"));
+  CHECK(texts({"slurm", bench.file, "--tune", "--metric", "router_n"}) == Texts{"router_norm_ratio"});
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1", "--set", "train.steps=5"}).status ==
+          0);
+  const Texts plans = texts({"claims", bench.run + "@"});
+  REQUIRE(plans.size() == 2);
+  for (const std::string& plan : plans) {
+    CHECK(ask({"claims", plan}).status == 0);
+    CHECK(texts({"compare", bench.run, plan}) == Texts{plan});
+  }
+  CHECK(complete({"claims", bench.run}).files == Candidates::Files::folders);
+  CHECK(complete({"claims", "no@"}).files == Candidates::Files::folders);
+  CHECK(texts({"run", bench.file, "--out", bench.run + "@"}).empty());  // which run refuses
+  CHECK(texts({"list", "fig"}) == Texts{"figures"});
+  CHECK(ask({"list", "figures"}).out.find("heat_map: ") != std::string::npos);
+}
+
 }  // namespace moelab::completion_test

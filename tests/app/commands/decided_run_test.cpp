@@ -156,4 +156,57 @@ TEST_CASE("run and slurm refuse what --until-decided cannot do before they write
         std::string::npos);
 }
 
+TEST_CASE("plan says between which numbers the seeds of a decided run lie") {
+  const Bench bench(open_scenario());
+  REQUIRE(ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "7"})).status == 0);
+  CHECK(ask(words_of(bench, "plan", {})).out.find("2 to 7, by what claims needed") != std::string::npos);
+  const Json plan = Json::parse(ask(words_of(bench, "plan", {"--json"})).out);
+  CHECK(plan.at("seeds") == 7);
+  CHECK(plan.at("fewest_seeds") == 2);
+  const Bench fixed;
+  CHECK_FALSE(Json::parse(ask(words_of(fixed, "plan", {"--json"})).out).contains("fewest_seeds"));
+}
+
+TEST_CASE(
+    "run --until-decided: a cap below the pairs that a verdict needs is told, one below the seeds refused") {
+  const Bench bench(open_scenario());
+  for (const char* verb : {"run", "slurm"}) {
+    const Answer refused = ask(words_of(bench, verb, {"--until-decided", "--max-seeds", "1"}));
+    CHECK(refused.status == 2);
+    CHECK(refused.err.find("--max-seeds: got 1, needs at least the 2 seeds that the run begins with") !=
+          std::string::npos);
+  }
+  CHECK_FALSE(fs::exists(bench.run));
+  const Answer few = ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "5"}));
+  CHECK(few.status == 0);
+  CHECK(few.err.find("--max-seeds 5 lies below the 6 pairs that a verdict needs; inconclusive: open") !=
+        std::string::npos);
+  CHECK(ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "7"})).err.find("lies below") ==
+        std::string::npos);
+}
+
+TEST_CASE("a decided run prints no interval that excludes nothing, and none of too few pairs") {
+  const Bench bench(open_scenario());
+  REQUIRE(
+      ask(words_of(bench, "run", {"--until-decided", "--max-seeds", "3", "--set", "seeds.count=3"})).status ==
+      0);
+  for (const std::string metric : {"test_nmse_soft", "cluster_entropy"}) {
+    const std::string table = ask({"table", bench.run, "--metric", metric}).out;
+    CHECK(table.find(" [-]") != std::string::npos);
+    CHECK(table.find("inf") == std::string::npos);
+    const Json rows = Json::parse(ask({"table", bench.run, "--metric", metric, "--json"}).out);
+    for (const Json& entry : rows.at(0).at("entries")) CHECK(entry.at("interval").is_null());
+    const std::string compared = ask({"compare", bench.run, bench.run, "--metric", metric}).out;
+    CHECK(compared.find("inf") == std::string::npos);
+    const Json answer = Json::parse(ask({"compare", bench.run, bench.run, "--metric", metric, "--json"}).out);
+    CHECK(answer.at("rows")[0].at("values")[0].at("interval").is_null());
+  }
+  CHECK(ask(words_of(bench, "run", {})).out.find("inf") == std::string::npos);
+  const Json point = Json::parse(ask({"claims", bench.run, "--json"}).out).at(0).at("points").at(0);
+  CHECK(point.at("pairs") == 3);
+  CHECK(point.at("estimate").is_number());
+  CHECK(point.at("interval").is_null());
+  CHECK(ask({"claims", bench.run}).out.find("3 of the 6 pairs that a verdict needs") != std::string::npos);
+}
+
 }  // namespace moelab::decided_run_test

@@ -146,4 +146,27 @@ TEST_CASE("import: what is refused, with its place") {
   CHECK(bench.claims().size() == claiming().at("claims").size());
 }
 
+TEST_CASE("import: a swept value and a metric are numbers as C++ reads them") {
+  Json scenario = tiny();
+  scenario["sweep"] = {{"data.noise_std", {0.5, 1}}};
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const std::string table = (bench.folder.path() / "mine.csv").string();
+  std::ofstream(table) << "seed,data.noise_std,test_loss_soft\n0,.5,.3\n1,+0.5,+.3\n0,1.,3.\n1,1e0,3\n";
+  const Answer answer = ask({"import", bench.run, table, "--arm", "mine", "--json"});
+  REQUIRE_MESSAGE(answer.status == 0, answer.out);
+  CHECK(Json::parse(answer.out).at("missing") == 0);
+  for (const char* value : {"0.5.", "+-0.5", "inf", "nan", ""}) {
+    std::ofstream(table) << "seed,data.noise_std,test_loss_soft\n0," << value << ",1\n";
+    CHECK(ask({"import", bench.run, table, "--arm", "mine"}).status == 2);
+  }
+  for (const char* value : {".5", "+0.5", "0.5", "5e-1"}) {
+    const std::string at = std::string("data.noise_std=") + value;
+    CHECK(
+        ask({"sample", bench.file, "--out", (bench.folder.path() / "sample").string(), "--at", at}).status ==
+        0);
+    CHECK(ask({"table", bench.run, "--at", at}).status == 0);
+  }
+}
+
 }  // namespace moelab::import_test

@@ -243,4 +243,30 @@ TEST_CASE("plans: completion offers them") {
   CHECK(offered.find(bench.eight + "\n") != std::string::npos);
 }
 
+TEST_CASE("plans: a plan that was named is not said to be one of others") {
+  const TwoPlans bench;
+  const std::string four = bench.run + "@" + bench.four, eight = bench.run + "@" + bench.eight;
+  CHECK(ask({"compare", four, eight}).err.find("asks about another") == std::string::npos);
+  CHECK(ask({"compare", bench.run, four}).err.find("asks about another") != std::string::npos);
+}
+
+TEST_CASE("plans: no run goes into a folder that would hide a plan of another") {
+  const TwoPlans bench;
+  const std::string hiding = bench.run + "@" + bench.four.substr(0, 5);
+  for (const char* verb : {"run", "plan", "slurm", "tune"}) {
+    std::vector<std::string> words = {verb, bench.file, "--out", hiding};
+    const Answer refused = ask(words);
+    CHECK(refused.status == 2);
+    if (verb != std::string("tune"))  // whose scenario has nothing to tune, which is told first
+      CHECK(refused.err.find("--out: got '" + hiding + "', which names a plan of the run directory") !=
+            std::string::npos);
+    CHECK_FALSE(fs::exists(hiding));
+  }
+  // Beside a folder that is no run the name is as good as another.
+  const Bench other;
+  const std::string plain = (other.folder.path() / "plain").string();
+  fs::create_directory(plain);
+  CHECK(ask({"run", other.file, "--out", plain + "@home"}).status == 0);
+}
+
 }  // namespace moelab::plans_test

@@ -1,5 +1,8 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -108,6 +111,49 @@ TEST_CASE("tune: arms are named once each") {
   }
   CHECK(ask_tune(bench, {"--budget", "6", "--arms", "frozen,learned"}).status == 0);
   CHECK(tune_file(bench).at("arms").size() == 2);
+}
+
+TEST_CASE(
+    "tune: the choice is told by the mean of its metric, and no rung by the plan that the one before "
+    "showed") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.01}, {"high", 0.1}}}}));
+  const Answer answer = ask_tune(bench, {"--budget", "30", "--arms", "learned"});
+  REQUIRE(answer.status == 0);
+  CHECK(answer.err.find("showed plan") == std::string::npos);
+  const Json arm = tune_file(bench).at("arms").at("learned");
+  const double mean = arm.at("mean").get<double>();
+  CHECK(mean == doctest::Approx(std::exp(arm.at("score").get<double>())));
+  CHECK(answer.out.find(fmt::format("(test_nmse_top1 {:.4g}, ", mean)) != std::string::npos);
+  CHECK(answer.out.find("score") == std::string::npos);
+  // Nor does the same command again; that tuning takes the place of a run is told.
+  CHECK(ask_tune(bench, {"--budget", "30", "--arms", "learned"}).err.find("showed plan") ==
+        std::string::npos);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
+  CHECK(ask_tune(bench, {"--budget", "30", "--arms", "learned"}).err.find("showed plan") !=
+        std::string::npos);
+  // The greatest of a metric that may be negative has its sign.
+  REQUIRE(ask_tune(bench, {"--budget", "6", "--metric", "cluster_entropy", "--maximize"}).status == 0);
+  CHECK(tune_file(bench).at("arms").at("learned").at("mean").get<double>() ==
+        -tune_file(bench).at("arms").at("learned").at("score").get<double>());
+}
+
+TEST_CASE("tune: a choice at the end of what was tried is told, though it is not at the end of its range") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.001}, {"high", 0.1}}},
+                           {"train.steps", {{"low", 20}, {"high", 60}, {"scale", "linear"}}}}));
+  const Answer answer = ask_tune(bench, {"--budget", "6", "--arms", "learned"});
+  REQUIRE(answer.status == 0);
+  const Json written = tune_file(bench);
+  std::vector<int> steps;
+  for (const Json& entry : written.at("trace")) steps.push_back(entry.at("values").at("train.steps"));
+  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+  const int chosen = written.at("arms").at("learned").at("values").at("train.steps");
+  const bool is_end = chosen == *least || chosen == *most;
+  const Json edges = written.at("arms").at("learned").at("at_edge");
+  CHECK(is_end == (std::find(edges.begin(), edges.end(), Json("train.steps")) != edges.end()));
+  if (is_end && chosen > 22 && chosen < 58) {
+    CHECK(answer.err.find(fmt::format("the best train.steps, {} of [20, 60], is the {} tried", chosen,
+                                      chosen == *least ? "least" : "largest")) != std::string::npos);
+  }
 }
 
 }  // namespace moelab::tune_test

@@ -131,9 +131,25 @@ TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where
   save(array_file(folder.path(), "cell", "router_bias_steps"), {2, 2}, {0, 3, 0, 1});  // not those saved
   CHECK(build().panels.at(0).frames.empty());
 
+  // Beside a panel with regions one without says so.
+  CHECK(embedding.panels[0].note.empty());
+  RunResults two = results;
+  two.table.arms.push_back("b");
+  two.table.rows.push_back({"other", "b", 0, {}, "done", {}, {}});
+  for (const char* name : {"test_inputs", "test_probs"})
+    std::filesystem::create_directories(array_file(folder.path(), "other", name).parent_path());
+  for (const char* name : {"test_inputs", "test_probs"})
+    std::filesystem::copy(array_file(folder.path(), "cell", name), array_file(folder.path(), "other", name));
+  const Embedding mixed = build_embedding(figure, figure_source(two, folder.path()));
+  CHECK(mixed.panels.at(0).note.empty());
+  CHECK(mixed.panels.at(1).note == "(no regions)");
+  CHECK(mixed.caption.find(" No regions of b: they are drawn of linear routers whose weights were saved.") !=
+        std::string::npos);
+
   // Rows of another router, whose largest scores are not the largest probabilities, decide nothing here.
   save(array_file(folder.path(), "cell", "router_weight"), {2, 3}, {0, 1, 1, 0, 1, -1});
   CHECK(build().panels.at(0).regions.empty());
+  CHECK(build().caption.find("Pale") == std::string::npos);
   CHECK_THROWS_AS(
       build_embedding(Json::parse(R"({"id": "e", "inputs": [1, 3]})"), figure_source(results, folder.path())),
       UserError);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "app/run/figures.h"
+#include "tests/app/scenario/refused.h"
 
 namespace moelab::app_heat_map_test {
 namespace {
@@ -52,6 +53,46 @@ TEST_CASE("heat maps of censored steps: which medians are bounds, and how many s
   CHECK(map.caption.find(" 2 of 12 seeds had not reached the target") != std::string::npos);
   CHECK(map.caption.find("interval") == std::string::npos);
   CHECK(heat_map_csv(map).find(",200,,,1\n") != std::string::npos);
+}
+
+TEST_CASE("heat maps have a panel for each arm and value of further swept paths") {
+  RunResults results = heat_map_results();
+  results.table.arms = {"learned", "frozen"};
+  results.table.sweep_paths.push_back("data.noise_std");
+  const std::vector<ResultRow> rows = std::move(results.table.rows);
+  results.table.rows.clear();
+  for (const std::string& arm : results.table.arms)
+    for (ResultRow row : rows)
+      for (const int noise : {0, 1}) {
+        ResultRow& added = results.table.rows.emplace_back(row);
+        added.arm = arm;
+        added.point.emplace_back("data.noise_std", noise);
+        added.metrics["test_nmse_top1"] = (arm == "frozen" ? 10.0 : 1.0) + noise;
+      }
+  Json figure = {{"id", "m"}, {"x", "data.n"}, {"y", "model.experts"}, {"value", "test_nmse_top1"}};
+  const HeatMap map = build_heat_map(figure, figure_source(results, "."));
+  REQUIRE(map.panels.size() == 4);
+  CHECK(map.panels[0].name == "learned, noise_std = 0");
+  CHECK(map.panels[3].name == "frozen, noise_std = 1");
+  for (const auto& [panel, value] : {std::pair{0U, 1.0}, {1U, 2.0}, {2U, 10.0}, {3U, 11.0}})
+    for (const std::optional<double>& cell : map.panels[panel].values)
+      CHECK(cell.value() == doctest::Approx(value));
+  figure["arms"] = {"frozen"};
+  CHECK(build_heat_map(figure, figure_source(results, ".")).panels.at(1).name == "noise_std = 1");
+  figure["where"] = {{"data.noise_std", 1}};
+  CHECK(build_heat_map(figure, figure_source(results, ".")).panels.at(0).name == "frozen");
+}
+
+TEST_CASE("heat maps of too many panels are refused") {
+  Json document = example_with("/figures/0", R"({"id": "m", "kind": "heat_map", "x": "data.train_samples",
+      "y": "data.noise_std", "value": "train_loss", "arms": ["learned", "frozen"]})");
+  document["claims"] = Json::array();
+  document["sweep"] = {{"data.train_samples", {640, 1280}}, {"data.noise_std", {0.5, 1}}};
+  document["sweep"]["data.mean_std"] = {1, 2, 3, 4, 5, 6};
+  CHECK_NOTHROW(expand_scenario(document, "", {}));
+  document["sweep"]["data.mean_std"].push_back(7);
+  check_refused(document, "", {}, "figures[0].where",
+                "leaves 14 panels, one for each arm and value of the swept paths that are neither x nor y");
 }
 
 }  // namespace moelab::app_heat_map_test

@@ -29,6 +29,13 @@ TEST_CASE("a range of y is told, with the lines that lie outside of it") {
   CHECK(caption(R"({"y_range": [0.05, 1.5]})").find(" Wholly outside: high.") != std::string::npos);
   CHECK(caption(R"({"y_range": [0.05, 1.5], "x_range": [15, 30]})").find(" Wholly outside: rising; high.") !=
         std::string::npos);
+  CHECK(caption(R"({"x_range": [15, 30]})").find("Nothing") == std::string::npos);
+  for (const char* range : {R"({"x_range": [100, 300]})", R"({"y_range": [20, 30]})",
+                            R"({"x_range": [100, 300], "y_range": [0.05, 9]})"}) {
+    CAPTURE(range);
+    CHECK(caption(range).find(" Nothing lies within.") != std::string::npos);
+    CHECK(caption(range).find("Wholly outside") == std::string::npos);
+  }
 }
 
 TEST_CASE("over steps a metric that is known at the end alone is refused") {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "app/figures/line_panels.h"
 #include "app/run/figures.h"
 
 namespace moelab::lines_test {
@@ -75,26 +74,6 @@ TEST_CASE("metrics that do not apply give no line, and the Bayes floor is drawn 
   CHECK(figure.panels[0].series[3].name == "Bayes floor");
   CHECK(figure.panels[0].series[3].look == SeriesLook::reference);
   CHECK(figure.panels[0].series[3].points.size() == 2);
-}
-
-TEST_CASE("a line's name leaves out what the names of all metrics begin with") {
-  const auto names = [](const std::vector<NamedLine>& lines) {
-    const FigurePanel panel = line_panels({""}, lines).front();
-    std::vector<std::string> found;
-    for (const FigureSeries& series : panel.series) found.push_back(series.name);
-    return found;
-  };
-  const auto line = [](const char* arm, const char* metric) { return NamedLine{"", arm, "", metric, {}}; };
-  CHECK(names({line("plain", "test, evaluation"), line("plain", "test, evaluation, swapped")}) ==
-        std::vector<std::string>{"plain", "plain, swapped"});
-  CHECK(names({line("plain", "test, soft"), line("plain", "train, soft")}) ==
-        std::vector<std::string>{"plain, test, soft", "plain, train, soft"});
-  CHECK(names({line("", "test, soft"), line("", "test, top-1")}) ==
-        std::vector<std::string>{"test, soft", "test, top-1"});
-  std::vector<NamedLine> many;  // arms that stand above their panels are in no name
-  for (const char* arm : {"a", "b", "c", "d", "e", "f", "g"})
-    for (const char* metric : {"perplexity", "perplexity, swapped"}) many.push_back(line(arm, metric));
-  CHECK(names(many) == std::vector<std::string>{"perplexity", "perplexity, swapped"});
 }
 
 TEST_CASE("a floor far below a logarithmic axis is told in the caption") {
@@ -231,44 +210,6 @@ TEST_CASE("a metric of an evaluation is averaged as the metric is, whatever the 
   CHECK(figure.caption.find("geometric mean") != std::string::npos);
   CHECK(figure.caption.find("median") == std::string::npos);
   CHECK(figure.panels[0].series[1].points.at(1).mean.value() == doctest::Approx(std::sqrt(0.05 * 1.05)));
-}
-
-TEST_CASE("more than six lines become panels") {
-  RunResults results;
-  results.plan = {{"title", "Many"}};
-  for (int arm = 0; arm < 8; ++arm) {
-    results.table.arms.push_back("arm" + std::to_string(arm));
-    results.table.rows.push_back(
-        {"", results.table.arms.back(), 0, {}, "done", {{"train_loss", 1.0}}, {{0, {{"train_loss", 1.0}}}}});
-  }
-  const Figure figure = build_figure(Json::parse(R"({"id": "f", "x": "step", "y": "train_loss"})"),
-                                     figure_source(results, "."));
-  REQUIRE(figure.panels.size() == 2);
-  CHECK(figure.panels[0].series.size() == 4);
-  CHECK(figure.panels[1].series.size() == 4);
-  CHECK(figure.panels[0].name == "arm0, arm1, arm2, arm3");
-  CHECK(figure.panels[0].series[0].name == "arm0");
-}
-
-TEST_CASE("panels of metrics: a panel says what its lines do not, and an arm looks alike in all") {
-  RunResults results;
-  results.plan = {{"title", "Many"}};
-  const MetricValues metrics = {{"train_loss", 1.0}, {"train_nmse", 2.0}};
-  for (int arm = 0; arm < 4; ++arm) {
-    results.table.arms.push_back("arm" + std::to_string(arm));
-    results.table.rows.push_back({"", results.table.arms.back(), 0, {}, "done", metrics, {{0, metrics}}});
-  }
-  const Figure figure =
-      build_figure(Json::parse(R"({"id": "f", "x": "step", "y": ["train_loss", "train_nmse - train_loss"]})"),
-                   figure_source(results, "."));
-  REQUIRE(figure.panels.size() == 2);
-  CHECK(figure.panels[0].name == "training");
-  CHECK(figure.panels[1].name == "training − training");
-  for (const FigurePanel& panel : figure.panels) {
-    REQUIRE(panel.series.size() == 4);
-    CHECK(panel.series[2].name == "arm2");
-  }
-  CHECK(figure.panels[1].series[0].points.at(0).mean == 1);
 }
 
 TEST_CASE("x may be an expression of swept paths: paths that it settles make no panels") {

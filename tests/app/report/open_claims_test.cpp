@@ -57,6 +57,15 @@ TEST_CASE("seeds are added to the arms and points of open claims alone") {
   CHECK(wanted_seeds(scenario, claims, seeds, 100) == seeds);
 }
 
+TEST_CASE("the most seeds are those of all that claims with sequences read") {
+  Scenario scenario = scenario_with_claims();
+  CHECK(most_wanted_seeds(scenario, {1, 1, 1, 1}, 30) == std::vector<int>{30, 30, 30, 30});
+  scenario.claims[0]["at"] = Json::array({20});
+  CHECK(most_wanted_seeds(scenario, {1, 1, 1, 1}, 30) == std::vector<int>{1, 30, 1, 30});
+  scenario.claims.erase(0);  // a rate has no sequence
+  CHECK(most_wanted_seeds(scenario, {1, 2, 1, 2}, 30) == std::vector<int>{1, 2, 1, 2});
+}
+
 TEST_CASE("a scenario keeps the seeds that were decided for each arm and point") {
   Scenario scenario = small_scenario();
   keep_decided(scenario, {{"fixed_seeds", 1}, {"seeds", {2, 1, 1, 2}}});

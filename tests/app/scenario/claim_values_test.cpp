@@ -3,6 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "app/scenario/claim_reader.h"
+#include "app/scenario/scenario.h"
+#include "sim/base/error.h"
+#include "tests/app/commands/answer.h"
+#include "tests/app/commands/tiny_run.h"
 
 namespace moelab::claim_values_test {
 namespace {
@@ -32,6 +36,48 @@ TEST_CASE("a claim's value of swept paths alone is no arm's") {
   CHECK(comparison.right.is_constant());
   CHECK(comparison.right.value == "model.experts / 4");
   CHECK(comparison.right.arm.empty());
+}
+
+/// Whether a claim of the example with this right side is valid, and why not.
+std::string refusal_of(const Json& left, const Json& right) {
+  Json scenario = tiny();
+  scenario["claims"] = Json::array({{{"id", "a"}, {"op", "<"}, {"left", left}, {"right", right}}});
+  try {
+    expand_scenario(scenario, "", {});
+    return "";
+  } catch (const InvalidOption& error) {
+    return error.what();
+  }
+}
+
+TEST_CASE("a claim's value may name numbers of the scenario that are not swept") {
+  const Json measured = {{"arm", "learned"}, {"metric", "test_nmse_top1"}};
+  for (const char* value : {"model.experts / 6", "model.experts", "model.experts / data.train_samples",
+                            "data.noise_std * model.experts", "test_nmse_top1 * model.experts"}) {
+    CAPTURE(std::string(value));
+    CHECK(refusal_of(measured, {{"value", value}}) == "");
+    CHECK(refusal_of({{"value", value}}, measured) == "");
+  }
+  CHECK(refusal_of({{"arm", "learned"}, {"metric", "model.experts / data.clusters"}}, measured) == "");
+  CHECK(refusal_of(measured, {{"value", "model.experts / data.clustres"}}).find("data.clustres") !=
+        std::string::npos);
+  CHECK(refusal_of(measured, {{"value", "model.router.kind"}}) != "");
+}
+
+TEST_CASE("a claim's value of fixed numbers is what it says") {
+  Json scenario = tiny();
+  scenario["seeds"]["count"] = 3;
+  scenario["claims"] = Json::parse(R"([
+    {"id": "below", "op": "<", "left": {"arm": "learned", "metric": "test_nmse_top1"},
+     "right": {"value": "1000 * model.experts"}},
+    {"id": "above", "op": ">", "left": {"arm": "learned", "metric": "test_nmse_top1"},
+     "right": {"value": "model.experts"}, "at": "last"}])");
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const Json claims = Json::parse(ask({"claims", bench.run, "--json"}).out);
+  CHECK(claims[0].at("verdict") == "reproduced");
+  CHECK(claims[0].at("points")[0].at("right") == 3000);
+  CHECK(claims[1].at("points")[0].at("right") == 3);
 }
 
 }  // namespace
