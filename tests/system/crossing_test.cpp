@@ -184,7 +184,7 @@ TEST_CASE(
   CHECK(wait_for(second) == 0);
   const std::map<std::string, int> records = records_of(shared);
   CHECK(records.size() == 60);  // thirty of each of two arms
-  for (const auto& [cell, count] : records) CHECK(count == 1);
+  for (const auto& record : records) CHECK(record.second == 1);
   CHECK(choice_of(shared) == choice_of(bench.run));
   CHECK(file_text(log) != "");
   CHECK(file_text(log) == file_text(other_log));

@@ -145,14 +145,15 @@ TEST_CASE("tune: a choice at the end of what was tried is told, though it is not
   const Json written = tune_file(bench);
   std::vector<int> steps;
   for (const Json& entry : written.at("trace")) steps.push_back(entry.at("values").at("train.steps"));
-  const auto [least, most] = std::minmax_element(steps.begin(), steps.end());
+  const int least = *std::min_element(steps.begin(), steps.end()),
+            most = *std::max_element(steps.begin(), steps.end());
   const int chosen = written.at("arms").at("learned").at("values").at("train.steps");
-  const bool is_end = chosen == *least || chosen == *most;
+  const bool is_end = chosen == least || chosen == most;
   const Json edges = written.at("arms").at("learned").at("at_edge");
   CHECK(is_end == (std::find(edges.begin(), edges.end(), Json("train.steps")) != edges.end()));
   if (is_end && chosen > 22 && chosen < 58) {
     CHECK(answer.err.find(fmt::format("the best train.steps, {} of [20, 60], is the {} tried", chosen,
-                                      chosen == *least ? "least" : "largest")) != std::string::npos);
+                                      chosen == least ? "least" : "largest")) != std::string::npos);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "app/scenario/sweep_values.h"
 #include "tests/app/run/test_scenario.h"
@@ -68,15 +69,20 @@ TEST_CASE("summary: where positive metrics have other values the head says which
       summary_text(table, "test_nmse_top1")
           .starts_with("test_nmse_top1 (mean over seeds ± half of the 95 % interval, since values are not"));
   CHECK(summary_json(table, "test_nmse_top1").at("entries")[0].at("statistic") == "mean");
-  // The sequences of a decided run exclude nothing at so few seeds, and its caption says whose they are.
+  // A decided run's intervals are wider, and its caption says whose they are.
   ResultTable decided = example();
   decided.is_decided = true;
-  const auto interval_of = [](const ResultTable& shown) {
-    return summary_json(shown, "m").at("entries")[0].at("interval");
+  const auto width = [](const ResultTable& shown) {
+    const Json interval = summary_json(shown, "m").at("entries")[0].at("interval");
+    return interval.is_null() ? 1e9 : interval[1].get<double>() - interval[0].get<double>();
   };
-  CHECK(interval_of(example()).is_array());
-  CHECK(interval_of(decided).is_null());
+  CHECK(width(decided) > width(example()));
   CHECK(summary_caption(decided, "m").ends_with("; of confidence sequences"));
+  // That of two values excludes nothing.
+  CHECK(entry_text(summarize(decided, "m")[0]) == "1.5 [-]");
+  CHECK(excludes_nothing({0, std::numeric_limits<double>::infinity()}));
+  CHECK_FALSE(excludes_nothing({0.1, std::numeric_limits<double>::infinity()}));
+  CHECK_FALSE(excludes_nothing({0, 1}));
 }
 
 /// Steps to a target of ten seeds that stopped at step 300, `censored` of them before they got there.
