@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plots/figure_layout.h"
+#include "plots/style.h"
 
 namespace moelab {
 namespace {

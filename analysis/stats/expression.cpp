@@ -90,9 +90,13 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
   };
   Expression expression;
   std::vector<char> open;  // operators and parentheses that wait for their right side
+  const auto add = [&](char operation) {
+    if (!expression.add(operation))
+      refuse("which divides by 0, takes the logarithm of a number not above 0 or is beyond all numbers");
+  };
   const auto close = [&](int least) {
     while (!open.empty() && open.back() != '(' && precedence(open.back()) >= least) {
-      expression.steps_.emplace_back(open.back());
+      add(open.back());
       open.pop_back();
     }
   };
@@ -114,7 +118,7 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
       if (open.empty()) refuse("where ')' closes nothing");
       open.pop_back();
       if (!open.empty() && open.back() == kLog) {
-        expression.steps_.emplace_back(kLog);
+        add(kLog);
         open.pop_back();
       }
     } else if (operation != 0) {
@@ -134,35 +138,26 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
   if (wants_value) refuse("which ends early");
   close(1);
   if (!open.empty()) refuse("where '(' stays open");
-  if (!expression.has_values()) refuse("which divides by 0 or takes the logarithm of a number not above 0");
   return expression;
 }
 
-bool Expression::has_values() const {
-  std::vector<std::optional<Interval>> stack;  // none: depends on a name
-  for (const Step& step : steps_) {
-    if (const double* const number = std::get_if<double>(&step)) {
-      stack.emplace_back(Interval{*number, *number});
-      continue;
-    }
-    if (std::holds_alternative<std::string>(step)) {
-      stack.emplace_back();
-      continue;
-    }
-    const char operation = std::get<char>(step);
-    const std::optional<Interval> right = stack.back();
-    stack.pop_back();
-    std::optional<Interval> left = right;
-    if (operation != kLog) {
-      left = stack.back();
-      stack.pop_back();
-    }
-    const bool divides_by_zero = operation == '/' && right && right->low == 0;
-    if (divides_by_zero || (operation == kLog && right && !log_of(*right))) return false;
-    stack.push_back(!left || !right     ? std::nullopt
-                    : operation == kLog ? log_of(*right)
-                                        : apply(operation, *left, *right));
+bool Expression::add(char operation) {
+  const auto number = [&](std::size_t back) {
+    return steps_.size() < back ? nullptr : std::get_if<double>(&steps_[steps_.size() - back]);
+  };
+  const auto exact = [](double value) { return Interval{value, value}; };
+  const double* const right = number(1);
+  const double* const left = operation == kLog ? right : number(2);
+  if (operation == '/' && right && *right == 0) return false;
+  if (!left || !right) {
+    steps_.emplace_back(operation);
+    return true;
   }
+  const std::optional<Interval> value =
+      operation == kLog ? log_of(exact(*right)) : apply(operation, exact(*left), exact(*right));
+  if (!value || !std::isfinite(value->low)) return false;
+  if (operation != kLog) steps_.pop_back();
+  steps_.back() = value->low;
   return true;
 }
 

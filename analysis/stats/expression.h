@@ -34,8 +34,8 @@ class Expression {
   bool is_positive(const std::function<bool(const std::string&)>& is_positive) const;
 
  private:
-  /// Whether what stands in numbers alone has a value everywhere.
-  bool has_values() const;
+  /// Appends an operator, or the value where it joins numbers alone; false where that has no finite one.
+  bool add(char operation);
 
   using Step = std::variant<double, std::string, char>;  ///< a number, a name, an operator
 

@@ -3,22 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/stats/bands.h"
+#include "app/metrics/metric_groups.h"
 #include "app/run/summary.h"
 
 namespace moelab {
-namespace {
-
-/// An end of an interval that a sequence leaves open is null, and so is an interval that excludes nothing.
-Json paired_interval_json(const MeanEstimate& estimate) {
-  if (!estimate.interval || excludes_nothing(*estimate.interval)) return nullptr;
-  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  return Json::array({end(estimate.interval->low), end(estimate.interval->high)});
-}
-
-}  // namespace
 
 PairedSeeds paired_seeds(const std::vector<SeedPair>& pairs, const std::string& metric, bool is_sequential) {
   PairedSeeds paired;
@@ -60,12 +50,12 @@ Json paired_json(const PairedSeeds& paired) {
   Json json = {{"mean", nullptr}, {"count", paired.count}, {"interval", nullptr}};
   if (paired.difference) {
     json["mean"] = paired.difference->mean;
-    json["interval"] = paired_interval_json(*paired.difference);
+    json["interval"] = interval_json(paired.difference->interval);
     if (paired.is_sequential) json["test"] = "t mixture";
   }
   json["scale"] = paired.ratio ? "ratio" : "difference";
   if (paired.ratio)
-    json["ratio"] = {{"mean", paired.ratio->mean}, {"interval", paired_interval_json(*paired.ratio)}};
+    json["ratio"] = {{"mean", paired.ratio->mean}, {"interval", interval_json(paired.ratio->interval)}};
   if (const std::optional<SignCounts>& signs = paired.signs)
     json["signs"] = {{"below", signs->below},
                      {"above", signs->above},

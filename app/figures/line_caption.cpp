@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "app/figures/line_points.h"
+
 namespace moelab {
 namespace {
 

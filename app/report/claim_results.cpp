@@ -15,14 +15,7 @@
 namespace moelab {
 namespace {
 
-/// An end that is infinite, of a sequence that excludes nothing there yet, is null; null for both.
-Json interval_json(const std::optional<Interval>& interval) {
-  if (!interval || excludes_nothing(*interval)) return nullptr;
-  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
-  return Json::array({end(interval->low), end(interval->high)});
-}
-
-Json interval_json(const std::optional<MeanEstimate>& estimate) {
+Json mean_interval_json(const std::optional<MeanEstimate>& estimate) {
   return estimate ? interval_json(estimate->interval) : Json();
 }
 
@@ -83,11 +76,11 @@ Json to_json(const ClaimResult& result) {
       json["right_step"] = point.right_step->step;
     }
     json["left"] = side_json(point.left, point.left_median);
-    json["left_interval"] = interval_json(point.left);
+    json["left_interval"] = mean_interval_json(point.left);
     json["right"] = side_json(point.right, point.right_median);
-    json["right_interval"] = interval_json(point.right);
+    json["right_interval"] = mean_interval_json(point.right);
     json["estimate"] = mean_json(point.difference);
-    json["interval"] = interval_json(point.difference);
+    json["interval"] = mean_interval_json(point.difference);
     json["scale"] = point.logarithmic ? "log ratio" : "difference";
     json["pairs"] = point.pairs;
     if (point.is_sequential) {

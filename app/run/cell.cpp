@@ -93,7 +93,7 @@ class CellRun {
       }
       is_last = phase_ + 1 >= phases();
       if (phase_ < cell_.experiment.phases.size()) {
-        for (Evaluation<Real>& evaluation : evaluations_) evaluation.complete(result.trace);
+        complete(result.trace);
         for (const auto& [name, value] : result.trace.back().metrics)
           of_phases[cell_.experiment.phases[phase_].name + "." + name] = value;
       }
@@ -178,6 +178,12 @@ class CellRun {
     return outcome;
   }
 
+  /// What is known of records only when the last of them is made.
+  void complete(std::vector<TraceEntry>& trace) {
+    const Timed timed(spent_.measuring);
+    for (Evaluation<Real>& evaluation : evaluations_) evaluation.complete(trace);
+  }
+
   void finish(std::int64_t step, const MetricValues& of_phases, CellResult& result) {
     const Timed timed(spent_.measuring);
     Evaluation<Real>& own = evaluations_.front();
@@ -189,7 +195,7 @@ class CellRun {
       result.message = fmt::format("{} not finite after {} steps", found.what(), step);
       return;
     }
-    for (Evaluation<Real>& evaluation : evaluations_) evaluation.complete(result.trace);
+    if (cell_.experiment.phases.empty()) complete(result.trace);  // each phase's own are complete by now
     MetricValues& last = result.trace.back().metrics;
     if (is_least_squares(own_.experiment.train) && asks_for(cell_, "fit"))
       last.merge(fit_metrics(experiment_.fit()));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "analysis/stats/bands.h"
@@ -84,6 +85,12 @@ GeometricEntries geometric_entries(const std::vector<SummaryEntry>& entries) {
 
 bool excludes_nothing(const Interval& interval) {
   return std::isinf(interval.high) && (std::isinf(interval.low) || interval.low == 0);
+}
+
+Json interval_json(const std::optional<Interval>& interval) {
+  if (!interval || excludes_nothing(*interval)) return nullptr;
+  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return Json::array({end(interval->low), end(interval->high)});
 }
 
 std::string main_metric(const Json& plan) {
@@ -175,7 +182,6 @@ std::string entry_text(const SummaryEntry& entry) {
 }
 
 Json entry_json(const SummaryEntry& entry) {
-  const auto end = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
   Json json = {
       {"count", 0}, {"mean", nullptr}, {"interval", nullptr}, {"statistic", statistic_name(entry.statistic)}};
   if (entry.median) {
@@ -184,15 +190,13 @@ Json entry_json(const SummaryEntry& entry) {
     json["median"] = seeds.median.is_open ? Json() : Json(seeds.median.value);
     if (seeds.median.is_open) json["above"] = seeds.median.value;
     json["censored"] = seeds.median.censored;
-    if (seeds.interval && !excludes_nothing(*seeds.interval))
-      json["interval"] = {end(seeds.interval->low),
-                          seeds.is_interval_open ? Json() : end(seeds.interval->high)};
+    std::optional<Interval> interval = seeds.interval;
+    if (seeds.is_interval_open) interval->high = std::numeric_limits<double>::infinity();
+    json["interval"] = interval_json(interval);
   } else if (entry.estimate) {
     json["count"] = entry.estimate->count;
     json["mean"] = entry.estimate->mean;
-    if (const std::optional<Interval>& interval = entry.estimate->interval;
-        interval && !excludes_nothing(*interval))
-      json["interval"] = {end(interval->low), end(interval->high)};
+    json["interval"] = interval_json(entry.estimate->interval);
   }
   return json;
 }

@@ -35,6 +35,9 @@ struct SummaryEntry {
 /// Whether an interval, of a sequence, leaves no value out yet: (−∞, ∞), or [0, ∞) of a geometric mean.
 bool excludes_nothing(const Interval& interval);
 
+/// [low, high]. An end that is not known, ±∞, is null, and so is no interval or one that excludes nothing.
+Json interval_json(const std::optional<Interval>& interval);
+
 /// What the first figure of a plan {"figures", "scenario"} shows (y, or the value of a heat map); where none
 /// shows a metric test_nmse_top1, or test_loss_eval of a model trained on classes.
 std::string main_metric(const Json& plan);

@@ -89,9 +89,10 @@ TEST_CASE("expressions that are none are refused where they stand") {
 }
 
 TEST_CASE("expressions of numbers that have no value are refused") {
-  for (const char* text : {"c / 0", "c / ( 2 - 2 )", "1 + c / ( 0 * 3 )", "log ( 0 )", "c * log ( 1 - 2 )"}) {
+  for (const char* text :
+       {"c / 0", "c / ( 2 - 2 )", "1 + c / ( 0 * 3 )", "log ( 0 )", "c * log ( 1 - 2 )", "c + 1e308 * 10"}) {
     CAPTURE(text);
-    CHECK(refusal(text).find("divides by 0 or takes the logarithm") != std::string::npos);
+    CHECK(refusal(text).find("divides by 0, takes the logarithm") != std::string::npos);
   }
   for (const char* text : {"c / ( a - a )", "log ( c - 5 )", "0 / 2", "c / zero"})
     CHECK(refusal(text).empty());
