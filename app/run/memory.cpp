@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/run/problem_numbers.h"
 #include "app/run/routing_steps.h"
 #include "sim/data/gaussian_mixture.h"
-#include "sim/data/subspace_mixture.h"
-#include "sim/data/tokenized_mixture.h"
 #include "sim/model/expert/mlp_expert.h"
 #include "sim/model/router/formula_router.h"
 #include "sim/model/transformer.h"
@@ -189,13 +186,8 @@ double kept_bytes(const CellShape& shape) {
 double clusters_of(const CellShape& shape) {
   const DataOptions& data = shape.options.experiment.data;
   const double rows = static_cast<double>(data.test_samples) * shape.layout.tokens;
-  if (const auto* const mixture = data.as<GaussianMixtureOptions>())
-    return std::min<double>(rows, moelab::clusters_of(*mixture));
-  if (const auto* const subspaces = data.as<SubspaceMixtureOptions>())
-    return std::min<double>(rows, subspaces->clusters);
-  if (const auto* const tokens = data.as<TokenizedMixtureOptions>())
-    return std::min<double>(rows, tokens->clusters);
-  return rows;
+  const GeneratorKind& kind = data.entry();
+  return kind.clusters ? std::min<double>(rows, kind.clusters(data.options())) : rows;
 }
 
 /// Arrays of "save" in double, as they are kept until they are written, and the text of one of them.
@@ -216,6 +208,12 @@ double saved_bytes(const CellShape& shape) {
                                 static_cast<double>(router_numbers_per_step(shape.network)));
   }
   return 1.5 * kDouble * numbers;
+}
+
+/// Bytes of what a drawn problem keeps.
+double problem_bytes(const DataOptions& data, const Layout& layout) {
+  const GeneratorKind& kind = data.entry();
+  return kind.kept_numbers ? kDouble * kind.kept_numbers(data.options(), layout) : 0;
 }
 
 }  // namespace
@@ -251,7 +249,7 @@ CellMemory cell_memory(const CellShape& shape) {
   const double real = real_bytes(shape);
   const double inputs = layout.sample_dim(), targets = layout.target_dim();
   CellMemory memory;
-  memory.problems = kDouble * problem_numbers(experiment.data, layout);
+  memory.problems = problem_bytes(experiment.data, layout);
   // A test set is kept as drawn, as contaminated, with its labels once more, and its inputs once more.
   const auto test_bytes = [&](const DataOptions& data) {
     return data.test_samples * (2 * sample_bytes(layout) + kInt * layout.labels + real * inputs);
@@ -259,7 +257,7 @@ CellMemory cell_memory(const CellShape& shape) {
   memory.data = test_bytes(experiment.data) + shape.measured_train * (sample_bytes(layout) + real * inputs) +
                 shape.train_samples * (real * (inputs + targets) + kInt);
   for (const auto& [name, data] : shape.options.evaluations) {
-    memory.problems += kDouble * problem_numbers(data, layout);
+    memory.problems += problem_bytes(data, layout);
     memory.data += test_bytes(data);
   }
   // Of a population each step has its points in double, too.

@@ -221,16 +221,31 @@ class GaussianMixture final : public Problem {
   Matrix rotation_;  // (d, d), empty for the identity
 };
 
+/// Means, deviations, targets, the weights with their sums; a rotation with the factors that it is made of.
+double kept_numbers(const AnyOptions& any, const Layout& layout) {
+  const GaussianMixtureOptions& options = any.get<GaussianMixtureOptions>();
+  const double dim = options.dim, outputs = layout.output_dim, width = layout.input_dim;
+  const bool is_linear = options.target.as<gaussian_mixture::LinearTarget>() != nullptr;
+  return clusters_of(options) * (2 * dim + outputs * (is_linear ? dim : 1) + 2) +
+         (options.rotate ? 3 * width * width : 0);
+}
+
 }  // namespace
 
 GeneratorKind gaussian_mixture_generator() {
-  return {{"gaussian_mixture",
-           "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
-           GaussianMixtureOptions{},
-           GaussianMixtureOptions{
-               .clusters = 4, .dim = 5, .spurious_dims = 2, .target = gaussian_mixture::ConstantTarget{3}}},
-          draw_as<GaussianMixture, GaussianMixtureOptions>,
-          gaussian_mixture::check};
+  GeneratorKind kind = {
+      {"gaussian_mixture",
+       "x ~ Σ_c w_c N(μ_c, σ² I) in R^dim, plus spurious N(0, 1) coordinates (Dikkala et al. 2023, 3.1)",
+       GaussianMixtureOptions{},
+       GaussianMixtureOptions{
+           .clusters = 4, .dim = 5, .spurious_dims = 2, .target = gaussian_mixture::ConstantTarget{3}}},
+      draw_as<GaussianMixture, GaussianMixtureOptions>,
+      gaussian_mixture::check};
+  kind.kept_numbers = kept_numbers;
+  kind.clusters = [](const AnyOptions& options) {
+    return clusters_of(options.get<GaussianMixtureOptions>());
+  };
+  return kind;
 }
 
 }  // namespace moelab

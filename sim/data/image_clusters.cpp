@@ -181,6 +181,11 @@ GeneratorKind image_clusters_generator() {
                                                seeds);
       },
       check_images};
+  kind.kept_numbers = [](const AnyOptions& any, const Layout& layout) -> double {
+    const ImageClustersOptions& options = any.get<ImageClustersOptions>();
+    return options.classes *
+           (static_cast<double>(layout.output_dim) * options.vector_dim + layout.image.size());
+  };
   kind.has_image = true;
   kind.files = image_files;
   return kind;

@@ -82,6 +82,11 @@ struct GeneratorKind : KindEntry {
   /// Kinds of target whose targets are classes; and the kind that the options have. Empty for none.
   std::vector<std::string> class_targets = {};
   std::string (*target_kind)(const AnyOptions& options) = nullptr;
+  /// Numbers that a drawn problem keeps (means, subspaces, teachers), for the plan's memory; null where they
+  /// are few.
+  double (*kept_numbers)(const AnyOptions& options, const Layout& layout) = nullptr;
+  /// k of the options; null where it is not known before files are read, and where it has no bound but rows.
+  int (*clusters)(const AnyOptions& options) = nullptr;
 };
 
 /// The table: adding a generator is a new file and a line in generators.cpp.

@@ -139,14 +139,21 @@ void SubspaceMixtureOptions::bind(Fields& fields) {
 }
 
 GeneratorKind subspace_mixture_generator() {
-  return {{"subspace_mixture",
-           "x = z + ε, z ~ N(0, signal_std² B_c B_cᵀ) in a random subspace of cluster c, ε ~ N(0, noise_std² "
-           "I) (Dikkala et al. 2023, 3.3 and C.1)",
-           SubspaceMixtureOptions{},
-           SubspaceMixtureOptions{
-               .clusters = 4, .dim = 6, .rank = 2, .target = subspace_mixture::LinearTarget{2}}},
-          draw_as<SubspaceMixture, SubspaceMixtureOptions>,
-          [](const DataOptions& data) { check_rank(data.options().get<SubspaceMixtureOptions>()); }};
+  GeneratorKind kind = {
+      {"subspace_mixture",
+       "x = z + ε, z ~ N(0, signal_std² B_c B_cᵀ) in a random subspace of cluster c, ε ~ N(0, noise_std² "
+       "I) (Dikkala et al. 2023, 3.3 and C.1)",
+       SubspaceMixtureOptions{},
+       SubspaceMixtureOptions{
+           .clusters = 4, .dim = 6, .rank = 2, .target = subspace_mixture::LinearTarget{2}}},
+      draw_as<SubspaceMixture, SubspaceMixtureOptions>,
+      [](const DataOptions& data) { check_rank(data.options().get<SubspaceMixtureOptions>()); }};
+  kind.kept_numbers = [](const AnyOptions& any, const Layout& layout) -> double {
+    const SubspaceMixtureOptions& options = any.get<SubspaceMixtureOptions>();
+    return static_cast<double>(options.clusters) * layout.input_dim * (options.rank + layout.output_dim);
+  };
+  kind.clusters = [](const AnyOptions& options) { return options.get<SubspaceMixtureOptions>().clusters; };
+  return kind;
 }
 
 }  // namespace moelab

@@ -187,6 +187,10 @@ GeneratorKind synthetic_language_generator() {
       check_language};
   kind.tokens = [](const AnyOptions& options) { return options.get<SyntheticLanguageOptions>().tokens; };
   kind.token_ids = true;
+  kind.kept_numbers = [](const AnyOptions& any, const Layout& /*layout*/) -> double {
+    const SyntheticLanguageOptions& options = any.get<SyntheticLanguageOptions>();
+    return options.domains * std::pow(options.vocabulary, options.order + 1);
+  };
   return kind;
 }
 

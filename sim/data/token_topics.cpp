@@ -272,6 +272,11 @@ GeneratorKind token_topics_generator() {
       draw_as<TokenTopics, TokenTopicsOptions>,
       check_topics};
   kind.tokens = [](const AnyOptions& options) { return options.get<TokenTopicsOptions>().tokens; };
+  kind.kept_numbers = [](const AnyOptions& any, const Layout& layout) -> double {
+    const TokenTopicsOptions& options = any.get<TokenTopicsOptions>();
+    return static_cast<double>(options.topics) * options.clusters_per_topic * layout.input_dim *
+           (1 + layout.output_dim);
+  };
   kind.class_targets = {"class", "linear_class"};
   kind.target_kind = [](const AnyOptions& options) {
     return options.get<TokenTopicsOptions>().target.chosen();

@@ -161,6 +161,11 @@ GeneratorKind tokenized_mixture_generator() {
            .clusters = 4, .dim = 5, .tokens = 3, .target = tokenized_mixture::LinearTarget{2}}},
       draw_as<TokenizedMixture, TokenizedMixtureOptions>};
   kind.tokens = [](const AnyOptions& options) { return options.get<TokenizedMixtureOptions>().tokens; };
+  kind.kept_numbers = [](const AnyOptions& options, const Layout& layout) -> double {
+    return options.get<TokenizedMixtureOptions>().clusters * static_cast<double>(layout.input_dim) *
+           (1 + layout.output_dim);
+  };
+  kind.clusters = [](const AnyOptions& options) { return options.get<TokenizedMixtureOptions>().clusters; };
   return kind;
 }
 
