@@ -222,7 +222,7 @@ class GaussianMixture final : public Problem {
 };
 
 /// Means, deviations, targets, the weights with their sums; a rotation with the factors that it is made of.
-double kept_numbers(const AnyOptions& any, const Layout& layout) {
+double gaussian_mixture_numbers(const AnyOptions& any, const Layout& layout) {
   const GaussianMixtureOptions& options = any.get<GaussianMixtureOptions>();
   const double dim = options.dim, outputs = layout.output_dim, width = layout.input_dim;
   const bool is_linear = options.target.as<gaussian_mixture::LinearTarget>() != nullptr;
@@ -241,7 +241,7 @@ GeneratorKind gaussian_mixture_generator() {
            .clusters = 4, .dim = 5, .spurious_dims = 2, .target = gaussian_mixture::ConstantTarget{3}}},
       draw_as<GaussianMixture, GaussianMixtureOptions>,
       gaussian_mixture::check};
-  kind.kept_numbers = kept_numbers;
+  kind.kept_numbers = gaussian_mixture_numbers;
   kind.clusters = [](const AnyOptions& options) {
     return clusters_of(options.get<GaussianMixtureOptions>());
   };
