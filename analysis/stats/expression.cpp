@@ -64,8 +64,11 @@ std::optional<Interval> log_of(const Interval& argument) {
   return Interval{std::log(argument.low), std::log(argument.high)};
 }
 
+/// A logarithm has its argument on the right, and no left side.
 std::optional<Interval> apply(char operation, const Interval& left, const Interval& right) {
   switch (operation) {
+    case kLog:
+      return log_of(right);
     case '+':
       return Interval{left.low + right.low, left.high + right.high};
     case '-':
@@ -153,8 +156,7 @@ bool Expression::add(char operation) {
     steps_.emplace_back(operation);
     return true;
   }
-  const std::optional<Interval> value =
-      operation == kLog ? log_of(exact(*right)) : apply(operation, exact(*left), exact(*right));
+  const std::optional<Interval> value = apply(operation, exact(*left), exact(*right));
   if (!value || !std::isfinite(value->low)) return false;
   if (operation != kLog) steps_.pop_back();
   steps_.back() = value->low;
@@ -170,13 +172,11 @@ std::optional<Interval> Expression::evaluate(
       value = Interval{*number, *number};
     } else if (const std::string* const name = std::get_if<std::string>(&step)) {
       value = value_of(*name);
-    } else if (std::get<char>(step) == kLog) {
-      value = log_of(stack.back());
-      stack.pop_back();
     } else {
+      const char operation = std::get<char>(step);
       const Interval right = stack.back();
-      stack.pop_back();
-      value = apply(std::get<char>(step), stack.back(), right);
+      if (operation != kLog) stack.pop_back();
+      value = apply(operation, stack.back(), right);
       stack.pop_back();
     }
     if (!value) return std::nullopt;

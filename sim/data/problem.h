@@ -85,7 +85,7 @@ struct GeneratorKind : KindEntry {
   /// Numbers that a drawn problem keeps (means, subspaces, teachers), for the plan's memory; null where they
   /// are few.
   double (*kept_numbers)(const AnyOptions& options, const Layout& layout) = nullptr;
-  /// k of the options; null where it is not known before files are read, and where it has no bound but rows.
+  /// k of the options, for the plan's memory of what is kept for each; null: there may be as many as rows.
   int (*clusters)(const AnyOptions& options) = nullptr;
 };
 

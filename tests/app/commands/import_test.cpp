@@ -13,9 +13,7 @@ namespace moelab::import_test {
 namespace {
 
 Json claiming() {
-  Json scenario = tiny();
-  scenario["seeds"]["count"] = 3;
-  scenario["claims"] = Json::parse(R"([
+  Json scenario = tiny_with_claims(R"([
     {"id": "better", "op": "<", "text": "quoted", "origin": "paper", "reported": 1,
      "left": {"arm": "learned", "metric": "test_loss_soft"}, "right": {"arm": "frozen", "metric": "test_loss_soft"}},
     {"id": "of_one", "op": ">", "left": {"value": 1e9}, "right": {"arm": "learned", "metric": "test_loss_soft"}},

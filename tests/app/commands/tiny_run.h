@@ -24,6 +24,14 @@ inline Json tiny() {
   })");
 }
 
+/// tiny() with three seeds and these claims, a list as JSON.
+inline Json tiny_with_claims(const char* claims) {
+  Json scenario = tiny();
+  scenario["seeds"]["count"] = 3;
+  scenario["claims"] = Json::parse(claims);
+  return scenario;
+}
+
 /// A folder with tiny.json in it.
 struct Bench {
   TemporaryFolder folder;

@@ -11,12 +11,9 @@ namespace moelab::live_claims_test {
 namespace {
 
 Json claiming() {
-  Json scenario = tiny();
-  scenario["seeds"]["count"] = 3;
-  scenario["claims"] = Json::parse(R"([
+  return tiny_with_claims(R"([
     {"id": "better", "op": "<", "left": {"arm": "learned", "metric": "test_nmse_soft"},
      "right": {"arm": "frozen", "metric": "test_nmse_soft"}}])");
-  return scenario;
 }
 
 /// The text when every cell is recorded, with the values of its arm and seed.

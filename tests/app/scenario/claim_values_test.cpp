@@ -65,9 +65,7 @@ TEST_CASE("a claim's value may name numbers of the scenario that are not swept")
 }
 
 TEST_CASE("a claim's value of fixed numbers is what it says") {
-  Json scenario = tiny();
-  scenario["seeds"]["count"] = 3;
-  scenario["claims"] = Json::parse(R"([
+  Json scenario = tiny_with_claims(R"([
     {"id": "below", "op": "<", "left": {"arm": "learned", "metric": "test_nmse_top1"},
      "right": {"value": "1000 * model.experts"}},
     {"id": "above", "op": ">", "left": {"arm": "learned", "metric": "test_nmse_top1"},
