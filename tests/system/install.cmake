@@ -1,5 +1,5 @@
 # Installs a build into a folder, builds docs/example/program against it and runs it.
-# cmake -DSOURCE=… -DBUILD=… -DFOLDER=… -DGENERATOR=… -DCOMPILER=… -P install.cmake
+# cmake -DSOURCE=… -DBUILD=… -DFOLDER=… -DGENERATOR=… -DCOMPILER=… -DFLAGS=… -P install.cmake
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE printed)
@@ -9,7 +9,7 @@ endfunction()
 file(REMOVE_RECURSE ${FOLDER})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/moelab)
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/docs/example/program -B ${FOLDER}/build
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${FOLDER}/moelab)
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_PREFIX_PATH=${FOLDER}/moelab)
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/nearest)
 # Clusters far apart, with three experts each: nearly every expert serves one.
