@@ -156,7 +156,7 @@ struct LineNames {
             of_arm ? shown_arm(names, table, group.arm) : "",
             group.value ? names.value(path, value_text(*group.value)) : "",
             of_metric ? names.legend(metric) : "",
-            {"", std::move(points)},
+            FigureSeries{"", std::move(points)},
             names.axis(metric)};
   }
 };

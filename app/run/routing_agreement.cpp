@@ -32,12 +32,9 @@ std::vector<SavedRouting> saved_routings(const NamedRun& run) {
     for (const auto& [name, checksum] : saved->second) {
       if (!name.starts_with(kProbabilities)) continue;
       const Matrix probabilities = read_rows(saved_file(run.results, run.directory, row.cell, name));
-      routings.push_back({{run.name, row.arm, row.point},
-                          row.seed,
-                          name.substr(std::string(kProbabilities).size()),
-                          saved->second.at(kInputs),
-                          top1_assignment(probabilities),
-                          probabilities.colwise().mean().transpose()});
+      routings.push_back({RoutingPlace{run.name, row.arm, row.point}, row.seed,
+                          name.substr(std::string(kProbabilities).size()), saved->second.at(kInputs),
+                          top1_assignment(probabilities), probabilities.colwise().mean().transpose()});
     }
   }
   return routings;

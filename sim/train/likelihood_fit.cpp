@@ -34,7 +34,7 @@ GaussianExperts likelihood_start(const LikelihoodFitSetting& setting, const Gaus
   const Network<double>& network = *setting.model.network;
   const int experts = network.experts();
   const double spread = (first.y.array() - first.y.mean()).square().mean();
-  GaussianExperts start{{}, Vector::Constant(experts, spread / experts)};
+  GaussianExperts start{MixingMeasure{}, Vector::Constant(experts, spread / experts)};
   const bool knows_truth =
       setting.truth && setting.truth->form == MixtureForm{} && setting.truth->components() <= experts;
   if (turn == StartTurn::near_truth && knows_truth) {

@@ -83,7 +83,7 @@ SignalMixture draw_signal_mixture(Engine& engine) {
 SubspaceProblem draw_subspaces(Engine& engine, bool rotated) {
   Matrix basis = Matrix::Identity(kSubspaceDim, kSubspaceDim);
   if (rotated) basis = qr_factors(draw_normals(engine, kSubspaceDim, kSubspaceDim)).q;
-  return {{}, basis.leftCols(kRelevant), basis.rightCols(kIrrelevant)};
+  return {SoftMixturePopulation{}, basis.leftCols(kRelevant), basis.rightCols(kIrrelevant)};
 }
 
 SubspaceProblem draw_subspace_problem(Engine& engine, bool rotated) {
