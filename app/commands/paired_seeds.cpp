@@ -39,11 +39,7 @@ std::string paired_text(const PairedSeeds& paired) {
     return signs->undecided == 0 ? text : text + fmt::format(", {} undecided", signs->undecided);
   }
   if (!paired.ratio) return "difference " + estimate_text(paired.difference);
-  const std::string text = fmt::format("ratio {:.4g}", paired.ratio->mean);
-  const std::optional<Interval>& interval = paired.ratio->interval;
-  if (!interval) return text;
-  if (excludes_nothing(*interval)) return text + " [-]";
-  return text + fmt::format(" [{:.3g}, {:.3g}]", interval->low, interval->high);
+  return "ratio " + geometric_estimate_text(*paired.ratio);
 }
 
 Json paired_json(const PairedSeeds& paired) {

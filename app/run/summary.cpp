@@ -164,16 +164,21 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
                      (estimate->interval->high - estimate->interval->low) / 2);
 }
 
+std::string geometric_estimate_text(const MeanEstimate& estimate) {
+  if (!estimate.interval || excludes_nothing(*estimate.interval)) return estimate_text(estimate);
+  return fmt::format("{:.4g} [{:.3g}, {:.3g}]", estimate.mean, estimate.interval->low,
+                     estimate.interval->high);
+}
+
 std::string entry_text(const SummaryEntry& entry) {
   if (entry.median) return median_entry_text(*entry.median, entry.planned);
   std::string text = estimate_text(entry.estimate);
   if (entry.estimate && entry.estimate->interval) {
     const Interval& interval = *entry.estimate->interval;
-    const double mean = entry.estimate->mean;
-    if (interval.high - interval.low <= kNoWidth * std::abs(mean)) {
-      text = fmt::format("{:.6g}", mean);
-    } else if (entry.statistic == Statistic::geometric_mean && !excludes_nothing(interval)) {
-      text = fmt::format("{:.4g} [{:.3g}, {:.3g}]", mean, interval.low, interval.high);
+    if (interval.high - interval.low <= kNoWidth * std::abs(entry.estimate->mean)) {
+      text = fmt::format("{:.6g}", entry.estimate->mean);
+    } else if (entry.statistic == Statistic::geometric_mean) {
+      text = geometric_estimate_text(*entry.estimate);
     }
   }
   if (entry.estimate && entry.estimate->count < entry.planned)

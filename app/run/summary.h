@@ -49,7 +49,10 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
 /// "0.41 ± 0.03", half of the 95 % interval; "0.41 [-]" where that excludes nothing, "-" without an estimate.
 std::string estimate_text(const std::optional<MeanEstimate>& estimate);
 
-/// The same, of a geometric mean "0.41 [0.38, 0.44]", of a median "80 [60, above 300] (1 of 7 censored)" or
+/// The same of a geometric mean: "0.41 [0.38, 0.44]".
+std::string geometric_estimate_text(const MeanEstimate& estimate);
+
+/// The one or the other, of a median "80 [60, above 300] (1 of 7 censored)" or
 /// "above 300 (7 of 10 censored)"; "(3 of 5)" behind it where cells lack the metric.
 std::string entry_text(const SummaryEntry& entry);
 

@@ -186,6 +186,7 @@ GeneratorKind image_clusters_generator() {
     return options.classes *
            (static_cast<double>(layout.output_dim) * options.vector_dim + layout.image.size());
   };
+  kind.clusters = [](const AnyOptions& options) { return options.get<ImageClustersOptions>().classes; };
   kind.has_image = true;
   kind.files = image_files;
   return kind;

@@ -244,15 +244,20 @@ int components_of(const MoeRegressionOptions& options) {
 }
 
 GeneratorKind moe_regression_generator() {
-  return {{"moe_regression",
-           "y = f_G*(x) + ε, f a gated mixture of experts with known mixing measure G* (Nguyen et al.)",
-           MoeRegressionOptions{},
-           MoeRegressionOptions{.dim = 3,
-                                .router = PerturbedCosineRouter{},
-                                .expert = LinearExpert{},
-                                .measure = DrawnMeasure{.components = 2}}},
-          draw_as<MoeRegression, MoeRegressionOptions>,
-          check_measure};
+  GeneratorKind kind = {
+      {"moe_regression",
+       "y = f_G*(x) + ε, f a gated mixture of experts with known mixing measure G* (Nguyen et al.)",
+       MoeRegressionOptions{},
+       MoeRegressionOptions{.dim = 3,
+                            .router = PerturbedCosineRouter{},
+                            .expert = LinearExpert{},
+                            .measure = DrawnMeasure{.components = 2}}},
+      draw_as<MoeRegression, MoeRegressionOptions>,
+      check_measure};
+  kind.clusters = [](const AnyOptions& options) {
+    return components_of(options.get<MoeRegressionOptions>());
+  };
+  return kind;
 }
 
 }  // namespace moelab

@@ -191,6 +191,7 @@ GeneratorKind synthetic_language_generator() {
     const SyntheticLanguageOptions& options = any.get<SyntheticLanguageOptions>();
     return options.domains * std::pow(options.vocabulary, options.order + 1);
   };
+  kind.clusters = [](const AnyOptions& options) { return options.get<SyntheticLanguageOptions>().domains; };
   return kind;
 }
 

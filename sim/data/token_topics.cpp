@@ -277,6 +277,10 @@ GeneratorKind token_topics_generator() {
     return static_cast<double>(options.topics) * options.clusters_per_topic * layout.input_dim *
            (1 + layout.output_dim);
   };
+  kind.clusters = [](const AnyOptions& any) {
+    const TokenTopicsOptions& options = any.get<TokenTopicsOptions>();
+    return options.topics * options.clusters_per_topic;
+  };
   kind.class_targets = {"class", "linear_class"};
   kind.target_kind = [](const AnyOptions& options) {
     return options.get<TokenTopicsOptions>().target.chosen();
