@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "plots/page.h"
 
@@ -46,6 +47,7 @@ Axis range_of(const std::vector<double>& values, bool logarithmic) {
   const double least = logarithmic ? 0.3 : std::max(1e-12, 0.1 * std::abs(high));
   const double extra = std::max(kAxisMargin * (high - low), (least - (high - low)) / 2);
   axis.low = backward(low - extra, logarithmic);
+  if (logarithmic) axis.low = std::max(axis.low, std::numeric_limits<double>::min());
   axis.high = backward(high + extra, logarithmic);
   return axis;
 }

@@ -1,6 +1,7 @@
 #include "analysis/stats/bands.h"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 
 #include "analysis/stats/observation.h"
@@ -21,13 +22,9 @@ std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
 
 /// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05; 0 for none.
 std::size_t median_rank(std::size_t count) {
-  double term = std::pow(0.5, static_cast<double>(count)), below = 0;  // P(Bin = k), P(Bin < k)
+  const boost::math::binomial law(static_cast<double>(count), 0.5);
   std::size_t rank = 0;
-  while (rank < count && 2 * (below + term) <= 0.05) {
-    below += term;
-    term *= static_cast<double>(count - rank) / static_cast<double>(rank + 1);
-    ++rank;
-  }
+  while (rank < count && 2 * boost::math::cdf(law, static_cast<double>(rank)) <= 0.05) ++rank;
   return rank;
 }
 

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "app/run/crossing_run.h"
 #include "app/run/session.h"
 #include "sim/base/error.h"
+#include "sim/base/whole_numbers.h"
 
 namespace moelab {
 namespace {
+
+/// A number of seeds that a plan holds.
+constexpr int kLastSeed = 9'999'999;
 
 bool sets_seeds(const std::vector<std::string>& settings) {
   return std::any_of(settings.begin(), settings.end(), [](const std::string& setting) {
@@ -68,12 +71,9 @@ Scenario with_seeds(const Json& decided, std::vector<std::string> settings, cons
 }
 
 std::pair<int, int> read_seed_range(const std::string& text) {
-  int first = 0, last = 0;
-  char after = 0;
-  if (std::sscanf(text.c_str(), "%7d..%7d%c", &first, &last, &after) == 2 && 0 <= first && first <= last) {
-    return {first, last};
-  }
-  if (std::sscanf(text.c_str(), "%7d%c", &first, &after) == 1 && first >= 0) return {first, first};
+  const std::vector<int> seeds = whole_numbers(text, "..");
+  const bool is_range = seeds.size() == 1 || (seeds.size() == 2 && seeds[0] <= seeds[1]);
+  if (is_range && seeds.back() <= kLastSeed) return {seeds.front(), seeds.back()};
   throw UserError("--seeds", fmt::format("got '{}', needs FIRST..LAST such as 5..9, or one seed", text));
 }
 

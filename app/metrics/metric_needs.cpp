@@ -31,15 +31,22 @@ bool has_router_weight(const MetricSubject& subject, int layer) {
                      [&](const NamedArray<float>& array) { return array.name == name; });
 }
 
+bool may_leave_rows(const MetricSubject& subject, const GatingRule& rule) {
+  const GatingKind& kind = rule.entry();
+  return kind.may_leave_rows && kind.may_leave_rows(rule.options(), subject.network().experts());
+}
+
 bool selects_sets(const MetricSubject& subject, int /*layer*/) {
   const GatingRule& rule = model_of(subject).gating.eval;
   const GatingKind& kind = rule.entry();
-  const bool is_single = kind.most_experts && kind.most_experts(rule.options()) == 1 && kind.serves_all;
+  const bool is_single =
+      kind.most_experts && kind.most_experts(rule.options()) == 1 && !may_leave_rows(subject, rule);
   return !is_single && !subject.network().eval_gating().activates_all();
 }
 
 bool leaves_unserved(const MetricSubject& subject, int /*layer*/) {
-  return !model_of(subject).gating.eval.entry().serves_all || subject.network().eval_gating().couples_rows();
+  return may_leave_rows(subject, model_of(subject).gating.eval) ||
+         subject.network().eval_gating().couples_rows();
 }
 
 bool has_parts(const MetricSubject& subject, int /*layer*/) {

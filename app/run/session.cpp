@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
@@ -18,6 +17,7 @@
 #include "app/run/provenance.h"
 #include "app/run/shared_cells.h"
 #include "sim/base/error.h"
+#include "sim/base/whole_numbers.h"
 
 namespace moelab {
 namespace {
@@ -176,12 +176,8 @@ std::filesystem::path default_run_directory(const Scenario& scenario) {
 }
 
 Share read_share(const std::string& text) {
-  Share share;
-  char after = 0;
-  if (std::sscanf(text.c_str(), "%d/%d%c", &share.index, &share.count, &after) == 2 && share.index >= 0 &&
-      share.index < share.count) {
-    return share;
-  }
+  const std::vector<int> numbers = whole_numbers(text, "/");
+  if (numbers.size() == 2 && numbers[0] < numbers[1]) return {numbers[0], numbers[1]};
   throw UserError("--share", fmt::format("got '{}', needs I/N with I of 0 … N − 1, such as 3/20", text));
 }
 

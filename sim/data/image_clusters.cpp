@@ -104,8 +104,10 @@ class ImageClusters final : public Problem {
 
  private:
   /// Writes the image of a set's `sample`-th row and returns its class.
-  int draw_image(Engine& engine, Purpose purpose, int sample, double* pixels) const {
-    if (!synthetic_) return (purpose == Purpose::train_data ? train_ : test_)->read(sample, moments_, pixels);
+  int draw_image(Engine& engine, Purpose purpose, std::int64_t sample, double* pixels) const {
+    if (!synthetic_)
+      return (purpose == Purpose::train_data ? train_ : test_)
+          ->read(static_cast<int>(sample), moments_, pixels);
     const int label = draw_index(engine, classes_);
     synthetic_->draw(engine, label, pixels);
     return label;

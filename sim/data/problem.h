@@ -2,6 +2,7 @@
 
 /// The axis of data: a generator draws a Problem (means, subspaces, teachers); a Problem draws Datasets.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,7 @@ struct Dataset {
 /// Samples first … first + count − 1 of the set that `purpose` names (train_data, test_data, population).
 struct SampleRange {
   Purpose purpose = Purpose::train_data;
-  int first = 0;
+  std::int64_t first = 0;
   int count = 0;
 };
 

@@ -104,7 +104,7 @@ class PopulationBatches final : public BatchSource<Real> {
   bool redraw_;
   Engine engine_;
   std::unique_ptr<QuasiRandom> quasi_random_;  // null for independent samples
-  int drawn_ = 0;
+  std::int64_t drawn_ = 0;
 };
 
 /// What options have with gradient "population" only, defaults filled in.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <memory>
 
@@ -41,11 +42,11 @@ struct Descent {
   SampleLoss& loss;
   nlopt_opt optimizer;
   double least = std::numeric_limits<double>::infinity();
-  std::vector<double> best = {};  ///< the point of least L
+  std::vector<double> best = {};       ///< the point of least L
+  std::exception_ptr error = nullptr;  ///< of an evaluation
 };
 
-double evaluate_for_nlopt(unsigned count, const double* values, double* gradient, void* argument) {
-  Descent& descent = *static_cast<Descent*>(argument);
+double evaluate_point(Descent& descent, unsigned count, const double* values, double* gradient) {
   const double value = descent.loss.evaluate(values, gradient);
   // NLopt's line search takes an infinite value for one to turn away from.
   if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
@@ -55,6 +56,18 @@ double evaluate_for_nlopt(unsigned count, const double* values, double* gradient
   }
   if (descent.loss.interrupted()) nlopt_force_stop(descent.optimizer);
   return value;
+}
+
+/// What is thrown must not pass through NLopt, whose C frames would not free their memory.
+double evaluate_for_nlopt(unsigned count, const double* values, double* gradient, void* argument) {
+  Descent& descent = *static_cast<Descent*>(argument);
+  try {
+    return evaluate_point(descent, count, values, gradient);
+  } catch (...) {
+    descent.error = std::current_exception();
+    nlopt_force_stop(descent.optimizer);
+    return std::numeric_limits<double>::infinity();
+  }
 }
 
 }  // namespace
@@ -151,6 +164,7 @@ std::vector<double> descend(SampleLoss& loss, int memory, int evaluations, std::
   double value = 0;
   // What it returns is of no use: the gradient at the point tells whether it is a minimum.
   nlopt_optimize(optimizer.get(), values.data(), &value);
+  if (descent.error) std::rethrow_exception(descent.error);
   return descent.best;
 }
 

@@ -140,8 +140,15 @@ void softmax_backward_rows_of(const T* probabilities, const T* gradient, T* scor
     const T* g = gradient + start;
     T* out = score_gradient + start;
     const typename L::V mean = hn::Set(L::d, dot_lanes(r, g, end));
-    for (int j = 0; j < end; j += L::kWidth) {
-      hn::StoreU(hn::Mul(hn::LoadU(L::d, r + j), hn::Sub(hn::LoadU(L::d, g + j), mean)), L::d, out + j);
+    const auto value_at = [&](int j) {
+      return hn::Mul(hn::LoadU(L::d, r + j), hn::Sub(hn::LoadU(L::d, g + j), mean));
+    };
+    int j = 0;
+    for (; j + L::kWidth <= columns; j += L::kWidth) hn::StoreU(value_at(j), L::d, out + j);
+    // Behind the columns 0, or what is not finite would be read by the next pass, in place, for ever.
+    for (; j < end; j += L::kWidth) {
+      const auto of_columns = hn::FirstN(L::d, static_cast<std::size_t>(HWY_MAX(columns - j, 0)));
+      hn::StoreU(hn::IfThenElseZero(of_columns, value_at(j)), L::d, out + j);
     }
   }
 }

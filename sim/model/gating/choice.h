@@ -3,6 +3,7 @@
 /// Which experts of a row are chosen, and the gates that they get.
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
@@ -45,11 +46,23 @@ void mark_largest(int k, const GatedRow<Real>& row, const double* bias, int expe
   }
 }
 
-/// r_e for the chosen experts, divided by their sum when renormalised.
+/// The softmax of `scores` (E) over the chosen experts alone.
 template <class Real>
-void set_gates(bool renormalize, const GatedRow<Real>& row, std::span<const int> chosen) {
+void set_softmax_of_chosen(const Real* scores, std::span<const int> chosen, Real* gates) {
+  Real largest = scores[chosen.front()], total = 0;
+  for (const int e : chosen) largest = std::max(largest, scores[e]);
+  for (const int e : chosen) total += std::exp(scores[e] - largest);
+  for (const int e : chosen) gates[e] = std::exp(scores[e] - largest) / total;
+}
+
+/// r_e for the chosen experts, divided by their sum when renormalised. r is increasing in `scores` (E), and
+/// like exp of them where it is small: chosen experts may all be so much less likely than others that each r
+/// is rounded to 0.
+template <class Real>
+void set_gates(bool renormalize, const GatedRow<Real>& row, std::span<const int> chosen, const Real* scores) {
   Real total = 0;
   for (const int e : chosen) total += row.probabilities[e];
+  if (renormalize && total == 0 && !chosen.empty()) return set_softmax_of_chosen(scores, chosen, row.gates);
   for (const int e : chosen) row.gates[e] = renormalize ? row.probabilities[e] / total : row.probabilities[e];
 }
 

@@ -65,7 +65,7 @@ GatingKind expert_choice_gating() {
   GatingKind kind = gating_kind<ExpertChoiceGatingOptions, ExpertChoiceGating>(
       "expert_choice",
       "each expert takes its likeliest rows of a group, gates r_e (Zhou et al. 2022); a row may have none");
-  kind.serves_all = false;
+  kind.may_leave_rows = [](const AnyOptions&, int) { return true; };
   kind.experts_per_row = [](const AnyOptions& options, int, double) {
     return options.get<ExpertChoiceGatingOptions>().capacity_factor;
   };

@@ -84,7 +84,8 @@ struct GatingKind : KindEntry {
   PerPrecision<MakeGating> make = {};
   bool selects = false;        ///< see Gating::selects()
   bool reaches_scores = true;  ///< whether a gradient in the gates reaches the scores
-  bool serves_all = true;      ///< whether every row has an expert, without a capacity
+  /// Whether some row may have no expert even without a capacity; null for never.
+  bool (*may_leave_rows)(const AnyOptions&, int experts) = nullptr;
   /// Mean of the experts that a row of a group of so many costs, of resolved options; null: `most_experts`.
   double (*experts_per_row)(const AnyOptions&, int experts, double group_rows) = nullptr;
   /// Where the gates of a row depend on rows after it in its group; empty for nowhere, with the ending

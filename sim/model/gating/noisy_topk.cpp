@@ -50,8 +50,10 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     };
     GatingContext<Real> unbiased = context;
     unbiased.selection_bias = nullptr;
-    this->select(std::min(k_, context.experts), unbiased, scratch, row_at,
-                 [&](const GatedRow<Real>& row) { set_gates<Real>(renormalize_, row, scratch.chosen); });
+    this->select(std::min(k_, context.experts), unbiased, scratch, row_at, [&](const GatedRow<Real>& row) {
+      const Real* const scores = learned_ ? row.scores : context.scores + (row.scores - selected_by);
+      set_gates<Real>(renormalize_, row, scratch.chosen, scores);
+    });
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

@@ -141,7 +141,7 @@ GatingKind relu_gating() {
       "gate_e = max(γ_e, 0), no top-K (ReMoE); a row may have no expert, and has none with a router whose "
       "scores are never positive, as those of routers that mix tokens; r_e = gate_e / Σ_j gate_j, uniform "
       "where all are 0");
-  kind.serves_all = false;
+  kind.may_leave_rows = [](const AnyOptions&, int) { return true; };
   kind.check = check_relu;
   kind.most_experts = [](const AnyOptions& options) {
     return options.get<ReluGatingOptions>().k.value_or(0);

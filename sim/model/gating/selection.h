@@ -62,7 +62,8 @@ void gate_rows(const Real* selected_by, GatingScratch<Real>& scratch, const Set&
 /// ⌈factor · share⌉, at least 1.
 inline int capacity_of(double factor, double share) {
   constexpr double kRounding = 1e-12;  // what is whole but for it counts as whole
-  return std::max(1, static_cast<int>(std::ceil(factor * share * (1 - kRounding))));
+  constexpr double kMost = std::numeric_limits<int>::max();
+  return std::max(1, static_cast<int>(std::min(std::ceil(factor * share * (1 - kRounding)), kMost)));
 }
 
 /// Calls visit(first row, rows) for every group of rows that are routed together.

@@ -75,8 +75,9 @@ class SigmoidGating final : public LimitedGating<Real> {
     const auto row_at = [&](std::size_t at) {
       return GatedRow<Real>{context.scores + at, scratch.selected_by.data() + at, nullptr};
     };
-    this->select(std::min(k_, context.experts), context, scratch, row_at,
-                 [&](const GatedRow<Real>& row) { set_gates<Real>(renormalize_, row, scratch.chosen); });
+    this->select(std::min(k_, context.experts), context, scratch, row_at, [&](const GatedRow<Real>& row) {
+      set_gates<Real>(renormalize_, row, scratch.chosen, row.scores);
+    });
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

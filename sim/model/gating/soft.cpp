@@ -45,8 +45,13 @@ void SoftGatingOptions::bind(Fields& fields) {
 }
 
 GatingKind soft_gating() {
-  return gating_kind<SoftGatingOptions, SoftGating>("soft",
-                                                    "gate_e = r_e = softmax(γ)_e: every expert, weighted");
+  GatingKind kind = gating_kind<SoftGatingOptions, SoftGating>(
+      "soft", "gate_e = r_e = softmax(γ)_e: every expert, weighted");
+  // The largest r_e of a row is at least 1/E.
+  kind.may_leave_rows = [](const AnyOptions& options, int experts) {
+    return options.get<SoftGatingOptions>().skip_below.value_or(0) * experts > 1;
+  };
+  return kind;
 }
 
 }  // namespace moelab

@@ -15,8 +15,9 @@ class TopKGating final : public LimitedGating<Real> {
 
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
     start_routing(context, scratch);
-    this->select(std::min(k_, context.experts), context, scratch,
-                 [&](const GatedRow<Real>& row) { set_gates<Real>(renormalize_, row, scratch.chosen); });
+    this->select(std::min(k_, context.experts), context, scratch, [&](const GatedRow<Real>& row) {
+      set_gates<Real>(renormalize_, row, scratch.chosen, row.scores);
+    });
   }
 
   void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,

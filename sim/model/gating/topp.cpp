@@ -68,7 +68,8 @@ class TopPGating final : public Gating<Real> {
       if (learnable_) {
         set_excess_gates(renormalize_, p, row, context.experts);
       } else {
-        set_gates<Real>(renormalize_, row, scratch.chosen);
+        set_gates<Real>(renormalize_, row, scratch.chosen,
+                        context.scores + (row.scores - scratch.probabilities.data()));
       }
     });
   }

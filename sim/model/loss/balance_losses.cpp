@@ -28,11 +28,12 @@ struct Balance {
   }
 };
 
-/// E n_j / Σn: the term is 1 when either factor is uniform.
+/// E n_j / Σn: the term is 1 when either factor is uniform, and 0 where no pair is active.
 struct ShareOfPairs {
   template <class Real>
   static void write(const RoutedBatch<Real>& batch, std::vector<double>& weights) {
     const double pairs = count_active(*batch.routing, weights);
+    if (pairs == 0) return;
     const double experts = batch.routing->experts;
     for (double& weight : weights) weight = experts * weight / pairs;
   }
