@@ -146,7 +146,7 @@ std::string run_head_html(const ReportedRun& run) {
   if (!run.source.empty()) parts.push_back(run.source);
   parts.push_back(run.state);
   if (!run.builds_note.empty()) parts.push_back(run.builds_note);
-  parts.push_back(fmt::format("{:.0f} s of processor time", run.seconds));
+  parts.push_back(fmt::format("{:.0f} s of computation", run.seconds));
   if (!run.claims.empty()) parts.push_back("claims: " + verdict_counts(run.claims));
   std::string html = fmt::format("<p class=\"soft\">{}<span class=\"data\"> · {}</span></p>\n",
                                  html_text(fmt::format("{}", fmt::join(parts, " · "))),

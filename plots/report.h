@@ -51,7 +51,7 @@ struct ReportedRun {
   std::map<std::string, int> builds;  ///< programs that recorded its cells, with counts
   std::string builds_note;            ///< names several programs, whose numbers may differ; empty for one
   std::string command;                ///< that made the newest of its cells; empty where unknown
-  double seconds = 0;                 ///< processor time of its cells
+  double seconds = 0;                 ///< time of its cells, one after another, as the clock had it
   /// Of it, where records tell; the rest is drawing problems.
   std::optional<double> training_share = {}, measuring_share = {};
   std::vector<std::string> notes;  ///< how hyper-parameters were chosen

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <vector>
+
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -75,18 +77,17 @@ SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int
                                                 outputs.rows(), experts));
   }
   SignalSpread spread;
+  std::vector<double> signals;
   for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
-    double count = 0, sum = 0, squares = 0;
+    signals.clear();
     for (int e = 0; e < experts; ++e) {
-      if (!selected[static_cast<std::size_t>(i * experts + e)]) continue;
-      const double signal = signal_of(outputs, experts, gradients, i, e);
-      ++count;
-      sum += signal;
-      squares += signal * signal;
+      if (selected[static_cast<std::size_t>(i * experts + e)])
+        signals.push_back(signal_of(outputs, experts, gradients, i, e));
     }
-    if (count < 2) continue;
-    spread.variance += squares / count - sum / count * (sum / count);
-    spread.square += squares / count;
+    if (signals.size() < 2) continue;
+    const Eigen::Map<const Vector> of_row(signals.data(), static_cast<Eigen::Index>(signals.size()));
+    spread.variance += (of_row.array() - of_row.mean()).square().mean();
+    spread.square += of_row.array().square().mean();
   }
   return spread;
 }

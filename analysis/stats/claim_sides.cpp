@@ -191,6 +191,28 @@ bool is_positive_path(const std::string& path, const RowIndex& rows) {
                      [](const SweepValue& value) { return value.number() && *value.number() > 0; });
 }
 
+/// Both sides at a seed; none with the reason in `problem`.
+std::optional<std::pair<Interval, Interval>> pair_of(const PointedClaim& claim, int seed,
+                                                     const SideValues& left_values,
+                                                     const SideValues& right_values, std::string& problem) {
+  std::pair<const MetricValues*, const MetricValues*> matched;
+  if (claim.matched != Matched::steps) {
+    const ResultRow* const left_row = left_values.done_row(seed, problem);
+    const ResultRow* const right_row = right_values.done_row(seed, problem);
+    if (!left_row || !right_row) return std::nullopt;
+    matched = matched_records(claim.matched, *left_row, *right_row);
+    if (!matched.first || !matched.second) {
+      problem =
+          fmt::format("seed {} has no {} at which its sides are equal", seed, matched_metric(claim.matched));
+      return std::nullopt;
+    }
+  }
+  const std::optional<Interval> left = left_values.at(seed, problem, matched.first);
+  const std::optional<Interval> right = right_values.at(seed, problem, matched.second);
+  if (!left || !right) return std::nullopt;
+  return std::pair(*left, *right);
+}
+
 }  // namespace
 
 bool ClaimPairs::exact() const {
@@ -204,26 +226,20 @@ ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const R
   const SideValues left_values(claim.left, at.left, at.left_step, rows),
       right_values(claim.right, at.right, at.right_step, rows);
   ClaimPairs pairs;
+  int incomplete = 0;
   for (const int seed : seeds) {
     if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
-    std::pair<const MetricValues*, const MetricValues*> matched;
-    if (claim.matched != Matched::steps) {
-      const ResultRow* const left_row = left_values.done_row(seed, pairs.problem);
-      const ResultRow* const right_row = right_values.done_row(seed, pairs.problem);
-      if (!left_row || !right_row) continue;
-      matched = matched_records(claim.matched, *left_row, *right_row);
-      if (!matched.first || !matched.second) {
-        pairs.problem = fmt::format("seed {} has no {} at which its sides are equal", seed,
-                                    matched_metric(claim.matched));
-        continue;
-      }
+    std::string problem;
+    if (const auto pair = pair_of(claim, seed, left_values, right_values, problem)) {
+      pairs.left.push_back(pair->first);
+      pairs.right.push_back(pair->second);
+    } else if (incomplete++ == 0) {
+      pairs.problem = std::move(problem);
     }
-    const std::optional<Interval> left = left_values.at(seed, pairs.problem, matched.first);
-    const std::optional<Interval> right = right_values.at(seed, pairs.problem, matched.second);
-    if (!left || !right) continue;
-    pairs.left.push_back(*left);
-    pairs.right.push_back(*right);
   }
+  if (incomplete > 1)
+    pairs.problem += fmt::format("; {} of {} seeds are incomplete", incomplete,
+                                 static_cast<std::size_t>(incomplete) + pairs.left.size());
   return pairs;
 }
 

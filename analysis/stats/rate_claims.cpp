@@ -39,7 +39,8 @@ std::string note_on(const RateEstimate& estimate, const std::string& arm) {
   if (estimate.left_out > 0)
     note = fmt::format("{} repetitions of {} have fewer than three errors", estimate.left_out, arm);
   if (estimate.missing > 0)
-    note += fmt::format("{}{} errors of {} are missing", note.empty() ? "" : "; ", estimate.missing, arm);
+    note += fmt::format("{}{} errors of {} are missing, so that nothing is decided", note.empty() ? "" : "; ",
+                        estimate.missing, arm);
   return note;
 }
 
@@ -74,7 +75,7 @@ ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<doubl
   point.left = mean_estimate(slopes.left);
   point.right = than ? mean_estimate(slopes.right) : MeanEstimate{constant, point.pairs, std::nullopt};
   point.difference = mean_estimate(differences);
-  if (point.pairs >= kMinimumPairs && estimate.left_out == 0 && other.left_out == 0) {
+  if (point.pairs >= kMinimumPairs && estimate.is_complete() && other.is_complete()) {
     DecisionRule rule = {{-claim.tolerance, claim.tolerance}, std::nullopt, 1};
     if (claim.slower) rule.claimed = {0, std::numeric_limits<double>::infinity()};
     if (smallest_effect) rule.negligible = Interval{-*smallest_effect, *smallest_effect};

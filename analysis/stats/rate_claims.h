@@ -6,8 +6,8 @@
 /// refuted when wholly outside.
 /// `slower` than a slope or than another arm: the slope is above it (the error falls more slowly); of two
 /// arms the slopes of equal repetitions are compared. Reproduced when the 95 % interval of the difference
-/// lies above zero, refuted when below. Inconclusive otherwise, and with fewer than 3 slopes or a repetition
-/// without one.
+/// lies above zero, refuted when below. Inconclusive otherwise, with fewer than 3 slopes, and where an
+/// error is missing: fits that diverged may be those with the large errors.
 
 #include "analysis/stats/claims.h"
 

@@ -142,6 +142,10 @@ RateVerdict judge_slope(const std::optional<MeanEstimate>& slope, const Interval
   return high < range.low || low > range.high ? RateVerdict::excluded : RateVerdict::inconclusive;
 }
 
+RateVerdict judge_rate(const RateEstimate& estimate, const Interval& range) {
+  return estimate.is_complete() ? judge_slope(estimate.slope, range) : RateVerdict::inconclusive;
+}
+
 const std::vector<RateStatement>& rate_statements() {
   static const std::vector<RateStatement> statements = {
       {"n^-1/2", {-0.5 - kRateTolerance, -0.5 + kRateTolerance}},

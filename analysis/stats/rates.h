@@ -57,6 +57,9 @@ struct RateEstimate {
   double intercept = 0;                       ///< mean of ln C of the power law
   int missing = 0;                            ///< errors that are none
   int left_out = 0;                           ///< repetitions without a slope
+
+  /// Every repetition has an error at every size; else slopes are those of what is left, and decide nothing.
+  bool is_complete() const { return missing == 0 && left_out == 0; }
 };
 
 RateEstimate estimate_rate(const RateData& data);
@@ -68,6 +71,8 @@ std::string to_string(RateVerdict verdict);
 /// `compatible` when the interval lies within [low, high], `excluded` when wholly outside, else
 /// `inconclusive`; so without an interval.
 RateVerdict judge_slope(const std::optional<MeanEstimate>& slope, const Interval& range);
+/// The same of an estimate's slope; `inconclusive` where errors are missing.
+RateVerdict judge_rate(const RateEstimate& estimate, const Interval& range);
 
 /// Half of the width of the range of slopes that stand for a rate: less than half of the way from −1/2 to
 /// −1/4.

@@ -97,8 +97,8 @@ SessionOutcome run_until_decided(const Arguments& arguments, const SessionOption
     const std::vector<int> seeds = seeds_of(run.scenario);
     keep_decided(run.scenario, {{"fixed_seeds", seeds.front()}, {"seeds", seeds}});
   }
-  for (;;) {
-    const SessionOutcome outcome = run_session(run.scenario, options, runner);
+  for (SessionOptions round = options;; round.retry_failed = false) {  // once: a cell fails alike each time
+    const SessionOutcome outcome = run_session(run.scenario, round, runner);
     if (outcome.interrupted || outcome.stopped) return outcome;
     const std::vector<ClaimResult> claims =
         claim_results(load_results(run.directory, run.scenario, outcome.plan));

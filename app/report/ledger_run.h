@@ -35,7 +35,7 @@ struct LedgerBuild {
 
 struct LedgerRun {
   std::string name, title, source, state, command;
-  double seconds = 0;  ///< processor time of its cells
+  double seconds = 0;  ///< time of its cells, one after another, as the clock had it
   std::optional<double> training_share, measuring_share;
   std::vector<LedgerBuild> builds;  ///< by name
   std::string figure;               ///< the copy of a figure beside the ledger; empty without one

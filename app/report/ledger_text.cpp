@@ -186,7 +186,7 @@ std::string run_text(const LedgerRun& run, const Corrections& corrections) {
     if (!sentence.empty())
       sentences.push_back(markdown_text(sentence) + (sentence.ends_with('?') ? "" : "."));
   }
-  std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of processor time", markdown_text(run.name),
+  std::string text = fmt::format("\n### {}\n\n{} {}, {:.0f} s of computation", markdown_text(run.name),
                                  fmt::join(sentences, " "), markdown_text(run.state), run.seconds);
   if (run.training_share && run.measuring_share) {
     text += fmt::format(", of which {:.0f} % training and {:.0f} % measuring", 100 * *run.training_share,

@@ -50,7 +50,8 @@ CellCost estimated_cost(const Cell& cell) {
   CellCost cost;
   cost.operations = tokens * (6 * active * steps * batch + 2 * parameters * records * measured);
   const CellMemory memory = cell_memory(shape);
-  const double moved = steps * (memory.batch + memory.model) + records * measured * memory.batch / batch;
+  const PassBytes passes = pass_bytes(shape);
+  const double moved = steps * (passes.step + memory.model) + records * measured * passes.measured_sample;
   const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
                        (layout.sample_dim() + layout.target_dim());
   cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +

@@ -56,8 +56,8 @@ bool place_points(Scenario& scenario, const Records& records) {
 
 SessionOutcome run_and_search(Scenario& scenario, const SessionOptions& options, const CellRunner& runner) {
   int not_restored = 0;
-  for (;;) {
-    SessionOutcome outcome = run_session(scenario, options, runner);
+  for (SessionOptions round = options;; round.retry_failed = false) {  // once: a cell fails alike each time
+    SessionOutcome outcome = run_session(scenario, round, runner);
     outcome.not_restored += not_restored;
     not_restored = outcome.not_restored;
     if (outcome.interrupted || outcome.stopped || !scenario.crossing) return outcome;

@@ -80,19 +80,18 @@ double transformer_numbers(const CellShape& shape, double rows, double trained) 
   return model.layers * layer + mixtures * mixture + (model.layers - mixtures) * dense + 4 * rows * stride;
 }
 
-/// Arrays that a batch leaves in the workspace. Evaluation takes blocks of rows through the same ones.
-double batch_numbers(const CellShape& shape) {
+/// Samples of a step's passes.
+double trained_samples(const CellShape& shape) {
+  return is_least_squares(shape.options.experiment.train) ? std::min(shape.batch, kFitBlock) : shape.batch;
+}
+
+/// Arrays that a pass over `rows` rows leaves in the workspace, of which `trained` go back, too.
+double pass_numbers(const CellShape& shape, double rows, double trained) {
   const Layout& layout = shape.layout;
   const ModelOptions& model = shape.options.experiment.model;
-  const double samples =
-      is_least_squares(shape.options.experiment.train) ? std::min(shape.batch, kFitBlock) : shape.batch;
-  const double trained = samples * layout.tokens;
-  const double rows =
-      std::max(trained, std::min(kEvaluationBlock, shape.options.experiment.data.test_samples *
-                                                       static_cast<double>(layout.tokens)));
   const double width = layout.input_dim, experts = padded(shape.network.experts());
-  double numbers =
-      samples * (layout.sample_dim() + layout.target_dim()) + 2 * rows * padded(layout.model_output_dim());
+  double numbers = trained / layout.tokens * (layout.sample_dim() + layout.target_dim()) +
+                   2 * rows * padded(layout.model_output_dim());
   if (model.kind == ModelOptions::Kind::transformer)
     return numbers + transformer_numbers(shape, rows, trained);
   if (!shape.network.has_router()) {
@@ -114,7 +113,8 @@ double batch_numbers(const CellShape& shape) {
   }
   if (const auto* const slots = model.gating.train.as<SoftSlotsGatingOptions>()) {
     // Shares and logits with their gradients; slots of each group of rows, their answers and gradients.
-    const double of_group = shape.network.experts() * slots->slots, groups = std::ceil(rows / trained);
+    const double of_group = shape.network.experts() * slots->slots,
+                 groups = std::ceil(rows / (trained_samples(shape) * layout.tokens));
     layer += 6 * rows * padded(of_group) +
              groups * of_group * (experts + 2 * padded(width) + 2 * padded(outputs)) + rows * padded(width);
   }
@@ -243,6 +243,12 @@ CellShape::CellShape(const Cell& cell)
   for (const PhaseOptions& phase : phases) add(phase.train, phase.data);
 }
 
+PassBytes pass_bytes(const CellShape& shape) {
+  const double trained = trained_samples(shape) * shape.layout.tokens, real = real_bytes(shape);
+  return {real * pass_numbers(shape, trained, trained),
+          real * pass_numbers(shape, kEvaluationBlock, 0) * shape.layout.tokens / kEvaluationBlock};
+}
+
 CellMemory cell_memory(const CellShape& shape) {
   const Layout& layout = shape.layout;
   const ExperimentOptions& experiment = shape.options.experiment;
@@ -263,7 +269,11 @@ CellMemory cell_memory(const CellShape& shape) {
   // Of a population each step has its points in double, too.
   const double drawn =
       shape.train_samples > 0 ? std::min<double>(kDrawnBlock, shape.train_samples) : shape.batch;
-  memory.batch = real * batch_numbers(shape) + drawn * sample_bytes(layout);
+  // Evaluation takes blocks of rows through the arrays of a step.
+  const double trained = trained_samples(shape) * layout.tokens;
+  const double block =
+      std::min(kEvaluationBlock, experiment.data.test_samples * static_cast<double>(layout.tokens));
+  memory.batch = real * pass_numbers(shape, std::max(trained, block), trained) + drawn * sample_bytes(layout);
   double moments = 0;
   for (const ParameterGroup& group : shape.network.groups()) {
     if (group.trainable) moments += static_cast<double>(group.end - group.begin);

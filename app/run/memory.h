@@ -37,6 +37,13 @@ struct CellMemory {
 };
 CellMemory cell_memory(const CellShape& shape);
 
+/// Bytes of the arrays that passes go through: those of a training step, there and back, and of a sample that
+/// is measured.
+struct PassBytes {
+  double step = 0, measured_sample = 0;
+};
+PassBytes pass_bytes(const CellShape& shape);
+
 /// What a recorded cell takes when claims and figures are made of it: its trace.
 double recorded_bytes(const CellShape& shape);
 

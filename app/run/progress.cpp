@@ -87,6 +87,7 @@ double ProgressReporter::recent_speed(double work_done, double elapsed) {
 void ProgressReporter::show(const BatchProgress& progress,
                             const std::function<std::optional<double>()>& seconds_left,
                             const std::function<std::string()>& more) {
+  const std::lock_guard lock(mutex_);
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   const double speed = recent_speed(progress.finished + progress.partial, elapsed);
   if (!live_ && elapsed - last_plain_ < kPlainSeconds) return;
@@ -106,6 +107,7 @@ void ProgressReporter::show(const BatchProgress& progress,
 }
 
 void ProgressReporter::finish() {
+  const std::lock_guard lock(mutex_);
   if (live_ && shown_) command_terminal(cleared(lines_below_));
   lines_below_ = 0;
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -24,7 +25,7 @@ std::string progress_line(const BatchProgress& progress, int already, double ela
 bool is_live_terminal();
 
 /// Shows progress on stderr: a live line on a terminal, with others below it, a plain line every 30 s
-/// elsewhere. No colours.
+/// elsewhere. No colours. Threads may call it.
 class ProgressReporter {
  public:
   explicit ProgressReporter(int already);
@@ -39,6 +40,7 @@ class ProgressReporter {
   using Clock = std::chrono::steady_clock;
   double recent_speed(double work_done, double elapsed);
 
+  std::mutex mutex_;
   int already_;
   bool live_;
   bool shown_ = false;

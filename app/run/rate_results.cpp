@@ -24,7 +24,7 @@ std::string slope_text(const RateEstimate& estimate) {
 std::string statements_text(const RateEstimate& estimate) {
   std::string compatible, open;
   for (const RateStatement& statement : rate_statements()) {
-    const RateVerdict verdict = judge_slope(estimate.slope, statement.range);
+    const RateVerdict verdict = judge_rate(estimate, statement.range);
     if (verdict == RateVerdict::compatible) compatible = "= " + statement.name;
     if (verdict == RateVerdict::inconclusive) open += (open.empty() ? "? " : " ? ") + statement.name;
   }
@@ -158,7 +158,7 @@ Json rates_json(const RunResults& results) {
       json["repetitions"] = estimate.slope ? estimate.slope->count : 0;
       json["missing"] = estimate.missing;
       for (const RateStatement& statement : rate_statements())
-        json["statements"][statement.name] = to_string(judge_slope(estimate.slope, statement.range));
+        json["statements"][statement.name] = to_string(judge_rate(estimate, statement.range));
       const LawComparison laws = compare_laws(rate_data(results.table, entry.query));
       json["laws"] = Json::object();
       for (const LawScore& law : laws.laws) {

@@ -131,6 +131,7 @@ FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const Train
     outcome.state = TrainState::interrupted;
     return outcome;
   }
+  std::erase_if(fits, [](const PolishedFit& fit) { return !std::isfinite(fit.loss); });
   if (fits.empty()) {
     outcome.state = TrainState::diverged;
     return outcome;

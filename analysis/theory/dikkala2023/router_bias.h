@@ -1,10 +1,11 @@
 #pragma once
 
-/// Where Theorem 1 of Dikkala et al. 2023 ends. The paper routes by W x without a bias and concludes that a
-/// local minimum has no weight on the irrelevant coordinates x₂. Its proof moves the router's bias at no
-/// cost, which needs one, unpenalised; and it makes up for a shrunk W₂ by z with a W₂ x₂ + z ~ W₂ x₂, which
-/// there is for all a < 1 only where the law of x₂ is self-decomposable, as the normal law is. For a *global*
-/// minimum independence of x₂ suffices: among the biases b + W₂ c one does no worse than the mean over x₂.
+/// Where Theorem 1 of Dikkala et al. 2023 ends. Of a model g_U(W x + b) with an unpenalised b it concludes
+/// that a local minimum has no weight on the irrelevant coordinates x₂. Its proof moves b at no cost, so that
+/// routing by W x alone, as in the paper's experiments, is not among what it covers; and it makes up for a
+/// shrunk W₂ by z with a W₂ x₂ + z ~ W₂ x₂, which there is for all a < 1 only where the law of x₂ is
+/// self-decomposable, as the normal law is. For a *global* minimum independence of x₂ suffices: among the
+/// biases b + W₂ c one does no worse than the mean over x₂.
 ///
 /// The counterexamples are certified. With μ the least eigenvalue of the Hessian at a point, g the norm of
 /// the gradient and K a bound on third derivatives within distance 1, 2 K g < μ² puts a strict local minimum

@@ -155,7 +155,8 @@ GatingContext<Real> Mixture<Real>::gating_context(const Pass<Real>& pass, const 
   context.x = x;
   context.training = pass.training;
   context.progress = pass.progress;
-  context.group_rows = pass.group_samples * pass.tokens;
+  context.group_rows =
+      static_cast<int>(std::min(entries(pass.group_samples, pass.tokens), static_cast<std::size_t>(x.rows)));
   context.state = pass.training ? values.state + gating_state_ : nullptr;
   return context;
 }

@@ -248,8 +248,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
 void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
   fields.add("weights", weights, {"inverse", "optimal", "random", "redrawn"},
-             "M ∝ 1/s; those of Theorem 1 with lambda; or draws of N(1, .5²), negatives clipped, for each "
-             "cluster, kept or new at every step");
+             "M ∝ 1/s; those of Theorem 1 with lambda; or draws of N(1, .5²), negatives clipped and scaled "
+             "to mean 1, for each cluster, kept or new at every step");
   fields.add("dispersion", dispersion, {"mad", "variance", "iqr"},
              "s: mean absolute deviation, variance or interquartile range");
   fields.add("lambda", lambda, positive(), "regularisation λ of optimal weights");
@@ -261,8 +261,10 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
       "memberships", memberships, {"previous", "own", "oracle"},
       "a row's cluster is its likeliest expert in the layer before; or under this router without M; or "
       "the true one (mod E): the last two need no layer before");
-  fields.add("statistics", statistics, {"batch", "frozen"},
-             "dispersions of every batch, or outside training a running mean of those of training");
+  fields.add(
+      "statistics", statistics, {"batch", "frozen"},
+      "dispersions of every batch, of 1024 rows after each other in measuring, or outside training a running "
+      "mean of those of training");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},

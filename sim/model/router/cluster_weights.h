@@ -24,8 +24,8 @@ struct ClusterWeighting {
 void weigh_clusters(const ClusterWeighting& weighting, std::span<const double> dispersions, std::size_t dim,
                     std::span<double> weights);
 
-/// weights (E, d) ← draws of N(1, .5²) with negatives clipped (Nielsen et al. 2025, Table 11), of mean 1 over
-/// the features of each cluster.
+/// weights (E, d) ← draws of N(1, .5²) with negatives clipped (Nielsen et al. 2025, Table 13), which here are
+/// scaled to mean 1 over the features of each cluster, as those of the other spreads are.
 void draw_cluster_weights(Engine& engine, std::size_t dim, std::span<double> weights);
 
 }  // namespace moelab

@@ -150,12 +150,19 @@ TEST_CASE("a side relative to another arm is the ratio of the two, seed by seed"
                broken)
             .points[0]
             .note == "b seed 3 is failed");
+  for (ResultRow& row : broken.rows) {
+    if (row.arm == "b" && row.seed > 1) row.state = "failed";
+  }
+  CHECK(judged(R"({"arm": "a", "metric": "loss", "relative_to": "b", "op": "decreases", "along": "data.n"})",
+               broken)
+            .points[0]
+            .note.starts_with("b seed 2 is failed; "));
   const ResultTable none = make_table(3, [](const std::string& arm, int, int) { return arm == "a"; });
   CHECK(judged(R"({"left": {"arm": "a", "metric": "share", "relative_to": "b"}, "op": "<",
                    "right": {"value": 1}})",
                none)
             .points[0]
-            .note == "b seed 2 has share 0");
+            .note == "b seed 0 has share 0; 3 of 3 seeds are incomplete");
 }
 
 TEST_CASE("a difference within noise is inconclusive, whichever way it is claimed") {

@@ -91,6 +91,12 @@ TEST_CASE("medians of censored values: bounds stand at the limit; the interval i
   CHECK(five.is_open);
   CHECK_FALSE(five.low.has_value());
   CHECK_FALSE(median_point(1, {std::nullopt}, false).mean.has_value());
+  // (1/2)^2000 is rounded to 0. A normal law has ranks of 1000 - 1.96 √500, from 1 on.
+  std::vector<std::optional<Interval>> many;
+  for (int i = 1; i <= 2000; ++i) many.push_back(exact(i));
+  const BandPoint of_many = median_point(1, many, false);
+  CHECK(std::abs(*of_many.low - 956.7) < 1.5);
+  CHECK(*of_many.low + *of_many.high == 2001);
 }
 
 TEST_CASE("bands of a decided run are those of the sequences, and none where these exclude nothing yet") {

@@ -109,6 +109,7 @@ TEST_CASE("missing errors are counted, and a repetition needs three") {
   CHECK(estimate.left_out == 1);
   CHECK_FALSE(estimate.slopes[1]);
   CHECK(estimate.slope->count == 2);
+  CHECK(judge_rate(estimate, {-0.6, -0.4}) == RateVerdict::inconclusive);
   const RateEstimate nothing = estimate_rate({kSamples, {}});
   CHECK_FALSE(nothing.slope);
 }
@@ -190,8 +191,9 @@ TEST_CASE("few repetitions, failed cells and names that do not exist") {
   ResultTable table = example_table(4);
   table.rows[0].state = "diverged";
   const ClaimResult with_gap = judged(table, Json::object());
-  CHECK(with_gap.verdict == Verdict::reproduced);
-  CHECK(with_gap.points.front().note == "1 errors of root are missing");
+  CHECK(with_gap.verdict == Verdict::inconclusive);
+  CHECK(with_gap.points.front().pairs == 4);
+  CHECK(with_gap.points.front().note == "1 errors of root are missing, so that nothing is decided");
   for (ResultRow& row : table.rows) {
     if (row.seed == 1 && *row.point[1].second.number() > 2000) row.state = "failed";
   }

@@ -42,7 +42,7 @@ TEST_CASE("shares of a run add up to the run, each cell once") {
   REQUIRE(ask({"run", whole.file, "--out", whole.run}).status == 0);
   CHECK(ask({"export", shared.run}).out == ask({"export", whole.run}).out);
   CHECK(std::distance(fs::directory_iterator(fs::path(shared.run) / "journal"), {}) == 2);
-  for (const char* wrong : {"2/2", "-1/2", "1", "a/b", "0/0", "0/2x"}) {
+  for (const char* wrong : {"2/2", "-1/2", "1", "a/b", "0/0", "0/2x", " 0/2", "0/+2", "0/99999999999"}) {
     const Answer answer = ask({"run", whole.file, "--out", whole.run, std::string("--share=") + wrong});
     CHECK(answer.status == 2);
     CHECK(answer.err.find("--share") != std::string::npos);

@@ -98,8 +98,8 @@ TEST_CASE("ledger files: what a run's time was spent on, where its records tell"
   run.measuring_share = 0.052;
   const Book book;
   write_ledger(report_of({run, run_of("untimed", "Paper", {0.01})}), book.ledger);
-  CHECK(book.says("2 s of processor time, of which 91 % training and 5 % measuring, by moelab 1.0."));
-  CHECK(book.says("2 s of processor time, by moelab 1.0."));
+  CHECK(book.says("2 s of computation, of which 91 % training and 5 % measuring, by moelab 1.0."));
+  CHECK(book.says("2 s of computation, by moelab 1.0."));
 
   // A file of an earlier build, which has no such members.
   const fs::path file = book.runs / "timed.json";
@@ -130,7 +130,7 @@ TEST_CASE("a ledger that grew run by run, in any order, is that of all runs at o
   CHECK(none < text.size());
   CHECK(whole.says(
       "extend over 2 builds, whose numbers may differ:\n\n- moelab 1.0: 2 runs\n- moelab 2.0: 1 run\n"));
-  CHECK(whole.says("2 s of processor time, by moelab 2.0.\n"));
+  CHECK(whole.says("2 s of computation, by moelab 2.0.\n"));
   CHECK(whole.says("| **lemma**: It holds. |"));
 }
 

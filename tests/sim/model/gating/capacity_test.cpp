@@ -38,6 +38,7 @@ TEST_CASE(
   CHECK(top1(Drop::order, 0.8).rows_of_expert(0).size() == 3);
   CHECK(top1(Drop::order, 1.1).rows_of_expert(0).size() == 4);
   CHECK(capacity_of(0.07, 100) == 7);  // the product is 7.000000000000001
+  CHECK(capacity_of(1e12, 100) >= 100);
   CHECK(top1(Drop::order, 2).rows_of_expert(0).size() == 5);
   CHECK(top1(Drop::order, 0.01).rows_of_expert(0).size() == 1);
 }
@@ -77,6 +78,21 @@ TEST_CASE("first choices come before second ones, and the gates of what stays ar
   CHECK(gated.gate(0, 1) == all.gate(0, 1));
   CHECK(gated.gate(1, 1) == 0);
   CHECK(serving_expert(gated.routing(), 1) == -1);
+}
+
+TEST_CASE("gates of experts that are so much less likely than others that their r is 0") {
+  // The first row takes the places of experts 0 and 1; r of the others is 0 in the second.
+  const std::vector<std::vector<double>> rows = {{2000, 2000, 0, 0}, {2000, 2000, 1, 0}};
+  const double share = 1 / (1 + std::exp(-1.0));
+  const TopKGatingOptions topk{.k = 2, .capacity = {.capacity_factor = 1, .drop = Drop::next}};
+  const NoisyTopKGatingOptions noisy{.k = 2, .capacity = {.capacity_factor = 1, .drop = Drop::next}};
+  for (const GatingRule& rule : {GatingRule(topk), GatingRule(noisy)}) {
+    const Gated gated(rule, rows);
+    CHECK(gated.probability(1, 2) == 0);
+    CHECK(gated.gate(0, 0) == 0.5);
+    CHECK(gated.gate(1, 2) == doctest::Approx(share).epsilon(1e-14));
+    CHECK(gated.gate(1, 3) == doctest::Approx(1 - share).epsilon(1e-14));
+  }
 }
 
 TEST_CASE("what a scenario may say of a capacity") {

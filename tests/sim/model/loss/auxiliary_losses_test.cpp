@@ -69,6 +69,14 @@ TEST_CASE("the balance terms of a batch worked out by hand") {
   CHECK(std::abs(value_of(hand.batch, "z")) < kRounding);
 }
 
+TEST_CASE("the balance terms of a batch without an active pair are 0") {
+  const HandBatch unserved({{.7, .3}, {.6, .4}}, {{0, 0}, {0, 0}});
+  for (const char* kind : {"aux", "aux_unnormalised", "aux_sequence"}) {
+    CAPTURE(kind);
+    CHECK(value_of(unserved.batch, kind) == 0);
+  }
+}
+
 TEST_CASE("the terms of importance and of entropy of a batch worked out by hand") {
   // The same rows: sums of gates 1.3, .55 and 0; mean probabilities .5, .35 and .15.
   const HandBatch hand({{.7, .2, .1}, {.6, .3, .1}, {.2, .55, .25}}, {{.7, 0, 0}, {.6, 0, 0}, {0, .55, 0}});
