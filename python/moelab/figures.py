@@ -6,9 +6,13 @@ import textwrap
 from typing import Any
 
 from ._extras import extra
+from ._figure_embedding import _draw_embedding, _embedding_looks
+from ._figure_heat_map import _draw_heat_map
 from ._figure_lines import _draw_lines, _grid, _looks
-from ._figure_maps import _draw_embedding, _draw_heat_map, _draw_rate_panels, _embedding_looks
 from ._figure_parts import _TWO_COLUMNS, _WIDTH, _legend_height
+from ._figure_rates import _draw_rate_panels
+from ._heat_map_layout import TITLE_LINE, HeatMapLayout
+from ._text_width import wrapped
 
 _PANEL = 1.83
 _SMALL_PANEL = 1.39
@@ -32,12 +36,15 @@ _STYLE = {
 }
 
 
+def _title(data: dict[str, Any], width: float) -> list[str]:
+    return wrapped(data["title"], 8.5, 72 * width - 10)
+
+
 def _size(data: dict[str, Any]) -> tuple[float, float]:
     """Inches, without the caption."""
     panels = data["panels"]
     if data["kind"] == "heat_map":
-        rows = 0.3 + 0.21 * len(data["y_names"])
-        return _WIDTH, _PANEL + 0.9 if data["compact"] else 1 + len(panels) * rows
+        return _WIDTH, (HeatMapLayout(data).height + TITLE_LINE * len(_title(data, _WIDTH))) / 72
     if data["kind"] == "rate_panels":
         names = {line["name"] for panel in panels for line in panel} | {r["name"] for r in data["references"]}
         return _TWO_COLUMNS, 0.8 + 1.6 * len(data["rows"]) + _legend_height(names, _TWO_COLUMNS)
@@ -74,6 +81,6 @@ def draw(data: dict[str, Any]) -> Any:
         for axes in figure.axes:  # ticks that are made later do not see this style
             axes.tick_params(which="both", labelsize=_STYLE["ytick.labelsize"])
         if data["title"]:
-            drawing.suptitle(textwrap.fill(data["title"], round(17 * width)), fontsize=8)
+            drawing.suptitle("\n".join(_title(data, width)), fontsize=8)
         text.text(0.02, 1, "\n".join(caption), fontsize=5, va="top", ha="left", linespacing=1.25)
     return figure

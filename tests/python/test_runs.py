@@ -1,4 +1,4 @@
-"""run and read: the program's folders, tables, verdicts, arrays and figures."""
+"""run and read: the program's folders, tables, verdicts and arrays."""
 
 from __future__ import annotations
 
@@ -99,65 +99,6 @@ def test_a_damaged_array_is_refused(tmp_path):
         run.arrays(cell)
 
 
-def test_figures_show_the_programs_data(tiny_run, moelab_program):
-    pytest.importorskip("matplotlib")
-    moelab_program.text("plot", tiny_run.directory)
-    drawn = list(csv.DictReader((Path(tiny_run.directory) / "figures" / "loss.csv").open()))
-    data = tiny_run.figure_data("loss")
-    assert [panel["name"] for panel in data["panels"]] == [""]
-    series = data["panels"][0]["series"]
-    points = [(line["name"], point["x"], point["mean"]) for line in series for point in line["points"]]
-    assert points == [(row["series"], float(row["x"]), float(row["mean"])) for row in drawn]
-    figure = tiny_run.figure("loss")
-    axes = figure.axes[0]
-    assert axes.get_xlabel() == data["x_label"] and axes.get_yscale() == "log"
-    means = {line.get_label(): list(line.get_ydata()) for line in axes.lines if not line.get_label().startswith("_")}
-    assert means == {line["name"]: [point["mean"] for point in line["points"]] for line in series}
-    for kind in ("steps", "map", "plane", "load", "claim"):
-        assert tiny_run.figure(kind)._repr_png_().startswith(b"\x89PNG")
-    assert pickle.loads(pickle.dumps(figure)).axes[0].get_xlabel() == data["x_label"]
-    with pytest.raises(moelab.UserError, match="did you mean 'loss'") as caught:
-        tiny_run.figure("los")
-    assert caught.value.path == "figure"
-
-
-def test_censored_points_are_open_and_panels_share_their_axes():
-    pytest.importorskip("matplotlib")
-    from moelab.figures import draw
-
-    def point(x, mean, censored=False):
-        return {"x": x, "mean": mean, "low": mean - 3, "high": mean + 3, "seeds": [], "censored": censored}
-
-    series = [{"name": "learned", "look": "line", "points": [point(1, 2), point(2, 4, censored=True)]}]
-    texts = {"id": "steps", "title": "", "caption": "", "x_label": "n", "y_label": "steps"}
-    axes_of = {"x_log": False, "y_log": True, "x_range": None, "y_range": None, "x_categories": []}
-    panels = [{"name": name, "series": series} for name in ("left", "right")]
-    figure = draw({"kind": "lines", **texts, **axes_of, "panels": panels})
-    assert [axes.get_title() for axes in figure.axes] == ["left", "right"]
-    for axes in figure.axes:
-        line, bounds = axes.lines
-        assert list(line.get_ydata()) == [2, 4] and line.get_markevery() == [0]
-        assert list(bounds.get_ydata()) == [4] and bounds.get_markerfacecolor() == "white"
-        assert axes.get_ylim() == figure.axes[0].get_ylim() and axes.get_ylim()[0] > 0
-
-
-def test_cells_of_heat_maps_whose_median_is_censored_say_so():
-    pytest.importorskip("matplotlib")
-    from moelab.figures import draw
-
-    panel = {"name": "learned", "values": [100, 200, None], "intervals": [], "censored": [False, True, False]}
-    texts = {"id": "steps", "title": "", "caption": "", "x_label": "n", "y_label": "E", "value_label": "steps"}
-    names = {"x_names": ["1", "2", "3"], "y_names": ["a"], "compact": False, "low": 100, "high": 200}
-    figure = draw({"kind": "heat_map", **texts, **names, "panels": [panel]})
-    assert [text.get_text() for text in figure.axes[0].texts] == ["1e+02", ">2e+02"]
-
-
-def test_notebooks_show_figure_and_verdicts(tiny_run):
-    pytest.importorskip("matplotlib")
-    page = tiny_run._repr_html_()
-    assert "<svg" in page and "learned_beats_frozen" in page and "<script" not in page
-
-
 def test_texts_of_a_scenario_are_no_markup(tmp_path):
     scenario = tiny_scenario() | {"title": "<script>alert(1)</script>", "figures": []}
     scenario["seeds"]["count"] = 1
@@ -186,59 +127,6 @@ def test_two_plans_of_a_folder_stay_apart(tmp_path):
     assert first.plan != second.plan
     assert first.table()["cell"] == cells != second.table()["cell"]
     assert moelab.read(tmp_path / "run").plan == second.plan
-
-
-SAMPLE_NAMES = {"x": "train_inputs", "y": "train_targets", "labels": "train_labels", "test_x": "test_inputs",
-                "test_y": "test_targets", "test_labels": "test_labels"}
-
-
-def language_scenario():
-    return {
-        "name": "language",
-        "data": {"generator": "synthetic_language", "domains": 2, "vocabulary": 12, "tokens": 8, "train_samples": 6,
-                 "test_samples": 5},
-        "model": {"kind": "transformer", "width": 8, "layers": 1, "heads": 2, "feed_forward": 8, "moe_layers": "all",
-                  "experts": 2, "router": {"kind": "linear"}, "gating": {"train": "soft", "eval": "top1"}},
-        "train": {"optimizer": "adam", "lr": 0.01, "batch_size": 4, "steps": 2},
-        "loss": {"task": "cross_entropy"},
-        "metrics": ["task"],
-    }
-
-
-@pytest.mark.parametrize("kind", ["language", "independent"])
-def test_samples_have_the_types_and_values_of_the_programs(moelab_program, tmp_path, kind):
-    scenario = language_scenario()
-    if kind == "independent":
-        scenario = tiny_scenario()
-        scenario["data"]["independent"] = True
-    file = tmp_path / "scenario.json"
-    file.write_text(json.dumps(scenario))
-    moelab_program.json("sample", file, "--out", tmp_path / "sample")
-    drawn = moelab.sample(file)
-    for name, stored in SAMPLE_NAMES.items():
-        array = np.load(tmp_path / "sample" / f"{stored}.npy")
-        own = getattr(drawn, name)
-        assert own.dtype == array.dtype and own.shape == array.shape and own.tobytes() == array.tobytes(), name
-    assert (drawn.x.dtype == np.int64) == (kind == "language")
-
-
-def test_sample_is_the_programs(moelab_program, tmp_path):
-    file = tmp_path / "tiny.json"
-    file.write_text(json.dumps(tiny_scenario()))
-    words = ("--arm", "frozen", "--seed", 2, "--at", "data.train_samples=64", "--out", tmp_path / "sample")
-    told = moelab_program.json("sample", file, *words)
-    drawn = moelab.sample(file, arm="frozen", seed=2, at={"data.train_samples": 64})
-    assert (drawn.cell, drawn.arm, drawn.seed, drawn.point) == (told["cell"], "frozen", 2, told["point"])
-    for name, stored in SAMPLE_NAMES.items():
-        array = np.load(tmp_path / "sample" / f"{stored}.npy")
-        own = getattr(drawn, name)
-        assert own.dtype == array.dtype and own.shape == array.shape and own.tobytes() == array.tobytes()
-    for bad, path in (({"arm": "learnt"}, "arm"), ({"seed": 3}, "seed"), ({"seed": -1}, "seed")):
-        with pytest.raises(moelab.UserError) as caught:
-            moelab.sample(file, **bad)
-        assert caught.value.path == path
-    with pytest.raises(moelab.UserError, match="needs a value of the sweep"):
-        moelab.sample(file, at={"data.train_samples": 5})
 
 
 RUN_LONG = """

@@ -1,0 +1,63 @@
+"""sample: the program's data sets."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from conftest import tiny_scenario
+
+import moelab
+
+SAMPLE_NAMES = {"x": "train_inputs", "y": "train_targets", "labels": "train_labels", "test_x": "test_inputs",
+                "test_y": "test_targets", "test_labels": "test_labels"}
+
+
+def language_scenario():
+    return {
+        "name": "language",
+        "data": {"generator": "synthetic_language", "domains": 2, "vocabulary": 12, "tokens": 8, "train_samples": 6,
+                 "test_samples": 5},
+        "model": {"kind": "transformer", "width": 8, "layers": 1, "heads": 2, "feed_forward": 8, "moe_layers": "all",
+                  "experts": 2, "router": {"kind": "linear"}, "gating": {"train": "soft", "eval": "top1"}},
+        "train": {"optimizer": "adam", "lr": 0.01, "batch_size": 4, "steps": 2},
+        "loss": {"task": "cross_entropy"},
+        "metrics": ["task"],
+    }
+
+
+@pytest.mark.parametrize("kind", ["language", "independent"])
+def test_samples_have_the_types_and_values_of_the_programs(moelab_program, tmp_path, kind):
+    scenario = language_scenario()
+    if kind == "independent":
+        scenario = tiny_scenario()
+        scenario["data"]["independent"] = True
+    file = tmp_path / "scenario.json"
+    file.write_text(json.dumps(scenario))
+    moelab_program.json("sample", file, "--out", tmp_path / "sample")
+    drawn = moelab.sample(file)
+    for name, stored in SAMPLE_NAMES.items():
+        array = np.load(tmp_path / "sample" / f"{stored}.npy")
+        own = getattr(drawn, name)
+        assert own.dtype == array.dtype and own.shape == array.shape and own.tobytes() == array.tobytes(), name
+    assert (drawn.x.dtype == np.int64) == (kind == "language")
+
+
+def test_sample_is_the_programs(moelab_program, tmp_path):
+    file = tmp_path / "tiny.json"
+    file.write_text(json.dumps(tiny_scenario()))
+    words = ("--arm", "frozen", "--seed", 2, "--at", "data.train_samples=64", "--out", tmp_path / "sample")
+    told = moelab_program.json("sample", file, *words)
+    drawn = moelab.sample(file, arm="frozen", seed=2, at={"data.train_samples": 64})
+    assert (drawn.cell, drawn.arm, drawn.seed, drawn.point) == (told["cell"], "frozen", 2, told["point"])
+    for name, stored in SAMPLE_NAMES.items():
+        array = np.load(tmp_path / "sample" / f"{stored}.npy")
+        own = getattr(drawn, name)
+        assert own.dtype == array.dtype and own.shape == array.shape and own.tobytes() == array.tobytes()
+    for bad, path in (({"arm": "learnt"}, "arm"), ({"seed": 3}, "seed"), ({"seed": -1}, "seed")):
+        with pytest.raises(moelab.UserError) as caught:
+            moelab.sample(file, **bad)
+        assert caught.value.path == path
+    with pytest.raises(moelab.UserError, match="needs a value of the sweep"):
+        moelab.sample(file, at={"data.train_samples": 5})
