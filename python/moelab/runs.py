@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import io
 import json
-import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core
-from ._border import call, folder, given_scenario, json_text, settings, shown, text, whole
+from ._border import call, folder, given_scenario, settings, text, whole
 from ._extras import extra
+from ._frames import CLAIM_COLUMNS, claim_rows, csv_text
 from ._progress import ProgressLine
 from .errors import UserError
 
@@ -81,8 +80,8 @@ class Run:
         """One row a claim and sweep point: the claim's id and verdict, both sides, the paired difference with
         its 95 % interval, and under ``paper`` what the paper reports. Needs pandas."""
         pandas = extra("pandas", "frames", "frames")
-        rows = [row for claim in self.verdicts() for row in _claim_rows(claim)]
-        return pandas.DataFrame(rows, columns=_CLAIM_COLUMNS)
+        rows = [row for claim in self.verdicts() for row in claim_rows(claim)]
+        return pandas.DataFrame(rows, columns=CLAIM_COLUMNS)
 
     def arrays(self, cell: str) -> dict[str, np.ndarray]:
         """The arrays that a cell saved ("save" of its scenario), by name, mapped from their files.
@@ -121,7 +120,7 @@ class Run:
         :raises UserError: for a seed or a sweep point that the plan does not have, a name that is no metric, and
             values that are no finite numbers
         """
-        call(_core.import_arm, self._directory, self._plan, text(name, "arm"), _csv(frame))
+        call(_core.import_arm, self._directory, self._plan, text(name, "arm"), csv_text(frame))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Run, (os.path.abspath(self._directory), self._plan))
@@ -155,89 +154,6 @@ class Run:
             return ""
         text = picture.getvalue()
         return text[text.index("<svg") :]
-
-
-_CLAIM_COLUMNS = [
-    "id",
-    "verdict",
-    "origin",
-    "text",
-    "source",
-    "paper",
-    "p",
-    "seeds_to_decide",
-    "at",
-    "point_verdict",
-    "left",
-    "left_low",
-    "left_high",
-    "right",
-    "right_low",
-    "right_high",
-    "estimate",
-    "low",
-    "high",
-    "scale",
-    "pairs",
-    "note",
-]
-
-
-def _claim_rows(claim: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a claim; one without points has a row, too."""
-    own = {name: claim[name] for name in ("id", "verdict", "origin", "text", "source", "p", "seeds_to_decide")}
-    own["paper"] = claim["reported"]
-    rows = []
-    for point in claim["points"] or [{}]:
-        row = dict(own)
-        for name in ("at", "left", "right", "estimate", "scale", "pairs", "note"):
-            row[name] = point.get(name)
-        row["point_verdict"] = point.get("verdict")
-        for low, high, interval in (
-            ("left_low", "left_high", "left_interval"),
-            ("right_low", "right_high", "right_interval"),
-            ("low", "high", "interval"),
-        ):
-            row[low], row[high] = point.get(interval) or (None, None)
-        rows.append(row)
-    return rows
-
-
-def _field(value: Any) -> str:
-    """A value as a field of CSV; what does not apply (None, NaN, pandas's NA and NaT) is empty."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return ""
-    if isinstance(value, float):
-        # Rows of frames turn whole numbers, such as seeds, into floats.
-        if math.isnan(value):
-            return ""
-        return repr(int(value) if value.is_integer() and abs(value) < 2**53 else value)
-    return text(value, "frame") if isinstance(value, str) else json_text(value, "frame")
-
-
-def _csv(frame: Any) -> str:
-    if isinstance(frame, Mapping):
-        named = list(frame.items())
-    elif hasattr(frame, "columns") and hasattr(frame, "__getitem__"):
-        named = [(name, frame[name]) for name in frame.columns]
-    else:
-        raise UserError("frame", f"got {shown(frame)}, needs a frame, or a dict of columns")
-    columns: dict[str, list[Any]] = {}
-    for name, values in named:
-        if isinstance(values, (str, bytes)) or getattr(values, "ndim", 1) != 1 or not isinstance(values, Iterable):
-            raise UserError("frame", f"has the column {name!r} with {shown(values)}, needs a value for each row")
-        columns[text(str(name), "frame")] = list(values)
-    if len(columns) < len(named):
-        raise UserError("frame", "has two columns of one name")
-    if len({len(values) for values in columns.values()}) > 1:
-        raise UserError("frame", "has columns of different lengths")
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_field(value) for value in row] for row in zip(*columns.values()))
-    return written.getvalue()
 
 
 def _drawn(data: dict[str, Any]) -> matplotlib.figure.Figure:
