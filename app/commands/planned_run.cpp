@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/run/crossing_run.h"
+#include "app/run/durable_file.h"
 #include "app/run/session.h"
 #include "sim/base/error.h"
 #include "sim/base/whole_numbers.h"
@@ -26,6 +27,13 @@ bool sets_seeds(const std::vector<std::string>& settings) {
   throw UserError(option,
                   "the run's claims decide how many seeds it has; run --until-decided with a "
                   "greater --max-seeds adds more");
+}
+
+/// The settings with the number of seeds in place of the one that they set.
+std::vector<std::string> with_seed_count(std::vector<std::string> settings, int count) {
+  std::erase_if(settings, [](const std::string& setting) { return setting.starts_with("seeds.count="); });
+  settings.push_back(fmt::format("seeds.count={}", count));
+  return settings;
 }
 
 /// The count of seeds after `range` is added to those before `next`.
@@ -64,8 +72,8 @@ ScenarioLoader loader_of(const Arguments& arguments) {
 
 Scenario with_seeds(const Json& decided, std::vector<std::string> settings, const ScenarioLoader& load) {
   const std::vector<int> seeds = decided.at("seeds").get<std::vector<int>>();
-  settings.push_back(fmt::format("seeds.count={}", *std::max_element(seeds.begin(), seeds.end())));
-  Scenario scenario = load(settings);
+  Scenario scenario =
+      load(with_seed_count(std::move(settings), *std::max_element(seeds.begin(), seeds.end())));
   keep_decided(scenario, decided);
   return scenario;
 }
@@ -85,6 +93,7 @@ PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load) {
   PlannedRun run{load(arguments.settings), arguments.out};
   if (run.directory.empty()) run.directory = default_run_directory(run.scenario);
   check_no_plan_named(run.directory);
+  check_output_folder(run.directory, "--out");
   check_run_directory(run.directory, run.scenario.name);
 
   const int asked = seed_count(run.scenario);
@@ -107,9 +116,12 @@ PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load) {
   // Looks begin at what the plan has that they extend.
   if (earlier && arguments.until_decided) count = std::max(count, seed_count(earlier->cells));
   if (count <= asked) return with_points(std::move(run));
-  std::vector<std::string> settings = arguments.settings;
-  settings.push_back(fmt::format("seeds.count={}", count));
-  run.scenario = load(settings);
+  try {
+    run.scenario = load(with_seed_count(arguments.settings, count));
+  } catch (const InvalidOption& error) {
+    if (!adds || error.path() != "--set seeds.count") throw;
+    throw UserError("--seeds", error.message());
+  }
   if (added > asked) run.scenario.added_seeds_to = added;
   return with_points(std::move(run));
 }

@@ -217,6 +217,23 @@ std::vector<Override> read_settings(const std::vector<std::string>& settings, co
   return overrides;
 }
 
+std::vector<Override> kept(std::vector<Override> overrides) {
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const std::string path = dotted(overrides[i].path);
+    for (std::size_t later = i + 1; later < overrides.size(); ++later) {
+      const std::string by = dotted(overrides[later].path);
+      if (!is_within(path, by)) continue;
+      throw UserError(overrides[i].place,
+                      path == by
+                          ? fmt::format("is set a second time; needs '{}' once", path)
+                          : fmt::format("is without effect: '{}', set after it, replaces it; needs '{}' "
+                                        "before it, or one of the two",
+                                        by, by));
+    }
+  }
+  return overrides;
+}
+
 void apply_overrides(const Shape& shape, std::span<const Override> overrides, Json& document) {
   for (const Override& change : overrides) {
     const std::vector<std::string> keys = split_path(change.path, document);

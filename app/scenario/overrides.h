@@ -26,6 +26,11 @@ std::vector<Override> read_overrides(const Json& object, const std::string& plac
 std::vector<Override> read_settings(const std::vector<std::string>& settings,
                                     const std::string& option = "--set");
 
+/// The same overrides. Throws UserError at the place of one that a later one of them replaces, so that it
+/// would be without effect ("model.router.trainable" before "model.router"); one below an earlier one adds to
+/// it.
+std::vector<Override> kept(std::vector<Override> overrides);
+
 /// Applies overrides in their order. A number in a path is the index of an entry where it meets a list
 /// ("figures.0.y"). A name that stands for an object ("soft", one learning rate for both
 /// groups) becomes that object where a path leads into it. train.steps and train.epochs replace each other.

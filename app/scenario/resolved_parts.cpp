@@ -32,7 +32,7 @@ UserError error_below(const std::string& place, const UserError& error) {
 /// The data of an evaluation: those of the configuration after the evaluation's own overrides.
 Json evaluation_data(const Json& document, const Json& data, const Json& overrides,
                      const std::string& place) {
-  const std::vector<Override> changes = read_overrides(overrides, place);
+  const std::vector<Override> changes = kept(read_overrides(overrides, place));
   for (const Override& change : changes) {
     if (is_within(change.path, "data")) continue;
     throw UserError(change.place, "got " + Json(change.path).dump() + ", needs a path below data");

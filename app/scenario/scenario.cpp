@@ -34,7 +34,7 @@ std::vector<Override> profile_overrides(const Json& document, const std::string&
       const std::string place = "profiles." + profile;
       if (!overrides.is_object())
         throw UserError(place, "got " + abbreviated(overrides) + ", needs an object");
-      return read_overrides(overrides, place);
+      return kept(read_overrides(overrides, place));
     }
   }
   throw UserError("--profile", unknown_name("profile", profile, names));
@@ -69,7 +69,7 @@ std::vector<Arm> read_arms(const Json& document) {
     if (name.empty() || name.find_first_of("\n\r\t") != std::string::npos) {
       throw UserError("arms", "got the name " + Json(name).dump() + ", needs a non-empty name on one line");
     }
-    arms.push_back({name, read_overrides(overrides, join_path("arms", name))});
+    arms.push_back({name, kept(read_overrides(overrides, join_path("arms", name)))});
     check_roots(arms.back().overrides, config_shape());
   }
   return arms;
@@ -173,7 +173,7 @@ std::vector<Json> checked_variants(const Json& document, const std::string& chos
   for (const auto& [name, overrides] : profiles.items()) {
     const std::string place = join_path("profiles", name);
     check_name(name, place);
-    const std::vector<Override> changes = read_overrides(overrides, place);
+    const std::vector<Override> changes = kept(read_overrides(overrides, place));
     check_roots(changes, scenario_shape());
     if (name == chosen || plain.is_null()) continue;
     Json changed = document;
@@ -189,6 +189,7 @@ std::vector<Json> checked_variants(const Json& document, const std::string& chos
 
 /// The resolved document.
 Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
+  check_zip(document);
   Json resolved = resolve(scenario_shape(), document, "");
   scenario.name = resolved.at("name");
   check_name(scenario.name, "name");
@@ -231,7 +232,7 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   check_version(document, "version");
   if (document.contains("extends"))
     throw UserError("extends", "is for files: only they know what it is relative to");
-  const Changes changes = {profile_overrides(document, profile), read_settings(settings)};
+  const Changes changes = {profile_overrides(document, profile), kept(read_settings(settings))};
   check_roots(changes.profile, scenario_shape());
   check_roots(changes.settings, scenario_shape());
 

@@ -38,16 +38,24 @@ void check_distinct(const SweepAxis& axis, const std::string& place) {
   }
 }
 
-SweepAxis read_zip(const Json& lists, const std::string& place) {
-  if (!lists.is_object() || lists.empty()) {
+/// Lists of values by path.
+void check_lists(const Json& lists, const std::string& place) {
+  if (!lists.is_object() || lists.empty())
     throw UserError(place, "got " + abbreviated(lists) + ", needs an object {path: [values], …}");
+  for (const auto& [path, values] : lists.items()) {
+    if (values.is_array() && !values.empty()) continue;
+    throw UserError(join_path(place, path),
+                    "got " + abbreviated(values) + ", needs a list of at least one value");
   }
+}
+
+SweepAxis read_zip(const Json& lists, const std::string& place) {
+  check_lists(lists, place);
   SweepAxis axis;
   const std::size_t length = lists.front().size();
   axis.steps.resize(length);
   for (const auto& [path, values] : lists.items()) {
     const std::string here = join_path(place, path);
-    if (!values.is_array()) throw UserError(here, "got " + abbreviated(values) + ", needs a list of values");
     if (values.size() != length) {
       throw UserError(here, "got " + std::to_string(values.size()) + " values, needs " +
                                 std::to_string(length) + " as the first list of the zip has");
@@ -93,6 +101,12 @@ SweepAxis read_axis(const std::string& path, const Json& given, const std::strin
 }
 
 }  // namespace
+
+void check_zip(const Json& document) {
+  if (!document.contains("sweep") || !document.at("sweep").is_object()) return;
+  const Json& sweep = document.at("sweep");
+  if (sweep.contains("zip")) check_lists(sweep.at("zip"), "sweep.zip");
+}
 
 std::vector<SweepAxis> read_sweep(const Json& sweep) {
   std::vector<SweepAxis> axes;

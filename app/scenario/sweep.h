@@ -17,6 +17,10 @@ struct SweepAxis {
   Json crossing = {};  ///< of an axis whose values are searched, whose steps are the ends; null otherwise
 };
 
+/// Throws UserError where the "zip" in the sweep of a scenario, an object, is no map of paths to lists. The
+/// shape of a sweep takes more, which other entries may be.
+void check_zip(const Json& document);
+
 /// The axes of a resolved "sweep" in the order of the file, one whose values are searched last. Throws
 /// UserError for values that repeat, ranges that are not powers of two apart, lists of unequal length, a path
 /// swept twice and two searches.

@@ -41,13 +41,29 @@ NumberKind number_kind(const Shape& shape) {
   return kind;
 }
 
+/// Refuses a path that no field has, with the nearest name where one key of it is wrong.
+[[noreturn]] void refuse_unknown_field(const Json& base, const std::string& path, const std::string& place) {
+  Json config = Json::object();
+  for (const Field& field : config_shape().fields)
+    if (base.contains(field.name)) config[field.name] = base.at(field.name);
+  try {
+    const Override change{path, 1, place, ""};
+    apply_overrides(config_shape(), {&change, 1}, config);
+    resolve(config_shape(), config, "");
+  } catch (const InvalidOption& error) {
+    if (error.path() == place || (!error.path().empty() && is_within(path, error.path())))
+      throw UserError(place, error.message());
+  }
+  throw UserError(place, "is no field of the scenario");
+}
+
 }  // namespace
 
 bool is_whole_field(const Json& base, const std::string& path, const std::string& place) {
   const Shape* const shape = find_shape(config_shape(), base, path);
-  const NumberKind kind = shape ? number_kind(*shape) : NumberKind();
-  if (!kind.is_whole && !kind.is_real)
-    throw UserError(place, shape ? "is not a number of the scenario" : "is no field of the scenario");
+  if (shape == nullptr) refuse_unknown_field(base, path, place);
+  const NumberKind kind = number_kind(*shape);
+  if (!kind.is_whole && !kind.is_real) throw UserError(place, "is not a number of the scenario");
   return kind.is_whole && !kind.is_real;
 }
 
@@ -74,6 +90,10 @@ std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std:
         if (is_within(path, swept) || is_within(swept, path))
           throw UserError(place, "the sweep sets '" + swept + "'; needs a field that is not swept");
       }
+    }
+    for (const TuneRange& earlier : ranges) {
+      if (is_within(path, earlier.path) || is_within(earlier.path, path))
+        throw UserError(place, fmt::format("'{}' is tuned, too; needs one of the two", earlier.path));
     }
     TuneRange read{path, range.at("low"), range.at("high"), range.value("scale", "log") == "log", is_whole};
     if (read.low >= read.high)

@@ -121,4 +121,55 @@ TEST_CASE("overrides: a wrong value is told at the override that leads into the 
   check_refused(document, {}, "sweep.metrics.1.shuffles[1]", "got 0, needs");
 }
 
+TEST_CASE(
+    "overrides: one that a later one of the same set replaces is refused, a narrower one after it not") {
+  const Json linear = Json::parse(R"({"kind": "linear"})");
+  const std::string field = "model.router.trainable", whole = "model.router";
+  const std::string message =
+      "is without effect: 'model.router', set after it, replaces it; needs 'model.router' "
+      "before it, or one of the two";
+  for (const bool is_arm : {true, false}) {
+    Json document = example_scenario();
+    Json& overrides = is_arm ? document["arms"]["frozen"] : document["profiles"]["quick"];
+    overrides = Json::object();
+    overrides[field] = false;
+    overrides[whole] = linear;
+    check_refused(document, {}, (is_arm ? "arms.frozen." : "profiles.quick.") + field, message);
+    overrides = Json::object();
+    overrides[whole] = linear;
+    overrides[field] = false;
+    CHECK_NOTHROW(after({}, document));
+  }
+  Json document = example_scenario();
+  document["evaluations"]["other"]["data.target.dim"] = 10;
+  document["evaluations"]["other"]["data.target"] = Json::parse(R"({"kind": "constant", "dim": 10})");
+  check_refused(document, {}, "evaluations.other.data.target.dim",
+                "'data.target', set after it, replaces it");
+
+  Json plain = example_scenario();
+  plain.erase("arms");
+  for (const char* part : {"claims", "figures"}) plain.erase(part);
+  check_refused(plain, {field + "=false", whole + "=" + linear.dump()}, "--set " + field, message);
+  CHECK(after({whole + "=" + linear.dump(), field + "=false"}, plain)
+            .cells[0]
+            .config.at("model")
+            .at("router")
+            .at("trainable") == false);
+  check_refused(plain, {"train.steps=5", "train.steps=20"}, "--set train.steps",
+                "is set a second time; needs 'train.steps' once");
+  check_refused(plain, {"figures[0].y=train_loss", "figures.0={}"}, "--set figures[0].y",
+                "is without effect");
+}
+
+TEST_CASE("overrides: a field is tuned once, and an unknown one told with the nearest") {
+  Json document = example_scenario();
+  const Json range = Json::parse(R"({"low": 0.001, "high": 0.1})");
+  document["tune"] = {{"train.lr.expert", range}, {"train.lr", range}};
+  check_refused(document, {}, "tune.train.lr", "'train.lr.expert' is tuned, too");
+  document["tune"] = {{"train.lr", range}, {"train.lr.expert", range}};
+  check_refused(document, {}, "tune.train.lr.expert", "'train.lr' is tuned, too");
+  document["tune"] = {{"train.lr.experts", range}};
+  check_refused(document, {}, "tune.train.lr.experts", "unknown key 'experts'; did you mean 'expert'?");
+}
+
 }  // namespace moelab::overrides_test
