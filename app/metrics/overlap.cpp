@@ -1,5 +1,7 @@
 #include "analysis/metrics/overlap.h"
 
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "analysis/metrics/silhouette.h"
@@ -22,6 +24,17 @@ struct OverlapMetricOptions {
         "where distances are taken: between rows of the data, or between what the layer reads of them");
   }
 };
+
+/// The default is as many as there are. Throws InvalidOption for more that the test rows do not have.
+void check_neighbours(const AnyOptions& given, const ExperimentOptions& experiment, const std::string& path) {
+  const int neighbours = given.get<OverlapMetricOptions>().neighbours;
+  const auto tokens = experiment.data.entry().tokens;
+  const std::int64_t rows =
+      std::int64_t{experiment.data.test_samples} * (tokens ? tokens(experiment.data.options()) : 1);
+  if (neighbours == OverlapMetricOptions().neighbours || neighbours < rows) return;
+  throw InvalidOption(path + ".neighbours",
+                      fmt::format("got {}, needs at most {}, the other test rows", neighbours, rows - 1));
+}
 
 template <class Real>
 class OverlapMeter final : public Meter<Real> {
@@ -93,6 +106,7 @@ MetricGroup overlap_metrics() {
         "silhouette",
         {&needs::several_experts}}});
   group.by_default = false;
+  group.check = check_neighbours;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::space};
   return group;

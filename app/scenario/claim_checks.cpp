@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <set>
 
 #include "analysis/stats/claim_points.h"
@@ -129,6 +131,26 @@ void check_tuned(const Scenario& scenario, const Claim& claim, const std::string
   }
 }
 
+/// Where a path is searched, its values are known later, but none is placed outside the ends.
+void check_within_ends(const CrossingSearch& search, const SweepPoint& point, const std::string& path) {
+  for (const auto& [name, value] : point) {
+    const auto number = value.number();
+    if (name != search.path || (number && *number >= search.low && *number <= search.high)) continue;
+    throw UserError(join_path(path, name),
+                    fmt::format("got {}, needs a value between the ends of the crossing: {} to {}",
+                                value.text(), search.low, search.high));
+  }
+}
+
+/// `json` is a claim, whose "at" names points that every run of the search has.
+void check_within_ends(const CrossingSearch& search, const Json& json, const std::string& path) {
+  for (const char* side : {"left", "right"}) {
+    if (!json.contains(side) || !json.at(side).is_object()) continue;
+    check_within_ends(search, where_of(json.at(side)), join_path(join_path(path, side), "where"));
+  }
+  check_within_ends(search, where_of(json), join_path(path, "where"));
+}
+
 }  // namespace
 
 void check_claims(const Scenario& scenario) {
@@ -137,6 +159,7 @@ void check_claims(const Scenario& scenario) {
   const RowIndex rows(references.table());
   const std::vector<Claim> claims = read_claims(scenario.claims);
   for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (scenario.crossing) check_within_ends(*scenario.crossing, scenario.claims[i], join_path("claims", i));
     if (claims[i].is_tuned) check_tuned(scenario, claims[i], join_path("claims", i));
     std::visit(
         [&](const auto& statement) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "app/json/options.h"
 #include "app/scenario/experiment_reader.h"
@@ -37,7 +39,22 @@ void check_distinct_names(const Json& config, const std::string& list) {
   }
 }
 
-/// Phases are told by their names, which evaluations do not have, too.
+/// A file that is read twice counts its samples twice.
+void check_distinct_files(const Json& data, const std::string& path) {
+  if (!data.contains("paths") || !data.at("paths").is_array()) return;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < data.at("paths").size(); ++i) {
+    const std::string file = data.at("paths")[i];
+    std::error_code unseen;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(file, unseen);
+    if (!seen.insert(unseen ? file : whole.string()).second)
+      throw UserError(join_path(path, i),
+                      "got '" + file + "' a second time, needs distinct files and folders");
+  }
+}
+
+/// Phases are told by their names, which evaluations do not have, too, nor names that begin as those of the
+/// metrics of a phase do.
 void check_phase_names(const Json& config) {
   std::set<std::string> seen;
   for (const auto& [name, data] : config.at("evaluations").items()) seen.insert(name);
@@ -49,6 +66,14 @@ void check_phase_names(const Json& config) {
       throw UserError(path, "got '" + name + "', needs a name without dots");
     if (!seen.insert(name).second)
       throw UserError(path, "got '" + name + "', which another phase or an evaluation has");
+    for (const auto& [evaluation, data] : config.at("evaluations").items()) {
+      if (!evaluation.starts_with(name + ".")) continue;
+      throw UserError(
+          join_path("evaluations", evaluation),
+          fmt::format("begins with the name of the phase '{}' and a dot, as metrics of that phase "
+                      "do; needs another name",
+                      name));
+    }
   }
 }
 
@@ -68,6 +93,7 @@ void check_name(const std::string& name, const std::string& path) {
 
 void check_config(const Json& config, const ExperimentOptions& experiment) {
   check_size(config.at("data"));
+  check_distinct_files(config.at("data"), "data.paths");
   check(experiment);
   const Json& metrics = config.at("metrics");
   for (std::size_t i = 0; i < metrics.size(); ++i)

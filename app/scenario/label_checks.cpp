@@ -28,11 +28,11 @@ struct LabelledNames {
   std::map<std::string, std::vector<std::string>> values;  ///< by swept path; none where they are searched
 
   void add(const Json& variant) {
-    if (!variant.contains("arms")) names.emplace_back("base");
+    if (!variant.contains("arms")) add_name("base");
     const Json arms = variant.value("arms", Json::object());
-    for (const auto& [arm, overrides] : arms.items()) names.push_back(arm);
+    for (const auto& [arm, overrides] : arms.items()) add_name(arm);
     for (const SweepAxis& axis : axes_of(variant)) {
-      names.insert(names.end(), axis.paths.begin(), axis.paths.end());
+      for (const std::string& path : axis.paths) add_name(path);
       if (axis.crossing.is_null()) add_values(axis);
     }
   }
@@ -41,10 +41,15 @@ struct LabelledNames {
   }
 
  private:
+  /// Variants have most names together.
+  static void add_new(const std::string& text, std::vector<std::string>& texts) {
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  }
+  void add_name(const std::string& name) { add_new(name, names); }
   void add_values(const SweepAxis& axis) {
     for (const std::vector<Override>& step : axis.steps)
       for (const Override& change : step)
-        values[change.path].push_back(value_text(read_sweep_value(change.value)));
+        add_new(value_text(read_sweep_value(change.value)), values[change.path]);
   }
 };
 
@@ -52,8 +57,11 @@ void check_label(const LabelledNames& known, const std::string& name) {
   const std::size_t equals = name.find('=');
   const std::string path = name.substr(0, equals);
   if (known.has(name) || find_metric(name)) return;
-  if (!known.has(path))
-    throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, known.names));
+  if (!known.has(path)) {
+    std::vector<std::string> names = known.names;
+    for (const std::string& metric : metric_names()) names.push_back(metric);
+    throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, names));
+  }
   const auto found = known.values.find(path);
   if (found == known.values.end()) return;
   const std::string text = name.substr(equals + 1);

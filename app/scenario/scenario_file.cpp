@@ -42,6 +42,14 @@ bool is_map(const std::string& key) {
   });
 }
 
+/// Null takes an entry away that is there.
+[[noreturn]] void refuse_to_remove(const std::string& place, const std::string& name, const Json& known) {
+  std::vector<std::string> names;
+  for (const auto& [key, entry] : known.items()) names.push_back(key);
+  throw UserError(place, "got null, which takes an entry of the extended scenario away: " +
+                             unknown_name("entry", name, names));
+}
+
 void extend(Json& document, const Json& given) {
   Json fields = given;
   fields.erase("extends");
@@ -52,6 +60,7 @@ void extend(Json& document, const Json& given) {
     if (!known.is_object()) known = Json::object();
     for (const auto& [name, entry] : entries.items()) {
       if (entry.is_null()) {
+        if (!known.contains(name)) refuse_to_remove(join_path(key, name), name, known);
         known.erase(name);
       } else {
         known[name] = entry;

@@ -32,13 +32,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+/// In small letters, since names differ by more than capitals; letters beyond ASCII stay.
+std::string lower_cased(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return lower;
+}
+
 /// The `count` names nearest to `given`, nearest first and otherwise in their order.
 std::vector<std::string> nearest_names(std::string_view given, const std::vector<std::string>& allowed,
                                        std::size_t count) {
   std::vector<std::string> names = allowed;
-  const std::string_view start = given.substr(0, kLongestName);
+  const std::string start = lower_cased(given.substr(0, kLongestName));
   std::stable_sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
-    return edit_distance(start, a) < edit_distance(start, b);
+    return edit_distance(start, lower_cased(a)) < edit_distance(start, lower_cased(b));
   });
   names.resize(count);
   return names;
@@ -49,9 +57,10 @@ std::vector<std::string> nearest_names(std::string_view given, const std::vector
 std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed) {
   if (given.size() > kLongestName) return {};
   std::string nearest;
+  const std::string start = lower_cased(given);
   std::size_t nearest_distance = given.size() / 2 + 1;
   for (const std::string& name : allowed) {
-    const std::size_t distance = edit_distance(given, name);
+    const std::size_t distance = edit_distance(start, lower_cased(name));
     if (distance < nearest_distance) {
       nearest = name;
       nearest_distance = distance;

@@ -86,6 +86,15 @@ TEST_CASE("wrong fields") {
   check_refused(Json::array(), "", {}, "", "got [], needs a scenario");
 }
 
+TEST_CASE("wrong labels") {
+  check_refused_changes({
+      {"/labels", R"({"learnd": "x"})", "labels.learnd", "did you mean 'learned'?"},
+      {"/labels", R"({"test_nmse_top": "x"})", "labels.test_nmse_top", "did you mean 'test_nmse_top1'?"},
+      {"/labels", R"({"data.train_samples=64": "x"})", "labels.data.train_samples=64",
+       "Allowed: 640, 1280, 2560, 5120"},
+  });
+}
+
 TEST_CASE("wrong arms") {
   check_refused_changes({
       {"/arms", "{}", "arms", "needs at least one arm"},
@@ -134,6 +143,10 @@ TEST_CASE("wrong sweeps") {
        "did you mean 'clusters'?"},
       {"/sweep", R"({"zip": {}})", "sweep.zip", "needs an object"},
       {"/sweep", R"({"zip": [1]})", "sweep.zip", "needs an object"},
+      {"/sweep", R"({"zip": []})", "sweep.zip", "got [], needs an object {path: [values], …}"},
+      {"/sweep", R"({"zip": {"data.dim": {"log2range": [32, 64]}}})", "sweep.zip.data.dim",
+       "got {\"log2range\":[32,64]}, needs a list of at least one value"},
+      {"/sweep", R"({"zip": {"data.dim": []}})", "sweep.zip.data.dim", "needs a list of at least one value"},
       {"/sweep", R"({"data.dim": [2, 3], "zip": {"data.dim": [1, 2]}})", "sweep.zip", "swept, too"},
       {"/sweep", R"({"model.experts": [64, 1], "model.gating.eval": [{"kind": "topk", "k": 2}]})",
        "sweep.model.gating.eval[0].k", "got 2, needs at most model.experts = 1"},
@@ -155,6 +168,23 @@ TEST_CASE("what cannot be trained is refused before anything runs") {
     {"name": "b", "data": {"target": {"kind": "constant", "dim": 3}}, "learns": ["experts"]}])");
   for (const char* part : {"claims", "figures"}) phased.erase(part);
   check_refused(phased, "", {}, "phases[1].data", "has rows of 24 inputs, 3 outputs");
+
+  phased["phases"][1].erase("data");
+  phased["evaluations"] = Json::parse(R"({"a.e": {"data.noise_std": 2}})");
+  check_refused(phased, "", {}, "evaluations.a.e", "begins with the name of the phase 'a' and a dot");
+  phased["evaluations"] = Json::parse(R"({"ab.e": {"data.noise_std": 2}})");
+  CHECK_NOTHROW(expand_scenario(phased, "", {}));
+
+  Json texts = example_with("/data", R"({"generator": "text", "paths": ["x", "./x"], "train_samples": 10})");
+  for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) texts.erase(part);
+  check_refused(texts, "", {}, "data.paths[1]", "got './x' a second time, needs distinct files and folders");
+
+  Json crowded = example_with("/metrics", R"([{"kind": "overlap", "neighbours": 10000}])");
+  for (const char* part : {"claims", "figures"}) crowded.erase(part);
+  check_refused(crowded, "", {}, "metrics[0].neighbours",
+                "got 10000, needs at most 9999, the other test rows");
+  crowded["metrics"][0]["neighbours"] = 9999;
+  CHECK_NOTHROW(expand_scenario(crowded, "", {}));
 
   Json images = example_with("/data", R"({"generator": "image_clusters", "train_samples": 100})");
   for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) images.erase(part);

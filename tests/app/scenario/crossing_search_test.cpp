@@ -117,6 +117,14 @@ TEST_CASE("crossing search: what is refused") {
   check_refused(figure, "", {}, "figures[0].x", "kind crossing");
   figure["figures"][0] = {{"id", "f"}, {"kind", "crossing"}, {"x", "data.train_samples"}};
   check_refused(figure, "", {}, "figures[0].x", "another path");
+  Json claim = searched();
+  claim["claims"] =
+      Json::parse(R"([{"id": "c", "op": "<", "left": {"arm": "learned", "metric": "test_nmse_soft",
+    "where": {"data.train_samples": 99}}, "right": {"arm": "frozen", "metric": "test_nmse_soft"}}])");
+  check_refused(claim, "", {}, "claims[0].left.where.data.train_samples",
+                "got 99, needs a value between the ends of the crossing: 20 to 40");
+  claim["claims"][0]["left"]["where"]["data.train_samples"] = 30;
+  CHECK_NOTHROW(expand_scenario(claim, "", {}));
   Json none = tiny();
   none["figures"] = figure["figures"];
   check_refused(none, "", {}, "figures[0].kind", "searches a crossing");

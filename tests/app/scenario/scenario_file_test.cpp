@@ -120,6 +120,10 @@ TEST_CASE("scenario file: what cannot be extended is refused with file and path"
   CHECK(contains(folder.error_of("number.json").message(), "got 3, needs the path of a scenario file"));
   folder.write("nameless.json", R"({"extends": "base.json"})");
   CHECK(folder.error_of("nameless.json").path() == "name");
+  folder.write("removes.json", R"({"extends": "base.json", "name": "x", "arms": {"frozn": null}})");
+  error = folder.error_of("removes.json");
+  CHECK(error.path() == "arms.frozn");
+  CHECK(contains(error.message(), "unknown entry 'frozn'; did you mean 'frozen'?"));
   folder.write("leads.json", R"({"extends": "base.json", "name": "x", "data": {"dim": {"x": 1}}})");
   CHECK(folder.error_of("leads.json").path() == "data.dim.x");
   CHECK(folder.error_of("base.json", {"extends=a.json"}).path() == "--set extends");

@@ -12,6 +12,13 @@ TEST_CASE("the nearest name is the allowed one with the fewest edits") {
   CHECK(nearest_name("linear", routers) == "linear");
 }
 
+TEST_CASE("capitals are no edits") {
+  CHECK(nearest_name("SGD", {"adam", "sgd"}) == "sgd");
+  CHECK(nearest_name("run", {"RUN", "rin"}) == "RUN");
+  CHECK(unknown_name("loss", "MSE", {"mse", "huber"}) ==
+        "unknown loss 'MSE'; did you mean 'mse'? Allowed: mse, huber");
+}
+
 TEST_CASE("no name is near when more than half of the given one would have to change") {
   CHECK(nearest_name("xyz", {"linear", "mlp"}).empty());
   CHECK(nearest_name("", {"mlp"}).empty());
