@@ -37,7 +37,7 @@ Json planned_metrics(const Json& plan) {
 /// What a table has columns for: names (of a trace without the layers' endings), and layers.
 struct Present {
   std::set<std::string> names;
-  std::set<int> layers;
+  std::set<std::string> of_layers;  ///< those that some row has by layers
 
   Present(const ResultTable& table, const Json& planned, bool trace) {
     for (const Json& name : planned) {
@@ -66,7 +66,7 @@ struct Present {
     }
     const LayerName split = split_layer(name);
     names.insert(split.name);
-    if (split.layer) layers.insert(*split.layer);
+    if (split.layer) of_layers.insert(split.name);
   }
 
   const MetricValues* last_ = nullptr;
@@ -82,12 +82,26 @@ std::vector<std::string> metric_columns(std::set<std::string> present,
   return columns;
 }
 
+/// The layers that these metrics are of: 0 of a model of one layer, whose names tell none, and nothing of a
+/// model without any. `of_layers` are the names that other models of the table have by layers.
+std::set<std::optional<int>> layers_of(const MetricValues& metrics, const std::set<std::string>& of_layers) {
+  std::set<std::optional<int>> layers;
+  bool is_of_one_layer = false;
+  for (const auto& metric : metrics) {
+    const std::optional<int> layer = split_layer(metric.first).layer;
+    if (layer) layers.insert(layer);
+    is_of_one_layer |= !layer && of_layers.contains(metric.first);
+  }
+  if (layers.empty()) layers.insert(is_of_one_layer ? std::optional(0) : std::nullopt);
+  return layers;
+}
+
 /// A layer's metrics by their bare names, and those of the whole model.
-MetricValues metrics_of_layer(const MetricValues& metrics, int layer) {
+MetricValues metrics_of_layer(const MetricValues& metrics, std::optional<int> layer) {
   MetricValues own;
   for (const auto& [name, value] : metrics) {
     const LayerName split = split_layer(name);
-    if (!split.layer || *split.layer == layer) own[split.name] = value;
+    if (!split.layer || split.layer == layer) own[split.name] = value;
   }
   return own;
 }
@@ -119,7 +133,7 @@ class Export {
     columns.insert(columns.end(), table_.sweep_paths.begin(), table_.sweep_paths.end());
     columns.push_back("state");
     if (trace_) columns.push_back("step");
-    if (!present_.layers.empty()) columns.push_back("layer");
+    if (!present_.of_layers.empty()) columns.push_back("layer");
     columns.insert(columns.end(), metrics_.begin(), metrics_.end());
     return columns;
   }
@@ -147,14 +161,14 @@ class Export {
       for (const TraceEntry& entry : row.trace) {
         fields.resize(start);
         fields.push_back(entry.step);
-        if (present_.layers.empty()) {
+        if (present_.of_layers.empty()) {
           append_metrics(entry.metrics, fields);
           take(fields);
           continue;
         }
-        for (const int layer : present_.layers) {
+        for (const std::optional<int> layer : layers_of(entry.metrics, present_.of_layers)) {
           fields.resize(start + 1);
-          fields.push_back(layer);
+          fields.push_back(layer ? Json(*layer) : Json());
           append_metrics(metrics_of_layer(entry.metrics, layer), fields);
           take(fields);
         }

@@ -58,6 +58,26 @@ TEST_CASE("export: a trace has one row per recorded step") {
         "id1,\"a, b\",0,4,\"say \"\"hi\"\"\",done,10,2.5,1\n");
 }
 
+TEST_CASE("export: a trace has the layers of each model alone") {
+  RunResults results = example();
+  ResultRow& two = results.table.rows[0];
+  two.metrics = {};
+  two.trace = {{10, {{"loss", 1.0}, {"entropy_layer0", 2.0}, {"entropy_layer1", 3.0}}}};
+  results.table.rows.pop_back();
+  ResultRow one = two, none = two;
+  one.cell = "one";
+  one.trace = {{10, {{"loss", 4.0}, {"entropy", 5.0}}}};
+  none.cell = "none";
+  none.trace = {{10, {{"loss", 6.0}}}};
+  results.table.rows.push_back(one);
+  results.table.rows.push_back(none);
+  const std::string place = ",\"a, b\",0,4,\"say \"\"hi\"\"\",done,10,";
+  CHECK(export_csv(results, true, {}) ==
+        "cell,arm,seed,model.experts,model.router.kind,state,step,layer,entropy,loss\n"
+        "id1" +
+            place + "0,2,1\nid1" + place + "1,3,1\none" + place + "0,5,4\nnone" + place + ",,6\n");
+}
+
 TEST_CASE("export: doubles keep every bit in the fewest digits") {
   RunResults results = example();
   results.table.rows.pop_back();
