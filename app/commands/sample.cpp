@@ -68,7 +68,10 @@ void check_sample_directory(const fs::path& directory, const std::string& scenar
   const fs::path note = directory / "sample.json";
   check_output_file(note, "--out");
   if (!fs::exists(note)) {
-    if (fs::is_empty(directory)) return;
+    const auto is_finished = [](const fs::directory_entry& entry) {
+      return !is_temporary_name(entry.path().filename().string());
+    };
+    if (std::none_of(fs::directory_iterator(directory), fs::directory_iterator(), is_finished)) return;
     throw UserError("--out",
                     "'" + directory.string() + "' holds other files; choose another folder or an empty one");
   }
@@ -108,6 +111,44 @@ void write_dataset(const fs::path& directory, const std::string& prefix, const L
               arrays);
 }
 
+/// Whether a sample writes a file of that name: "train_inputs.npy", "first.test_labels.npy".
+bool is_sampled_file(const std::string& file) {
+  for (const char* set : {"train", "test"})
+    for (const char* part : {"inputs", "targets", "labels"}) {
+      const std::string name = fmt::format("{}_{}.npy", set, part);
+      if (file == name || file.ends_with("." + name)) return true;
+    }
+  return false;
+}
+
+/// Says that the folder holds a sample that is not whole, then removes the arrays of an earlier one: whatever
+/// ends the program, no note stands beside arrays of another draw, and the same command starts again.
+void begin_sample(const fs::path& directory, const std::string& scenario_name) {
+  replace_file(directory / "sample.json",
+               json_text({{"name", scenario_name}, {"unfinished", true}}, 1) + "\n");
+  std::vector<fs::path> earlier;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+    if (entry.is_regular_file() && is_sampled_file(entry.path().filename().string()))
+      earlier.push_back(entry.path());
+  for (const fs::path& file : earlier) fs::remove(file);
+}
+
+/// The sets of a phase, or of a cell without phases.
+SampledSets sets_of(const Json& given, const Cell& cell, const std::string& prefix) {
+  const Seeds seeds = cell.seeds();
+  const DataOptions data = read_data(given, cell.contents);
+  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+  SampledSets sets;
+  sets.prefix = prefix;
+  sets.layout = problem->layout();
+  if (data.train_samples)
+    sets.train = draw_set(*problem, seeds, Purpose::train_data, *data.train_samples, train_stream(data));
+  sets.test = draw_set(*problem, seeds, Purpose::test_data, data.test_samples);
+  contaminate(data.contamination, sets.layout, seeds, sets.test.x, sets.test.y);
+  if (data.contamination.entry().is_attack()) sets.attack = data.contamination.entry().name;
+  return sets;
+}
+
 /// Writes the data that a cell draws.
 int write_sample(const Arguments& arguments, const CellChoice& choice) {
   const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
@@ -116,17 +157,19 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
       arguments.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : arguments.out;
   check_sample_directory(directory, scenario.name);
 
-  const Seeds seeds = cell.seeds();
-  const DataOptions data = read_data(cell.config.at("data"), cell.contents);
-  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+  const std::vector<SampledSets> all = sampled_sets(cell);
+  begin_sample(directory, scenario.name);
   Json arrays = Json::object();
-  const auto draw = [&](const std::string& prefix, Purpose purpose, int samples) {
-    const std::uint64_t stream = purpose == Purpose::train_data ? train_stream(data) : 0;
-    write_dataset(directory, prefix, problem->layout(), draw_set(*problem, seeds, purpose, samples, stream),
-                  arrays);
-  };
-  if (data.train_samples) draw("train", Purpose::train_data, *data.train_samples);
-  draw("test", Purpose::test_data, data.test_samples);
+  for (const SampledSets& sets : all) {
+    if (sets.train) write_dataset(directory, sets.prefix + "train", sets.layout, *sets.train, arrays);
+    write_dataset(directory, sets.prefix + "test", sets.layout, sets.test, arrays);
+    if (!sets.attack.empty()) {
+      std::cerr << fmt::format(
+          "moelab: note: {}test_inputs are as drawn: the contamination '{}' changes them by the trained "
+          "model\n",
+          sets.prefix, sets.attack);
+    }
+  }
 
   const Json answer = {
       {"name", scenario.name}, {"directory", directory.string()}, {"cell", cell.id}, {"arm", cell.arm},
@@ -143,6 +186,22 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
 }
 
 }  // namespace
+
+std::vector<SampledSets> sampled_sets(const Cell& cell) {
+  std::vector<SampledSets> sets;
+  const Json& phases = cell.config.at("phases");
+  for (std::size_t i = 0; i + 1 < phases.size(); ++i) {
+    sets.push_back(
+        sets_of(phases[i].at("data"), cell, fmt::format("{}.", phases[i].at("name").get<std::string>())));
+  }
+  sets.push_back(last_sampled_sets(cell));
+  return sets;
+}
+
+SampledSets last_sampled_sets(const Cell& cell) {
+  const Json& phases = cell.config.at("phases");
+  return sets_of(phases.empty() ? cell.config.at("data") : phases.back().at("data"), cell, "");
+}
 
 const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
   const bool is_described = !choice.arm.empty() || !choice.seed.empty() || !choice.at.empty();

@@ -4,7 +4,6 @@
 
 #include "app/commands/array_analysis.h"
 #include "app/commands/cell_choice.h"
-#include "app/scenario/experiment_reader.h"
 #include "app/scenario/sweep_values.h"
 #include "bindings/memory_array.h"
 #include "sim/base/error.h"
@@ -89,19 +88,16 @@ nb::dict sample(const std::string& file, const std::string& document, const std:
   Drawn drawn = released([&] {
     const Scenario scenario = GivenScenario{file, document, profile}.load(settings);
     const Cell& cell = chosen_cell(scenario, {"", arm, seed, at});
-    const Seeds seeds = cell.seeds();
-    const DataOptions data = read_data(cell.config.at("data"), cell.contents);
-    const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+    SampledSets drawn_sets = last_sampled_sets(cell);
     Drawn sets;
     sets.cell = {{"name", scenario.name},
                  {"cell", cell.id},
                  {"arm", cell.arm},
                  {"seed", cell.seed},
                  {"point", point_json(cell.point)}};
-    sets.layout = problem->layout();
-    if (data.train_samples)
-      sets.train = draw_set(*problem, seeds, Purpose::train_data, *data.train_samples, train_stream(data));
-    sets.test = draw_set(*problem, seeds, Purpose::test_data, data.test_samples);
+    sets.layout = drawn_sets.layout;
+    sets.train = std::move(drawn_sets.train);
+    sets.test = std::move(drawn_sets.test);
     return sets;
   });
   nb::dict fields;

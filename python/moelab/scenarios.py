@@ -116,7 +116,8 @@ def sample(
     profile: str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> Sample:
-    """Draws the training and test data of a cell: those that ``moelab sample`` writes, to the last bit.
+    """Draws the training and test data of a cell: those that ``moelab sample`` writes, to the last bit. Of a
+    scenario with phases they are those of the last.
 
     :param scenario: the path of a file, or a dict
     :param arm: its arm; the first where it is left out

@@ -6,6 +6,7 @@
 #include "sim/data/npy/npy_reader.h"
 #include "tests/app/commands/answer.h"
 #include "tests/app/commands/tiny_run.h"
+#include "tests/app/run/test_scenario.h"
 
 namespace moelab::sample_test {
 namespace {
@@ -118,6 +119,65 @@ TEST_CASE("sample: a cell that there is not is refused with those that there are
   Json single = tiny();
   single.erase("sweep");
   check_refused(Bench(single), {"--at", "data.train_samples=20"}, "--at data.train_samples", "allowed: none");
+}
+
+TEST_CASE("sample: phases have data of their own, the last without a name before it") {
+  Json scenario = tiny();
+  scenario.erase("sweep");
+  scenario["phases"] = Json::parse(R"([{"name": "first", "data": {"mean_std": 3}}, {"name": "second",
+    "data": {"noise_std": 2, "train_samples": 25}}])");
+  const Bench bench(scenario);
+  const Json arrays = sampled(bench, {}).at("arrays");
+  CHECK(arrays.at("first.train_inputs") == Json({20, 4}));
+  CHECK(arrays.at("train_inputs") == Json({25, 4}));
+  CHECK(arrays.size() == 4 * 3);
+  Json last = tiny();
+  last.erase("sweep");
+  last["data"].update(scenario["phases"][1]["data"]);
+  const Bench single(last);
+  CHECK(sampled(single, {}).at("arrays").size() == 2 * 3);
+  for (const char* name : {"train_inputs.npy", "test_targets.npy"})
+    CHECK(file_text(std::filesystem::path(bench.run) / name) ==
+          file_text(std::filesystem::path(single.run) / name));
+}
+
+TEST_CASE("sample: test inputs are contaminated as they are measured, unless by an attack") {
+  const auto inputs = [](const char* contamination, std::string* note = nullptr) {
+    Json scenario = tiny();
+    scenario["data"]["contamination"] = Json::parse(contamination);
+    const Bench bench(scenario);
+    const Answer answer = ask({"sample", bench.file, "--out", bench.run});
+    REQUIRE_MESSAGE(answer.status == 0, answer.err);
+    if (note) *note = answer.err;
+    return file_text(std::filesystem::path(bench.run) / "test_inputs.npy");
+  };
+  std::string note;
+  const std::string plain = inputs(R"({"kind": "none"})", &note);
+  CHECK(note.empty());
+  CHECK(inputs(R"({"kind": "noise", "std": 0.5})") != plain);
+  CHECK(inputs(R"({"kind": "fgsm", "budget": 0.1})", &note) == plain);
+  CHECK(note.find("test_inputs are as drawn: the contamination 'fgsm'") != std::string::npos);
+}
+
+TEST_CASE("sample: a folder holds the arrays of its note alone, also after one that did not end") {
+  namespace fs = std::filesystem;
+  const Bench bench;
+  const fs::path folder = bench.run;
+  fs::create_directory(folder);
+  std::ofstream(folder / ".sample.json.1-2.tmp") << "{";  // of a process that was killed
+  sampled(bench, {});
+  std::ofstream(folder / "first.train_inputs.npy") << "of an earlier draw";
+  std::ofstream(folder / "mine.npy") << "not of a sample";
+  std::ofstream(folder / "sample.json") << R"({"name": "tiny", "unfinished": true})";
+  sampled(bench, {"--seed", "1"});
+  CHECK_FALSE(fs::exists(folder / "first.train_inputs.npy"));
+  CHECK(fs::exists(folder / "mine.npy"));
+  CHECK(read_json_file(folder / "sample.json").at("seed") == 1);
+  // Where an array cannot be written, no note says that it is there.
+  fs::remove(folder / "test_labels.npy");
+  fs::create_directory(folder / "test_labels.npy");
+  CHECK(ask({"sample", bench.file, "--out", bench.run}).status == 3);
+  CHECK_FALSE(read_json_file(folder / "sample.json").contains("arrays"));
 }
 
 }  // namespace moelab::sample_test
