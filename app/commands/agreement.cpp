@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
+#include <span>
+#include <system_error>
 
 #include "app/commands/verbs.h"
 #include "app/metrics/metric_key.h"
@@ -63,11 +66,24 @@ std::string pair_text(const RoutingAgreement& agreement) {
   return agreement.layer.empty() ? text : fmt::format("{} ({})", text, agreement.layer.substr(1));
 }
 
+/// The last of the runs is none of those before it: its pairs would count twice.
+void check_given_once(const std::vector<NamedRun>& runs) {
+  const NamedRun& last = runs.back();
+  for (const NamedRun& run : std::span(runs).first(runs.size() - 1)) {
+    std::error_code unseen;
+    if (!std::filesystem::equivalent(run.directory, last.directory, unseen)) continue;
+    if (run.results.plan.at("id") != last.results.plan.at("id")) continue;
+    throw UserError("DIR", fmt::format("'{}' is the plan {} of '{}' a second time; needs each run once",
+                                       last.name, last.results.plan.at("id").get<std::string>(), run.name));
+  }
+}
+
 int print_agreement(const Arguments& arguments) {
   std::vector<NamedRun> runs;
   for (const std::filesystem::path& given : arguments.directories) {
     const RunAddress address(given, arguments.plan);
     runs.push_back({given.string(), address.directory(), load_results(address, RecordPart::metrics)});
+    check_given_once(runs);
     print_notes(runs.back().results);
   }
   const std::vector<RoutingAgreement> agreements = routing_agreements(runs);

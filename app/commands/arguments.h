@@ -3,9 +3,11 @@
 /// What the verbs take from the command line.
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "app/run/results.h"
 #include "app/run/run_folder.h"
 
 namespace moelab {
@@ -57,6 +59,14 @@ RunAddress run_address(const Arguments& arguments);
 
 /// The number of threads asked for, or that of the processors.
 int thread_count(const Arguments& arguments);
+
+/// Throws UserError at `option`, which named `file`, where it cannot be written (check_output_file), or where
+/// a run directory keeps its store: plans, journals, sessions and saved arrays are no place for an answer.
+void check_written_file(const std::filesystem::path& file, const std::string& option);
+
+/// Throws UserError at --metric where the runs have recorded cells, but neither their plans nor a cell of
+/// them has that metric.
+void check_measured(const std::string& metric, std::span<const RunResults> runs);
 
 /// Why the text of an option is refused that needs `what` ("minutes"), a number above 0 and at most
 /// `maximum`; empty where it is not.

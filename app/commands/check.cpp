@@ -91,8 +91,8 @@ std::string findings_text(const std::vector<const Check*>& chosen,
     if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
       explanations += explanation(*chosen[i], finding);
   }
-  return fmt::format("{}{}\n{} checks, {} not as expected\n", aligned_columns(rows), explanations,
-                     chosen.size(), different);
+  return fmt::format("{}{}\n{} {}, {} not as expected\n", aligned_columns(rows), explanations, chosen.size(),
+                     chosen.size() == 1 ? "check" : "checks", different);
 }
 
 Candidates offer_checks(const Arguments&, const std::string&) {
@@ -198,6 +198,7 @@ std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, co
 
 int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
   const std::vector<const Check*> chosen = chosen_checks(table, arguments.ids);
+  if (arguments.listing && !arguments.out.empty()) throw UserError("--figures", "given beside --list");
   if (arguments.listing) {
     list_checks(chosen, arguments.json);
     return 0;

@@ -6,11 +6,13 @@
 #include "app/report/rates_markdown.h"
 #include "app/run/crossing_run.h"
 #include "app/run/rate_results.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
 
 int judge(const RunAddress& run, bool json, bool markdown) {
+  if (json && markdown) throw UserError("--markdown", "given beside --json");
   const RunResults results = load_results(run);
   print_notes(results);
   const std::vector<ClaimResult> claims = judge_claims(results, run.directory());

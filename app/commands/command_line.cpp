@@ -35,6 +35,11 @@ struct Program {
   std::map<const CLI::App*, std::function<int()>> actions;
 };
 
+/// Why an empty text is refused.
+std::string empty_problem(const std::string& text) {
+  return text.empty() ? "got '', needs a non-empty text" : "";
+}
+
 void add_option(CLI::App& parser, const Option& option) {
   CLI::Option* const added = std::visit(
       [&](auto* value) -> CLI::Option* {
@@ -46,6 +51,7 @@ void add_option(CLI::App& parser, const Option& option) {
           // One value each time: otherwise an option would swallow what is known by its place.
           if (std::is_same_v<Value, std::vector<std::string>> && option.name.starts_with("--"))
             own->allow_extra_args(false);
+          if (!option.takes_empty) own->check(empty_problem);
           return own;
         }
       },
@@ -130,6 +136,32 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
   return answered(program.actions.at(chosen.front())());
 }
 
+/// The text on one line: line breaks and tabs as escapes, like the other control characters (VisibleOutput).
+std::string on_one_line(const std::string& text) {
+  std::string line;
+  for (const char letter : text) {
+    if (letter == '\n') {
+      line += "\\n";
+    } else if (letter == '\t') {
+      line += "\\t";
+    } else {
+      line += letter;
+    }
+  }
+  return line;
+}
+
+/// Of a text longer than people read the beginning and the end, three quarters and a quarter of `longest`.
+std::string shortened(const std::string& text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  // No character of UTF-8 is cut: its later bytes are 10xxxxxx.
+  const auto is_inner = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
+  std::size_t begin = longest / 4 * 3, end = text.size() - longest / 4;
+  while (begin > 0 && is_inner(begin)) --begin;
+  while (end < text.size() && is_inner(end)) ++end;
+  return fmt::format("{} … ({} bytes) … {}", text.substr(0, begin), text.size(), text.substr(end));
+}
+
 /// Tells an error, and returns the exit status: `status`, or that of the environment's failure where the
 /// standard output, on which programs await the error, takes nothing; people then find it on stderr.
 int report(bool json, int status, const std::string& path, const std::string& message) {
@@ -139,7 +171,10 @@ int report(bool json, int status, const std::string& path, const std::string& me
     if (std::cout) return status;
     status = kEnvironmentErrorStatus;
   }
-  std::cerr << "moelab: error: " << path << (path.empty() ? "" : ": ") << message << std::endl;
+  constexpr std::size_t kLongestPath = 320, kLongestMessage = 4000;
+  const std::string place = on_one_line(shortened(path, kLongestPath));
+  std::cerr << "moelab: error: " << place << (place.empty() ? "" : ": ")
+            << on_one_line(shortened(message, kLongestMessage)) << std::endl;
   return status;
 }
 

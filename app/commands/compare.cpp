@@ -114,6 +114,7 @@ int compare(const Arguments& arguments) {
   }
   const std::string metric = arguments.metric.empty() ? main_metric(runs.front().plan) : arguments.metric;
   if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
+  if (!arguments.metric.empty()) check_measured(metric, runs);
   SideBySide means(count), differences(count - 1), verdicts(count);
   std::vector<SummaryEntry> entries;  // of all directories
   for (std::size_t d = 0; d < count; ++d) {

@@ -39,7 +39,8 @@ Verb completion_verb() {
                       one_of("shell", {"bash", "zsh", "fish"})},
                      {"WORD", words.get(),
                       "behind --, as the script asks: a command line; print what may stand for its last "
-                      "word"}},
+                      "word",
+                      false, nullptr, nullptr, true}},
                     [shell, words] {
                       if (words->empty()) {
                         std::cout << completion_script(*shell);

@@ -11,7 +11,7 @@ namespace {
 
 int write_table(const Arguments& arguments) {
   const bool to_file = !arguments.out.empty();
-  if (to_file) check_output_file(arguments.out, "--out");
+  if (to_file) check_written_file(arguments.out, "--out");
   const RunResults results =
       load_results(run_address(arguments), arguments.trace ? RecordPart::all : RecordPart::metrics);
   print_notes(results);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 #include <memory>
@@ -22,6 +23,10 @@ std::string read_table(const std::filesystem::path& file) {
 int import_table(const Arguments& arguments, const std::filesystem::path& file, const std::string& arm) {
   const RunAddress run = run_address(arguments);
   const ImportedCounts counts = import_arm(run, arm, read_table(file), file.string());
+  if (!counts.passed_over.empty()) {
+    std::cerr << fmt::format("moelab: note: passed over of {}: {}; every row is one of the arm '{}'\n",
+                             file.string(), fmt::join(counts.passed_over, ", "), arm);
+  }
   const RunResults results = load_results(run);
   print_notes(results);
   Json judged = Json::array();
@@ -41,8 +46,8 @@ int import_table(const Arguments& arguments, const std::filesystem::path& file, 
     std::cout << json_text(answer) << '\n';
   } else {
     std::cout << fmt::format(
-        "{}: {} rows imported{}{}\n\n{}\nfigures with it: moelab plot {}\n", arm, counts.rows,
-        counts.replaced ? " in place of those before" : "",
+        "{}: {} {} imported{}{}\n\n{}\nfigures with it: moelab plot {}\n", arm, counts.rows,
+        counts.rows == 1 ? "row" : "rows", counts.replaced ? " in place of those before" : "",
         counts.missing > 0 ? fmt::format(", {} of the plan's seeds and sweep points missing", counts.missing)
                            : "",
         claims_text(own), run.directory().string());

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "app/commands/verbs.h"
+#include "app/figures/shown_arms.h"
 #include "app/json/json.h"
 #include "app/report/ledger.h"
 #include "app/report/run_report.h"
@@ -37,12 +38,13 @@ std::string page_state(const std::vector<RunAddress>& addresses) {
   return state;
 }
 
-/// Whether every planned cell is recorded, and no search asks for further ones.
+/// Whether every planned cell is recorded, and no search asks for further ones. What an imported arm lacks,
+/// no run adds.
 bool are_complete(const std::vector<RunAddress>& addresses) {
   for (const RunAddress& address : addresses) {
     const RunResults results = load_results(address, RecordPart::metrics);
     for (const ResultRow& row : results.table.rows)
-      if (row.state == "missing") return false;
+      if (row.state == "missing" && !row.cell.starts_with(kImportedCell)) return false;
     for (const Json& crossing : crossings_json(results))
       if (crossing.at("state") == "open") return false;
   }
@@ -64,11 +66,14 @@ void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& check
 }
 
 int report(const Arguments& arguments) {
-  if (arguments.follow && !arguments.ledger.empty()) throw UserError("--follow", "given beside --ledger");
+  for (const auto& [option, is_given] :
+       {std::pair("--follow", arguments.follow), std::pair("--out", !arguments.out.empty())}) {
+    if (is_given && !arguments.ledger.empty()) throw UserError(option, "given beside --ledger");
+  }
   if (arguments.directories.empty() && arguments.ledger.empty())
     throw UserError("DIR", "missing; only --ledger goes without a run directory");
-  if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
-  if (!arguments.ledger.empty()) check_output_file(arguments.ledger, "--ledger");
+  if (!arguments.out.empty()) check_written_file(arguments.out, "--out");
+  if (!arguments.ledger.empty()) check_written_file(arguments.ledger, "--ledger");
   std::vector<RunAddress> addresses;
   for (const std::filesystem::path& folder : arguments.directories)
     addresses.emplace_back(folder, arguments.plan);

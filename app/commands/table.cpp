@@ -108,15 +108,36 @@ std::string latex_table(const TableRows& rows) {
   return text + "\\hline\n\\end{tabular}\n";
 }
 
+/// A comment of letters that every TeX reads.
+std::string latex_note(const std::string& caption) {
+  const std::string sign = "±";
+  std::string text = caption;
+  for (std::size_t at = 0; (at = text.find(sign, at)) != std::string::npos;)
+    text.replace(at, sign.size(), "+-");
+  return "% " + text + "\n";
+}
+
+/// `note` writes a line that says what a column's numbers are.
 struct TableFormat {
   std::string name;
   std::string (*text)(const TableRows&);
+  std::string (*note)(const std::string& caption);
 };
 
 const std::vector<TableFormat>& table_formats() {
   static const std::vector<TableFormat> formats = {
-      {"text", aligned_columns}, {"markdown", dashed_markdown}, {"latex", latex_table}};
+      {"text", aligned_columns, [](const std::string& caption) { return caption + "\n"; }},
+      {"markdown", dashed_markdown, [](const std::string& caption) { return "- " + caption + "\n"; }},
+      {"latex", latex_table, latex_note}};
   return formats;
+}
+
+/// What the numbers of each column are, above the table.
+std::string table_notes(const ResultTable& table, const std::vector<std::string>& metrics,
+                        const TableFormat& format) {
+  std::string notes;
+  for (const std::string& metric : metrics) notes += format.note(summary_caption(table, metric));
+  return notes + (format.name == "latex" ? "" : "\n");
 }
 
 std::vector<std::string> format_names() {
@@ -129,9 +150,10 @@ int print_means(const Arguments& arguments, const TableRequest& request) {
   for (const std::string& metric : request.metrics) {
     if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
   }
-  if (!arguments.out.empty()) check_output_file(arguments.out, "--out");
+  if (!arguments.out.empty()) check_written_file(arguments.out, "--out");
   RunResults results = load_results(run_address(arguments));
   print_notes(results);
+  for (const std::string& metric : request.metrics) check_measured(metric, {&results, 1});
   keep_rows_at(request.at, results.table);
   std::vector<std::string> metrics = request.metrics;
   if (metrics.empty()) metrics = {main_metric(results.plan)};
@@ -143,7 +165,8 @@ int print_means(const Arguments& arguments, const TableRequest& request) {
   }
   const auto format = std::find_if(table_formats().begin(), table_formats().end(),
                                    [&](const TableFormat& known) { return known.name == request.format; });
-  const std::string text = format->text(table_rows(results, metrics));
+  const std::string text =
+      table_notes(results.table, metrics, *format) + format->text(table_rows(results, metrics));
   if (arguments.out.empty()) {
     std::cout << text;
   } else {

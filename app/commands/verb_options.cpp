@@ -2,15 +2,34 @@
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
+#include <iterator>
+#include <set>
+#include <system_error>
 #include <thread>
 
 #include "app/commands/verbs.h"
+#include "app/run/durable_file.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 namespace {
 
 constexpr int kMaximumThreads = 1024;
+
+/// Whether what lies at `path` in a run directory is the run itself, not an output of a verb.
+bool is_of_store(const std::filesystem::path& path) {
+  const std::string first = path.begin()->string();
+  const auto is = [&](std::initializer_list<const char*> names) {
+    return std::find(names.begin(), names.end(), first) != names.end();
+  };
+  if (is({"journal", "sessions", "cells", "imported"})) return true;
+  if (std::next(path.begin()) == path.end()) return is({"plan.json", "provenance.json", "plans"});
+  // plans/<id> also has the outputs of plans that are not the last run.
+  if (first != "plans") return false;
+  const std::filesystem::path below = path.lexically_relative(first);
+  return std::next(below.begin()) == below.end() || is_of_store(below.lexically_relative(*below.begin()));
+}
 
 }  // namespace
 
@@ -21,6 +40,34 @@ int thread_count(const Arguments& arguments) {
 
 RunAddress run_address(const Arguments& arguments) {
   return {arguments.directory, arguments.plan};
+}
+
+void check_written_file(const std::filesystem::path& file, const std::string& option) {
+  check_output_file(file, option);
+  std::error_code unseen;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(file, unseen);
+  for (std::filesystem::path above = whole.parent_path(); above.has_relative_path();
+       above = above.parent_path()) {
+    const bool is_run = std::filesystem::is_directory(above / "plans", unseen) ||
+                        std::filesystem::is_directory(above / "journal", unseen);
+    if (!is_run || !is_of_store(whole.lexically_relative(above))) continue;
+    throw UserError(option,
+                    fmt::format("'{}' belongs to the store of the run directory '{}', needs another file",
+                                file.string(), above.string()));
+  }
+}
+
+void check_measured(const std::string& metric, std::span<const RunResults> runs) {
+  std::set<std::string> measured;
+  for (const RunResults& run : runs) {
+    for (const Json& name : run.plan.value("metrics", Json::array()))
+      measured.insert(name.get<std::string>());
+    for (const ResultRow& row : run.table.rows)
+      for (const auto& [name, value] : row.metrics) measured.insert(name);
+  }
+  if (measured.empty() || measured.contains(metric)) return;
+  throw UserError("--metric",
+                  unknown_name("metric of these cells", metric, {measured.begin(), measured.end()}));
 }
 
 std::vector<std::string> option_names(const Verb& verb) {

@@ -24,6 +24,8 @@ struct Option {
   std::function<std::string(const std::string&)> check = nullptr;
   /// What completion offers for the value. Without it: the names of one_of(), and files for paths.
   Completer completes = nullptr;
+  /// An empty text means something; elsewhere it is refused, since it would be taken for no option.
+  bool takes_empty = false;
 };
 
 /// A verb that is chosen: its options, and what it does when these are read.

@@ -235,16 +235,30 @@ std::vector<ReportedCheck> reported_checks(const std::filesystem::path& file) {
   const auto rounded = [](const Json& value) {
     return value.is_number() ? fmt::format("{:.5g}", value.get<double>()) : text_of(value);
   };
-  try {
-    for (const Json& check : read_json_file(file)) {
-      const std::string relation = check.at("relation");
-      checks.push_back({check.at("id"), check.at("source"), check.at("statement"),
-                        (relation == "equal" ? "" : relation + " ") + rounded(check.at("predicted")),
-                        rounded(check.at("measured")), rounded(check.at("error_bound")), check.at("verdict"),
-                        check.at("verdict") == check.at("expected")});
-    }
-  } catch (const Json::exception& error) {
-    throw UserError(file.string(), std::string("not an answer of check --json: ") + error.what());
+  const Json answer = read_json_file(file);
+  if (!answer.is_array() || answer.empty()) {
+    throw UserError(file.string(),
+                    "got " + abbreviated(answer) + ", needs an answer of check --json: a list of checks");
+  }
+  for (std::size_t i = 0; i < answer.size(); ++i) {
+    const Json& check = answer[i];
+    const std::string place = fmt::format("{}: [{}]", file.string(), i);
+    if (!check.is_object())
+      throw UserError(place, "got " + abbreviated(check) + ", needs a check: an object");
+    const auto field = [&](const char* name) -> const Json& {
+      if (check.contains(name)) return check.at(name);
+      throw UserError(fmt::format("{}.{}", place, name), "missing: every check of check --json has it");
+    };
+    const auto text = [&](const char* name) {
+      if (field(name).is_string()) return field(name).get<std::string>();
+      throw UserError(fmt::format("{}.{}", place, name),
+                      "got " + abbreviated(field(name)) + ", needs a text");
+    };
+    const std::string relation = text("relation");
+    checks.push_back({text("id"), text("source"), text("statement"),
+                      (relation == "equal" ? "" : relation + " ") + rounded(field("predicted")),
+                      rounded(field("measured")), rounded(field("error_bound")), text("verdict"),
+                      text("verdict") == text("expected")});
   }
   return checks;
 }

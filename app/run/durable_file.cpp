@@ -83,6 +83,20 @@ std::string obstacle_at(const std::filesystem::path& file) {
   }
 }
 
+/// Throws UserError at `option`, which named `path`, where what is there of the folders above is none.
+void check_folders_above(const std::filesystem::path& path, const std::string& option) {
+  namespace fs = std::filesystem;
+  std::error_code unseen;
+  for (fs::path above = path.parent_path(); !above.empty(); above = above.parent_path()) {
+    const fs::file_type type = fs::status(above, unseen).type();
+    if (type == fs::file_type::directory || type == fs::file_type::none) return;
+    if (type != fs::file_type::not_found)
+      throw UserError(
+          option, fmt::format("'{}' lies below '{}', which is not a folder", path.string(), above.string()));
+    if (above == above.parent_path()) return;
+  }
+}
+
 constexpr const char* kReplaceable = "needs a regular file, a link to one, or a name that is free";
 
 /// Where the content of `file` goes: to where a link leads. Throws EnvironmentError where something stands in
@@ -131,11 +145,13 @@ void update_file(const std::filesystem::path& file, std::string_view content) {
 }
 
 void check_output_file(const std::filesystem::path& file, const std::string& option) {
+  check_folders_above(file, option);
   if (const std::string obstacle = obstacle_at(file); !obstacle.empty())
     throw UserError(option, fmt::format("'{}' is {}, {}", file.string(), obstacle, kReplaceable));
 }
 
 void check_output_folder(const std::filesystem::path& folder, const std::string& option) {
+  check_folders_above(folder, option);
   std::error_code unseen;
   const std::filesystem::file_type type = std::filesystem::symlink_status(folder, unseen).type();
   const bool is_free =

@@ -38,7 +38,15 @@ double read_metric(const std::string& field, const std::string& place, const std
   const std::optional<double> value = read_written_number(field);
   if (!value)
     throw UserError(place, fmt::format("{} is '{}', needs a finite number, or nothing", column, field));
+  if (*value < 0 && is_declared_positive(column))
+    throw UserError(place,
+                    fmt::format("{} is '{}', needs a number of at least 0, or nothing", column, field));
   return *value;
+}
+
+/// What an export has besides, and an arm that is imported does not need.
+bool is_passed_over(const std::string& column) {
+  return column == "cell" || column == "arm";
 }
 
 /// Reads the rows of a table for a plan.
@@ -83,7 +91,7 @@ class ImportReader {
 
   bool is_metric_column(const std::string& name) const {
     const std::vector<std::string>& paths = results_.table.sweep_paths;
-    if (name == kSeed || name == kState || name == "cell" || name == "arm") return false;
+    if (name == kSeed || name == kState || is_passed_over(name)) return false;
     if (std::find(paths.begin(), paths.end(), name) != paths.end()) return false;
     if (!known_.contains(name))
       throw UserError(source_, unknown_name("metric", name, {known_.begin(), known_.end()}));
@@ -194,6 +202,8 @@ ImportedCounts import_arm(const RunAddress& run, const std::string& arm, std::st
   Json rows = reader.rows();
   counts.rows = static_cast<int>(rows.size());
   counts.missing = reader.missing();
+  for (const std::string& column : table.columns)
+    if (is_passed_over(column)) counts.passed_over.push_back(column);
   const Json document = {{"arm", arm},
                          {"source", fs::path(source).filename().string()},
                          {"imported_at", utc_now()},

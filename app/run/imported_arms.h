@@ -26,17 +26,18 @@ std::vector<std::filesystem::path> imported_files(const std::filesystem::path& d
                                                   const std::string& plan);
 
 struct ImportedCounts {
-  int rows = 0;           ///< imported
-  int missing = 0;        ///< seeds and sweep points of the plan without one
-  bool replaced = false;  ///< an earlier import of the arm
+  int rows = 0;                          ///< imported
+  int missing = 0;                       ///< seeds and sweep points of the plan without one
+  bool replaced = false;                 ///< an earlier import of the arm
+  std::vector<std::string> passed_over;  ///< columns: cell, arm
 };
 
 /// Imports the table `csv` of the file `source` as `arm` of the plan. Columns: seed, every swept path,
 /// metrics, and if you like state (done, diverged or failed); cell and arm are passed over. An empty field is
 /// a metric that does not apply. Throws UserError at --arm for a name of the plan's own arms, or that is no
 /// name; at "source:line" for a seed or a sweep point that the plan does not have, two rows of one, and a
-/// value that is no finite number; at "source" for a column that is missing or no metric. EnvironmentError
-/// when the disk refuses.
+/// value that is no finite number, or below 0 of a metric that is declared positive; at "source" for a column
+/// that is missing or no metric. EnvironmentError when the disk refuses.
 ImportedCounts import_arm(const RunAddress& run, const std::string& arm, std::string_view csv,
                           const std::string& source);
 

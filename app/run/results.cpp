@@ -4,15 +4,32 @@
 
 #include <future>
 #include <iostream>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "app/run/imported_arms.h"
 #include "app/run/store.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 
 namespace {
+
+/// Throws UserError where `directory` is the folder of one of a run directory's plans, which has no cells.
+void check_not_of_plan(const std::filesystem::path& directory) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(directory / ".", error);
+  const fs::path own = whole.has_filename() ? whole : whole.parent_path();
+  const fs::path plans = own.parent_path(), run = plans.parent_path();
+  const auto has_store = [](const fs::path& folder) {
+    return fs::is_directory(folder / "journal") || fs::is_directory(folder / "sessions");
+  };
+  if (plans.filename() != "plans" || !has_store(run) || has_store(own)) return;
+  throw UserError(directory.string(), fmt::format("is the folder of a plan of '{0}'; give {0}@{1}",
+                                                  run.string(), own.filename().string()));
+}
 
 RunResults results_of(Plan plan, Records records) {
   RunResults results;
@@ -53,6 +70,7 @@ RunResults results_of(Plan plan, Records records) {
 }  // namespace
 
 RunResults load_results(const RunAddress& address, RecordPart part) {
+  check_not_of_plan(address.directory());
   // Beside the plan; after it where no thread can be started.
   std::future<Records> recorded = std::async([&] { return read_records(address.directory(), part); });
   FoundPlan found = find_plan(address);

@@ -100,4 +100,16 @@ TEST_CASE("agreement: runs are paired where their test rows are equal, and refus
   CHECK(ask({"agreement", one.run, larger.run}).status == 2);
 }
 
+TEST_CASE("agreement: a run is given once, whatever it is called") {
+  const Bench bench(saving());
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const std::string again = bench.run + "/../run",
+                    id = Json::parse(ask({"status", bench.run, "--json"}).out).at("plan");
+  for (const std::string& other : {bench.run, again, bench.run + "@" + id}) {
+    const Answer answer = ask({"agreement", bench.run, other});
+    CHECK(answer.status == 2);
+    CHECK_MESSAGE(answer.err.find("DIR: '" + other + "' is the plan ") != std::string::npos, answer.err);
+  }
+}
+
 }  // namespace moelab::agreement_verb_test

@@ -117,6 +117,17 @@ TEST_CASE("import: a damaged file is found") {
   CHECK(ask({"claims", bench.run}).err.find("import the arm again") != std::string::npos);
 }
 
+TEST_CASE(
+    "import: an arm that lacks rows keeps no report waiting, and columns that are passed over are told") {
+  const Imports bench;
+  const Answer answer = bench.import("cell,arm,seed,data.train_samples,test_loss_soft\nid,theirs,0,20,1\n");
+  REQUIRE_MESSAGE(answer.status == 0, answer.out);
+  CHECK(answer.err.find("passed over of " + bench.table +
+                        ": cell, arm; every row is one of the arm 'mine'") != std::string::npos);
+  CHECK(Json::parse(answer.out).at("missing") == 5);
+  CHECK(ask({"report", bench.run, "--follow"}).status == 0);
+}
+
 TEST_CASE("import: what is refused, with its place") {
   const Imports bench;
   const auto error = [&](const std::string& csv, const std::string& arm = "mine") {
@@ -139,6 +150,8 @@ TEST_CASE("import: what is refused, with its place") {
             .ends_with(":3: seed 0 at data.train_samples = 20.0 stands there twice"));
   CHECK(error(head + "x,20,1\n") == at + ":2: seed is 'x', needs a whole number");
   CHECK(error(head + "0,20,nan\n") == at + ":2: test_loss_soft is 'nan', needs a finite number, or nothing");
+  CHECK(error(head + "0,20,-1\n") ==
+        at + ":2: test_loss_soft is '-1', needs a number of at least 0, or nothing");
   CHECK(error(head) == at + ": has no rows");
   CHECK(ask({"import", bench.run, bench.run, "--arm", "mine"}).status == 2);
   CHECK(bench.claims().size() == claiming().at("claims").size());

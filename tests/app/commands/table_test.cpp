@@ -26,8 +26,11 @@ TEST_CASE("a table has a row for each arm and sweep point, and the means of the 
   const Answer answer =
       ask({"table", tabled.run, "--metric", "test_nmse_soft", "--metric", "cluster_entropy"});
   CHECK(answer.status == 0);
-  CHECK(lines_of(answer.out) == 1 + 4);
-  CHECK(answer.out.find("arm      data.train_samples  test_nmse_soft") == 0);
+  CHECK(lines_of(answer.out) == 3 + 1 + 4);
+  CHECK(
+      answer.out.starts_with("test_nmse_soft, geometric mean over seeds [95 % interval]\n"
+                             "cluster_entropy, mean over seeds ± half of the 95 % interval\n\n"
+                             "arm      data.train_samples  test_nmse_soft"));
   const Json cells = Json::parse(ask({"export", tabled.run, "--json"}).out);
   const Json columns = cells.at("columns");
   const auto column = [&](const char* name) {
@@ -51,8 +54,11 @@ TEST_CASE("tables come as Markdown, LaTeX and JSON") {
     return ask({"table", tabled.run, "--metric", "cluster_entropy", "--format", format}).out;
   };
   CHECK(table("markdown")
-            .find("| arm | data.train_samples | cluster_entropy |\n|---|---|---|\n| learned | 20 | ") == 0);
+            .starts_with("- cluster_entropy, mean over seeds ± half of the 95 % interval\n\n"
+                         "| arm | data.train_samples | cluster_entropy |\n|---|---|---|\n| learned | 20 | "));
   const std::string latex = table("latex");
+  CHECK(
+      latex.starts_with("% cluster_entropy, mean over seeds +- half of the 95 % interval\n\\begin{tabular}"));
   CHECK(latex.find("arm & data.train\\_samples & cluster\\_entropy \\\\\n") != std::string::npos);
   CHECK(latex.find(" $\\pm$ ") != std::string::npos);
   CHECK(latex.find("±") == std::string::npos);
