@@ -28,6 +28,7 @@ constexpr const char* kStart = R"json({
     "arms: the same experiment with other values of dotted paths. frozen keeps the router as it starts. All arms see the same data and initial weights, so they are compared in pairs.",
     "sweep: every arm is run at each of these values, for seeds.count seeds: 2 arms x 3 values x 5 seeds = 30 cells.",
     "claims: what you expect, judged over the paired seeds. figures: what is drawn. profiles: other values under a name, chosen with --profile quick.",
+    "tune: the ranges of the learning rates, from which `moelab tune` chooses the same way for each arm, on a root seed of its own.",
     "Next: change a value, `moelab validate` this file, `moelab run` it, `moelab report` the run's folder. Choose hyper-parameters on another root seed (--set seeds.root=1000) than the one that judges."
   ],
   "data": {
@@ -59,6 +60,10 @@ constexpr const char* kStart = R"json({
   },
   "sweep": {"data.train_samples": [320, 1280, 5120]},
   "seeds": {"root": 1, "count": 5},
+  "tune": {
+    "train.lr.expert": {"low": 0.0003, "high": 0.03},
+    "train.lr.router": {"low": 0.003, "high": 0.3}
+  },
   "claims": [
     {
       "id": "learned_beats_frozen",

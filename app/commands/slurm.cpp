@@ -206,9 +206,9 @@ int write_job(const Arguments& arguments) {
                          {"minutes_from", job.source}, {"submitted", arguments.submit}};
     std::cout << json_text(answer) << '\n';
   } else {
-    std::cout << fmt::format("{}: {} tasks for {}{} cells, about {:.3g} processor minutes from {}\n",
-                             script.string(), tasks, job.grows ? "up to " : "", job.cells, job.minutes,
-                             job.source);
+    std::cout << fmt::format("{}: {} {} for {}{} {}, about {:.3g} processor minutes from {}\n",
+                             script.string(), tasks, tasks == 1 ? "task" : "tasks", job.grows ? "up to " : "",
+                             job.cells, job.cells == 1 ? "cell" : "cells", job.minutes, job.source);
     if (!arguments.submit) std::cout << "submit it with: " << submit << '\n';
   }
   std::cout.flush();

@@ -32,7 +32,8 @@ int validate(const Arguments& arguments) {
     const Json answer = {{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}};
     std::cout << json_text(answer) << '\n';
   } else {
-    std::cout << fmt::format("valid: {} cells\n", scenario.cells.size());
+    std::cout << fmt::format("valid: {} {}\n", scenario.cells.size(),
+                             scenario.cells.size() == 1 ? "cell" : "cells");
   }
   return 0;
 }

@@ -59,6 +59,12 @@ std::string median_entry_text(const SeedMedian& seeds, int planned) {
   return text;
 }
 
+/// Half of an interval to two digits, or to whole numbers where these are more, as of a mean with four.
+std::string half_width_text(double half) {
+  constexpr double kWholeFrom = 99.5, kWholeBelow = 9999.5;
+  return half >= kWholeFrom && half < kWholeBelow ? fmt::format("{:.0f}", half) : fmt::format("{:.2g}", half);
+}
+
 const char* statistic_name(Statistic statistic) {
   if (statistic == Statistic::median) return "median";
   return statistic == Statistic::geometric_mean ? "geometric mean" : "mean";
@@ -160,8 +166,8 @@ std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
   if (!estimate) return "-";
   if (!estimate->interval) return fmt::format("{:.4g}", estimate->mean);
   if (excludes_nothing(*estimate->interval)) return fmt::format("{:.4g}{}", estimate->mean, kNoInterval);
-  return fmt::format("{:.4g} ± {:.2g}", estimate->mean,
-                     (estimate->interval->high - estimate->interval->low) / 2);
+  return fmt::format("{:.4g} ± {}", estimate->mean,
+                     half_width_text((estimate->interval->high - estimate->interval->low) / 2));
 }
 
 std::string geometric_estimate_text(const MeanEstimate& estimate) {

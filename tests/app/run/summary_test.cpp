@@ -43,6 +43,17 @@ TEST_CASE("summary: means over seeds, and what is missing") {
   CHECK(summarize(example(), "absent")[0].estimate.has_value() == false);
 }
 
+TEST_CASE("summary: half of a wide interval is a whole number, as its mean is") {
+  const auto text = [](double half) {
+    return estimate_text(MeanEstimate{223.3, 3, Interval{223.3 - half, 223.3 + half}});
+  };
+  CHECK(text(120.4) == "223.3 ± 120");
+  CHECK(text(99.4) == "223.3 ± 99");
+  CHECK(text(99.6) == "223.3 ± 100");
+  CHECK(text(0.0123) == "223.3 ± 0.012");
+  CHECK(text(123456) == "223.3 ± 1.2e+05");
+}
+
 TEST_CASE("summary: a metric that is declared positive has the geometric mean, as the figures") {
   ResultTable table = example();
   for (ResultRow& row : table.rows) row.metrics["test_nmse_top1"] = row.metrics.at("m");
