@@ -53,10 +53,10 @@ TEST_CASE("refused words: no option of any verb takes an empty text") {
 
 TEST_CASE("refused words: options that do not go together") {
   const std::string beside = "given beside --";
-  check_refused({"report", "run", "--ledger", "a.md", "--out", "b.html"}, "--out", beside + "ledger");
-  check_refused({"report", "run", "--ledger", "a.md", "--follow"}, "--follow", beside + "ledger");
+  check_refused({"report", "folder", "--ledger", "a.md", "--out", "b.html"}, "--out", beside + "ledger");
+  check_refused({"report", "folder", "--ledger", "a.md", "--follow"}, "--follow", beside + "ledger");
   check_refused({"check", "--list", "--figures", "folder"}, "--figures", beside + "list");
-  CHECK(Json::parse(ask({"claims", "run", "--markdown", "--json"}).out).at("error").at("path") ==
+  CHECK(Json::parse(ask({"claims", "folder", "--markdown", "--json"}).out).at("error").at("path") ==
         "--markdown");
 }
 

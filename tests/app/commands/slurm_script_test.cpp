@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 TEST_CASE("slurm writes an array job with a task for each share") {
   const Bench bench;
   const std::vector<std::string> job = {"slurm", bench.file, "--out", bench.run, "--set", "train.steps=5"};
-  CHECK(ask(job).out.find("1 tasks for 8 cells, about ") != std::string::npos);
+  CHECK(ask(job).out.find("1 task for 8 cells, about ") != std::string::npos);
   CHECK(ask(job).out.find("no cell is done (8)") !=
         std::string::npos);  // nothing is recorded that tells more
   std::vector<std::string> timed = job;
@@ -110,7 +110,7 @@ TEST_CASE("slurm: a run until decided is sized by the most seeds of what claims 
   CHECK(script.find("--until-decided --max-seeds 30 --leases\n") != std::string::npos);
   const std::vector<std::string> words = {"slurm",           bench.file,    "--out", bench.run,
                                           "--until-decided", "--max-seeds", "30"};
-  CHECK(ask(words).out.find("tasks for up to 64 cells") != std::string::npos);
+  CHECK(ask(words).out.find(" for up to 64 cells") != std::string::npos);
   // The folder keeps the run that the tasks begin with.
   CHECK(read_json_file(fs::path(bench.run) / "plan.json").at("cells").size() == 8);
 }

@@ -84,7 +84,7 @@ TEST_CASE("a table of one sweep point has its rows alone") {
   const Tabled tabled;
   const Answer answer = ask({"table", tabled.run, "--at", "data.train_samples=40"});
   CHECK(answer.status == 0);
-  CHECK(lines_of(answer.out) == 1 + 2);
+  CHECK(lines_of(answer.out) == 2 + 1 + 2);
   CHECK(ask({"table", tabled.run, "--at", "data.train_samples=41"})
             .err.find("--at data.train_samples: unknown value '41'") != std::string::npos);
   CHECK(ask({"table", tabled.run, "--at", "data.train_sample=40"}).err.find("data.train_samples") !=

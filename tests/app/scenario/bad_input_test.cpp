@@ -175,7 +175,8 @@ TEST_CASE("what cannot be trained is refused before anything runs") {
   phased["evaluations"] = Json::parse(R"({"ab.e": {"data.noise_std": 2}})");
   CHECK_NOTHROW(expand_scenario(phased, "", {}));
 
-  Json texts = example_with("/data", R"({"generator": "text", "paths": ["x", "./x"], "train_samples": 10})");
+  Json texts = example_with(
+      "/data", R"({"generator": "text", "paths": ["x", "./x"], "tokens": 8, "train_samples": 10})");
   for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) texts.erase(part);
   check_refused(texts, "", {}, "data.paths[1]", "got './x' a second time, needs distinct files and folders");
 
