@@ -92,7 +92,7 @@ TEST_CASE("ranges that are refused, at their places") {
     check_refused(scenario, "", {}, path, message);
   };
   const Json fine = {{"low", 0.1}, {"high", 1.0}};
-  refused({{"train.rate", fine}}, "tune.train.rate", "no field");
+  refused({{"train.rate", fine}}, "tune.train.rate", "unknown key 'rate'");
   refused({{"train.optimizer", fine}}, "tune.train.optimizer", "not a number");
   refused({{"data.train_samples", fine}}, "tune.data.train_samples", "the sweep sets");
   refused({{"train.lr", {{"low", 2.0}, {"high", 1.0}}}}, "tune.train.lr.high", "needs more than low");
