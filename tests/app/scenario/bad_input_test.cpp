@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 #include "tests/app/scenario/example.h"
 #include "tests/app/scenario/refused.h"
+#include "tests/temporary_folder.h"
 
 namespace moelab::bad_input_test {
 
@@ -175,10 +178,19 @@ TEST_CASE("what cannot be trained is refused before anything runs") {
   phased["evaluations"] = Json::parse(R"({"ab.e": {"data.noise_std": 2}})");
   CHECK_NOTHROW(expand_scenario(phased, "", {}));
 
-  Json texts = example_with(
-      "/data", R"({"generator": "text", "paths": ["x", "./x"], "tokens": 8, "train_samples": 10})");
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "text.txt").string(),
+                    again = (folder.path() / "./text.txt").string();
+  for (int line = 0; line < 1000; ++line) std::ofstream(file, std::ios::app) << line << '\n';
+  Json texts = example_with("/data", R"({"generator": "text", "tokens": 8, "train_samples": 10})");
+  texts["data"]["paths"] = {file, again};
   for (const char* part : {"claims", "figures", "sweep", "arms", "profiles"}) texts.erase(part);
-  check_refused(texts, "", {}, "data.paths[1]", "got './x' a second time, needs distinct files and folders");
+  texts["model"] = Json::parse(R"({"kind": "transformer", "width": 4, "heads": 2, "experts": 3,
+                                   "router": {"kind": "linear"}})");
+  texts["loss"] = {{"task", "cross_entropy"}};
+  texts["metrics"] = {"task"};
+  check_refused(texts, "", {}, "data.paths[1]",
+                "got '" + again + "' a second time, needs distinct files and folders");
 
   Json crowded = example_with("/metrics", R"([{"kind": "overlap", "neighbours": 10000}])");
   for (const char* part : {"claims", "figures"}) crowded.erase(part);
