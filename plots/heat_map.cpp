@@ -244,13 +244,13 @@ Drawing drawing_of(const HeatMap& map) {
                       {"intervals", std::move(intervals)},
                       {"censored", panel.censored},
                       {"frames", std::move(frames)},
+                      {"frameNames", panel.frame_names},
                       {"rowNotes", panel.row_notes}});
   }
   const std::string html = page_data({{"draw", "heatMap"},
                                       {"title", map.title},
                                       {"xLabel", map.x_label},
                                       {"yLabel", map.y_label},
-                                      {"frameNames", map.frame_names},
                                       {"valueLabel", map.value_label},
                                       {"xNames", map.x_names},
                                       {"yNames", map.y_names},

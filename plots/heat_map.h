@@ -19,7 +19,9 @@ struct HeatMapPanel {
       {};                           ///< of the values; empty where there are none
   std::vector<bool> censored = {};  ///< whether a value is a lower bound; empty where none is
   // For the page alone:
-  std::vector<std::vector<double>> frames = {};  ///< values at other times, which a slider goes through
+  std::vector<std::vector<double>> frames = {};  ///< values at other times, which a slider goes through; NaN
+                                                 ///< where there is none
+  std::vector<std::string> frame_names = {};     ///< "step 100"
   std::vector<std::string> row_notes = {};       ///< what a row opens, from below
 };
 
@@ -33,7 +35,6 @@ struct HeatMap {
   std::vector<HeatMapPanel> panels;           ///< one below the other, or of a compact map side by side
   bool compact = false;                       ///< small square cells without names and numbers
   double low = 0, high = 1;                   ///< the ends of the colour scale
-  std::vector<std::string> frame_names = {};  ///< of the panels' frames: "step 100"
 };
 
 /// The CSV is tidy: panel,x,y,value, and low,high where there are intervals, `censored` where a value is.

@@ -34,6 +34,9 @@ std::string data_link(const std::string& name, const std::string& text, const st
 
 std::string figure_html(const ReportedFigure& figure) {
   const Drawing& drawing = figure.drawing;
+  if (!figure.failure.empty())
+    return fmt::format("<figure><p class=\"figure-title\">{}</p><p class=\"soft\">{}</p></figure>\n",
+                       html_text(drawing.title), html_text(figure.failure));
   std::string shown = drawing.html;
   if (shown.empty()) {
     shown = figure.svg.empty() ? "<p class=\"soft\">Not drawn; moelab plot draws it.</p>"

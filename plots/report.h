@@ -26,7 +26,8 @@ struct ReportedCell {
 
 struct ReportedFigure {
   Drawing drawing;
-  std::string svg;  ///< of a drawing without `html`; empty where it was not drawn yet
+  std::string svg;           ///< of a drawing without `html`; empty where it was not drawn yet
+  std::string failure = {};  ///< a sentence that stands for the figure, which then has only id and title
 };
 
 /// A table; the first row is its head.

@@ -33,7 +33,7 @@ const char* const kMapScript = R"js(
         const tile = svg("rect", { x: xAt, y: yAt, width: cell - (cell > 12 ? 1 : 0), height: cell - (cell > 12 ? 1 : 0), fill, "shape-rendering": "crispEdges" }, canvas);
         tiles.push(tile);
         tile.addEventListener("pointermove", (event) => tip.show(event, `${data.xLabel} ${data.xNames[column]}\n${data.yLabel} ${data.yNames[row]}\n${data.valueLabel ? data.valueLabel + " " : ""}${shownValues[at] === null ? "none" : over(panel, at) + short(shownValues[at])}${interval(panel, at)}`));
-        if (panel.rowNotes.length > 0) {
+        if (panel.rowNotes[row]) {
           tile.style.cursor = "pointer";
           tile.addEventListener("click", () => { note.textContent = panel.rowNotes[row]; note.hidden = false; });
         }
@@ -46,7 +46,7 @@ const char* const kMapScript = R"js(
         const slider = html("input", "data", box), at = html("span", "soft data", box);
         Object.assign(slider, { type: "range", min: 0, max: panel.frames.length - 1, value: panel.frames.length - 1 });
         slider.setAttribute("aria-label", "recorded step");
-        at.textContent = " " + data.frameNames[panel.frames.length - 1];
+        at.textContent = " " + panel.frameNames[panel.frames.length - 1];
         slider.addEventListener("input", () => {
           shownValues = panel.frames[slider.value];
           tiles.forEach((tile, place) => {
@@ -57,7 +57,7 @@ const char* const kMapScript = R"js(
             inks[place].textContent = ink.text;
             inks[place].style.fill = ink.fill;
           });
-          at.textContent = " " + data.frameNames[slider.value];
+          at.textContent = " " + panel.frameNames[slider.value];
         });
       }
       const note = html("pre", "", box);

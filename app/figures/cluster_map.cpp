@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 
 #include "app/figures/display_names.h"
 #include "app/figures/saved_arrays.h"
+#include "app/figures/saved_cells.h"
 #include "app/figures/shown_arms.h"
 #include "sim/base/error.h"
 
@@ -28,6 +30,16 @@ Matrix cosines(const Matrix& means, const Matrix& weight) {
     }
   }
   return cosine;
+}
+
+/// The cosines of a cell's saved arrays. Throws UserError at `path` where its router has no row for each
+/// expert that meets the inputs.
+Matrix router_cosines(const std::string& arm, const Matrix& inputs, const std::vector<int>& labels,
+                      const std::filesystem::path& weight_file, const std::string& path) {
+  const Matrix weight = std::filesystem::exists(weight_file) ? read_rows(weight_file) : Matrix();
+  if (weight.cols() != inputs.cols())
+    throw UserError(path, "the router of arm '" + arm + "' has no row for each expert that meets the inputs");
+  return cosines(cluster_means(inputs, labels), weight);
 }
 
 /// The rows by the column of their largest entry, of equal ones the larger entry first.
@@ -71,20 +83,19 @@ std::vector<std::string> cluster_notes(const Matrix& probabilities, const std::v
 
 /// The mean routing at the recorded steps, where "routing_steps" was saved.
 void add_frames(const std::filesystem::path& steps_file, const std::filesystem::path& routing_file,
-                const std::vector<Eigen::Index>& order, HeatMapPanel& panel, HeatMap& map) {
+                const std::vector<Eigen::Index>& order, HeatMapPanel& panel) {
   if (!std::filesystem::exists(steps_file) || !std::filesystem::exists(routing_file)) return;
   const std::vector<int> steps = read_cluster_labels(steps_file);
   const Matrix routing = read_rows(routing_file);  // (T · C, E)
   const auto clusters = static_cast<Eigen::Index>(order.size());
   if (routing.rows() != static_cast<Eigen::Index>(steps.size()) * clusters) return;
-  map.frame_names.clear();
   for (const std::size_t t : shown_steps(steps.size())) {
     std::vector<double> frame;
     for (const Eigen::Index c : order)
       for (Eigen::Index e = 0; e < routing.cols(); ++e)
         frame.push_back(routing(static_cast<Eigen::Index>(t) * clusters + c, e));
     panel.frames.push_back(std::move(frame));
-    map.frame_names.push_back(fmt::format("step {}", steps[t]));
+    panel.frame_names.push_back(fmt::format("step {}", steps[t]));
   }
 }
 
@@ -97,6 +108,63 @@ std::vector<std::string> numbers(Eigen::Index count) {
 void check_cluster_map(const References& references, const Json& figure, const std::string& path) {
   check_saved_arrays(references, figure, "routing", path);
   if (figure.at("value") == kRouterCosine) check_saved_arrays(references, figure, "weights", path);
+}
+
+/// The columns of the router's rows; 0 where it has none.
+std::int64_t router_row_width(const Network<float>& network) {
+  const std::string name = "router_weight" + network.layer_ending(0);
+  for (const NamedArray<float>& array : network.arrays(AlignedVector<float>(network.parameter_size())))
+    if (array.name == name) return array.shape.back();
+  return 0;
+}
+
+void check_shown_cells(const Scenario& scenario, const std::vector<std::string>& arms, const Json& figure,
+                       const std::string& path) {
+  check_saved_cells(scenario, arms, figure, [&](const std::string& arm, const MetricSubject& cell) {
+    const Layout layout = cell.problem().layout();
+    const auto entries = [](const std::vector<std::int64_t>& shape) {
+      return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+    };
+    const std::int64_t labels = entries(layout.label_shape(1)), rows = entries(layout.row_shape(1, 1));
+    if (labels != rows) {
+      throw UserError(path, fmt::format("shows arm '{}', whose samples have {} labels for {} routed; needs "
+                                        "one label for each row",
+                                        arm, labels, rows == 1 ? "1 row" : fmt::format("{} rows", rows)));
+    }
+    if (figure.at("value") != kRouterCosine) return;
+    if (router_row_width(cell.network()) != layout.input_shape(1).back()) {
+      throw UserError(join_path(path, "value"),
+                      fmt::format("got '{}', but the router of arm '{}' has no row that meets the inputs; "
+                                  "needs a router that is linear in x",
+                                  kRouterCosine, arm));
+    }
+  });
+}
+
+/// The panels with as many columns and rows as the largest has; what a panel does not have is absent.
+void fill_up(const std::vector<std::pair<Eigen::Index, Eigen::Index>>& sizes, HeatMap& map) {
+  Eigen::Index rows = 0, columns = 0;
+  for (const auto& [own_rows, own_columns] : sizes) {
+    rows = std::max(rows, own_rows);
+    columns = std::max(columns, own_columns);
+  }
+  map.x_names = numbers(columns);
+  map.y_names = numbers(rows);
+  const auto filled = [&](const auto& values, std::size_t panel, auto absent) {
+    const auto [own_rows, own_columns] = sizes[panel];
+    std::decay_t<decltype(values)> all(static_cast<std::size_t>(rows * columns), absent);
+    for (Eigen::Index y = 0; y < own_rows; ++y)
+      for (Eigen::Index x = 0; x < own_columns; ++x)
+        all[static_cast<std::size_t>(y * columns + x)] =
+            values[static_cast<std::size_t>(y * own_columns + x)];
+    return all;
+  };
+  for (std::size_t p = 0; p < map.panels.size(); ++p) {
+    HeatMapPanel& panel = map.panels[p];
+    panel.values = filled(panel.values, p, std::optional<double>());
+    for (std::vector<double>& frame : panel.frames)
+      frame = filled(frame, p, std::numeric_limits<double>::quiet_NaN());
+  }
 }
 
 Drawing draw_cluster_map(const Json& figure, const FigureSource& source) {
@@ -114,7 +182,9 @@ FigureKind cluster_map_kind() {
            {"x_label", Shape::text(), "label of the x axis", kOptional},
            {"y_label", Shape::text(), "label of the y axis", kOptional}},
           check_cluster_map,
-          draw_cluster_map};
+          draw_cluster_map,
+          nullptr,
+          check_shown_cells};
 }
 
 HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
@@ -132,6 +202,7 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
   map.low = is_routing ? 0 : -1;
   std::size_t left_out = 0;
   std::vector<const ResultRow*> shown;
+  std::vector<std::pair<Eigen::Index, Eigen::Index>> sizes;  // clusters and experts
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, where);
     if (row == nullptr) {
@@ -142,28 +213,33 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
     const auto file_of = [&](const char* name) { return source.array(row->cell, name); };
     const std::vector<int> labels = read_cluster_labels(file_of("test_labels"));
     const auto saved = [&](const char* name) { return read_rows(file_of(name)); };
-    const Matrix values = is_routing
-                              ? cluster_means(saved("test_probs"), labels)
-                              : cosines(cluster_means(saved("test_inputs"), labels), saved("router_weight"));
-    if (!map.panels.empty() && values.size() != static_cast<Eigen::Index>(map.panels[0].values.size()))
-      throw UserError("figures." + map.id, "arm '" + arm + "' has another number of clusters or experts");
+    const Matrix probabilities = saved("test_probs");
+    if (static_cast<Eigen::Index>(labels.size()) != probabilities.rows()) {
+      throw UserError("figures." + map.id,
+                      fmt::format("arm '{}' has {} labels for {} rows, needs one for each", arm,
+                                  labels.size(), probabilities.rows()));
+    }
+    const Matrix values = is_routing ? cluster_means(probabilities, labels)
+                                     : router_cosines(arm, saved("test_inputs"), labels,
+                                                      file_of("router_weight"), "figures." + map.id);
+    sizes.emplace_back(values.rows(), values.cols());
     HeatMapPanel panel{display.arm(arm), {}, {}};
     const std::vector<Eigen::Index> order = staircase(values);
     for (const Eigen::Index c : order) {
       for (Eigen::Index e = 0; e < values.cols(); ++e) panel.values.emplace_back(values(c, e));
     }
-    panel.row_notes = cluster_notes(saved("test_probs"), labels, order);
-    if (is_routing)
-      add_frames(file_of("recorded_steps"), file_of("cluster_routing_steps"), order, panel, map);
-    map.x_names = numbers(values.cols());
-    map.y_names = numbers(values.rows());
+    panel.row_notes = cluster_notes(probabilities, labels, order);
+    if (is_routing) add_frames(file_of("recorded_steps"), file_of("cluster_routing_steps"), order, panel);
     map.panels.push_back(std::move(panel));
   }
+  fill_up(sizes, map);
   map.caption = scenario_sentences(map.title, source);
   map.value_label = is_routing ? "mean routing" : "cosine";
   map.caption += is_routing ? "Mean routing of the test rows of each cluster"
                             : "Cosine of each expert's row of the router with each cluster's mean";
   map.caption += ", first seed; clusters in the order of their first expert.";
+  if (std::any_of(sizes.begin(), sizes.end(), [&](const auto& size) { return size != sizes.front(); }))
+    map.caption += " Grey: what a panel does not have, where others have more clusters or experts.";
   map.caption += shown_points_text(source.table, shown, where, display);
   if (left_out > 0) map.caption += fmt::format(" Panels left out, no cell done: {}.", left_out);
   map.caption += source.footnote;

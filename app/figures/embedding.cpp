@@ -37,11 +37,13 @@ void check_embedding(const References& references, const Json& figure, const std
   const Json inputs = figure.value("inputs", Json());
   if (inputs.is_array() && (inputs.size() != 2 || inputs[0] == inputs[1]))
     throw UserError(join_path(path, "inputs"), "got " + abbreviated(inputs) + ", needs two different inputs");
-  if (!inputs.is_array()) return;
   for (const std::string& arm : own_shown_arms(figure, references.table()))
-    for (const int width : references.saved_input_widths(arm, where_of(figure)))
+    for (const int width : references.saved_input_widths(arm, where_of(figure))) {
+      if (width < 2)
+        throw UserError(path, "shows arm '" + arm + "', whose rows have one input; needs two for a plane");
       for (std::size_t i = 0; i < inputs.size(); ++i)
         check_input(inputs[i], width, join_path(join_path(path, "inputs"), i));
+    }
 }
 
 Drawing draw_embedding(const Json& figure, const FigureSource& source) {
@@ -173,6 +175,8 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
     shown.push_back(row);
     const Matrix r = read_rows(source.array(row->cell, "test_probs")),
                  x = read_rows(source.array(row->cell, "test_inputs"));
+    if (x.cols() < 2)
+      throw UserError("figures." + embedding.id, "arm '" + arm + "' has rows of one input, needs two");
     Vector share = Vector::Zero(2);
     const RoutingPlane plane = is_of_inputs ? input_plane(x, description.at("inputs").get<std::vector<int>>(),
                                                           "figures." + embedding.id + ".inputs")

@@ -14,6 +14,7 @@
 namespace moelab {
 
 class References;
+struct Scenario;
 
 /// What a run has to show. The references outlive the object.
 struct FigureSource {
@@ -31,9 +32,14 @@ struct FigureKind {
   std::vector<Field> fields;  ///< besides id, title, where and arms, which all have
   /// What the fields have to satisfy beyond their shapes. Throws UserError below `path`.
   void (*check)(const References& references, const Json& figure, const std::string& path);
-  /// One resolved figure of the plan, drawn: its data, the gnuplot script and what the report shows.
+  /// One resolved figure of the plan, drawn: its data, the gnuplot script and what the report shows. Throws
+  /// UserError at "figures.<id>" where what the run saved cannot be shown so.
   Drawing (*draw)(const Json& figure, const FigureSource& source);
   const char* metric = nullptr;  ///< the field that names what is shown; null where it is no metric
+  /// What models and data have to be, of which a checked figure shows saved arrays; null where all will do.
+  /// Throws UserError below `path`.
+  void (*check_cells)(const Scenario& scenario, const std::vector<std::string>& arms, const Json& figure,
+                      const std::string& path) = nullptr;
 };
 
 /// The table: adding a kind is a new file and a line in figure_kinds.cpp. The first is the default.

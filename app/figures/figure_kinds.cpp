@@ -66,8 +66,13 @@ Shape figure_shape() {
 void check_figures(const Scenario& scenario) {
   check_ids(scenario.figures, "figures");
   const References references(scenario);
-  for (std::size_t i = 0; i < scenario.figures.size(); ++i)
-    kind_of(scenario.figures[i]).check(references, scenario.figures[i], join_path("figures", i));
+  for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
+    const Json& figure = scenario.figures[i];
+    const FigureKind& kind = kind_of(figure);
+    kind.check(references, figure, join_path("figures", i));
+    if (kind.check_cells)
+      kind.check_cells(scenario, own_shown_arms(figure, references.table()), figure, join_path("figures", i));
+  }
 }
 
 std::string figure_title(const Json& figure, const FigureSource& source, const std::string& subject) {

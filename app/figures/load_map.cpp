@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "app/figures/display_names.h"
 #include "app/figures/saved_arrays.h"
@@ -14,10 +16,51 @@ namespace {
 
 /// An expert is dead that serves less than this share of its fair part, 1/E.
 constexpr double kDeadShare = 0.1;
-constexpr Eigen::Index kMostColumns = 40;
+constexpr std::size_t kMostColumns = 40;
 
 void check_load_map(const References& references, const Json& figure, const std::string& path) {
   check_saved_arrays(references, figure, "routing_steps", path);
+}
+
+/// An arm's loads (T, E) at its recorded steps.
+struct RecordedLoads {
+  std::string name;
+  std::vector<int> steps;
+  Matrix loads;
+
+  /// The last record up to that step; none before the first or after the end.
+  std::optional<Eigen::Index> record_at(int step) const {
+    if (steps.empty() || step < steps.front() || step > steps.back()) return std::nullopt;
+    return std::upper_bound(steps.begin(), steps.end(), step) - steps.begin() - 1;
+  }
+};
+
+/// The steps that some arm recorded, kMostColumns at most, evenly, the last included.
+std::vector<int> shown_columns(const std::vector<RecordedLoads>& arms) {
+  std::set<int> all;
+  for (const RecordedLoads& arm : arms) all.insert(arm.steps.begin(), arm.steps.end());
+  const std::vector<int> steps(all.begin(), all.end());
+  const std::size_t stride = (steps.size() + kMostColumns - 1) / kMostColumns;
+  std::vector<int> shown;
+  for (std::size_t t = steps.empty() ? 0 : (steps.size() - 1) % stride; t < steps.size(); t += stride)
+    shown.push_back(steps[t]);
+  return shown;
+}
+
+/// The loads at these steps, of as many experts as the arm with most has; the highest of all is kept.
+HeatMapPanel panel_of(const RecordedLoads& arm, const std::vector<int>& steps, Eigen::Index experts,
+                      double& high) {
+  HeatMapPanel panel{arm.name, {}};
+  for (Eigen::Index e = 0; e < experts; ++e)
+    for (const int step : steps) {
+      const std::optional<Eigen::Index> record = arm.record_at(step);
+      panel.values.emplace_back();
+      if (!record || e >= arm.loads.cols()) continue;
+      const double load = arm.loads(*record, e);
+      high = std::max(high, load);
+      if (load * static_cast<double>(arm.loads.cols()) >= kDeadShare) panel.values.back() = load;
+    }
+  return panel;
 }
 
 Drawing draw_load_map(const Json& figure, const FigureSource& source) {
@@ -50,6 +93,8 @@ HeatMap build_load_map(const Json& description, const FigureSource& source) {
   const Json where = description.value("where", Json::object());
   std::size_t left_out = 0;
   std::vector<const ResultRow*> shown;
+  std::vector<RecordedLoads> arms;
+  Eigen::Index experts = 0;
   for (const std::string& arm : own_shown_arms(description, source.table)) {
     const ResultRow* const row = shown_row(source.table, arm, where);
     if (row == nullptr) {
@@ -57,34 +102,27 @@ HeatMap build_load_map(const Json& description, const FigureSource& source) {
       continue;
     }
     shown.push_back(row);
-    const std::vector<int> steps = read_cluster_labels(source.array(row->cell, "recorded_steps"));
-    const Matrix loads = read_rows(source.array(row->cell, "expert_load_steps"));  // (T, E)
-    const Eigen::Index stride = (loads.rows() + kMostColumns - 1) / kMostColumns;
-    std::vector<std::string> names;
-    for (Eigen::Index t = (loads.rows() - 1) % stride; t < loads.rows(); t += stride)
-      names.push_back(std::to_string(steps.at(static_cast<std::size_t>(t))));
-    if (!map.panels.empty() &&
-        (names != map.x_names || loads.cols() != static_cast<Eigen::Index>(map.y_names.size())))
-      throw UserError("figures." + map.id, "arm '" + arm + "' has other recorded steps or experts");
-    map.x_names = names;
-    map.y_names.clear();
-    HeatMapPanel panel{display.arm(arm), {}};
-    for (Eigen::Index e = 0; e < loads.cols(); ++e) {
-      map.y_names.push_back(std::to_string(e));
-      for (Eigen::Index t = (loads.rows() - 1) % stride; t < loads.rows(); t += stride) {
-        const double load = loads(t, e);
-        const bool is_dead = load * static_cast<double>(loads.cols()) < kDeadShare;
-        panel.values.push_back(is_dead ? std::nullopt : std::optional(load));
-        map.high = std::max(map.high, load);
-      }
-    }
-    map.panels.push_back(std::move(panel));
+    arms.push_back({display.arm(arm), read_cluster_labels(source.array(row->cell, "recorded_steps")),
+                    read_rows(source.array(row->cell, "expert_load_steps"))});
+    if (arms.back().steps.empty() ||
+        arms.back().loads.rows() != static_cast<Eigen::Index>(arms.back().steps.size()))
+      throw UserError("figures." + map.id, "arm '" + arm + "' has other numbers of steps and of loads");
+    experts = std::max(experts, arms.back().loads.cols());
+  }
+  const std::vector<int> steps = shown_columns(arms);
+  for (const int step : steps) map.x_names.push_back(std::to_string(step));
+  for (Eigen::Index e = 0; e < experts; ++e) map.y_names.push_back(std::to_string(e));
+  bool is_uneven = false;
+  for (const RecordedLoads& arm : arms) {
+    map.panels.push_back(panel_of(arm, steps, experts, map.high));
+    is_uneven = is_uneven || arm.loads.cols() != experts || arm.steps.back() != steps.back();
   }
   if (map.high <= 0) map.high = 1;
   map.caption =
       scenario_sentences(map.title, source) +
       "Share of the test rows that each expert gets at the recorded steps, first seed; grey: dead, below a "
-      "tenth of a fair share." +
+      "tenth of a fair share" +
+      (is_uneven ? ", or not there, where others have more experts or steps." : ".") +
       shown_points_text(source.table, shown, where, display);
   if (left_out > 0) map.caption += fmt::format(" Panels left out, no cell done: {}.", left_out);
   map.caption += source.footnote;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <iostream>
+
 #include "app/run/drawing_folder.h"
 #include "app/run/saved_file.h"
 #include "sim/base/error.h"
@@ -26,13 +28,29 @@ FigureSource figure_source(const RunResults& results, const std::filesystem::pat
           }};
 }
 
+DrawnFigure drawn_figure(const Json& figure, const FigureSource& source) {
+  try {
+    return {kind_of(figure).draw(figure, source), ""};
+  } catch (const UserError& error) {
+    // Elsewhere lies what is damaged or lost: nothing is drawn of a run that has to be mended first.
+    if (!error.path().starts_with("figures.")) throw;
+    return {std::nullopt, error.what()};
+  }
+}
+
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory) {
   const FigureSource source = figure_source(results, directory);
   std::vector<std::filesystem::path> files;
-  for (const Json& figure : results.plan.at("figures"))
-    publish_drawing(kind_of(figure).draw(figure, source), directory, directory / results.outputs / "figures",
-                    files);
+  std::string notes;
+  for (const Json& figure : results.plan.at("figures")) {
+    const DrawnFigure drawn = drawn_figure(figure, source);
+    if (drawn.drawing)
+      publish_drawing(*drawn.drawing, directory, directory / results.outputs / "figures", files);
+    else
+      notes += fmt::format("moelab: note: not drawn: {}\n", drawn.failure);
+  }
+  std::cerr << notes << std::flush;
   return files;
 }
 

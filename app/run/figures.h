@@ -3,6 +3,7 @@
 /// The figures that a run's plan asks for.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,18 @@ FigureSource figure_source(const RunResults& results, const std::filesystem::pat
 void publish_drawing(const Drawing& drawn, const std::filesystem::path& directory,
                      const std::filesystem::path& figures, std::vector<std::filesystem::path>& files);
 
+/// A figure of the plan, or why what the run saved cannot be shown so. Throws UserError for arrays that are
+/// damaged or lost.
+struct DrawnFigure {
+  std::optional<Drawing> drawing;
+  std::string failure;  ///< "figures.map: …"; empty where it is drawn
+};
+DrawnFigure drawn_figure(const Json& figure, const FigureSource& source);
+
 /// Renders every figure of the plan into figures/ of where its outputs go, each file whole when it takes its
-/// place; the files written. Throws EnvironmentError, and then leaves the data and the script of the figure
-/// that failed.
+/// place; the files written. One that cannot be drawn of what the run saved does not keep the others from
+/// it: notes on the error stream tell of those at the end. Throws EnvironmentError, and then leaves the data
+/// and the script of the figure that failed.
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory);
 
