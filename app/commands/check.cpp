@@ -14,6 +14,7 @@
 #include "app/json/json.h"
 #include "app/run/figures.h"
 #include "app/run/summary.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -91,8 +92,8 @@ std::string findings_text(const std::vector<const Check*>& chosen,
     if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
       explanations += explanation(*chosen[i], finding);
   }
-  return fmt::format("{}{}\n{} {}, {} not as expected\n", aligned_columns(rows), explanations, chosen.size(),
-                     chosen.size() == 1 ? "check" : "checks", different);
+  return fmt::format("{}{}\n{}, {} not as expected\n", aligned_columns(rows), explanations,
+                     counted(chosen.size(), "check"), different);
 }
 
 Candidates offer_checks(const Arguments&, const std::string&) {

@@ -8,6 +8,7 @@
 #include "app/report/claim_results.h"
 #include "app/run/durable_file.h"
 #include "app/run/imported_arms.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -46,8 +47,8 @@ int import_table(const Arguments& arguments, const std::filesystem::path& file, 
     std::cout << json_text(answer) << '\n';
   } else {
     std::cout << fmt::format(
-        "{}: {} {} imported{}{}\n\n{}\nfigures with it: moelab plot {}\n", arm, counts.rows,
-        counts.rows == 1 ? "row" : "rows", counts.replaced ? " in place of those before" : "",
+        "{}: {} imported{}{}\n\n{}\nfigures with it: moelab plot {}\n", arm, counted(counts.rows, "row"),
+        counts.replaced ? " in place of those before" : "",
         counts.missing > 0 ? fmt::format(", {} of the plan's seeds and sweep points missing", counts.missing)
                            : "",
         claims_text(own), run.directory().string());

@@ -12,6 +12,7 @@
 #include "app/run/progress.h"
 #include "app/run/summary.h"
 #include "app/scenario/sweep_values.h"
+#include "sim/base/counted.h"
 
 namespace moelab {
 namespace {
@@ -108,13 +109,12 @@ int print_plan(const Arguments& arguments) {
   rows.push_back({"folder", directory.string()});
   rows.push_back({"plan", answer.at("plan")});
   if (missing > 0) {
-    const auto on = [](int count) {
-      return fmt::format("on {} {}", count, count == 1 ? "thread" : "threads");
-    };
-    rows.push_back({"time left", fmt::format("about {} {}", clock_text(cost.seconds), on(threads))});
+    rows.push_back(
+        {"time left", fmt::format("about {} on {}", clock_text(cost.seconds), counted(threads, "thread"))});
     rows.push_back({"", "from " + cost.source});
-    rows.push_back({"memory", fmt::format("about {:.0f} MB {}, {:.0f} MB for each cell at a time",
-                                          cost.bytes / 1e6, on(cost.threads), cost.cell_bytes / 1e6)});
+    rows.push_back(
+        {"memory", fmt::format("about {:.0f} MB on {}, {:.0f} MB for each cell at a time", cost.bytes / 1e6,
+                               counted(cost.threads, "thread"), cost.cell_bytes / 1e6)});
   }
   std::cout << aligned_columns(rows);
   return 0;

@@ -13,6 +13,7 @@
 #include "app/run/durable_file.h"
 #include "app/run/session.h"
 #include "app/run/shell_word.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -206,9 +207,9 @@ int write_job(const Arguments& arguments) {
                          {"minutes_from", job.source}, {"submitted", arguments.submit}};
     std::cout << json_text(answer) << '\n';
   } else {
-    std::cout << fmt::format("{}: {} {} for {}{} {}, about {:.3g} processor minutes from {}\n",
-                             script.string(), tasks, tasks == 1 ? "task" : "tasks", job.grows ? "up to " : "",
-                             job.cells, job.cells == 1 ? "cell" : "cells", job.minutes, job.source);
+    std::cout << fmt::format("{}: {} for {}{}, about {:.3g} processor minutes from {}\n", script.string(),
+                             counted(tasks, "task"), job.grows ? "up to " : "", counted(job.cells, "cell"),
+                             job.minutes, job.source);
     if (!arguments.submit) std::cout << "submit it with: " << submit << '\n';
   }
   std::cout.flush();

@@ -5,6 +5,7 @@
 #include "app/commands/documents.h"
 #include "app/commands/verbs.h"
 #include "app/scenario/scenario.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -32,8 +33,7 @@ int validate(const Arguments& arguments) {
     const Json answer = {{"valid", true}, {"name", scenario.name}, {"cells", scenario.cells.size()}};
     std::cout << json_text(answer) << '\n';
   } else {
-    std::cout << fmt::format("valid: {} {}\n", scenario.cells.size(),
-                             scenario.cells.size() == 1 ? "cell" : "cells");
+    std::cout << fmt::format("valid: {}\n", counted(scenario.cells.size(), "cell"));
   }
   return 0;
 }

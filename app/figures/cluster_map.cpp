@@ -11,6 +11,7 @@
 #include "app/figures/saved_arrays.h"
 #include "app/figures/saved_cells.h"
 #include "app/figures/shown_arms.h"
+#include "sim/base/counted.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -129,7 +130,7 @@ void check_shown_cells(const Scenario& scenario, const std::vector<std::string>&
     if (labels != rows) {
       throw UserError(path, fmt::format("shows arm '{}', whose samples have {} labels for {} routed; needs "
                                         "one label for each row",
-                                        arm, labels, rows == 1 ? "1 row" : fmt::format("{} rows", rows)));
+                                        arm, labels, counted(rows, "row")));
     }
     if (figure.at("value") != kRouterCosine) return;
     if (router_row_width(cell.network()) != layout.input_shape(1).back()) {

@@ -11,6 +11,7 @@
 #include "app/run/durable_file.h"
 #include "app/run/summary.h"
 #include "app/scenario/sweep_values.h"
+#include "sim/base/counted.h"
 
 namespace moelab {
 namespace {
@@ -217,9 +218,9 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
     text += "\n";
     for (const ClaimPoint& point : claim.points) {
       const std::string place = place_text(point), difference = difference_text(point);
-      text += fmt::format("    {}{} against {}{}; {} {}: {}{}\n", place.empty() ? "" : place + ": ",
+      text += fmt::format("    {}{} against {}{}; {}: {}{}\n", place.empty() ? "" : place + ": ",
                           left_text(point), right_text(point), difference.empty() ? "" : "; " + difference,
-                          point.pairs, point.pairs == 1 ? "pair" : "pairs", to_string(point.verdict),
+                          counted(point.pairs, "pair"), to_string(point.verdict),
                           point.note.empty() ? "" : " (" + point.note + ")");
     }
   }

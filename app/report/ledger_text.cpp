@@ -12,6 +12,7 @@
 #include "app/report/ledger_works.h"
 #include "app/report/markdown.h"
 #include "plots/csv_cell.h"
+#include "sim/base/counted.h"
 
 namespace moelab {
 namespace {
@@ -69,7 +70,7 @@ std::string builds_list(const Ledger& ledger) {
   std::string text =
       fmt::format("\nThe runs extend over {} builds, whose numbers may differ:\n\n", runs_of_build.size());
   for (const auto& [name, runs] : runs_of_build)
-    text += fmt::format("- {}: {} {}\n", build_text(name), runs, runs == 1 ? "run" : "runs");
+    text += fmt::format("- {}: {}\n", build_text(name), counted(runs, "run"));
   return text;
 }
 

@@ -57,12 +57,14 @@ void set_softmax_of_chosen(const Real* scores, std::span<const int> chosen, Real
 
 /// r_e for the chosen experts, divided by their sum when renormalised. r is increasing in `scores` (E), and
 /// like exp of them where it is small: chosen experts may all be so much less likely than others that each r
-/// is rounded to 0.
+/// is rounded to 0. Null where the likeliest is always chosen.
 template <class Real>
-void set_gates(bool renormalize, const GatedRow<Real>& row, std::span<const int> chosen, const Real* scores) {
+void set_gates(bool renormalize, const GatedRow<Real>& row, std::span<const int> chosen,
+               const Real* scores = nullptr) {
   Real total = 0;
   for (const int e : chosen) total += row.probabilities[e];
-  if (renormalize && total == 0 && !chosen.empty()) return set_softmax_of_chosen(scores, chosen, row.gates);
+  if (renormalize && total == 0 && scores && !chosen.empty())
+    return set_softmax_of_chosen(scores, chosen, row.gates);
   for (const int e : chosen) row.gates[e] = renormalize ? row.probabilities[e] / total : row.probabilities[e];
 }
 

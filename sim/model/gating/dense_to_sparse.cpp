@@ -32,7 +32,7 @@ class DenseToSparseGating final : public Gating<Real> {
                           context.experts, scratch.routing.stride);
     gate_rows(scratch.selected_by.data(), scratch, [&](const GatedRow<Real>& row) {
       mark_above(static_cast<Real>(options_.threshold), row, context.experts, scratch);
-      set_gates<Real>(options_.renormalize, row, scratch.chosen, row.scores);
+      set_gates<Real>(options_.renormalize, row, scratch.chosen);
     });
   }
 

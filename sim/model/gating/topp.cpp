@@ -68,8 +68,7 @@ class TopPGating final : public Gating<Real> {
       if (learnable_) {
         set_excess_gates(renormalize_, p, row, context.experts);
       } else {
-        set_gates<Real>(renormalize_, row, scratch.chosen,
-                        context.scores + (row.scores - scratch.probabilities.data()));
+        set_gates<Real>(renormalize_, row, scratch.chosen);
       }
     });
   }
