@@ -206,7 +206,7 @@ TEST_CASE("figures of arrays: what models and data cannot give is refused") {
     Json document = tiny();
     document["arms"] = {{"learned", Json::object()}};
     document["save"] = {"routing", "weights"};
-    document["figures"] = {Json::parse(figure)};
+    document["figures"] = Json::array({Json::parse(figure)});
     expand_scenario(document, "", {});
     document[Json::json_pointer(pointer)] = Json::parse(value);
     CAPTURE(figure);
