@@ -75,7 +75,8 @@ void add_linear_ticks(Axis& axis) {
   double step = power;
   for (const double digit : {2.0, 5.0})
     if (range / (digit * power) >= 4) step = digit * power;
-  for (double count = std::ceil(axis.low / step); count * step <= axis.high; ++count)
+  // An end may be a tick, to rounding.
+  for (double count = std::ceil(axis.low / step - 1e-9); count * step <= axis.high + 1e-9 * step; ++count)
     axis.ticks.emplace_back(count * step, tick_label(count * step + 0.0, false));  // + 0: not −0
 }
 
@@ -138,17 +139,54 @@ Axis fit_axis_at(std::vector<double> places, bool logarithmic) {
   return axis;
 }
 
+Axis axis_between(double low, double high) {
+  Axis axis;
+  axis.low = low;
+  axis.high = high;
+  add_linear_ticks(axis);
+  return axis;
+}
+
 void keep_labels_apart(Axis& axis, double width) {
   const double low = forward(axis.low, axis.logarithmic), high = forward(axis.high, axis.logarithmic);
-  double free_from = -width;
-  for (auto& [place, label] : axis.ticks) {
+  struct Label {
+    std::size_t tick;
+    double middle, half;
+  };
+  std::vector<Label> labels;
+  for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
+    const auto& [place, label] = axis.ticks[i];
     if (label.empty()) continue;
-    const double middle = (forward(place, axis.logarithmic) - low) / (high - low) * width;
-    const double half = 0.5 * text_width(label, kTickFontSize) + 2;
-    if (middle - half < free_from)
-      label.clear();
+    labels.push_back({i, (forward(place, axis.logarithmic) - low) / (high - low) * width,
+                      0.5 * text_width(label, kTickFontSize) + 2});
+  }
+  if (labels.empty()) return;
+  const auto run_together = [](const Label& left, const Label& right) {
+    return left.middle + left.half > right.middle - right.half;
+  };
+  // All from the last one back that are `every` apart.
+  const auto fits = [&](std::size_t every) {
+    for (std::size_t i = labels.size() - 1; i >= every; i -= every)
+      if (run_together(labels[i - every], labels[i])) return false;
+    return true;
+  };
+  bool is_even = true;
+  const double step = labels.size() > 1 ? labels[1].middle - labels[0].middle : 0;
+  for (std::size_t i = 1; i < labels.size(); ++i)
+    is_even = is_even && std::abs(labels[i].middle - labels[i - 1].middle - step) < 0.01 * step;
+  std::size_t every = 1;
+  while (is_even && !fits(every)) ++every;
+  // Of others both ends, and between them what has room beside the one to its right.
+  const Label* right = &labels.back();
+  for (std::size_t back = 1; back < labels.size(); ++back) {
+    const Label& label = labels[labels.size() - 1 - back];
+    const bool is_first = back + 1 == labels.size();
+    const bool has_room =
+        !run_together(label, *right) && (is_even || is_first || !run_together(labels[0], label));
+    if (back % every == 0 && has_room)
+      right = &label;
     else
-      free_from = middle + half;
+      axis.ticks[label.tick].second.clear();
   }
 }
 

@@ -25,7 +25,11 @@ Axis fit_axis(const std::vector<double>& values, bool logarithmic);
 /// them is a long number, such as one that was searched.
 Axis fit_axis_at(std::vector<double> places, bool logarithmic);
 
-/// Leaves out the labels that would run into the one before them on an axis of `width` points.
+/// An axis from `low` to `high` > `low`, with ticks at round steps between them.
+Axis axis_between(double low, double high);
+
+/// Leaves out labels that would run into another on an axis of `width` points: the last one stays, and of
+/// ticks that are evenly apart every so many from there, of others the first, too.
 void keep_labels_apart(Axis& axis, double width);
 
 /// Leaves out labels, all but every so many, where those that stand have less than a line each. `room`: from

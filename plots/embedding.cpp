@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -15,7 +16,9 @@ namespace moelab {
 namespace {
 
 constexpr std::size_t kColumns = 2;
-constexpr double kMapMargin = 4, kMapName = 11, kPointSize = 0.14;
+constexpr double kMapMargin = 4, kMapName = 11;
+/// Gnuplot's `ps` of points, ends of rows and means, and how much smaller its unit is on the SVG terminal.
+constexpr double kPointSize = 0.14, kHeadSize = 0.3, kCrossSize = 0.35, kSvgUnit = 2.1;
 /// Left of the panels and below them, where there are labels.
 constexpr double kLabelRoom = kLabelLine + 3;
 /// Share of the range that is left free around the points.
@@ -23,7 +26,19 @@ constexpr double kPadding = 0.03;
 constexpr const char* kGrey = "D0D0D0";
 
 std::string colour_of(int place) {
-  return place < 0 ? kGrey : kColours[static_cast<std::size_t>(place)];
+  return place < 0 ? kGrey : kAreaColours[static_cast<std::size_t>(place)];
+}
+
+/// The colour, pale on white: opaque, since edges of areas that shine through each other show.
+std::string pale_colour_of(int place) {
+  constexpr double kShare = 0.28;
+  const unsigned long own = std::stoul(colour_of(place), nullptr, 16);
+  unsigned long pale = 0;
+  for (const int shift : {16, 8, 0}) {
+    const double part = static_cast<double>((own >> shift) & 0xFF);
+    pale |= static_cast<unsigned long>(std::lround(255 - kShare * (255 - part))) << shift;
+  }
+  return fmt::format("{:06X}", pale);
 }
 
 /// One row for each part of a panel, in the order in which embedding_csv writes them.
@@ -68,21 +83,22 @@ std::string panel_clauses(const PanelRows& rows) {
   const auto add = [&](std::size_t first, std::size_t end, const std::string& how) {
     if (end > first) clauses.push_back(fmt::format("data every ::{}::{} using {}", first, end - 1, how));
   };
-  const int colours = static_cast<int>(kColours.size());
+  const int colours = static_cast<int>(kAreaColours.size());
   for (int colour = -1; colour < colours; ++colour)
     add(rows.region, rows.point,
-        fmt::format("($6=={} ? $3 : NaN):4:3:7:4:8 with boxxyerror fc rgb '#{}' fs transparent solid 0.28 "
-                    "noborder",
-                    colour, colour_of(colour)));
+        fmt::format("($6=={0} ? $3 : NaN):4:3:7:4:8 with boxxyerror lw 0.2 fc rgb '#{1}' fs solid 1 border "
+                    "lc rgb '#{1}'",
+                    colour, pale_colour_of(colour)));
   for (int colour = -1; colour < colours; ++colour)
     add(rows.point, rows.mean,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps {} lc rgb '#{}'", colour, kPointSize,
+        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps dot_size lc rgb '#{}'", colour,
                     colour_of(colour)));
   add(rows.arrow, rows.end, "(0):(0):($6<0 ? NaN : $3):4 with vectors nohead lw 0.8 lc rgb '#000000'");
   for (int colour = 0; colour < colours; ++colour)
     add(rows.arrow, rows.end,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps 0.3 lc rgb '#{}'", colour, colour_of(colour)));
-  add(rows.mean, rows.arrow, "3:4 with points pt 2 ps 0.35 lw 1.2 lc rgb '#000000'");
+        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps head_size lc rgb '#{}'", colour,
+                    colour_of(colour)));
+  add(rows.mean, rows.arrow, "3:4 with points pt 2 ps cross_size lw 1.2 lc rgb '#000000'");
   if (clauses.empty()) clauses.emplace_back("NaN notitle");
   return fmt::format("plot {}\n", fmt::join(clauses, ", \\\n     "));
 }
@@ -149,7 +165,10 @@ std::string embedding_script(const Embedding& embedding) {
   text += fmt::format("data = {}\nset datafile separator comma\n", quoted(embedding.id + ".csv"));
   text += "set border 15 lw 0.6 lc rgb '#999999'\nunset tics\nunset key\n";
   text += fmt::format("set xrange {}\nset yrange {}\n", range(&EmbeddingPoint::x), range(&EmbeddingPoint::y));
-  std::string plot = "set multiplot\n";
+  std::string plot = fmt::format(
+      "unit = GPVAL_TERM eq 'svg' ? {} : 1\ndot_size = {} * unit\nhead_size = {} * unit\n"
+      "cross_size = {} * unit\nset multiplot\n",
+      kSvgUnit, kPointSize, kHeadSize, kCrossSize);
   std::size_t first = 1;  // row 0 of the CSV is its header
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
     const std::size_t line = p / kColumns;

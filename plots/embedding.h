@@ -13,7 +13,7 @@ namespace moelab {
 struct EmbeddingPoint {
   double x = 0, y = 0;
   int label = 0;    ///< what the point belongs to, for the CSV
-  int colour = -1;  ///< place in the palette (kColours of style.h); −1 is grey and lies below the others
+  int colour = -1;  ///< place in the palette (kAreaColours of style.h); −1 is grey and lies below the others
 };
 
 /// A rectangle of the plane.

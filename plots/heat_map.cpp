@@ -22,8 +22,9 @@ constexpr double kCompactGap = 6;
 constexpr double kMostCompactHeight = 180;
 /// How far their rotated labels reach beyond the cells above and below, where the names of panels and columns
 /// stand elsewhere, and the least room of such a label.
-constexpr double kLabelOverhang = 12, kLeastLabelRoom = 60;
-constexpr double kRowHeight = 17, kHeatMapName = 12, kBetweenPanels = 8;
+constexpr double kLabelOverhang = 12, kLeastLabelRoom = 60, kMostLabelRoom = 120;
+/// Rows are higher where few of them would leave the rotated labels no room.
+constexpr double kRowHeight = 17, kMostRowHeight = 44, kHeatMapName = 12, kBetweenPanels = 8;
 /// Between the cells and the names of columns, and their height; left of the cells, right of the names of
 /// rows.
 constexpr double kColumnNames = 12, kRowNameGap = 6;
@@ -59,11 +60,13 @@ std::string name_ticks(const std::vector<std::string>& names, double room, Size 
 /// The ticks of a colour scale of this height between its ends; numbers that would run into the one below are
 /// left out.
 std::vector<std::pair<double, std::string>> scale_ticks(const HeatMap& map, double height) {
+  // Of a single value that is all that there is to tell.
+  if (!(map.low < map.high)) return {{map.low, tick_label(map.low, false)}};
   std::vector<std::pair<double, std::string>> ticks;
   double free_from = -height;
-  for (const auto& tick : fit_axis({map.low, map.high}, false).ticks) {
+  for (const auto& tick : axis_between(map.low, map.high).ticks) {
     const double place = (tick.first - map.low) / (map.high - map.low) * height;
-    if (tick.first < map.low || tick.first > map.high || place < free_from) continue;
+    if (place < free_from) continue;
     free_from = place + kTickFontSize + 1.5;
     ticks.push_back(tick);
   }
@@ -97,20 +100,30 @@ std::string heat_map_csv(const HeatMap& map) {
 
 namespace {
 
+/// The room in which a rotated label has two lines, where that is not too much.
+double rotated_length(const std::string& label) {
+  double room = kLeastLabelRoom;
+  while (room < kMostLabelRoom && wrapped(label, kFontSize, room).size() > 2) room += 4;
+  return room;
+}
+
 /// Lengths in points: title, panels, names and label of x, caption; y label and names, cells, colour scale.
 struct HeatMapLayout {
   Heading heading;
   std::vector<std::string> x_label, y_label, value_label;
   std::vector<std::pair<double, std::string>> ticks;
-  double left = 0, right = 0, panel_width = 0, cell_width = 0, panel_height = 0, step = 0, bottom = 0,
-         x_label_middle = 0, labels_middle = 0, height = 0;
+  double row_height = kRowHeight, left = 0, right = 0, panel_width = 0, cell_width = 0, panel_height = 0,
+         step = 0, bottom = 0, x_label_middle = 0, labels_middle = 0, height = 0;
 
   explicit HeatMapLayout(const HeatMap& map) : heading(map.title, map.caption) {
     const double count = static_cast<double>(std::max<std::size_t>(map.panels.size(), 1));
     const double named = kHeatMapName + kBetweenPanels;
     const double down = map.compact ? 1 : count;
-    const double all = count * (kRowHeight * static_cast<double>(map.y_names.size()) + named) - named;
-    place_panels(map, map.compact ? kMostCompactHeight : std::max(all, kLeastLabelRoom));
+    const double rows = count * static_cast<double>(std::max<std::size_t>(map.y_names.size(), 1));
+    const double labels = std::max(rotated_length(map.y_label), rotated_length(map.value_label));
+    row_height = std::clamp((labels - (count - 1) * named) / rows, kRowHeight, kMostRowHeight);
+    const double all = row_height * rows + (count - 1) * named;
+    place_panels(map, map.compact ? kMostCompactHeight : std::max(all, labels));
     // The height of compact cells, which their labels must not outgrow, follows from the width that these
     // leave.
     if (map.compact) place_panels(map, std::max(panel_height + 2 * kLabelOverhang, kLeastLabelRoom));
@@ -150,7 +163,7 @@ struct HeatMapLayout {
             kLabelLine * static_cast<double>(value_label.size());
     panel_width = (kWidth - left - right - (across - 1) * kCompactGap) / across;
     cell_width = panel_width / static_cast<double>(std::max<std::size_t>(map.x_names.size(), 1));
-    panel_height = (map.compact ? cell_width : kRowHeight) * static_cast<double>(map.y_names.size());
+    panel_height = (map.compact ? cell_width : row_height) * static_cast<double>(map.y_names.size());
     if (map.compact) panel_height = std::min(panel_height, kMostCompactHeight);
   }
 };
@@ -170,7 +183,10 @@ std::string heat_map_script(const HeatMap& map) {
   text += "set object rectangle from graph 0,0 to graph 1,1 behind fc rgb '#D9D9D9' fs solid noborder\n";
   text += fmt::format("set palette defined ({})\nset palette maxcolors {}\n",
                       map.low == -map.high ? kSignedPalette : kPalette, kColourSteps);
-  text += fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics scale 0.4 (", map.low, map.high);
+  // An empty range would be widened, with ticks of gnuplot's own.
+  const double extra = map.low < map.high ? 0 : std::max(1e-12, 0.1 * std::abs(map.low));
+  text +=
+      fmt::format("set cbrange [{:.8g}:{:.8g}]\nset cbtics scale 0.4 (", map.low - extra, map.high + extra);
   for (std::size_t i = 0; i < page.ticks.size(); ++i)
     text += fmt::format("{}{} {:.8g}", i ? ", " : "", quoted(page.ticks[i].second), page.ticks[i].first);
   text += fmt::format(") font ',{}'\n", kTickFontSize);
@@ -182,7 +198,7 @@ std::string heat_map_script(const HeatMap& map) {
   const std::string x_ticks = name_ticks(map.x_names, page.cell_width, [](const std::string& name) {
     return text_width(name, kTickFontSize) + 3;
   });
-  if (!map.compact) text += heat_map_functions();
+  if (!map.compact) text += heat_map_functions(cell_digits(map, page.cell_width));
   std::string plot = "set multiplot\n";
   for (std::size_t p = 0; p < map.panels.size(); ++p) {
     const std::size_t place = map.panels.size() - 1 - p;
@@ -256,6 +272,7 @@ Drawing drawing_of(const HeatMap& map) {
                                       {"yNames", map.y_names},
                                       {"low", map.low},
                                       {"high", map.high},
+                                      {"digits", needed_digits(map)},
                                       {"panels", std::move(panels)}});
   return {map.id, map.title, map.caption, heat_map_csv(map), heat_map_script(map), html};
 }

@@ -46,10 +46,29 @@ bool all_symmetric(const HeatMap& map) {
   });
 }
 
+/// From here numbers are whole: 123 takes less room than 1.2e+02, and says more.
+double whole_from(int digits) {
+  return std::pow(10, digits) - 0.5;
+}
+constexpr double kWholeBelow = 9999.5;
+
 /// As `moelab_number` of heat_map_functions() writes it.
-std::string cell_number(double value) {
-  const bool is_whole = std::abs(value) >= 99.5 && std::abs(value) < 9999.5;
-  return is_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.2g}", value);
+std::string cell_number(double value, int digits) {
+  const bool is_whole = std::abs(value) >= whole_from(digits) && std::abs(value) < kWholeBelow;
+  return is_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.{}g}", value, digits);
+}
+
+/// The widest number in a cell, with its sign of censoring.
+double widest_number(const HeatMap& map, int digits) {
+  double most = 0;
+  for (const HeatMapPanel& panel : map.panels)
+    for (std::size_t i = 0; i < panel.values.size(); ++i) {
+      if (!panel.values[i]) continue;
+      const bool is_censored = i < panel.censored.size() && panel.censored[i];
+      const std::string text = (is_censored ? ">" : "") + cell_number(*panel.values[i], digits);
+      most = std::max(most, text_width(text, kSmallFontSize));
+    }
+  return most;
 }
 
 }  // namespace
@@ -68,15 +87,34 @@ bool has_censored_column(const HeatMap& map) {
 bool has_room_for_intervals(const HeatMap& map, double cell_width) {
   if (map.compact || cell_width < kNumberRoom) return false;
   if (holds_for_intervals(map, [](double, double, double) { return false; })) return false;  // none
+  const int digits = cell_digits(map, cell_width);
   return all_symmetric(map) || holds_for_intervals(map, [&](double, double low, double high) {
-           const std::string text = cell_number(low) + "–" + cell_number(high);
+           const std::string text = cell_number(low, digits) + "–" + cell_number(high, digits);
            return text_width(text, kIntervalFontSize) <= cell_width - 2;
          });
 }
 
-std::string heat_map_functions() {
-  // Two digits say enough, but 1.2e+02 takes more room than 123.
-  return "moelab_number(v) = abs(v) >= 99.5 && abs(v) < 9999.5 ? sprintf('%.0f',v) : sprintf('%.2g',v)\n"
+int needed_digits(const HeatMap& map) {
+  constexpr int kMostDigits = 5;
+  // A tenth of the scale is three of its colours.
+  const double step = (map.high - map.low) / 10, largest = std::max(std::abs(map.low), std::abs(map.high));
+  int digits = 2;
+  if (!(step > 0)) return digits;
+  const double exponent = std::floor(std::log10(largest));
+  while (digits < kMostDigits && std::pow(10, exponent + 1 - digits) > step * (1 + 1e-9)) ++digits;
+  return digits;
+}
+
+int cell_digits(const HeatMap& map, double cell_width) {
+  int digits = needed_digits(map);
+  while (digits > 2 && widest_number(map, digits) > cell_width - 2) --digits;
+  return digits;
+}
+
+std::string heat_map_functions(int digits) {
+  return fmt::format(
+             "moelab_number(v) = abs(v) >= {} && abs(v) < {} ? sprintf('%.0f',v) : sprintf('%.{}g',v)\n",
+             whole_from(digits), kWholeBelow, digits) +
          "moelab_half(v) = v >= 9.5 && v < 9999.5 ? sprintf('%.0f',v) : sprintf('%.1g',v)\n";
 }
 

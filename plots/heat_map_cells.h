@@ -16,8 +16,14 @@ bool has_censored_column(const HeatMap& map);
 /// There are intervals, and cells of this width hold every one of them as it is written.
 bool has_room_for_intervals(const HeatMap& map, double cell_width);
 
-/// The functions of gnuplot's language that heat_map_cells() calls.
-std::string heat_map_functions();
+/// How many significant digits tell apart numbers whose colours can be told apart: two to five.
+int needed_digits(const HeatMap& map);
+
+/// As many of those as the numbers have room for in cells of this width, two at least.
+int cell_digits(const HeatMap& map, double cell_width);
+
+/// The functions of gnuplot's language that heat_map_cells() calls, for numbers of so many digits.
+std::string heat_map_functions(int digits);
 
 /// The clause that colours the cells of a panel, and those of the numbers in them where there is room.
 /// `first`: its first row in the CSV.

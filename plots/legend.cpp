@@ -13,6 +13,14 @@ namespace {
 constexpr double kSample = 20, kSampleGap = 4, kEntryGap = 12, kLegendLine = 10;
 constexpr std::size_t kMostColumns = 4;
 
+/// The colour, or one that nobody can tell from it: gnuplot 5.4 joins lines of one colour that follow each
+/// other in an SVG to one path, which has the dashes of the last.
+std::string unlike(const std::string& colour, const std::string& before) {
+  if (colour != before) return colour;
+  const unsigned long own = std::stoul(colour, nullptr, 16);
+  return fmt::format("{:06X}", (own & 0xFF) == 0xFF ? own - 1 : own + 1);
+}
+
 }  // namespace
 
 Legend::Legend(std::vector<LegendEntry> entries, double page_width)
@@ -43,6 +51,7 @@ std::string Legend::script(double bottom, double page_height) const {
   const auto up = [&](double points) { return points / page_height; };
   const double width = static_cast<double>(columns_) * (entry_width_ + kEntryGap) - kEntryGap;
   double top = bottom + height_;
+  std::string colour_before;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (i > 0 && i % columns_ == 0) top -= kLegendLine * static_cast<double>(row_lines_[i / columns_ - 1]);
     const LegendEntry& entry = entries_[i];
@@ -50,11 +59,11 @@ std::string Legend::script(double bottom, double page_height) const {
         (page_width_ - width) / 2 + static_cast<double>(i % columns_) * (entry_width_ + kEntryGap);
     const double middle = up(top - kLegendLine / 2);
     if (!entry.dash.empty()) {
+      colour_before = unlike(entry.colour, colour_before);
       text += fmt::format(
           "set arrow from screen {:.5f}, screen {:.5f} to screen {:.5f}, screen {:.5f} nohead lw 1.3 dt {} "
-          "lc "
-          "rgb '#{}'\n",
-          across(left), middle, across(left + kSample), middle, entry.dash, entry.colour);
+          "lc rgb '#{}'\n",
+          across(left), middle, across(left + kSample), middle, entry.dash, colour_before);
     }
     if (entry.marker != 0) {
       text += fmt::format("set label '' at screen {:.5f}, screen {:.5f} point pt {} ps {} lc rgb '#{}'\n",

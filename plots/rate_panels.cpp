@@ -17,7 +17,9 @@ namespace moelab {
 namespace {
 
 // Lengths in points (1/72 inch).
-constexpr double kRatePanelHeight = 92, kBetween = 8, kRightMargin = 16, kColumnName = 12, kAxisRoom = 30;
+constexpr double kRatePanelHeight = 92, kBetween = 8, kRightMargin = 16, kNameGap = 2.5, kAxisRoom = 30;
+/// Lines of the names of rows and columns.
+constexpr std::size_t kRateNameLines = 2;
 /// Share of the data's decades that the axis has besides, below them.
 constexpr double kSlopeRoom = 0.3;
 constexpr double kLeftMargin = 46, kSlopeLine = 8.5, kInset = 4;
@@ -36,9 +38,24 @@ std::vector<std::string> line_names(const RatePanels& figure) {
   return names;
 }
 
+/// Panels this small have room for the decades alone; where there are fewer than two, every label stays.
+void use_decades(Axis& axis) {
+  const auto is_decade = [](double place) {
+    const double exponent = std::log10(place);
+    return std::abs(exponent - std::round(exponent)) <= 1e-9;
+  };
+  std::vector<std::pair<double, std::string>> decades = axis.ticks;
+  std::size_t labelled = 0;
+  for (auto& [place, label] : decades) {
+    if (!is_decade(place)) label.clear();
+    labelled += label.empty() ? 0 : 1;
+  }
+  if (labelled > 1) axis.ticks = decades;
+}
+
 struct Axes {
   Axis x, y;
-  explicit Axes(const RatePanels& figure) {
+  Axes(const RatePanels& figure, double panel_width) {
     std::vector<double> places, values;
     for (const auto& panel : figure.panels) {
       for (const RateLine& line : panel) {
@@ -54,13 +71,9 @@ struct Axes {
     // Room for the slopes below the points.
     values.push_back(data.low * std::pow(data.low / data.high, kSlopeRoom));
     y = fit_axis(values, true);
-    // Panels this small have room for the decades alone.
-    for (Axis* axis : {&x, &y}) {
-      for (auto& [place, label] : axis->ticks) {
-        const double exponent = std::log10(place);
-        if (std::abs(exponent - std::round(exponent)) > 1e-9) label.clear();
-      }
-    }
+    use_decades(x);
+    use_decades(y);
+    keep_labels_apart(x, panel_width);
   }
 };
 
@@ -129,17 +142,44 @@ std::string rate_panels_csv(const RatePanels& figure) {
   return text;
 }
 
+namespace {
+
+/// Names in lines, and the room that they take.
+struct RateLayout {
+  std::vector<std::vector<std::string>> rows, columns;
+  double right_margin = kRightMargin, panel_width = 0, column_name = 0;
+
+  explicit RateLayout(const RatePanels& figure) {
+    std::size_t row_lines = 1, column_lines = 1;
+    for (const std::string& row : figure.rows) {
+      rows.push_back(fitted_lines(row, kFontSize, kRatePanelHeight + kBetween - 2, kRateNameLines));
+      row_lines = std::max(row_lines, rows.back().size());
+    }
+    right_margin += kLabelLine * static_cast<double>(row_lines - 1);
+    panel_width =
+        (kTwoColumns - kLeftMargin - right_margin) / static_cast<double>(figure.columns.size()) - kBetween;
+    for (const std::string& column : figure.columns) {
+      columns.push_back(fitted_lines(column, kFontSize, panel_width, kRateNameLines));
+      column_lines = std::max(column_lines, columns.back().size());
+    }
+    column_name = kNameGap + kLabelLine * static_cast<double>(column_lines);
+  }
+};
+
+}  // namespace
+
 std::string rate_panels_script(const RatePanels& figure) {
-  const Axes axes(figure);
+  const RateLayout layout(figure);
+  const double panel_width = layout.panel_width, right_margin = layout.right_margin,
+               column_name = layout.column_name;
+  const Axes axes(figure, panel_width);
   const std::vector<std::string> names = line_names(figure);
   const Heading heading(figure.title, figure.caption, kTwoColumns);
   const Legend legend = legend_of(figure, names);
-  const double rows = static_cast<double>(figure.rows.size()),
-               columns = static_cast<double>(figure.columns.size());
+  const double rows = static_cast<double>(figure.rows.size());
   const std::vector<std::string> x_label = {fitted_line(figure.x_label, kFontSize, kTwoColumns - 10)};
   const double bottom = heading.caption_height() + 4 + legend.height() + kAxisRoom;
-  const double height = bottom + rows * (kRatePanelHeight + kBetween) + kColumnName + heading.title_height();
-  const double panel_width = (kTwoColumns - kLeftMargin - kRightMargin) / columns - kBetween;
+  const double height = bottom + rows * (kRatePanelHeight + kBetween) + column_name + heading.title_height();
   const auto across = [](double points) { return points / kTwoColumns; };
   const auto up = [&](double points) { return points / height; };
 
@@ -159,14 +199,18 @@ std::string rate_panels_script(const RatePanels& figure) {
             "unset label\nunset arrow\n";
     plot += axis_script('x', axes.x, is_lowest) + axis_script('y', axes.y, column == 0);
     if (row == 0) {
-      plot +=
-          centred_label({fitted_line(figure.columns[column], kFontSize, panel_width)}, left + panel_width / 2,
-                        low + kRatePanelHeight + 0.5 * kColumnName, kTwoColumns, height);
+      plot += centred_label(layout.columns[column], left + panel_width / 2,
+                            low + kRatePanelHeight + 0.5 * column_name, kTwoColumns, height);
     }
     if (column + 1 == figure.columns.size()) {
-      plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate by -90\n",
-                          quoted(fitted_line(figure.rows[row], kFontSize, kRatePanelHeight + kBetween)),
-                          across(left + panel_width + 0.7 * kRightMargin), up(low + kRatePanelHeight / 2));
+      // Turned clockwise: the first line is the outermost.
+      const std::vector<std::string>& lines = layout.rows[row];
+      for (std::size_t line = 0; line < lines.size(); ++line)
+        plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} center rotate by -90\n",
+                            quoted(lines[line]),
+                            across(left + panel_width + 0.7 * kRightMargin +
+                                   kLabelLine * static_cast<double>(lines.size() - 1 - line)),
+                            up(low + kRatePanelHeight / 2));
     }
     std::vector<std::string> clauses;
     for (std::size_t i = 0; i < figure.references.size(); ++i)
@@ -192,7 +236,7 @@ std::string rate_panels_script(const RatePanels& figure) {
           kSmallFontSize, style.colour);
     }
     if (p == 0) {
-      plot += centred_label(x_label, (kLeftMargin + kTwoColumns - kRightMargin) / 2, bottom - 22, kTwoColumns,
+      plot += centred_label(x_label, (kLeftMargin + kTwoColumns - right_margin) / 2, bottom - 22, kTwoColumns,
                             height);
       const double all = rows * (kRatePanelHeight + kBetween);
       plot += centred_label({fitted_line(figure.y_label, kFontSize, all)}, 8, bottom + all / 2, kTwoColumns,

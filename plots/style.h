@@ -11,6 +11,9 @@ namespace moelab {
 /// white.
 inline constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "CC79A7",
                                                         "E69F00", "56B4E9", "000000"};
+/// Of points and areas, above which black is drawn: violet in its place, as on the page of the report.
+inline constexpr std::array<const char*, 7> kAreaColours = {"0072B2", "D55E00", "009E73", "CC79A7",
+                                                            "E69F00", "56B4E9", "8C6BB1"};
 /// gnuplot's circle, square, triangles, diamond, pentagon, filled then open.
 inline constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
 inline constexpr std::array<const char*, 6> kDashes = {"1",          "(12,4)", "(4,3)",

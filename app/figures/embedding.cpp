@@ -128,7 +128,7 @@ void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding
   const std::vector<int> rank = ranks(rows_of_expert);
   const auto colour = [&](int expert) {
     const int place = rank[static_cast<std::size_t>(expert)];
-    return place < static_cast<int>(kColours.size()) ? place : -1;
+    return place < static_cast<int>(kAreaColours.size()) ? place : -1;
   };
   for (std::size_t e = 0; e < rank.size(); ++e) embedding.colours.push_back(colour(static_cast<int>(e)));
   for (EmbeddingPanel& panel : embedding.panels) {

@@ -65,6 +65,16 @@ TEST_CASE("the page shows what is drawn, or draws panels with frames itself, and
   }
 }
 
+TEST_CASE("no points are black, as crosses and rows are; areas are opaque, so that their edges do not show") {
+  Embedding embedding = example();
+  embedding.panels[0].points[0].colour = 6;
+  const std::string script = embedding_script(embedding);
+  CHECK(script.find("ps dot_size lc rgb '#8C6BB1'") != std::string::npos);
+  CHECK(script.find("ps dot_size lc rgb '#000000'") == std::string::npos);
+  CHECK(script.find("transparent") == std::string::npos);
+  CHECK(script.find("fc rgb '#B8E4D8' fs solid 1") != std::string::npos);  // of 009E73, 28 % on white
+}
+
 TEST_CASE("gnuplot draws the panels, without complaint") {
   const TemporaryFolder folder;
   CHECK(render(drawing_of(example()), folder.path()).size() == 5);

@@ -185,6 +185,20 @@ TEST_CASE("axes: ticks at swept values, decades, round steps") {
   keep_labels_apart(crowded, 100);
   CHECK(crowded.ticks[1].second.empty());
   CHECK(crowded.ticks[2].second == "2000");
+  Axis even = fit_axis_at({1, 10, 100, 1000, 10000, 100000}, true);
+  keep_labels_apart(even, 80);
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < even.ticks.size(); ++i)
+    if (!even.ticks[i].second.empty()) kept.push_back(i);
+  CHECK(kept == std::vector<std::size_t>{1, 3, 5});
+  Axis uneven = fit_axis_at({100, 200, 400, 800, 1600}, false);
+  keep_labels_apart(uneven, 80);
+  CHECK_FALSE(uneven.ticks.front().second.empty());
+  CHECK(uneven.ticks[1].second.empty());
+  CHECK(uneven.ticks.back().second == "1600");
+  const Axis narrow = axis_between(0.939, 0.952);
+  CHECK(narrow.ticks.size() == 7);
+  CHECK(narrow.ticks.front().second == "0.94");
   const Axis decades = fit_axis({1e-6, 1}, true);
   CHECK(tick_label(1e-6, true) == "10⁻⁶");
   CHECK(std::count_if(decades.ticks.begin(), decades.ticks.end(),

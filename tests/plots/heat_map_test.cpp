@@ -118,6 +118,32 @@ TEST_CASE("a censored number has its sign before it, and a column; numbers below
   CHECK(drawn(map).find(">>200<") != std::string::npos);
 }
 
+TEST_CASE("values that lie close together: ticks between them, and as many digits as tell them apart") {
+  HeatMap map = example();
+  map.panels = {{"normal", {0.939, 0.9412, 0.9437, 0.946, 0.95, 0.952}}};
+  map.low = 0.939;
+  map.high = 0.952;
+  const std::string svg = drawn(map);
+  for (const char* text : {">0.939<", ">0.941<", ">0.944<", ">0.942<", ">0.948<"}) {
+    CAPTURE(text);
+    CHECK(svg.find(text) != std::string::npos);
+  }
+  map.panels[0].values.assign(6, 0.939);
+  map.high = map.low;
+  const std::string script = heat_map_script(map);
+  CHECK(script.find("set cbtics scale 0.4 ('0.939' 0.939)") != std::string::npos);
+  CHECK(script.find("set cbrange [0.8451:1.0329]") != std::string::npos);
+}
+
+TEST_CASE("few rows are higher, so that the label of the scale is whole") {
+  HeatMap map = example();
+  map.panels.resize(1);
+  map.value_label = "maximal violation of the balance of load, softmax gates";
+  map.y_names.resize(1);
+  map.panels[0].values.resize(3);
+  CHECK(heat_map_script(map).find("…") == std::string::npos);
+}
+
 TEST_CASE("a compact map has its panels side by side, and no numbers; every name that has room") {
   const TemporaryFolder folder;
   HeatMap map = example();

@@ -57,5 +57,16 @@ TEST_CASE("gnuplot draws panels, slopes and legend, without complaint") {
     CHECK(fs::file_size(folder.path() / (std::string("rates.") + ending)) > 1000);
 }
 
+TEST_CASE("long names of rows have two lines, and an axis within a decade its numbers") {
+  RatePanels figure = example();
+  figure.rows = {"exponent of the location of the first component"};
+  figure.panels[0][0].points = {{200, 0.1, 0.09, 0.12, {}}, {800, 0.08, 0.07, 0.09, {}}};
+  figure.panels[1] = figure.panels[0];
+  const std::string script = rate_panels_script(figure);
+  CHECK(script.find("…") == std::string::npos);
+  CHECK(script.find("'200' 200 0") != std::string::npos);
+  CHECK(script.find("'500' 500 0") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace moelab::rate_panels_test
