@@ -43,11 +43,13 @@ std::string figure_html(const ReportedFigure& figure) {
                                : fmt::format("<img alt=\"{}\" src=\"data:image/svg+xml,{}\">",
                                              html_text(drawing.title), percent_encoded(figure.svg));
   }
+  // A picture has its title and caption in it.
+  const bool is_picture = drawing.html.empty() && !figure.svg.empty();
   const std::string csv = drawing.note.empty() ? data_link(drawing.id, "CSV", drawing.csv) : "";
   return fmt::format(
-      "<figure><p class=\"figure-title\">{}</p>{}<figcaption>{} <span "
-      "class=\"data\">{}</span></figcaption></figure>\n",
-      html_text(drawing.title), shown, html_text(drawing.caption + drawing.note), csv);
+      "<figure>{}{}<figcaption>{} <span class=\"data\">{}</span></figcaption></figure>\n",
+      is_picture ? "" : fmt::format("<p class=\"figure-title\">{}</p>", html_text(drawing.title)), shown,
+      html_text((is_picture ? "" : drawing.caption) + drawing.note), csv);
 }
 
 /// A narrow page breaks the rows of class "points" into lines, each with the name of its column.

@@ -12,20 +12,51 @@ const char* const kMapScript = R"js(
     return [`rgb(${from.map((c, i) => Math.round(c + (to[i] - c) * Math.abs(share))).join(", ")})`, Math.abs(share)];
   };
 
+  // A number of so many digits; what rounds to 0 on the scale has too many for any tile.
+  const numberIn = (value, digits, reach) => value === null ? "" : Math.abs(value) < 1e-3 * reach ? value === 0 ? "0" : "~0" : exact(+value.toPrecision(digits));
+
+  // How many digits the numbers of a panel have, 0 where not all fit, and the texts of its intervals, null where
+  // those do not fit or there are none.
+  const writtenIn = (data, panel, cell) => {
+    const reach = Math.max(Math.abs(data.low), Math.abs(data.high)), shown = panel.values.map((v, at) => [v, at]).filter(([v]) => v !== null);
+    let digits = cell > 12 ? data.digits : 0;
+    while (digits && shown.some(([v, at]) => 6.6 * (numberIn(v, digits, reach).length + (panel.censored[at] ? 1 : 0)) > cell - 2)) digits = digits > 2 ? digits - 1 : 0;
+    const given = shown.filter(([, at]) => panel.intervals[at]);
+    if (!digits || cell < 30 || given.length === 0) return { digits, intervals: null };
+    const even = given.every(([v, at]) => Math.abs(panel.intervals[at][0] + panel.intervals[at][1] - 2 * v) <= 1e-6 * (panel.intervals[at][1] - panel.intervals[at][0]));
+    const text = ([from, to]) => even ? "±" + exact(+((to - from) / 2).toPrecision(1)) : `${numberIn(from, digits, reach)}–${numberIn(to, digits, reach)}`;
+    const intervals = panel.intervals.map((interval) => interval ? text(interval) : "");
+    return { digits, intervals: intervals.every((each) => 4.8 * each.length <= cell - 2) ? intervals : null };
+  };
+
+  // The colours from low to high, with both ends.
+  const drawScale = (data, box) => {
+    const canvas = svg("svg", { viewBox: `0 0 ${W} 38`, role: "img", "aria-label": "colour scale" }, box);
+    const steps = 48, width = Math.min(240, W - left - right), from = left + (W - left - right - width) / 2;
+    for (let i = 0; i < steps; ++i)
+      svg("rect", { x: from + i * width / steps, y: 2, width: width / steps + .5, height: 10, fill: colourOf(data.low + (i + .5) / steps * (data.high - data.low), data.low, data.high)[0] }, canvas);
+    svg("text", { x: from - 5, y: 11, "text-anchor": "end" }, canvas, short(data.low));
+    svg("text", { x: from + width + 5, y: 11 }, canvas, short(data.high));
+    svg("text", { x: from + width / 2, y: 28, "text-anchor": "middle" }, canvas, data.valueLabel);
+  };
+
   const drawHeatMap = (data, box) => {
     const tip = tipOf(box);
     const columns = data.xNames.length, rows = data.yNames.length;
     const cell = Math.min(46, (W - left - right) / columns);
+    let pointed = false;
     for (const panel of data.panels) {
       if (data.panels.length > 1) html("p", "soft", box, panel.name);
       const height = rows * cell + bottom + top;
       const canvas = svg("svg", { viewBox: `0 0 ${W} ${height}`, role: "img", "aria-label": `${data.title}: ${panel.name}` }, box);
+      // Numbers stand in the tiles, with intervals below, where all of them have the room.
+      const { digits, intervals } = writtenIn(data, panel, cell);
+      if (!intervals && panel.intervals.some((interval) => interval)) pointed = true;
       const interval = (of, at) => of.intervals[at] ? ` [${short(of.intervals[at][0])}, ${short(of.intervals[at][1])}]` : "";
       const over = (of, at) => of.censored[at] ? ">" : "";
       let shownValues = panel.values;
       const tiles = [], inks = [], reach = Math.max(Math.abs(data.low), Math.abs(data.high));
-      // Numbers stand in tiles that have the room; what rounds to 0 on the scale has too many digits for any.
-      const inkOf = (value, share) => ({ text: value === null ? "" : Math.abs(value) < 1e-3 * reach ? value === 0 ? "0" : "~0" : short(+value.toPrecision(2)), fill: share > .5 ? "#fff" : "#111" });
+      const inkOf = (value, share) => ({ text: numberIn(value, digits, reach), fill: share > .5 ? "#fff" : "#111" });
       panel.values.forEach((value, at) => {
         const column = at % columns, row = Math.floor(at / columns);
         const [fill, share] = colourOf(value, data.low, data.high);
@@ -38,9 +69,10 @@ const char* const kMapScript = R"js(
           tile.addEventListener("click", () => { note.textContent = panel.rowNotes[row]; note.hidden = false; });
         }
         tile.addEventListener("pointerleave", () => tip.hide());
-        if (cell <= 26) return;
+        if (!digits) return;
         const { text, fill: ink } = inkOf(value, share);
-        inks.push(svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 4, "text-anchor": "middle", style: `fill:${ink};pointer-events:none` }, canvas, over(panel, at) + text));
+        inks.push(svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + (intervals ? 0 : 4), "text-anchor": "middle", style: `fill:${ink};pointer-events:none` }, canvas, over(panel, at) + text));
+        if (intervals && value !== null) svg("text", { x: xAt + cell / 2, y: yAt + cell / 2 + 12, "text-anchor": "middle", style: `fill:${ink};font-size:8px;pointer-events:none` }, canvas, intervals[at]);
       });
       if (panel.frames.length > 1) {
         const slider = html("input", "data", box), at = html("span", "soft data", box);
@@ -70,6 +102,8 @@ const char* const kMapScript = R"js(
       svg("text", { x: left + columns * cell / 2, y: top + rows * cell + 32, "text-anchor": "middle" }, canvas, data.xLabel);
       svg("text", { x: 12, y: top + rows * cell / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${top + rows * cell / 2})` }, canvas, data.yLabel);
     }
+    if (pointed) html("p", "soft", box, "The intervals are shown at the pointer.");
+    drawScale(data, box);
   };
 
   // The convex part of a box in which the score of a label is the largest; of equal scores the first has it.

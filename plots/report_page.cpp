@@ -41,7 +41,7 @@ details { margin: .6rem 0; } summary { cursor: pointer; } pre { overflow-x: auto
   .points td:empty { display: none; } .points td::before { content: attr(data-of) ": "; color: var(--soft); } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff; --card: #fff; --good: #11703c;
   --bad: #b3261e; --open: #7a5b00; --accent: #000; } .tip, details:not([open]):not(.word), .data { display: none; } summary { list-style: none; } body { max-width: none; padding: 0; font-size: 10.5pt; }
-  section + section h2 { break-before: page; } h3 { break-after: avoid; } .claim { break-inside: avoid; } .scroll { overflow: visible; }
+  section + section h2 { break-before: page; } h3, figure p.soft, .figure-title { break-after: avoid; } .claim { break-inside: avoid; } .scroll { overflow: visible; }
   th, td { white-space: normal; } pre { white-space: pre-wrap; } }
 )css";
 
@@ -68,11 +68,13 @@ const char* const kReportScript = R"js(
     return node;
   };
   const short = (v) => v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, "e") : String(+v.toPrecision(4));
+  // Places, which tables and files have to the last digit: 32768.
+  const exact = (v) => v === 0 ? "0" : Math.abs(v) >= 1e7 || Math.abs(v) < 1e-4 ? v.toExponential(2).replace(/\.?0+e/, "e") : String(+v.toPrecision(7));
   const within = (v, range) => !range || (v >= range[0] && v <= range[1]);
   const usable = (v, log) => v !== null && Number.isFinite(v) && (!log || v > 0);
 
   // A scale from data to pixels with its ticks.
-  // Few places, such as those of a sweep, are the ticks themselves.
+  // Few places, such as those of a sweep, are the ticks themselves, but not long numbers, which were measured.
   const scaleOf = (values, log, from, to, pad, places = []) => {
     let low = Math.min(...values), high = Math.max(...values);
     if (!values.length) { low = log ? 1 : 0; high = log ? 10 : 1; }
@@ -83,10 +85,10 @@ const char* const kReportScript = R"js(
     a -= margin; b += margin;
     const place = (v) => from + (t(v) - a) / (b - a) * (to - from);
     const ticks = [];
-    if (places.length > 0 && places.length <= 10) {
+    if (places.length > 0 && places.length <= 10 && places.every((v) => exact(v).length <= 7)) {
       let free = -Infinity;
       for (const v of [...places].sort((p, q) => p - q)) {
-        const half = 4 * short(v).length + 4;
+        const half = 4 * exact(v).length + 4;
         if (place(v) - half < free) continue;
         ticks.push(v);
         free = place(v) + half;
@@ -119,6 +121,7 @@ const char* const kReportScript = R"js(
     };
   };
 
+  let frames = 0;
   const drawLines = (data, box) => {
     const hidden = new Set();
     // Names that have no room beside each other stand upright.
@@ -128,6 +131,7 @@ const char* const kReportScript = R"js(
     const canvas = svg("svg", { viewBox: `0 0 ${W} ${tall}`, role: "img", "aria-label": data.title }, box);
     const legend = html("div", "legend", box);
     const tip = tipOf(box);
+    const clip = `frame${++frames}`;
     let targets = [];
     const place = data.series.map((s) => data.order.indexOf(s.name));
     const styleOf = (index) => data.series[index].reference ? ["#888", "4 3"] : [colours[place[index] % colours.length], dashes[place[index] % dashes.length]];
@@ -147,16 +151,20 @@ const char* const kReportScript = R"js(
       const nameOf = (name) => name.length > 30 ? name.slice(0, 29) + "…" : name;
       for (const v of y.ticks) {
         svg("line", { x1: left, x2: W - right, y1: y.place(v), y2: y.place(v), stroke: "var(--line)" }, canvas);
-        svg("text", { x: left - 5, y: y.place(v) + 4, "text-anchor": "end" }, canvas, short(v));
+        svg("text", { x: left - 5, y: y.place(v) + 4, "text-anchor": "end" }, canvas, exact(v));
       }
       for (const v of xTicks) {
-        const text = named ? nameOf(data.xNames[v]) : short(v), at = x.place(v);
+        const text = named ? nameOf(data.xNames[v]) : exact(v), at = x.place(v);
         if (upright) svg("text", { x: at + 4, y: base + 6, "text-anchor": "end", transform: `rotate(-90 ${at + 4} ${base + 6})` }, canvas, text);
         else svg("text", { x: at, y: base + 15, "text-anchor": "middle" }, canvas, text);
       }
       svg("path", { d: `M${left} ${top}V${base}H${W - right}`, fill: "none", stroke: "var(--soft)" }, canvas);
       svg("text", { x: (left + W - right) / 2, y: tall - 8, "text-anchor": "middle" }, canvas, data.xLabel);
       svg("text", { x: 12, y: (top + base) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + base) / 2})` }, canvas, data.yLabel);
+      // What ranges leave out ends at the frame.
+      const frame = svg("clipPath", { id: clip }, canvas);
+      svg("rect", { x: left - 4, y: top - 4, width: W - right - left + 8, height: base - top + 8 }, frame);
+      const marks = svg("g", { "clip-path": `url(#${clip})` }, canvas);
       for (const [s, i] of shown) {
         const [colour, dash] = styleOf(i);
         const points = s.points.filter((p) => usable(p.x, data.xLog) && within(p.x, data.xRange) && usable(p.mean, data.yLog));
@@ -165,21 +173,22 @@ const char* const kReportScript = R"js(
         const band = points.filter((p) => p.low !== null && usable(p.high, data.yLog));
         if (band.length > 1 && !s.reference && s.joined) {
           const up = band.map((p) => `${x.place(p.x)} ${y.place(p.high)}`), down = band.map((p) => `${x.place(p.x)} ${lowest(p)}`).reverse();
-          svg("path", { d: `M${up.concat(down).join("L")}Z`, fill: colour, opacity: .15 }, canvas);
+          svg("path", { d: `M${up.concat(down).join("L")}Z`, fill: colour, opacity: .15 }, marks);
         } else if (!s.reference) {
-          for (const p of band) svg("path", { d: `M${x.place(p.x)} ${lowest(p)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, canvas);
+          for (const p of band) svg("path", { d: `M${x.place(p.x)} ${lowest(p)}V${y.place(p.high)}`, stroke: colour, opacity: .5 }, marks);
         }
         const seeds = Math.max(0, ...points.map((p) => p.seeds.length));
         for (let k = 0; k < seeds && seeds < 10 && !s.reference; ++k) {
           const line = points.filter((p) => usable(p.seeds[k] ?? null, data.yLog));
-          if (line.length > 1) svg("path", { d: "M" + line.map((p) => `${x.place(p.x)} ${y.place(p.seeds[k])}`).join("L"), fill: "none", stroke: colour, "stroke-width": .6, opacity: .6 }, canvas);
+          if (line.length > 1) svg("path", { d: "M" + line.map((p) => `${x.place(p.x)} ${y.place(p.seeds[k])}`).join("L"), fill: "none", stroke: colour, "stroke-width": .6, opacity: .6 }, marks);
         }
-        if (points.length > 1 && s.joined) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, canvas);
+        if (points.length > 1 && s.joined) svg("path", { d: "M" + points.map((p) => `${x.place(p.x)} ${y.place(p.mean)}`).join("L"), fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": dash }, marks);
         for (const p of points) {
-          if (!s.reference) svg("circle", { cx: x.place(p.x), cy: y.place(p.mean), r: 3, fill: p.censored ? "var(--card)" : colour, stroke: colour }, canvas);
+          if (!s.reference) svg("circle", { cx: x.place(p.x), cy: y.place(p.mean), r: 3, fill: p.censored ? "var(--card)" : colour, stroke: colour }, marks);
           const interval = p.low === null || p.high === null ? "" : ` [${short(p.low)}, ${short(p.high)}]`;
           if (named && s.reference) continue;  // it runs from edge to edge
-          targets.push({ x: x.place(p.x), y: y.place(p.mean), text: `${data.panel ? data.panel + "\n" : ""}${s.name}\n${data.xLabel} ${named ? data.xNames[p.x] : short(p.x)}\n${short(p.mean)}${interval}` });
+          if (!within(p.mean, data.yRange)) continue;
+          targets.push({ x: x.place(p.x), y: y.place(p.mean), text: `${data.panel ? data.panel + "\n" : ""}${s.name}\n${data.xLabel} ${named ? data.xNames[p.x] : exact(p.x)}\n${short(p.mean)}${interval}` });
         }
       }
     };

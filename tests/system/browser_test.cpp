@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "app/json/json.h"
 #include "tests/app/commands/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
@@ -71,10 +73,19 @@ constexpr const char* kProbe = R"js(<pre id="probe"></pre><script>
   const covered = [...plane.querySelector("svg").querySelectorAll("polygon")].reduce((sum, p) => sum + areaOf(p), 0)
     / (2 * frame.width.baseVal.value * frame.height.baseVal.value);
   pointAt(plane.querySelector("svg polygon"));
+  // Numbers that lie on each other, in all maps.
+  const overlaps = figures.reduce((sum, figure) => {
+    const boxes = [...figure.querySelectorAll("svg text[style]")].map((t) => t.getBoundingClientRect());
+    return sum + boxes.filter((a, i) => boxes.some((b, j) => j < i && Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+      && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3)).length;
+  }, 0);
+  const ticks = [...lines.querySelectorAll("svg text")].map((t) => t.textContent);
   document.body.style.width = "390px";
   document.getElementById("probe").textContent = JSON.stringify({
     problems: window.problems, figures: seen, toggled, pressed, shown, hiddenAfter: tip.hidden,
     numbersMove, plane: { moves: atStart !== atEnd, returns: regions() === atEnd, startName, covered, tip: plane.querySelector(".tip").textContent },
+    overlaps, ticks, scales: document.querySelectorAll('svg[aria-label="colour scale"]').length,
+    clipped: lines.querySelectorAll("g[clip-path] circle").length,
     mapShown: map.querySelector(".tip").textContent,
     widest: Math.max(...figures.map((f) => f.getBoundingClientRect().width)),
     outside: performance.getEntriesByType("resource").filter((r) => !r.name.startsWith("data:")).length,
@@ -90,7 +101,7 @@ bool has_chromium(const fs::path& out) {
 Json scenario() {
   Json scenario = tiny();
   scenario["save"] = {"routing", "weights", "routing_steps"};
-  scenario["sweep"] = Json::parse(R"({"data.train_samples": [20, 40], "train.steps": [4, 8]})");
+  scenario["sweep"] = Json::parse(R"({"data.train_samples": [20, 32768], "train.steps": [4, 8]})");
   scenario["claims"] = Json::parse(R"([{"id": "better", "op": "<",
     "left": {"arm": "learned", "metric": "test_loss_soft"}, "right": {"arm": "frozen", "metric": "test_loss_soft"}}])");
   scenario["figures"] = Json::parse(R"([
@@ -140,6 +151,11 @@ TEST_CASE("browser: the report loads from disk without errors, figures are there
   CHECK(found.at("shown").get<std::string>().starts_with("learned\ntraining samples 20\n"));
   CHECK(found.at("hiddenAfter") == true);
   CHECK(found.at("mapShown").get<std::string>().find("training samples 20") != std::string::npos);
+  CHECK(found.at("overlaps") == 0);
+  CHECK(found.at("scales") == 3);
+  CHECK(found.at("clipped") == 4);
+  const Json& ticks = found.at("ticks");
+  CHECK(std::find(ticks.begin(), ticks.end(), "32768") != ticks.end());
   const Json& plane = found.at("plane");
   CHECK(found.at("numbersMove") == true);
   CHECK(plane.at("moves") == true);
