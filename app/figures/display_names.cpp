@@ -11,16 +11,23 @@
 namespace moelab {
 namespace {
 
-/// The paths of a plan's sweep, those that vary together, too.
-std::vector<std::string> swept_paths(const Json& sweep) {
-  std::vector<std::string> paths;
+/// The paths of a plan's sweep: those that figures tell values of, and of those that vary together the
+/// others, which stand behind the first.
+struct SweptPaths {
+  std::vector<std::string> shown, all;
+};
+
+SweptPaths swept_paths(const Json& sweep) {
+  SweptPaths paths;
   if (!sweep.is_object()) return paths;
   for (const auto& [path, values] : sweep.items()) {
     if (path != "zip" || !values.is_object()) {
-      paths.push_back(path);
+      paths.shown.push_back(path);
+      paths.all.push_back(path);
       continue;
     }
-    for (const auto& zipped : values.items()) paths.push_back(zipped.key());
+    if (!values.empty()) paths.shown.push_back(values.begin().key());
+    for (const auto& zipped : values.items()) paths.all.push_back(zipped.key());
   }
   return paths;
 }
@@ -59,9 +66,10 @@ DisplayNames::DisplayNames(const Json& plan) {
   const Json scenario = plan.value("scenario", Json::object());
   if (!scenario.is_object()) return;
   // What no table names is called by the end of its path.
-  const std::vector<std::string> paths = swept_paths(scenario.value("sweep", Json()));
-  for (const std::string& path : paths)
-    if (legend_label(path) == path && find_metric(path) == nullptr) labels_[path] = short_path(path, paths);
+  const SweptPaths paths = swept_paths(scenario.value("sweep", Json()));
+  for (const std::string& path : paths.all)
+    if (legend_label(path) == path && find_metric(path) == nullptr)
+      labels_[path] = short_path(path, paths.shown);
   if (!scenario.contains("labels")) return;
   for (const auto& [name, label] : scenario.at("labels").items()) labels_[name] = label.get<std::string>();
 }

@@ -58,9 +58,10 @@ std::string common_label(const std::vector<PlottedValue>& values, const DisplayN
   std::string shared = names.axis(values.front().text());
   for (const PlottedValue& value : values) {
     const std::string label = names.axis(value.text()) + " ";
+    const auto is_end = [](char letter) { return letter == ' ' || letter == ','; };
     std::size_t end = 0;
     for (std::size_t i = 0; i <= shared.size() && i < label.size(); ++i) {
-      const bool ends_word = label[i] == ' ' && (i == shared.size() || shared[i] == ' ');
+      const bool ends_word = is_end(label[i]) && (i == shared.size() || is_end(shared[i]));
       if (ends_word) end = i;
       if (i == shared.size() || label[i] != shared[i]) break;
     }
@@ -68,6 +69,10 @@ std::string common_label(const std::vector<PlottedValue>& values, const DisplayN
   }
   shared = whole_label(shared);
   return shared.find(' ') == std::string::npos ? kNoLabel : shared;
+}
+
+bool have_common_label(const std::vector<PlottedValue>& values, const DisplayNames& names) {
+  return common_label(values, names) != kNoLabel;
 }
 
 std::string listed_metrics(const std::vector<PlottedValue>& values, const DisplayNames& names) {
@@ -102,7 +107,7 @@ std::string ranges_text(const std::vector<NamedLine>& lines, const Figure& figur
 }
 
 std::string lines_caption(const std::string& title, const FigureSource& source,
-                          const std::vector<LineGroup>& groups, const std::vector<PlottedValue>& values) {
+                          const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values) {
   std::set<int> seeds;
   std::map<std::string, int> left_out;
   for (const LineGroup& group : groups)

@@ -18,12 +18,15 @@ namespace moelab {
 /// they are values.
 std::string common_label(const std::vector<PlottedValue>& values, const DisplayNames& names);
 
+/// Whether they share that.
+bool have_common_label(const std::vector<PlottedValue>& values, const DisplayNames& names);
+
 /// What a title calls the metrics: what they share, or two by name, or how many there are.
 std::string listed_metrics(const std::vector<PlottedValue>& values, const DisplayNames& names);
 
 /// The scenario, the seeds with their statistic, and the cells that were left out.
 std::string lines_caption(const std::string& title, const FigureSource& source,
-                          const std::vector<LineGroup>& groups, const std::vector<PlottedValue>& values);
+                          const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values);
 
 /// " Not above 0, left out on the logarithmic axis: …", the lines with such a mean, or nothing without any.
 std::string not_above_zero_text(const std::vector<NamedLine>& lines);

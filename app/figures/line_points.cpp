@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "analysis/stats/bands.h"
@@ -52,20 +53,27 @@ std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& h
   return points;
 }
 
-std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds, bool is_sequential) {
-  bool positive = false, real = false, steps = false;
-  for (const PlottedValue& value : values) {
-    steps = steps || value.may_be_censored();
-    positive = positive || (value.is_positive() && !value.may_be_censored());
-    real = real || !(value.is_positive() || value.may_be_censored());
+std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential) {
+  // What each kind of value is drawn by: whether there is any, and whether it has intervals.
+  struct Statistic {
+    std::string mean, interval;
+    bool is_there = false, has_interval = false;
+  };
+  const char* const interval = is_sequential ? "confidence sequence" : "interval";
+  std::array<Statistic, 3> statistics = {
+      Statistic{"geometric mean", fmt::format("95 % {} of logarithms", interval)},
+      Statistic{"mean", fmt::format("95 % {}", is_sequential ? interval : "Student-t interval")},
+      Statistic{"median",
+                fmt::format("95 % {} of {}", interval, is_sequential ? "signs" : "order statistics")}};
+  for (const ShownValue& shown : values) {
+    Statistic& own = statistics[shown.value.may_be_censored() ? 2 : shown.value.is_positive() ? 0 : 1];
+    own.is_there = true;
+    own.has_interval = own.has_interval || shown.has_interval;
   }
   std::vector<std::string> parts;
-  const char* const interval = is_sequential ? "confidence sequence" : "interval";
-  if (positive) parts.push_back(fmt::format("geometric mean, 95 % {} of logarithms", interval));
-  if (real) parts.push_back(fmt::format("mean, 95 % {}", is_sequential ? interval : "Student-t interval"));
-  if (steps)
-    parts.push_back(
-        fmt::format("median, 95 % {} of {}", interval, is_sequential ? "signs" : "order statistics"));
+  for (const Statistic& own : statistics)
+    if (own.is_there)
+      parts.push_back(own.mean + ", " + (own.has_interval ? own.interval : "too few seeds for an interval"));
   return fmt::format("{}{} seeds: {}{}.", is_sequential ? "Up to " : "", seeds, fmt::join(parts, "; "),
                      seeds < kSeedLinesBelow ? "; thin lines: single seeds" : "");
 }

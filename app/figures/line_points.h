@@ -21,9 +21,15 @@ struct CensoredCount {
 std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& horizontal,
                                      const PlottedValue& value, bool is_sequential, CensoredCount& count);
 
+/// A value of a figure, and whether some point of it has an interval.
+struct ShownValue {
+  PlottedValue value;
+  bool has_interval = false;
+};
+
 /// "5 seeds: geometric mean, 95 % interval of logarithms; thin lines: single seeds." of lines of these
-/// values.
-std::string statistic_text(const std::vector<PlottedValue>& values, std::size_t seeds, bool is_sequential);
+/// values; "3 seeds: median, too few seeds for an interval" where no point has one.
+std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential);
 
 /// " Open markers: …", or nothing where no value is censored.
 std::string censored_text(const CensoredCount& count);

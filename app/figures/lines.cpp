@@ -148,6 +148,7 @@ Drawing draw_lines(const Json& figure, const FigureSource& source) {
 struct LineNames {
   std::string path;  ///< the series
   bool of_arm, of_metric;
+  bool of_axis;  ///< metrics by their whole names: short ones tell apart those that share words alone
   const DisplayNames& names;
   const ResultTable& table;
 
@@ -155,7 +156,9 @@ struct LineNames {
     return {facet_name(group.facet, names),
             of_arm ? shown_arm(names, table, group.arm) : "",
             group.value ? names.value(path, value_text(*group.value)) : "",
-            of_metric ? names.legend(metric) : "",
+            !of_metric ? ""
+            : of_axis  ? names.axis(metric)
+                       : names.legend(metric),
             FigureSeries{"", std::move(points)},
             names.axis(metric)};
   }
@@ -243,16 +246,22 @@ Figure build_figure(const Json& description, const FigureSource& source) {
           " over " + figure.x_label);
   std::set<std::string> arms;
   for (const LineGroup& group : groups) arms.insert(group.arm);
-  const LineNames line_names = {path, arms.size() > 1 || (path == "arm" && !of_metric), of_metric, names,
-                                source.table};
+  const LineNames line_names = {path,      arms.size() > 1 || (path == "arm" && !of_metric),
+                                of_metric, of_metric && !have_common_label(measured, names),
+                                names,     source.table};
   std::vector<NamedLine> lines;
   CensoredCount censored;
+  std::vector<ShownValue> shown;
+  for (const PlottedValue& value : measured) shown.push_back({value});
   for (const LineGroup& group : groups)
-    for (const PlottedValue& value : measured)
-      if (std::vector<FigurePoint> points =
-              line_points(group, horizontal, value, source.table.is_decided, censored);
-          !points.empty())
-        lines.push_back(line_names.line(group, value.text(), std::move(points)));
+    for (ShownValue& own : shown) {
+      std::vector<FigurePoint> points =
+          line_points(group, horizontal, own.value, source.table.is_decided, censored);
+      if (points.empty()) continue;
+      own.has_interval = own.has_interval || std::any_of(points.begin(), points.end(),
+                                                         [](const FigurePoint& point) { return point.low; });
+      lines.push_back(line_names.line(group, own.value.text(), std::move(points)));
+    }
   std::string below;
   if (const Json& y = description.at("y"); y.is_array() && measured.size() < y.size()) {
     const double least = figure.y_log ? least_mean(lines) : 0;
@@ -265,7 +274,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
   for (const SweepPoint& facet : line_facets(description, source.table))
     facets.push_back(facet_name(facet, names));
   figure.panels = line_panels(facets, lines);
-  figure.caption = lines_caption(figure.title, source, groups, measured) + below + censored_text(censored);
+  figure.caption = lines_caption(figure.title, source, groups, shown) + below + censored_text(censored);
   if (figure.x_log && std::any_of(lines.begin(), lines.end(), [](const NamedLine& line) {
         return std::any_of(line.series.points.begin(), line.series.points.end(),
                            [](const FigurePoint& point) { return point.x <= 0; });

@@ -21,6 +21,12 @@ TEST_CASE("a swept path without a label is called by the components that tell it
   CHECK(names.legend("model.width") == "model.width");  // not swept
 }
 
+TEST_CASE("what varies together is called by its first path, beside which the others need no telling apart") {
+  const DisplayNames names(Json::parse(R"({"scenario": {"sweep": {
+    "zip": {"model.router.tau1": [0.01], "data.router.tau1": [0.01]}}}})"));
+  CHECK(names.value("model.router.tau1", "0.01") == "tau1 = 0.01");
+}
+
 TEST_CASE("expressions are written with the labels of axes and printed signs") {
   const DisplayNames names(Json::object());
   CHECK(names.axis("effective_experts / model.experts") == "effective experts per cluster ÷ experts");

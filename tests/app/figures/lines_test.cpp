@@ -41,6 +41,39 @@ Figure built(const std::string& description) {
 
 }  // namespace
 
+TEST_CASE(
+    "several metrics: what they share ends at words and commas; names that mean something beside them") {
+  RunResults results = example();
+  for (ResultRow& row : results.table.rows)
+    if (row.state == "done") {
+      row.metrics["effective_experts"] = 2;
+      row.metrics["effective_experts_shuffled"] = 3;
+      row.metrics["parameter_count"] = 100;
+    }
+  const auto of = [&](const char* y) {
+    Json figure = {{"id", "f"}, {"x", "data.train_samples"}};
+    figure["y"] = Json::parse(y);
+    return build_figure(figure, figure_source(results, "."));
+  };
+  const Figure shared = of(R"(["effective_experts", "effective_experts_shuffled"])");
+  CHECK(shared.y_label == "effective experts per cluster");
+  CHECK(shared.panels[0].series[0].name == "learned, router");
+  const Figure other = of(R"(["effective_experts", "parameter_count"])");
+  CHECK(other.y_label == "value");
+  CHECK(other.panels[0].series[0].name == "learned, effective experts per cluster");
+}
+
+TEST_CASE("medians of so few seeds that none has an interval: the caption tells none") {
+  const std::string none = "median, too few seeds for an interval";
+  RunResults results = example();
+  for (ResultRow& row : results.table.rows)
+    if (row.state == "done") row.metrics = {{"steps_to_target.a", 10.0 + row.seed}};
+  const Json figure = {{"id", "f"}, {"x", "data.train_samples"}, {"y", "steps_to_target.a"}};
+  CHECK(build_figure(figure, figure_source(results, ".")).caption.find(none) != std::string::npos);
+  const std::string mean = built(R"({"id": "f", "x": "data.train_samples", "y": "test_nmse_top1"})").caption;
+  CHECK(mean.find("geometric mean, 95 % interval of logarithms") != std::string::npos);
+}
+
 TEST_CASE("one line for each arm, gaps where a cell failed, everything named") {
   const Figure figure =
       built(R"({"id": "f", "x": "data.train_samples", "y": "test_nmse_top1", "series": "arm",
@@ -68,9 +101,9 @@ TEST_CASE("metrics that do not apply give no line, and the Bayes floor is drawn 
   const Figure figure = built(R"({"id": "f", "x": "data.train_samples",
                                   "y": ["effective_experts", "test_nmse_top1", "bayes_nmse"], "series": "arm"})");
   REQUIRE(figure.panels[0].series.size() == 4);
-  CHECK(figure.panels[0].series[0].name == "learned, router");
-  CHECK(figure.panels[0].series[1].name == "learned, test, top-1");
-  CHECK(figure.panels[0].series[2].name == "dense, test, top-1");
+  CHECK(figure.panels[0].series[0].name == "learned, effective experts per cluster");
+  CHECK(figure.panels[0].series[1].name == "learned, test loss ÷ label variance (top-1)");
+  CHECK(figure.panels[0].series[2].name == "dense, test loss ÷ label variance (top-1)");
   CHECK(figure.panels[0].series[3].name == "Bayes floor");
   CHECK(figure.panels[0].series[3].look == SeriesLook::reference);
   CHECK(figure.panels[0].series[3].points.size() == 2);
