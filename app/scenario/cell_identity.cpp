@@ -60,11 +60,18 @@ bool is_asked_by_its_own_probabilities(const Json& model) {
          (kind == "soft_slots" && rule.at("slots") > 1);
 }
 
+/// Whether the router takes statistics of the rows that are measured with a row: groups of batch_size of
+/// them, which were of 1024 rows for a while in numerics version 4.
+bool is_measured_in_groups(const Json& model) {
+  return model.contains("router") && model.at("router").at("kind") == "adaptive_clustering";
+}
+
 /// {part: what counts of it}, or {} where all of it is at its default.
 Json identity_of_part(const std::string& part, const Json& value, FileContents& contents) {
   Json identity = without_defaults(config_shape(), Json::object({{part, value}}));
   if (part == "data") identity[part] = identity_of_data(value, contents);
   if (part == "model" && is_asked_by_its_own_probabilities(value)) identity[part]["asked_by"] = "r";
+  if (part == "model" && is_measured_in_groups(value)) identity[part]["measured_in"] = "batch_size";
   if (part == "evaluations") {
     for (const auto& [name, data] : value.items()) identity[part][name] = identity_of_data(data, contents);
   }

@@ -8,8 +8,6 @@
 namespace moelab {
 namespace {
 
-/// Rows of a block in evaluation: enough to keep the kernels busy, few enough to stay in the cache.
-constexpr int kEvaluationRows = 1024;
 constexpr std::size_t kAllBlocks = static_cast<std::size_t>(-1);
 
 template <class Real>
@@ -36,8 +34,7 @@ View<const Real> forward_from(const Model<Real>& model, Pass<Real>& pass, const 
 /// Calls visit(first sample, samples) for every block.
 template <class Real, class Visit>
 void for_each_block(const Model<Real>& model, int samples, const Visit& visit) {
-  int most = std::max(1, kEvaluationRows / model.network->layout().tokens);
-  if (const int group = model.network->group_samples()) most = group * std::max(1, most / group);
+  const int most = model.network->block_samples();
   for (int first = 0; first < samples; first += most) visit(first, std::min(most, samples - first));
 }
 
@@ -131,7 +128,7 @@ double loss_and_gradient(const Model<Real>& model, const Objective<Real>& object
 
 template <class Real>
 bool separates_samples(const Network<Real>& network, const Objective<Real>& objective) {
-  return network.layers() == 1 && objective.losses.empty() && !network.train_gating().couples_rows();
+  return network.layers() == 1 && objective.losses.empty() && !network.couples_rows();
 }
 
 template <class Real>

@@ -57,7 +57,7 @@ double loss_and_gradient(const Model<Real>& model, const Objective<Real>& object
                          const ExpertHooks<Real>* expert_hooks = nullptr);
 
 /// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, not with a
-/// gating that routes rows together, and not in a stack, whose routers may read the batch's statistics.
+/// gating or a router that routes rows together, and not in a stack.
 template <class Real>
 bool separates_samples(const Network<Real>& network, const Objective<Real>& objective);
 

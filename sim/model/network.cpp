@@ -23,12 +23,16 @@ Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
     experts_ = routed_experts(options);
     starts_at_train_rows_ = options.router.entry().needs_train_rows(options.router.options());
   }
-  if (train_gating_->couples_rows() || eval_gating_->couples_rows()) group_samples_ = options.group_samples;
   Gatings<Real> gatings{nullptr, train_gating_.get()};
   if (eval_gating_->block_size() > 0) gatings.learned = eval_gating_.get();
   if (train_gating_->block_size() > 0) gatings.learned = train_gating_.get();
   blocks_ = make_blocks<Real>(options, data_layout, gatings);
   place_blocks();
+  router_couples_rows_ = std::any_of(mixtures_.begin(), mixtures_.end(), [&](std::size_t block) {
+    return blocks_[block].mixture->router_couples_rows();
+  });
+  if (router_couples_rows_ || train_gating_->couples_rows() || eval_gating_->couples_rows())
+    group_samples_ = options.group_samples;
 }
 
 template <class Real>
@@ -52,6 +56,13 @@ void Network<Real>::place_blocks() {
 template <class Real>
 MixtureScratch<Real>& Network<Real>::mixture_scratch(int layer, Workspace<Real>& workspace) const {
   return static_cast<MixtureScratch<Real>&>(workspace.scratch[mixtures_[size(layer)]]->innermost());
+}
+
+template <class Real>
+int Network<Real>::block_samples() const {
+  constexpr int kRows = 1024;
+  const int most = std::max(1, kRows / layout_.tokens);
+  return group_samples_ > 0 ? group_samples_ * std::max(1, most / group_samples_) : most;
 }
 
 template <class Real>

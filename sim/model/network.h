@@ -63,9 +63,15 @@ class Network {
   /// alone.
   const Gating<Real>& soft_gating() const { return *soft_gating_; }
   const Gating<Real>& top1_gating() const { return *top1_gating_; }
-  /// Samples that are routed together in measuring; 0 where no gating routes rows together, or as many as are
+  /// Whether scores of a row depend on the rows that are routed with it, and whether gates of training do.
+  bool router_couples_rows() const { return router_couples_rows_; }
+  bool couples_rows() const { return router_couples_rows_ || train_gating_->couples_rows(); }
+  /// Samples that are routed together in measuring; 0 where rows are routed by themselves, or as many as are
   /// measured at a time.
   int group_samples() const { return group_samples_; }
+  /// Samples of a block in measuring: enough to keep the kernels busy, few enough to stay in the cache, and
+  /// whole groups.
+  int block_samples() const;
   /// Whether the router of the first layer starts at training rows.
   bool starts_at_train_rows() const { return starts_at_train_rows_; }
 
@@ -121,6 +127,7 @@ class Network {
   int layers_ = 1;
   int experts_ = 1;
   int group_samples_ = 0;
+  bool router_couples_rows_ = false;
   bool starts_at_train_rows_ = false;
   std::unique_ptr<Gating<Real>> train_gating_, eval_gating_, soft_gating_, top1_gating_;
   std::vector<PlacedBlock<Real>> blocks_;

@@ -9,8 +9,6 @@
 namespace moelab {
 namespace {
 
-constexpr int kBlockRows = 1024;
-
 /// The loss of a model on a block of samples, in the precision of the model.
 template <class Real>
 class LossOfModel final : public AttackedLoss<Real> {
@@ -83,7 +81,7 @@ Matrix attacked_inputs(const ContaminationOptions& contamination, const Model<Re
   Engine engine = seeds.stream(Purpose::evaluation, kAttacks);
   Matrix attacked = clean.x;
   const Layout& layout = model.network->layout();
-  const Eigen::Index most = std::max(1, kBlockRows / layout.tokens);
+  const Eigen::Index most = model.network->block_samples();
   std::vector<Real> block;
   for (Eigen::Index start = 0; start < clean.x.rows(); start += most) {
     const Eigen::Index count = std::min(most, clean.x.rows() - start);

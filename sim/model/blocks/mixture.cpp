@@ -129,12 +129,18 @@ std::unique_ptr<Scratch> Mixture<Real>::make_scratch() const {
 }
 
 template <class Real>
+int Mixture<Real>::group_rows(const Pass<Real>& pass, int rows) {
+  return static_cast<int>(std::min(entries(pass.group_samples, pass.tokens), size(rows)));
+}
+
+template <class Real>
 RouterContext<Real> Mixture<Real>::router_context(const Pass<Real>& pass, const View<const Real>& inputs,
                                                   const BlockValues<Real>& values,
                                                   const LayerSignals<Real>& signals) const {
   RouterContext<Real> context;
   context.x = parts_.image_size > 0 ? inputs.middle_columns(0, parts_.image_size) : inputs;
   context.tokens = pass.tokens;
+  context.group_rows = group_rows(pass, inputs.rows);
   context.training = pass.training;
   context.progress = pass.progress;
   context.signals = signals;
@@ -155,8 +161,7 @@ GatingContext<Real> Mixture<Real>::gating_context(const Pass<Real>& pass, const 
   context.x = x;
   context.training = pass.training;
   context.progress = pass.progress;
-  context.group_rows =
-      static_cast<int>(std::min(entries(pass.group_samples, pass.tokens), static_cast<std::size_t>(x.rows)));
+  context.group_rows = group_rows(pass, x.rows);
   context.state = pass.training ? values.state + gating_state_ : nullptr;
   return context;
 }

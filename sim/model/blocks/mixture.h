@@ -60,6 +60,7 @@ class Mixture final : public Block<Real> {
 
   int experts() const { return parts_.experts; }
   int layer() const { return parts_.layer; }
+  bool router_couples_rows() const { return parts_.router->couples_rows(); }
   /// Experts that are networks.
   int networks() const { return parts_.experts - parts_.null_experts; }
   std::size_t parameters_per_expert() const { return parts_.bank->parameters_per_expert(); }
@@ -106,6 +107,8 @@ class Mixture final : public Block<Real> {
                                      const BlockValues<Real>& values,
                                      const MixtureScratch<Real>& scratch) const;
   View<const Real> expert_inputs(const View<const Real>& inputs, MixtureScratch<Real>& scratch) const;
+  /// Rows that are routed together of so many.
+  static int group_rows(const Pass<Real>& pass, int rows);
   bool is_jittered(const Pass<Real>& pass) const { return pass.training && parts_.jitter > 0; }
   View<const Real> jittered(const View<const Real>& x, const BlockValues<Real>& values,
                             MixtureScratch<Real>& scratch) const;

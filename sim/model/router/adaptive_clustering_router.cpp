@@ -72,7 +72,15 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     auto& own = static_cast<AdaptiveScratch<Real>&>(scratch);
     if (!is_placed_) return linear_->forward(context, parameters, *own.linear, scores);
     const View<const Real> memberships = cluster_memberships(context, parameters, own);
-    weigh_rows(context, memberships, feature_weights(context, memberships, own), own);
+    const std::size_t of_rows = entries(context.x.rows, input_dim_);
+    reserve_entries(own.row_weights, of_rows);
+    reserve_entries(own.weighted_rows, of_rows);
+    const int rows = context.x.rows, group = context.group_rows > 0 ? context.group_rows : rows;
+    for (int first = 0; first < rows; first += group) {
+      const int count = std::min(group, rows - first);
+      weigh_rows(context, memberships, first, count, feature_weights(context, memberships, first, count, own),
+                 own);
+    }
     RouterOutput<Real> output = linear_->forward(weighted(context, own), parameters, *own.linear, scores);
     if (options_.weighted_experts) output.expert_input_weights = own.row_weights.data();
     return output;
@@ -90,6 +98,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
       for (int q = 0; q < input_dim_; ++q) gradient[q] *= m[q];
     }
   }
+
+  bool couples_rows() const override { return is_placed_ && !is_random_; }
 
   std::vector<StateArray> state_arrays() const override {
     if (!is_placed_) return {};
@@ -168,9 +178,9 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     return {shares, rows, experts_, stride};
   }
 
-  /// M (E, d) of every cluster: that of the state, or from the dispersions of this batch.
+  /// M (E, d) of every cluster: that of the state, or from the dispersions of a group of rows.
   const double* feature_weights(const RouterContext<Real>& context, const View<const Real>& memberships,
-                                AdaptiveScratch<Real>& own) const {
+                                int first, int count, AdaptiveScratch<Real>& own) const {
     const LayerSignals<Real>& signals = context.signals;
     MOELAB_EXPECT(context.state && !memberships.empty());
     const bool of_batch =
@@ -179,7 +189,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     const bool of_current =
         options_.representations == AdaptiveClusteringRouterOptions::Representations::current ||
         signals.previous_inputs.empty();
-    own.dispersion.measure(of_current ? context.x : signals.previous_inputs, memberships,
+    const View<const Real>& measured = of_current ? context.x : signals.previous_inputs;
+    own.dispersion.measure(measured.middle_rows(first, count), memberships.middle_rows(first, count),
                            options_.dispersion);
     weigh_features(own.dispersion.values().data(), own.weights.data());
     return own.weights.data();
@@ -204,13 +215,11 @@ class AdaptiveClusteringRouter final : public Router<Real> {
   }
 
   /// row_weights ← Σ_k a_k M_k over the row's likeliest clusters, a_k their probabilities renormalised;
-  /// weighted_rows ← M x.
-  void weigh_rows(const RouterContext<Real>& context, const View<const Real>& memberships,
-                  const double* weights, AdaptiveScratch<Real>& own) const {
+  /// weighted_rows ← M x; of a group of rows.
+  void weigh_rows(const RouterContext<Real>& context, const View<const Real>& memberships, int first,
+                  int count, const double* weights, AdaptiveScratch<Real>& own) const {
     const std::size_t dim = size(input_dim_);
-    reserve_entries(own.row_weights, size(context.x.rows) * dim);
-    reserve_entries(own.weighted_rows, size(context.x.rows) * dim);
-    for (int row = 0; row < context.x.rows; ++row) {
+    for (int row = first; row < first + count; ++row) {
       Real* const m = own.row_weights.data() + size(row) * dim;
       mix(memberships.row(row), weights, own.order, m);
       const Real* const x = context.x.row(row);
@@ -261,10 +270,10 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
       "memberships", memberships, {"previous", "own", "oracle"},
       "a row's cluster is its likeliest expert in the layer before; or under this router without M; or "
       "the true one (mod E): the last two need no layer before");
-  fields.add(
-      "statistics", statistics, {"batch", "frozen"},
-      "dispersions of every batch, of 1024 rows after each other in measuring, or outside training a running "
-      "mean of those of training");
+  fields.add("statistics", statistics, {"batch", "frozen"},
+             "dispersions of every batch, at measurement of batch_size samples after each other, or outside "
+             "training "
+             "a running mean of those of training");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},

@@ -31,6 +31,7 @@ template <class Real>
 struct RouterContext {
   View<const Real> x;     ///< (n, d) rows; the tokens of a sequence are s rows one after another
   int tokens = 1;         ///< s
+  int group_rows = 0;     ///< rows whose statistics belong together, one after another; 0 for all
   bool training = false;  ///< a step's gradient, for what a router learns beside the loss
   double progress = 0;    ///< State::progress
   LayerSignals<Real> signals;
@@ -77,6 +78,8 @@ class Router {
   /// Of the last forward pass with that scratch: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ, and so on.
   virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
                         const RouterGradients<Real>& gradients) const = 0;
+  /// Whether scores of a row depend on the other rows of its group.
+  virtual bool couples_rows() const { return false; }
   /// Width of what the router hands on to the experts, beside their own inputs: 0 for most.
   virtual int feature_dim() const { return 0; }
   /// Arrays for saving; "router_weight" (E, d) holds the rows that meet the input, where γ is linear in x.

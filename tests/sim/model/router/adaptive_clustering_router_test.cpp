@@ -159,6 +159,33 @@ TEST_CASE("mixing, placement and frozen statistics do what their names say") {
   }
 }
 
+TEST_CASE("in measuring, dispersions are those of a group of rows") {
+  using Memberships = Options::Memberships;
+  const std::unique_ptr<TaskLoss<double>> loss = make_task_loss<double>("mse");
+  for (const auto& [router, layers] :
+       {std::pair{Options{}, 2}, {Options{.memberships = Memberships::own}, 1}}) {
+    CAPTURE(layers);
+    constexpr int kGroup = 16;  // 40 rows: the last group is smaller
+    ModelOptions options = stack(router, layers);
+    options.group_samples = kGroup;
+    ExampleModel<double> model(options, {.input_dim = kInputs, .output_dim = kOutputs}, {9, 0});
+    const ExampleBatch<double> batch = model.batch(1, kRows);
+    std::vector<double> of_groups;
+    for (int first = 0; first < kRows; first += kGroup) {
+      const int end = std::min(first + kGroup, kRows);
+      const std::vector<double> rows(batch.x.begin() + first * kInputs, batch.x.begin() + end * kInputs);
+      const std::vector<double> routed = model.route(rows, layers - 1);
+      of_groups.insert(of_groups.end(), routed.begin(), routed.end());
+    }
+    CHECK(model.route(batch.x, layers - 1) == of_groups);
+    CHECK(started(router, layers).route(batch.x, layers - 1) != of_groups);
+    // A step's batch is one group.
+    ExampleModel<double> together = started(router, layers);
+    CHECK(model.loss_and_gradient(batch, *loss) == together.loss_and_gradient(batch, *loss));
+    CHECK_FALSE(separates_samples<double>(model.network(), {*loss}));
+  }
+}
+
 /// M x of every row, its cluster k by `memberships` (n, E).
 std::vector<double> weighted_rows(const std::vector<double>& x, const std::vector<double>& memberships) {
   const std::vector<double> weights = weights_by_definition(x, memberships, false);
