@@ -7,18 +7,23 @@
 #include "app/run/cell_times.h"
 #include "app/run/memory.h"
 #include "sim/train/gauss_newton.h"
+#include "sim/train/least_squares.h"
 
 namespace moelab {
 namespace {
 
-/// Of a fit from the best of several starts, were every start and every polishing as long as it may be.
+/// Of a fit, were every start and every polishing as long as it may be; from a single start, the first try.
 double fit_seconds(const TrainOptions& train, double steps, double samples, int experts) {
-  const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr;
-  if (!best) return 0;
-  // A step of polishing evaluates L about twice; a row of the curvature takes as long as eight of L.
-  const double polishing = 2 * samples + 8 * std::min<double>(kCurvatureRows, samples);
-  const double rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
-                      best->polished * steps * polishing;
+  if (!is_least_squares(train)) return 0;
+  double rows = steps * samples;
+  if (const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr) {
+    // A step of polishing evaluates L about twice; a row of the curvature, which of a likelihood is that of
+    // all samples, takes as long as eight of L.
+    const bool is_likelihood = train.optimizer.as<LeastSquaresOptions>()->likelihood.has_value();
+    const double curved = is_likelihood ? samples : std::min<double>(kCurvatureRows, samples);
+    rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
+           best->polished * steps * (2 * samples + 8 * curved);
+  }
   return rows * experts * kNominalFit;
 }
 
@@ -51,7 +56,10 @@ CellCost estimated_cost(const Cell& cell) {
   cost.operations = tokens * (6 * active * steps * batch + 2 * parameters * records * measured);
   const CellMemory memory = cell_memory(shape);
   const PassBytes passes = pass_bytes(shape);
-  const double moved = steps * (passes.step + memory.model) + records * measured * passes.measured_sample;
+  // What the steps of a fit move is in its seconds.
+  const double moving_steps = is_least_squares(train) ? 0 : steps;
+  const double moved =
+      moving_steps * (passes.step + memory.model) + records * measured * passes.measured_sample;
   const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
                        (layout.sample_dim() + layout.target_dim());
   cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +

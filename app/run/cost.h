@@ -19,8 +19,9 @@ struct CellCost {
 /// Operations: 6 P for each training row (2 P forwards, 4 P backwards) and 2 P for each measured one, with P
 /// the parameters, those of the experts that a row reaches under the training gate. Convolutions, which use a
 /// weight many times, and metrics of row pairs cost more than that. Seconds: the operations, the bytes that
-/// pass by, and the draws. Bytes are what the passes of a batch leave and the parameters with their gradient
-/// and moments (CellMemory), once for every step, and for a measured row as many as for one of a batch.
+/// pass by, the draws, and what fits evaluate. Bytes are what the passes of a batch leave and the parameters
+/// with their gradient and moments (CellMemory), once for every step, and for a measured row as many as for
+/// one of a batch.
 CellCost estimated_cost(const Cell& cell);
 
 struct RunCost {
@@ -39,11 +40,12 @@ struct RunCost {
 RunCost run_cost(const Scenario& scenario, const Records& records, int threads);
 
 /// A usual machine: operations and bytes a second of one thread, and the seconds of a number that is drawn
-/// and of an expert at a row in an evaluation of a fit, for which half of those allowed are needed. The first
-/// two are those that explain the cells of 28 shipped scenarios best: to a factor of 1.6, as a rule.
-constexpr double kNominalSpeed = 5e10;
-constexpr double kNominalBytes = 8e9;
-constexpr double kNominalDraw = 3e-8;
+/// and of an expert at a row in an evaluation of a fit, for which half of those allowed are needed. They are
+/// those that explain the times of 60 full runs best, of several builds and machines: to a factor of 2.2, as
+/// a rule, 10 at worst, until cells are done (CellTimes).
+constexpr double kNominalSpeed = 1e11;
+constexpr double kNominalBytes = 5e9;
+constexpr double kNominalDraw = 1e-8;
 constexpr double kNominalFit = 3e-8;
 
 }  // namespace moelab

@@ -55,6 +55,11 @@ TEST_CASE("cost: fits from many starts count their evaluations") {
   REQUIRE(rates.cells[0].config.at("data").at("train_samples") == 1000);
   CHECK(estimated_cost(rates.cells[0]).seconds ==
         doctest::Approx(kNominalFit * 2 * 1000 * (20 * 150 + 5 * 80 * 10)).epsilon(0.2));
+  // From one start: 3000 steps of all rows; three experts.
+  const Scenario cold =
+      load_scenario(MOELAB_TEST_DATA "/../scenarios/perturbed_cosine/cold_starts.json", "", {});
+  REQUIRE(cold.cells[0].config.at("data").at("train_samples") == 1000);
+  CHECK(estimated_cost(cold.cells[0]).seconds == doctest::Approx(kNominalFit * 3 * 1000 * 3000).epsilon(0.2));
 }
 
 TEST_CASE("cost: of the missing cells alone, and it says what it is learned from") {
