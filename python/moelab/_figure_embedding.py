@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._figure_parts import _COLOURS, _GREY, _WIDTH, _colour, _legend, _wrapped
+from ._figure_parts import _AREA_COLOURS, _GREY, _WIDTH, _area_colour, _legend, _wrapped
 
 
 def _draw_embedding_panel(axes: Any, panel: dict[str, Any]) -> None:
@@ -14,12 +14,12 @@ def _draw_embedding_panel(axes: Any, panel: dict[str, Any]) -> None:
         [(r["x_low"], r["y_low"]), (r["x_high"], r["y_low"]), (r["x_high"], r["y_high"]), (r["x_low"], r["y_high"])]
         for r in panel["regions"]
     ]
-    colours = [_colour(region["colour"]) for region in panel["regions"]]
+    colours = [_area_colour(region["colour"]) for region in panel["regions"]]
     axes.add_collection(PolyCollection(corners, facecolors=colours, alpha=0.28, linewidth=0), autolim=False)
     for points, size in ((panel["points"], 1), (panel["arrows"], 5)):
-        for colour in range(-1 if points is panel["points"] else 0, len(_COLOURS)):
+        for colour in range(-1 if points is panel["points"] else 0, len(_AREA_COLOURS)):
             shown = [point for point in points if point["colour"] == colour]
-            axes.scatter([p["x"] for p in shown], [p["y"] for p in shown], s=size, color=_colour(colour), zorder=2)
+            axes.scatter([p["x"] for p in shown], [p["y"] for p in shown], s=size, color=_area_colour(colour), zorder=2)
     for arrow in panel["arrows"]:
         if arrow["colour"] >= 0:
             axes.plot([0, arrow["x"]], [0, arrow["y"]], color="black", linewidth=0.8, zorder=1.9)
@@ -38,7 +38,7 @@ def _embedding_looks(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
     labels = {part["colour"]: part["label"] for part in reversed(parts)}
     looks: dict[str, dict[str, Any]] = {}
     for colour in sorted(colour for colour in labels if colour >= 0):
-        looks[f"{data['label']} {labels[colour]}"] = {**dot, "color": _colour(colour)}
+        looks[f"{data['label']} {labels[colour]}"] = {**dot, "color": _area_colour(colour)}
     if -1 in labels:
         looks[f"another {data['label']}"] = {**dot, "color": _GREY}
     if any(panel["means"] for panel in panels):

@@ -16,7 +16,8 @@ from ._heat_map_layout import (
     SCALE_WIDTH,
     TICK_SIZE,
     HeatMapLayout,
-    cell_number,
+    cell_digits,
+    cell_texts,
     has_numbers,
     interval_texts,
     name_ticks,
@@ -36,17 +37,18 @@ def _palette(data: dict[str, Any]) -> Any:
     return LinearSegmentedColormap.from_list("signed", _SIGNED, _SIGNED_STEPS)
 
 
-def _draw_numbers(axes: Any, panel: dict[str, Any], data: dict[str, Any], intervals: list[str]) -> None:
+def _draw_numbers(
+    axes: Any, panel: dict[str, Any], data: dict[str, Any], digits: int, intervals: list[str]
+) -> None:
     """The number of each cell in it, and below it its interval."""
+    texts = cell_texts(panel, digits)
     bright = data["low"] + 0.6 * (data["high"] - data["low"])
     for place, value in enumerate(panel["values"]):
         if value is None:
             continue
         row, column = divmod(place, len(data["x_names"]))
         look = {"ha": "center", "va": "center", "color": "white" if value < bright else "black"}
-        is_above = bool(panel["censored"]) and panel["censored"][place]
-        number = f"{'>' if is_above else ''}{cell_number(value)}"
-        axes.text(column, row + (0.18 if intervals else 0), number, fontsize=NUMBER_SIZE, **look)
+        axes.text(column, row + (0.18 if intervals else 0), texts[place], fontsize=NUMBER_SIZE, **look)
         if intervals and intervals[place]:
             axes.text(column, row - 0.27, intervals[place], fontsize=INTERVAL_SIZE, **look)
 
@@ -77,6 +79,8 @@ def _draw_heat_map(figure: Any, data: dict[str, Any]) -> None:
     height = 72 * figure.bbox.height / figure.dpi  # with the title's
     panels, compact = data["panels"], data["compact"]
     intervals = interval_texts(data, page.cell_width)
+    # An empty range would be widened.
+    extra = 0 if data["low"] < data["high"] else max(1e-12, 0.1 * abs(data["low"]))
     for place, panel in enumerate(panels):
         is_first, is_last = place == 0, place + 1 == len(panels)
         low = page.bottom + (0 if compact else page.step * (len(panels) - 1 - place))
@@ -89,7 +93,7 @@ def _draw_heat_map(figure: Any, data: dict[str, Any]) -> None:
         values = np.array([math.nan if v is None else v for v in panel["values"]], float)
         image = axes.imshow(
             values.reshape(len(data["y_names"]), len(data["x_names"])), origin="lower", aspect="auto",
-            interpolation="nearest", cmap=_palette(data), vmin=data["low"], vmax=data["high"],
+            interpolation="nearest", cmap=_palette(data), vmin=data["low"] - extra, vmax=data["high"] + extra,
         )
         room = page.panel_width if compact else PAGE_WIDTH - left
         axes.set_title(fitted_line(panel["name"], LABEL_SIZE, room), loc="left", fontsize=7, pad=3)
@@ -106,7 +110,8 @@ def _draw_heat_map(figure: Any, data: dict[str, Any]) -> None:
         else:
             axes.set_xticks([])
         if has_numbers(data, page.cell_width):
-            _draw_numbers(axes, panel, data, intervals[place] if intervals else [])
+            digits = cell_digits(data, page.cell_width)
+            _draw_numbers(axes, panel, data, digits, intervals[place] if intervals else [])
         if is_last or not compact:
             scale = _draw_scale(figure, image, page, low, height)
             if is_last:

@@ -8,6 +8,8 @@ from typing import Any
 
 # Okabe and Ito's palette, as plots/style.h has it.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Of points and areas, above which black is drawn: violet in its place.
+_AREA_COLOURS = (*_COLOURS[:-1], "#8C6BB1")
 _MARKERS = ("o", "s", "^", "v", "D", "p")
 _DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 1.5, 1.5, 1.5)), (0, (10, 2)), (0, (1, 1)))
 _REFERENCE = "#555555"
@@ -77,5 +79,5 @@ def _is_alone(place: int, low: list[float], high: list[float]) -> bool:
     return all(math.isnan(low[i] + high[i]) for i in near)
 
 
-def _colour(place: int) -> str:
-    return _GREY if place < 0 else _COLOURS[place]
+def _area_colour(place: int) -> str:
+    return _GREY if place < 0 else _AREA_COLOURS[place]

@@ -16,15 +16,49 @@ LABEL_LINE, TITLE_LINE, PAGE_MARGIN = 9.5, 11.5, 5
 PANEL_NAME, BETWEEN_PANELS, COMPACT_GAP = 12, 8, 6
 SCALE_GAP, SCALE_WIDTH = 5, 6
 _SCALE_NUMBER_GAP, _ROW_NAME_GAP, _COLUMN_NAMES = 9, 6, 12
-_ROW_HEIGHT, _MOST_COMPACT_HEIGHT, _LABEL_OVERHANG, _LEAST_LABEL_ROOM = 17, 180, 12, 60
+_ROW_HEIGHT, _MOST_ROW_HEIGHT, _MOST_COMPACT_HEIGHT, _LABEL_OVERHANG = 17, 44, 180, 12
+_LEAST_LABEL_ROOM, _MOST_LABEL_ROOM = 60, 120
 _NUMBER_ROOM = 18
+_MOST_DIGITS = 5
 
 PAGE_WIDTH = 72 * _WIDTH
 
 
-def cell_number(value: float) -> str:
-    """Two digits say enough, but 1.2e+02 takes more room than 123."""
-    return f"{value:.0f}" if 99.5 <= abs(value) < 9999.5 else f"{value:.2g}"
+def cell_number(value: float, digits: int) -> str:
+    """Of so many significant digits; from there on whole: 123 takes less room than 1.2e+02, and says more."""
+    return f"{value:.0f}" if 10**digits - 0.5 <= abs(value) < 9999.5 else f"{value:.{digits}g}"
+
+
+def cell_texts(panel: dict[str, Any], digits: int) -> list[str | None]:
+    """The number of each cell, after ">" where it is censored; None where there is none."""
+    censored = panel["censored"] or [False] * len(panel["values"])
+    return [
+        None if value is None else f"{'>' if is_above else ''}{cell_number(value, digits)}"
+        for value, is_above in zip(panel["values"], censored)
+    ]
+
+
+def _needed_digits(data: dict[str, Any]) -> int:
+    """How many tell apart numbers whose colours can be told apart: those of a tenth of the scale."""
+    step = (data["high"] - data["low"]) / 10
+    if step <= 0:
+        return 2
+    exponent = math.floor(math.log10(max(abs(data["low"]), abs(data["high"]))))
+    enough = (digits for digits in range(2, _MOST_DIGITS) if 10.0 ** (exponent + 1 - digits) <= step * (1 + 1e-9))
+    return next(enough, _MOST_DIGITS)
+
+
+def cell_digits(data: dict[str, Any], cell_width: float) -> int:
+    """As many as that, or as cells of this width have room for, two at least."""
+    digits = _needed_digits(data)
+
+    def fits() -> bool:
+        texts = [text for panel in data["panels"] for text in cell_texts(panel, digits) if text]
+        return widest(texts, NUMBER_SIZE) <= cell_width - 2
+
+    while digits > 2 and not fits():
+        digits -= 1
+    return digits
 
 
 def _half(value: float) -> str:
@@ -53,9 +87,12 @@ def interval_texts(data: dict[str, Any], cell_width: float) -> list[list[str]]:
     if not has_numbers(data, cell_width) or not present:
         return []
     symmetric = _symmetric(data)
+    digits = cell_digits(data, cell_width)
 
     def written(low: float, high: float) -> str:
-        return f"±{_half((high - low) / 2)}" if symmetric else f"{cell_number(low)}–{cell_number(high)}"
+        if symmetric:
+            return f"±{_half((high - low) / 2)}"
+        return f"{cell_number(low, digits)}–{cell_number(high, digits)}"
 
     if not symmetric and any(text_width(written(*ends), INTERVAL_SIZE) > cell_width - 2 for _, *ends in present):
         return []
@@ -84,24 +121,35 @@ def name_ticks(names: list[str], room: float, sizes: list[float]) -> list[int]:
 
 
 def scale_ticks(data: dict[str, Any], height: float) -> list[tuple[float, str]]:
-    """Of a colour scale of this height: multiples of 1, 2 or 5 times a power of ten between its ends; those whose
-    numbers would run into the one below are left out."""
+    """Of a colour scale of this height: multiples of 1, 2 or 5 times a power of ten from end to end; those whose
+    numbers would run into the one below are left out. The value where there is a single one."""
     low, high = data["low"], data["high"]
-    length = (high - low) or 1.0
-    reach = length + 2 * max(0.05 * length, (max(1e-12, 0.1 * abs(high)) - length) / 2)
-    power = 10.0 ** math.floor(math.log10(reach / 4))
-    step = max(digit * power for digit in (1, 2, 5) if digit == 1 or reach / (digit * power) >= 4)
+    if not low < high:
+        return [(low, _tick_label(low))]
+    length = high - low
+    power = 10.0 ** math.floor(math.log10(length / 4))
+    step = max(digit * power for digit in (1, 2, 5) if digit == 1 or length / (digit * power) >= 4)
     ticks = []
     free_from = -height
-    for count in range(math.ceil(low / step), math.floor(high / step) + 1):
+    for count in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1):
         value = count * step
         place = (value - low) / length * height
         if place < free_from:
             continue
         free_from = place + TICK_SIZE + 1.5
-        is_far = value != 0 and (abs(value) >= 1e7 or abs(value) < 1e-4)
-        ticks.append((value, f"{value:.3g}" if is_far else f"{value:.7g}"))
+        ticks.append((value, _tick_label(value)))
     return ticks
+
+
+def _tick_label(value: float) -> str:
+    is_far = value != 0 and (abs(value) >= 1e7 or abs(value) < 1e-4)
+    return f"{value:.3g}" if is_far else f"{value:.7g}"
+
+
+def _rotated_length(label: str) -> float:
+    """The room in which a rotated label has two lines, where that is not too much."""
+    rooms = range(_LEAST_LABEL_ROOM, _MOST_LABEL_ROOM, 4)
+    return next((room for room in rooms if len(wrapped(label, LABEL_SIZE, room)) <= 2), _MOST_LABEL_ROOM)
 
 
 class HeatMapLayout:
@@ -111,13 +159,16 @@ class HeatMapLayout:
         count = max(len(data["panels"]), 1)
         named = PANEL_NAME + BETWEEN_PANELS
         down = 1 if data["compact"] else count
+        # Rows are higher where few of them would leave the rotated labels no room.
+        rows = count * max(len(data["y_names"]), 1)
+        labels = max(_rotated_length(data["y_label"]), _rotated_length(data["value_label"]))
+        self.row_height = min(max((labels - (count - 1) * named) / rows, _ROW_HEIGHT), _MOST_ROW_HEIGHT)
         if data["compact"]:
             self._place_panels(data, _MOST_COMPACT_HEIGHT)
             # The height of the cells, which their labels must not outgrow, follows from the width that these leave.
             self._place_panels(data, max(self.panel_height + 2 * _LABEL_OVERHANG, _LEAST_LABEL_ROOM))
         else:
-            full = count * (_ROW_HEIGHT * len(data["y_names"]) + named) - named
-            self._place_panels(data, max(full, _LEAST_LABEL_ROOM))
+            self._place_panels(data, max(self.row_height * rows + (count - 1) * named, labels))
         self.ticks = scale_ticks(data, self.panel_height)
         longest = max(widest(self.y_label, LABEL_SIZE), widest(self.value_label, LABEL_SIZE))
         self.step = self.panel_height + named
@@ -144,6 +195,6 @@ class HeatMapLayout:
         self.right = SCALE_GAP + SCALE_WIDTH + _SCALE_NUMBER_GAP + numbers + 3 + LABEL_LINE * len(self.value_label)
         self.panel_width = (PAGE_WIDTH - self.left - self.right - (across - 1) * COMPACT_GAP) / across
         self.cell_width = self.panel_width / max(len(data["x_names"]), 1)
-        self.panel_height = (self.cell_width if data["compact"] else _ROW_HEIGHT) * len(data["y_names"])
+        self.panel_height = (self.cell_width if data["compact"] else self.row_height) * len(data["y_names"])
         if data["compact"]:
             self.panel_height = min(self.panel_height, _MOST_COMPACT_HEIGHT)

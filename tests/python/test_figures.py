@@ -85,6 +85,25 @@ def test_numbers_of_cells_are_written_as_the_program_writes_them():
     assert cell_texts(heat_map(exact)) == ["400", "±12", "0.5", "±0.1"]
 
 
+def test_numbers_have_the_digits_that_their_colours_need_and_scales_end_at_the_values():
+    near = heat_map([panel([100.04, 100.5, 101])], low=100.04, high=101)
+    assert cell_texts(near) == ["100.04", "100.5", "101"]
+    scale = [text.get_text() for text in draw(near).axes[-1].get_yticklabels()]
+    assert scale == ["100.2", "100.4", "100.6", "100.8", "101"]
+    narrow = heat_map([panel([100.04, 101] * 8)], low=100.04, high=101)
+    assert cell_texts(narrow) == []  # no room for any
+    alike = draw(heat_map([panel([2, 2])], low=2, high=2))
+    assert [text.get_text() for text in alike.axes[-1].get_yticklabels()] == ["2"]
+
+
+def test_few_rows_are_as_high_as_the_label_of_the_scale_needs():
+    def height(label: str) -> float:
+        rows = heat_map([panel([0, 1])], y_names=["a", "b"], value_label=label)
+        return draw(rows).axes[0].get_window_extent().height
+
+    assert height("the share of the rows that another expert serves") > 1.2 * height("loss")
+
+
 def test_intervals_that_are_not_symmetric_stand_with_both_ends():
     skew = [panel([0.5, 400, None], [[0.12, 0.88], [250.4, 640], None])]
     assert cell_texts(heat_map(skew)) == ["0.5", "0.12–0.88", "400", "250–640"]
