@@ -23,7 +23,7 @@ namespace moelab {
 using Clock = std::chrono::steady_clock;
 
 /// Longer than any wait that succeeds; a hung program fails the test instead of hanging it.
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::seconds kPatience{300};
 
 inline std::string program() {
   const char* path = std::getenv("MOELAB_PROGRAM");
