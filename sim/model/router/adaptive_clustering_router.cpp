@@ -270,10 +270,10 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
       "memberships", memberships, {"previous", "own", "oracle"},
       "a row's cluster is its likeliest expert in the layer before; or under this router without M; or "
       "the true one (mod E): the last two need no layer before");
-  fields.add("statistics", statistics, {"batch", "frozen"},
-             "dispersions of every batch, at measurement of batch_size samples after each other, or outside "
-             "training "
-             "a running mean of those of training");
+  fields.add(
+      "statistics", statistics, {"batch", "frozen"},
+      "dispersions of every batch, at measurement of batch_size samples after each other (with population "
+      "gradients of 1024 rows), or outside training a running mean of those of training");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},
