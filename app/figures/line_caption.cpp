@@ -6,8 +6,6 @@
 #include <map>
 #include <set>
 
-#include "app/figures/line_points.h"
-
 namespace moelab {
 namespace {
 

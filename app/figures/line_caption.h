@@ -9,6 +9,7 @@
 #include "app/figures/figure_kind.h"
 #include "app/figures/line_groups.h"
 #include "app/figures/line_panels.h"
+#include "app/figures/line_points.h"
 #include "app/figures/plotted_value.h"
 #include "plots/figure.h"
 
