@@ -10,7 +10,7 @@ namespace moelab::slurm_test {
 namespace {
 
 /// Forty cells of some tenths of a second each, on a machine that does other work besides.
-constexpr std::chrono::seconds kJobPatience{180};
+constexpr std::chrono::seconds kJobPatience{900};
 constexpr int kTasks = 20;
 constexpr int kCells = 40;
 
@@ -87,8 +87,8 @@ TEST_CASE("slurm: an array of twenty tasks, one of them killed and requeued, giv
   fs::create_directory(folder);
   const fs::path file = folder / "forty.json", run = folder / "run", log = cluster.log("log");
   std::ofstream(file) << forty_cells().dump();
-  REQUIRE(call({"slurm", file.string(), "--out", run.string(), "--threads", "1", "--minutes-per-cell", "1",
-                "--minutes-per-task", "2", "--submit"},
+  REQUIRE(call({"slurm", file.string(), "--out", run.string(), "--threads", "1", "--minutes-per-cell", "5",
+                "--minutes-per-task", "10", "--submit"},
                log) == 0);
   CHECK(file_text(log).find("20 tasks for 40 cells") != std::string::npos);
 
