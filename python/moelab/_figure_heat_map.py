@@ -78,7 +78,8 @@ def _draw_heat_map(figure: Any, data: dict[str, Any]) -> None:
     page = HeatMapLayout(data)
     height = 72 * figure.bbox.height / figure.dpi  # with the title's
     panels, compact = data["panels"], data["compact"]
-    intervals = interval_texts(data, page.cell_width)
+    digits = cell_digits(data, page.cell_width)
+    intervals = interval_texts(data, page.cell_width, digits)
     # An empty range would be widened.
     extra = 0 if data["low"] < data["high"] else max(1e-12, 0.1 * abs(data["low"]))
     for place, panel in enumerate(panels):
@@ -110,7 +111,6 @@ def _draw_heat_map(figure: Any, data: dict[str, Any]) -> None:
         else:
             axes.set_xticks([])
         if has_numbers(data, page.cell_width):
-            digits = cell_digits(data, page.cell_width)
             _draw_numbers(axes, panel, data, digits, intervals[place] if intervals else [])
         if is_last or not compact:
             scale = _draw_scale(figure, image, page, low, height)

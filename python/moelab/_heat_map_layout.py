@@ -80,14 +80,13 @@ def _symmetric(data: dict[str, Any]) -> bool:
     return all(abs(low + high - 2 * value) <= 1e-6 * (high - low) for value, low, high in _intervals(data))
 
 
-def interval_texts(data: dict[str, Any], cell_width: float) -> list[list[str]]:
-    """Of each panel's cells, "" where there is none: half of the interval where all are symmetric, else both ends.
-    Empty where one of them does not fit."""
+def interval_texts(data: dict[str, Any], cell_width: float, digits: int) -> list[list[str]]:
+    """Of each panel's cells, "" where there is none: half of the interval where all are symmetric, else both ends,
+    of so many digits. Empty where one of them does not fit."""
     present = _intervals(data)
     if not has_numbers(data, cell_width) or not present:
         return []
     symmetric = _symmetric(data)
-    digits = cell_digits(data, cell_width)
 
     def written(low: float, high: float) -> str:
         if symmetric:
