@@ -70,8 +70,10 @@ bool is_measured_in_groups(const Json& model) {
 Json identity_of_part(const std::string& part, const Json& value, FileContents& contents) {
   Json identity = without_defaults(config_shape(), Json::object({{part, value}}));
   if (part == "data") identity[part] = identity_of_data(value, contents);
-  if (part == "model" && is_asked_by_its_own_probabilities(value)) identity[part]["asked_by"] = "r";
-  if (part == "model" && is_measured_in_groups(value)) identity[part]["measured_in"] = "batch_size";
+  if (part == "model") {
+    if (is_asked_by_its_own_probabilities(value)) identity[part]["asked_by"] = "r";
+    if (is_measured_in_groups(value)) identity[part]["measured_in"] = "batch_size";
+  }
   if (part == "evaluations") {
     for (const auto& [name, data] : value.items()) identity[part][name] = identity_of_data(data, contents);
   }

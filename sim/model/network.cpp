@@ -31,8 +31,7 @@ Network<Real>::Network(const ModelOptions& options, const Layout& data_layout)
   router_couples_rows_ = std::any_of(mixtures_.begin(), mixtures_.end(), [&](std::size_t block) {
     return blocks_[block].mixture->router_couples_rows();
   });
-  if (router_couples_rows_ || train_gating_->couples_rows() || eval_gating_->couples_rows())
-    group_samples_ = options.group_samples;
+  if (couples_rows() || eval_gating_->couples_rows()) group_samples_ = options.group_samples;
 }
 
 template <class Real>

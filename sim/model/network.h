@@ -63,8 +63,7 @@ class Network {
   /// alone.
   const Gating<Real>& soft_gating() const { return *soft_gating_; }
   const Gating<Real>& top1_gating() const { return *top1_gating_; }
-  /// Whether scores of a row depend on the rows that are routed with it, and whether gates of training do.
-  bool router_couples_rows() const { return router_couples_rows_; }
+  /// Whether scores of a row, or its gates in training, depend on the rows that are routed with it.
   bool couples_rows() const { return router_couples_rows_ || train_gating_->couples_rows(); }
   /// Samples that are routed together in measuring; 0 where rows are routed by themselves, or as many as are
   /// measured at a time.
