@@ -87,13 +87,15 @@ Json axis_json(const Axis& axis) {
       fields.push_back(std::move(json));
     }
     Json json = {{"name", kind.name}, {"help", kind.help}, {"fields", std::move(fields)}};
+    Json metrics = Json::array();
     for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
-      json["metrics"].push_back({{"name", metric.name},
-                                 {"help", metric.help},
-                                 {"label", metric.axis_label},
-                                 {"positive", metric.positive},
-                                 {"needs", needs_text(needs_of(metric.name))}});
+      metrics.push_back({{"name", metric.name},
+                         {"help", metric.help},
+                         {"label", metric.axis_label},
+                         {"positive", metric.positive},
+                         {"needs", needs_text(needs_of(metric.name))}});
     }
+    if (!metrics.empty()) json["metrics"] = std::move(metrics);
     kinds.push_back(std::move(json));
   }
   return {{"path", axis.path}, {"kinds", std::move(kinds)}};

@@ -86,6 +86,7 @@ int print_status(const Arguments& arguments) {
   rows[0].insert(rows[0].end(), states.begin(), states.end());
   for (const std::string& arm : results.table.arms) {
     rows.push_back({arm});
+    arms[arm] = Json::object();
     for (const std::string& state : states) {
       const int count = counts[arm][state];
       arms[arm][state] = count;

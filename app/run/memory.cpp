@@ -13,8 +13,8 @@ namespace moelab {
 namespace {
 
 constexpr double kDouble = sizeof(double), kInt = sizeof(int);
-/// Samples that are drawn at a time, rows that are evaluated at a time, samples of a fit's passes.
-constexpr double kDrawnBlock = 4096, kEvaluationBlock = 1024, kFitBlock = 512;
+/// Samples that are drawn at a time, and samples of a fit's passes.
+constexpr double kDrawnBlock = 4096, kFitBlock = 512;
 /// A metric of a record: its name, its number, the room that a growing array keeps; and as it is read again.
 constexpr double kMetricBytes = 90, kReadMetricBytes = 55;
 /// The first while the record is written: a copy, its JSON, and its text twice.
@@ -244,9 +244,10 @@ CellShape::CellShape(const Cell& cell)
 }
 
 PassBytes pass_bytes(const CellShape& shape) {
-  const double trained = trained_samples(shape) * shape.layout.tokens, real = real_bytes(shape);
+  const double trained = trained_samples(shape) * shape.layout.tokens, real = real_bytes(shape),
+               measured = shape.network.block_samples();
   return {real * pass_numbers(shape, trained, trained),
-          real * pass_numbers(shape, kEvaluationBlock, 0) * shape.layout.tokens / kEvaluationBlock};
+          real * pass_numbers(shape, measured * shape.layout.tokens, 0) / measured};
 }
 
 CellMemory cell_memory(const CellShape& shape) {
@@ -272,7 +273,7 @@ CellMemory cell_memory(const CellShape& shape) {
   // Evaluation takes blocks of rows through the arrays of a step.
   const double trained = trained_samples(shape) * layout.tokens;
   const double block =
-      std::min(kEvaluationBlock, experiment.data.test_samples * static_cast<double>(layout.tokens));
+      std::min<double>(shape.network.block_samples(), experiment.data.test_samples) * layout.tokens;
   memory.batch = real * pass_numbers(shape, std::max(trained, block), trained) + drawn * sample_bytes(layout);
   double moments = 0;
   for (const ParameterGroup& group : shape.network.groups()) {

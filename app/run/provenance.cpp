@@ -38,13 +38,13 @@ constexpr const char* kSessionWayOut =
 
 /// The job that Slurm runs this process in; null outside Slurm.
 Json slurm_json() {
-  Json slurm;
+  Json slurm = Json::object();
   for (const auto& [key, variable] :
        {std::pair("job", "SLURM_JOB_ID"), std::pair("array_job", "SLURM_ARRAY_JOB_ID"),
         std::pair("array_task", "SLURM_ARRAY_TASK_ID"), std::pair("restarts", "SLURM_RESTART_COUNT")}) {
     if (const char* value = std::getenv(variable)) slurm[key] = value;
   }
-  return slurm;
+  return slurm.empty() ? Json() : slurm;
 }
 
 std::string nlopt_text() {

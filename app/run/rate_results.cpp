@@ -157,16 +157,17 @@ Json rates_json(const RunResults& results) {
       json["fits_not_converged"] = counts.not_converged;
       json["repetitions"] = estimate.slope ? estimate.slope->count : 0;
       json["missing"] = estimate.missing;
+      json["statements"] = Json::object();
       for (const RateStatement& statement : rate_statements())
         json["statements"][statement.name] = to_string(judge_rate(estimate, statement.range));
       const LawComparison laws = compare_laws(rate_data(results.table, entry.query));
       json["laws"] = Json::object();
       for (const LawScore& law : laws.laws) {
-        Json& score = json["laws"][law.name];
-        score["excluded"] = law.excluded;
-        score["against_best"] = law.against_best ? Json(law.against_best->mean) : Json();
-        score["against_best_interval"] = interval_json(law.against_best);
+        Json score = {{"excluded", law.excluded},
+                      {"against_best", law.against_best ? Json(law.against_best->mean) : Json()},
+                      {"against_best_interval", interval_json(law.against_best)}};
         if (law.tau > 0) score["tau"] = law.tau;
+        json["laws"][law.name] = std::move(score);
       }
       json["law"] = laws.law;
       json["told_apart_at"] = laws.told_apart_at ? Json(*laws.told_apart_at) : Json();

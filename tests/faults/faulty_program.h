@@ -80,6 +80,8 @@ inline std::map<std::string, std::string> variables_of(const Fault& fault,
   const char* const library = std::getenv("MOELAB_FAULTS_LIBRARY");
   REQUIRE_MESSAGE(library != nullptr, "MOELAB_FAULTS_LIBRARY names the library of tests/faults");
   const std::filesystem::path counts = folder / "counts";
+  // A new file: a process that is still running has the former one mapped and would not survive its cut.
+  std::filesystem::remove(counts);
   std::ofstream(counts, std::ios::binary) << std::string(2 * sizeof(std::uint64_t), '\0');
   std::map<std::string, std::string> variables = {{"LD_PRELOAD", library},
                                                   {"MOELAB_FAULT_FOLDER", watched.string()},

@@ -47,8 +47,9 @@ std::string kill_a_task(const Cluster& cluster) {
     // The last to start has most of its work before it; one that ends in between was not killed.
     const std::string& id = ids.back();
     wait_for(start_program({"scancel", "--signal=KILL", "--batch", id}, cluster.log("scancel")));
-    REQUIRE(wait_until([&] { return cluster.task(id).find("JobState=RUNNING") == std::string::npos; }));
-    if (cluster.task(id).find("JobState=FAILED") != std::string::npos) killed = id;
+    // Between running and either end a task is COMPLETING for a moment.
+    REQUIRE(wait_until([&] { return cluster.is_in(id, "COMPLETED") || cluster.is_in(id, "FAILED"); }));
+    if (cluster.is_in(id, "FAILED")) killed = id;
     return !killed.empty();
   };
   REQUIRE(wait_until(kill_one));
@@ -103,7 +104,7 @@ TEST_CASE("slurm: an array of twenty tasks, one of them killed and requeued, giv
   REQUIRE(wait_for(start_program({"scontrol", "requeue", killed}, log)) == 0);
   REQUIRE(wait_until([&] { return !cluster.has_jobs(); }, kJobPatience));
   const std::string task = cluster.task(killed);
-  CHECK_MESSAGE(task.find("JobState=COMPLETED") != std::string::npos, task);
+  CHECK_MESSAGE(cluster.is_in(killed, "COMPLETED"), task);
   CHECK_MESSAGE(task.find("Restarts=1") != std::string::npos, task);
   CHECK(status_of(run, log).at("done") == kCells);
 

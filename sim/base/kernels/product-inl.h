@@ -13,8 +13,6 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include <vector>
-
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/lanes-inl.h"
 
@@ -156,18 +154,16 @@ Product<T> steps_from(const Product<T>& product, int first) {
   return part;
 }
 
-/// `width` vectors of the columns from `column` on.
+/// `width` vectors, four at most, of the columns from `column` on; product.k is kDepth at most.
 template <class T>
 void columns_of(const Product<T>& product, int column, int width) {
-  static thread_local std::vector<T> packed;  // grows to the largest panel once, then no step allocates
+  alignas(64) T packed[kDepth * 4 * Lanes16<T>::kWidth];  // of kDepth steps: 64 KB in float
   const T* b = product.b + column;
   std::ptrdiff_t b_row = product.b_row;
   if (product.b_transposed) {
     const int columns = width * Lanes16<T>::kWidth;
-    const std::size_t needed = static_cast<std::size_t>(product.k) * static_cast<std::size_t>(columns);
-    if (packed.size() < needed) packed.resize(needed);
-    pack_transposed(product, column, columns, packed.data());
-    b = packed.data();
+    pack_transposed(product, column, columns, packed);
+    b = packed;
     b_row = columns;
   }
   switch (width) {
