@@ -53,11 +53,12 @@ FittedLaw fit(const Law& law, const std::vector<SizeSummary>& sizes, std::size_t
   return fitted;
 }
 
-/// Of each size with two errors or more.
+/// Of each size above 1, at which the logarithmic law has no value, with two errors or more.
 std::vector<SizeSummary> summaries_of(const RateData& data) {
   const std::vector<double> weights = size_weights(data);
   std::vector<SizeSummary> sizes;
   for (std::size_t s = 0; s < data.samples.size(); ++s) {
+    if (data.samples[s] <= 1) continue;
     std::vector<double> logs;
     for (const auto& repetition : data.errors) {
       if (repetition[s]) logs.push_back(std::log(*repetition[s]));

@@ -21,7 +21,7 @@ struct LawScore {
 };
 
 struct LawComparison {
-  std::vector<LawScore> laws;  ///< all three; empty with fewer than four sizes or two repetitions
+  std::vector<LawScore> laws;  ///< all three; empty with fewer than four sizes n > 1 or two repetitions
   std::string law;             ///< the one that is not excluded, or "not told apart"
   /// The least further size n at which the laws that are not excluded would differ by four standard errors,
   /// as many repetitions and as much noise given; none where one law is left or 10^15 would not do.

@@ -84,6 +84,18 @@ TEST_CASE("the held-out score by hand") {
   CHECK(comparison.laws[1].against_best->mean == doctest::Approx(expected).epsilon(1e-9));
 }
 
+TEST_CASE("a size of 1, where ln ln n is not finite, decides nothing") {
+  RateData data = data_of(kLogarithmic, 0.05, 40);
+  data.samples.insert(data.samples.begin(), 1);
+  for (auto& repetition : data.errors) repetition.insert(repetition.begin(), 100.0);
+  const LawComparison comparison = compare_laws(data);
+  CHECK(comparison.law == "1/log^τ n");
+  REQUIRE(comparison.laws.size() == 3);
+  CHECK(comparison.laws[2].tau == doctest::Approx(1).epsilon(0.1));
+  REQUIRE(comparison.laws[0].against_best);
+  CHECK(std::isfinite(comparison.laws[0].against_best->mean));
+}
+
 TEST_CASE("too few sizes or repetitions give no verdict") {
   RateData data = data_of(kRoot, 0.1, 1);
   CHECK(compare_laws(data).laws.empty());
