@@ -78,9 +78,6 @@ class Cluster {
   std::string task(const std::string& id) const {
     return text_of_command({"scontrol", "show", "job", "-o", id}, log("task"));
   }
-  bool is_in(const std::string& id, const std::string& state) const {
-    return task(id).find("JobState=" + state + " ") != std::string::npos;
-  }
 
  private:
   fs::path socket() const { return path() / "munge.socket"; }
