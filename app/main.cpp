@@ -5,7 +5,7 @@
 #include <exception>
 #include <new>
 
-#include "app/commands/command_line.h"
+#include "app/cli/verbs.h"
 
 namespace {
 

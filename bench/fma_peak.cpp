@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
 #include "sim/base/kernels/kernels.h"
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "sim/base/aligned.h"
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/optimizer_steps.h"
 #include "sim/base/random.h"

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "app/metrics/metric_groups.h"
-#include "app/run/run_folder.h"
-#include "app/run/store.h"
+#include "analysis/metrics/metric_groups.h"
+#include "app/store/run_folder.h"
+#include "app/store/store.h"
 #include "sim/base/random.h"
 
 namespace moelab {

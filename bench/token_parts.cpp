@@ -10,9 +10,9 @@
 #include "bench/program.h"
 #include "bench/workload.h"
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/blocks/normalization.h"
+#include "sim/model/blocks/residual.h"
 #include "sim/model/blocks/self_attention.h"
-#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/expert/expert.h"
 #include "sim/model/loss/task_loss.h"
 #include "sim/model/transformer.h"
 

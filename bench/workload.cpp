@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/base/error.h"
 
 namespace moelab {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {

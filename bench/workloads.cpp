@@ -16,7 +16,7 @@
 #include "bench/program.h"
 #include "bench/workload.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/data/npy/npy.h"
+#include "sim/data/npy.h"
 #include "sim/data/problem.h"
 #include "sim/train/trainer.h"
 

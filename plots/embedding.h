@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "plots/drawing.h"
+#include "plots/figure.h"
 
 namespace moelab {
 

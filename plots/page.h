@@ -2,12 +2,26 @@
 
 /// What all figures' scripts have in common: the page, its fonts, title and caption, the terminals.
 
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "plots/text_width.h"
-
 namespace moelab {
+
+// How much room texts take, so that nothing runs off a page or over something else.
+
+/// The length of `text` in points when set in DejaVu Sans of this size: the sum of its letters' advance
+/// widths. A letter beyond ASCII counts as one em at most.
+double text_width(const std::string& text, double font_size);
+
+/// The longest of several texts.
+double widest(const std::vector<std::string>& texts, double font_size);
+
+/// Lines of at most `width` points; words that are longer are broken.
+std::vector<std::string> wrapped(const std::string& text, double font_size, double width);
 
 // Lengths in points (1/72 inch). One column of a two-column page is 3.3 inches wide.
 constexpr double kWidth = 3.3 * 72;
@@ -54,5 +68,22 @@ std::vector<std::string> fitted_lines(const std::string& text, double font_size,
 /// The plot commands on the SVG, PDF and PNG terminals, a page of `width` × `height`.
 std::string on_terminals(const std::string& id, double height, const std::string& plot,
                          double width = kWidth);
+
+// What the report's page draws by itself, from data that stand in it.
+
+/// Data for one of the drawers of the page's script, which data["draw"] names: "lines", "heatMap" or "plane".
+std::string page_data(const nlohmann::ordered_json& data);
+
+/// Null for an absent number.
+nlohmann::ordered_json number_json(const std::optional<double>& value);
+
+// Texts in HTML pages.
+
+/// Text as it stands in an element or in a quoted attribute: no markup, no link, no control character. An
+/// address in a text stays a text.
+std::string html_text(std::string_view text);
+
+/// JSON text for a <script> element, which no "<" within can end.
+std::string script_text(std::string_view json);
 
 }  // namespace moelab

@@ -6,12 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "plots/axis.h"
-#include "plots/csv_cell.h"
 #include "plots/figure.h"
-#include "plots/legend.h"
+#include "plots/gnuplot.h"
 #include "plots/page.h"
-#include "plots/style.h"
 
 namespace moelab {
 namespace {

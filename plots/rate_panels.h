@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plots/drawing.h"
+#include "plots/figure.h"
 
 namespace moelab {
 

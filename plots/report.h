@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "plots/drawing.h"
+#include "plots/figure.h"
 
 namespace moelab {
 
@@ -88,5 +88,14 @@ std::string verdict_counts(const std::vector<ReportedClaim>& claims);
 
 /// The HTML. Texts go through html_text; figures are drawn by the page's own script from data in it.
 std::string report_html(const Report& report);
+
+// The style and the script of report pages.
+
+extern const char* const kReportStyle;
+/// The script in three parts, which stand after each other: what draws lines, what draws heat maps and planes
+/// with decision regions, what goes through the figures.
+extern const char* const kReportScript;
+extern const char* const kMapScript;
+extern const char* const kReportScriptEnd;
 
 }  // namespace moelab

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 

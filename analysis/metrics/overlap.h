@@ -4,14 +4,42 @@
 /// `serving`; points that no expert serves are left out.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "analysis/metrics/query_points.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
+
+// A set of points, each with its `serving` expert, held block by block against some or all of its own rows.
+
+/// The rows of a set that are compared with all of its rows: all of them, or a sample.
+struct QueryPoints {
+  std::vector<std::int64_t> rows;  ///< ascending
+  Matrix points;                   ///< (m, d), the points of these rows
+  std::vector<int> experts;        ///< (m), the experts that serve them
+
+  std::size_t size() const { return rows.size(); }
+};
+
+/// The first `count` served rows (all, where there are less) of points (n, d) with the experts (n) that serve
+/// them, −1 for none. Throws InvalidOption when there are not as many experts as points.
+QueryPoints first_points(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
+                         std::int64_t count);
+
+/// ‖q_i − x_j‖, (m, n), for queries (m, d) and points (n, d). Taken from differences, so that equal points
+/// are at distance exactly 0.
+Matrix distances(const Eigen::Ref<const Matrix>& queries, const Eigen::Ref<const Matrix>& points);
+
+/// Takes the next rows of the set: their distances to the queries, (m, block), and their experts, (block).
+using DistanceBlock = std::function<void(const Matrix&, std::span<const int>)>;
+
+/// Hands the distances of all points (n, d) to `consume`, in blocks and in order.
+void visit_distances(const QueryPoints& queries, const Eigen::Ref<const Matrix>& points,
+                     std::span<const int> experts, const DistanceBlock& consume);
 
 /// The k nearest of all n served points to each query, found block by block; memory O(m k).
 class NearestNeighbours {
@@ -46,5 +74,54 @@ class NearestNeighbours {
 /// InvalidOption when there are not as many as points.
 std::optional<double> expert_overlap(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
                                      int k = 10);
+
+// Silhouette of points labelled by their experts (Rousseeuw 1987; used by Guo et al. 2025). Uses `serving`;
+// points that no expert serves are left out.
+
+/// s_i = (b_i − a_i) / max(a_i, b_i), a_i the mean distance to the other points of the own expert, b_i the
+/// smallest mean distance to the points of another expert. s_i = 0 for the only point of an expert. Block by
+/// block; memory O(m E).
+class Silhouette {
+ public:
+  /// Experts are 0 … experts − 1.
+  Silhouette(const QueryPoints& queries, int experts);
+  /// The next block of a DistanceBlock; experts as in QueryPoints, −1 for none.
+  void add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts);
+  /// s of each query, (m); empty when less than two experts have points.
+  std::vector<double> coefficients() const;
+
+ private:
+  const QueryPoints& queries_;
+  Matrix sums_;                       // (m, E), distances to the points of each expert
+  std::vector<std::int64_t> counts_;  // (E)
+};
+
+/// Mean of s_i over all points (n, d), in [−1, 1]. None when less than two experts have points. `experts` (n)
+/// are the serving ones, −1 for none; throws InvalidOption when there are not as many as points.
+std::optional<double> silhouette(const Eigen::Ref<const Matrix>& points, std::span<const int> experts);
+
+// How alike the experts' outputs are (Guo et al. 2025: experts grow alike under a balance loss alone). Uses
+// no routing.
+
+/// For each row of expert outputs (n, E·o), expert after expert: the mean cosine between the outputs of two
+/// different experts, over all E(E − 1) pairs; an output of zero has cosine 0 with every other. (n). Throws
+/// InvalidOption when there are less than two experts or E does not divide the columns.
+Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts);
+
+/// How differently the experts answer the task's error: for each row the variance over experts j (ddof 0) of
+/// g^T x̃_j, with outputs x̃ (n, E·o) and error gradients g (n, o'), o' ≤ o columns of each expert's output
+/// counting. (n). Throws InvalidOption as above, when the rows differ, or when o' > o.
+Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
+                             const Eigen::Ref<const Matrix>& gradients);
+
+/// The same between the K experts that a row selects, `selected` (n·E), 1 or 0, and apart from its scale:
+/// Σ_i Var_j(p_ij) ÷ Σ_i mean_j p_ij² ∈ [0, 1], p_ij = g_i^T x̃_ij, over rows with two selected experts or
+/// more. These sums, so that blocks of rows may be added up. Throws InvalidOption as above.
+struct SignalSpread {
+  double variance = 0, square = 0;
+};
+SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int experts,
+                                    const Eigen::Ref<const Matrix>& gradients,
+                                    std::span<const unsigned char> selected);
 
 }  // namespace moelab

@@ -6,7 +6,7 @@
 #include <map>
 #include <span>
 
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 

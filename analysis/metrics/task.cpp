@@ -2,11 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+#include <numbers>
+
+#include "analysis/metrics/metric_groups.h"
 #include "sim/base/error.h"
-#include "sim/base/softmax.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
-
 namespace {
 
 void require_equal_shapes(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
@@ -64,6 +67,287 @@ double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const 
     if (given == wanted) ++right;
   }
   return static_cast<double>(right) / static_cast<double>(outputs.rows());
+}
+
+namespace {
+
+struct TaskMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class TaskMeter final : public Meter<Real> {
+ public:
+  TaskMeter(const TaskMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
+    const Dataset& test = data_.test();
+    bytes_ = setting.problem.bytes_of(test.y);
+    targets_ = static_cast<double>((test.y.array() >= 0).count());
+    const bool is_next_token = data_.has_ids() && !unmet_need("bayes_loss", setting.subject);
+    if (const std::optional<LanguageLosses> known =
+            is_next_token ? setting.problem.language_losses(test) : std::nullopt) {
+      bayes_ = {{"bayes_loss", known->bayes},
+                {"oracle_domain_loss", known->oracle_domain},
+                {"bigram_loss", known->bigram},
+                {"unigram_loss", known->unigram}};
+    }
+    const std::optional<Matrix> best = setting.problem.bayes_prediction(test.x);
+    if (!best) return;
+    const MatrixView f = data_.target_rows(*best), y = data_.target_rows(test.y);
+    if (data_.class_targets()) bayes_["bayes_accuracy"] = accuracy(f, y);
+    if (!data_.cross_entropy()) set(bayes_, "bayes_nmse", normalised_mean_squared_error(f, y));
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    const Network<Real>& network = *moment.model.network;
+    if (data_.has_ids()) return measure_ids(moment, values);
+    if (data_.has_train()) {
+      add("train", "", data_.train_outputs(moment, network.train_gating()), data_.train().y, values);
+      if (!data_.cross_entropy()) {
+        set(values, "train_nmse_top1", data_.train_nmse(moment, network.top1_gating()));
+      }
+      values["parameter_count"] = static_cast<double>(network.parameter_count());
+    }
+    const Matrix& targets = data_.test().y;
+    add("test", "_soft", data_.test_outputs(moment, network.soft_gating()), targets, values);
+    add("test", "_top1", data_.test_outputs(moment, network.top1_gating()), targets, values);
+    add("test", "_eval", moment.pass.outputs(), targets, values);
+    values.insert(bayes_.begin(), bayes_.end());
+  }
+
+ private:
+  void measure_ids(const TestMoment<Real>& moment, MetricValues& values) const {
+    const Network<Real>& network = *moment.model.network;
+    if (data_.has_train()) {
+      values["train_loss"] = data_.train_loss(moment, network.train_gating());
+      values["parameter_count"] = static_cast<double>(network.parameter_count());
+    }
+    values["test_loss_soft"] = data_.test_loss(moment, network.soft_gating());
+    values["test_loss_top1"] = data_.test_loss(moment, network.top1_gating());
+    const double loss = moment.pass.loss();
+    values["test_loss_eval"] = loss;
+    values["test_perplexity"] = std::exp(loss);
+    if (bytes_) values["test_bits_per_byte"] = loss * targets_ / std::numbers::ln2 / *bytes_;
+    values.insert(bayes_.begin(), bayes_.end());
+  }
+
+  /// Loss, nmse and accuracy of outputs on a set, "test" of "test_loss_soft" and, after the middle, "_soft".
+  void add(const std::string& set_name, const std::string& ending, const Matrix& outputs,
+           const Matrix& targets, MetricValues& values) const {
+    const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(targets);
+    values[set_name + "_loss" + ending] = data_.task_loss(outputs, targets);
+    if (!data_.cross_entropy() && ending != "_eval") {
+      set(values, set_name + "_nmse" + ending, normalised_mean_squared_error(f, y));
+    }
+    if (data_.class_targets()) values[set_name + "_accuracy" + ending] = accuracy(f, y);
+  }
+
+  const MeasuredData<Real>& data_;
+  MetricValues bayes_;           ///< how the data's own conditional mean, or law, does
+  std::optional<double> bytes_;  ///< of text that the test set's targets stand for
+  double targets_ = 0;           ///< of ids: tokens of the test set that have one
+};
+
+}  // namespace
+
+MetricGroup task_metrics() {
+  MetricGroup group = metric_group<TaskMetricOptions, TaskMeter>(
+      "task",
+      "losses on training and test data, averaged over rows and outputs (cross-entropy: over rows, nats), "
+      "and "
+      "parameter counts; _soft uses probabilities, _top1 the largest probability (plus the bias of the "
+      "selection, if any), _eval what gating.eval selects",
+      {{"train_loss",
+        true,
+        "loss.task on the training set, gating as in training",
+        "training loss",
+        "training",
+        {&needs::own_data}},
+       {"test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)",
+        "test loss (soft)", "test, soft"},
+       {"test_loss_top1", true, "loss.task on the test set, the likeliest expert alone", "test loss (top-1)",
+        "test, top-1"},
+       {"test_loss_eval", true, "loss.task on the test set under gating.eval",
+        "test loss (evaluation gating)", "test, evaluation"},
+       {"train_nmse",
+        true,
+        "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)",
+        "training loss ÷ label variance",
+        "training",
+        {&needs::own_data, &needs::squared_error}},
+       {"train_nmse_top1",
+        true,
+        "the same for the likeliest expert alone: what test_nmse_top1 is to be held against",
+        "training loss ÷ label variance (top-1)",
+        "training, top-1",
+        {&needs::own_data, &needs::squared_error}},
+       {"test_nmse_soft",
+        true,
+        "test_loss_soft ÷ variance of the test labels",
+        "test loss ÷ label variance (soft)",
+        "test, soft",
+        {&needs::squared_error}},
+       {"test_nmse_top1",
+        true,
+        "test_loss_top1 ÷ variance of the test labels",
+        "test loss ÷ label variance (top-1)",
+        "test, top-1",
+        {&needs::squared_error}},
+       {"bayes_nmse",
+        true,
+        "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor",
+        "Bayes loss ÷ label variance",
+        "Bayes floor",
+        {&needs::squared_error, &needs::best_prediction}},
+       {"train_accuracy",
+        false,
+        "targets that are classes: share of training rows with the largest output right",
+        "accuracy on training data",
+        "training",
+        {&needs::own_data, &needs::classes}},
+       {"test_accuracy_soft",
+        false,
+        "the same on the test set, every expert weighted by r(x)",
+        "accuracy (soft)",
+        "test, soft",
+        {&needs::classes}},
+       {"test_accuracy_top1",
+        false,
+        "the same on the test set, the likeliest expert alone",
+        "accuracy (top-1)",
+        "test, top-1",
+        {&needs::classes}},
+       {"test_accuracy_eval",
+        false,
+        "the same on the test set under gating.eval",
+        "accuracy (evaluation gating)",
+        "test, evaluation",
+        {&needs::classes}},
+       {"bayes_accuracy",
+        false,
+        "the same for E[y | x]: what no model surpasses on average",
+        "accuracy of E[y | x]",
+        "Bayes",
+        {&needs::classes, &needs::best_prediction}},
+       {"test_perplexity",
+        true,
+        "exp(test_loss_eval), of ids of tokens",
+        "perplexity",
+        "perplexity",
+        {&needs::token_ids}},
+       {"test_bits_per_byte",
+        true,
+        "test_loss_eval in bits, over all tokens of the test set, ÷ bytes of text that they stand for",
+        "bits a byte",
+        "bits a byte",
+        {&needs::text}},
+       {"bayes_loss",
+        true,
+        "loss of P(next token | all before) on the test set, nats a token: the floor of every model",
+        "Bayes loss (nats a token)",
+        "Bayes floor",
+        {&needs::known_language, &needs::causal_routing}},
+       {"oracle_domain_loss",
+        true,
+        "the same given the domain of every token, too",
+        "loss given the domains (nats a token)",
+        "oracle of domains",
+        {&needs::known_language, &needs::causal_routing}},
+       {"bigram_loss",
+        true,
+        "the same given the last token alone",
+        "bigram loss (nats a token)",
+        "bigram",
+        {&needs::known_language, &needs::causal_routing}},
+       {"unigram_loss",
+        true,
+        "the same given nothing",
+        "unigram loss (nats a token)",
+        "unigram",
+        {&needs::known_language, &needs::causal_routing}},
+       {"parameter_count",
+        true,
+        "trained and frozen parameters of the whole model",
+        "parameters",
+        "parameters",
+        {&needs::own_data}}});
+  group.needs = {&needs::model};
+  return group;
+}
+
+namespace {
+
+struct FitMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+}  // namespace
+
+MetricGroup fit_metrics() {
+  MetricGroup group{
+      {"fit", "how a least-squares fit (optimizer lbfgs) ended, at its last step; uses no routing",
+       FitMetricOptions{}, FitMetricOptions{}},
+      {{"fit_converged", false,
+        "1 when the gradient is below √L / n (start \"best\": when L p / (1000 n) at most is left to gain), "
+        "else 0",
+        "share of fits that converged", "converged"},
+       {"fit_evaluations", true, "evaluations of loss and gradient, all starts together",
+        "evaluations of loss and gradient", "evaluations"},
+       {"fit_starts", true, "starts that were made", "starts", "starts"},
+       {"fit_minima",
+        true,
+        "distinct minima met by the starts on their samples",
+        "distinct minima",
+        "minima",
+        {&needs::best_start}},
+       {"fit_near_minima",
+        true,
+        "polished minima whose loss exceeds the least by L p / (20 n) at most, the least among them: the "
+        "data "
+        "do not tell between them",
+        "near minima",
+        "near minima",
+        {&needs::best_start}},
+       {"fit_near_diameter",
+        false,
+        "between near minima, the largest distance from an expert (a, b) of one to the nearest of the other",
+        "distance of near minima",
+        "diameter",
+        {&needs::best_start}}}};
+  group.by_default = false;
+  group.needs = {&needs::own_data, &needs::least_squares};
+  return group;
+}
+
+namespace {
+
+struct LikelihoodMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+}  // namespace
+
+MetricGroup likelihood_metrics() {
+  MetricGroup group{
+      {"likelihood",
+       "a fit of Gaussian experts by maximum likelihood (train.optimizer.likelihood) against the mixture "
+       "that "
+       "drew the data, at its last step; cells are those of group voronoi; uses no routing",
+       LikelihoodMetricOptions{}, LikelihoodMetricOptions{}},
+      {{"likelihood_gain", false,
+        "mean log-likelihood of the training set under the fit less that under the truth, nats",
+        "log-likelihood above the truth's (nats)", "likelihood gain"},
+       {"gaussian_voronoi_loss", true,
+        "D of Gaussian experts: cells with one fit at power 1; with two at 4 for g and b, 2 for a and the "
+        "variance; with three at 6 and 3",
+        "Voronoi loss of Gaussian experts", "Voronoi loss"},
+       {"variance_error_exact", true,
+        "variance of fits alone in their cell, root of the weighted mean square",
+        "error of the variance, one fit", "variance, one fit"},
+       {"variance_error_over", true, "variance of fits that share a cell, root of the weighted mean square",
+        "error of the variance, several fits", "variance, several fits"}}};
+  group.by_default = false;
+  group.needs = {&needs::own_data, &needs::likelihood_fit};
+  return group;
 }
 
 }  // namespace moelab

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 

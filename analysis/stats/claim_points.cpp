@@ -3,12 +3,272 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "analysis/stats/expression.h"
+#include "analysis/stats/result_table.h"
 #include "sim/base/error.h"
 
 namespace moelab {
+namespace {
+
+const ResultRow* find_row(const RowIndex& rows, const std::string& arm, const SweepPoint& point, int seed) {
+  const auto& of_arm = rows.rows(arm, point);
+  const auto found = std::lower_bound(of_arm.begin(), of_arm.end(), seed,
+                                      [](const auto& row, int wanted) { return row.first < wanted; });
+  return found != of_arm.end() && found->first == seed ? found->second : nullptr;
+}
+
+const MetricValues* metrics_at(const ResultRow& row, const std::optional<ClaimStep>& step) {
+  const ClaimStep wanted = step.value_or(ClaimStep{});
+  if (wanted.at == ClaimStep::At::end) return &row.metrics;
+  if (wanted.at == ClaimStep::At::start) return row.trace.empty() ? nullptr : &row.trace.front().metrics;
+  for (const TraceEntry& entry : row.trace)
+    if (entry.step == wanted.step) return &entry.metrics;
+  return nullptr;
+}
+
+std::optional<Interval> number_at(const SweepPoint& point, const ResultTable& table,
+                                  const std::string& path) {
+  if (const auto fixed = table.fixed.find(path); fixed != table.fixed.end())
+    return Interval{fixed->second, fixed->second};
+  for (const auto& [name, value] : point)
+    if (name == path && value.number()) return Interval{*value.number(), *value.number()};
+  return std::nullopt;
+}
+
+/// What stands at the records of one cell.
+using Records = std::vector<TraceEntry>;
+
+std::optional<double> finite_at(const TraceEntry& entry, const std::string& metric) {
+  const auto found = entry.metrics.find(metric);
+  if (found == entry.metrics.end() || !std::isfinite(found->second)) return std::nullopt;
+  return found->second;
+}
+
+/// Of the cell's records that tell the metric, the least of its values; that at the last of them.
+std::optional<double> least_of(const Records& records, const std::string& metric) {
+  std::optional<double> least;
+  for (const TraceEntry& entry : records) {
+    const std::optional<double> value = finite_at(entry, metric);
+    if (value) least = std::min(least.value_or(*value), *value);
+  }
+  return least;
+}
+std::optional<double> last_of(const Records& records, const std::string& metric) {
+  std::optional<double> last;
+  for (const TraceEntry& entry : records) {
+    if (const std::optional<double> value = finite_at(entry, metric)) last = value;
+  }
+  return last;
+}
+
+/// The metrics of both cells where they are matched, see Matched; null where they cannot be.
+std::pair<const MetricValues*, const MetricValues*> matched_records(Matched matched, const ResultRow& left,
+                                                                    const ResultRow& right) {
+  const std::string metric = matched_metric(matched);
+  const bool by_loss = matched == Matched::loss;
+  const auto end_of = by_loss ? least_of : last_of;
+  const std::optional<double> of_left = end_of(left.trace, metric), of_right = end_of(right.trace, metric);
+  if (!of_left || !of_right) return {};
+  const double level = by_loss ? std::max(*of_left, *of_right) : std::min(*of_left, *of_right);
+  const auto within = [&](const Records& records) -> const MetricValues* {
+    const MetricValues* found = nullptr;
+    for (const TraceEntry& entry : records) {
+      const std::optional<double> value = finite_at(entry, metric);
+      if (!value || *value > level || (by_loss && found)) continue;
+      found = &entry.metrics;
+    }
+    return found;
+  };
+  return {within(left.trace), within(right.trace)};
+}
+
+bool is_finite(const Interval& value) {
+  return std::isfinite(value.low) && !std::isnan(value.high);
+}
+
+/// What is observed of one side of a claim at one of its points.
+class SideValues {
+ public:
+  SideValues(const ClaimSide& side, const SweepPoint& point, const std::optional<ClaimStep>& step,
+             const RowIndex& rows)
+      : side_(side),
+        point_(point),
+        step_(step),
+        rows_(rows),
+        expression_(Expression::parse(side.is_constant() ? side.value : side.metric, "metric")) {}
+
+  /// None with the reason in `problem`. With `matched` in place of what the step says.
+  std::optional<Interval> at(int seed, std::string& problem, const MetricValues* matched = nullptr) const {
+    if (matched) return measured(side_.arm, seed, problem, matched);
+    if (side_.is_constant()) return constant(problem);
+    if (!side_.distance_from.empty()) return distance(seed, problem);
+    const std::optional<Interval> value = measured(side_.arm, seed, problem);
+    if (!value || side_.relative_to.empty()) return value;
+    const std::optional<Interval> base = measured(side_.relative_to, seed, problem);
+    if (!base) return base;
+    static const Expression ratio = Expression::parse("value / base", "metric");
+    const std::optional<Interval> quotient =
+        ratio.evaluate([&](const std::string& name) { return name == "value" ? value : base; });
+    if (!quotient) problem = fmt::format("{} seed {} has {} 0", side_.relative_to, seed, side_.metric);
+    return quotient;
+  }
+
+  /// Whether there is a cell of that seed, done or not, for every arm of the side.
+  bool has(int seed) const {
+    if (side_.is_constant()) return true;
+    for (const std::string* arm : {&side_.arm, &side_.relative_to, &side_.distance_from})
+      if (!arm->empty() && !find_row(rows_, *arm, point_, seed)) return false;
+    return true;
+  }
+  /// The row of the side's own arm whose cell is done; null with the reason in `problem`.
+  const ResultRow* done_row(int seed, std::string& problem) const {
+    return find_done(side_.arm, seed, problem);
+  }
+
+ private:
+  std::optional<Interval> constant(std::string& problem) const {
+    const std::optional<Interval> value =
+        expression_.evaluate([&](const std::string& path) { return number_at(point_, rows_.table(), path); });
+    if (!value) problem = fmt::format("{} has no value", side_.value);
+    return value;
+  }
+
+  /// The row of an arm whose cell is done.
+  const ResultRow* find_done(const std::string& arm, int seed, std::string& problem) const {
+    const ResultRow* const row = find_row(rows_, arm, point_, seed);
+    if (row && row->state == "done") return row;
+    problem = fmt::format("{} seed {} is {}", arm, seed, row ? row->state : "missing");
+    return nullptr;
+  }
+
+  std::optional<Interval> measured(const std::string& arm, int seed, std::string& problem,
+                                   const MetricValues* matched = nullptr) const {
+    const ResultRow* const row = find_done(arm, seed, problem);
+    if (!row) return std::nullopt;
+    const MetricValues* const metrics = matched ? matched : metrics_at(*row, step_);
+    std::string lacking = side_.metric;
+    const std::optional<Interval> value =
+        expression_.evaluate([&](const std::string& name) -> std::optional<Interval> {
+          if (row->coordinate(name) || rows_.table().fixed.contains(name))
+            return number_at(point_, rows_.table(), name);
+          const std::optional<Interval> found = metrics ? observed(*row, *metrics, name) : std::nullopt;
+          if (!found) lacking = name;
+          return found;
+        });
+    if (value && is_finite(*value)) return value;
+    problem = fmt::format("{} seed {} has no {}{}", arm, seed, lacking, metrics ? "" : " at that step");
+    return std::nullopt;
+  }
+
+  /// The distance of the curves of two arms.
+  std::optional<Interval> distance(int seed, std::string& problem) const {
+    const ResultRow* const row = find_done(side_.arm, seed, problem);
+    const ResultRow* const other = find_done(side_.distance_from, seed, problem);
+    if (!row || !other) return std::nullopt;
+    const std::optional<double> distance = curve_rmse(row->trace, other->trace, side_.metric);
+    if (distance && std::isfinite(*distance)) return Interval{*distance, *distance};
+    problem =
+        fmt::format("{} and {} have no common curve of {}", side_.arm, side_.distance_from, side_.metric);
+    return std::nullopt;
+  }
+
+  const ClaimSide& side_;
+  const SweepPoint& point_;
+  const std::optional<ClaimStep>& step_;
+  const RowIndex& rows_;
+  Expression expression_;
+};
+
+/// The path has positive numbers alone.
+bool is_positive_path(const std::string& path, const RowIndex& rows) {
+  if (const auto fixed = rows.table().fixed.find(path); fixed != rows.table().fixed.end())
+    return fixed->second > 0;
+  const std::vector<SweepValue>& values = rows.values(path);
+  return std::all_of(values.begin(), values.end(),
+                     [](const SweepValue& value) { return value.number() && *value.number() > 0; });
+}
+
+/// Both sides at a seed; none with the reason in `problem`.
+std::optional<std::pair<Interval, Interval>> pair_of(const PointedClaim& claim, int seed,
+                                                     const SideValues& left_values,
+                                                     const SideValues& right_values, std::string& problem) {
+  std::pair<const MetricValues*, const MetricValues*> matched;
+  if (claim.matched != Matched::steps) {
+    const ResultRow* const left_row = left_values.done_row(seed, problem);
+    const ResultRow* const right_row = right_values.done_row(seed, problem);
+    if (!left_row || !right_row) return std::nullopt;
+    matched = matched_records(claim.matched, *left_row, *right_row);
+    if (!matched.first || !matched.second) {
+      problem =
+          fmt::format("seed {} has no {} at which its sides are equal", seed, matched_metric(claim.matched));
+      return std::nullopt;
+    }
+  }
+  const std::optional<Interval> left = left_values.at(seed, problem, matched.first);
+  const std::optional<Interval> right = right_values.at(seed, problem, matched.second);
+  if (!left || !right) return std::nullopt;
+  return std::pair(*left, *right);
+}
+
+}  // namespace
+
+bool ClaimPairs::exact() const {
+  return std::all_of(left.begin(), left.end(), is_exact) && std::all_of(right.begin(), right.end(), is_exact);
+}
+
+ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
+                         bool is_ragged) {
+  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
+  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
+  const SideValues left_values(claim.left, at.left, at.left_step, rows),
+      right_values(claim.right, at.right, at.right_step, rows);
+  ClaimPairs pairs;
+  int incomplete = 0;
+  for (const int seed : seeds) {
+    if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
+    std::string problem;
+    if (const auto pair = pair_of(claim, seed, left_values, right_values, problem)) {
+      pairs.left.push_back(pair->first);
+      pairs.right.push_back(pair->second);
+    } else if (incomplete++ == 0) {
+      pairs.problem = std::move(problem);
+    }
+  }
+  if (incomplete > 1)
+    pairs.problem += fmt::format("; {} of {} seeds are incomplete", incomplete,
+                                 static_cast<std::size_t>(incomplete) + pairs.left.size());
+  return pairs;
+}
+
+bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
+                          const std::function<bool(const std::string&)>& is_positive) {
+  if (side.is_constant()) {
+    const Expression value = Expression::parse(side.value, "value");
+    // A number says nothing of the other side, with which it is compared.
+    if (value.names().empty()) return true;
+    return value.is_positive([&](const std::string& path) { return is_positive_path(path, rows); });
+  }
+  if (!side.distance_from.empty()) return false;
+  const std::vector<std::string>& swept = rows.table().sweep_paths;
+  const auto is_path = [&](const std::string& name) {
+    return rows.table().fixed.contains(name) || std::find(swept.begin(), swept.end(), name) != swept.end();
+  };
+  return Expression::parse(side.metric, "metric").is_positive([&](const std::string& name) {
+    return is_path(name) ? is_positive_path(name, rows) : is_positive(name);
+  });
+}
+
+bool is_relative_to_trivial(const ClaimSide& side) {
+  const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
+  if (!is_plain || side.metric.find(' ') != std::string::npos) return false;
+  const std::size_t dot = side.metric.rfind('.');
+  const std::string name = dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
+  return name.starts_with("test_nmse") || name.starts_with("train_nmse");
+}
+
 namespace {
 
 void check_arm(const std::string& arm, const ResultTable& table, const std::string& path) {

@@ -1,20 +1,261 @@
 #include "analysis/stats/claims.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
-#include "analysis/stats/bands.h"
-#include "analysis/stats/claim_combination.h"
-#include "analysis/stats/claim_judgement.h"
-#include "analysis/stats/claim_sides.h"
-#include "analysis/stats/rate_claims.h"
-#include "analysis/stats/row_index.h"
-#include "analysis/stats/sequences.h"
+#include "analysis/stats/claim_points.h"
+#include "analysis/stats/intervals.h"
+#include "analysis/stats/result_table.h"
+#include "sim/base/error.h"
 
 namespace moelab {
+namespace {
+
+std::string step_text(const std::optional<ClaimStep>& step) {
+  if (!step) return "";
+  switch (step->at) {
+    case ClaimStep::At::end:
+      return " at the end";
+    case ClaimStep::At::start:
+      return " at the start";
+    case ClaimStep::At::recorded:
+      break;
+  }
+  return fmt::format(" at step {}", step->step);
+}
+
+}  // namespace
+
+std::string to_string(TrendShape shape) {
+  return shape == TrendShape::ends ? "ends" : "monotone";
+}
+
+std::string to_string(Origin origin) {
+  return origin == Origin::ours ? "ours" : "paper";
+}
+
+std::string to_string(Matched matched) {
+  switch (matched) {
+    case Matched::loss:
+      return "loss";
+    case Matched::flops:
+      return "flops";
+    case Matched::steps:
+      break;
+  }
+  return "steps";
+}
+
+std::string matched_metric(Matched matched) {
+  switch (matched) {
+    case Matched::loss:
+      return "train_loss";
+    case Matched::flops:
+      return "train_flops";
+    case Matched::steps:
+      break;
+  }
+  return "";
+}
+
+std::string ClaimSide::text() const {
+  std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
+  const std::string& what = is_constant() ? value : metric;
+  const std::string whole = what.find(' ') == std::string::npos ? what : "(" + what + ")";
+  if (is_constant()) return text + whole;
+  text += fmt::format("{} {}", arm, whole);
+  if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
+  if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
+  const std::string place = point_text(where);
+  if (!place.empty()) text += fmt::format(" at {}", place);
+  return text + step_text(step);
+}
+
+namespace {
+
+constexpr double kError = 1 - kLevel;
+
+bool lies_within(const Interval& interval, const Interval& range) {
+  return interval.low > range.low && interval.high < range.high;
+}
+
+Verdict verdict_of(const Interval& interval, const Interval& wide, const DecisionRule& rule) {
+  if (wide.high < rule.claimed.low || wide.low > rule.claimed.high) return Verdict::refuted;
+  if (lies_within(interval, rule.claimed)) return Verdict::reproduced;
+  if (rule.negligible && lies_within(interval, *rule.negligible)) return Verdict::equivalent;
+  return Verdict::inconclusive;
+}
+
+/// The p value of too many signs of one kind.
+double signs_p_value(int count, int decidable, bool is_sequential) {
+  if (!is_sequential) return sign_p_value(count, decidable);
+  return 2 * count <= decidable ? 1 : sign_sequence_p_value(count, decidable);
+}
+
+Verdict sign_verdict(int supporting, int opposing, int tests, bool is_sequential) {
+  const int decidable = supporting + opposing;
+  if (signs_p_value(opposing, decidable, is_sequential) <= kError / tests) return Verdict::refuted;
+  return signs_p_value(supporting, decidable, is_sequential) <= kError ? Verdict::reproduced
+                                                                       : Verdict::inconclusive;
+}
+
+Interval interval_of(double mean, double variance, int count, double level, bool is_sequential) {
+  return is_sequential ? t_mixture_interval(mean, variance, count, level)
+                       : student_interval(mean, variance, count, level);
+}
+
+/// range_p_values() by the sequence.
+RangePValues sequential_p_values(double mean, double variance, int count, const Interval& range) {
+  // Small where the mean is said to lie on that side of the edge.
+  const auto p_of = [&](bool is_on_side, double edge) {
+    return is_on_side ? t_mixture_p_value(mean, variance, count, edge) : 1.0;
+  };
+  const auto below = [&](double edge) {
+    return std::isinf(edge) ? (edge > 0 ? 0.0 : 1.0) : p_of(mean < edge, edge);
+  };
+  const auto above = [&](double edge) {
+    return std::isinf(edge) ? (edge > 0 ? 1.0 : 0.0) : p_of(mean > edge, edge);
+  };
+  return {std::max(below(range.high), above(range.low)), std::min(above(range.high), below(range.low))};
+}
+
+/// The seeds at which the present shares of signs would decide.
+std::optional<int> seeds_for_signs(int supporting, int opposing, int pairs, int tests, bool is_sequential) {
+  constexpr int kMostScanned = 20'000;
+  if (supporting == opposing) return std::nullopt;
+  for (int seeds = pairs + 1; seeds <= kMostScanned; ++seeds) {
+    const auto share = [&](int count) { return static_cast<int>(std::int64_t{count} * seeds / pairs); };
+    if (sign_verdict(share(supporting), share(opposing), tests, is_sequential) != Verdict::inconclusive)
+      return seeds;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_note(ClaimPoint& point, const std::string& sentence) {
+  point.note += (point.note.empty() ? "" : "; ") + sentence;
+}
+
+void judge_differences(const std::vector<double>& differences, const DecisionRule& rule, ClaimPoint& point) {
+  const double wide_level = 1 - kError / rule.tests;
+  const double mean = point.difference->mean, variance = variance_of(differences, mean);
+  const int pairs = static_cast<int>(differences.size());
+  const auto p_values_of = [&](const Interval& range) {
+    return rule.is_sequential ? sequential_p_values(mean, variance, pairs, range)
+                              : range_p_values(differences, range);
+  };
+  if (rule.is_sequential) {
+    point.difference->interval = t_mixture_interval(mean, variance, pairs, kLevel);
+    point.median_interval = sign_sequence_interval(differences, kLevel);
+  }
+  const Interval wide = rule.is_sequential ? t_mixture_interval(mean, variance, pairs, wide_level)
+                                           : *mean_estimate(differences, wide_level).interval;
+  point.verdict = verdict_of(*point.difference->interval, wide, rule);
+  const RangePValues claimed = p_values_of(rule.claimed);
+  point.p_values = PointPValues{claimed.inside, claimed.outside};
+  if (rule.negligible) point.p_values->equivalent = p_values_of(*rule.negligible).inside;
+  if (point.verdict != Verdict::inconclusive) return;
+  const auto verdict_with = [&](int count) {
+    return verdict_of(interval_of(mean, variance, count, kLevel, rule.is_sequential),
+                      interval_of(mean, variance, count, wide_level, rule.is_sequential), rule);
+  };
+  point.seeds_to_decide =
+      least_count(pairs + 1, [&](int count) { return verdict_with(count) != Verdict::inconclusive; });
+  if (point.seeds_to_decide) point.verdict_then = verdict_with(*point.seeds_to_decide);
+}
+
+void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
+  const SignCounts& signs = *point.signs;
+  const int decidable = signs.below + signs.above;
+  add_note(point, fmt::format("{} on {} decidable of {} pairs, {} below and {} above",
+                              is_sequential ? "sign sequence" : "sign test", decidable, point.pairs,
+                              signs.below, signs.above));
+  if (op == '~') {
+    add_note(point, "censored values cannot show that sides are equal");
+    return;
+  }
+  const int supporting = op == '<' ? signs.below : signs.above, opposing = decidable - supporting;
+  point.p_values = PointPValues{signs_p_value(supporting, decidable, is_sequential),
+                                signs_p_value(opposing, decidable, is_sequential)};
+  if (!is_sequential && decidable < kLeastDecidablePairs)
+    add_note(point, fmt::format("a verdict needs {} decidable pairs", kLeastDecidablePairs));
+  point.verdict = sign_verdict(supporting, opposing, tests, is_sequential);
+  if (point.verdict != Verdict::inconclusive) return;
+  point.seeds_to_decide = seeds_for_signs(supporting, opposing, point.pairs, tests, is_sequential);
+  if (point.seeds_to_decide)
+    point.verdict_then = supporting > opposing ? Verdict::reproduced : Verdict::refuted;
+}
+
+namespace {
+
+/// A step of a monotone trend that does not lead the other way decides nothing.
+bool is_no_obstacle(const ClaimPoint& point) {
+  return point.is_step && point.verdict != Verdict::refuted &&
+         (point.p_values || point.verdict == Verdict::uninformative);
+}
+
+}  // namespace
+
+void combine_points(ClaimResult& result) {
+  std::vector<Verdict> verdicts, then;  // now, and with the seeds that decide
+  int most_seeds = 0;
+  std::optional<int> least_refuting;  // one refuted point decides the claim
+  for (const ClaimPoint& point : result.points) {
+    if (is_no_obstacle(point)) continue;
+    verdicts.push_back(point.verdict);
+    then.push_back(point.seeds_to_decide ? point.verdict_then : point.verdict);
+    const int seeds = point.seeds_to_decide.value_or(0);
+    most_seeds = std::max(most_seeds, seeds);
+    if (seeds > 0 && point.verdict_then == Verdict::refuted)
+      least_refuting = std::min(seeds, least_refuting.value_or(seeds));
+  }
+  result.verdict = combined_verdict(verdicts);
+  if (result.verdict != Verdict::inconclusive) return;
+  if (least_refuting)
+    result.seeds_to_decide = least_refuting;
+  else if (most_seeds > 0 && combined_verdict(then) != Verdict::inconclusive)
+    result.seeds_to_decide = most_seeds;
+}
+
+std::optional<double> claim_p_value(const ClaimResult& result) {
+  double supporting = 0, equivalent = 0, least = 1;
+  bool are_all_judged = true, has_ends = false;
+  int tests = 0;
+  for (const ClaimPoint& point : result.points) {
+    if (point.verdict == Verdict::uninformative) continue;
+    ++tests;
+    are_all_judged &= point.p_values.has_value();
+    const PointPValues p = point.p_values.value_or(PointPValues{});
+    least = std::min(least, p.opposing);
+    if (point.is_step) continue;
+    has_ends = true;
+    supporting = std::max(supporting, p.supporting);
+    equivalent = std::max(equivalent, p.equivalent.value_or(1));
+  }
+  const double opposing = std::min(1.0, tests * least);
+  if (result.verdict == Verdict::refuted) return opposing;
+  if (!are_all_judged || !has_ends) return std::nullopt;
+  if (result.verdict == Verdict::reproduced) return supporting;
+  return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
+}
+
+Verdict combined_verdict(const std::vector<Verdict>& parts) {
+  std::vector<Verdict> deciding = parts;
+  std::erase(deciding, Verdict::uninformative);
+  if (std::find(deciding.begin(), deciding.end(), Verdict::refuted) != deciding.end())
+    return Verdict::refuted;
+  const bool are_equal =
+      !deciding.empty() &&
+      std::all_of(deciding.begin(), deciding.end(), [&](Verdict part) { return part == deciding.front(); });
+  return are_equal ? deciding.front() : Verdict::inconclusive;
+}
+
 namespace {
 
 /// A claim with what its points share.
@@ -161,8 +402,8 @@ std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::
   std::vector<ClaimPairs> pairs;
   for (const PointPair& at : pointed.points) pairs.push_back(collect_pairs(pointed, at, rows, is_sequential));
   JudgedClaim claim = {pointed, false, false, effect, is_sequential};
-  claim.declared = is_declared_positive(pointed.left, rows, is_positive) &&
-                   is_declared_positive(pointed.right, rows, is_positive);
+  claim.declared = is_positive_side(pointed.left, rows, is_positive) &&
+                   is_positive_side(pointed.right, rows, is_positive);
   claim.logarithmic = claim.declared && all_positive(pointed, pairs);
   const int tests = static_cast<int>(pointed.points.size());
   std::vector<ClaimPoint> points;
@@ -238,6 +479,89 @@ std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const
         evaluate_claim(claim, rows, is_positive, fixed_seeds, fmt::format("claims[{}]", results.size())));
   }
   return results;
+}
+
+namespace {
+
+void check_name(const std::string& name, const std::vector<std::string>& allowed, const char* what,
+                const std::string& path) {
+  if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
+    throw InvalidOption(path, unknown_name(what, name, allowed));
+}
+
+/// The two sides' slopes at the repetitions that have both; a constant stands at each.
+struct Slopes {
+  std::vector<double> left, right;
+};
+
+Slopes paired_slopes(const RateEstimate& left, const RateEstimate* right, double constant) {
+  Slopes slopes;
+  for (std::size_t r = 0; r < left.slopes.size(); ++r) {
+    const std::optional<double> other =
+        right ? (r < right->slopes.size() ? right->slopes[r] : std::nullopt) : std::optional(constant);
+    if (!left.slopes[r] || !other) continue;
+    slopes.left.push_back(*left.slopes[r]);
+    slopes.right.push_back(*other);
+  }
+  return slopes;
+}
+
+std::string note_on(const RateEstimate& estimate, const std::string& arm) {
+  std::string note;
+  if (estimate.left_out > 0)
+    note = fmt::format("{} repetitions of {} have fewer than three errors", estimate.left_out, arm);
+  if (estimate.missing > 0)
+    note += fmt::format("{}{} errors of {} are missing, so that nothing is decided", note.empty() ? "" : "; ",
+                        estimate.missing, arm);
+  return note;
+}
+
+}  // namespace
+
+ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<double>& smallest_effect,
+                               const ResultTable& table, const std::string& path) {
+  const RateQuery& query = claim.query;
+  check_name(query.arm, table.arms, "arm", path + ".arm");
+  check_name(query.along, table.sweep_paths, "swept path", path + ".along");
+  const std::string* const than = std::get_if<std::string>(&claim.against);
+  if (than) check_name(*than, table.arms, "arm", path + ".than");
+  const double constant = than ? 0 : std::get<double>(claim.against);
+
+  const RateEstimate estimate = estimate_rate(rate_data(table, query));
+  RateEstimate other;
+  if (than) {
+    RateQuery other_query = query;
+    other_query.arm = *than;
+    other = estimate_rate(rate_data(table, other_query));
+  }
+  const Slopes slopes = paired_slopes(estimate, than ? &other : nullptr, constant);
+
+  ClaimPoint point;
+  point.left_at = point.right_at = query.where;
+  point.pairs = static_cast<int>(slopes.left.size());
+  point.note = note_on(estimate, query.arm);
+  if (const std::string note = note_on(other, than ? *than : ""); !note.empty())
+    point.note += (point.note.empty() ? "" : "; ") + note;
+  if (point.pairs == 0) return point;
+  const std::vector<double> differences = paired_differences(slopes.left, slopes.right);
+  point.left = mean_estimate(slopes.left);
+  point.right = than ? mean_estimate(slopes.right) : MeanEstimate{constant, point.pairs, std::nullopt};
+  point.difference = mean_estimate(differences);
+  if (point.pairs >= kMinimumPairs && estimate.is_complete() && other.is_complete()) {
+    DecisionRule rule = {{-claim.tolerance, claim.tolerance}, std::nullopt, 1};
+    if (claim.slower) rule.claimed = {0, std::numeric_limits<double>::infinity()};
+    if (smallest_effect) rule.negligible = Interval{-*smallest_effect, *smallest_effect};
+    judge_differences(differences, rule, point);
+  }
+  return point;
+}
+
+std::string rate_claim_text(const RateClaim& claim) {
+  const std::string* const than = std::get_if<std::string>(&claim.against);
+  const std::string against =
+      than ? "that of " + *than : fmt::format("n^{}", std::get<double>(claim.against));
+  return fmt::format("{} of {} falls {} {} along {}", claim.query.metric, claim.query.arm,
+                     claim.slower ? "more slowly than" : "as", against, claim.query.along);
 }
 
 }  // namespace moelab

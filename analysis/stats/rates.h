@@ -8,6 +8,7 @@
 
 #include "analysis/stats/intervals.h"
 #include "analysis/stats/result_table.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 
@@ -87,5 +88,69 @@ struct RateStatement {
 /// n^-1/2 and n^-1/4 (each ± kRateTolerance), and slower than any of these: above −1/4 + kRateTolerance. A
 /// logarithmic law cannot be confirmed at finite n: it is one of the slower ones, or a steeper one locally.
 const std::vector<RateStatement>& rate_statements();
+
+// Weighted regressions of ln e on functions of n.
+
+struct Line {
+  double slope = 0, intercept = 0;
+};
+
+/// The weighted regression of y on x.
+Line regress(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights);
+
+/// 1 / v(n), see estimate_rate(); all equal where no variance is known, or all are zero.
+std::vector<double> size_weights(const RateData& data);
+
+// Which law an error follows, as far as the sizes at hand can tell.
+
+/// A law e(n) = C g(n) of the theory.
+struct LawScore {
+  std::string name;  ///< "n^-1/2", "n^-1/4" or "1/log^τ n"
+  double tau = 0;    ///< of the last, fitted to all sizes
+  /// Mean over repetitions of the log-likelihood of held-out sizes less that of the best law, at most 0, with
+  /// its 95 % interval; none for the best law itself.
+  std::optional<MeanEstimate> against_best;
+  bool excluded = false;  ///< the interval lies below 0
+};
+
+struct LawComparison {
+  std::vector<LawScore> laws;  ///< all three; empty with fewer than four sizes n > 1 or two repetitions
+  std::string law;             ///< the one that is not excluded, or "not told apart"
+  /// The least further size n at which the laws that are not excluded would differ by four standard errors,
+  /// as many repetitions and as much noise given; none where one law is left or 10^15 would not do.
+  std::optional<double> told_apart_at;
+};
+
+/// Each size is held out in turn. A law's constant C, and τ ≥ 0 of the logarithmic one, are fitted to the
+/// means of ln e at the other sizes with weights 1 / v(n) as in estimate_rate(); the held-out errors have the
+/// log-likelihood −(ln e − ln Ĉ ĝ(n))² / 2 v(n) up to what all laws share. No law is preferred for being
+/// freer: what it fits is not what it is judged by.
+LawComparison compare_laws(const RateData& data);
+
+// Exponents of a product of powers.
+
+/// y = C Π_j x_j^{a_j}.
+struct PowerLaw {
+  double constant = 0;              ///< C
+  std::vector<double> exponents;    ///< a (m)
+  std::vector<Interval> intervals;  ///< of each exponent, 95 %
+  double deviation = 0;             ///< s below: what is left in ln y
+};
+
+/// y = C x with one C for all.
+struct Proportion {
+  double constant = 0;   ///< C
+  double deviation = 0;  ///< standard deviation of ln(y ÷ x), ddof 1
+};
+
+/// ln C = mean of ln(y ÷ x), (n). None where n < 2. Throws InvalidOption for values that are not positive.
+std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y);
+
+/// Least squares of ln y (n) on ln x (n, m) and a constant. The interval of a_j is
+/// â_j ± t_{n−m−1}(.975) · s √((XᵀX)⁻¹)_jj with s² the squared residuals ÷ (n − m − 1): exact for independent
+/// normal errors of one size in the logarithms, which what the law misses counts as. None where n < m + 2, or
+/// where the columns of X, a constant among them, are dependent. Throws InvalidOption for values that are not
+/// positive.
+std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y);
 
 }  // namespace moelab

@@ -1,9 +1,68 @@
 #include "analysis/theory/check.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/stats/intervals.h"
+
+/// By source, then by number. Adding a check is a new file in its paper's folder that defines
+/// <name>_checks(), which returns one or several, and a line here.
+// clang-format off
+#define MOELAB_CHECKS(entry)                \
+  entry(dikkala2023_local_minima)           \
+  entry(dikkala2023_descent_step)           \
+  entry(dikkala2023_theorem1)               \
+  entry(dikkala2023_router_bias)            \
+  entry(dikkala2023_lemma1)                 \
+  entry(dikkala2023_theorem2)               \
+  entry(dikkala2023_sample_router)          \
+  entry(dikkala2023_lemma2)                 \
+  entry(dikkala2023_claim)                  \
+  entry(dikkala2023_theorem4)               \
+  entry(dikkala2023_theorem4_gradient)      \
+  entry(acmoe2025_theorem1)                 \
+  entry(acmoe2025_lemma3)                   \
+  entry(acmoe2025_lemma1)                   \
+  entry(acmoe2025_lemma2)                   \
+  entry(acmoe2025_proposition1)             \
+  entry(acmoe2025_proposition2)             \
+  entry(acmoe2025_pooled_moment)            \
+  entry(acmoe2025_router_hessian)           \
+  entry(acmoe2025_lemma4)                   \
+  entry(graph_of_tokens2025_topk)           \
+  entry(graph_of_tokens2025_model)          \
+  entry(graph_of_tokens2025_independence)   \
+  entry(graph_of_tokens2025_point_estimate) \
+  entry(graph_of_tokens2025_likelihood)     \
+  entry(graph_of_tokens2025_proposition1)   \
+  entry(graph_of_tokens2025_mixing)         \
+  entry(specialization2025_cross_gradient)  \
+  entry(specialization2025_slope)           \
+  entry(specialization2025_balance)         \
+  entry(specialization2025_lemma)           \
+  entry(identifiability)
+// clang-format on
+
 namespace moelab {
+
+#define MOELAB_DECLARE(name) std::vector<Check> name##_checks();
+MOELAB_CHECKS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
+const std::vector<Check>& checks() {
+  static const std::vector<Check> all = [] {
+    std::vector<Check> list;
+#define MOELAB_ADD(name) \
+  for (Check & check : name##_checks()) list.push_back(std::move(check));
+    MOELAB_CHECKS(MOELAB_ADD)
+#undef MOELAB_ADD
+    return list;
+  }();
+  return all;
+}
+
 namespace {
 
 bool stands_as_predicted(const CheckFinding& finding) {
@@ -56,6 +115,33 @@ CheckVerdict verdict_of(const CheckFinding& finding) {
   }
   if (finding.error_bound > finding.resolution) return CheckVerdict::inconclusive;
   return stands_as_predicted(finding) ? CheckVerdict::holds : CheckVerdict::fails;
+}
+
+CheckFinding every_instance(int hits, int instances, std::string error_origin) {
+  CheckFinding finding;
+  finding.predicted = 1;
+  finding.measured = static_cast<double>(hits) / instances;
+  finding.error_origin = std::move(error_origin);
+  finding.details = {{"instances", instances}};
+  return finding;
+}
+
+CheckFinding measured_frequency(int hits, int instances, double predicted, double unit) {
+  CheckFinding finding;
+  finding.predicted = predicted;
+  finding.measured = static_cast<double>(hits) / instances;
+  finding.error_bound = 4 * std::sqrt(predicted * (1 - predicted) / instances) + unit / 2;
+  finding.error_origin = fmt::format("4 standard errors, and half of the last digit given, {}", unit / 2);
+  finding.resolution = 2 * unit;
+  finding.details = {{"instances", instances}};
+  return finding;
+}
+
+void add_frequency(CheckFinding& finding, const std::string& name, int hits, int instances) {
+  const Interval interval = binomial_interval(hits, instances);
+  finding.details.emplace_back(name, static_cast<double>(hits) / instances);
+  finding.details.emplace_back(name + ", 95 % low", interval.low);
+  finding.details.emplace_back(name + ", 95 % high", interval.high);
 }
 
 }  // namespace moelab

@@ -2,6 +2,7 @@
 
 /// The frame of theorem checks: a statement of a source becomes a prediction, a measurement and a verdict.
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -81,5 +82,27 @@ struct Check {
 
 /// All checks, by source and number: from the one table in checks.cpp.
 const std::vector<Check>& checks();
+
+// Running extremes that do not overlook a value that is not a number, as std::max and std::min do.
+
+inline double larger(double left, double right) {
+  return left >= right || std::isnan(left) ? left : right;
+}
+
+inline double smaller(double left, double right) {
+  return left <= right || std::isnan(left) ? left : right;
+}
+
+// What random instances are counted into.
+
+/// For a statement of every instance: `hits` of `instances` against all of them, without any error.
+CheckFinding every_instance(int hits, int instances, std::string error_origin);
+
+/// For a frequency that the source sheet gives rounded to `unit`: 4 standard errors and half a unit.
+CheckFinding measured_frequency(int hits, int instances, double predicted, double unit);
+
+/// Adds to `details` how often a statement failed: "NAME", "NAME, 95 % low" and "NAME, 95 % high" (Clopper
+/// and Pearson).
+void add_frequency(CheckFinding& finding, const std::string& name, int hits, int instances);
 
 }  // namespace moelab

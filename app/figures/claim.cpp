@@ -6,14 +6,13 @@
 #include <cmath>
 #include <functional>
 
+#include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/claims.h"
 #include "analysis/stats/intervals.h"
-#include "analysis/stats/rate_claims.h"
-#include "app/figures/display_names.h"
-#include "app/metrics/metric_groups.h"
+#include "app/figures/figure_kind.h"
+#include "app/scenario/checks.h"
 #include "app/scenario/claim_reader.h"
-#include "app/scenario/references.h"
-#include "app/scenario/sweep_values.h"
+#include "app/scenario/overrides.h"
 #include "sim/base/error.h"
 
 namespace moelab {

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/stats/bands.h"
-#include "analysis/stats/observation.h"
-#include "app/figures/display_names.h"
-#include "app/figures/line_groups.h"
-#include "app/figures/line_points.h"
-#include "app/figures/plotted_value.h"
-#include "app/figures/shown_arms.h"
-#include "app/scenario/references.h"
-#include "app/scenario/sweep_values.h"
+#include "analysis/stats/intervals.h"
+#include "analysis/stats/result_table.h"
+#include "app/figures/figure_kind.h"
+#include "app/figures/lines.h"
+#include "app/scenario/checks.h"
+#include "app/scenario/overrides.h"
 #include "sim/base/error.h"
 
 namespace moelab {

@@ -1,15 +1,21 @@
-#include "app/figures/line_groups.h"
-
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <utility>
 
+#include "analysis/stats/intervals.h"
+#include "analysis/stats/result_table.h"
 #include "app/figures/figure_kind.h"
-#include "app/figures/shown_arms.h"
-#include "app/scenario/references.h"
-#include "app/scenario/sweep_values.h"
+#include "app/figures/lines.h"
+#include "app/scenario/checks.h"
+#include "app/scenario/overrides.h"
+#include "plots/figure.h"
 
 namespace moelab {
 namespace {
@@ -142,6 +148,201 @@ std::vector<std::pair<double, const MetricValues*>> Horizontal::places(const Res
     found.emplace_back(x->low, &row.metrics);
   }
   return found;
+}
+
+namespace {
+
+BandPoint point_of_seeds(double x, const std::vector<std::optional<Interval>>& observations,
+                         const PlottedValue& value, bool is_sequential) {
+  if (value.may_be_censored()) return median_point(x, observations, is_sequential);
+  std::vector<std::optional<double>> seeds;
+  for (const std::optional<Interval>& seed : observations)
+    seeds.push_back(seed ? std::optional(seed->low) : std::nullopt);
+  return band_point(x, std::move(seeds), value.is_positive(), is_sequential);
+}
+
+}  // namespace
+
+std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& horizontal,
+                                     const PlottedValue& value, bool is_sequential, CensoredCount& count) {
+  std::size_t seeds = 0;
+  for (const ResultRow* row : group.rows) seeds = std::max(seeds, static_cast<std::size_t>(row->seed) + 1);
+  std::map<std::pair<double, std::string>, std::vector<std::optional<Interval>>> observations;
+  bool any_done = false, any_value = false;
+  for (const ResultRow* row : group.rows)
+    for (const auto& [x, metrics] : horizontal.places(*row)) {
+      std::vector<std::optional<Interval>>& at_x =
+          observations.try_emplace({x, horizontal.point_of(*row)}, seeds).first->second;
+      if (row->state != "done") continue;
+      any_done = true;
+      const std::optional<Interval> observation = value.of(*row, *metrics);
+      if (!observation) continue;
+      any_value = true;
+      ++count.all;
+      count.censored += is_exact(*observation) ? 0 : 1;
+      at_x[static_cast<std::size_t>(row->seed)] = observation;
+    }
+  std::vector<FigurePoint> points;
+  if (any_done && !any_value) return points;
+  for (const auto& [place, at_x] : observations) {
+    const double x = place.first;
+    BandPoint band = point_of_seeds(x, at_x, value, is_sequential);
+    points.push_back({x, band.mean, band.low, band.high, std::move(band.seeds), band.is_open});
+  }
+  return points;
+}
+
+std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential) {
+  // What each kind of value is drawn by: whether there is any, and whether it has intervals.
+  struct Statistic {
+    std::string mean, interval;
+    bool is_there = false, has_interval = false;
+  };
+  const char* const interval = is_sequential ? "confidence sequence" : "interval";
+  std::array<Statistic, 3> statistics = {
+      Statistic{"geometric mean", fmt::format("95 % {} of logarithms", interval)},
+      Statistic{"mean", fmt::format("95 % {}", is_sequential ? interval : "Student-t interval")},
+      Statistic{"median",
+                fmt::format("95 % {} of {}", interval, is_sequential ? "signs" : "order statistics")}};
+  for (const ShownValue& shown : values) {
+    Statistic& own = statistics[shown.value.may_be_censored() ? 2 : shown.value.is_positive() ? 0 : 1];
+    own.is_there = true;
+    own.has_interval = own.has_interval || shown.has_interval;
+  }
+  std::vector<std::string> parts;
+  for (const Statistic& own : statistics)
+    if (own.is_there)
+      parts.push_back(own.mean + ", " + (own.has_interval ? own.interval : "too few seeds for an interval"));
+  return fmt::format("{}{} seeds: {}{}.", is_sequential ? "Up to " : "", seeds, fmt::join(parts, "; "),
+                     seeds < kSeedLinesBelow ? "; thin lines: single seeds" : "");
+}
+
+std::string censored_text(const CensoredCount& count) {
+  if (count.censored == 0) return "";
+  return fmt::format(
+      " {} of {} seeds had not reached the target at their last step, which stands for them; where the "
+      "median is among them its marker is open.",
+      count.censored, count.all);
+}
+
+namespace {
+
+constexpr std::size_t kMostLines = 6;
+
+using Part = std::string NamedLine::*;
+constexpr Part kParts[] = {&NamedLine::metric, &NamedLine::arm, &NamedLine::value};
+
+/// How many lines the fullest panel has when there is one for each facet and `part`; null for facets alone.
+std::size_t fullest_panel(const std::vector<NamedLine>& lines, Part part) {
+  std::map<std::pair<std::string, std::string>, std::size_t> counts;
+  std::size_t most = 0;
+  for (const NamedLine& line : lines)
+    if (!line.is_reference())
+      most = std::max(most, ++counts[{line.facet, part == nullptr ? "" : line.*part}]);
+  return most;
+}
+
+/// What makes panels besides the facets; null for nothing.
+Part part_of_panels(const std::vector<NamedLine>& lines) {
+  if (fullest_panel(lines, nullptr) <= kMostLines) return nullptr;
+  for (const Part part : kParts)
+    // Panels of a single line show no comparison.
+    if (const std::size_t most = fullest_panel(lines, part); most > 1 && most <= kMostLines) return part;
+  return nullptr;
+}
+
+std::string line_name(const NamedLine& line, Part told) {
+  std::vector<std::string> parts;
+  for (const Part part : {&NamedLine::arm, &NamedLine::value, &NamedLine::metric})
+    if (part != told && !(line.*part).empty()) parts.push_back(line.*part);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// What stands in all metrics' names before the last ", " that they share: "test, evaluation" and "test,
+/// evaluation, swapped" are told apart by "" and "swapped".
+std::size_t shared_beginning(const std::vector<NamedLine>& lines) {
+  std::optional<std::string> shared;  // and a ", " after it
+  for (const NamedLine& line : lines) {
+    if (line.is_reference()) continue;
+    const std::string name = line.metric + ", ";
+    if (!shared) shared = name;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < std::min(name.size(), shared->size()) && name[i] == (*shared)[i]; ++i)
+      if (name[i] == ' ' && i > 0 && name[i - 1] == ',') end = i + 1;
+    shared->resize(end);
+  }
+  return shared.value_or("").size();
+}
+
+/// The lines without what all of their metrics begin with, where names have more than the metric when `told`
+/// stands above the panel.
+std::vector<NamedLine> shortened(std::vector<NamedLine> lines, Part told) {
+  const auto needs_metric = [&](const NamedLine& line) {
+    const bool has_arm = told != &NamedLine::arm && !line.arm.empty();
+    const bool has_value = told != &NamedLine::value && !line.value.empty();
+    return !line.is_reference() && !has_arm && !has_value;
+  };
+  if (std::any_of(lines.begin(), lines.end(), needs_metric)) return lines;
+  const std::size_t shared = shared_beginning(lines);
+  for (NamedLine& line : lines)
+    if (!line.is_reference()) line.metric.erase(0, std::min(shared, line.metric.size()));
+  return lines;
+}
+
+std::string joined_name(const std::string& facet, const std::string& part) {
+  return facet + (facet.empty() || part.empty() ? "" : ", ") + part;
+}
+
+}  // namespace
+
+std::string full_name(const NamedLine& line) {
+  return joined_name(line.facet, line_name(line, nullptr));
+}
+
+std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
+                                     const std::vector<NamedLine>& named) {
+  const Part part = part_of_panels(named);
+  const std::vector<NamedLine> lines = part == &NamedLine::metric ? named : shortened(named, part);
+  std::vector<FigurePanel> panels;
+  for (const std::string& facet : facets) {
+    std::vector<std::string> values;  // of the part, in the order of the lines
+    std::map<std::string, std::vector<const NamedLine*>> own;
+    for (const NamedLine& line : lines) {
+      if (line.facet != facet || line.is_reference()) continue;
+      const std::string value = part == nullptr ? "" : line.*part;
+      if (own[value].empty()) values.push_back(value);
+      own[value].push_back(&line);
+    }
+    for (const std::string& value : values) {
+      const std::vector<const NamedLine*>& shown = own[value];
+      const std::size_t count = (shown.size() + kMostLines - 1) / kMostLines;
+      for (std::size_t panel = 0; panel < count; ++panel) {
+        FigurePanel& filled = panels.emplace_back();
+        std::vector<std::string> names;
+        const auto add = [&](const NamedLine& line) {
+          filled.series.push_back(line.series);
+          filled.series.back().name = line_name(line, part);
+        };
+        for (std::size_t i = 0; i < shown.size(); ++i)
+          if (i * count / shown.size() == panel) {
+            add(*shown[i]);
+            names.push_back(filled.series.back().name);
+          }
+        const bool is_of_metric = part == &NamedLine::metric && !shown.front()->heading.empty();
+        const std::string told = is_of_metric ? shown.front()->heading
+                                 : count == 1 ? value
+                                              : fmt::format("{}", fmt::join(names, ", "));
+        // Panels of metrics have other numbers, which has to be seen first.
+        filled.name = part == &NamedLine::metric ? joined_name(told, facet) : joined_name(facet, told);
+        for (const NamedLine& line : lines)
+          if (line.is_reference() && line.facet == facet &&
+              (part != &NamedLine::value || line.value == value))
+            add(line);
+      }
+    }
+  }
+  if (panels.empty()) panels.emplace_back();
+  return panels;
 }
 
 }  // namespace moelab

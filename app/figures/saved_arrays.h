@@ -3,12 +3,14 @@
 /// What figures of single cells draw: the arrays that a cell saved.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "app/figures/display_names.h"
+#include "analysis/metrics/metric_groups.h"
 #include "app/figures/figure_kind.h"
-#include "sim/base/types.h"
+#include "app/scenario/scenario.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 
@@ -30,5 +32,12 @@ std::vector<std::size_t> shown_steps(std::size_t count);
 
 /// E[row | cluster] for clusters in the order in which they are first seen.
 Matrix cluster_means(const Matrix& rows, const std::vector<int>& labels);
+
+// What the cells save that a figure of arrays shows, as much as is known of it before anything is trained.
+
+/// Calls `check` with each of these arms and, for each different model on different data that it has at the
+/// sweep points of the figure's "where", the test set of which arrays are saved: that of the last phase.
+void check_saved_cells(const Scenario& scenario, const std::vector<std::string>& arms, const Json& figure,
+                       const std::function<void(const std::string& arm, const MetricSubject&)>& check);
 
 }  // namespace moelab

@@ -5,13 +5,22 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
 
-#include "app/metrics/metric_groups.h"
-#include "app/report/imported_claims.h"
-#include "app/run/durable_file.h"
-#include "app/run/summary.h"
-#include "app/scenario/sweep_values.h"
-#include "sim/base/counted.h"
+#include "analysis/metrics/metric_groups.h"
+#include "analysis/stats/expression.h"
+#include "analysis/stats/intervals.h"
+#include "analysis/stats/result_table.h"
+#include "app/run/results.h"
+#include "app/scenario/checks.h"
+#include "app/scenario/claim_reader.h"
+#include "app/scenario/overrides.h"
+#include "app/store/durable_file.h"
+#include "app/store/imported_arms.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -225,6 +234,300 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
     }
   }
   return text;
+}
+
+namespace {
+
+/// The metrics that the rows of an arm have.
+std::set<std::string> metrics_of_arm(const ResultTable& table, const std::string& arm) {
+  std::set<std::string> names;
+  for (const ResultRow& row : table.rows) {
+    if (row.arm != arm) continue;
+    for (const auto& metric : row.metrics) names.insert(metric.first);
+  }
+  return names;
+}
+
+/// Puts an arm in the place of another.
+class Replacement {
+ public:
+  Replacement(const ResultTable& table, std::string arm)
+      : table_(table), arm_(std::move(arm)), metrics_(metrics_of_arm(table, arm_)) {}
+
+  /// Whether the claim can be made of the arm; its statement then is.
+  bool apply(Claim& claim) {
+    if (auto* const comparison = std::get_if<Comparison>(&claim.statement)) {
+      const ClaimSide& subject = comparison->left.is_constant() ? comparison->right : comparison->left;
+      replaced_ = subject.arm;
+      return replace(comparison->left) && replace(comparison->right);
+    }
+    if (auto* const trend = std::get_if<Trend>(&claim.statement)) {
+      replaced_ = trend->side.arm;
+      return trend->along != "step" && replace(trend->side);
+    }
+    RateClaim& rate = std::get<RateClaim>(claim.statement);
+    replaced_ = std::exchange(rate.query.arm, arm_);
+    return has(rate.query.metric);
+  }
+
+  const std::string& arm() const { return arm_; }
+  const std::string& replaced() const { return replaced_; }
+
+ private:
+  bool replace(ClaimSide& side) const {
+    if (side.arm != replaced_) return true;
+    side.arm = arm_;
+    const bool is_at_end = !side.step || side.step->at == ClaimStep::At::end;
+    return is_at_end && side.distance_from.empty() && has(side.metric);
+  }
+
+  bool has(const std::string& metric) const {
+    const std::vector<std::string> names = Expression::parse(metric, "metric").names();
+    const std::vector<std::string>& paths = table_.sweep_paths;
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      return metrics_.contains(name) || std::find(paths.begin(), paths.end(), name) != paths.end();
+    });
+  }
+
+  const ResultTable& table_;
+  std::string arm_, replaced_;
+  std::set<std::string> metrics_;
+};
+
+}  // namespace
+
+std::vector<Claim> claims_of(const RunResults& results) {
+  std::vector<Claim> claims = read_claims(results.plan.at("claims"));
+  const std::size_t own = claims.size();
+  for (const std::string& arm : imported_arms(results.table)) {
+    Replacement replacement(results.table, arm);
+    for (std::size_t i = 0; i < own; ++i) {
+      Claim claim = claims[i];
+      if (!replacement.apply(claim)) continue;
+      claim.id += "@" + arm;
+      claim.origin = Origin::ours;
+      claim.text.reset();
+      claim.reported.clear();
+      claim.source =
+          fmt::format("{}, with {} (imported) in the place of {}", claims[i].id, arm, replacement.replaced());
+      claims.push_back(std::move(claim));
+    }
+  }
+  return claims;
+}
+
+namespace {
+
+constexpr std::size_t kMostClaims = 8;
+
+/// "test_nmse_top1 so far: learned 0.31, frozen 0.42".
+std::string means_text(const RunResults& results) {
+  const std::string metric = main_metric(results.plan);
+  std::string text;
+  for (const std::string& arm : results.table.arms) {
+    double sum = 0;
+    int count = 0;
+    for (const ResultRow& row : results.table.rows) {
+      const auto value = row.metrics.find(metric);
+      if (row.arm != arm || row.state != "done" || value == row.metrics.end()) continue;
+      sum += value->second;
+      ++count;
+    }
+    if (count > 0) text += fmt::format("{} {} {:.4g}", text.empty() ? "" : ",", arm, sum / count);
+  }
+  return text.empty() ? "" : fmt::format("{} so far:{}\n", metric, text);
+}
+
+/// The open point of a claim with the most pairs; none where it has no point yet.
+const ClaimPoint* told_point(const ClaimResult& claim) {
+  const ClaimPoint* told = nullptr;
+  for (const ClaimPoint& point : claim.points) {
+    if (point.verdict == Verdict::inconclusive && (!told || point.pairs > told->pairs)) told = &point;
+  }
+  return told;
+}
+
+/// The numbers first and the place, which may be long, last: a narrow terminal cuts the end.
+std::string open_text(const ClaimResult& claim) {
+  const auto count_of = [&](Verdict verdict) {
+    return std::count_if(claim.points.begin(), claim.points.end(),
+                         [&](const ClaimPoint& point) { return point.verdict == verdict; });
+  };
+  const auto open = count_of(Verdict::inconclusive), points = std::ssize(claim.points);
+  if (points > 0 && count_of(Verdict::uninformative) == points)
+    return fmt::format("  {}: uninformative so far\n", claim.id);
+  std::string text = fmt::format("  {}: ", claim.id);
+  const ClaimPoint* const point = told_point(claim);
+  if (point) {
+    const std::string difference = difference_text(*point);
+    text += fmt::format("{}{}{} pairs, ", difference, difference.empty() ? "" : ", ", point->pairs);
+  }
+  text += fmt::format("{} so far, open at {} of {} points", to_string(claim.verdict), open, points);
+  const std::string place = point ? place_text(*point) : "";
+  return text + (place.empty() ? "" : "; " + place) + "\n";
+}
+
+std::string claims_so_far(const RunResults& results) {
+  std::map<std::string, int> decided;
+  std::string open;
+  std::size_t count = 0;
+  for (const ClaimResult& claim : claim_results(results)) {
+    if (claim.verdict != Verdict::inconclusive) {
+      ++decided[to_string(claim.verdict)];
+    } else if (++count <= kMostClaims) {
+      open += open_text(claim);
+    }
+  }
+  if (count > kMostClaims) open += fmt::format("  and {} more\n", count - kMostClaims);
+  std::string text;
+  for (const auto& [verdict, claims] : decided)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", claims, verdict);
+  if (!text.empty()) text = "claims so far: " + text + "\n";
+  return text + open;
+}
+
+}  // namespace
+
+void LiveClaims::begin(const Scenario& scenario, const std::filesystem::path& directory) {
+  results_ = load_results(directory, scenario, plan_id_in(directory, scenario));
+  rows_.clear();
+  for (std::size_t i = 0; i < results_.table.rows.size(); ++i)
+    rows_[results_.table.rows[i].cell].push_back(i);
+  text_.clear();
+  next_ = {};
+  const std::lock_guard lock(mutex_);
+  fresh_.clear();
+}
+
+void LiveClaims::record(const Cell& cell, const CellResult& result) {
+  const std::lock_guard lock(mutex_);
+  fresh_.emplace_back(cell.id, CellResult());
+  CellResult& kept = fresh_.back().second;
+  kept.state = result.state;
+  kept.metrics = result.metrics;
+  kept.trace = result.trace;
+}
+
+std::string LiveClaims::text() {
+  const Clock::time_point start = Clock::now();
+  if (start < next_) return text_;
+  std::vector<std::pair<std::string, CellResult>> fresh;
+  {
+    const std::lock_guard lock(mutex_);
+    fresh.swap(fresh_);
+  }
+  if (fresh.empty()) return text_;
+  for (const auto& [cell, result] : fresh) {
+    for (const std::size_t place : rows_[cell]) {
+      ResultRow& row = results_.table.rows[place];
+      row.state = state_name(result.state);
+      row.metrics = result.metrics;
+      row.trace = result.trace;
+    }
+  }
+  text_ = means_text(results_) + claims_so_far(results_);
+  // A twentieth of the time at most, of the thread that waits for the others.
+  next_ = Clock::now() + 20 * (Clock::now() - start);
+  return text_;
+}
+
+namespace {
+
+/// What a claim compares; a trend compares its side with itself elsewhere.
+struct ClaimSides {
+  const ClaimSide &left, &right;
+  char op;
+};
+
+/// None of a claim on rates, which has no sequence.
+std::optional<ClaimSides> open_claim_sides(const Claim& claim) {
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement))
+    return ClaimSides{comparison->left, comparison->right, comparison->op};
+  if (const Trend* const trend = std::get_if<Trend>(&claim.statement))
+    return ClaimSides{trend->side, trend->side, '<'};
+  return std::nullopt;
+}
+
+/// Places of arms and points in the order of the cells.
+class Places {
+ public:
+  explicit Places(const Scenario& scenario) {
+    for (const Cell& cell : scenario.cells) {
+      if (cell.seed == 0)
+        places_.emplace(std::pair(cell.arm, point_key(read_point(cell.point))), places_.size());
+    }
+  }
+
+  /// Gives the arms and points of a claim's point at least so many seeds.
+  void raise(const ClaimSides& sides, const ClaimPoint& point, int seeds, std::vector<int>& wanted) const {
+    std::vector<std::size_t> needed = of(sides.left, point.left_at);
+    const std::vector<std::size_t> others = of(sides.right, point.right_at);
+    needed.insert(needed.end(), others.begin(), others.end());
+    for (const std::size_t place : needed) wanted[place] = std::max(wanted[place], seeds);
+  }
+
+ private:
+  /// Those of a side's arms at a point; none for a number.
+  std::vector<std::size_t> of(const ClaimSide& side, const SweepPoint& point) const {
+    std::vector<std::size_t> found;
+    if (side.is_constant()) return found;
+    for (const std::string& arm : {side.arm, side.relative_to, side.distance_from}) {
+      const auto place = places_.find(std::pair(arm, point_key(point)));
+      if (place != places_.end()) found.push_back(place->second);
+    }
+    return found;
+  }
+
+  std::map<std::pair<std::string, std::string>, std::size_t> places_;
+};
+
+bool is_open(const ClaimPoint& point, char op) {
+  if (point.verdict != Verdict::inconclusive || !point.is_complete) return false;
+  if (point.pairs < kLeastSequentialPairs) return true;
+  if (point.signs && op == '~') return false;  // censored values never show that sides are equal
+  return !point.is_step;                       // a step that does not lead the other way decides nothing
+}
+
+}  // namespace
+
+int next_look(int pairs) {
+  return std::max(kLeastSequentialPairs, pairs + (pairs + 3) / 4);
+}
+
+std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimResult>& claims,
+                              const std::vector<int>& seeds, int most) {
+  const std::vector<Claim> read = read_claims(scenario.claims);
+  const Places places(scenario);
+  std::vector<int> wanted = seeds;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const std::optional<ClaimSides> sides = open_claim_sides(read[i]);
+    if (claims[i].verdict != Verdict::inconclusive || !sides) continue;
+    for (const ClaimPoint& point : claims[i].points) {
+      if (is_open(point, sides->op))
+        places.raise(*sides, point, std::min(most, next_look(point.pairs)), wanted);
+    }
+  }
+  return wanted;
+}
+
+std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<int>& seeds, int most) {
+  ResultTable table{scenario.arms, scenario.sweep_paths, fixed_numbers(scenario), {}};
+  for (const Cell& cell : scenario.cells)
+    table.rows.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "missing", {}, {}});
+  table.is_decided = true;
+  const std::vector<Claim> read = read_claims(scenario.claims);
+  const std::vector<ClaimResult> claims = evaluate_claims(read, table, is_declared_positive, seeds.front());
+  const Places places(scenario);
+  std::vector<int> wanted = seeds;
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    const std::optional<ClaimSides> sides = open_claim_sides(read[i]);
+    if (!sides) continue;
+    for (const ClaimPoint& point : claims[i].points) {
+      // See is_open().
+      places.raise(*sides, point, point.is_step ? std::min(most, kLeastSequentialPairs) : most, wanted);
+    }
+  }
+  return wanted;
 }
 
 }  // namespace moelab

@@ -2,13 +2,18 @@
 
 /// A run's claims judged, and told to programs and people.
 
+#include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/stats/claims.h"
 #include "app/run/results.h"
+#include "app/run/session.h"
+#include "app/scenario/scenario.h"
 
 namespace moelab {
 
@@ -55,5 +60,50 @@ std::string reported_text(const Json& reported);
 /// The claims for people: verdict and sentence, then at each point both sides (mean ± half of the 95 %
 /// interval), the difference or ratio with its interval, and the number that the paper reports.
 std::string claims_text(const std::vector<ClaimResult>& claims);
+
+/// The plan's claims, then of each imported arm every one of them that it has the metrics of, with the arm in
+/// the place of the left side's (of the only one that is an arm); id "<claim>@<arm>", ours, and in its source
+/// the claim that it is taken from. Claims along the steps of training are left out: an imported arm has its
+/// last numbers alone.
+std::vector<Claim> claims_of(const RunResults& results);
+
+// What a run's claims look like while its cells are recorded.
+
+/// The mean of the main metric of each arm so far, and the verdict so far of every claim that is open, with
+/// what is known at the point that decides least.
+class LiveClaims : public SessionView {
+ public:
+  void begin(const Scenario& scenario, const std::filesystem::path& directory) override;
+  void record(const Cell& cell, const CellResult& result) override;
+  /// Made anew where cells were recorded since, and so rarely that it takes a small share of the time.
+  std::string text() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  RunResults results_;
+  std::unordered_map<std::string, std::vector<std::size_t>> rows_;  ///< by cell: two arms may have the same
+  std::mutex mutex_;                                                ///< guards fresh_
+  std::vector<std::pair<std::string, CellResult>> fresh_;           ///< recorded since the last text
+  std::string text_;
+  Clock::time_point next_ = {};
+};
+
+// Which seeds the open claims of a run still need.
+
+/// The next number of pairs at which an open claim is looked at: a quarter more, and at first those that a
+/// verdict by sequences needs.
+int next_look(int pairs);
+
+/// The seeds of each arm at each point (in the order of the scenario's cells), at most `most`, that bring
+/// every open point of a claim to its next look; `seeds` for arms and points that no open claim reads. A
+/// claim is open that is inconclusive and more pairs could decide: not one on rates, which has no sequence,
+/// and not at points with a cell that diverged or failed. `claims` are the results of the scenario's, in
+/// their order.
+std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimResult>& claims,
+                              const std::vector<int>& seeds, int most);
+
+/// The same were every claim open until its arms and points have `most`: what the looks come to at most.
+std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<int>& seeds, int most);
 
 }  // namespace moelab

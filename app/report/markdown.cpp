@@ -6,7 +6,8 @@
 #include <cctype>
 #include <string_view>
 
-#include "sim/base/visible_text.h"
+#include "app/run/results.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -128,6 +129,15 @@ std::string anchor(const std::string& heading) {
     if (std::isalnum(code) || letter == '_' || letter == '-') name += static_cast<char>(std::tolower(code));
   }
   return name;
+}
+
+std::string rates_markdown(const RunResults& results) {
+  std::string text;
+  for (const RateTable& table : rate_tables(results)) {
+    text += fmt::format("{}{}\n\n", text.empty() ? "" : "\n", markdown_text(table.caption));
+    text += markdown_table(table.rows);
+  }
+  return text;
 }
 
 }  // namespace moelab

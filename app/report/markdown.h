@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/run/results.h"
+
 namespace moelab {
 
 /// Text on one line with what Markdown would take for markup escaped, in tables and at the beginning of a
@@ -27,5 +29,9 @@ std::string markdown_code_line(const std::string& text);
 /// The anchor that a heading gets: small letters, digits, hyphens and underscores, spaces as
 /// hyphens.
 std::string anchor(const std::string& heading);
+
+/// The tables of rate_tables(), each under its caption, as Markdown; empty where the plan has no figure of
+/// rates.
+std::string rates_markdown(const RunResults& results);
 
 }  // namespace moelab

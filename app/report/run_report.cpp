@@ -7,18 +7,17 @@
 #include <map>
 #include <unordered_set>
 
-#include "analysis/stats/row_index.h"
-#include "app/metrics/metric_groups.h"
+#include "analysis/metrics/metric_groups.h"
+#include "analysis/stats/result_table.h"
 #include "app/report/claim_results.h"
-#include "app/report/imported_claims.h"
-#include "app/report/reported_figures.h"
-#include "app/run/crossing_run.h"
-#include "app/run/export.h"
-#include "app/run/provenance.h"
-#include "app/run/rate_results.h"
-#include "app/run/shell_word.h"
-#include "app/run/summary.h"
-#include "app/scenario/sweep_values.h"
+#include "app/run/figures.h"
+#include "app/run/results.h"
+#include "app/run/search.h"
+#include "app/run/session.h"
+#include "app/scenario/overrides.h"
+#include "app/store/durable_file.h"
+#include "app/store/export.h"
+#include "app/store/provenance.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -275,6 +274,31 @@ Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::p
   report.title = report.runs.size() > 1 ? fmt::format("{} runs of moelab", report.runs.size())
                                         : (first.title.empty() ? first.name : first.title);
   return report;
+}
+
+void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {
+  const FigureSource source = figure_source(results, directory);
+  for (const Json& figure : results.plan.at("figures")) {
+    DrawnFigure drawn = drawn_figure(figure, source);
+    const std::string id = figure.at("id");
+    if (!drawn.drawing) {
+      // A file of that name is of another time.
+      ReportedFigure& missing = run.figures.emplace_back();
+      missing.drawing.id = id;
+      missing.drawing.title = figure.value("title", id);
+      missing.failure = "Not drawn: " + drawn.failure;
+      continue;
+    }
+    run.drawn.push_back(directory / results.outputs / "figures" / (id + ".svg"));
+    const std::filesystem::path& file = run.drawn.back();
+    ReportedFigure reported{std::move(*drawn.drawing), ""};
+    if (reported.drawing.html.empty() && std::filesystem::exists(file)) reported.svg = read_bytes(file);
+    run.figures.push_back(std::move(reported));
+  }
+  // Claims of imported arms come after the plan's, which alone have figures.
+  std::vector<Drawing> of_claims = claim_drawings(source);
+  for (std::size_t i = 0; i < of_claims.size(); ++i)
+    run.claims.at(i).figure = ReportedFigure{std::move(of_claims[i]), ""};
 }
 
 }  // namespace moelab

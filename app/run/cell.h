@@ -10,7 +10,7 @@
 
 #include "analysis/stats/result_table.h"
 #include "app/scenario/scenario.h"
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 
@@ -46,10 +46,18 @@ using CellProgress = std::function<bool(double)>;
 
 /// Runs the cell on the calling thread. An InvalidOption (a c-separation that cannot be reached, say) becomes
 /// the state `failed`; an abandoned cell is `interrupted`. `diverged` is a cell of which parameters, a
-/// batch's loss, or at the end predictions or losses on its own data are not finite (app/metrics/finite.h). A
-/// record or an evaluation that is not finite has no metrics, and that is all.
+/// batch's loss, or at the end predictions or losses on its own data are not finite
+/// (analysis/metrics/measured_data.h). A record or an evaluation that is not finite has no metrics, and that
+/// is all.
 CellResult run_cell(const Cell& cell, const CellProgress& progress);
-/// The same for options that a program wrote, see app/scenario/experiment_reader.h.
+/// The same for options that a program wrote, see app/scenario/cells.h.
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress);
+
+// What to try when training diverged in every cell.
+
+/// "every cell diverged; try a smaller learning rate: the largest is train.lr.router = 10; …" for a run whose
+/// cells are all diverged. The labels' variance is that of the largest among the cells, from the losses of
+/// their first step; where `table` holds none, nothing is said of it.
+std::string divergence_hint(const Scenario& scenario, const ResultTable& table);
 
 }  // namespace moelab

@@ -4,8 +4,8 @@
 
 #include <iostream>
 
-#include "app/run/drawing_folder.h"
-#include "app/run/saved_file.h"
+#include "app/run/results.h"
+#include "app/store/durable_file.h"
 #include "sim/base/error.h"
 
 namespace moelab {

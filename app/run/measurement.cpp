@@ -2,11 +2,160 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <vector>
 
+#include "analysis/metrics/agreement.h"
+#include "analysis/metrics/load.h"
+#include "analysis/metrics/measured_data.h"
 #include "analysis/metrics/sparsity.h"
-#include "app/metrics/finite.h"
+#include "app/figures/saved_arrays.h"
+#include "app/run/results.h"
+#include "sim/train/measured_gradients.h"
 
 namespace moelab {
+namespace {
+
+/// The arrays of a layer's router that are kept at every step. `parameters` (router_size()) are the router's:
+/// those of the whole network may be more than memory holds.
+template <class Real>
+std::vector<NamedArray<Real>> kept_arrays(const Mixture<Real>& mixture, const Real* parameters) {
+  std::vector<NamedArray<Real>> arrays = mixture.router_arrays(parameters);
+  std::erase_if(arrays, [](const NamedArray<Real>& array) {
+    return array.name != "router_weight" && array.name != "router_bias";
+  });
+  return arrays;
+}
+
+}  // namespace
+
+void RoutingSteps::add(std::int64_t step, const Matrix& mean_routing, const std::vector<std::int64_t>& loads,
+                       Eigen::Index rows) {
+  steps_.push_back(step);
+  clusters_ = mean_routing.rows();
+  experts_ = mean_routing.cols();
+  routing_.insert(routing_.end(), mean_routing.data(), mean_routing.data() + mean_routing.size());
+  for (const std::int64_t load : loads)
+    loads_.push_back(static_cast<double>(load) / static_cast<double>(rows));
+}
+
+template <class Real>
+void RoutingSteps::add_router(const Network<Real>& network, const AlignedVector<Real>& parameters,
+                              int layer) {
+  const PlacedBlock<Real>& placed = network.placed_mixture(layer);
+  for (const NamedArray<Real>& array : kept_arrays(*placed.mixture, parameters.data() + placed.parameters)) {
+    SavedArray& kept = router_[array.name];
+    kept.shape = array.shape;
+    kept.values.insert(kept.values.end(), array.values.begin(), array.values.end());
+  }
+}
+
+std::vector<SavedArray> RoutingSteps::arrays(const std::string& ending) const {
+  const auto count = static_cast<std::int64_t>(steps_.size());
+  std::vector<SavedArray> arrays = {
+      {"recorded_steps" + ending, {count}, {}, steps_},
+      {"cluster_routing_steps" + ending, {count, clusters_, experts_}, routing_, {}},
+      {"expert_load_steps" + ending, {count, experts_}, loads_, {}}};
+  for (const auto& [name, kept] : router_) {
+    std::vector<std::int64_t> shape = kept.shape;
+    shape.insert(shape.begin(), count);
+    arrays.push_back({name + "_steps" + ending, std::move(shape), kept.values, {}});
+  }
+  return arrays;
+}
+
+template <class Real>
+std::size_t router_numbers_per_step(const Network<Real>& network) {
+  std::size_t numbers = 0;
+  for (int layer = 0; network.has_router() && layer < network.layers(); ++layer) {
+    const Mixture<Real>& mixture = network.mixture(layer);
+    const AlignedVector<Real> parameters(mixture.router_size());
+    for (const NamedArray<Real>& array : kept_arrays(mixture, parameters.data()))
+      numbers += array.values.size();
+  }
+  return numbers;
+}
+
+template void RoutingSteps::add_router(const Network<float>&, const AlignedVector<float>&, int);
+template void RoutingSteps::add_router(const Network<double>&, const AlignedVector<double>&, int);
+template std::size_t router_numbers_per_step(const Network<float>&);
+template std::size_t router_numbers_per_step(const Network<double>&);
+
+namespace {
+
+constexpr const char *kInputs = "test_inputs", *kProbabilities = "test_probs";
+
+/// A layer's routing of a cell.
+struct SavedRouting {
+  RoutingPlace place;
+  int seed = 0;
+  std::string layer;
+  std::string rows;  ///< checksum of the test inputs
+  std::vector<int> likeliest;
+  Vector mean;
+};
+
+std::vector<SavedRouting> saved_routings(const NamedRun& run) {
+  std::vector<SavedRouting> routings;
+  for (const ResultRow& row : run.results.table.rows) {
+    const auto saved = run.results.arrays.find(row.cell);
+    if (row.state != "done" || saved == run.results.arrays.end() || !saved->second.contains(kInputs))
+      continue;
+    for (const auto& [name, checksum] : saved->second) {
+      if (!name.starts_with(kProbabilities)) continue;
+      const Matrix probabilities = read_rows(saved_file(run.results, run.directory, row.cell, name));
+      routings.push_back({RoutingPlace{run.name, row.arm, row.point}, row.seed,
+                          name.substr(std::string(kProbabilities).size()), saved->second.at(kInputs),
+                          top1_assignment(probabilities), probabilities.colwise().mean().transpose()});
+    }
+  }
+  return routings;
+}
+
+/// Whether two routings are a pair; of seeds if so.
+std::optional<bool> pair_of_seeds(const SavedRouting& left, const SavedRouting& right) {
+  const bool same_rows = left.rows == right.rows && left.likeliest.size() == right.likeliest.size();
+  if (!same_rows || left.layer != right.layer) return std::nullopt;
+  const int differences = (left.place.run != right.place.run) + (left.place.arm != right.place.arm) +
+                          (left.place.point != right.place.point) + (left.seed != right.seed);
+  if (differences != 1) return std::nullopt;
+  return left.seed != right.seed;
+}
+
+}  // namespace
+
+std::vector<RoutingAgreement> routing_agreements(const std::vector<NamedRun>& runs) {
+  std::vector<SavedRouting> all;
+  for (const NamedRun& run : runs) {
+    for (SavedRouting& routing : saved_routings(run)) all.push_back(std::move(routing));
+  }
+  std::vector<RoutingAgreement> agreements;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size(); ++j) {
+      const SavedRouting &left = all[i], &right = all[j];
+      const std::optional<bool> of_seeds = pair_of_seeds(left, right);
+      if (!of_seeds) continue;
+      auto own = std::find_if(agreements.begin(), agreements.end(), [&](const RoutingAgreement& known) {
+        return known.left == left.place && known.right == right.place && known.layer == left.layer &&
+               known.of_seeds == *of_seeds;
+      });
+      if (own == agreements.end())
+        own = agreements.insert(own, {left.place, right.place, left.layer, *of_seeds, {}, {}, {}});
+      const ContingencyTable both = routing_table(left.likeliest, right.likeliest);
+      own->ari.push_back(adjusted_rand_index(both).value());
+      own->nmi.push_back(normalized_mutual_information(both).value());
+      // Experts of two models of different sizes: the further ones of the larger have no share in the
+      // smaller.
+      const Eigen::Index experts = std::max(left.mean.size(), right.mean.size());
+      Vector p = Vector::Zero(experts), q = Vector::Zero(experts);
+      p.head(left.mean.size()) = left.mean;
+      q.head(right.mean.size()) = right.mean;
+      own->divergence.push_back(jensen_shannon_divergence(p, q));
+    }
+  }
+  return agreements;
+}
+
 namespace {
 
 /// Whether the chosen groups look at every prediction.
@@ -160,5 +309,52 @@ void Measurement<Real>::save_routing(const Moment<Real>& moment, std::vector<Sav
 
 template class Measurement<float>;
 template class Measurement<double>;
+
+template <class Real>
+Evaluation<Real>::Evaluation(std::string name, const DataOptions& data, const CellOptions& cell,
+                             const Problem& problem, const Dataset* train)
+    : name_(std::move(name)),
+      data_(data),
+      cell_(cell),
+      problem_(problem),
+      train_(train),
+      test_(draw_set(problem, cell.seeds, Purpose::test_data, data.test_samples)),
+      looked_at_(test_) {
+  contaminate(data.contamination, problem.layout(), cell.seeds, looked_at_.x, looked_at_.y);
+  if (const TokenMasks masks = masks_of(cell.experiment.loss, problem.layout()))
+    mask_tokens(masks, cell.seeds, Purpose::test_data, problem.layout().tokens, looked_at_);
+  if (!is_attack()) make_measurement();
+}
+
+template <class Real>
+void Evaluation<Real>::attack(const Moment<Real>& moment) {
+  looked_at_.x = attacked_inputs(data_.contamination, moment.model, moment.objective.task, test_, cell_.seeds,
+                                 moment.workspace);
+  make_measurement();
+}
+
+template <class Real>
+void Evaluation<Real>::measure(const Moment<Real>& moment, MetricValues& values) {
+  if (is_attack()) attack(moment);
+  add(measurement_->measure(moment), values);
+}
+
+template <class Real>
+void Evaluation<Real>::complete(std::vector<TraceEntry>& trace) {
+  if (is_attack()) return;
+  for (TraceEntry& entry : trace) add(measurement_->complete(entry.step), entry.metrics);
+}
+
+template <class Real>
+void Evaluation<Real>::add(const MeasuredValues& measured, MetricValues& values) const {
+  for (const auto& [key, value] : measured) {
+    MetricKey own = key;
+    own.evaluation = name_;
+    values[own.text()] = value;
+  }
+}
+
+template class Evaluation<float>;
+template class Evaluation<double>;
 
 }  // namespace moelab

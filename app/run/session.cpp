@@ -8,18 +8,26 @@
 #include <iostream>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "app/run/cell_times.h"
-#include "app/run/interrupt.h"
-#include "app/run/progress.h"
-#include "app/run/provenance.h"
-#include "app/run/shared_cells.h"
+#include "app/run/cost.h"
+#include "app/run/scheduler.h"
+#include "app/store/provenance.h"
 #include "sim/base/error.h"
-#include "sim/base/whole_numbers.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
+
+std::string shell_word(const std::string& word) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/=:+,%@";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
 namespace {
 
 void report_failure(const Cell& cell, const std::string& message) {
@@ -276,6 +284,35 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
                              planned.size());
   }
   return outcome;
+}
+
+CellRunner leased(Leases& leases, const CellRunner& runner, const Records& lost) {
+  return [&](const Cell& cell, const CellProgress& progress) {
+    CellResult result;
+    result.state = CellResult::State::interrupted;
+    if (!leases.take(cell.id, lost.contains(cell.id))) return result;
+    result = runner(cell, progress);
+    if (result.state == CellResult::State::interrupted) leases.give_back(cell.id);
+    return result;
+  };
+}
+
+Records wait_for_others(const Scenario& scenario, const SessionOptions& options, Leases& leases,
+                        const std::function<bool()>& must_stop) {
+  constexpr std::chrono::milliseconds kPoll{500}, kStep{50};
+  for (;;) {
+    Records records = read_records(options.directory, RecordPart::state);
+    for (const Cell* cell : missing_cells(scenario, records, options.share)) {
+      if (!leases.take(cell->id)) continue;
+      leases.give_back(cell->id);
+      return records;
+    }
+    if (missing_cells(scenario, records, options.share).empty()) return records;
+    for (auto waited = kStep; waited <= kPoll; waited += kStep) {
+      if (must_stop()) return records;
+      std::this_thread::sleep_for(kStep);
+    }
+  }
 }
 
 }  // namespace moelab

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "app/run/run_folder.h"
 #include "app/run/scheduler.h"
-#include "app/run/store.h"
+#include "app/store/journal.h"
+#include "app/store/run_folder.h"
+#include "app/store/store.h"
 
 namespace moelab {
 
@@ -87,5 +88,23 @@ struct SessionOutcome {
 /// lost are run again: their numbers are held against their records, which stay. Throws UserError before
 /// anything is written, EnvironmentError when the disk refuses.
 SessionOutcome run_session(const Scenario& scenario, const SessionOptions& options, const CellRunner& runner);
+
+// Texts in shell scripts and in commands that people copy.
+
+/// `word` as one word of a command for sh, quoted where it has to be; sh reads back the same bytes, line
+/// breaks included.
+std::string shell_word(const std::string& word);
+
+// A session's part of cells that several processes share by leases.
+
+/// Runs the cells that no other process is at or has recorded; the others count as interrupted. Of cells in
+/// `lost` the arrays alone are missing: they are run though they are recorded. The arguments outlive the
+/// answer.
+CellRunner leased(Leases& leases, const CellRunner& runner, const Records& lost);
+
+/// Waits until a cell whose record is missing can be taken, since the process that was at it is no longer, or
+/// none is missing, or `must_stop` says so. The records then, with those of the other processes.
+Records wait_for_others(const Scenario& scenario, const SessionOptions& options, Leases& leases,
+                        const std::function<bool()>& must_stop);
 
 }  // namespace moelab

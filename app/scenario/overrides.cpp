@@ -4,7 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
+#include <set>
+
+#include "app/scenario/scenario.h"
+#include "app/scenario/schema.h"
+#include "sim/base/error.h"
 
 namespace moelab {
 namespace {
@@ -264,6 +272,445 @@ UserError at_override(const InvalidOption& error, const Shape& shape, std::span<
     if (is_below || is_within(dotted(change.path), path)) return {change.place, error.message()};
   }
   return {error.path(), error.message()};
+}
+
+SweepValue read_sweep_value(const Json& value) {
+  std::optional<double> number;
+  if (value.is_number()) number = value.get<double>();
+  return {value.dump(), canonical_text(value), number};
+}
+
+Json to_json(const SweepValue& value) {
+  return Json::parse(value.text());
+}
+
+std::string value_text(const SweepValue& value) {
+  const Json json = to_json(value);
+  return json.is_string() ? json.get<std::string>() : value.text();
+}
+
+Json read_written_value(const std::string& text) {
+  const Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? read_written_value(Json(text)) : value;
+}
+
+Json read_written_value(const Json& value) {
+  if (!value.is_string()) return value;
+  const std::string text = value.get<std::string>();
+  if (Json::accept(text)) return value;  // it stood in quotes
+  const std::optional<double> number = read_written_number(text);
+  return number ? Json(*number) : value;
+}
+
+std::optional<double> read_written_number(const std::string& text) {
+  const char* const end = text.data() + text.size();
+  const bool is_signed = text.starts_with('+') && !text.starts_with("+-");
+  double number = 0;
+  const auto [after, error] = std::from_chars(text.data() + (is_signed ? 1 : 0), end, number);
+  if (error != std::errc() || after != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+SweepPoint read_point(const Json& object) {
+  SweepPoint point;
+  for (const auto& [path, value] : object.items()) point.emplace_back(path, read_sweep_value(value));
+  return point;
+}
+
+SweepPoint read_point(const std::vector<std::pair<std::string, Json>>& coordinates) {
+  SweepPoint point;
+  for (const auto& [path, value] : coordinates) point.emplace_back(path, read_sweep_value(value));
+  return point;
+}
+
+Json point_json(const SweepPoint& point) {
+  Json json = Json::object();
+  for (const auto& [path, value] : point) json[path] = to_json(value);
+  return json;
+}
+
+Json point_json(const std::vector<std::pair<std::string, Json>>& coordinates) {
+  Json json = Json::object();
+  for (const auto& [path, value] : coordinates) json[path] = value;
+  return json;
+}
+
+namespace {
+
+/// [low, 2 low, 4 low, …, high].
+Json log2_range(const Json& bounds, const std::string& place) {
+  const std::string needs = "needs [low, high], whole numbers with high = low · 2^k";
+  if (!bounds.is_array()) throw UserError(place, "got " + abbreviated(bounds) + ", " + needs);
+  if (bounds.size() != 2)
+    throw UserError(place, "got " + std::to_string(bounds.size()) + " values, " + needs);
+  const Shape bound = Shape::count(1);
+  const std::int64_t low = resolve(bound, bounds[0], join_path(place, 0));
+  const std::int64_t high = resolve(bound, bounds[1], join_path(place, 1));
+  Json values = Json::array();
+  std::int64_t value = low;
+  for (; value < high; value *= 2) values.push_back(value);  // high ≤ 2^53: doubling it does not overflow
+  values.push_back(value);
+  if (value != high) throw UserError(place, "got " + abbreviated(bounds) + ", " + needs);
+  return values;
+}
+
+void check_distinct(const SweepAxis& axis, const std::string& place) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < axis.steps.size(); ++i) {
+    Json values = Json::array();
+    for (const Override& change : axis.steps[i]) values.push_back(change.value);
+    if (seen.insert(canonical_text(values)).second) continue;
+    throw UserError(join_path(place, i),
+                    "got " + abbreviated(values[0]) + " a second time, needs distinct values");
+  }
+}
+
+/// Lists of values by path.
+void check_lists(const Json& lists, const std::string& place) {
+  if (!lists.is_object() || lists.empty())
+    throw UserError(place, "got " + abbreviated(lists) + ", needs an object {path: [values], …}");
+  for (const auto& [path, values] : lists.items()) {
+    if (values.is_array() && !values.empty()) continue;
+    throw UserError(join_path(place, path),
+                    "got " + abbreviated(values) + ", needs a list of at least one value");
+  }
+}
+
+SweepAxis read_zip(const Json& lists, const std::string& place) {
+  check_lists(lists, place);
+  SweepAxis axis;
+  const std::size_t length = lists.front().size();
+  axis.steps.resize(length);
+  for (const auto& [path, values] : lists.items()) {
+    const std::string here = join_path(place, path);
+    if (values.size() != length) {
+      throw UserError(here, "got " + std::to_string(values.size()) + " values, needs " +
+                                std::to_string(length) + " as the first list of the zip has");
+    }
+    axis.paths.push_back(path);
+    for (std::size_t i = 0; i < length; ++i)
+      axis.steps[i].push_back({path, values[i], here, join_path("", i)});
+  }
+  check_distinct(axis, join_path(place, axis.paths.front()));
+  return axis;
+}
+
+/// An axis whose values are searched, with its ends.
+SweepAxis read_searched(const std::string& path, const Json& crossing, const std::string& place) {
+  SweepAxis axis{{path}, {}, resolve(crossing_shape(), crossing, join_path(place, "crossing"))};
+  for (const char* end : {"low", "high"})
+    axis.steps.push_back({{path, CrossingSearch::value(axis.crossing.at(end)),
+                           join_path(join_path(place, "crossing"), end), ""}});
+  return axis;
+}
+
+SweepAxis read_axis(const std::string& path, const Json& given, const std::string& place) {
+  SweepAxis axis{{path}, {}, {}};
+  Json values = given;
+  if (given.is_object()) {
+    for (const auto& [key, bounds] : given.items()) {
+      if (key != "log2range" && key != "crossing")
+        throw UserError(join_path(place, key), unknown_name("range", key, {"log2range", "crossing"}));
+    }
+    if (given.size() != 1) {
+      throw UserError(place,
+                      "got " + abbreviated(given) +
+                          ", needs a list of values, {\"log2range\": [low, high]} or {\"crossing\": {…}}");
+    }
+    if (given.contains("crossing")) return read_searched(path, given.at("crossing"), place);
+    values = log2_range(given.at("log2range"), join_path(place, "log2range"));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    axis.steps.push_back({{path, values[i], place, given.is_array() ? join_path("", i) : ""}});
+  }
+  check_distinct(axis, place);
+  return axis;
+}
+
+}  // namespace
+
+void check_zip(const Json& document) {
+  if (!document.contains("sweep") || !document.at("sweep").is_object()) return;
+  const Json& sweep = document.at("sweep");
+  if (sweep.contains("zip")) check_lists(sweep.at("zip"), "sweep.zip");
+}
+
+std::vector<SweepAxis> read_sweep(const Json& sweep) {
+  std::vector<SweepAxis> axes;
+  std::vector<std::string> paths;
+  for (const auto& [key, value] : sweep.items()) {
+    const std::string place = join_path("sweep", key);
+    axes.push_back(key == "zip" ? read_zip(value, place) : read_axis(key, value, place));
+    for (const std::string& path : axes.back().paths) {
+      for (const std::string& earlier : paths) {
+        if (is_within(earlier, path))
+          throw UserError(place, "'" + path + "' replaces '" + earlier + "', swept, too");
+      }
+      paths.push_back(path);
+    }
+  }
+  const auto is_grid = [](const SweepAxis& axis) { return axis.crossing.is_null(); };
+  const auto searched = std::stable_partition(axes.begin(), axes.end(), is_grid);
+  if (axes.end() - searched > 1) {
+    throw UserError(
+        join_path("sweep", axes.back().paths.front()),
+        "is searched for a crossing beside '" + searched->paths.front() + "'; needs one path that is");
+  }
+  return axes;
+}
+
+Override searched_override(const SweepAxis& axis, Json value) {
+  for (const std::vector<Override>& end : axis.steps)
+    if (end.front().value == value) return end.front();  // the scenario says where that stands
+  const std::string& path = axis.paths.front();
+  return {path, std::move(value), join_path(join_path("sweep", path), "crossing"), ""};
+}
+
+std::size_t count_points(const std::vector<SweepAxis>& axes, std::size_t limit) {
+  std::size_t points = 1;
+  for (const SweepAxis& axis : axes) {
+    if (points > limit) break;
+    points *= axis.steps.size();
+  }
+  return points;
+}
+
+std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_t index) {
+  std::vector<const std::vector<Override>*> chosen(axes.size());
+  for (std::size_t i = axes.size(); i-- > 0;) {
+    chosen[i] = &axes[i].steps[index % axes[i].steps.size()];
+    index /= axes[i].steps.size();
+  }
+  std::vector<Override> point;
+  for (const std::vector<Override>* step : chosen) point.insert(point.end(), step->begin(), step->end());
+  return point;
+}
+
+namespace {
+
+/// How far from the middle, as a share of the bracket, rounding may put a value.
+constexpr double kRoundedBy = 1.0 / 64;
+/// Keeps the number of points of a search small.
+constexpr double kLeastResolution = 1e-4;
+
+std::int64_t nearest_whole(double value) {
+  return static_cast<std::int64_t>(std::llround(value));
+}
+
+/// What a scenario and a plan say by the same names.
+CrossingSearch search_of(const std::string& path, const Json& given) {
+  CrossingSearch search;
+  search.path = path;
+  search.metric = given.at("metric");
+  if (given.contains("level")) search.level = given.at("level").get<double>();
+  search.against = given.value("against", "");
+  search.arm = given.value("arm", "");
+  search.low = given.at("low");
+  search.high = given.at("high");
+  search.is_log = given.at("scale") == "log";
+  search.resolution = given.at("resolution");
+  return search;
+}
+
+}  // namespace
+
+Shape crossing_shape() {
+  Shape resolution = Shape::fraction();
+  resolution.minimum = kLeastResolution;
+  return Shape::object(
+      {{"metric", Shape::text(),
+        "a metric, or an expression of metrics and swept paths; its mean over seeds, geometric if positive"},
+       {"level", Shape::real(), "the number that it crosses (or give against)", kOptional},
+       {"against", Shape::text(), "an arm: the metric crosses that of this arm, in place of a level",
+        kOptional},
+       {"arm", Shape::text(),
+        "whose curve places the points, at which all arms then run (default: every arm has its own)",
+        kOptional},
+       {"low", Shape::real(), "least value, run in any case"},
+       {"high", Shape::real(), "greatest value, run in any case"},
+       {"scale", Shape::choice({"linear", "log"}), "on which the range is halved", "linear"},
+       {"resolution", resolution, "share of the range that is narrow enough; whole numbers end at neighbours",
+        0.04}});
+}
+
+CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, const Json& document) {
+  const std::string place = join_path(join_path("sweep", path), "crossing");
+  CrossingSearch search = search_of(path, given);
+  search.is_whole = is_whole_field(document, path, place);
+  if (search.level.has_value() == !search.against.empty())
+    throw UserError(place, search.level ? "has level and against; needs one of them"
+                                        : "needs level (a number) or against (an arm)");
+  if (!search.against.empty() && search.arm.empty())
+    throw UserError(place, "has against, needs arm: the one whose metric is held against it");
+  if (!search.against.empty() && search.arm == search.against)
+    throw UserError(join_path(place, "against"), "is the arm itself");
+  if (search.low >= search.high)
+    throw UserError(join_path(place, "high"),
+                    fmt::format("got {}, needs more than low = {}", search.high, search.low));
+  if (search.is_log && search.low <= 0)
+    throw UserError(join_path(place, "low"),
+                    fmt::format("got {}, needs a number above 0 on a log scale", search.low));
+  return search;
+}
+
+std::optional<CrossingSearch> CrossingSearch::of_plan(const Json& crossing) {
+  if (crossing.is_null()) return std::nullopt;
+  CrossingSearch search = search_of(crossing.at("path"), crossing);
+  search.is_whole = crossing.at("whole");
+  search.placed = crossing.at("placed").get<std::vector<std::vector<Json>>>();
+  return search;
+}
+
+Json CrossingSearch::to_json() const {
+  Json json = {{"path", path},
+               {"metric", metric},
+               {"low", low},
+               {"high", high},
+               {"scale", is_log ? "log" : "linear"},
+               {"whole", is_whole},
+               {"resolution", resolution},
+               {"placed", placed}};
+  if (level) json["level"] = *level;
+  if (!against.empty()) json["against"] = against;
+  if (!arm.empty()) json["arm"] = arm;
+  return json;
+}
+
+bool CrossingSearch::searches(const std::string& searched) const {
+  return arm.empty() || arm == searched;
+}
+
+double CrossingSearch::scaled(double value) const {
+  return is_log ? std::log(value) : value;
+}
+
+double CrossingSearch::unscaled(double place) const {
+  return is_log ? std::exp(place) : place;
+}
+
+std::optional<double> CrossingSearch::middle(double from, double to) const {
+  const double width = scaled(to) - scaled(from);
+  if (width <= resolution * (scaled(high) - scaled(low))) return std::nullopt;
+  const double exact = unscaled(scaled(from) + width / 2);
+  if (is_whole) {
+    if (nearest_whole(to) - nearest_whole(from) < 2) return std::nullopt;
+    return static_cast<double>(
+        std::clamp(nearest_whole(exact), nearest_whole(from) + 1, nearest_whole(to) - 1));
+  }
+  for (int digits = 1; digits <= 17; ++digits) {
+    const double rounded = std::strtod(fmt::format("{:.{}g}", exact, digits).c_str(), nullptr);
+    if (is_log && rounded <= 0) continue;
+    if (std::abs(scaled(rounded) - scaled(exact)) <= kRoundedBy * width) return rounded;
+  }
+  return std::nullopt;  // as near as numbers are
+}
+
+int CrossingSearch::most_within(double from, double to) const {
+  const std::optional<double> between = middle(from, to);
+  return between ? 1 + std::max(most_within(from, *between), most_within(*between, to)) : 0;
+}
+
+Json CrossingSearch::value(double number) {
+  const bool is_integral = std::abs(number) < 1e15 && std::floor(number) == number;
+  return is_integral ? Json(nearest_whole(number)) : Json(number);
+}
+
+namespace {
+
+/// A tuned value is set after an arm's own, and would silently take the place of what the arm sets above or
+/// below it.
+void check_arms(const std::string& path, const Json& arms, const std::string& place) {
+  for (const auto& [arm, overrides] : arms.items()) {
+    for (const auto& [own, value] : overrides.items()) {
+      if (own == path || (!is_replaced(own, path) && !is_within(path, own))) continue;
+      throw UserError(
+          place, fmt::format("arm '{}' sets {}; needs arms that set {} itself, or nothing above or below it",
+                             arm, own, path));
+    }
+  }
+}
+
+/// Whether a value of the shape may be a whole number, or any number; neither for what is none.
+struct NumberKind {
+  bool is_whole = false, is_real = false;
+};
+NumberKind number_kind(const Shape& shape) {
+  NumberKind kind{shape.type == Shape::Type::count, shape.type == Shape::Type::real};
+  for (const Shape& alternative : shape.alternatives) {
+    const NumberKind own = number_kind(alternative);
+    kind.is_whole |= own.is_whole;
+    kind.is_real |= own.is_real;
+  }
+  return kind;
+}
+
+/// Refuses a path that no field has, with the nearest name where one key of it is wrong.
+[[noreturn]] void refuse_unknown_field(const Json& base, const std::string& path, const std::string& place) {
+  Json config = Json::object();
+  for (const Field& field : config_shape().fields)
+    if (base.contains(field.name)) config[field.name] = base.at(field.name);
+  try {
+    const Override change{path, 1, place, ""};
+    apply_overrides(config_shape(), {&change, 1}, config);
+    resolve(config_shape(), config, "");
+  } catch (const InvalidOption& error) {
+    if (error.path() == place || (!error.path().empty() && is_within(path, error.path())))
+      throw UserError(place, error.message());
+  }
+  throw UserError(place, "is no field of the scenario");
+}
+
+}  // namespace
+
+bool is_whole_field(const Json& base, const std::string& path, const std::string& place) {
+  const Shape* const shape = find_shape(config_shape(), base, path);
+  if (shape == nullptr) refuse_unknown_field(base, path, place);
+  const NumberKind kind = number_kind(*shape);
+  if (!kind.is_whole && !kind.is_real) throw UserError(place, "is not a number of the scenario");
+  return kind.is_whole && !kind.is_real;
+}
+
+Json TuneRange::at(double share, int digits) const {
+  const double value = is_log ? low * std::pow(high / low, share) : low + (high - low) * share;
+  const double rounded = std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
+  if (is_whole)
+    return static_cast<std::int64_t>(std::clamp(std::round(rounded), std::ceil(low), std::floor(high)));
+  return std::clamp(rounded, low, high);
+}
+
+double TuneRange::share_of(const Json& value) const {
+  const double number = value.get<double>();
+  return is_log ? std::log(number / low) / std::log(high / low) : (number - low) / (high - low);
+}
+
+std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std::span<const SweepAxis> axes) {
+  std::vector<TuneRange> ranges;
+  for (const auto& [path, range] : tune.items()) {
+    const std::string place = join_path("tune", path);
+    const bool is_whole = is_whole_field(base, path, place);
+    for (const SweepAxis& axis : axes) {
+      for (const std::string& swept : axis.paths) {
+        if (is_within(path, swept) || is_within(swept, path))
+          throw UserError(place, "the sweep sets '" + swept + "'; needs a field that is not swept");
+      }
+    }
+    for (const TuneRange& earlier : ranges) {
+      if (is_within(path, earlier.path) || is_within(earlier.path, path))
+        throw UserError(place, fmt::format("'{}' is tuned, too; needs one of the two", earlier.path));
+    }
+    TuneRange read{path, range.at("low"), range.at("high"), range.value("scale", "log") == "log", is_whole};
+    if (read.low >= read.high)
+      throw UserError(join_path(place, "high"),
+                      fmt::format("got {}, needs more than low = {}", read.high, read.low));
+    if (read.is_log && read.low <= 0)
+      throw UserError(join_path(place, "low"),
+                      fmt::format("got {}, needs a number above 0 on a log scale", read.low));
+    for (const char* end : {"low", "high"})
+      resolve(*find_shape(config_shape(), base, path), range.at(end), join_path(place, end));
+    check_arms(path, base.value("arms", Json::object()), place);
+    ranges.push_back(std::move(read));
+  }
+  return ranges;
 }
 
 }  // namespace moelab

@@ -5,19 +5,64 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "app/json/json.h"
-#include "app/json/schema.h"
-#include "app/scenario/cell_config.h"
-#include "app/scenario/crossing_search.h"
+#include "app/scenario/json.h"
+#include "app/scenario/overrides.h"
+#include "app/scenario/schema.h"
+#include "sim/base/error.h"
 #include "sim/base/random.h"
 #include "sim/data/file_contents.h"
 
 namespace moelab {
+
+// The configuration of a cell, of which a scenario of very many cells keeps equal parts once.
+
+/// Every field that affects numbers but the seed, defaults filled in: {"data", "model", "loss", "train",
+/// "metrics", "save", "evaluations": {name: its data}}. Copies share their parts, which do not change.
+class CellConfig {
+ public:
+  CellConfig() = default;
+  CellConfig(const Json& config);
+
+  /// A part by its name. Throws std::out_of_range for one that there is not.
+  const Json& at(std::string_view name) const;
+  /// All of them as one object.
+  Json json() const;
+
+  /// A part's name and value; those of configurations that SharedParts made are one object where they are
+  /// equal.
+  using Part = std::pair<std::string, Json>;
+  using Parts = std::vector<std::shared_ptr<const Part>>;
+  /// None where there is nothing.
+  const Parts* parts() const { return parts_.get(); }
+
+ private:
+  friend class SharedParts;
+  std::shared_ptr<const Parts> parts_;
+};
+
+/// Makes configurations that share the parts in which they are equal, to the last digit. Several threads may
+/// ask.
+class SharedParts {
+ public:
+  CellConfig config(const Json& config);
+  /// The same where all but the `changed` parts are those of `before`, one of these.
+  CellConfig config(const Json& config, const CellConfig& before, const std::set<std::string>& changed);
+
+ private:
+  std::shared_ptr<const CellConfig::Part> shared(const std::string& name, const Json& value);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const CellConfig::Part>> known_;  ///< by name and text
+};
 
 /// One training run.
 struct Cell {
@@ -78,5 +123,36 @@ Scenario load_scenario(const std::filesystem::path& file, const std::string& pro
 /// The same from a parsed document; `source` names it in errors.
 Scenario expand_scenario(const Json& document, const std::string& profile,
                          const std::vector<std::string>& settings);
+
+// The part of a scenario's shape that a cell's configuration holds.
+
+/// {"data", "model", "loss", "train", "metrics", "save", "evaluations"}: what arms and sweeps may change.
+const Shape& config_shape();
+/// Of "data", and of what evaluations measure on.
+const Shape& data_shape();
+
+// A scenario as its file writes it, with what it takes over from the files that it extends.
+
+/// The version of the scenario format that this program reads.
+constexpr int kScenarioVersion = 1;
+
+struct ScenarioFile {
+  Json document;                    ///< complete: without "extends"
+  std::vector<std::string> files;   ///< the file itself first, then what it extends, and so on
+  std::vector<Json> own_documents;  ///< what each of them writes
+};
+
+/// Reads a scenario file. `"extends": "base.json"`, a path relative to the file, starts from that file's
+/// scenario: what stands here is set there, field by field as by --set; an object that names another kind
+/// than the one it meets, a list, and an entry of arms, sweep, evaluations and profiles are taken whole; null
+/// removes. Throws UserError at "file: extends" when that file is missing or extends, in turn, this one, and
+/// at "file: version" for another format.
+ScenarioFile read_scenario_file(const std::filesystem::path& file);
+
+/// The error with the name of the file in its message where not the scenario's own file wrote the value.
+UserError at_file(const InvalidOption& error, const ScenarioFile& file);
+
+/// Throws UserError at `place` unless the document is of a version that this program reads.
+void check_version(const Json& document, const std::string& place);
 
 }  // namespace moelab

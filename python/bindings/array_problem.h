@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "sim/data/npy/npy_reader.h"
+#include "sim/data/npy.h"
 #include "sim/data/problem.h"
 #include "sim/model/model_options.h"
 

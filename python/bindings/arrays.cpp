@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "app/commands/array_analysis.h"
-#include "app/commands/cell_choice.h"
-#include "app/scenario/sweep_values.h"
+#include "app/cli/analyze.h"
+#include "app/cli/verbs.h"
+#include "app/scenario/overrides.h"
 #include "bindings/memory_array.h"
 #include "sim/base/error.h"
 

@@ -1,7 +1,8 @@
+#include "app/cli/documents.h"
+
 #include <algorithm>
 
-#include "app/commands/check.h"
-#include "app/commands/list.h"
+#include "app/cli/check.h"
 #include "bindings/bindings.h"
 #include "bindings/python_router.h"
 

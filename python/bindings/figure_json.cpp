@@ -4,13 +4,10 @@
 #include <array>
 
 #include "app/figures/claim.h"
-#include "app/figures/cluster_map.h"
 #include "app/figures/crossing.h"
 #include "app/figures/embedding.h"
 #include "app/figures/heat_map.h"
 #include "app/figures/lines.h"
-#include "app/figures/load_map.h"
-#include "app/figures/rate_panels.h"
 #include "app/run/figures.h"
 #include "sim/base/error.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "bindings/bindings.h"
-#include "sim/data/npy/npy_reader.h"
+#include "sim/data/npy.h"
 
 namespace moelab::python {
 

@@ -1,7 +1,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "app/run/provenance.h"
+#include "app/store/provenance.h"
 #include "bindings/bindings.h"
 #include "bindings/python_router.h"
 #include "sim/base/error.h"

@@ -9,7 +9,7 @@
 #include "bindings/memory_array.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/multiply.h"
-#include "sim/data/npy/npy_reader.h"
+#include "sim/data/npy.h"
 
 namespace moelab::python {
 namespace {

@@ -2,16 +2,16 @@
 
 #include <limits>
 
-#include "app/commands/planned_run.h"
-#include "app/metrics/metric_groups.h"
+#include "analysis/metrics/metric_groups.h"
+#include "app/cli/run.h"
 #include "app/report/claim_results.h"
-#include "app/run/available_memory.h"
+#include "app/run/cell.h"
 #include "app/run/cost.h"
-#include "app/run/crossing_run.h"
-#include "app/run/divergence.h"
-#include "app/run/export.h"
-#include "app/run/imported_arms.h"
+#include "app/run/memory.h"
+#include "app/run/search.h"
 #include "app/run/session.h"
+#include "app/store/export.h"
+#include "app/store/imported_arms.h"
 #include "bindings/bindings.h"
 #include "bindings/figure_json.h"
 #include "sim/base/error.h"

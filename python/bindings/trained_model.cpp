@@ -4,10 +4,10 @@
 
 #include <limits>
 
-#include "app/run/available_memory.h"
+#include "app/run/memory.h"
 #include "sim/base/error.h"
 #include "sim/model/loss/task_loss.h"
-#include "sim/model/router/cnn_router.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab::python {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/array_problem.h"
-#include "sim/model/named_array.h"
+#include "sim/model/parameters.h"
 #include "sim/train/experiment.h"
 
 namespace moelab::python {

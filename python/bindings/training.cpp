@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "bindings/memory_array.h"
 #include "bindings/python_router.h"
 #include "bindings/trained_model.h"

@@ -6,7 +6,7 @@ import math
 import textwrap
 from typing import Any
 
-# Okabe and Ito's palette, as plots/style.h has it.
+# Okabe and Ito's palette, as plots/figure.h has it.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # Of points and areas, above which black is drawn: violet in its place.
 _AREA_COLOURS = (*_COLOURS[:-1], "#8C6BB1")

@@ -1,5 +1,5 @@
 """Where the parts of a heat map lie and what is written in its cells, by the rules of plots/heat_map.cpp and
-plots/heat_map_cells.cpp: a caption that says where the intervals stand is the program's."""
+plots/heat_map.cpp: a caption that says where the intervals stand is the program's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much room texts take, by the rules of plots/text_width.h and plots/page.h. Lengths in points."""
+"""How much room texts take, by the rules of plots/page.h and plots/page.h. Lengths in points."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 /// Errors of the kinds that a caller can act on. All are caught once, in app/main.cpp.
 
+#include <fmt/core.h>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -53,5 +55,29 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
 /// "unknown router 'linaer'; did you mean 'linear'? Allowed: linear, mlp". Of over 40 names: the ten nearest.
 std::string unknown_name(std::string_view what, std::string_view given,
                          const std::vector<std::string>& allowed);
+
+// Texts of others (scenarios, file names, error messages) made harmless to whoever reads them on a terminal.
+
+/// `text` with the characters that a terminal would obey written out: control characters (C0 without line
+/// feed and tab, DEL, C1) as \u001b, which JSON reads as the same character, and bytes that are no UTF-8 as
+/// \x9b. All else stays as it is, so texts without them come back unchanged.
+std::string visible_text(std::string_view text);
+
+/// The same on one line: line feeds and tabs become spaces.
+std::string visible_line(std::string_view text);
+
+/// How many bytes at the end of `text` begin a character of UTF-8 whose other bytes are still to come: 0–3.
+std::size_t unfinished_bytes(std::string_view text);
+
+/// The place of the first byte that is no UTF-8, the length of the text where there is none.
+std::size_t first_byte_outside_utf8(std::string_view text);
+
+// Numbers of things in texts for people.
+
+/// "1 cell", "2 cells".
+template <class Count>
+std::string counted(Count count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
 
 }  // namespace moelab

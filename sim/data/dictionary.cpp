@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "sim/base/error.h"
-#include "sim/data/separated_means.h"
+#include "sim/data/cluster_means.h"
 
 namespace moelab {
 namespace {

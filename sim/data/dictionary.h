@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
@@ -40,7 +39,7 @@ struct DictionaryOptions {
   int dim = 0;    ///< d
   int rank = 2;   ///< r ≤ c
   double mean_std = 1.5;
-  std::optional<double> separation = std::nullopt;  ///< see sim/data/separated_means.h
+  std::optional<double> separation = std::nullopt;  ///< see sim/data/cluster_means.h
   double noise_std = 1;                             ///< σ
   OneOf<dictionary::Targets> target = dictionary::LinearTarget{};
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/data/npy/npy_reader.h"
+#include "sim/data/npy.h"
 
 namespace moelab {
 namespace {

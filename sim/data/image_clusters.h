@@ -2,15 +2,57 @@
 
 /// Clusters that are classes of images (Dikkala et al. 2023, section 3.4).
 
+#include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/data/choices.h"
+#include "sim/base/arrays.h"
+#include "sim/base/options.h"
+#include "sim/base/random.h"
+#include "sim/data/file_contents.h"
+#include "sim/data/layout.h"
 #include "sim/data/problem.h"
-#include "sim/data/synthetic_images.h"
 
 namespace moelab {
+
+// Images of classes without a data set: smooth random templates, deformed and noisy.
+
+struct SyntheticImageOptions {
+  int size = 16;  ///< height and width in pixels
+  int channels = 3;
+  int frequencies = 2;  ///< highest frequency of a template, in periods
+  int max_shift = 2;    ///< in each direction, in pixels
+  double contrast = 0.5;
+  double noise_std = 1;
+
+  void bind(Fields& fields);
+};
+
+/// A template is a random trigonometric polynomial in each channel, independent over classes and channels,
+///   T_c(i, j) = Σ_{|k|, |l| ≤ F} a_kl cos φ + b_kl sin φ,  φ = 2π (k i + l j) / size,  a, b ~ N(0, 1),
+/// scaled to mean square one over pixels and channels; F is `frequencies`, and the constant (0, 0) is left
+/// out. An image of class c is
+///   (s T_c(i + u, j + v) + σ g_ij) / √(E s² + σ²),  s ~ U[1 − contrast, 1 + contrast],  g ~ N(0, 1),
+/// with shifts u, v ~ U{−max_shift, …, max_shift} around the edges and σ `noise_std`: pixels have mean zero
+/// and mean square one.
+class SyntheticImages {
+ public:
+  /// The first k templates do not depend on the number of classes.
+  SyntheticImages(const SyntheticImageOptions& options, int classes, Engine& engine);
+
+  const ImageShape& shape() const { return shape_; }
+  /// An image of class `label`, (channels, height, width).
+  void draw(Engine& engine, int label, double* pixels) const;
+
+ private:
+  ImageShape shape_;
+  int max_shift_;
+  double contrast_;
+  double noise_std_;
+  Matrix templates_;  ///< (classes, pixels)
+};
 
 namespace image_clusters {
 
@@ -41,5 +83,35 @@ struct ImageClustersOptions {
 
   void bind(Fields& fields);
 };
+
+// CIFAR-100 in its binary version (Krizhevsky 2009): train.bin of 50000 and test.bin of 10000 records, each
+// 1 byte coarse label, 1 byte fine label, 3072 bytes of pixels (red, green, blue planes of 32 × 32, by
+// rows).
+
+constexpr ImageShape kCifarImage{3, 32, 32};
+constexpr int kCifarClasses = 100;
+
+struct CifarImages {
+  std::vector<int> labels;           ///< (n) fine labels
+  std::vector<std::uint8_t> pixels;  ///< (n, 3072)
+  int count() const { return static_cast<int>(labels.size()); }
+};
+
+/// Records of a file by its length alone. Throws UserError at "data.path" where the file is missing, empty,
+/// or not a whole number of records long.
+std::int64_t count_cifar_records(const std::filesystem::path& file);
+
+/// The records of the first `classes` fine labels, in the order of the file. Throws UserError at "data.path"
+/// like count_cifar_records and for a label of 100 or more; EnvironmentError where the file cannot be read or
+/// does not hold `content` any more.
+CifarImages read_cifar(const std::filesystem::path& file, int classes,
+                       std::shared_ptr<const FileContent> content = nullptr);
+
+/// Mean and standard deviation of each channel over a set of images; 1 for a channel without variation.
+struct ChannelMoments {
+  std::vector<double> mean;
+  std::vector<double> deviation;
+};
+ChannelMoments channel_moments(const CifarImages& images);
 
 }  // namespace moelab

@@ -4,7 +4,7 @@
 /// al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts, and their papers on other
 /// gates).
 
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 

@@ -3,19 +3,20 @@
 /// The axis of data: a generator draws a Problem (means, subspaces, teachers); a Problem draws Datasets.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "sim/base/one_of.h"
+#include "sim/base/arrays.h"
+#include "sim/base/options.h"
 #include "sim/base/random.h"
-#include "sim/base/types.h"
-#include "sim/data/contamination/contamination.h"
+#include "sim/data/contamination.h"
 #include "sim/data/file_contents.h"
-#include "sim/data/language_losses.h"
 #include "sim/data/layout.h"
+#include "sim/data/synthetic_language.h"
 
 namespace moelab {
 
@@ -136,5 +137,72 @@ Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, in
 
 /// The stream of the training set: one for all sizes, or with `independent` one for each.
 std::uint64_t train_stream(const DataOptions& options);
+
+// Choices inside a generator's options: its targets, its covariance, its law of inputs.
+
+/// Axes whose entries have no more than their options derive from this; they add table() and kNoun.
+struct PlainAxis {
+  using Entry = KindEntry;
+  static constexpr const char* kTag = "kind";
+};
+
+template <class Options>
+KindEntry plain_kind(std::string name, std::string help) {
+  return {std::move(name), std::move(help), Options{}, Options{}};
+}
+
+/// An entry of a generator's table of targets.
+struct TargetKind : KindEntry {
+  std::function<int(const AnyOptions&)> outputs;  ///< o
+};
+
+/// What the axes of targets derive from; they add table().
+struct TargetAxis {
+  using Entry = TargetKind;
+  static constexpr const char* kTag = "kind";
+  static constexpr const char* kNoun = "target";
+};
+
+/// A target whose member `outputs` is o.
+template <class Options>
+TargetKind target_kind(std::string name, std::string help, int Options::*outputs) {
+  return {plain_kind<Options>(std::move(name), std::move(help)),
+          [outputs](const AnyOptions& options) { return options.get<Options>().*outputs; }};
+}
+
+/// o of the chosen target.
+template <class Axis>
+int outputs_of(const OneOf<Axis>& target) {
+  return target.entry().outputs(target.options());
+}
+
+/// The field of a target with o outputs.
+inline void bind_outputs(Fields& fields, int& dim) {
+  fields.add("dim", dim, between(1, 1e4), "outputs o");
+}
+
+// Tokens that are hidden and to be told from those around them.
+
+/// The target of a token that is not asked for.
+constexpr int kNoTarget = -1;
+
+/// Of every sequence of s tokens m = max(1, round(share · s)) places, all sets of m alike. There x is `mask`
+/// and y the id that stood there; elsewhere x stays and y is kNoTarget (the masked language model of Devlin
+/// et al. 2019, whose share is .15; there a fifth of the chosen places are not masked but kept or swapped,
+/// here none).
+struct TokenMasks {
+  double share = 0;  ///< 0 for no masks
+  int mask = 0;      ///< the id after the last of the vocabulary
+
+  explicit operator bool() const { return share > 0; }
+};
+
+/// x, y (n, s) ← those of the masks, anew from `engine`.
+template <class Real>
+void mask_tokens(const TokenMasks& masks, Engine& engine, int samples, int tokens, Real* x, Real* y);
+
+/// The same for a set that is measured: the same masks each time, of `set` (train_data or test_data) its own.
+/// Seeds that share the set's stream share its masks.
+void mask_tokens(const TokenMasks& masks, const Seeds& seeds, Purpose set, int tokens, Dataset& data);
 
 }  // namespace moelab

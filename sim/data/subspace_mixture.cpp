@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "sim/base/linear_algebra.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {

@@ -3,7 +3,10 @@
 /// A language whose floor is known: k latent domains, each a Markov chain of tokens.
 
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "sim/base/arrays.h"
 #include "sim/base/options.h"
 
 namespace moelab {
@@ -18,15 +21,15 @@ struct TransitionOptions {
 
 /// Facts of the domains: P keys, the last tokens of the vocabulary and the same in all domains, each with a
 /// value for every domain, drawn uniformly from the other tokens of the domain. See add_facts() in
-/// sim/data/language_law.h for r.
+/// sim/data/synthetic_language.h for r.
 struct FactOptions {
   int pairs = 0;    ///< P
   double rate = 0;  ///< r
   void bind(Fields& fields);
 };
 
-/// Sequences of s + 1 ids from the law of sim/data/language_law.h: inputs are the first s, targets the next
-/// token of each, (n, s); the label of a token is the domain that drew it, (n, s). Rows of T_c and of
+/// Sequences of s + 1 ids from the law of sim/data/synthetic_language.h: inputs are the first s, targets the
+/// next token of each, (n, s); the label of a token is the domain that drew it, (n, s). Rows of T_c and of
 /// `start`:
 ///   T_c[u, ·] ~ Dirichlet(concentration · m · base),   start(c) = base,
 /// on the m tokens of domain c: all V of them (`shared`), or V / k of its own (`own`, consecutive ids), V
@@ -48,5 +51,58 @@ struct SyntheticLanguageOptions {
   int chained() const { return vocabulary - (facts ? facts->pairs : 0); }
   void bind(Fields& fields);
 };
+
+// What predictors of the next token that know the law of the data lose, in nats a token.
+
+/// Means of −log p(next token | …) over the tokens of samples.
+struct LanguageLosses {
+  double bayes = 0;          ///< given all tokens before: the floor of every model
+  double oracle_domain = 0;  ///< given also the domains that drew them
+  double bigram = 0;         ///< given the last token alone
+  double unigram = 0;        ///< given nothing
+};
+
+// The law of a language of several domains, each a Markov chain of tokens, and what is known of the next
+// token.
+
+/// A sequence starts in a domain c_0 ~ U{0, …, k − 1}; before each further token the domain changes with
+/// probability h, to any of the others alike. Its first `order` tokens come from start(c), the next ones from
+/// the row of transitions[c] that the last `order` tokens name:
+///   P(x_t = v | c_t = c, x_{t−1} = u) = T_c[u, v],   of order 2 T_c[u' V + u, v] with x_{t−2} = u'.
+/// The last `keys` tokens are those of facts: the rows after them say what follows even where fewer than
+/// `order` tokens went before.
+struct LanguageLaw {
+  int order = 1;
+  double switch_rate = 0;           ///< h
+  Matrix start;                     ///< (k, V), rows sum to 1
+  std::vector<Matrix> transitions;  ///< of each domain, (V^order, V), rows sum to 1
+  int keys = 0;                     ///< P, the last ids
+
+  int domains() const { return static_cast<int>(start.rows()); }
+  int vocabulary() const { return static_cast<int>(start.cols()); }
+  /// The law of the token after ids[0 … seen − 1] in domain c, (V).
+  Eigen::Ref<const Eigen::RowVectorXd> next(int domain, std::span<const double> ids) const;
+  /// The same after `seen` tokens, of which the last `order`, or all, are the digits of `context` in base V.
+  Eigen::Ref<const Eigen::RowVectorXd> row(int domain, int seen, Eigen::Index context) const;
+  /// P(c_{t+1} | …) from P(c_t | …), (k): (1 − h) b_c + h (1 − b_c) / (k − 1).
+  Vector switched(const Vector& belief) const;
+};
+
+/// Adds facts to a law whose chains leave the last P tokens out. With q = V − P + p the key of fact p and
+/// values[c][p] its value in domain c:
+///   start(c)[v] ← (1 − r) start(c)[v] + (r / P) 1[v ≥ V − P],   and likewise T_c[u, ·] of u that is no key,
+///   T_c[q, v] = 1[v = values[c][p]],
+/// so that a token which is no value is a key with probability r, all keys alike, and what follows a key is
+/// its value in the domain of that place, surely. A value is a token of the chain like others: the next comes
+/// from its row. A chain of tokens still, to which all losses below apply.
+void add_facts(LanguageLaw& law, double rate, const std::vector<std::vector<int>>& values);
+
+/// Losses on n sequences of s + 1 ids, of which x (n, s) are the first s and y (n, s) the last s, with the
+/// domains (n · s) of the tokens of x.
+///   bayes: Σ_c P(c_{t+1} = c | x_0, …, x_t) T_c[x_t, y_t] with the exact posterior, by forward filtering.
+///   oracle_domain: the same with P(c_{t+1} | c_t), c_t the domain of x_t.
+///   bigram, unigram: E[T] given x_t alone, and given nothing, of the law averaged over the s places.
+LanguageLosses losses_of(const LanguageLaw& law, const Matrix& x, const Matrix& y,
+                         std::span<const int> domains);
 
 }  // namespace moelab

@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {
@@ -53,7 +52,7 @@ struct TokenTopicsOptions {
   int dim = 0;                  ///< d
   int tokens = 0;               ///< s
   double mean_std = 1.5;
-  std::optional<double> separation = std::nullopt;  ///< see sim/data/separated_means.h
+  std::optional<double> separation = std::nullopt;  ///< see sim/data/cluster_means.h
   double cluster_std = 0.5;
   double noise_std = 1;  ///< σ
   OneOf<token_topics::Targets> target = {};

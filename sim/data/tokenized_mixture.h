@@ -5,7 +5,6 @@
 
 #include <vector>
 
-#include "sim/data/choices.h"
 #include "sim/data/problem.h"
 
 namespace moelab {

@@ -7,9 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "sim/base/aligned.h"
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/view.h"
 
 namespace moelab {
 

@@ -1,12 +1,7 @@
 #include "sim/model/measure_places.h"
 
-#include "sim/model/expert/linear_expert.h"
-#include "sim/model/expert/polynomial_expert.h"
-#include "sim/model/expert/relu_expert.h"
-#include "sim/model/router/cosine_router.h"
-#include "sim/model/router/linear_router.h"
-#include "sim/model/router/squared_distance_router.h"
-#include "sim/model/router/two_level_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

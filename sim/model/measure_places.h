@@ -6,7 +6,7 @@
 #include <span>
 
 #include "sim/data/mixing_measure.h"
-#include "sim/model/array_places.h"
+#include "sim/model/network.h"
 
 namespace moelab {
 

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/model_options.h"
+#include "sim/model/network.h"
 
 namespace moelab {
 namespace {
@@ -191,5 +195,227 @@ template struct Model<double>;
                              Workspace<Real>&, const std::function<void(int)>&, bool)
 MOELAB_INSTANTIATE(float);
 MOELAB_INSTANTIATE(double);
+#undef MOELAB_INSTANTIATE
+
+// A model as named arrays, and back.
+
+template <class Real>
+std::vector<NamedArray<Real>> arrays(const Model<Real>& model) {
+  std::vector<NamedArray<Real>> all = model.network->arrays(model.parameters);
+  const double* values = model.state.values.data();
+  for (const StateArray& array : model.network->state_arrays()) {
+    NamedArray<Real> named{array.name, array.shape, {}};
+    for (std::int64_t i = 0; i < array.size(); ++i) named.values.push_back(static_cast<Real>(*values++));
+    all.push_back(std::move(named));
+  }
+  all.push_back({"training_progress", {1}, {static_cast<Real>(model.state.progress)}});
+  return all;
+}
+
+template <class Real>
+void restore(Model<Real>& model, const std::vector<NamedArray<Real>>& arrays) {
+  // All are found before one is written.
+  const std::vector<NamedArray<Real>> own = moelab::arrays(model);
+  std::vector<const NamedArray<Real>*> given;
+  for (const NamedArray<Real>& array : own) {
+    const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const NamedArray<Real>& other) {
+      return other.name == array.name && other.shape == array.shape &&
+             other.values.size() == array.values.size();
+    });
+    if (found == arrays.end()) {
+      throw std::invalid_argument("restore: no array '" + array.name + "' of the model's shape");
+    }
+    given.push_back(&*found);
+  }
+  if (arrays.size() != own.size()) {
+    throw std::invalid_argument("restore: " + std::to_string(arrays.size()) + " arrays, the model has " +
+                                std::to_string(own.size()));
+  }
+  // The parameters, the state and its progress, in this order.
+  auto next = given.begin();
+  for (const auto& [name, places] : array_places(*model.network)) {
+    const std::vector<Real>& values = (*next++)->values;
+    for (std::size_t i = 0; i < places.size(); ++i) model.parameters[places[i]] = values[i];
+  }
+  auto state = model.state.values.begin();
+  for (; next + 1 != given.end(); ++next) {
+    state = std::copy((*next)->values.begin(), (*next)->values.end(), state);
+  }
+  model.state.progress = static_cast<double>((*next)->values.front());
+}
+
+template std::vector<NamedArray<float>> arrays(const Model<float>&);
+template std::vector<NamedArray<double>> arrays(const Model<double>&);
+template void restore(Model<float>&, const std::vector<NamedArray<float>>&);
+template void restore(Model<double>&, const std::vector<NamedArray<double>>&);
+
+// What a model's options and the data's layout come to: how many mixtures, of which width.
+
+bool reads_mixture(const ModelOptions& options) {
+  if (options.kind == ModelOptions::Kind::dense) return !options.width;
+  return mixtures_of(options) > 0 || options.match;
+}
+
+int mixtures_of(const ModelOptions& options) {
+  switch (options.kind) {
+    case ModelOptions::Kind::moe:
+      return options.layers;
+    case ModelOptions::Kind::transformer:
+      return static_cast<int>(moe_layers(options.transformer, options.layers).size());
+    case ModelOptions::Kind::dense:
+      break;
+  }
+  return 0;
+}
+
+int router_dim(const ModelOptions& options, const Layout& layout) {
+  return layout_of_blocks(options, layout).router_dim();
+}
+
+Layout layout_of_blocks(const ModelOptions& options, const Layout& layout) {
+  Layout own = layout_read_by(options, layout);
+  own.input_dim = options.input_width.value_or(own.input_dim);
+  if (options.kind == ModelOptions::Kind::transformer) own.input_dim = own.output_dim = *options.width;
+  return own;
+}
+
+Layout layout_read_by(const ModelOptions& options, const Layout& layout) {
+  const bool reads_sequence =
+      options.kind == ModelOptions::Kind::dense && options.reads == ModelOptions::Reads::sequence;
+  if (!reads_sequence) return layout;
+  return {.input_dim = layout.sample_dim(), .output_dim = layout.target_dim()};
+}
+
+namespace {
+
+/// Adds the losses of a block of scores for its targets.
+template <class Real>
+void append_losses(const View<const Real>& scores, bool is_finite, const double* targets,
+                   std::vector<double>& losses) {
+  for (int row = 0; row < scores.rows; ++row) {
+    const auto target = static_cast<std::ptrdiff_t>(targets[row]);
+    if (target < 0) continue;
+    const Real* const f = scores.row(row);
+    const double peak = *std::max_element(f, f + scores.columns);
+    double sum = 0;
+    for (int j = 0; j < scores.columns; ++j) sum += std::exp(static_cast<double>(f[j]) - peak);
+    losses.push_back(is_finite ? peak + std::log(sum) - static_cast<double>(f[target])
+                               : std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+/// Writes a block's outputs (rows, o) to `place`.
+template <class Real>
+void copy_outputs(const View<const Real>& block, bool is_finite, Real* place) {
+  for (int row = 0; row < block.rows; ++row, place += block.columns) {
+    if (is_finite) {
+      std::copy_n(block.row(row), block.columns, place);
+    } else {
+      std::fill_n(place, block.columns, std::numeric_limits<Real>::quiet_NaN());
+    }
+  }
+}
+
+/// Adds the rows of a block that went through a layer.
+template <class Real>
+void append_routed(const MixtureScratch<Real>& scratch, RoutedRows& routed) {
+  const Routing<Real>& routing = scratch.routing();
+  const std::size_t before = routed.selected.size();
+  const auto append = [&](const Real* probabilities, std::vector<double>& all) {
+    for (int row = 0; row < routing.rows; ++row) {
+      const Real* const r = probabilities + entries(row, routing.stride);
+      all.insert(all.end(), r, r + routing.experts);
+    }
+  };
+  append(scratch.gating.probabilities.data(), routed.probabilities);
+  if (const Real* const base = scratch.router_output.base_probabilities)
+    append(base, routed.base_probabilities);
+  for (int row = 0; row < routing.rows; ++row) routed.serving.push_back(serving_expert(routing, row));
+  routed.selected.resize(before + entries(routing.rows, routing.experts), 0);
+  for_each_pair(routing, [&](int row, int expert) {
+    routed.selected[before + entries(row, routing.experts) + size(expert)] = 1;
+  });
+}
+
+/// The place of a row's first output among those of all samples.
+template <class Real>
+std::size_t first_output(const Network<Real>& network, int first_row) {
+  return entries(first_row / network.layout().tokens, network.layout().prediction_dim());
+}
+
+}  // namespace
+
+template <class Real>
+void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
+             Workspace<Real>& workspace, Real* outputs) {
+  const Network<Real>& network = *model.network;
+  visit_blocks<Real>(
+      model, gating, x, samples, workspace,
+      [&](int first_row) {
+        copy_outputs(workspace.result, network.has_finite_routing(workspace),
+                     outputs + first_output(network, first_row));
+      },
+      false);
+}
+
+template <class Real>
+std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& gating,
+                                 const SamplesOf<Real>& x, const double* y, int samples,
+                                 Workspace<Real>& workspace) {
+  std::vector<double> losses;
+  losses.reserve(entries(samples, model.network->layout().tokens));
+  visit_blocks<Real>(
+      model, gating, x, samples, workspace,
+      [&](int first_row) {
+        append_losses(workspace.result, model.network->has_finite_routing(workspace), y + first_row, losses);
+      },
+      false);
+  return losses;
+}
+
+template <class Real>
+EvaluatedSamples<Real> evaluate(const Model<Real>& model, const SamplesOf<Real>& x, const double* y,
+                                int samples, Workspace<Real>& workspace, bool with_routing) {
+  const Network<Real>& network = *model.network;
+  const std::size_t rows = entries(samples, network.layout().tokens);
+  EvaluatedSamples<Real> evaluated;
+  if (with_routing && network.has_router()) evaluated.layers.resize(size(network.layers()));
+  for (RoutedRows& routed : evaluated.layers) {
+    routed.probabilities.reserve(rows * size(network.experts()));
+    routed.selected.reserve(rows * size(network.experts()));
+    routed.serving.reserve(rows);
+  }
+  if (y) {
+    evaluated.token_losses.reserve(rows);
+  } else {
+    evaluated.outputs.resize(entries(samples, network.layout().prediction_dim()));
+  }
+  visit_blocks<Real>(
+      model, network.eval_gating(), x, samples, workspace,
+      [&](int first_row) {
+        const bool is_finite = network.has_finite_routing(workspace);
+        if (y) {
+          append_losses(workspace.result, is_finite, y + first_row, evaluated.token_losses);
+        } else {
+          copy_outputs(workspace.result, is_finite,
+                       evaluated.outputs.data() + first_output(network, first_row));
+        }
+        for (std::size_t layer = 0; layer < evaluated.layers.size(); ++layer) {
+          append_routed(network.mixture_scratch(static_cast<int>(layer), workspace), evaluated.layers[layer]);
+        }
+      },
+      false);
+  return evaluated;
+}
+
+#define MOELAB_INSTANTIATE_EVALUATION(Real)                                                                \
+  template void predict(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, int,                \
+                        Workspace<Real>&, Real*);                                                          \
+  template std::vector<double> token_losses(const Model<Real>&, const Gating<Real>&, const Samples<Real>&, \
+                                            const double*, int, Workspace<Real>&);                         \
+  template EvaluatedSamples<Real> evaluate(const Model<Real>&, const Samples<Real>&, const double*, int,   \
+                                           Workspace<Real>&, bool)
+MOELAB_INSTANTIATE_EVALUATION(float);
+MOELAB_INSTANTIATE_EVALUATION(double);
 
 }  // namespace moelab

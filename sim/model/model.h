@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/data/token_masks.h"
+#include "sim/data/problem.h"
 #include "sim/model/loss/task_loss.h"
 #include "sim/model/network.h"
 

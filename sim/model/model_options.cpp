@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/matching_width.h"
-#include "sim/model/router/attention_aware_router.h"
-#include "sim/model/router/cnn_router.h"
-#include "sim/model/router/oracle_router.h"
-#include "sim/model/topology.h"
+#include "sim/base/error.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/network.h"
+#include "sim/model/router/routers.h"
 #include "sim/model/transformer.h"
 
 namespace moelab {
@@ -290,6 +289,114 @@ ExpertOptions dense_network(const ModelOptions& options, const Layout& layout) {
   }
   set_matching_width(network, own.input_dim, own.output_dim, target);
   return network;
+}
+
+void set_matching_width(MlpExpertOptions& network, int input_dim, int output_dim, std::size_t target) {
+  if (network.depth == 1) return;  // one matrix from inputs to outputs, whatever the width
+  const auto count_at = [&](int width) {
+    network.width = width;
+    return make_expert_bank<float>(network, {input_dim, output_dim, 1})->parameters_per_expert();
+  };
+  int low = 1;
+  int high = 2;
+  while (count_at(high) < target) high *= 2;
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    (count_at(middle) <= target ? low : high) = middle;
+  }
+  const std::size_t below = count_at(low);
+  const std::size_t above = count_at(high);
+  const std::size_t miss_below = below > target ? below - target : target - below;
+  const std::size_t miss_above = above > target ? above - target : target - above;
+  network.width = miss_above < miss_below ? high : low;
+}
+
+namespace {
+
+[[noreturn]] void refuse_moe_layers(const std::string& got, int layers) {
+  throw InvalidOption("model.moe_layers",
+                      fmt::format("got {}, needs \"all\", \"alternate\", or different layers from 0 to {}, "
+                                  "ascending",
+                                  got, layers - 1));
+}
+
+}  // namespace
+
+void TransformerOptions::bind(Fields& fields) {
+  fields.add("heads", heads, between(1, 1024), "transformers: heads of attention, a divisor of model.width");
+  fields.add(
+      "feed_forward", feed_forward, between(1, 65536),
+      "transformers: hidden units of networks without a router, and of each expert where model.expert is "
+      "not given (default: 4 model.width)");
+  fields.add(
+      "moe_layers", moe_layers,
+      "transformers: layers whose network is a mixture: a list of layers from 0 on, \"all\" (default) or "
+      "\"alternate\" (1, 3, …); [] is the dense model");
+  fields.add(
+      "positions", positions, {"learned", "rotary"},
+      "transformers: places in the sequence are learned rows that are added to those of tokens (default), or "
+      "turn queries and keys");
+  fields.add("norm", norm, {"layer", "rms"}, "transformers: normalization before each part (default layer)");
+  fields.add("tied_embedding", tied_embedding,
+             "transformers: the read-out is the embedding, scores x E^T / √width (default false)");
+  fields.add(
+      "causal", causal,
+      "transformers: a token sees those before it, and the task is the next one (default true); false: it "
+      "sees the whole sequence, and the task is masked_tokens");
+  fields.add(
+      "dropout", dropout, between(0, 0.99),
+      "transformers: in training steps entries of what attention and networks add to a row are 0 with this "
+      "probability p, the others divided by 1 − p (default 0)");
+}
+
+std::vector<int> moe_layers(const TransformerOptions& options, int layers) {
+  std::vector<int> chosen;
+  const std::vector<std::string> given = options.moe_layers.value_or(std::vector<std::string>{"all"});
+  if (given.size() == 1 && (given.front() == "all" || given.front() == "alternate")) {
+    const bool are_all = given.front() == "all";
+    for (int layer = are_all ? 0 : 1; layer < layers; layer += are_all ? 1 : 2) chosen.push_back(layer);
+    return chosen;
+  }
+  for (const std::string& text : given) {
+    int layer = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layer);
+    const bool is_number = error == std::errc() && end == text.data() + text.size();
+    const bool is_next = chosen.empty() || layer > chosen.back();
+    if (!is_number || layer < 0 || layer >= layers || !is_next) refuse_moe_layers(text, layers);
+    chosen.push_back(layer);
+  }
+  return chosen;
+}
+
+void check(const TransformerOptions& options, std::optional<int> width, int layers) {
+  if (!width) throw InvalidOption("model.width", "missing; a transformer needs the width of its rows");
+  if (!options.heads) throw InvalidOption("model.heads", "missing; a transformer needs it");
+  if (*width % *options.heads != 0) {
+    throw InvalidOption("model.heads",
+                        fmt::format("got {}, needs a divisor of model.width = {}", *options.heads, *width));
+  }
+  if (options.positions == TransformerOptions::Positions::rotary && *width / *options.heads % 2 != 0) {
+    throw InvalidOption("model.heads",
+                        fmt::format("got {}, but \"rotary\" positions need an even model.width / "
+                                    "model.heads = {}",
+                                    *options.heads, *width / *options.heads));
+  }
+  moe_layers(options, layers);
+}
+
+void check_no_transformer(const TransformerOptions& options) {
+  const auto refuse = [](const char* field, bool given) {
+    if (given)
+      throw InvalidOption(std::string("model.") + field, "given, but model.kind is not 'transformer'");
+  };
+  refuse("heads", options.heads.has_value());
+  refuse("feed_forward", options.feed_forward.has_value());
+  refuse("moe_layers", options.moe_layers.has_value());
+  refuse("positions", options.positions.has_value());
+  refuse("norm", options.norm.has_value());
+  refuse("tied_embedding", options.tied_embedding.has_value());
+  refuse("causal", options.causal.has_value());
+  refuse("dropout", options.dropout.has_value());
 }
 
 }  // namespace moelab

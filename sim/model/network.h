@@ -2,9 +2,11 @@
 
 /// The immutable structure of a model: a list of blocks, and where their parameters and state lie.
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/data/layout.h"
@@ -135,5 +137,25 @@ class Network {
   std::size_t parameter_size_ = 0;
   std::size_t state_size_ = 0;
 };
+
+// The lists of blocks that models are: the one place that knows them.
+
+/// The gatings of a model that its mixtures keep something for; null for none. They outlive the blocks.
+template <class Real>
+struct Gatings {
+  const Gating<Real>* learned = nullptr;  ///< parameters
+  const Gating<Real>* train = nullptr;    ///< state
+};
+
+/// The blocks of a model in their order, places in the buffers left open.
+template <class Real>
+std::vector<PlacedBlock<Real>> make_blocks(const ModelOptions& options, const Layout& data_layout,
+                                           const Gatings<Real>& gatings);
+
+/// Names for the flat buffer: where the entries of each array of Network::arrays() lie in it, in the array's
+/// order. Together they are the free parameters, each once.
+using ArrayPlaces = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
+template <class Real>
+ArrayPlaces array_places(const Network<Real>& network);
 
 }  // namespace moelab

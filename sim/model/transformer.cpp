@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/matching_width.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/model_options.h"
 
 namespace moelab {
 

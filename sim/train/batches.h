@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "sim/base/aligned.h"
-#include "sim/base/quasi_random.h"
+#include "sim/base/arrays.h"
+#include "sim/base/random.h"
 #include "sim/data/problem.h"
 #include "sim/model/model.h"
 #include "sim/train/train_options.h"

@@ -9,6 +9,7 @@
 
 #include "sim/data/problem.h"
 #include "sim/train/least_squares.h"
+#include "sim/train/train_options.h"
 #include "sim/train/trainer.h"
 
 namespace moelab {
@@ -87,5 +88,20 @@ class Experiment {
   Workspace<Real> workspace_;
   FitOutcome fit_;
 };
+
+// The parts of check(TrainOptions), between which an experiment checks what concerns its data and model.
+
+/// Fits have no rate and no batches, and work in double; optimizers have a rate and no start.
+void check_rule(const TrainOptions& options);
+
+/// Sample gradients have batches, population gradients a rule. Messages name the gradient by gradient_name().
+void check_batches(const TrainOptions& options);
+void check_epochs(const TrainOptions& options);
+
+/// Steps or epochs.
+void check_length(const TrainOptions& options);
+
+/// `"sample"` or `"population"`, quoted.
+const char* gradient_name(const TrainOptions& options);
 
 }  // namespace moelab

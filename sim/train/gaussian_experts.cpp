@@ -4,8 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sim/base/linear_algebra.h"
-#include "sim/base/softmax.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {

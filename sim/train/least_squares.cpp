@@ -6,10 +6,9 @@
 #include <stdexcept>
 
 #include "sim/base/error.h"
+#include "sim/base/numerics.h"
 #include "sim/model/measure_places.h"
 #include "sim/train/best_fit.h"
-#include "sim/train/fit_starts.h"
-#include "sim/train/likelihood_fit.h"
 #include "sim/train/sample_loss.h"
 
 namespace moelab {
@@ -89,6 +88,103 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
   loss.set_parameters(best.data());
   callbacks.record(outcome.evaluations);
   return outcome;
+}
+
+namespace {
+
+/// A promise below this share of L is rounding, and one below this of all is for data without noise.
+constexpr double kSmallestPromise = 1e-12, kNothing = 1e-28;
+/// Of the sampling error L p / n: an optimizer's error that does not count beside it.
+constexpr double kNegligible = 1e-3;
+/// Keeps directions without curvature, as a common shift of the gates' biases, out of a step.
+constexpr double kStepRidge = 1e-13;
+constexpr double kLeastDamping = 1e-12, kMostDamping = 1e12;
+
+/// The quadratic that L is taken for around a point: ∇L and H.
+struct Quadratic {
+  Vector gradient;
+  Matrix curvature;
+};
+
+/// H = (2/m) JᵀJ at the loss's parameters, J being ∂f/∂θ of the first m samples.
+Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
+  const int rows = std::min(loss.rows(), kCurvatureRows);
+  Matrix products = Matrix::Zero(count, count);
+  Vector row(count);
+  for (int i = 0; i < rows; ++i) {
+    loss.output_gradient(i, row.data());
+    products.selfadjointView<Eigen::Lower>().rankUpdate(row);
+  }
+  loss.count_evaluation();
+  return (2.0 / rows * products).selfadjointView<Eigen::Lower>();
+}
+
+/// −∇L is no way for a parameter that it pushes beyond its bound: its row and column become those of 1.
+void hold(const std::vector<double>& values, double bound, Quadratic& quadratic) {
+  for (Eigen::Index i = 0; i < quadratic.gradient.size(); ++i) {
+    const double value = values[static_cast<std::size_t>(i)];
+    if (std::abs(value) < bound || value * quadratic.gradient[i] >= 0) continue;
+    quadratic.curvature.row(i).setZero();
+    quadratic.curvature.col(i).setZero();
+    quadratic.curvature(i, i) = 1;
+    quadratic.gradient[i] = 0;
+  }
+}
+
+Vector step_of(const Quadratic& quadratic, double damping) {
+  Matrix damped = quadratic.curvature;
+  const double ridge = kStepRidge * damped.trace();
+  damped.diagonal() *= 1 + damping;
+  damped.diagonal().array() += ridge;
+  return -least_norm_solution(damped, quadratic.gradient);
+}
+
+/// What the quadratic says that L loses by a step.
+double gain_of(const Quadratic& quadratic, const Vector& step) {
+  return -step.dot(quadratic.gradient) - 0.5 * step.dot(quadratic.curvature * step);
+}
+
+}  // namespace
+
+PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps) {
+  PolishedFit fit{std::move(start)};
+  const std::size_t count = fit.parameters.size();
+  std::vector<double> next(count), gradient(count), next_gradient(count);
+  fit.loss = loss.evaluate(fit.parameters.data(), gradient.data());
+  double damping = 1e-3, growth = 2;
+  // Nielsen (1999): λ by how much of the predicted gain came true, and doubled faster with every failure.
+  const auto lower = [&](const Quadratic& quadratic) {
+    for (; damping < kMostDamping && !loss.interrupted(); damping *= growth, growth *= 2) {
+      const Vector step = step_of(quadratic, damping);
+      for (std::size_t i = 0; i < count; ++i) {
+        next[i] =
+            std::clamp(fit.parameters[i] + step[static_cast<Eigen::Index>(i)], -loss.bound(), loss.bound());
+      }
+      const double value = loss.evaluate(next.data(), next_gradient.data());
+      if (!(value < fit.loss)) continue;
+      const double came_true = (fit.loss - value) / gain_of(quadratic, step);
+      damping *= std::clamp(1 - std::pow(2 * came_true - 1, 3), 0.1, 2.0);
+      damping = std::max(damping, kLeastDamping);
+      growth = 2;
+      fit.parameters.swap(next);
+      gradient.swap(next_gradient);
+      fit.loss = value;
+      return true;
+    }
+    return false;
+  };
+  for (int i = 0; i <= steps && !loss.interrupted(); ++i) {
+    const auto entries = static_cast<Eigen::Index>(count);
+    loss.set_parameters(fit.parameters.data());
+    Quadratic quadratic{Eigen::Map<const Vector>(gradient.data(), entries), curvature_at(loss, entries)};
+    hold(fit.parameters, loss.bound(), quadratic);
+    fit.promised = -0.5 * quadratic.gradient.dot(step_of(quadratic, 0));
+    if (fit.promised <= std::max(kSmallestPromise * fit.loss, kNothing)) break;
+    if (i == steps || !lower(quadratic)) break;
+  }
+  const double scale = fit.loss * static_cast<double>(count) / loss.rows();
+  fit.converged = fit.promised <= std::max(kNegligible * scale, kNothing);
+  return fit;
 }
 
 }  // namespace moelab

@@ -8,7 +8,7 @@
 #include <limits>
 #include <memory>
 
-#include "sim/model/array_places.h"
+#include "sim/model/network.h"
 
 namespace moelab {
 namespace {

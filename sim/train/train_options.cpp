@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "sim/base/error.h"
+#include "sim/train/experiment.h"
 #include "sim/train/least_squares.h"
-#include "sim/train/train_checks.h"
+#include "sim/train/optimizer.h"
 
 namespace moelab {
 namespace {
@@ -143,6 +144,101 @@ ModelOptions resolved_for(ModelOptions model, const TrainOptions& train) {
   model.gating.eval = resolved_rule(model.gating.eval, skip_below);
   model.group_samples = static_cast<int>(train.batch_size.value_or(0));
   return model;
+}
+
+void PlateauOptions::bind(Fields& fields) {
+  fields.required().add("metric", metric, "a metric that the scenario records");
+  fields.add("records", records, between(1, 1e6), "records without a fall of the metric");
+  fields.add("relative", relative, fraction(), "a fall that counts, as a share of the least value before");
+}
+
+void UntilOptions::bind(Fields& fields) {
+  fields.add("metric", metric, "a metric that the scenario records; needs below or above");
+  fields.add("below", below, any_number(), "stop where the metric is at most this");
+  fields.add("above", above, any_number(), "stop where the metric is at least this");
+  fields.add("plateau", plateau, "stop where a metric no longer falls");
+  fields.add("flops", flops, positive(),
+             "stop where training has taken this many operations: 6 a step for each row and each parameter "
+             "that it reaches");
+}
+
+void check(const UntilOptions& options) {
+  const std::string path = "train.until";
+  const int rules = (options.metric ? 1 : 0) + (options.plateau ? 1 : 0) + (options.flops ? 1 : 0);
+  const int levels = (options.below ? 1 : 0) + (options.above ? 1 : 0);
+  if (rules != 1) {
+    throw InvalidOption(path, rules == 0 ? "names no rule; needs one of metric, plateau, flops"
+                                         : "names several rules; needs one of metric, plateau, flops");
+  }
+  if (options.metric && levels != 1)
+    throw InvalidOption(path + ".metric", "needs one level with it, below or above");
+  if (!options.metric && levels > 0)
+    throw InvalidOption(path + (options.below ? ".below" : ".above"), "given, but train.until.metric is not");
+}
+
+void LeastSquaresOptions::bind(Fields& fields) {
+  fields.add("memory", memory, between(1, 1000), "pairs of steps and gradient changes kept");
+  fields.add("bound", bound, positive(), "largest absolute value of a parameter (default: none)");
+  fields.add(
+      "likelihood", likelihood,
+      "maximum likelihood of a Gaussian mixture of linear experts, whose variances are fitted, in place of "
+      "least squares: EM from every start, Newton's method after it; memory and bound have no effect "
+      "(default: least squares; needs train.start \"best\")");
+}
+
+void LikelihoodOptions::bind(Fields& fields) {
+  fields.add("gate", gate, "whether gates read x; false: weights alone");
+  fields.add("slope", slope, "whether experts read x; false: locations alone");
+  fields.add("variance", variance, positive(), "of every expert, where it is known (default: fitted)");
+}
+
+TrainingRuleKind lbfgs_rule() {
+  return {{"lbfgs",
+           "least squares over the whole training set by limited-memory BFGS, to convergence; needs "
+           "train.steps (the most evaluations of a start) and train.precision \"double\", has no rate and no "
+           "batches",
+           LeastSquaresOptions{}, LeastSquaresOptions{}}};
+}
+
+const std::vector<KindEntry>& FitStartAxis::table() {
+  static const std::vector<KindEntry> starts = {
+      {"cold", "at the model's own initial weights", ColdStartOptions{}, ColdStartOptions{}},
+      {"warm", "at the true measure of the data, each parameter moved by N(0, perturbation²)",
+       WarmStartOptions{}, WarmStartOptions{}},
+      {"best",
+       "at many places, of which the lowest minimum is kept: near the true measure, at the clusters of "
+       "k-means and at initial weights in turn; the lowest minima are polished on all samples",
+       BestStartOptions{}, BestStartOptions{}},
+  };
+  return starts;
+}
+
+namespace {
+
+void bind_tries(Fields& fields, int& tries) {
+  fields.add("tries", tries, between(1, 1000), "starts made until one converges");
+}
+
+}  // namespace
+
+void ColdStartOptions::bind(Fields& fields) {
+  bind_tries(fields, tries);
+}
+
+void WarmStartOptions::bind(Fields& fields) {
+  fields.add("perturbation", perturbation, at_least(0), "standard deviation");
+  bind_tries(fields, tries);
+}
+
+void BestStartOptions::bind(Fields& fields) {
+  fields.add("starts", starts, between(1, 10000), "places to start at");
+  fields.add("perturbation", perturbation, at_least(0), "standard deviation, of those near the true measure");
+  fields.add("rows", rows, between(1, 1e9), "the most samples on which all starts are fitted");
+  fields.add("evaluations", evaluations, between(1, 1e6),
+             "the most evaluations (rounds of EM) of such a fit");
+  fields.add(
+      "polished", polished, between(1, 1000),
+      "distinct minima, the lowest, that are fitted to all samples by Levenberg and Marquardt's method");
 }
 
 }  // namespace moelab

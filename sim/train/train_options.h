@@ -4,15 +4,91 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "sim/base/options.h"
 #include "sim/model/model_options.h"
-#include "sim/train/least_squares_options.h"
 #include "sim/train/optimizer.h"
-#include "sim/train/schedule.h"
-#include "sim/train/until.h"
 
 namespace moelab {
+
+// Options of least-squares fits, see least_squares.h.
+
+/// Maximum likelihood in place of least squares, see sim/train/gaussian_experts.h.
+struct LikelihoodOptions {
+  bool gate = true;
+  bool slope = true;
+  std::optional<double> variance = std::nullopt;
+  void bind(Fields& fields);
+};
+
+/// The training rule "lbfgs".
+struct LeastSquaresOptions {
+  int memory = 20;                             ///< pairs of steps and gradient changes kept
+  std::optional<double> bound = std::nullopt;  ///< largest absolute value of a parameter
+  std::optional<LikelihoodOptions> likelihood = std::nullopt;
+  void bind(Fields& fields);
+};
+
+/// `train.start`.
+struct FitStartAxis {
+  using Entry = KindEntry;
+  static const std::vector<KindEntry>& table();
+  static constexpr const char* kTag = "kind";
+  static constexpr const char* kNoun = "start";
+};
+using FitStart = OneOf<FitStartAxis>;
+
+/// At the model's own initial weights.
+struct ColdStartOptions {
+  int tries = 2;
+  void bind(Fields& fields);
+};
+/// At the true measure of the data, each parameter moved by N(0, perturbation²).
+struct WarmStartOptions {
+  double perturbation = 0.1;
+  int tries = 2;
+  void bind(Fields& fields);
+};
+/// At many places, of which the lowest minimum is kept: near the true measure, at the clusters of k-means and
+/// at weights of the model's own in turn.
+struct BestStartOptions {
+  int starts = 20;
+  double perturbation = 0.1;
+  int rows = 4000;
+  int evaluations = 300;
+  int polished = 5;
+  void bind(Fields& fields);
+};
+
+// `train.until`: when training ends before its steps are done. Whoever trains looks at its metrics; the
+// options are checked and described here.
+
+/// A metric that no longer falls: the least of its last `records` values is not below (1 − relative) times
+/// the least of those before.
+struct PlateauOptions {
+  std::string metric;
+  int records = 5;
+  double relative = 0.01;
+  void bind(Fields& fields);
+};
+
+/// One of three rules, looked at after every record: a metric at most `below` or at least `above` a level; a
+/// plateau; a budget of operations, 6 · (parameters that a row reaches) · (rows) a step.
+struct UntilOptions {
+  std::optional<std::string> metric = std::nullopt;
+  std::optional<double> below = std::nullopt;
+  std::optional<double> above = std::nullopt;
+  std::optional<PlateauOptions> plateau = std::nullopt;
+  std::optional<double> flops = std::nullopt;
+  void bind(Fields& fields);
+
+  /// The metric that the rule looks at; empty for a budget.
+  std::string looked_at() const { return plateau ? plateau->metric : metric.value_or(""); }
+};
+
+/// Exactly one rule, whole. Throws InvalidOption at "train.until…".
+void check(const UntilOptions& options);
 
 struct TrainOptions {
   enum class Gradient { sample, population };

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "analysis/theory/check.h"
-#include "app/json/json.h"
-#include "app/scenario/claim_arms.h"
+#include "app/scenario/claim_reader.h"
+#include "app/scenario/json.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/docs/page_text.h"
 

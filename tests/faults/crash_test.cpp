@@ -9,8 +9,8 @@
 #include <set>
 #include <tuple>
 
-#include "app/run/store.h"
-#include "sim/data/npy/npy.h"
+#include "app/store/store.h"
+#include "sim/data/npy.h"
 #include "tests/faults/faulty_program.h"
 
 namespace moelab::crash_test {

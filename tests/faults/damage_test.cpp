@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/app/commands/answer.h"
+#include "tests/app/cli/answer.h"
 #include "tests/faults/faulty_program.h"
 
 namespace moelab::damage_test {

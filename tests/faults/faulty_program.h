@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/faults/call_table.h"
 #include "tests/system/process.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "app/run/record.h"
+#include "app/store/record.h"
 #include "tests/faults/faulty_program.h"
 #include "tests/faults/traced_disk.h"
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "app/run/record.h"
+#include "app/store/record.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::faults {

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
-#include "sim/data/npy/npy_reader.h"
+#include "sim/data/npy.h"
 #include "tests/fuzz/property.h"
 #include "tests/temporary_folder.h"
 

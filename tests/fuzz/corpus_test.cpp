@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "sim/base/random.h"
-#include "tests/app/commands/answer.h"
+#include "tests/app/cli/answer.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/fuzz/targets.h"
 

@@ -9,10 +9,8 @@
 
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
-#include "app/scenario/scenario_shape.h"
-#include "app/scenario/sweep.h"
 #include "sim/base/error.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/fuzz/property.h"
 
 namespace moelab {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "app/run/provenance.h"
-#include "app/run/record.h"
 #include "app/run/results.h"
-#include "app/run/store.h"
+#include "app/store/provenance.h"
+#include "app/store/record.h"
+#include "app/store/store.h"
 #include "sim/base/error.h"
 #include "tests/fuzz/property.h"
 #include "tests/temporary_folder.h"

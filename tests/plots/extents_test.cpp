@@ -13,8 +13,8 @@
 #include "plots/embedding.h"
 #include "plots/figure.h"
 #include "plots/heat_map.h"
+#include "plots/page.h"
 #include "plots/rate_panels.h"
-#include "plots/text_width.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::extents_test {

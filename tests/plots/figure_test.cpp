@@ -7,8 +7,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "plots/axis.h"
-#include "plots/figure_layout.h"
 #include "plots/gnuplot.h"
 #include "sim/base/error.h"
 #include "tests/temporary_folder.h"

@@ -8,13 +8,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "plots/csv_cell.h"
 #include "plots/figure.h"
 #include "plots/gnuplot.h"
-#include "plots/html_text.h"
 #include "plots/page.h"
 #include "plots/report.h"
-#include "sim/base/visible_text.h"
+#include "sim/base/error.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::hostile_texts_test {

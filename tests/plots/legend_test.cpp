@@ -1,5 +1,3 @@
-#include "plots/legend.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>

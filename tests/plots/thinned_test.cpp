@@ -1,10 +1,9 @@
-#include "plots/thinned.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "plots/figure.h"
 #include "plots/report.h"
 
 namespace moelab::thinned_test {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
 
 namespace moelab {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "app/json/json.h"
-#include "tests/app/commands/tiny_run.h"
+#include "app/scenario/json.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/system/process.h"
 

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/system/terminal.h"
 
 namespace moelab {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/system/run_directory.h"
 
 namespace moelab::crossing_test {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
 #include "tests/system/run_directory.h"
 
 namespace moelab::divergence_system_test {

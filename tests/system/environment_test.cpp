@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/system/run_directory.h"
 
 namespace moelab::environment_test {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/system/run_directory.h"
 #include "tests/system/terminal.h"
 

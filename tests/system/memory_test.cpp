@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
 #include "tests/system/process.h"
 #include "tests/system/run_directory.h"
 

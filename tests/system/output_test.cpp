@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/system/run_directory.h"
 
 namespace moelab::output_test {

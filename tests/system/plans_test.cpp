@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "app/run/run_folder.h"
-#include "app/run/store.h"
-#include "tests/app/commands/tiny_run.h"
+#include "app/store/run_folder.h"
+#include "app/store/store.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/system/run_directory.h"
 
 namespace moelab::system_plans_test {

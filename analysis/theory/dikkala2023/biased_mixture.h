@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/aligned.h"
+#include "sim/base/arrays.h"
 
 namespace moelab::router_bias {
 

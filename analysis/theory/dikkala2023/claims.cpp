@@ -1,10 +1,9 @@
-#include "analysis/theory/dikkala2023/claims.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "analysis/theory/extremes.h"
+#include "analysis/theory/check.h"
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab {
 namespace {

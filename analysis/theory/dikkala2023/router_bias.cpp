@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "analysis/theory/dikkala2023/biased_mixture.h"
-#include "sim/base/linear_algebra.h"
+#include "sim/base/numerics.h"
 
 namespace moelab::router_bias {
 namespace {

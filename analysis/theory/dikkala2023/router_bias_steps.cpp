@@ -5,7 +5,7 @@
 
 #include "analysis/theory/dikkala2023/biased_mixture.h"
 #include "analysis/theory/dikkala2023/router_bias.h"
-#include "sim/base/linear_algebra.h"
+#include "sim/base/numerics.h"
 
 namespace moelab::router_bias {
 namespace {

@@ -1,14 +1,12 @@
-#include "analysis/theory/graph_of_tokens2025/proposition1.h"
-
 #include <fmt/core.h>
 
 #include <cmath>
 #include <limits>
 
-#include "analysis/metrics/entropy.h"
+#include "analysis/metrics/routing.h"
 #include "analysis/metrics/sparsity.h"
-#include "analysis/theory/extremes.h"
-#include "analysis/theory/frequencies.h"
+#include "analysis/theory/check.h"
+#include "analysis/theory/graph_of_tokens2025.h"
 
 namespace moelab {
 namespace {

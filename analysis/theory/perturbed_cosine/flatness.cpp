@@ -1,10 +1,9 @@
-#include "analysis/theory/perturbed_cosine/flatness.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "sim/base/linear_algebra.h"
+#include "analysis/theory/perturbed_cosine.h"
+#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {

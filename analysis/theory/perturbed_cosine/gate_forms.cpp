@@ -1,6 +1,6 @@
-#include "analysis/theory/perturbed_cosine/gate_forms.h"
-
 #include <cmath>
+
+#include "analysis/theory/perturbed_cosine.h"
 
 namespace moelab {
 namespace {

@@ -1,11 +1,10 @@
-#include "analysis/theory/perturbed_cosine/identifiability.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "sim/base/linear_algebra.h"
-#include "sim/base/quasi_random.h"
+#include "analysis/theory/perturbed_cosine.h"
+#include "sim/base/numerics.h"
+#include "sim/base/random.h"
 
 namespace moelab {
 namespace {

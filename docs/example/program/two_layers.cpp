@@ -5,8 +5,8 @@
 
 #include "analysis/metrics/task.h"
 #include "sim/data/gaussian_mixture.h"
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "sim/train/experiment.h"
 
 int main() {

@@ -8,8 +8,8 @@
 
 #include <type_traits>
 
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/view.h"
 
 namespace moelab::kernels {
 

@@ -7,14 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/view.h"
+#include "sim/base/arrays.h"
 #include "sim/model/gating/gating.h"
-#include "sim/model/layer_signals.h"
 #include "sim/model/loss/auxiliary_loss.h"
-#include "sim/model/named_array.h"
-#include "sim/model/scratch.h"
-#include "sim/model/start.h"
-#include "sim/model/state.h"
+#include "sim/model/parameters.h"
 
 namespace moelab {
 

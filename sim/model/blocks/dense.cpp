@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/kernels/kernels.h"
-#include "sim/model/mlp.h"
+#include "sim/model/layers.h"
 
 namespace moelab {
 namespace {

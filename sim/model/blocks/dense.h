@@ -31,7 +31,7 @@ std::unique_ptr<Block<Real>> make_sum_over_tokens(int dim);
 struct Dropout {
   double probability = 0;    ///< of each entry
   std::string name = {};     ///< of the array in the state that tells the step
-  std::uint64_t stream = 4;  ///< of its key, for each of a layer its own (sim/model/gating/step_stream.h)
+  std::uint64_t stream = 4;  ///< of its key, for each of a layer its own (sim/model/gating/selection.h)
 };
 
 /// x + f(x) of a block f: R^d → R^d, with dropout in training steps as residual.h says.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/model/gating/step_stream.h"
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/gating/selection.h"
 
 namespace moelab {
 namespace {
@@ -272,5 +273,289 @@ double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>
 
 template class Mixture<float>;
 template class Mixture<double>;
+
+// The backward pass of a mixture.
+
+template <class Real>
+void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inputs,
+                             const BlockValues<Real>& values, const LayerSignals<Real>& signals,
+                             Scratch& scratch, const View<const Real>& /*outputs*/,
+                             const Real* output_gradient, Real* gradient, Real* input_gradient) const {
+  MixtureScratch<Real>& mine = static_cast<MixtureScratch<Real>&>(scratch);
+  const int rows = inputs.rows;
+  const int dim = parts_.input_dim;
+  reserve_entries(mine.gate_gradient, entries(rows, kernels::padded(parts_.experts)));
+  ExpertGradients<Real> of_experts;
+  of_experts.outputs = output_gradient;
+  of_experts.parameters = gradient + experts_begin_;
+  of_experts.gates = mine.gate_gradient.data();
+  const bool reads_outputs = pass.losses && pass.losses->reads(AuxiliaryPath::pair_outputs);
+  if (reads_outputs && pair_outputs(values, mine)) {
+    const std::size_t count = entries(rows * parts_.experts, output_stride());
+    reserve_entries(mine.pair_gradient, count);
+    std::fill_n(mine.pair_gradient.begin(), count, Real(0));
+    pass.losses->add_gradients(routed_batch(mine, true), {.pair_outputs = mine.pair_gradient.data()},
+                               mine.auxiliary);
+    of_experts.pair_outputs = mine.pair_gradient.data();
+  }
+  const int features = parts_.router->feature_dim();
+  const bool features_learn = parts_.router_trainable && features > 0;
+  const Real* const weights = mine.router_output.expert_input_weights;
+  const bool reads_all = experts_read_rows_ && !weights;
+  of_experts.inputs = input_gradient;
+  if (!reads_all) {
+    of_experts.inputs = nullptr;
+    if (features_learn || input_gradient) {
+      reserve_entries(mine.expert_input_gradient, entries(rows, kernels::padded(expert_dim_)));
+      of_experts.inputs = mine.expert_input_gradient.data();
+    }
+  }
+  const View<const Real> read =
+      reads_all ? inputs : rows_of<const Real>(mine.expert_inputs.data(), rows, expert_dim_);
+  const std::function<void(int, const Real*)> take = [&pass, this](int expert, const Real* of_expert) {
+    pass.expert_hooks->after(parts_.layer, expert, of_expert);
+  };
+  const bool takes = pass.expert_hooks && pass.expert_hooks->after && expert_block_size() > 0;
+  if (takes) of_experts.take = &take;
+  const Real* const parameters = values.parameters + experts_begin_;
+  if (mine.gating.slots.each > 0) {
+    std::fill_n(mine.gate_gradient.begin(), entries(rows, mine.routing().stride), Real(0));
+    backward_slots(mine.gating, *parts_.bank, parameters, *mine.bank, mine.slots, expert_dim_,
+                   parts_.output_dim, of_experts);
+  } else {
+    parts_.bank->backward(read, mine.routing(), parameters, *mine.bank, of_experts);
+  }
+  if (!reads_all && input_gradient) {
+    // The columns that the experts read: those after the image.
+    const int rest = expert_dim_ - features;
+    std::fill_n(input_gradient, entries(rows, kernels::padded(dim)), Real(0));
+    for (int row = 0; row < rows; ++row) {
+      Real* const place = input_gradient + entries(row, kernels::padded(dim)) + parts_.image_size;
+      std::copy_n(mine.expert_input_gradient.data() + entries(row, kernels::padded(expert_dim_)), rest,
+                  place);
+      for (int j = 0; weights && j < rest; ++j) place[j] *= weights[entries(row, rest) + size(j)];
+    }
+  }
+  if (!(parts_.router_trainable || input_gradient)) return;
+  RouterContext<Real> context = router_context(pass, inputs, values, signals);
+  const int router_stride = kernels::padded(context.x.columns);
+  View<Real> of_inputs;
+  if (input_gradient) of_inputs = {input_gradient, rows, context.x.columns, kernels::padded(dim)};
+  if (is_jittered(pass)) {
+    context.x = rows_of<const Real>(mine.jittered.data(), rows, context.x.columns);
+    if (input_gradient) {
+      reserve_entries(mine.jittered_gradient, entries(rows, router_stride));
+      std::fill_n(mine.jittered_gradient.begin(), entries(rows, router_stride), Real(0));
+      of_inputs = kernels::padded_rows(mine.jittered_gradient.data(), rows, context.x.columns);
+    }
+  }
+  backward_scores(pass, context, values, mine, gradient, of_inputs);
+  if (!input_gradient) return backward_router(context, values, mine, gradient, nullptr);
+  reserve_entries(mine.router_input_gradient, entries(rows, router_stride));
+  backward_router(context, values, mine, gradient, mine.router_input_gradient.data());
+  for (int row = 0; row < rows; ++row) {
+    if (is_jittered(pass)) {
+      for (int j = 0; j < context.x.columns; ++j) {
+        const Real of_jittered = mine.router_input_gradient[entries(row, router_stride) + size(j)] +
+                                 mine.jittered_gradient[entries(row, router_stride) + size(j)];
+        input_gradient[entries(row, kernels::padded(dim)) + size(j)] +=
+            of_jittered * mine.jitter[entries(row, context.x.columns) + size(j)];
+      }
+      continue;
+    }
+    kernels::add_scaled(Real(1), mine.router_input_gradient.data() + entries(row, router_stride),
+                        input_gradient + entries(row, kernels::padded(dim)), router_stride);
+  }
+}
+
+template <class Real>
+void Mixture<Real>::backward_scores(const Pass<Real>& pass, const RouterContext<Real>& context,
+                                    const BlockValues<Real>& values, MixtureScratch<Real>& scratch,
+                                    Real* gradient, const View<Real>& of_inputs) const {
+  const Routing<Real>& routing = scratch.routing();
+  const std::size_t count = entries(routing.rows, routing.stride);
+  Real* const gates = scratch.gate_gradient.data();
+  const bool has_losses = pass.losses && !pass.losses->empty();
+  RoutedBatch<Real> batch = routed_batch(scratch, true);
+  batch.is_softmax = pass.gating->is_softmax();
+  if (has_losses) pass.losses->add_gradients(batch, {.gates = gates}, scratch.auxiliary);
+  Real* of_gating = nullptr;
+  if (parts_.learned_gating) {
+    of_gating = gradient + gating_begin_;
+    std::fill_n(of_gating, parts_.learned_gating->block_size(), Real(0));
+  }
+  if (pass.gating->block_size() == 0) of_gating = nullptr;
+  const GatingContext<Real> gating = gating_context(pass, context.x, values, scratch);
+  pass.gating->backward(gating, scratch.gating, gates, gates, of_gating);
+  pass.gating->add_own_gradient(gating, scratch.gating, gates, of_gating, of_inputs);
+  if (!has_losses) return;
+  Real* spreads = nullptr;
+  if (batch.noise && pass.losses->reads(AuxiliaryPath::scores)) {
+    reserve_entries(scratch.spread_gradient, count);
+    spreads = scratch.spread_gradient.data();
+    std::fill_n(spreads, count, Real(0));
+  }
+  pass.losses->add_gradients(batch, {.scores = gates, .spreads = spreads}, scratch.auxiliary);
+  if (spreads) pass.gating->add_spread_gradient(gating, scratch.gating, spreads, of_gating, of_inputs);
+  if (!pass.losses->reads(AuxiliaryPath::probabilities)) return;
+  reserve_entries(scratch.probability_gradient, count);
+  Real* const probabilities = scratch.probability_gradient.data();
+  std::fill_n(probabilities, count, Real(0));
+  pass.losses->add_gradients(batch, {.probabilities = probabilities}, scratch.auxiliary);
+  pass.gating->backward_probabilities(scratch.gating, probabilities);
+  pass.gating->add_own_gradient(gating, scratch.gating, probabilities, of_gating, of_inputs);
+  kernels::add_scaled(Real(1), probabilities, gates, static_cast<int>(count));
+}
+
+template <class Real>
+void Mixture<Real>::backward_router(const RouterContext<Real>& context, const BlockValues<Real>& values,
+                                    MixtureScratch<Real>& scratch, Real* gradient,
+                                    Real* router_input_gradient) const {
+  RouterGradients<Real> gradients;
+  gradients.scores = scratch.gate_gradient.data();
+  gradients.parameters = gradient;
+  gradients.inputs = router_input_gradient;
+  const int features = parts_.router->feature_dim();
+  if (features > 0) {
+    reserve_entries(scratch.feature_gradient, entries(context.x.rows, features));
+    for (int row = 0; row < context.x.rows; ++row) {
+      const std::size_t at = entries(row, kernels::padded(expert_dim_)) + size(expert_dim_ - features);
+      std::copy_n(scratch.expert_input_gradient.data() + at, features,
+                  scratch.feature_gradient.data() + entries(row, features));
+    }
+    gradients.features = scratch.feature_gradient.data();
+  }
+  parts_.router->backward(context, values.parameters, *scratch.router, gradients);
+}
+
+#define MOELAB_INSTANTIATE(Real)                                                                       \
+  template void Mixture<Real>::backward(const Pass<Real>&, const View<const Real>&,                    \
+                                        const BlockValues<Real>&, const LayerSignals<Real>&, Scratch&, \
+                                        const View<const Real>&, const Real*, Real*, Real*) const
+MOELAB_INSTANTIATE(float);
+MOELAB_INSTANTIATE(double);
+#undef MOELAB_INSTANTIATE
+
+namespace {
+
+/// Slots of a group.
+template <class Real>
+int slots_of_group(const GatingScratch<Real>& gating) {
+  return gating.routing.experts * gating.slots.each;
+}
+
+/// Calls visit(first row, rows, first slot) for every group.
+template <class Real, class Visit>
+void for_each_slot_group(const GatingScratch<Real>& gating, const Visit& visit) {
+  const int most = gating.slots.group_rows, rows = gating.routing.rows;
+  for (int first = 0, slot = 0; first < rows; first += most, slot += slots_of_group(gating))
+    visit(first, std::min(most, rows - first), slot);
+}
+
+/// A slot is read by its expert alone.
+template <class Real>
+void route_slots(const GatingScratch<Real>& gating, SlotScratch<Real>& scratch) {
+  Routing<Real>& routing = scratch.routing;
+  const int most = gating.slots.group_rows, of_group = slots_of_group(gating);
+  routing.experts = gating.routing.experts;
+  routing.stride = gating.routing.stride;
+  routing.rows = (gating.routing.rows + most - 1) / most * of_group;
+  const std::size_t count = entries(routing.rows, routing.stride);
+  reserve_entries(scratch.gates, count);
+  std::fill_n(scratch.gates.begin(), count, Real(0));
+  for (int slot = 0; slot < routing.rows; ++slot) {
+    const int expert = slot % of_group / gating.slots.each;
+    scratch.gates[entries(slot, routing.stride) + size(expert)] = 1;
+  }
+  routing.gates = scratch.gates.data();
+  list_pairs(routing);
+}
+
+/// Rows of D, C or their gradients.
+template <class Real, class Values>
+auto slot_weights(const GatingScratch<Real>& gating, Values& values) {
+  return kernels::padded_rows(values.data(), gating.routing.rows, slots_of_group(gating));
+}
+
+}  // namespace
+
+template <class Real>
+void forward_slots(const View<const Real>& x, const GatingScratch<Real>& gating, const ExpertBank<Real>& bank,
+                   const Real* parameters, Scratch& bank_scratch, SlotScratch<Real>& scratch,
+                   const View<Real>& outputs, bool keep) {
+  route_slots(gating, scratch);
+  const int slots = scratch.routing.rows, of_group = slots_of_group(gating);
+  reserve_entries(scratch.rows, entries(x.rows, kernels::padded(x.columns)));
+  reserve_entries(scratch.slots, entries(slots, kernels::padded(x.columns)));
+  reserve_entries(scratch.outputs, entries(slots, kernels::padded(outputs.columns)));
+  // Products read whole vectors of a row.
+  const View<Real> rows = kernels::padded_rows(scratch.rows.data(), x.rows, x.columns);
+  for (int row = 0; row < x.rows; ++row) {
+    std::copy_n(x.row(row), x.columns, rows.row(row));
+    std::fill(rows.row(row) + x.columns, rows.row(row) + rows.row_stride, Real(0));
+  }
+  const View<Real> read = kernels::padded_rows(scratch.slots.data(), slots, x.columns);
+  const View<Real> answers = kernels::padded_rows(scratch.outputs.data(), slots, outputs.columns);
+  const View<const Real> dispatch = slot_weights(gating, gating.slots.dispatch);
+  const View<const Real> combine = slot_weights(gating, gating.slots.combine);
+  for_each_slot_group(gating, [&](int first, int count, int slot) {
+    kernels::multiply(dispatch.middle_rows(first, count).transposed(), rows.middle_rows(first, count),
+                      read.middle_rows(slot, of_group));
+  });
+  bank.forward(read, scratch.routing, parameters, bank_scratch, scratch.outputs.data(), keep);
+  for_each_slot_group(gating, [&](int first, int count, int slot) {
+    kernels::multiply(combine.middle_rows(first, count), answers.middle_rows(slot, of_group),
+                      outputs.middle_rows(first, count));
+  });
+}
+
+template <class Real>
+void backward_slots(GatingScratch<Real>& gating, const ExpertBank<Real>& bank, const Real* parameters,
+                    Scratch& bank_scratch, SlotScratch<Real>& scratch, int input_dim, int output_dim,
+                    const ExpertGradients<Real>& gradients) {
+  const int slots = scratch.routing.rows, of_group = slots_of_group(gating), row_count = gating.routing.rows;
+  reserve_entries(scratch.of_slots, entries(slots, kernels::padded(input_dim)));
+  reserve_entries(scratch.of_outputs, entries(slots, kernels::padded(output_dim)));
+  const View<const Real> upstream =
+      kernels::padded_rows<const Real>(gradients.outputs, row_count, output_dim);
+  const View<const Real> answers =
+      kernels::padded_rows<const Real>(scratch.outputs.data(), slots, output_dim);
+  const View<Real> of_answers = kernels::padded_rows(scratch.of_outputs.data(), slots, output_dim);
+  const View<Real> of_read = kernels::padded_rows(scratch.of_slots.data(), slots, input_dim);
+  const View<const Real> rows = kernels::padded_rows<const Real>(scratch.rows.data(), row_count, input_dim);
+  const View<const Real> dispatch = slot_weights(gating, gating.slots.dispatch);
+  const View<const Real> combine = slot_weights(gating, gating.slots.combine);
+  const View<Real> of_dispatch = slot_weights(gating, gating.slots.of_dispatch);
+  const View<Real> of_combine = slot_weights(gating, gating.slots.of_combine);
+  for_each_slot_group(gating, [&](int first, int count, int slot) {
+    kernels::multiply(combine.middle_rows(first, count).transposed(), upstream.middle_rows(first, count),
+                      of_answers.middle_rows(slot, of_group));
+    kernels::multiply(upstream.middle_rows(first, count), answers.middle_rows(slot, of_group).transposed(),
+                      of_combine.middle_rows(first, count));
+  });
+  ExpertGradients<Real> of_bank;
+  of_bank.outputs = scratch.of_outputs.data();
+  of_bank.parameters = gradients.parameters;
+  of_bank.inputs = scratch.of_slots.data();
+  of_bank.take = gradients.take;
+  const View<const Real> read = kernels::padded_rows<const Real>(scratch.slots.data(), slots, input_dim);
+  bank.backward(read, scratch.routing, parameters, bank_scratch, of_bank);
+  for_each_slot_group(gating, [&](int first, int count, int slot) {
+    kernels::multiply(rows.middle_rows(first, count), of_read.middle_rows(slot, of_group).transposed(),
+                      of_dispatch.middle_rows(first, count));
+    if (!gradients.inputs) return;
+    kernels::multiply(dispatch.middle_rows(first, count), of_read.middle_rows(slot, of_group),
+                      kernels::padded_rows(gradients.inputs, row_count, input_dim).middle_rows(first, count));
+  });
+}
+
+#define MOELAB_SLOTS(Real)                                                                                  \
+  template void forward_slots(const View<const Real>&, const GatingScratch<Real>&, const ExpertBank<Real>&, \
+                              const Real*, Scratch&, SlotScratch<Real>&, const View<Real>&, bool);          \
+  template void backward_slots(GatingScratch<Real>&, const ExpertBank<Real>&, const Real*, Scratch&,        \
+                               SlotScratch<Real>&, int, int, const ExpertGradients<Real>&)
+MOELAB_SLOTS(float);
+MOELAB_SLOTS(double);
+#undef MOELAB_SLOTS
 
 }  // namespace moelab

@@ -2,14 +2,40 @@
 
 /// One mixture of experts: a router, gating and a bank of experts.
 
+#include <cmath>
 #include <optional>
+#include <vector>
 
 #include "sim/model/blocks/block.h"
-#include "sim/model/blocks/slots.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/router.h"
 
 namespace moelab {
+
+// Experts behind slots: between the rows of a mixture and its bank, where the gating mixes rows into slots.
+
+/// What the passes of a batch leave. Slots of all groups lie one after another, expert by expert in each.
+template <class Real>
+struct SlotScratch {
+  Routing<Real> routing;                    ///< slot to expert, gates 1
+  AlignedVector<Real> gates;                ///< of it
+  AlignedVector<Real> rows;                 ///< X (n, padded(d))
+  AlignedVector<Real> slots, of_slots;      ///< D^T X (slots, padded(d)) and ∂L/∂ them
+  AlignedVector<Real> outputs, of_outputs;  ///< of the experts (slots, padded(o)) and ∂L/∂ them
+};
+
+/// outputs (n, padded(o)) ← C f(D^T X), group by group; `gating` holds D and C.
+template <class Real>
+void forward_slots(const View<const Real>& x, const GatingScratch<Real>& gating, const ExpertBank<Real>& bank,
+                   const Real* parameters, Scratch& bank_scratch, SlotScratch<Real>& scratch,
+                   const View<Real>& outputs, bool keep);
+
+/// From gradients.outputs those of the bank's parameters, of D and C (in `gating`) and, unless null, of X
+/// (n, padded(d)); gradients.gates is not touched. For the batch of the last forward pass that kept.
+template <class Real>
+void backward_slots(GatingScratch<Real>& gating, const ExpertBank<Real>& bank, const Real* parameters,
+                    Scratch& bank_scratch, SlotScratch<Real>& scratch, int input_dim, int output_dim,
+                    const ExpertGradients<Real>& gradients);
 
 /// What a mixture is made from.
 template <class Real>
@@ -127,6 +153,40 @@ class Mixture final : public Block<Real> {
   std::size_t router_state_;   ///< values of the router's state
   std::size_t gating_state_;   ///< begin of the gating's
   std::size_t jitter_state_;   ///< and of the jitter's
+};
+
+// Rotary places (Su et al. 2021).
+
+/// Turns the pairs (j, j + k/2) of a row at place t by the angle t 10000^(−2j/k).
+template <class Real>
+class Turns {
+ public:
+  Turns(int tokens, int key_dim) : half_(key_dim / 2) {
+    for (int t = 0; t < tokens; ++t) {
+      for (int j = 0; j < half_; ++j) {
+        const double angle = t * std::pow(kBase, -static_cast<double>(j) / half_);
+        cosines_.push_back(static_cast<Real>(std::cos(angle)));
+        sines_.push_back(static_cast<Real>(std::sin(angle)));
+      }
+    }
+  }
+
+  /// `direction` 1, or −1 for back.
+  void turn(int place, Real direction, Real* values) const {
+    const std::size_t first = static_cast<std::size_t>(place) * static_cast<std::size_t>(half_);
+    for (int j = 0; j < half_; ++j) {
+      const std::size_t at = first + static_cast<std::size_t>(j);
+      const Real cosine = cosines_[at], sine = direction * sines_[at];
+      const Real left = values[j], right = values[j + half_];
+      values[j] = cosine * left - sine * right;
+      values[j + half_] = sine * left + cosine * right;
+    }
+  }
+
+ private:
+  static constexpr double kBase = 10000;
+  int half_;
+  std::vector<Real> cosines_, sines_;  // (s, k / 2)
 };
 
 }  // namespace moelab

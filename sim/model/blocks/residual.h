@@ -2,7 +2,9 @@
 
 /// The residual connection around a block.
 
-#include "sim/base/aligned.h"
+#include <string>
+
+#include "sim/base/arrays.h"
 #include "sim/model/blocks/block.h"
 #include "sim/model/blocks/dense.h"
 
@@ -67,5 +69,21 @@ class Residual final : public Block<Real> {
   Dropout dropout_;
   std::size_t dropout_state_ = 0;  ///< begin of its part of the state
 };
+
+// Normalization of rows, before other blocks.
+
+enum class Normalization { layer, rms };
+
+/// y = g ∘ x̂ + b with x̂ = (x − mean x) / √(var x + 1e-5) (`layer`, Ba et al. 2016), or y = g ∘ x / √(mean x²
+/// + 1e-5) (`rms`, Zhang, Sennrich 2019), of each row x (d). g starts at 1, b at 0. Arrays: <prefix>norm_gain
+/// and, of `layer`, <prefix>norm_bias (d).
+template <class Real>
+std::unique_ptr<Block<Real>> make_normalization(Normalization kind, int dim, const std::string& prefix);
+
+/// f(norm(x)) of a block f. Parameters [those of f | those of norm], so that values of the chain are values
+/// of f; state and signals are those of f, and <prefix> leads the names of its arrays, too.
+template <class Real>
+std::unique_ptr<Block<Real>> make_normalized(Normalization kind, int dim, const std::string& prefix,
+                                             std::unique_ptr<Block<Real>> block);
 
 }  // namespace moelab

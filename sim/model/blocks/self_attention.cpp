@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/blocks/attention_record.h"
-#include "sim/model/blocks/turns.h"
+#include "sim/model/blocks/attention.h"
+#include "sim/model/blocks/mixture.h"
 
 namespace moelab {
 namespace {

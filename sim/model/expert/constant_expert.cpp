@@ -1,5 +1,3 @@
-#include "sim/model/expert/constant_expert.h"
-
 #include <algorithm>
 
 #include "sim/base/kernels/multiply.h"

@@ -6,12 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "sim/base/per_precision.h"
+#include "sim/base/arrays.h"
+#include "sim/base/options.h"
 #include "sim/base/random.h"
-#include "sim/base/view.h"
 #include "sim/model/gating/routing.h"
-#include "sim/model/named_array.h"
-#include "sim/model/scratch.h"
+#include "sim/model/parameters.h"
 
 namespace moelab {
 
@@ -106,5 +105,65 @@ std::unique_ptr<ExpertBank<Real>> make_expert_bank(const ExpertOptions& options,
 
 /// Weight matrices on the way from x to the output of one expert.
 int expert_depth(const ExpertOptions& options);
+
+// Banks of experts with others beside them.
+
+/// The same with `count` null experts after its own (MoE++'s zero experts): f_e(x) = 0, so that a row that
+/// selects one is computed by fewer networks, and with renormalised gates the others' gates are as much
+/// smaller. Routings have E + count experts.
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> with_null_experts(std::unique_ptr<ExpertBank<Real>> bank,
+                                                    const ExpertSetting& setting, int count);
+
+/// The same with `count` experts that serve every row, no gate before them (DeepSeekMoE):
+/// f(x) = Σ_e gate_e(x) f_e(x) + Σ_s f_s(x). They start from streams of their own. Arrays "shared_…".
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> with_shared_experts(std::unique_ptr<ExpertBank<Real>> bank,
+                                                      const ExpertOptions& expert,
+                                                      const ExpertSetting& setting, int count);
+
+/// expert_e(x) = u_e in R^o (Dikkala et al. 2023, section 3.1). u_e starts N(0, init_scale² I).
+struct ConstantExpertOptions {
+  double init_scale = 1.0;
+  void bind(Fields& fields);
+};
+
+/// expert_e(x) = A_e x + b_e (Dikkala et al. 2023, section 3.5). Entries of A_e start N(0, init_scale² / d),
+/// b_e zero.
+struct LinearExpertOptions {
+  double init_scale = 1.0;
+  void bind(Fields& fields);
+};
+
+/// expert_e(x) = MLP_e(x), ReLU hidden layers, biases (Dikkala et al. 2023, section 3.1: depth 3, width 96).
+struct MlpExpertOptions {
+  int depth = 3;  ///< weight matrices
+  int width = 96;
+  double init_scale = 1.0;
+  void bind(Fields& fields);
+};
+
+/// For other kinds whose experts are MLPs.
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> make_mlp_bank(const MlpExpertOptions& options,
+                                                const ExpertSetting& setting);
+
+/// expert_e(x) = (A_e x + b_e)^power, output by output (Nguyen et al., Statistical Advantages of Perturbing
+/// Cosine Router, Table 1). For an even power (A_e, b_e) and (−A_e, −b_e) are the same expert. Entries of A_e
+/// start N(0, init_scale² / d), b_e zero.
+struct PolynomialExpertOptions {
+  double init_scale = 1.0;
+  int power = 2;
+  void bind(Fields& fields);
+};
+
+/// expert_e(x) = (A_e x + b_e)_+, one neuron for each output. The slides' theory has experts of the form
+/// φ(a^T x + b), whose slope and intercept are identified; "mlp" of depth 2 has a further layer, and with it
+/// scales and an order of the neurons that data cannot tell. Entries of A_e start N(0, init_scale² / d), b_e
+/// zero.
+struct ReluExpertOptions {
+  double init_scale = 1.0;
+  void bind(Fields& fields);
+};
 
 }  // namespace moelab

@@ -1,9 +1,8 @@
-#include "sim/model/expert/mlp_expert.h"
-
 #include <algorithm>
 
 #include "sim/base/kernels/kernels.h"
-#include "sim/model/mlp.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/layers.h"
 
 namespace moelab {
 namespace {

@@ -1,6 +1,10 @@
 /// Losses on the balance of loads: Σ_j weight_j P_j with weights that grow with the rows of expert j.
 
-#include "sim/model/loss/auxiliary_terms.h"
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "sim/model/loss/auxiliary_loss.h"
 
 namespace moelab {
 namespace {
@@ -84,6 +88,178 @@ AuxiliaryLossKind gshard_loss() {
 AuxiliaryLossKind switch_loss() {
   return Balance<FirstChoicesTimesExperts>::kind(
       "switch", "balance, E Σ_j f_j P_j with first choices f_j (Switch Transformer)");
+}
+
+// Squared coefficients of variation of what experts weigh in a batch: var(I) / (mean(I)² + 1e-10),
+// population variance over experts (Shazeer et al. 2017, Eq. 7; the guard is that of public code).
+
+namespace {
+
+constexpr double kImportanceGuard = 1e-10;
+
+/// CV² of the values, (E).
+double squared_variation(const std::vector<double>& values) {
+  const double count = static_cast<double>(values.size());
+  double mean = 0, variance = 0;
+  for (const double value : values) mean += value / count;
+  for (const double value : values) variance += (value - mean) * (value - mean) / count;
+  return variance / (mean * mean + kImportanceGuard);
+}
+
+/// slopes (E) ← ∂CV²/∂values.
+void squared_variation_slopes(const std::vector<double>& values, std::vector<double>& slopes) {
+  const double count = static_cast<double>(values.size());
+  double mean = 0, variance = 0;
+  for (const double value : values) mean += value / count;
+  for (const double value : values) variance += (value - mean) * (value - mean) / count;
+  const double square = mean * mean + kImportanceGuard;
+  slopes.resize(values.size());
+  for (std::size_t e = 0; e < values.size(); ++e) {
+    slopes[e] = 2 * ((values[e] - mean) - variance * mean / square) / (count * square);
+  }
+}
+
+/// Of gates, (1/n) Σ_i g_ie; a step in n leaves CV² alone but for the guard.
+struct Importance {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    column_means(batch.routing->gates, *batch.routing, scratch.means);
+    return squared_variation(scratch.means);
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    const Routing<Real>& routing = *batch.routing;
+    column_means(routing.gates, routing, scratch.means);
+    squared_variation_slopes(scratch.means, scratch.weights);
+    for_each_pair(routing, [&](int row, int e) {
+      gradients.gates[entries(row, routing.stride) + size(e)] +=
+          static_cast<Real>(coefficient * scratch.weights[size(e)] / routing.rows);
+    });
+  }
+};
+
+/// Of probabilities, P_e: E Σ_e P_e² − 1 but for the guard.
+struct ImportanceOfProbabilities {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    column_means(batch.probabilities, *batch.routing, scratch.means);
+    return squared_variation(scratch.means);
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    column_means(batch.probabilities, *batch.routing, scratch.means);
+    squared_variation_slopes(scratch.means, scratch.weights);
+    add_balance(batch, scratch.weights, coefficient, gradients.probabilities);
+  }
+};
+
+/// Of how likely each expert is to be among the K of a row when its own noise is drawn anew, those of the
+/// others held: mean_i Φ((γ_ie − θ_ie) / s_ie), θ_ie the K-th largest of the other experts' noisy scores h
+/// (Shazeer et al. 2017, Eqs. 8–10). The gradient goes through γ, s and θ. Without learned noise, and where
+/// every expert is selected, of the numbers of rows, with no gradient.
+struct Load {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    write_loads(batch, scratch);
+    return squared_variation(scratch.means);
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    if (!is_noisy(batch) || !gradients.spreads) return;
+    write_loads(batch, scratch);
+    squared_variation_slopes(scratch.means, scratch.weights);
+    const NoisyScores<Real>& noise = *batch.noise;
+    for_each_chance(
+        batch, scratch, [&](std::size_t row, std::size_t e, std::size_t threshold, double argument) {
+          constexpr double kRootTwoPi = 2.5066282746310002;
+          const double spread = static_cast<double>(noise.spreads[row + e]);
+          const double density = std::exp(-argument * argument / 2) / kRootTwoPi;
+          const double slope = coefficient * scratch.weights[e] / batch.routing->rows * density / spread;
+          // θ = γ + s ε of the expert at the threshold.
+          const double draw = (static_cast<double>(noise.noisy[row + threshold]) -
+                               static_cast<double>(batch.scores[row + threshold])) /
+                              static_cast<double>(noise.spreads[row + threshold]);
+          gradients.scores[row + e] += static_cast<Real>(slope);
+          gradients.scores[row + threshold] -= static_cast<Real>(slope);
+          gradients.spreads[row + e] -= static_cast<Real>(slope * argument);
+          gradients.spreads[row + threshold] -= static_cast<Real>(slope * draw);
+        });
+  }
+
+ private:
+  template <class Real>
+  static bool is_noisy(const RoutedBatch<Real>& batch) {
+    return batch.noise && batch.noise->k < batch.routing->experts;
+  }
+  template <class Real>
+  static void write_loads(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    const Routing<Real>& routing = *batch.routing;
+    if (!is_noisy(batch)) {
+      count_active(routing, scratch.means);
+      for (double& load : scratch.means) load /= routing.rows;
+      return;
+    }
+    scratch.means.assign(size(routing.experts), 0.0);
+    for_each_chance(batch, scratch, [&](std::size_t, std::size_t e, std::size_t, double argument) {
+      scratch.means[e] += std::erfc(-argument / std::numbers::sqrt2) / 2 / routing.rows;
+    });
+  }
+  /// visit(begin of the row, expert, expert at its threshold, (γ − θ) / s).
+  template <class Real, class Visit>
+  static void for_each_chance(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+    const Routing<Real>& routing = *batch.routing;
+    const NoisyScores<Real>& noise = *batch.noise;
+    const std::size_t k = size(noise.k);
+    for (int row = 0; row < routing.rows; ++row) {
+      const std::size_t at = entries(row, routing.stride);
+      const Real* const h = noise.noisy + at;
+      // The K + 1 largest in their order, of equal ones the lower index first.
+      std::vector<int>& order = scratch.active;
+      order.resize(size(routing.experts));
+      std::iota(order.begin(), order.end(), 0);
+      std::partial_sort(order.begin(), order.begin() + noise.k + 1, order.end(),
+                        [&](int a, int b) { return h[a] != h[b] ? h[a] > h[b] : a < b; });
+      for (std::size_t place = 0; place < order.size(); ++place) {
+        const std::size_t e = size(order[place]);
+        const std::size_t threshold = size(order[place < k ? k : k - 1]);
+        const double above = static_cast<double>(batch.scores[at + e]) - static_cast<double>(h[threshold]);
+        visit(at, e, threshold, above / static_cast<double>(noise.spreads[at + e]));
+      }
+    }
+  }
+};
+
+template <class Term>
+AuxiliaryLossKind importance_kind(std::string name, AuxiliaryPath path, std::string help) {
+  return {std::move(name),
+          std::move(help),
+          path,
+          {Term::template value<float>, Term::template value<double>},
+          {Term::template add<float>, Term::template add<double>}};
+}
+
+}  // namespace
+
+AuxiliaryLossKind importance_loss() {
+  return importance_kind<Importance>(
+      "importance", AuxiliaryPath::gates,
+      "CV² of Σ_i gate_ie over experts, variance over squared mean (Shazeer et al. 2017)");
+}
+AuxiliaryLossKind importance_probabilities_loss() {
+  return importance_kind<ImportanceOfProbabilities>("importance_probabilities", AuxiliaryPath::probabilities,
+                                                    "the same of Σ_i r_ie (V-MoE), E Σ_j P_j² − 1");
+}
+AuxiliaryLossKind load_loss() {
+  AuxiliaryLossKind kind = importance_kind<Load>(
+      "load", AuxiliaryPath::scores,
+      "CV² over experts of the mean chance to be selected under new noise of its own (Shazeer et al. 2017); "
+      "needs "
+      "gating.train noisy_topk with learned noise, elsewhere CV² of rows selected, without a gradient");
+  kind.needs_noise = true;
+  return kind;
 }
 
 }  // namespace moelab

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/per_precision.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 
@@ -32,7 +32,7 @@ struct TaskLossKind {
   bool needs_classes = false;            ///< targets are indicators (or probabilities) of classes
   /// The loss for targets (n, 1) that are ids of the outputs to be largest; null where there is none.
   PerPrecision<MakeTaskLoss> make_of_ids = {};
-  bool masks_tokens = false;  ///< of ids that stood where the inputs are masked (sim/data/token_masks.h)
+  bool masks_tokens = false;  ///< of ids that stood where the inputs are masked (sim/data/problem.h)
 };
 
 /// What makes a loss class `Made<Real>`.

@@ -1,5 +1,3 @@
-#include "sim/model/router/cnn_router.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,7 +6,8 @@
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/data/problem.h"
-#include "sim/model/convolution.h"
+#include "sim/model/layers.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

@@ -1,10 +1,9 @@
-#include "sim/model/router/cosine_router.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/router/projected_router.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

@@ -1,12 +1,11 @@
-#include "sim/model/router/formula_router.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/base/finite.h"
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/router/formula/evaluation.h"
+#include "sim/base/numerics.h"
+#include "sim/model/router/formula.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

@@ -1,9 +1,8 @@
-#include "sim/model/router/linear_router.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

@@ -5,14 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "sim/base/aligned.h"
-#include "sim/base/per_precision.h"
+#include "sim/base/arrays.h"
 #include "sim/data/layout.h"
-#include "sim/model/layer_signals.h"
-#include "sim/model/named_array.h"
-#include "sim/model/scratch.h"
-#include "sim/model/start.h"
-#include "sim/model/state.h"
+#include "sim/model/parameters.h"
 
 namespace moelab {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/view.h"
 #include "sim/model/router/router.h"
 
 namespace moelab {

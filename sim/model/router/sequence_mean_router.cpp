@@ -1,8 +1,7 @@
-#include "sim/model/router/sequence_mean_router.h"
-
 #include <algorithm>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

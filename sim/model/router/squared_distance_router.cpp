@@ -1,8 +1,7 @@
-#include "sim/model/router/squared_distance_router.h"
-
 #include <algorithm>
 
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

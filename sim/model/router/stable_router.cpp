@@ -1,10 +1,9 @@
-#include "sim/model/router/stable_router.h"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "sim/base/kernels/kernels.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

@@ -1,10 +1,9 @@
-#include "sim/model/router/two_level_router.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
 #include "sim/data/mixing_measure.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab {
 namespace {

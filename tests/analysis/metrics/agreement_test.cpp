@@ -5,10 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/metrics/co_activation.h"
-#include "analysis/metrics/entropy.h"
 #include "analysis/metrics/fluctuation.h"
 #include "analysis/metrics/load.h"
+#include "analysis/metrics/routing.h"
 #include "sim/base/error.h"
 
 namespace moelab::agreement_test {

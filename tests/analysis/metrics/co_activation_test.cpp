@@ -1,9 +1,9 @@
-#include "analysis/metrics/co_activation.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "analysis/metrics/routing.h"
 
 namespace moelab::co_activation_test {
 

@@ -1,5 +1,3 @@
-#include "analysis/metrics/feature_weights.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -8,7 +6,8 @@
 #include "analysis/metrics/agreement.h"
 #include "analysis/metrics/fluctuation.h"
 #include "analysis/metrics/load.h"
-#include "analysis/metrics/similarity.h"
+#include "analysis/metrics/overlap.h"
+#include "analysis/metrics/router_norms.h"
 #include "sim/base/error.h"
 
 namespace moelab::feature_weights_test {

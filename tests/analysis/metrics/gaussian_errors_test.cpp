@@ -1,8 +1,8 @@
-#include "analysis/metrics/gaussian_errors.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+
+#include "analysis/metrics/voronoi.h"
 
 namespace moelab::gaussian_errors_test {
 namespace {

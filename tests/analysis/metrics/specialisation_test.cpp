@@ -3,14 +3,11 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/metrics/entropy.h"
 #include "analysis/metrics/fluctuation.h"
 #include "analysis/metrics/load.h"
 #include "analysis/metrics/overlap.h"
-#include "analysis/metrics/shuffled_router.h"
-#include "analysis/metrics/silhouette.h"
-#include "analysis/metrics/similarity.h"
-#include "analysis/metrics/variance.h"
+#include "analysis/metrics/routing.h"
+#include "analysis/metrics/sparsity.h"
 #include "sim/base/error.h"
 
 namespace moelab::specialisation_test {

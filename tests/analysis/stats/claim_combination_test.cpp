@@ -1,6 +1,6 @@
-#include "analysis/stats/claim_combination.h"
-
 #include <doctest/doctest.h>
+
+#include "analysis/stats/claims.h"
 
 namespace moelab::claim_combination_test {
 namespace {

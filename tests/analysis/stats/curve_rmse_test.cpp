@@ -1,8 +1,8 @@
-#include "analysis/stats/curve_rmse.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+
+#include "analysis/stats/result_table.h"
 
 namespace moelab::curve_rmse_test {
 

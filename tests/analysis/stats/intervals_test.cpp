@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "analysis/stats/bands.h"
-#include "analysis/stats/sequences.h"
 #include "sim/base/error.h"
 
 namespace moelab::intervals_test {

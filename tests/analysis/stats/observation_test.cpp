@@ -1,10 +1,9 @@
-#include "analysis/stats/observation.h"
-
 #include <doctest/doctest.h>
 
 #include <limits>
 #include <vector>
 
+#include "analysis/stats/result_table.h"
 #include "sim/base/error.h"
 
 namespace moelab::observation_test {

@@ -1,9 +1,8 @@
-#include "analysis/stats/power_law.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "analysis/stats/rates.h"
 #include "sim/base/error.h"
 #include "sim/base/random.h"
 

@@ -1,9 +1,8 @@
-#include "analysis/stats/rate_laws.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "analysis/stats/rates.h"
 #include "sim/base/random.h"
 
 namespace moelab::rate_laws_test {

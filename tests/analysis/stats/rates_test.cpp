@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/stats/rate_claims.h"
+#include "analysis/stats/claims.h"
 #include "app/scenario/claim_reader.h"
 #include "sim/base/error.h"
 #include "sim/base/random.h"

@@ -1,11 +1,10 @@
-#include "analysis/stats/row_index.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <ctime>
 
 #include "analysis/stats/claims.h"
+#include "analysis/stats/result_table.h"
 
 namespace moelab::row_index_test {
 namespace {

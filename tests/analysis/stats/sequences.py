@@ -1,4 +1,4 @@
-"""How often a confidence sequence of analysis/stats/sequences.h ever misses the truth, and how many values it takes to
+"""How often a confidence sequence of analysis/stats/intervals.h ever misses the truth, and how many values it takes to
 decide, computed apart from the program, in NumPy.
 
     python3 tests/analysis/stats/sequences.py [--runs 10000] [--most 1000]

@@ -1,11 +1,10 @@
-#include "analysis/stats/sequences.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "analysis/stats/intervals.h"
 #include "sim/base/error.h"
 #include "sim/base/random.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "analysis/stats/claims.h"
-#include "analysis/stats/sequences.h"
+#include "analysis/stats/intervals.h"
 #include "app/scenario/claim_reader.h"
 #include "sim/base/error.h"
 #include "sim/base/random.h"

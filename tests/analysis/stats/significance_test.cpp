@@ -1,5 +1,3 @@
-#include "analysis/stats/significance.h"
-
 #include <doctest/doctest.h>
 
 #include <array>
@@ -7,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "analysis/stats/corrections.h"
+#include "analysis/stats/intervals.h"
 #include "sim/base/error.h"
 
 namespace moelab::significance_test {

@@ -1,8 +1,7 @@
-#include "analysis/stats/sweep_value.h"
-
 #include <doctest/doctest.h>
 
-#include "app/scenario/sweep_values.h"
+#include "analysis/stats/result_table.h"
+#include "app/scenario/overrides.h"
 
 namespace moelab::sweep_value_test {
 

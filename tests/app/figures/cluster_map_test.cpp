@@ -1,16 +1,14 @@
-#include "app/figures/cluster_map.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 
-#include "app/figures/load_map.h"
-#include "app/report/reported_figures.h"
+#include "app/figures/heat_map.h"
+#include "app/report/run_report.h"
 #include "app/run/figures.h"
-#include "app/run/store.h"
+#include "app/store/store.h"
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
-#include "tests/app/commands/tiny_run.h"
+#include "sim/data/npy.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/scenario/refused.h"
 #include "tests/temporary_folder.h"
 

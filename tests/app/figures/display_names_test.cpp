@@ -1,6 +1,6 @@
-#include "app/figures/display_names.h"
-
 #include <doctest/doctest.h>
+
+#include "app/figures/figure_kind.h"
 
 namespace moelab::display_names_test {
 

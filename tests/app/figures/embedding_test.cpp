@@ -6,9 +6,9 @@
 
 #include "app/figures/saved_arrays.h"
 #include "app/run/figures.h"
-#include "app/run/store.h"
+#include "app/store/store.h"
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
+#include "sim/data/npy.h"
 #include "tests/app/scenario/refused.h"
 #include "tests/temporary_folder.h"
 

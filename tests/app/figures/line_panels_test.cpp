@@ -1,5 +1,3 @@
-#include "app/figures/line_panels.h"
-
 #include <doctest/doctest.h>
 
 #include "app/figures/lines.h"

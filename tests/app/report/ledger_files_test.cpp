@@ -1,5 +1,3 @@
-#include "app/report/ledger_files.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,9 +5,9 @@
 #include <map>
 #include <sstream>
 
-#include "app/json/json.h"
 #include "app/report/ledger.h"
-#include "app/run/seal.h"
+#include "app/scenario/json.h"
+#include "app/store/durable_file.h"
 #include "sim/base/error.h"
 #include "tests/hostile_texts.h"
 #include "tests/temporary_folder.h"

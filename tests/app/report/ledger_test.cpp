@@ -5,8 +5,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/report/ledger_files.h"
-#include "app/report/ledger_run.h"
 #include "app/report/markdown.h"
 #include "tests/hostile_texts.h"
 #include "tests/temporary_folder.h"

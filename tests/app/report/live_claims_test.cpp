@@ -1,11 +1,10 @@
 /// What a terminal shows of the claims of a run that goes on.
 
-#include "app/report/live_claims.h"
-
 #include <doctest/doctest.h>
 
-#include "app/run/plan.h"
-#include "tests/app/commands/tiny_run.h"
+#include "app/report/claim_results.h"
+#include "app/store/plan.h"
+#include "tests/app/cli/tiny_run.h"
 
 namespace moelab::live_claims_test {
 namespace {

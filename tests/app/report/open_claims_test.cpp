@@ -1,8 +1,7 @@
-#include "app/report/open_claims.h"
-
 #include <doctest/doctest.h>
 
-#include "analysis/stats/sequences.h"
+#include "analysis/stats/intervals.h"
+#include "app/report/claim_results.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::open_claims_test {

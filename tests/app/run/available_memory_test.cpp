@@ -1,9 +1,8 @@
-#include "app/run/available_memory.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 
+#include "app/run/memory.h"
 #include "sim/base/error.h"
 
 namespace moelab::available_memory_test {

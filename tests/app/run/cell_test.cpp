@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "app/scenario/scenario_shape.h"
+#include "app/scenario/scenario.h"
 
 namespace moelab::cell_test {
 namespace {

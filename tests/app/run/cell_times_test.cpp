@@ -1,11 +1,10 @@
-#include "app/run/cell_times.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "app/run/cost.h"
 #include "app/run/session.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 
 namespace moelab::cell_times_test {
 namespace {

@@ -1,15 +1,13 @@
-#include "app/run/crossing_run.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "app/figures/crossing.h"
-#include "app/figures/crossing_columns.h"
 #include "app/report/claim_results.h"
-#include "app/run/export.h"
-#include "tests/app/commands/tiny_run.h"
+#include "app/run/search.h"
+#include "app/store/export.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::crossing_run_test {

@@ -1,8 +1,7 @@
-#include "app/run/csv_table.h"
-
 #include <doctest/doctest.h>
 
-#include "plots/csv_cell.h"
+#include "app/store/export.h"
+#include "plots/gnuplot.h"
 #include "sim/base/error.h"
 
 namespace moelab::csv_table_test {

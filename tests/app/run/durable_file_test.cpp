@@ -1,4 +1,4 @@
-#include "app/run/durable_file.h"
+#include "app/store/durable_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "app/run/cell.h"
-#include "app/run/export.h"
+#include "app/store/export.h"
 
 namespace moelab::evaluations_test {
 namespace {

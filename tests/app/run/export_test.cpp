@@ -1,10 +1,10 @@
-#include "app/run/export.h"
+#include "app/store/export.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 
-#include "app/scenario/sweep_values.h"
+#include "app/scenario/overrides.h"
 
 namespace moelab::export_test {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "analysis/metrics/entropy.h"
 #include "analysis/metrics/load.h"
+#include "analysis/metrics/routing.h"
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 

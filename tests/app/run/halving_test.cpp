@@ -1,11 +1,10 @@
-#include "app/run/halving.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "tests/app/commands/tiny_run.h"
+#include "app/run/search.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/scenario/refused.h"
 
 namespace moelab::halving_test {

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "analysis/metrics/agreement.h"
-#include "app/scenario/experiment_reader.h"
+#include "app/scenario/cells.h"
 #include "tests/app/run/language_scenario.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/app/scenario/refused.h"

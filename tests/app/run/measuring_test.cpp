@@ -9,9 +9,9 @@
 #include <functional>
 #include <map>
 
-#include "app/json/options.h"
 #include "app/run/cell.h"
-#include "app/scenario/experiment_reader.h"
+#include "app/scenario/cells.h"
+#include "app/scenario/schema.h"
 
 namespace moelab::measuring_test {
 namespace {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <set>
 
-#include "app/json/options.h"
-#include "app/metrics/metric_groups.h"
+#include "analysis/metrics/metric_groups.h"
 #include "app/run/cell.h"
 #include "app/run/measurement.h"
+#include "app/scenario/schema.h"
 
 namespace moelab::not_finite_test {
 namespace {

@@ -6,9 +6,9 @@
 #include <limits>
 #include <new>
 
-#include "app/run/store.h"
-#include "sim/data/npy/npy_reader.h"
-#include "tests/app/commands/answer.h"
+#include "app/store/store.h"
+#include "sim/data/npy.h"
+#include "tests/app/cli/answer.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/replaced_allocation.h"
 

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "app/run/cell.h"
-#include "app/run/stopping.h"
+#include "app/run/search.h"
 #include "app/scenario/scenario.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/scenario/refused.h"
 
 namespace moelab::phases_run_test {

@@ -1,10 +1,10 @@
-#include "app/run/plan.h"
+#include "app/store/plan.h"
 
 #include <doctest/doctest.h>
 
-#include "app/run/seal.h"
-#include "app/scenario/scenario_file.h"
-#include "app/scenario/sweep_values.h"
+#include "app/scenario/overrides.h"
+#include "app/scenario/scenario.h"
+#include "app/store/durable_file.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::plan_test {

@@ -1,6 +1,6 @@
-#include "app/run/progress.h"
-
 #include <doctest/doctest.h>
+
+#include "app/run/scheduler.h"
 
 namespace moelab::progress_test {
 

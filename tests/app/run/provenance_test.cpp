@@ -1,4 +1,4 @@
-#include "app/run/provenance.h"
+#include "app/store/provenance.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include "app/run/figures.h"
 #include "app/run/session.h"
 #include "sim/base/kernels/kernels.h"
-#include "tests/app/commands/answer.h"
+#include "tests/app/cli/answer.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::provenance_test {

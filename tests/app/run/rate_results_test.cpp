@@ -1,15 +1,14 @@
-#include "app/run/rate_results.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "app/figures/rate_panels.h"
-#include "app/report/rates_markdown.h"
+#include "app/figures/lines.h"
+#include "app/report/markdown.h"
 #include "app/run/cell.h"
 #include "app/run/figures.h"
+#include "app/run/results.h"
+#include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
-#include "app/scenario/sweep_values.h"
 #include "sim/base/error.h"
 
 namespace moelab::rate_results_test {

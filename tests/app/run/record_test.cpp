@@ -1,4 +1,4 @@
-#include "app/run/record.h"
+#include "app/store/record.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "app/run/run_folder.h"
+#include "app/store/run_folder.h"
 
 #include <doctest/doctest.h>
 
 #include "app/run/results.h"
 #include "app/run/session.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::run_folder_test {

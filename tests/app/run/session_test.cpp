@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "app/run/export.h"
 #include "app/run/results.h"
+#include "app/store/export.h"
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 

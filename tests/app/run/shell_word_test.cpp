@@ -1,11 +1,10 @@
-#include "app/run/shell_word.h"
-
 #include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
+#include "app/run/session.h"
 #include "tests/hostile_texts.h"
 #include "tests/temporary_folder.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/run/cell.h"
-#include "app/scenario/scenario_shape.h"
+#include "app/scenario/scenario.h"
 
 namespace moelab::skipping_test {
 namespace {

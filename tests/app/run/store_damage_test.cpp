@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "app/run/store.h"
+#include "app/store/store.h"
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 

@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "app/run/store.h"
+#include "app/store/store.h"
 #include "sim/base/error.h"
-#include "tests/app/commands/answer.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/answer.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::store_faults_test {

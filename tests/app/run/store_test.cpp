@@ -1,9 +1,9 @@
-#include "app/run/store.h"
+#include "app/store/store.h"
 
 #include <doctest/doctest.h>
 
 #include "app/run/results.h"
-#include "app/scenario/sweep_values.h"
+#include "app/scenario/overrides.h"
 #include "sim/base/error.h"
 #include "tests/app/run/test_scenario.h"
 

@@ -1,11 +1,10 @@
-#include "app/run/summary.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "app/scenario/sweep_values.h"
+#include "app/run/results.h"
+#include "app/scenario/overrides.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::summary_test {

@@ -1,5 +1,5 @@
 /// What a scenario may get wrong, and the place and reason that it is told: what is neither on the page that
-/// tests/app/commands/bad_input_page_test.cpp checks nor in bad_claims_and_figures_test.cpp.
+/// tests/app/cli/bad_input_page_test.cpp checks nor in bad_claims_and_figures_test.cpp.
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,3 @@
-#include "app/scenario/cell_config.h"
-
 #include <doctest/doctest.h>
 
 #include <stdexcept>

@@ -1,10 +1,9 @@
 /// What a cell's id says of the files that a cell reads.
 
-#include "app/scenario/cell_identity.h"
-
 #include <doctest/doctest.h>
 
 #include "app/run/cell.h"
+#include "app/scenario/cells.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"

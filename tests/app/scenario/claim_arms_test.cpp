@@ -1,5 +1,4 @@
-#include "app/scenario/claim_arms.h"
-
+#include "app/scenario/claim_reader.h"
 #include "tests/app/scenario/example.h"
 #include "tests/app/scenario/refused.h"
 

@@ -5,8 +5,8 @@
 #include "app/scenario/claim_reader.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
-#include "tests/app/commands/answer.h"
-#include "tests/app/commands/tiny_run.h"
+#include "tests/app/cli/answer.h"
+#include "tests/app/cli/tiny_run.h"
 
 namespace moelab::claim_values_test {
 namespace {

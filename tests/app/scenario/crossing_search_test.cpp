@@ -1,10 +1,9 @@
-#include "app/scenario/crossing_search.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "tests/app/commands/tiny_run.h"
+#include "app/scenario/overrides.h"
+#include "tests/app/cli/tiny_run.h"
 #include "tests/app/scenario/refused.h"
 
 namespace moelab::crossing_search_test {

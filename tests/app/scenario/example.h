@@ -2,7 +2,7 @@
 
 /// The scenario that the tests of this folder start from: every part of the language, small.
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
 
 namespace moelab {
 

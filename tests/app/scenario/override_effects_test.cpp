@@ -1,9 +1,8 @@
 /// --set and profiles beside a sweep and arms that set the same fields: what cells would not show is refused.
 
-#include "app/scenario/override_effects.h"
-
 #include <doctest/doctest.h>
 
+#include "app/scenario/cells.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"

@@ -1,5 +1,3 @@
-#include "app/scenario/scenario_file.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "app/scenario/overrides.h"
-#include "app/scenario/scenario_shape.h"
 #include "sim/base/error.h"
 #include "tests/app/scenario/example.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/aligned.h"
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/random.h"
 

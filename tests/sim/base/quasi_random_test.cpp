@@ -1,5 +1,3 @@
-#include "sim/base/quasi_random.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/random.h"
 
 namespace moelab::quasi_random_test {
 namespace {

@@ -1,7 +1,6 @@
-#include "sim/base/visible_text.h"
-
 #include <doctest/doctest.h>
 
+#include "sim/base/error.h"
 #include "tests/hostile_texts.h"
 
 namespace moelab::visible_text_test {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/data/npy/npy.h"
+#include "sim/data/npy.h"
 
 namespace moelab {
 

@@ -1,14 +1,13 @@
 /// Byte pairs against an implementation that counts all anew before every merge (byte_pairs.py, whose values
 /// are byte_pairs.json).
 
-#include "sim/data/byte_pairs.h"
-
 #include <doctest/doctest.h>
 
 #include <numeric>
 #include <string>
 
-#include "app/json/json.h"
+#include "app/scenario/json.h"
+#include "sim/data/text_data.h"
 
 namespace moelab::byte_pairs_test {
 namespace {

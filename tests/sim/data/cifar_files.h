@@ -7,7 +7,7 @@
 #include <fstream>
 #include <vector>
 
-#include "sim/data/cifar.h"
+#include "sim/data/image_clusters.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab {

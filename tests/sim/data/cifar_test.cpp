@@ -1,10 +1,9 @@
-#include "sim/data/cifar.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/data/image_clusters.h"
 #include "tests/sim/data/cifar_files.h"
 
 namespace moelab::cifar_test {

@@ -1,20 +1,14 @@
-#include "sim/data/contamination/contamination.h"
+#include "sim/data/contamination.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/data/contamination/fgsm.h"
-#include "sim/data/contamination/noise.h"
-#include "sim/data/contamination/pgd.h"
-#include "sim/data/contamination/replaced.h"
-#include "sim/data/contamination/spsa.h"
-#include "sim/data/contamination/swapped.h"
 #include "sim/data/problem.h"
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/linear_router.h"
-#include "sim/train/attacks.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
+#include "sim/train/measured_gradients.h"
 
 namespace moelab::contamination_test {
 namespace {

@@ -2,7 +2,7 @@
 
 /// Data options from the JSON that a scenario would say them in.
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/data/problem.h"
 
 namespace moelab {

@@ -7,7 +7,7 @@
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
+#include "sim/data/npy.h"
 #include "tests/app/run/test_scenario.h"
 #include "tests/sim/data/data_of.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/base/quasi_random.h"
+#include "sim/base/random.h"
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/data/statistics.h"
 

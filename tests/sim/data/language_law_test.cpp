@@ -1,10 +1,9 @@
 /// What predictors of the next token lose, against sums over all paths of domains (language_law.py wrote
 /// language_law.json).
 
-#include "sim/data/language_law.h"
-
 #include <doctest/doctest.h>
 
+#include "sim/data/synthetic_language.h"
 #include "tests/sim/reference_numbers.h"
 
 namespace moelab::language_law_test {

@@ -1,12 +1,11 @@
 /// Means of clusters on a tree.
 
-#include "sim/data/mean_hierarchy.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/data/cluster_means.h"
 #include "tests/sim/data/gaussian_mixture_problem.h"
 #include "tests/sim/data/statistics.h"
 

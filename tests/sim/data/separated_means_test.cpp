@@ -1,10 +1,9 @@
-#include "sim/data/separated_means.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/error.h"
+#include "sim/data/cluster_means.h"
 #include "tests/sim/data/statistics.h"
 
 namespace moelab::separated_means_test {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "sim/base/types.h"
+#include "sim/base/arrays.h"
 
 namespace moelab {
 

@@ -1,10 +1,10 @@
-#include "sim/data/synthetic_images.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "sim/data/image_clusters.h"
 
 namespace moelab::synthetic_images_test {
 namespace {

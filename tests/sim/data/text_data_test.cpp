@@ -8,7 +8,6 @@
 #include <set>
 
 #include "sim/base/error.h"
-#include "sim/data/byte_pairs.h"
 #include "sim/data/problem.h"
 #include "tests/temporary_folder.h"
 

@@ -1,11 +1,10 @@
 /// Masked tokens: which places, what stands there, and whose draws they are.
 
-#include "sim/data/token_masks.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "sim/data/problem.h"
 #include "sim/data/synthetic_language.h"
 #include "tests/sim/data/statistics.h"
 

@@ -3,11 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/adaptive_clustering_router.h"
-#include "sim/model/router/attention_aware_router.h"
-#include "sim/model/router/sequence_mean_router.h"
-#include "sim/model/router/similarity_aware_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/model_reference.h"
 #include "tests/sim/model/small_transformer.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/router/cnn_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/example.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/model_reference.h"

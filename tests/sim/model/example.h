@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/model/array_places.h"
 #include "sim/model/model.h"
+#include "sim/model/network.h"
 #include "tests/sim/field_visitor.h"
 
 namespace moelab {

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/train/small_runs.h"
 

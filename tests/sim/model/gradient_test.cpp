@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/model/expert/polynomial_expert.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/learning_routers.h"
 

@@ -2,7 +2,7 @@
 
 /// Models against stored numbers of another implementation.
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "tests/sim/model/example_model.h"
 #include "tests/sim/reference_numbers.h"
 

@@ -2,8 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/expert/linear_expert.h"
-#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/expert/expert.h"
 #include "tests/sim/model/example_model.h"
 
 namespace moelab::parameter_count_test {

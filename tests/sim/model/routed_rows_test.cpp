@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/example_model.h"
 
 namespace moelab::routed_rows_test {

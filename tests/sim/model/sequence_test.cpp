@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/expert/expert.h"
 #include "tests/sim/model/gradient_check.h"
 
 namespace moelab::sequence_test {

@@ -3,7 +3,7 @@
 /// The small transformer that tests of its options start from.
 
 #include "sim/model/model_options.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 
 namespace moelab::small_transformer {
 

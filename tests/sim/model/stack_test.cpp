@@ -5,9 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/model/expert/linear_expert.h"
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 
 namespace moelab::stack_test {

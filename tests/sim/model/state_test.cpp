@@ -7,10 +7,8 @@
 #include <cstring>
 
 #include "sim/base/kernels/kernels.h"
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/adaptive_clustering_router.h"
-#include "sim/model/router/linear_router.h"
-#include "sim/model/router/stable_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/example_model.h"
 
 namespace moelab::state_test {

@@ -4,9 +4,8 @@
 
 #include <cmath>
 
-#include "sim/base/linear_algebra.h"
-#include "sim/train/fit_starts.h"
-#include "sim/train/gauss_newton.h"
+#include "sim/base/numerics.h"
+#include "sim/train/least_squares.h"
 #include "tests/sim/train/regression_fit.h"
 
 namespace moelab::best_fit_test {

@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/base/error.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/train/small_runs.h"
 

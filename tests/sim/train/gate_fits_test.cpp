@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/train/fit_starts.h"
+#include "sim/train/best_fit.h"
 #include "sim/train/least_squares.h"
 #include "tests/sim/model/mixture_gates.h"
 #include "tests/sim/train/regression_fit.h"

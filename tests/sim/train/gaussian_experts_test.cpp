@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 #include "sim/train/least_squares.h"
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/model/example_model.h"

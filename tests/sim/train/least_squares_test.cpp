@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/train/fit_starts.h"
+#include "sim/train/best_fit.h"
 #include "tests/sim/train/regression_fit.h"
 
 namespace moelab::least_squares_test {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/base/aligned.h"
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/random.h"
 

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "sim/data/gaussian_mixture.h"
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "sim/train/experiment.h"
 #include "tests/sim/train/small_runs.h"
 

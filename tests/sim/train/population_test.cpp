@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "sim/base/error.h"
-#include "sim/model/router/linear_router.h"
-#include "sim/train/gradient_error.h"
+#include "sim/model/router/routers.h"
+#include "sim/train/measured_gradients.h"
 #include "sim/train/trainer.h"
 #include "tests/sim/data/data_of.h"
 #include "tests/sim/train/small_runs.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/train/trainer.h"
 #include "tests/sim/model/model_reference.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "tests/sim/train/small_runs.h"
 
 namespace moelab::train_options_test {

@@ -2,13 +2,7 @@
 
 #include <cmath>
 
-#include "analysis/theory/acmoe2025/lemma1.h"
-#include "analysis/theory/acmoe2025/lemma2.h"
-#include "analysis/theory/acmoe2025/lemma4.h"
-#include "analysis/theory/acmoe2025/pooled_moment.h"
-#include "analysis/theory/acmoe2025/proposition1.h"
-#include "analysis/theory/acmoe2025/proposition2.h"
-#include "analysis/theory/acmoe2025/router_hessian.h"
+#include "analysis/theory/acmoe2025.h"
 
 namespace moelab::geometry_test {
 namespace {

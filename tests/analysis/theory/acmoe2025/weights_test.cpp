@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "analysis/theory/acmoe2025/lemma3.h"
-#include "analysis/theory/acmoe2025/theorem1.h"
+#include "analysis/theory/acmoe2025.h"
 
 namespace moelab::weights_test {
 namespace {

@@ -1,8 +1,8 @@
-#include "analysis/theory/dikkala2023/claims.h"
-
 #include <doctest/doctest.h>
 
 #include <limits>
+
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab::theory_claims_test {
 namespace {

@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "analysis/theory/dikkala2023/lemma1.h"
-#include "analysis/theory/dikkala2023/lemma2.h"
-#include "analysis/theory/dikkala2023/theorem1.h"
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab::lemmas_test {
 namespace {

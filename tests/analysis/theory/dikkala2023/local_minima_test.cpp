@@ -1,8 +1,6 @@
-#include "analysis/theory/dikkala2023/local_minima.h"
-
 #include <doctest/doctest.h>
 
-#include "analysis/theory/dikkala2023/descent_step.h"
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab::local_minima_test {
 namespace {

@@ -1,11 +1,9 @@
-#include "analysis/theory/dikkala2023/soft_mixture_population.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "analysis/theory/check.h"
-#include "analysis/theory/dikkala2023/subspace_problem.h"
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab::soft_mixture_population_test {
 namespace {

@@ -1,11 +1,9 @@
-#include "analysis/theory/dikkala2023/theorem2.h"
-
 #include <doctest/doctest.h>
 
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
-#include "analysis/theory/dikkala2023/sample_router.h"
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab::theorem2_test {
 namespace {

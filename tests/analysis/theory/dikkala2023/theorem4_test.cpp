@@ -1,10 +1,8 @@
-#include "analysis/theory/dikkala2023/theorem4.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "analysis/theory/dikkala2023/theorem4_gradient.h"
+#include "analysis/theory/dikkala2023.h"
 
 namespace moelab::theorem4_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "analysis/theory/dikkala2023/two_component.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "analysis/theory/dikkala2023.h"
 #include "sim/base/error.h"
 
 namespace moelab::two_component_test {

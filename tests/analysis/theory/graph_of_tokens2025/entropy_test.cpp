@@ -2,11 +2,9 @@
 
 #include <cmath>
 
-#include "analysis/theory/frequencies.h"
-#include "analysis/theory/graph_of_tokens2025/mixing.h"
-#include "analysis/theory/graph_of_tokens2025/proposition1.h"
-#include "analysis/theory/graph_of_tokens2025/topk.h"
-#include "sim/base/softmax.h"
+#include "analysis/theory/check.h"
+#include "analysis/theory/graph_of_tokens2025.h"
+#include "sim/base/numerics.h"
 
 namespace moelab::entropy_test {
 namespace {

@@ -1,8 +1,8 @@
-#include "analysis/theory/graph_of_tokens2025/independence.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
+
+#include "analysis/theory/graph_of_tokens2025.h"
 
 namespace moelab::independence_test {
 namespace {

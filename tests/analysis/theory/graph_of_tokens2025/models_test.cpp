@@ -1,12 +1,9 @@
-#include "analysis/theory/graph_of_tokens2025/models.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "analysis/theory/graph_of_tokens2025/likelihoods.h"
-#include "analysis/theory/graph_of_tokens2025/point_estimate.h"
-#include "sim/base/softmax.h"
+#include "analysis/theory/graph_of_tokens2025.h"
+#include "sim/base/numerics.h"
 
 namespace moelab::models_test {
 namespace {

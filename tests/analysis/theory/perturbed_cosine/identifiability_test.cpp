@@ -1,10 +1,9 @@
-#include "analysis/theory/perturbed_cosine/identifiability.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "sim/base/quasi_random.h"
+#include "analysis/theory/perturbed_cosine.h"
+#include "sim/base/random.h"
 
 namespace moelab::identifiability_test {
 namespace {

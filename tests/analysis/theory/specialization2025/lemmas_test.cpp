@@ -1,6 +1,6 @@
-#include "analysis/theory/specialization2025/lemmas.h"
-
 #include <doctest/doctest.h>
+
+#include "analysis/theory/specialization2025.h"
 
 namespace moelab::specialization_lemmas_test {
 namespace {

@@ -1,8 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "analysis/theory/specialization2025/balance.h"
-#include "analysis/theory/specialization2025/cross_gradients.h"
-#include "analysis/theory/specialization2025/slopes.h"
+#include "analysis/theory/specialization2025.h"
 
 namespace moelab::losses_test {
 namespace {

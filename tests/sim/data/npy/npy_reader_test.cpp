@@ -1,12 +1,10 @@
-#include "sim/data/npy/npy_reader.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <stdexcept>
 
 #include "sim/base/error.h"
-#include "sim/data/npy/npy.h"
+#include "sim/data/npy.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::npy_reader_test {

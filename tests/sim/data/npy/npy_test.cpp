@@ -1,4 +1,4 @@
-#include "sim/data/npy/npy.h"
+#include "sim/data/npy.h"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "sim/base/aligned.h"
+#include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/blocks/block.h"
 

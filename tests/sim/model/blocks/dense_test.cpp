@@ -3,10 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "sim/model/blocks/residual.h"
-#include "sim/model/expert/constant_expert.h"
-#include "sim/model/expert/linear_expert.h"
-#include "sim/model/expert/mlp_expert.h"
-#include "sim/model/mlp.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/layers.h"
 #include "tests/sim/model/blocks/block_check.h"
 
 namespace moelab::dense_test {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/model/blocks/dense.h"
-#include "sim/model/expert/constant_expert.h"
+#include "sim/model/expert/expert.h"
 #include "tests/sim/model/blocks/block_check.h"
 
 namespace moelab::dropout_test {

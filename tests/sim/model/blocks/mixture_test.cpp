@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/blocks/block_check.h"
 #include "tests/sim/model/example_model.h"
 

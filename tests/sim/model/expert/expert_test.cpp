@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/expert/mlp_expert.h"
 #include "tests/sim/model/expert/banks.h"
 
 namespace moelab::banks::expert_test {

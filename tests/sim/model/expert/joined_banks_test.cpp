@@ -1,9 +1,7 @@
-#include "sim/model/expert/joined_banks.h"
-
 #include <doctest/doctest.h>
 
-#include "sim/model/expert/constant_expert.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 
 namespace moelab::joined_banks_test {

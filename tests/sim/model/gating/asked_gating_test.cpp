@@ -1,14 +1,13 @@
 /// Mixtures asked with every expert, or the likeliest alone, by the probabilities of their evaluation gating.
 
-#include "sim/model/gating/asked_gating.h"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "sim/model/expert/constant_expert.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/gating/gating.h"
 #include "sim/model/model.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 
 namespace moelab::asked_gating_test {

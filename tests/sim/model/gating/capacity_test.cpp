@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/base/error.h"
 #include "sim/model/gating/selection.h"
 #include "tests/sim/model/gating/gated.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/multiply.h"
 #include "tests/sim/model/gating/gated.h"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/model/gating/gating.h"
 #include "tests/sim/reference_numbers.h"
 

@@ -1,13 +1,12 @@
 /// The adaptive clustering router in a stack: M from the assignment of the layer before.
 
-#include "sim/model/router/adaptive_clustering_router.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "sim/base/feature_weights.h"
-#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/router/router_probe.h"
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sim/base/feature_weights.h"
-#include "sim/model/router/cluster_dispersion.h"
 
 namespace moelab::cluster_weights_test {
 namespace {

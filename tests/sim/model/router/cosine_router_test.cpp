@@ -1,9 +1,8 @@
-#include "sim/model/router/cosine_router.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::cosine_router_test {

@@ -3,8 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/router/nearest_centroid_router.h"
-#include "sim/model/router/squared_distance_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::distance_routers_test {

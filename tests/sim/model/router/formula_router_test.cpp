@@ -1,12 +1,11 @@
-#include "sim/model/router/formula_router.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::formula_router_test {

@@ -1,7 +1,6 @@
-#include "sim/model/router/linear_router.h"
-
 #include <doctest/doctest.h>
 
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::linear_router_test {

@@ -1,17 +1,15 @@
 /// Similarity-aware and attention-aware routers.
 
-#include "sim/model/router/mixing_router.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
-#include "app/json/options.h"
-#include "sim/model/expert/constant_expert.h"
+#include "app/scenario/schema.h"
+#include "sim/model/expert/expert.h"
 #include "sim/model/network.h"
-#include "sim/model/router/similarity_aware_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::mixing_router_test {

@@ -1,7 +1,6 @@
-#include "sim/model/router/oracle_router.h"
-
 #include <doctest/doctest.h>
 
+#include "sim/model/router/routers.h"
 #include "sim/model/router/row_draws.h"
 #include "sim/train/experiment.h"
 #include "tests/sim/model/example_model.h"

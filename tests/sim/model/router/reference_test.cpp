@@ -4,10 +4,10 @@
 
 #include <numeric>
 
-#include "app/json/options.h"
+#include "app/scenario/schema.h"
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/router/nearest_centroid_router.h"
 #include "sim/model/router/router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/reference_numbers.h"
 
 namespace moelab::router_reference_test {

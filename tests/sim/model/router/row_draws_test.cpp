@@ -7,8 +7,7 @@
 #include <algorithm>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/router/hash_router.h"
-#include "sim/model/router/random_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::row_draws_test {

@@ -1,12 +1,11 @@
 /// StableMoE as a router: it learns, a light router learns its assignment, and the light one is frozen.
 
-#include "sim/model/router/stable_router.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "sim/model/expert/mlp_expert.h"
+#include "sim/model/expert/expert.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/router/router_probe.h"
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "sim/base/kernels/kernels.h"
-#include "sim/model/router/linear_router.h"
+#include "sim/model/router/routers.h"
 #include "tests/sim/model/router/router_probe.h"
 
 namespace moelab::start_laws_test {

@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/metrics/convergence.h"
+#include "analysis/metrics/metric_groups.h"
+#include "sim/train/measured_gradients.h"
+
+namespace moelab {
+namespace {
+
+struct TrainingMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+}  // namespace
+
+MetricGroup training_metrics() {
+  MetricGroup group{
+      {"training", "how long training was and how it ended; uses no routing", TrainingMetricOptions{},
+       TrainingMetricOptions{}},
+      {{"train_steps", false, "optimizer steps so far, of all phases", "optimizer steps", "steps"},
+       {"train_flops", false,
+        "operations of training so far, of all phases: 6 a step for each row of a batch and each parameter "
+        "that it reaches under the training gating",
+        "operations of training", "operations"},
+       {"until_reached",
+        false,
+        "1 where train.until ended the training, 0 where its steps did; with train.until measured whatever "
+        "groups are chosen, at the end",
+        "share that train.until ended",
+        "ended by train.until",
+        {&needs::until}}}};
+  group.needs = {&needs::own_data};
+  group.by_default = false;
+  return group;
+}
+
+void ConvergenceMetricOptions::bind(Fields& fields) {
+  fields.add("metric", metric, "a metric that the scenario records");
+  fields.add("target", target, any_number(), "the value to reach");
+  fields.add("direction", direction, {"below", "above"}, "the side of the target to be reached");
+  fields.add("name", name, "ends the names of the metrics, steps_to_target.<name>, of one entry of several");
+}
+
+void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::vector<TraceEntry>& trace,
+                         MetricValues& values) {
+  for (const MetricOptions& group : groups) {
+    const ConvergenceMetricOptions* const options = group.as<ConvergenceMetricOptions>();
+    if (!options) continue;
+    std::optional<std::int64_t> first;
+    bool is_measured = false;
+    for (const TraceEntry& entry : trace) {
+      const auto metric = entry.metrics.find(options->metric);
+      if (metric == entry.metrics.end() || !std::isfinite(metric->second)) continue;
+      is_measured = true;
+      const bool has_reached = options->direction == ConvergenceMetricOptions::Direction::below
+                                   ? metric->second <= options->target
+                                   : metric->second >= options->target;
+      if (has_reached && !first) first = entry.step;
+    }
+    if (!is_measured) continue;
+    const std::string ending = options->name ? "." + *options->name : "";
+    if (first) values["steps_to_target" + ending] = static_cast<double>(*first);
+    values["steps_to_target_censored" + ending] = first ? 0 : 1;
+  }
+}
+
+MetricGroup convergence_metrics() {
+  MetricGroup group{
+      {"convergence", "how soon a metric reaches a target; uses what that metric uses",
+       ConvergenceMetricOptions{}, ConvergenceMetricOptions{}},
+      {{"steps_to_target", true,
+        "first recorded step with the metric at its target or beyond; empty if none, then it is "
+        "right-censored at the last step",
+        "steps to the target", "steps to target"},
+       {"steps_to_target_censored", false, "1 where no recorded step reached the target, else 0",
+        "share that did not reach the target", "censored"}}};
+  group.by_default = false;
+  group.needs = {&needs::model};
+  group.of_entries = true;
+  return group;
+}
+
+namespace {
+
+struct GradientMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class GradientMeter final : public Meter<Real> {
+ public:
+  GradientMeter(const GradientMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : setting_(setting) {}
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    // Gradients are those of the training population, not of an evaluation's.
+    if (unmet_need("population_gradient_norm", setting_.subject)) return;
+    const TrainOptions& train = setting_.experiment.train;
+    const GradientError error =
+        population_gradient_error(moment.model, moment.objective, setting_.problem, train, setting_.seeds,
+                                  static_cast<std::uint64_t>(moment.step), moment.workspace);
+    values["population_gradient_norm"] = error.norm;
+    values["population_gradient_standard_error"] = error.standard_error;
+  }
+
+ private:
+  MeterSetting<Real> setting_;
+};
+
+}  // namespace
+
+MetricGroup gradient_metrics() {
+  MetricGroup group = metric_group<GradientMetricOptions, GradientMeter>(
+      "gradient",
+      "how well population gradients are known; empty for sample gradients; uses the routing of training",
+      {{"population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
+        "norm of the population gradient", "gradient"},
+       {"population_gradient_standard_error", true, "standard error of a single rule's gradient, as a norm",
+        "standard error of the population gradient", "standard error"}});
+  group.needs = {&needs::own_data, &needs::population_gradient};
+  return group;
+}
+
+namespace {
+
+struct AuxiliaryLossesMetricOptions {
+  void bind(Fields& /*fields*/) {}
+};
+
+template <class Real>
+class AuxiliaryLossesMeter final : public Meter<Real> {
+ public:
+  AuxiliaryLossesMeter(const AuxiliaryLossesMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data) {}
+
+  void measure_layer(const LayerMoment<Real>& at, MetricValues& values) override {
+    const Moment<Real>& moment = at.moment;
+    const Model<Real>& model = moment.model;
+    const Network<Real>& network = *model.network;
+    const PlacedBlock<Real>& placed = network.placed_mixture(at.layer());
+    MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
+    const AuxiliaryLosses& losses = moment.objective.losses;
+    const std::vector<AuxiliaryLossKind>& kinds = auxiliary_loss_kinds();
+    const double rows = static_cast<double>(data_.rows());
+    std::vector<double> means(kinds.size(), 0.0);
+    visit_blocks<Real>(
+        model, network.train_gating(), data_.test_inputs(), data_.samples(), moment.workspace, [&](int) {
+          placed.mixture->pair_outputs(network.values(placed, model.parameters, model.state), scratch);
+          const std::vector<double> block =
+              losses.values(placed.mixture->routed_batch(scratch, true), scratch.auxiliary);
+          const double share = scratch.routing().rows / rows;
+          for (std::size_t t = 0; t < kinds.size(); ++t) means[t] += share * block[t];
+        });
+    for (std::size_t t = 0; t < kinds.size(); ++t) {
+      values[kinds[t].name + "_loss"] = means[t];
+      values[kinds[t].name + "_loss_weighted"] = losses.coefficient(t) * means[t];
+    }
+  }
+
+ private:
+  const MeasuredData<Real>& data_;
+};
+
+std::vector<MetricGroup::Metric> metrics_of_kinds() {
+  std::vector<MetricGroup::Metric> metrics;
+  for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
+    // Both variance terms and minus an information are negative by definition.
+    const bool positive = kind.name.rfind("variance", 0) != 0 && kind.name != "mutual_information";
+    metrics.push_back({kind.name + "_loss", positive, "the term that loss." + kind.name + " weighs",
+                       kind.name + " loss", kind.name + " loss"});
+    metrics.push_back({kind.name + "_loss_weighted", false, "times its coefficient",
+                       kind.name + " loss × coefficient", kind.name + ", weighted"});
+  }
+  return metrics;
+}
+
+}  // namespace
+
+MetricGroup auxiliary_losses_metrics() {
+  MetricGroup group = metric_group<AuxiliaryLossesMetricOptions, AuxiliaryLossesMeter>(
+      "auxiliary_losses",
+      "losses on the routing, on the test rows in blocks of 1024 under the training gating, whether or not "
+      "training adds them; see the fields of loss; uses probabilities and what gating.train selects",
+      metrics_of_kinds());
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router, &needs::model};
+  return group;
+}
+
+}  // namespace moelab

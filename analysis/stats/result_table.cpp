@@ -1,0 +1,269 @@
+#include "analysis/stats/result_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+SweepValue SweepValue::of_number(double number) {
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  const bool is_whole = std::trunc(number) == number && std::abs(number) < kTwoTo63;
+  std::string text = is_whole ? fmt::to_string(static_cast<std::int64_t>(number)) : fmt::to_string(number);
+  return {text, text, number};
+}
+
+SweepValue SweepValue::of_name(const std::string& name) {
+  std::string text = "\"";
+  for (const char letter : name) {
+    if (letter == '"' || letter == '\\') text += '\\';
+    text += letter;
+  }
+  text += '"';
+  return {text, text, std::nullopt};
+}
+
+const SweepValue* coordinate_of(const SweepPoint& point, const std::string& path) {
+  const auto found = std::find_if(point.begin(), point.end(), [&](const auto& c) { return c.first == path; });
+  return found == point.end() ? nullptr : &found->second;
+}
+
+bool has_coordinates(const SweepPoint& point, const SweepPoint& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& coordinate) {
+    return std::find(point.begin(), point.end(), coordinate) != point.end();
+  });
+}
+
+std::string point_text(const SweepPoint& point) {
+  std::string text;
+  for (const auto& [path, value] : point)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", path, value.text());
+  return text;
+}
+
+namespace {
+
+double median_of_values(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  // Equal ends are kept as they are: the mean of two infinities, or of two large values, need not be.
+  if (values.size() % 2 == 1 || values[half - 1] == values[half]) return values[half];
+  return (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+std::string censored_name(const std::string& metric) {
+  const std::size_t dot = metric.find('.');
+  const std::string name = metric.substr(0, dot) + "_censored";
+  return dot == std::string::npos ? name : name + metric.substr(dot);
+}
+
+std::optional<Interval> observed(const ResultRow& row, const MetricValues& metrics,
+                                 const std::string& metric) {
+  if (const auto found = metrics.find(metric); found != metrics.end()) {
+    if (!std::isfinite(found->second)) return std::nullopt;
+    return Interval{found->second, found->second};
+  }
+  const auto flag = metrics.find(censored_name(metric));
+  if (flag == metrics.end() || flag->second != 1) return std::nullopt;
+  const double last = row.trace.empty() ? 0 : static_cast<double>(row.trace.back().step);
+  return Interval{last, std::numeric_limits<double>::infinity()};
+}
+
+void SignCounts::add(const Interval& left, const Interval& right) {
+  const bool are_exact = is_exact(left) && is_exact(right);
+  if (are_exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
+    ++ties;
+  } else if (left.high <= right.low) {
+    ++below;
+  } else if (left.low >= right.high) {
+    ++above;
+  } else {
+    ++undecided;
+  }
+}
+
+Median median_of(std::span<const Interval> observations) {
+  if (observations.empty()) throw InvalidOption("values", "empty; a median needs at least one value");
+  std::vector<double> low, high;
+  Median median;
+  for (const Interval& observation : observations) {
+    low.push_back(observation.low);
+    high.push_back(observation.high);
+    median.censored += is_exact(observation) ? 0 : 1;
+  }
+  median.count = static_cast<int>(observations.size());
+  median.value = median_of_values(low);
+  median.is_open = median.value != median_of_values(high);
+  return median;
+}
+
+namespace {
+
+constexpr char kBetween = '\0';  // in no path, name or JSON text
+
+std::string arm_key(const std::string& arm, const std::string& point) {
+  return arm + kBetween + point;
+}
+
+double searched_number(const SweepValue& value) {
+  return value.number().value_or(0);
+}
+
+/// Brings the points along the searched path together, in the order in which each column has its first.
+void sort_columns(std::vector<SweepPoint>& points, const std::string& searched_path) {
+  std::unordered_map<std::string, std::size_t> columns;
+  std::vector<std::pair<std::pair<std::size_t, double>, SweepPoint>> keyed;
+  for (SweepPoint& point : points) {
+    SweepPoint others;
+    double place = 0;
+    for (const auto& coordinate : point) {
+      if (coordinate.first == searched_path) {
+        place = searched_number(coordinate.second);
+      } else {
+        others.push_back(coordinate);
+      }
+    }
+    const std::size_t column = columns.try_emplace(point_key(others), columns.size()).first->second;
+    keyed.emplace_back(std::pair(column, place), std::move(point));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = std::move(keyed[i].second);
+}
+
+}  // namespace
+
+std::string point_key(const SweepPoint& point) {
+  std::string key;
+  for (const auto& [path, value] : point) {
+    key += path;
+    key += kBetween;
+    key += value.canonical();
+    key += kBetween;
+  }
+  return key;
+}
+
+RowIndex::RowIndex(const ResultTable& table) : table_(table) {
+  std::vector<std::pair<int, const ResultRow*>>* rows = nullptr;
+  const ResultRow* last = nullptr;
+  for (const ResultRow& row : table.rows) {
+    // Rows of an arm at a point stand together.
+    if (last == nullptr || row.arm != last->arm || row.point != last->point) {
+      std::string key = point_key(row.point);
+      rows = &rows_[arm_key(row.arm, key)];
+      if (known_points_.insert(std::move(key)).second) points_.push_back(row.point);
+    }
+    last = &row;
+    rows->emplace_back(row.seed, &row);
+    seeds_[row.arm].push_back(row.seed);
+  }
+  if (!table.searched_path.empty()) sort_columns(points_, table.searched_path);
+  for (const SweepPoint& point : points_) {
+    for (const auto& [name, value] : point) {
+      SweptPath& path = paths_[name];
+      std::vector<const SweepPoint*>& points = path.points[value.canonical()];
+      if (points.empty()) path.values.push_back(value);
+      points.push_back(&point);
+    }
+  }
+  if (const auto searched = paths_.find(table.searched_path); searched != paths_.end()) {
+    std::stable_sort(
+        searched->second.values.begin(), searched->second.values.end(),
+        [](const SweepValue& a, const SweepValue& b) { return searched_number(a) < searched_number(b); });
+  }
+  for (auto& [key, list] : rows_) {
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  }
+  for (auto& [arm, list] : seeds_) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+}
+
+SweepPoint RowIndex::followers(const std::string& path, const SweepValue& value) const {
+  SweepPoint found;
+  const auto own = paths_.find(path);
+  // Values that a search places are other ones at each point of the other paths.
+  if (own == paths_.end() || path == table_.searched_path) return found;
+  for (const std::string& other : table_.sweep_paths) {
+    if (other == path || other == table_.searched_path) continue;
+    const auto has_one = [&](const auto& at_value) {
+      const SweepValue* const first = coordinate_of(*at_value.second.front(), other);
+      return std::all_of(at_value.second.begin(), at_value.second.end(), [&](const SweepPoint* point) {
+        const SweepValue* const each = coordinate_of(*point, other);
+        return first && each && *each == *first;
+      });
+    };
+    const auto here = own->second.points.find(value.canonical());
+    if (here == own->second.points.end() ||
+        !std::all_of(own->second.points.begin(), own->second.points.end(), has_one))
+      continue;
+    found.emplace_back(other, *coordinate_of(*here->second.front(), other));
+  }
+  return found;
+}
+
+const std::vector<std::pair<int, const ResultRow*>>& RowIndex::rows(const std::string& arm,
+                                                                    const SweepPoint& point) const {
+  static const std::vector<std::pair<int, const ResultRow*>> none;
+  const auto found = rows_.find(arm_key(arm, point_key(point)));
+  return found == rows_.end() ? none : found->second;
+}
+
+std::vector<const SweepPoint*> RowIndex::points_at(const SweepPoint& wanted) const {
+  std::vector<const SweepPoint*> matching;
+  if (wanted.empty()) {
+    for (const SweepPoint& point : points_) matching.push_back(&point);
+    return matching;
+  }
+  const std::vector<const SweepPoint*>* fewest = nullptr;
+  for (const auto& [name, value] : wanted) {
+    const auto path = paths_.find(name);
+    if (path == paths_.end()) return {};
+    const auto found = path->second.points.find(value.canonical());
+    if (found == path->second.points.end()) return {};
+    if (!fewest || found->second.size() < fewest->size()) fewest = &found->second;
+  }
+  std::copy_if(fewest->begin(), fewest->end(), std::back_inserter(matching),
+               [&](const SweepPoint* point) { return has_coordinates(*point, wanted); });
+  return matching;
+}
+
+const std::vector<SweepValue>& RowIndex::values(const std::string& path) const {
+  static const std::vector<SweepValue> none;
+  const auto found = paths_.find(path);
+  return found == paths_.end() ? none : found->second.values;
+}
+
+const std::vector<int>& RowIndex::seeds(const std::string& arm) const {
+  static const std::vector<int> none;
+  const auto found = seeds_.find(arm);
+  return found == seeds_.end() ? none : found->second;
+}
+
+std::optional<double> curve_rmse(const std::vector<TraceEntry>& left, const std::vector<TraceEntry>& right,
+                                 const std::string& metric) {
+  if (left.empty() || left.size() != right.size()) return std::nullopt;
+  double squares = 0;
+  for (std::size_t t = 0; t < left.size(); ++t) {
+    const auto one = left[t].metrics.find(metric), other = right[t].metrics.find(metric);
+    if (left[t].step != right[t].step || one == left[t].metrics.end() || other == right[t].metrics.end())
+      return std::nullopt;
+    const double difference = one->second - other->second;
+    squares += difference * difference;
+  }
+  return std::sqrt(squares / static_cast<double>(left.size()));
+}
+
+}  // namespace moelab

@@ -1,0 +1,314 @@
+#include "app/cli/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <iostream>
+#include <system_error>
+#include <thread>
+
+#include "app/cli/verbs.h"
+#include "app/run/figures.h"
+#include "app/run/results.h"
+#include "app/scenario/json.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr int kMaximumSeeds = 10000;
+
+bool names_check(const std::string& name, const std::string& id) {
+  return id == name || id.starts_with(name + ".");
+}
+
+/// Every name that names_check accepts: the ids and their beginnings, in order.
+std::vector<std::string> all_names(const std::vector<Check>& table) {
+  std::vector<std::string> names;
+  for (const Check& check : table) {
+    for (std::size_t dot = check.id.find('.'); true; dot = check.id.find('.', dot + 1)) {
+      const std::string name = check.id.substr(0, dot);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (dot == std::string::npos) break;
+    }
+  }
+  return names;
+}
+
+const char* sign_of(Relation relation) {
+  switch (relation) {
+    case Relation::equal:
+      return "=";
+    case Relation::at_most:
+      return "<=";
+    case Relation::at_least:
+      return ">=";
+  }
+  return "";
+}
+
+const char* name_of(Relation relation) {
+  switch (relation) {
+    case Relation::equal:
+      return "equal";
+    case Relation::at_most:
+      return "at most";
+    case Relation::at_least:
+      return "at least";
+  }
+  return "";
+}
+
+/// What the table has no room for.
+std::string explanation(const Check& check, const CheckFinding& finding) {
+  std::string text = fmt::format("\n{}: {}\n  {} ({})\n", check.id, to_string(verdict_of(finding)),
+                                 check.statement, check.source);
+  for (const Hypothesis& hypothesis : finding.hypotheses) {
+    if (!hypothesis.met)
+      text += fmt::format("  not met: {}; found {:.6g}\n", hypothesis.text, hypothesis.value);
+  }
+  text += fmt::format("  error bound: {}\n", finding.error_origin);
+  for (const auto& [name, value] : finding.details) text += fmt::format("  {}: {:.6g}\n", name, value);
+  return text;
+}
+
+std::string findings_text(const std::vector<const Check*>& chosen,
+                          const std::vector<CheckFinding>& findings) {
+  std::vector<std::vector<std::string>> rows = {
+      {"id", "verdict", "expected", "measured", "", "predicted", "error bound"}};
+  std::string explanations;
+  int different = 0;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const CheckFinding& finding = findings[i];
+    const CheckVerdict verdict = verdict_of(finding);
+    rows.push_back({chosen[i]->id, to_string(verdict), to_string(chosen[i]->expected),
+                    fmt::format("{:.6g}", finding.measured), sign_of(finding.relation),
+                    fmt::format("{:.6g}", finding.predicted), fmt::format("{:.2g}", finding.error_bound)});
+    if (verdict != chosen[i]->expected) ++different;
+    if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
+      explanations += explanation(*chosen[i], finding);
+  }
+  return fmt::format("{}{}\n{}, {} not as expected\n", aligned_columns(rows), explanations,
+                     counted(chosen.size(), "check"), different);
+}
+
+Candidates offer_checks(const Arguments&, const std::string&) {
+  Candidates candidates;
+  for (const std::string& name : all_names(checks())) {
+    const auto named =
+        std::find_if(checks().begin(), checks().end(), [&](const Check& check) { return check.id == name; });
+    candidates.words.push_back({name, named == checks().end() ? "all that begin so" : named->statement});
+  }
+  return candidates;
+}
+
+void list_checks(const std::vector<const Check*>& chosen, bool json) {
+  Json list = Json::array();
+  for (const Check* check : chosen) {
+    if (json) {
+      list.push_back(check_json(*check));
+    } else {
+      std::cout << fmt::format("{} ({}; expected: {})\n  {}\n", check->id, check->source,
+                               to_string(check->expected), check->statement);
+    }
+  }
+  if (json) std::cout << list.dump(2) << '\n';
+}
+
+}  // namespace
+
+Json check_json(const Check& check) {
+  return {{"id", check.id},
+          {"source", check.source},
+          {"statement", check.statement},
+          {"expected", to_string(check.expected)}};
+}
+
+Json finding_json(const Check& check, const CheckFinding& finding) {
+  Json hypotheses = Json::array();
+  for (const Hypothesis& hypothesis : finding.hypotheses)
+    hypotheses.push_back({{"text", hypothesis.text}, {"value", hypothesis.value}, {"met", hypothesis.met}});
+  Json details = Json::object();
+  for (const auto& [name, value] : finding.details) details[name] = value;
+  Json curve = Json::array();
+  for (const auto& [x, y] : finding.curve.points) curve.push_back({x, y});
+  return {{"id", check.id},
+          {"source", check.source},
+          {"statement", check.statement},
+          {"hypotheses", std::move(hypotheses)},
+          {"relation", name_of(finding.relation)},
+          {"predicted", finding.predicted},
+          {"measured", finding.measured},
+          {"error_bound", finding.error_bound},
+          {"error_origin", finding.error_origin},
+          {"expected", to_string(check.expected)},
+          {"verdict", to_string(verdict_of(finding))},
+          {"details", std::move(details)},
+          {"curve", std::move(curve)}};
+}
+
+std::vector<const Check*> chosen_checks(const std::vector<Check>& table,
+                                        const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto fits = [&](const Check& check) { return names_check(name, check.id); };
+    if (std::none_of(table.begin(), table.end(), fits))
+      throw UserError("ID", unknown_name("check", name, all_names(table)) + "; see moelab check --list");
+  }
+  std::vector<const Check*> chosen;
+  for (const Check& check : table) {
+    const auto fits = [&](const std::string& name) { return names_check(name, check.id); };
+    if (names.empty() || std::any_of(names.begin(), names.end(), fits)) chosen.push_back(&check);
+  }
+  return chosen;
+}
+
+std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, const CheckEffort& effort,
+                                     int threads) {
+  std::vector<CheckFinding> findings(chosen.size());
+  std::vector<std::exception_ptr> errors(chosen.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < chosen.size(); i = next++) {
+      try {
+        findings[i] = chosen[i]->run(effort);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  others.reserve(chosen.size());
+  try {
+    for (std::size_t i = 1; i < std::min(static_cast<std::size_t>(threads), chosen.size()); ++i)
+      others.emplace_back(work);
+  } catch (const std::system_error& error) {
+    std::cerr << fmt::format("moelab: note: {} of {} threads could be started ({}); these run all checks\n",
+                             others.size() + 1, threads, error.what());
+  }
+  work();
+  for (std::thread& thread : others) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  return findings;
+}
+
+int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
+  const std::vector<const Check*> chosen = chosen_checks(table, arguments.ids);
+  if (arguments.listing && !arguments.out.empty()) throw UserError("--figures", "given beside --list");
+  if (arguments.listing) {
+    list_checks(chosen, arguments.json);
+    return 0;
+  }
+  CheckEffort effort;
+  effort.seeds = arguments.seeds;
+  const std::vector<CheckFinding> findings = run_checks(chosen, effort, thread_count(arguments));
+  bool expected = true;
+  Json list = Json::array();
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    expected = expected && verdict_of(findings[i]) == chosen[i]->expected;
+    list.push_back(finding_json(*chosen[i], findings[i]));
+  }
+  std::cout << (arguments.json ? list.dump(2) + "\n" : findings_text(chosen, findings));
+  if (!arguments.out.empty()) {
+    std::vector<std::filesystem::path> files;
+    for (const RatePanels& figure : check_figures(chosen, findings))
+      publish_drawing(drawing_of(figure), arguments.out, arguments.out, files);
+    std::cerr << (files.empty() ? "moelab: note: none of these checks has a curve to draw\n"
+                                : figures_text(files));
+  }
+  return expected ? 0 : 1;
+}
+
+Verb check_verb() {
+  return {"check", "Check theorems against computation; status 1 when a verdict is unexpected",
+          "check dikkala2023.theorem4", [](Arguments& arguments) -> VerbCall {
+            return {{{"ID", &arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)", false,
+                      nullptr, offer_checks},
+                     {"--list", &arguments.listing, "list the checks and run none"},
+                     {"--seeds", &arguments.seeds, "multiplies the random repetitions (default: 1)", false,
+                      whole_number(1, kMaximumSeeds)},
+                     {"--figures", &arguments.out, "folder for figures of the slopes that were measured"},
+                     threads_option(arguments, "checks run at a time (default: one per processor)"),
+                     json_option(arguments)},
+                    [&] { return answer_checks(checks(), arguments); }};
+          }};
+}
+
+namespace {
+
+/// "first.row.column.last"; what is missing is empty.
+struct Place {
+  std::string figure, row, column;
+
+  explicit Place(const std::string& id) {
+    const std::size_t first = id.find('.'), last = id.rfind('.');
+    figure = id.substr(0, first) + "-" + id.substr(last + 1);
+    if (last <= first) return;
+    const std::string between = id.substr(first + 1, last - first - 1);
+    const std::size_t dot = between.find('.');
+    row = between.substr(0, dot);
+    if (dot != std::string::npos) column = between.substr(dot + 1);
+  }
+};
+
+/// Where a name stands in a list, to which it is added.
+std::size_t index_of(const std::string& name, std::vector<std::string>& names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+/// The curve, and the power law of the slope that the check found through its first point.
+RateLine line_of(const CheckFinding& finding) {
+  const auto [first_x, first_y] = finding.curve.points.front();
+  RateLine line{finding.curve.name, {}, fmt::format("{:.2f}", finding.measured)};
+  for (const auto& [x, y] : finding.curve.points)
+    line.points.push_back({x, y, {}, {}, first_y * std::pow(x / first_x, finding.measured)});
+  return line;
+}
+
+}  // namespace
+
+std::vector<RatePanels> check_figures(const std::vector<const Check*>& chosen,
+                                      const std::vector<CheckFinding>& findings) {
+  std::vector<RatePanels> figures;
+  std::vector<std::vector<std::pair<Place, const CheckFinding*>>> places;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const CheckFinding& finding = findings[i];
+    if (finding.curve.points.empty()) continue;
+    const Place place(chosen[i]->id);
+    auto figure = std::find_if(figures.begin(), figures.end(),
+                               [&](const RatePanels& known) { return known.id == place.figure; });
+    if (figure == figures.end()) {
+      figure = figures.insert(figures.end(), RatePanels{});
+      figure->id = place.figure;
+      figure->title = finding.curve.title;
+      figure->caption =
+          "Numbers in the panels: the slope that the check found, drawn through the first point.";
+      figure->x_label = finding.curve.x_label;
+      figure->y_label = finding.curve.y_label;
+      figure->references = {{1, "slope 1"}, {2, "slope 2"}};
+      places.emplace_back();
+    }
+    index_of(place.row, figure->rows);
+    index_of(place.column, figure->columns);
+    places[static_cast<std::size_t>(figure - figures.begin())].emplace_back(place, &finding);
+  }
+  for (std::size_t f = 0; f < figures.size(); ++f) {
+    RatePanels& figure = figures[f];
+    figure.panels.resize(figure.rows.size() * figure.columns.size());
+    for (const auto& [place, finding] : places[f]) {
+      const std::size_t row = index_of(place.row, figure.rows),
+                        column = index_of(place.column, figure.columns);
+      figure.panels[row * figure.columns.size() + column].push_back(line_of(*finding));
+    }
+  }
+  return figures;
+}
+
+}  // namespace moelab

@@ -1,0 +1,260 @@
+#include "app/cli/documents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include "analysis/metrics/metric_groups.h"
+#include "app/cli/check.h"
+#include "app/cli/verbs.h"
+#include "app/report/markdown.h"
+#include "app/scenario/scenario.h"
+#include "app/store/durable_file.h"
+
+namespace moelab {
+namespace {
+
+/// Bounds as large as this only keep a count exact; nobody needs to read them.
+constexpr double kReadableBound = 1e15;
+
+std::string number_text(const std::string& noun, const Shape& shape) {
+  const bool has_minimum = std::isfinite(shape.minimum);
+  const bool has_maximum = std::isfinite(shape.maximum) && shape.maximum < kReadableBound;
+  if (has_minimum && has_maximum) {
+    return fmt::format("{} in {}{}, {}]", noun, shape.exclusive_minimum ? "(" : "[", shape.minimum,
+                       shape.maximum);
+  }
+  if (has_minimum) return fmt::format("{} {} {}", noun, shape.exclusive_minimum ? ">" : "≥", shape.minimum);
+  if (has_maximum) return fmt::format("{} ≤ {}", noun, shape.maximum);
+  return noun;
+}
+
+template <class Items, class Name>
+std::string joined_text(const Items& items, const std::string& separator, Name name) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(name(item));
+  return fmt::format("{}", fmt::join(names, separator));
+}
+
+}  // namespace
+
+std::string shape_text(const Shape& shape) {
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return "true | false";
+    case Shape::Type::count:
+      return number_text("whole number", shape);
+    case Shape::Type::real:
+      return number_text("number", shape);
+    case Shape::Type::text:
+      return "text";
+    case Shape::Type::choice:
+      return joined_text(shape.choices, " | ", [](const std::string& name) { return name; });
+    case Shape::Type::list:
+      return fmt::format("list of {}", shape_text(*shape.element));
+    case Shape::Type::map:
+      return fmt::format("object of {}", shape_text(*shape.element));
+    case Shape::Type::object:
+      return fmt::format("{{{}}}",
+                         joined_text(shape.fields, ", ", [](const Field& field) { return field.name; }));
+    case Shape::Type::variant:
+      return joined_text(shape.kinds, " | ", [](const Kind& kind) { return kind.name; });
+    case Shape::Type::either:
+      return joined_text(shape.alternatives, " or ", [](const Shape& one) { return shape_text(one); });
+    case Shape::Type::any:
+      return "any value";
+  }
+  return "any value";
+}
+
+std::string default_text(const Field& field) {
+  if (!field.default_value) return "required";
+  return field.default_value->is_null() ? "optional" : "default " + field.default_value->dump();
+}
+
+std::string needs_text(const std::vector<const Need*>& all) {
+  std::vector<std::string> told;
+  for (const Need* const need : all) {
+    const bool is_always_met = need->is_met == needs::model.is_met;
+    if (!is_always_met && std::find(told.begin(), told.end(), need->what) == told.end())
+      told.emplace_back(need->what);
+  }
+  return fmt::format("{}", fmt::join(told, "; "));
+}
+
+std::string needs_of_group_text(const std::string& group) {
+  for (const MetricGroup& known : metric_groups()) {
+    if (known.name == group) return needs_text(known.needs);
+  }
+  return "";
+}
+
+namespace {
+
+constexpr const char* kIntroduction =
+    "# Scenario reference\n\n"
+    "Made from the table that checks scenarios; `moelab docs` writes it anew, `moelab list` prints the parts "
+    "that have kinds. A scenario is one JSON object. Its fields are named by dotted paths everywhere (arms, "
+    "sweep, `--set`, columns of the export), an entry of a list by its index (`figures.0.y`); an unknown one "
+    "is an error. An object that has kinds may be written as the bare name of one whose fields all have "
+    "defaults: `\"soft\"` for `{\"kind\": \"soft\"}`.\n";
+
+/// What a value may be; the fields of objects stand in sections of their own.
+std::string value_text(const Shape& shape) {
+  if (shape.type == Shape::Type::object) return "object";
+  if (shape.type == Shape::Type::list) return "list of " + value_text(*shape.element);
+  return shape_text(shape);
+}
+
+/// Sections, each written once: a shape that stands in several places has its section at the first.
+class Reference {
+ public:
+  std::string text() {
+    add("Scenario", "", scenario_shape());
+    std::string text = kIntroduction;
+    for (const std::string& section : sections_) text += section;
+    return text;
+  }
+
+ private:
+  /// Adds the section of `shape` under `heading` and returns the heading under which it stands.
+  std::string add(const std::string& heading, const std::string& path, const Shape& shape) {
+    const std::size_t place = sections_.size();
+    sections_.emplace_back();  // before those of the fields
+    std::string body;
+    if (shape.type == Shape::Type::object) {
+      body = fields_table(shape.fields, path, "");
+    } else {
+      body = fmt::format("\nKinds, named by `{}`:\n", shape.tag);
+      for (const Kind& kind : shape.kinds) {
+        body += fmt::format("\n**{}**: {}\n", markdown_text(kind.name), markdown_text(kind.help));
+        if (!kind.fields.empty()) body += fields_table(kind.fields, path, " of " + kind.name);
+        if (path == "metrics") body += metrics_table(kind.name);
+      }
+    }
+    const auto [known, is_new] = headings_.try_emplace(body, heading);
+    if (is_new) sections_[place] = fmt::format("\n## {}\n{}", markdown_text(heading), body);
+    return known->second;
+  }
+
+  /// The shapes with fields of their own within a value: an object, a variant, elements of a list, …
+  static void find_sections(const Shape& shape, std::vector<const Shape*>& found) {
+    if (shape.type == Shape::Type::object || shape.type == Shape::Type::variant) found.push_back(&shape);
+    if (shape.element) find_sections(*shape.element, found);
+    for (const Shape& alternative : shape.alternatives) find_sections(alternative, found);
+  }
+
+  std::string fields_table(const std::vector<Field>& fields, const std::string& path,
+                           const std::string& owner) {
+    std::string table = "\n| field | value | | meaning |\n|---|---|---|---|\n";
+    for (const Field& field : fields) {
+      const std::string field_path = join_path(path, field.name);
+      std::vector<const Shape*> inner;
+      find_sections(field.shape, inner);
+      std::string value = markdown_text(value_text(field.shape));
+      for (const Shape* shape : inner) {
+        const std::string heading = add(field_path + owner, field_path, *shape);
+        value = fmt::format("[{}](#{})", value, anchor(heading));
+      }
+      table += fmt::format("| `{}` | {} | {} | {} |\n", field.name, value, markdown_text(default_text(field)),
+                           markdown_text(field.help));
+    }
+    return table;
+  }
+
+  static std::string metrics_table(const std::string& group) {
+    const std::string needs = needs_of_group_text(group);
+    std::string table = needs.empty() ? "" : fmt::format("\nAll of these need {}.\n", needs);
+    table += "\n| metric | meaning | needs |\n|---|---|---|\n";
+    for (const MetricGroup::Metric& metric : metrics_of_group(group)) {
+      table += fmt::format("| `{}` | {} | {} |\n", metric.name, markdown_text(metric.help),
+                           markdown_text(needs_text(metric.needs)));
+    }
+    return table;
+  }
+
+  std::vector<std::string> sections_;
+  std::map<std::string, std::string> headings_;  ///< of bodies
+};
+
+}  // namespace
+
+std::string scenario_schema() {
+  return scenario_file_schema().dump(2) + "\n";
+}
+
+std::string scenario_reference() {
+  return Reference().text();
+}
+
+std::string theorem_catalogue(const std::vector<const Check*>& checks,
+                              const std::vector<CheckFinding>& findings) {
+  std::string text =
+      "# Theorem checks\n\n"
+      "Made by `moelab docs` from the table of checks. `moelab check ID` runs one, or all whose names begin "
+      "so: it prints what is predicted and measured, with an error bound, and its exit status is 1 when a "
+      "verdict is not the expected one. A statement that is wrong as printed stands here twice, `as_printed` "
+      "(expected to fail) and `corrected`.\n";
+  std::string source;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Check& check = *checks[i];
+    // Sources are "Dikkala et al. 2023, Lemma 1": the work, then the place in it.
+    const std::string work = check.source.substr(0, check.source.find(','));
+    if (work != source) text += fmt::format("\n## {}\n", work);
+    source = work;
+    text += fmt::format("\n### {}\n\n{}.\n\n> {}\n\nExpected: {}.\n", check.id, check.source,
+                        markdown_text(check.statement), to_string(check.expected));
+    if (!findings[i].hypotheses.empty()) text += "\nHypotheses:\n\n";
+    for (const Hypothesis& hypothesis : findings[i].hypotheses)
+      text += fmt::format("- {}{}\n", markdown_text(hypothesis.text), hypothesis.met ? "" : " (not met)");
+  }
+  return text;
+}
+
+namespace {
+
+constexpr const char *kScenarioPage = "scenario.md", *kSchemaDocument = "scenario.schema.json",
+                     *kTheoremsPage = "theorems.md";
+
+/// Writes the documents that are made from the program's tables.
+int write_documents(const Arguments& arguments) {
+  const std::filesystem::path directory = arguments.out.empty() ? "docs" : arguments.out;
+  check_output_folder(directory, "--out");
+  for (const char* name : {kScenarioPage, kSchemaDocument, kTheoremsPage})
+    check_output_file(directory / name, "--out");
+  const std::vector<const Check*> all = chosen_checks(checks(), {});
+  const std::vector<CheckFinding> findings = run_checks(all, {}, thread_count(arguments));
+  Json files = Json::array();
+  const auto write = [&](const char* name, const std::string& text) {
+    replace_file(directory / name, text);
+    files.push_back((directory / name).string());
+  };
+  write(kScenarioPage, scenario_reference());
+  write(kSchemaDocument, scenario_schema());
+  write(kTheoremsPage, theorem_catalogue(all, findings));
+  if (arguments.json) {
+    std::cout << json_text({{"files", files}}) << '\n';
+  } else {
+    for (const Json& file : files) std::cout << file.get<std::string>() << '\n';
+  }
+  return 0;
+}
+
+}  // namespace
+
+Verb docs_verb() {
+  return {"docs",
+          "Write the documents made from the program's tables: scenario.md, theorems.md and "
+          "scenario.schema.json",
+          "docs --out docs", [](Arguments& arguments) -> VerbCall {
+            return {{{"--out", &arguments.out, "folder (default: docs)", false, nullptr, offer_folders},
+                     threads_option(arguments, "checks run at a time (default: one per processor)"),
+                     json_option(arguments)},
+                    [&] { return write_documents(arguments); }};
+          }};
+}
+
+}  // namespace moelab

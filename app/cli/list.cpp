@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "analysis/metrics/metric_groups.h"
+#include "app/cli/documents.h"
+#include "app/cli/verbs.h"
+#include "app/figures/figure_kind.h"
+#include "app/run/results.h"
+#include "app/scenario/scenario.h"
+#include "app/scenario/schema.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// One axis of the scenario language: where its kinds are written, and which there are.
+struct ListedAxis {
+  std::string name;
+  std::string path;
+  std::vector<Kind> kinds;
+};
+
+/// The kinds of target of all generators, each once.
+std::vector<Kind> target_kinds() {
+  std::vector<Kind> targets;
+  for (const Kind& generator : data_shape().kinds) {
+    for (const Field& field : generator.fields) {
+      if (field.name != "target") continue;
+      for (const Kind& kind : field.shape.kinds) {
+        const bool known = std::any_of(targets.begin(), targets.end(),
+                                       [&](const Kind& other) { return other.name == kind.name; });
+        if (!known) targets.push_back(kind);
+      }
+    }
+  }
+  return targets;
+}
+
+template <class Options>
+std::vector<Kind> kinds_of() {
+  return shape_of<Options>().kinds;
+}
+
+std::vector<Kind> task_losses() {
+  std::vector<Kind> kinds;
+  for (const TaskLossKind& kind : task_loss_kinds()) kinds.push_back({kind.name, kind.help, {}});
+  return kinds;
+}
+
+std::vector<Kind> auxiliary_losses() {
+  std::vector<Kind> kinds;
+  for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) kinds.push_back({kind.name, kind.help, {}});
+  return kinds;
+}
+
+std::vector<ListedAxis> axes() {
+  return {{"generators", "data.generator", data_shape().kinds},
+          {"targets", "data.target.kind", target_kinds()},
+          {"routers", "model.router.kind", kinds_of<RouterOptions>()},
+          {"experts", "model.expert.kind", kinds_of<ExpertOptions>()},
+          {"gatings", "model.gating.train, model.gating.eval", kinds_of<GatingRule>()},
+          {"losses", "loss.task", task_losses()},
+          {"auxiliary_losses", "fields of loss", auxiliary_losses()},
+          {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
+          {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
+          {"metrics", "metrics", kinds_of<MetricOptions>()},
+          {"figures", "figures", figure_shape().kinds}};
+}
+
+/// The metrics of the group `name`; none for the kinds of other axes.
+std::vector<MetricGroup::Metric> metrics_of(const std::string& axis, const std::string& name) {
+  return axis == "metrics" ? metrics_of_group(name) : std::vector<MetricGroup::Metric>{};
+}
+
+Json axis_json(const ListedAxis& axis) {
+  Json kinds = Json::array();
+  for (const Kind& kind : axis.kinds) {
+    Json fields = Json::array();
+    for (const Field& field : kind.fields) {
+      Json json = {{"name", field.name}, {"value", shape_text(field.shape)}, {"help", field.help}};
+      json["required"] = !field.default_value.has_value();
+      if (field.default_value && !field.default_value->is_null()) json["default"] = *field.default_value;
+      fields.push_back(std::move(json));
+    }
+    Json json = {{"name", kind.name}, {"help", kind.help}, {"fields", std::move(fields)}};
+    Json metrics = Json::array();
+    for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
+      metrics.push_back({{"name", metric.name},
+                         {"help", metric.help},
+                         {"label", metric.axis_label},
+                         {"positive", metric.positive},
+                         {"needs", needs_text(needs_of(metric.name))}});
+    }
+    if (!metrics.empty()) json["metrics"] = std::move(metrics);
+    kinds.push_back(std::move(json));
+  }
+  return {{"path", axis.path}, {"kinds", std::move(kinds)}};
+}
+
+/// Rows without the indent that aligned columns cannot know.
+std::string indented(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<std::string>> shifted = rows;
+  for (std::vector<std::string>& row : shifted) row[0].insert(0, "    ");
+  return aligned_columns(shifted);
+}
+
+std::string axis_text(const ListedAxis& axis) {
+  std::string text = fmt::format("{} ({})\n", axis.name, axis.path);
+  for (const Kind& kind : axis.kinds) {
+    const std::string needs = axis.name == "metrics" ? needs_of_group_text(kind.name) : "";
+    text += fmt::format("  {}: {}{}{}\n", kind.name, kind.help, needs.empty() ? "" : "; needs ", needs);
+    std::vector<std::vector<std::string>> rows;
+    for (const Field& field : kind.fields) {
+      rows.push_back({field.name, shape_text(field.shape), default_text(field), field.help});
+    }
+    text += indented(rows);
+    rows.clear();
+    for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
+      const std::string own_needs = needs_text(metric.needs);
+      rows.push_back({metric.name, metric.help + (own_needs.empty() ? "" : "; needs " + own_needs)});
+    }
+    text += indented(rows);
+  }
+  return text;
+}
+
+Candidates offer_axes(const Arguments&, const std::string&) {
+  Candidates candidates;
+  for (const ListedAxis& axis : axes()) candidates.words.push_back({axis.name, axis.path});
+  return candidates;
+}
+
+/// All axes, or that of the name.
+std::vector<ListedAxis> chosen_axes(const std::string& name) {
+  std::vector<std::string> names;
+  std::vector<ListedAxis> chosen;
+  for (ListedAxis& axis : axes()) {
+    names.push_back(axis.name);
+    if (name.empty() || name == axis.name) chosen.push_back(std::move(axis));
+  }
+  if (chosen.empty()) throw UserError("AXIS", unknown_name("axis", name, names));
+  return chosen;
+}
+
+/// Lists the parts that scenarios are made of, with their fields.
+int print_list(const Arguments& arguments) {
+  if (arguments.json) {
+    std::cout << list_json(arguments.axis).dump(2) << '\n';
+    return 0;
+  }
+  bool is_first = true;
+  for (const ListedAxis& axis : chosen_axes(arguments.axis)) {
+    std::cout << (is_first ? "" : "\n") << axis_text(axis);
+    is_first = false;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Json list_json(const std::string& axis) {
+  Json answer = Json::object();
+  for (const ListedAxis& chosen : chosen_axes(axis)) answer[chosen.name] = axis_json(chosen);
+  return answer;
+}
+
+Verb list_verb() {
+  return {"list", "List generators, routers, experts, metrics … with their fields", "list routers",
+          [](Arguments& arguments) -> VerbCall {
+            return {{{"AXIS", &arguments.axis,
+                      "generators, targets, routers, experts, gatings, losses, auxiliary_losses, optimizers, "
+                      "schedules, metrics or figures",
+                      false, nullptr, offer_axes},
+                     json_option(arguments)},
+                    [&] { return print_list(arguments); }};
+          }};
+}
+
+}  // namespace moelab

@@ -1,0 +1,397 @@
+#include "app/cli/tune.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "analysis/metrics/metric_groups.h"
+#include "app/cli/run.h"
+#include "app/cli/verbs.h"
+#include "app/run/results.h"
+#include "app/run/scheduler.h"
+#include "app/run/session.h"
+#include "app/scenario/checks.h"
+#include "app/store/durable_file.h"
+#include "sim/base/error.h"
+
+// What a command line asks `tune` for: the arms, the candidates, the metric, and the runs of each rung.
+
+namespace moelab {
+namespace {
+
+constexpr int kDefaultBudget = 60;
+
+std::vector<std::string> arm_names(const std::string& text) {
+  std::vector<std::string> names = {""};  // getline would drop an empty name at the end
+  for (const char letter : text) {
+    if (letter == ',')
+      names.emplace_back();
+    else
+      names.back() += letter;
+  }
+  return names;
+}
+
+/// Why a text of --arms is refused, whatever the scenario; empty where it is not.
+std::string refusal_of_arms(const std::string& text) {
+  std::set<std::string> known;
+  for (const std::string& name : arm_names(text)) {
+    if (name.empty())
+      return fmt::format("got '{}', needs names with commas between, none of them empty", text);
+    if (!known.insert(name).second) return fmt::format("got '{}', needs '{}' once", text, name);
+  }
+  return "";
+}
+
+std::vector<std::string> chosen_arms(const std::string& text, const Scenario& scenario) {
+  if (text.empty()) return scenario.arms;
+  const std::vector<std::string> arms = arm_names(text);
+  for (const std::string& arm : arms) {
+    if (std::find(scenario.arms.begin(), scenario.arms.end(), arm) == scenario.arms.end())
+      throw UserError("--arms", unknown_name("arm", arm, scenario.arms));
+  }
+  return arms;
+}
+
+int points_of(const Scenario& scenario) {
+  int points = 0;
+  for (const Cell& cell : scenario.cells)
+    points += cell.seed == 0 && cell.arm == scenario.arms.front() ? 1 : 0;
+  return points;
+}
+
+}  // namespace
+
+std::string candidate_name(const std::string& arm, std::size_t candidate) {
+  return fmt::format("{}#{}", arm, candidate);
+}
+
+std::vector<Option> tuning_options(Arguments& arguments, const std::string& prefix) {
+  return {{"--arms", &arguments.arms, prefix + "names with commas between (default: all)", false,
+           refusal_of_arms},
+          {"--budget", &arguments.budget, fmt::format("{}cells an arm (default {})", prefix, kDefaultBudget),
+           false, whole_number(2, 1'000'000)},
+          {"--metric", &arguments.metric, prefix + "what is least at the best (default: the main one)", false,
+           nullptr, offer_metrics},
+          {"--maximize", &arguments.maximize, prefix + "the greatest metric is the best"}};
+}
+
+Tuning read_tuning(const Arguments& arguments) {
+  Tuning tuning;
+  tuning.scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  const Json& document = tuning.scenario.document;
+  const Json tune = document.value("tune", Json::object());
+  if (tune.empty())
+    throw UserError("tune", "missing; needs {path: {\"low\", \"high\", \"scale\"}}, the fields to choose");
+  if (tuning.scenario.cells.front().root_seed == kTuningRoot) {
+    throw UserError("seeds.root",
+                    fmt::format("got {}, which tuning takes; judging needs another", kTuningRoot));
+  }
+  tuning.ranges = read_tune_ranges(tune, document, read_sweep(document.value("sweep", Json::object())));
+  tuning.metric = arguments.metric;
+  if (tuning.metric.empty())
+    tuning.metric = main_metric({{"figures", tuning.scenario.figures}, {"scenario", document}});
+  if (arguments.maximize) tuning.sign = -1;
+  const References references(tuning.scenario);
+  for (const std::string& arm : chosen_arms(arguments.arms, tuning.scenario)) {
+    references.check_metric(arm, tuning.metric, "--metric");
+    tuning.arms.push_back({arm, {}});
+  }
+  const int budget = arguments.budget > 0 ? arguments.budget : kDefaultBudget;
+  const int points = points_of(tuning.scenario);
+  const int count = candidates_within(budget / points);
+  if (count < 2) {
+    throw UserError("--budget",
+                    fmt::format("got {} cells an arm, needs at least {}: two candidates at each of "
+                                "the {} sweep points",
+                                budget, 2 * points, points));
+  }
+  tuning.candidates = candidate_values(tuning.ranges, count);
+  if (tuning.candidates.size() < 2)
+    throw UserError("tune", "got ranges of one value, needs two candidates that differ");
+  tuning.rungs = halving_rungs(static_cast<int>(tuning.candidates.size()));
+  for (TunedArm& arm : tuning.arms) {
+    for (std::size_t i = 0; i < tuning.candidates.size(); ++i) arm.left.push_back(i);
+  }
+  tuning.directory = arguments.out;
+  if (tuning.directory.empty()) tuning.directory = default_run_directory(tuning.scenario).string() + "-tune";
+  check_no_plan_named(tuning.directory);
+  return tuning;
+}
+
+Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
+  Json document = tuning.scenario.document;
+  const Json arms = document.value("arms", Json::object());
+  for (const char* part : {"tune", "claims", "figures", "profiles"}) document.erase(part);
+  if (tuning.scenario.crossing) {  // its arms are others here, and its points those of no candidate
+    const CrossingSearch& search = *tuning.scenario.crossing;
+    document["sweep"][search.path] = {search.low, search.high};
+  }
+  document["save"] = Json::array();
+  document["seeds"]["root"] = kTuningRoot;
+  document["seeds"]["count"] = rung.seeds;
+  document["arms"] = Json::object();
+  for (const TunedArm& arm : tuning.arms) {
+    for (const std::size_t candidate : arm.left) {
+      Json own = arms.value(arm.name, Json::object());
+      for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
+        own.erase(tuning.ranges[i].path);  // set last, after what leads to it
+        own[tuning.ranges[i].path] = tuning.candidates[candidate][i];
+      }
+      document["arms"][candidate_name(arm.name, candidate)] = std::move(own);
+    }
+  }
+  return expand_scenario(document, "", {});
+}
+
+std::size_t tuning_cells(const Tuning& tuning) {
+  return tuning.arms.size() * static_cast<std::size_t>(points_of(tuning.scenario)) *
+         static_cast<std::size_t>(trainings_of(tuning.rungs));
+}
+
+namespace {
+
+/// A candidate within this share of its range of one end is at the edge.
+constexpr double kEdge = 0.05;
+
+/// Arms have the same number of cells, unless candidates that differ make the same cells of one.
+std::string cells_text(const std::vector<TunedArm>& arms) {
+  const auto [least, most] =
+      std::ranges::minmax_element(arms, {}, [](const TunedArm& arm) { return arm.cells.size(); });
+  if (least->cells.size() == most->cells.size()) return fmt::format("{}", most->cells.size());
+  return fmt::format("{} to {}", least->cells.size(), most->cells.size());
+}
+
+}  // namespace
+
+bool TunedArm::has_choice() const {
+  return !std::isnan(score);
+}
+
+Json tuned_values(const Tuning& tuning, std::size_t candidate) {
+  Json values = Json::object();
+  for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
+    values[tuning.ranges[i].path] = tuning.candidates[candidate][i];
+  return values;
+}
+
+std::vector<TunedEdge> tuned_edges(const Tuning& tuning, const TunedArm& arm) {
+  std::vector<TunedEdge> edges;
+  if (!arm.has_choice()) return edges;
+  for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
+    const TuneRange& range = tuning.ranges[i];
+    const Json& chosen = tuning.candidates[arm.left.front()][i];
+    std::vector<double> shares;
+    for (const std::vector<Json>& candidate : tuning.candidates)
+      shares.push_back(range.share_of(candidate[i]));
+    const auto [least, most] = std::ranges::minmax(shares);
+    const double share = range.share_of(chosen);
+    if (share < kEdge || share > 1 - kEdge) {
+      edges.push_back(
+          {range.path, fmt::format("the best {} is at the edge of its range; widen it", range.path)});
+    } else if (share == least || share == most) {
+      // Points of a sequence in several dimensions reach no end of a range.
+      edges.push_back({range.path, fmt::format("the best {}, {} of [{:g}, {:g}], is the {} tried; a greater "
+                                               "--budget tries more, or widen its range",
+                                               range.path, chosen.dump(), range.low, range.high,
+                                               share == least ? "least" : "largest")});
+    }
+  }
+  return edges;
+}
+
+double tuned_mean(const Tuning& tuning, const TunedArm& arm) {
+  const double mean = tuning.sign * arm.score;
+  return is_declared_positive(tuning.metric) ? std::exp(mean) : mean;
+}
+
+std::string tuned_text(const Tuning& tuning, const TunedArm& arm) {
+  if (!arm.has_choice()) return "no candidate";
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
+    parts.push_back(
+        fmt::format("{} = {}", tuning.ranges[i].path, tuning.candidates[arm.left.front()][i].dump()));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string tuning_notes(const Tuning& tuning) {
+  std::vector<std::string> ranges, arms;
+  for (const TuneRange& range : tuning.ranges) {
+    ranges.push_back(fmt::format("{} of [{:g}, {:g}] ({})", range.path, range.low, range.high,
+                                 range.is_log ? "log" : "linear"));
+  }
+  for (const TunedArm& arm : tuning.arms)
+    arms.push_back(fmt::format("{}: {}", arm.name, tuned_text(tuning, arm)));
+  return fmt::format(
+      "Chosen on root seed {} from {} with {} cells an arm: {} candidates, the same for every arm, by the {} "
+      "{} over sweep points and seeds, successive halving on common random numbers. {}.",
+      kTuningRoot, fmt::join(ranges, ", "), cells_text(tuning.arms), tuning.candidates.size(),
+      tuning.sign > 0 ? "least" : "greatest", tuning.metric, fmt::join(arms, "; "));
+}
+
+Json tuning_answer(const Tuning& tuning) {
+  Json ranges = Json::object(), arms = Json::object();
+  for (const TuneRange& range : tuning.ranges)
+    ranges[range.path] = {
+        {"low", range.low}, {"high", range.high}, {"scale", range.is_log ? "log" : "linear"}};
+  for (const TunedArm& arm : tuning.arms) {
+    Json edges = Json::array();
+    for (const TunedEdge& edge : tuned_edges(tuning, arm)) edges.push_back(edge.path);
+    const double mean = tuned_mean(tuning, arm);
+    arms[arm.name] = {{"values", arm.has_choice() ? tuned_values(tuning, arm.left.front()) : Json()},
+                      {"score", std::isfinite(arm.score) ? Json(arm.score) : Json()},
+                      {"mean", std::isfinite(mean) ? Json(mean) : Json()},
+                      {"cells", arm.cells.size()},
+                      {"at_edge", std::move(edges)}};
+  }
+  return {{"name", tuning.scenario.name},
+          {"directory", tuning.directory.string()},
+          {"root_seed", kTuningRoot},
+          {"metric", tuning.metric},
+          {"best", tuning.sign > 0 ? "least" : "greatest"},
+          {"ranges", std::move(ranges)},
+          {"arms", std::move(arms)},
+          {"notes", tuning_notes(tuning)},
+          {"trace", tuning.trace}};
+}
+
+namespace {
+
+/// The mean of the metric (of its logarithm where it is positive by definition) over sweep points and seeds,
+/// its sign so that the least is the best; NaN where a cell is not done or lacks it.
+double score_of(const ResultTable& table, const std::string& arm, const Tuning& tuning) {
+  const bool is_positive = is_declared_positive(tuning.metric);
+  double sum = 0;
+  int count = 0;
+  for (const ResultRow& row : table.rows) {
+    if (row.arm != arm) continue;
+    const auto found = row.metrics.find(tuning.metric);
+    if (row.state != "done" || found == row.metrics.end()) return std::numeric_limits<double>::quiet_NaN();
+    sum += is_positive ? std::log(found->second) : found->second;
+    ++count;
+  }
+  return tuning.sign * sum / count;
+}
+
+/// Notes which cells of a rung's scenario are candidates of which arm. Those of the rungs before are among
+/// them again.
+void count_cells(const Scenario& rung, Tuning& tuning) {
+  for (TunedArm& arm : tuning.arms) {
+    std::set<std::string> names;
+    for (const std::size_t candidate : arm.left) names.insert(candidate_name(arm.name, candidate));
+    for (const Cell& cell : rung.cells) {
+      if (names.contains(cell.arm)) arm.cells.insert(cell.id);
+    }
+  }
+}
+
+void climb(const ResultTable& table, std::size_t place, Tuning& tuning) {
+  const bool is_last = place + 1 == tuning.rungs.size();
+  const int kept = is_last ? 1 : tuning.rungs[place + 1].candidates;
+  for (TunedArm& arm : tuning.arms) {
+    std::vector<double> scores;
+    for (const std::size_t candidate : arm.left)
+      scores.push_back(score_of(table, candidate_name(arm.name, candidate), tuning));
+    const std::vector<std::size_t> best = best_places(scores, kept);
+    for (std::size_t i = 0; i < arm.left.size(); ++i) {
+      tuning.trace.push_back({{"rung", place},
+                              {"arm", arm.name},
+                              {"candidate", arm.left[i]},
+                              {"values", tuned_values(tuning, arm.left[i])},
+                              {"seeds", tuning.rungs[place].seeds},
+                              {"score", std::isfinite(scores[i]) ? Json(scores[i]) : Json()},
+                              {"kept", std::find(best.begin(), best.end(), i) != best.end()}});
+    }
+    std::vector<std::size_t> left;
+    for (const std::size_t i : best) left.push_back(arm.left[i]);
+    arm.left = std::move(left);
+    arm.score = scores[best.front()];
+  }
+}
+
+/// Whether the directory shows a plan of tuning, or none.
+bool shows_tuning(const std::filesystem::path& directory) {
+  const std::string id = shown_plan(directory);
+  if (id.empty()) return true;
+  const std::optional<Plan> plan = plan_with_id(directory, id);
+  return plan && plan->head.at("scenario").value("/seeds/root"_json_pointer, Json()) == Json(kTuningRoot);
+}
+
+/// What a person should know of the choice, on stderr; whether every arm has one.
+bool print_tuning_notes(const Tuning& tuning) {
+  bool have_choices = true;
+  for (const TunedArm& arm : tuning.arms) {
+    for (const TunedEdge& edge : tuned_edges(tuning, arm))
+      std::cerr << fmt::format("moelab: note: {}: {}\n", arm.name, edge.text);
+    if (arm.has_choice()) continue;
+    have_choices = false;
+    std::cerr << fmt::format("moelab: note: {}: no candidate is without a cell that diverged or failed\n",
+                             arm.name);
+  }
+  return have_choices;
+}
+
+int tune_scenario(const Arguments& arguments) {
+  exit_when_interrupted();
+  Tuning tuning = read_tuning(arguments);
+  const std::filesystem::path& directory = tuning.directory;
+  SessionOptions options;
+  options.directory = directory;
+  options.threads = thread_count(arguments);
+  options.arguments = arguments.all;
+  options.leases = arguments.leases;
+  options.tells_former_plan = !shows_tuning(directory);
+  int failed = 0;
+  for (std::size_t place = 0; place < tuning.rungs.size(); ++place) {
+    const Scenario rung = rung_scenario(tuning, tuning.rungs[place]);
+    const SessionOutcome outcome = run_session(rung, options, run_cell);
+    if (outcome.interrupted) return kInterruptedStatus;
+    options.tells_former_plan = false;  // that of the rung before
+    failed += outcome.failed;
+    count_cells(rung, tuning);
+    climb(load_results(directory, rung, outcome.plan).table, place, tuning);
+  }
+  const Json answer = tuning_answer(tuning);
+  update_file(directory / "tune.json", json_text(answer) + "\n");
+  const bool have_choices = print_tuning_notes(tuning);
+  const int status = failed > 0 || !have_choices ? 1 : 0;
+  if (arguments.json) {
+    std::cout << json_text(answer) << '\n';
+    return status;
+  }
+  for (const TunedArm& arm : tuning.arms) {
+    const std::string mean =
+        arm.has_choice() ? fmt::format("{} {:.4g}, ", tuning.metric, tuned_mean(tuning, arm)) : "";
+    std::cout << fmt::format("{}: {} ({}{} cells)\n", arm.name, tuned_text(tuning, arm), mean,
+                             arm.cells.size());
+  }
+  std::cout << fmt::format("\nfor the notes:\n{}\n\nevery candidate in {}\n", tuning_notes(tuning),
+                           (directory / "tune.json").string());
+  return status;
+}
+
+}  // namespace
+
+Verb tune_verb() {
+  return {"tune", "Choose the fields named in \"tune\" for every arm, on a root seed of their own",
+          "tune my_idea.json --budget 60", [](Arguments& arguments) -> VerbCall {
+            return {
+                joined(scenario_options(arguments),
+                       {tuning_options(arguments, ""),
+                        {{"--out", &arguments.out, "run directory (default: runs/<name>[-<profile>]-tune)",
+                          false, nullptr, offer_folders},
+                         threads_option(arguments, "cells run at a time (default: one per processor)"),
+                         leases_option(arguments),
+                         json_option(arguments)}}),
+                [&] { return tune_scenario(arguments); }};
+          }};
+}
+
+}  // namespace moelab

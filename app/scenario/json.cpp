@@ -1,0 +1,300 @@
+#include "app/scenario/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <unordered_set>
+#include <vector>
+
+#include "sim/base/error.h"
+
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
+namespace moelab {
+namespace {
+
+/// Reads characters and remembers how far the lexer has come, which its events do not tell.
+class CountingIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const CountingIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+/// Line and column (both from 1, columns in characters) of the byte at `offset`.
+std::string line_and_column(std::string_view text, std::size_t offset) {
+  std::size_t line = 1, column = 1;
+  for (const char byte : text.substr(0, offset)) {
+    if (byte == '\n') {
+      ++line;
+      column = 1;
+    } else if ((static_cast<unsigned char>(byte) & 0xC0u) != 0x80u) {  // not a continuation of a character
+      ++column;
+    }
+  }
+  return fmt::format("{}:{}", line, column);
+}
+
+/// The library's message without its error number and position, which the path already gives.
+std::string plain_message(std::string message) {
+  if (const std::size_t end = message.find("] "); message.starts_with('[') && end != std::string::npos) {
+    message.erase(0, end + 2);
+  }
+  if (const std::size_t end = message.find(": ");
+      message.starts_with("parse error") && end != std::string::npos) {
+    message.erase(0, end + 2);
+  }
+  // The text last read may be long, or not even be UTF-8.
+  const std::size_t read = message.find("; last read: ");
+  const std::size_t read_end = message.find("; expected", read == std::string::npos ? 0 : read);
+  const bool is_ill_formed = message.find("ill-formed") != std::string::npos;
+  constexpr std::size_t kLongestQuote = 80;
+  if (read != std::string::npos && (is_ill_formed || message.size() - read > kLongestQuote)) {
+    message.erase(read, read_end == std::string::npos ? std::string::npos : read_end - read);
+  }
+  return message;
+}
+
+/// The library's number for a number that overflows.
+constexpr int kOverflow = 406;
+
+std::string refused_number(std::string digits, const char* allowed) {
+  constexpr std::size_t kLongestNumber = 40;
+  if (digits.size() > kLongestNumber) digits = digits.substr(0, kLongestNumber) + "…";
+  return fmt::format("got {}, needs a number that a double holds: {} in size", digits, allowed);
+}
+
+/// Builds the document from the parser's events; refuses duplicate keys and deep nesting.
+class DocumentBuilder : public nlohmann::json_sax<Json> {
+ public:
+  DocumentBuilder(std::string_view text, const std::string& source, const char** reached)
+      : text_(text), source_(source), reached_(reached) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string& digits) override {
+    // The lexer has read on behind the last digit.
+    if (value == 0 && digits.find_first_of("123456789") < digits.find_first_of("eE"))
+      fail<NumberOutOfRange>(text_.find_last_of("0123456789", offset()),
+                             refused_number(digits, "0, or at least 4.9e-324"));
+    return add(value);
+  }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(Json::binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(std::string& name) override {
+    if (!open_.back().keys.insert(name).second) fail(start_of_string(), "duplicate key '" + name + "'");
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    const std::size_t at = std::min(position == 0 ? 0 : position - 1, text_.size());
+    const std::string message = error.what();
+    if (error.id != kOverflow) fail(at, plain_message(message));
+    const std::size_t quote = message.find('\'') + 1;  // the digits stand in quotes
+    const std::string digits = message.substr(quote, message.rfind('\'') - quote);
+    fail<NumberOutOfRange>(at, refused_number(digits, "at most 1.8e308"));
+  }
+
+ private:
+  struct Container {
+    Json* value;
+    std::unordered_set<std::string> keys;
+  };
+
+  template <class Error = UserError>
+  [[noreturn]] void fail(std::size_t at, const std::string& message) const {
+    throw Error(source_ + ":" + line_and_column(text_, at), message);
+  }
+
+  /// The last byte that the lexer has read.
+  std::size_t offset() const {
+    const std::size_t read = static_cast<std::size_t>(*reached_ - text_.data());
+    return read == 0 ? 0 : read - 1;
+  }
+
+  /// The opening quote of the string that the lexer has just read.
+  std::size_t start_of_string() const {
+    std::size_t at = offset();
+    while (at > 0) {
+      --at;
+      if (text_[at] != '"') continue;
+      std::size_t backslashes = 0;
+      while (backslashes < at && text_[at - 1 - backslashes] == '\\') ++backslashes;
+      if (backslashes % 2 == 0) break;
+    }
+    return at;
+  }
+
+  Json* place(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& container = *open_.back().value;
+    if (container.is_array()) {
+      container.push_back(std::move(value));
+      return &container.back();
+    }
+    // The map's own insertion searches all keys, which `keys` has already done.
+    Json::object_t& object = container.get_ref<Json::object_t&>();
+    object.emplace_back(std::move(key_), std::move(value));
+    return &object.back().second;
+  }
+
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Json value) {
+    if (open_.size() >= static_cast<std::size_t>(kMaxJsonDepth)) {
+      fail(offset(), fmt::format("nested deeper than {} levels", kMaxJsonDepth));
+    }
+    Json* const placed = place(std::move(value));
+    open_.push_back({placed, {}});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+  const char** reached_;
+  Json root_;
+  std::string key_;
+  std::vector<Container> open_;
+};
+
+void append_canonical(const Json& value, std::string& text) {
+  if (value.is_object()) {
+    std::vector<std::pair<std::string_view, const Json*>> members;
+    for (const auto& [key, member] : value.get_ref<const Json::object_t&>())
+      members.emplace_back(key, &member);
+    std::sort(members.begin(), members.end());
+    text += '{';
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (i > 0) text += ',';
+      append_canonical(Json(members[i].first), text);
+      text += ':';
+      append_canonical(*members[i].second, text);
+    }
+    text += '}';
+  } else if (value.is_array()) {
+    text += '[';
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      if (i > 0) text += ',';
+      append_canonical(value[i], text);
+    }
+    text += ']';
+  } else if (value.is_number_float()) {
+    const double number = value.get<double>();
+    constexpr double kTwoTo63 = 9223372036854775808.0;
+    if (std::trunc(number) == number && number >= -kTwoTo63 && number < kTwoTo63) {
+      text += fmt::to_string(static_cast<std::int64_t>(number));
+    } else if (std::trunc(number) == number && number >= kTwoTo63 && number < 2 * kTwoTo63) {
+      text += fmt::to_string(static_cast<std::uint64_t>(number));
+    } else {
+      text += fmt::to_string(number);  // the shortest text that reads back as the same double
+    }
+  } else {
+    text += value.dump();
+  }
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& source) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    throw UserError(source + ":1:1", "empty; needs a JSON document");
+  }
+  const char* reached = text.data();
+  DocumentBuilder builder(text, source, &reached);
+  Json::sax_parse(CountingIterator(text.data(), &reached),
+                  CountingIterator(text.data() + text.size(), &reached), &builder);
+  return builder.take();
+}
+
+Json read_json_file(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (status.type() == std::filesystem::file_type::not_found) throw UserError(name, "no such file");
+  if (error) throw EnvironmentError(name + ": " + error.message());
+  if (std::filesystem::is_directory(status)) throw UserError(name, "is a folder, needs a JSON file");
+  // A pipe would be waited for, and be empty when a verb reads its scenario a second time.
+  if (!std::filesystem::is_regular_file(status))
+    throw UserError(name, "is a pipe or a device, needs a JSON file on disk");
+  const std::string too_large =
+      fmt::format("larger than {} MB, the limit of a JSON file", kMaxJsonBytes >> 20);
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw EnvironmentError(name + ": cannot be read");
+  std::string text;
+  std::vector<char> block(1u << 16);
+  while (stream && text.size() <= kMaxJsonBytes) {
+    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad()) throw EnvironmentError(name + ": reading failed");
+  if (text.size() > kMaxJsonBytes) throw UserError(name, too_large);
+  return parse_json(text, name);
+}
+
+std::string canonical_text(const Json& value) {
+  std::string text;
+  append_canonical(value, text);
+  return text;
+}
+
+std::string abbreviated(const Json& value) {
+  constexpr std::size_t kLongest = 60;
+  std::string text = json_text(value, -1);
+  if (text.size() <= kLongest) return text;
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;  // keep characters whole
+  return text.substr(0, end) + "…";
+}
+
+std::string join_path(const std::string& parent, const std::string& key) {
+  return parent.empty() ? key : parent + "." + key;
+}
+
+std::string join_path(const std::string& parent, std::size_t index) {
+  return fmt::format("{}[{}]", parent, index);
+}
+
+}  // namespace moelab

@@ -1,0 +1,687 @@
+#include "app/scenario/schema.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+
+Shape Shape::boolean() {
+  Shape shape;
+  shape.type = Type::boolean;
+  return shape;
+}
+
+Shape Shape::count(double minimum, double maximum) {
+  Shape shape;
+  shape.type = Type::count;
+  shape.minimum = minimum;
+  shape.maximum = maximum;
+  return shape;
+}
+
+Shape Shape::real() {
+  Shape shape;
+  shape.type = Type::real;
+  return shape;
+}
+
+Shape Shape::real_at_least(double minimum) {
+  Shape shape = real();
+  shape.minimum = minimum;
+  return shape;
+}
+
+Shape Shape::positive_real() {
+  Shape shape = real_at_least(0.0);
+  shape.exclusive_minimum = true;
+  return shape;
+}
+
+Shape Shape::fraction() {
+  Shape shape = real_at_least(0.0);
+  shape.maximum = 1.0;
+  return shape;
+}
+
+Shape Shape::text() {
+  Shape shape;
+  shape.type = Type::text;
+  return shape;
+}
+
+Shape Shape::choice(std::vector<std::string> names) {
+  Shape shape;
+  shape.type = Type::choice;
+  shape.choices = std::move(names);
+  return shape;
+}
+
+Shape Shape::list(Shape element, double minimum_length) {
+  Shape shape;
+  shape.type = Type::list;
+  shape.element = std::make_shared<const Shape>(std::move(element));
+  shape.minimum = minimum_length;
+  return shape;
+}
+
+Shape Shape::map(Shape element) {
+  Shape shape;
+  shape.type = Type::map;
+  shape.element = std::make_shared<const Shape>(std::move(element));
+  return shape;
+}
+
+Shape Shape::object(std::vector<Field> fields) {
+  Shape shape;
+  shape.type = Type::object;
+  shape.fields = std::move(fields);
+  return shape;
+}
+
+Shape Shape::variant(std::vector<Kind> kinds, std::string tag) {
+  Shape shape;
+  shape.type = Type::variant;
+  shape.kinds = std::move(kinds);
+  shape.tag = std::move(tag);
+  return shape;
+}
+
+Shape Shape::variant_with_default(std::vector<Kind> kinds) {
+  Shape shape = variant(std::move(kinds));
+  shape.has_default_kind = true;
+  return shape;
+}
+
+Shape Shape::either(std::vector<Shape> alternatives) {
+  Shape shape;
+  shape.type = Type::either;
+  shape.alternatives = std::move(alternatives);
+  return shape;
+}
+
+Shape Shape::any() {
+  return {};
+}
+
+namespace {
+
+/// What a number must be; counts leave out their upper limit unless it is the one that was broken.
+std::string number_needed(const Shape& shape, bool with_maximum) {
+  std::string text = shape.type == Shape::Type::count ? "a whole number" : "a finite number";
+  const bool has_minimum = std::isfinite(shape.minimum);
+  if (has_minimum)
+    text += fmt::format("{} {}", shape.exclusive_minimum ? " above" : " of at least", shape.minimum);
+  if (with_maximum && std::isfinite(shape.maximum)) {
+    text += fmt::format("{} at most {}", has_minimum ? " and" : " of", shape.maximum);
+  }
+  return text;
+}
+
+/// What is allowed, as it stands after "needs".
+std::string needed(const Shape& shape) {
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return "true or false";
+    case Shape::Type::count:
+      return number_needed(shape, false);
+    case Shape::Type::real:
+      return number_needed(shape, true);
+    case Shape::Type::text:
+      return "a non-empty text";
+    case Shape::Type::choice:
+      return fmt::format("one of {}", fmt::join(shape.choices, ", "));
+    case Shape::Type::list:
+      return shape.minimum > 0 ? fmt::format("a list of at least {} element(s)", shape.minimum) : "a list";
+    case Shape::Type::map:
+    case Shape::Type::object:
+      return "an object";
+    case Shape::Type::variant:
+      return fmt::format("an object whose '{}' is one of {}", shape.tag,
+                         fmt::join(names_of(shape.kinds), ", "));
+    case Shape::Type::either: {
+      std::vector<std::string> parts;
+      for (const Shape& alternative : shape.alternatives) parts.push_back(needed(alternative));
+      return fmt::format("{}", fmt::join(parts, ", or "));
+    }
+    case Shape::Type::any:
+      break;
+  }
+  return "a value";
+}
+
+[[noreturn]] void refuse(const Json& given, const std::string& needs, const std::string& path) {
+  throw UserError(path, "got " + abbreviated(given) + ", needs " + needs);
+}
+
+/// Whether the JSON type of `value` is one that `shape` takes.
+bool fits(const Shape& shape, const Json& value) {
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return value.is_boolean();
+    case Shape::Type::count:
+    case Shape::Type::real:
+      return value.is_number();
+    case Shape::Type::text:
+    case Shape::Type::choice:
+      return value.is_string();
+    case Shape::Type::list:
+      return value.is_array();
+    case Shape::Type::map:
+    case Shape::Type::object:
+      return value.is_object();
+    case Shape::Type::variant:
+      return value.is_object() || value.is_string();
+    case Shape::Type::either:
+      return std::any_of(shape.alternatives.begin(), shape.alternatives.end(),
+                         [&](const Shape& alternative) { return fits(alternative, value); });
+    case Shape::Type::any:
+      break;
+  }
+  return true;
+}
+
+/// "router" from "model.router", for messages; the tag where the path ends in an index or is empty.
+std::string noun_of(const std::string& path, const std::string& tag) {
+  if (tag != "kind" || path.empty() || path.back() == ']') return tag;
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string::npos ? path : path.substr(dot + 1);
+}
+
+Json resolve_number(const Shape& shape, const Json& given, const std::string& path) {
+  const double number = given.get<double>();
+  const bool is_count = shape.type == Shape::Type::count;
+  if (number > shape.maximum) refuse(given, number_needed(shape, true), path);
+  if (!std::isfinite(number) || number < shape.minimum ||
+      (shape.exclusive_minimum && number <= shape.minimum) || (is_count && std::trunc(number) != number)) {
+    refuse(given, needed(shape), path);
+  }
+  if (!is_count) return given;
+  // A double is as far as a whole number beyond 2^53 comes, and that may be the next one.
+  const Json whole = static_cast<std::int64_t>(number);
+  if (given.is_number_integer() && given != whole) refuse(given, number_needed(shape, true), path);
+  return whole;
+}
+
+/// Adds the fields of `given` to `resolved`, defaults filled in; `tag` is a further key that is allowed.
+void resolve_fields(const std::vector<Field>& fields, const Json& given, const std::string& path,
+                    const std::string& tag, Json& resolved) {
+  for (const auto& [key, value] : given.items()) {
+    const bool is_known = (!tag.empty() && key == tag) ||
+                          std::any_of(fields.begin(), fields.end(),
+                                      [&key = key](const Field& field) { return field.name == key; });
+    if (is_known) continue;
+    std::vector<std::string> allowed;
+    if (!tag.empty()) allowed.push_back(tag);
+    for (const Field& field : fields) allowed.push_back(field.name);
+    throw UserError(join_path(path, key), unknown_name("key", key, allowed));
+  }
+  for (const Field& field : fields) {
+    const auto found = given.find(field.name);
+    const std::string field_path = join_path(path, field.name);
+    // A null stands for a field left out, so that an override can take a value back.
+    const bool is_given = found != given.end() && !(found->is_null() && field.default_value);
+    if (!is_given && !field.default_value) {
+      throw UserError(field_path, "missing; needs " + needed(field.shape) + " (" + field.help + ")");
+    }
+    if (!is_given && field.default_value->is_null()) continue;
+    resolved[field.name] = resolve(field.shape, is_given ? *found : *field.default_value, field_path);
+  }
+}
+
+Json resolve_variant(const Shape& shape, const Json& given, const std::string& path) {
+  const bool is_bare = given.is_string();
+  Json object = is_bare ? Json::object({{shape.tag, given}}) : given;
+  if (shape.has_default_kind && !object.contains(shape.tag)) object[shape.tag] = shape.kinds.front().name;
+  const std::string tag_path = is_bare ? path : join_path(path, shape.tag);
+  const auto tag = object.find(shape.tag);
+  const std::vector<std::string> names = names_of(shape.kinds);
+  const std::string one_of = fmt::format("one of {}", fmt::join(names, ", "));
+  if (tag == object.end()) throw UserError(tag_path, "missing; needs " + one_of);
+  if (!tag->is_string()) refuse(*tag, one_of, tag_path);
+  const std::string name = tag->get<std::string>();
+  for (const Kind& kind : shape.kinds) {
+    if (kind.name != name) continue;
+    Json resolved = Json::object({{shape.tag, name}});
+    resolve_fields(kind.fields, object, path, shape.tag, resolved);
+    return resolved;
+  }
+  throw UserError(tag_path, unknown_name(noun_of(path, shape.tag), name, names));
+}
+
+}  // namespace
+
+Json resolve(const Shape& shape, const Json& given, const std::string& path) {
+  if (!fits(shape, given)) refuse(given, needed(shape), path);
+  switch (shape.type) {
+    case Shape::Type::count:
+    case Shape::Type::real:
+      return resolve_number(shape, given, path);
+    case Shape::Type::text:
+      if (given.get_ref<const std::string&>().empty()) refuse(given, needed(shape), path);
+      return given;
+    case Shape::Type::choice: {
+      const std::string& name = given.get_ref<const std::string&>();
+      if (std::find(shape.choices.begin(), shape.choices.end(), name) == shape.choices.end()) {
+        throw UserError(path, unknown_name(noun_of(path, "kind"), name, shape.choices));
+      }
+      return given;
+    }
+    case Shape::Type::list: {
+      const double length = static_cast<double>(given.size());
+      if (length < shape.minimum) refuse(given, needed(shape), path);
+      if (length > shape.maximum)
+        refuse(given, fmt::format("a list of at most {} elements", shape.maximum), path);
+      Json resolved = Json::array();
+      for (std::size_t i = 0; i < given.size(); ++i) {
+        resolved.push_back(resolve(*shape.element, given[i], join_path(path, i)));
+      }
+      return resolved;
+    }
+    case Shape::Type::map: {
+      Json resolved = Json::object();
+      for (const auto& [key, value] : given.items()) {
+        // The keys are distinct; the map's own insertion would search them all.
+        resolved.get_ref<Json::object_t&>().emplace_back(
+            key, resolve(*shape.element, value, join_path(path, key)));
+      }
+      return resolved;
+    }
+    case Shape::Type::object: {
+      Json resolved = Json::object();
+      resolve_fields(shape.fields, given, path, "", resolved);
+      return resolved;
+    }
+    case Shape::Type::variant:
+      return resolve_variant(shape, given, path);
+    case Shape::Type::either:
+      for (const Shape& alternative : shape.alternatives) {
+        if (fits(alternative, given)) return resolve(alternative, given, path);
+      }
+      break;
+    case Shape::Type::boolean:
+    case Shape::Type::any:
+      break;
+  }
+  return given;
+}
+
+Json without_defaults(const Shape& shape, const Json& resolved) {
+  const auto of_fields = [&](const std::vector<Field>& fields) {
+    Json least = Json::object();
+    for (const Field& field : fields) {
+      const auto value = resolved.find(field.name);
+      if (value == resolved.end()) continue;
+      const bool has_default = field.default_value && !field.default_value->is_null();
+      if (has_default &&
+          canonical_text(resolve(field.shape, *field.default_value, "")) == canonical_text(*value)) {
+        continue;
+      }
+      least[field.name] = without_defaults(field.shape, *value);
+    }
+    return least;
+  };
+  switch (shape.type) {
+    case Shape::Type::object:
+      return of_fields(shape.fields);
+    case Shape::Type::variant:
+      for (const Kind& kind : shape.kinds) {
+        if (resolved.at(shape.tag) != kind.name) continue;
+        Json least = of_fields(kind.fields);
+        least[shape.tag] = kind.name;
+        return least;
+      }
+      return resolved;
+    case Shape::Type::list: {
+      Json least = Json::array();
+      for (const Json& element : resolved) least.push_back(without_defaults(*shape.element, element));
+      return least;
+    }
+    default:
+      return resolved;
+  }
+}
+
+namespace {
+
+Shape number_shape(Shape shape, const Range& range) {
+  shape.minimum = range.minimum;
+  shape.maximum = range.maximum;
+  shape.exclusive_minimum = range.exclusive_minimum;
+  return shape;
+}
+
+Shape group_shape(const Range& range) {
+  const Shape number = number_shape(Shape::real(), range);
+  return Shape::either({number, Shape::object({{"expert", number, "experts (and dense models)"},
+                                               {"router", number, "router"}})});
+}
+
+/// Collects the fields of a binding as a schema has them.
+class Describer final : public Fields {
+ public:
+  std::vector<Field> fields;
+
+  void boolean(const About& about, bool& value) override { add_field(about, Shape::boolean(), value); }
+  void whole(const About& about, const Range& range, std::int64_t& value) override {
+    add_field(about, number_shape(Shape::count(), range), value);
+  }
+  void real(const About& about, const Range& range, double& value) override {
+    add_field(about, number_shape(Shape::real(), range), value);
+  }
+  void text(const About& about, std::string& value) override { add_field(about, Shape::text(), value); }
+  void choice(const About& about, std::span<const std::string> names, int& index) override {
+    add_field(about, Shape::choice({names.begin(), names.end()}), names[static_cast<std::size_t>(index)]);
+  }
+  void wholes(const About& about, const Range& range, int least_length,
+              std::vector<std::int64_t>& values) override {
+    add_field(about, Shape::list(number_shape(Shape::count(), range), least_length), values);
+  }
+  void reals(const About& about, const Range& range, int least_length, std::vector<double>& values) override {
+    add_field(about, Shape::list(number_shape(Shape::real(), range), least_length), values);
+  }
+  void real_or_reals(const About& about, const Range& range, std::vector<double>& values) override {
+    const Shape number = number_shape(Shape::real(), range);
+    add_field(about, Shape::either({number, Shape::list(number, 1)}),
+              values.size() == 1 ? Json(values.front()) : Json(values));
+  }
+  void rows(const About& about, std::vector<std::vector<double>>& values) override {
+    add_field(about, Shape::list(Shape::list(Shape::real(), 1), 1), values);
+  }
+  void per_group(const About& about, const Range& range, PerGroup& value) override {
+    add_field(about, group_shape(range),
+              value.expert == value.router ? Json(value.expert)
+                                           : Json{{"expert", value.expert}, {"router", value.router}});
+  }
+  void object(const About& about, const Binding& binding) override {
+    add_field(about, Shape::object(fields_of(binding)), Json::object());
+  }
+  void one_of(const About& about, KindChoice& choice) override {
+    add_field(about, shape_of(choice), choice.chosen());
+  }
+  void texts(const About& about, std::vector<std::string>& values) override {
+    const Shape text = Shape::text();
+    add_field(about, Shape::either({text, Shape::list(Shape::either({text, Shape::count(0)}))}), values);
+  }
+  void named(const About& about, NamedChoices& choices) override {
+    const std::vector<Field> of_one = fields_of([&](Fields& one) { choices.describe(one); });
+    add_field(about, Shape::map(Shape::either({Shape::text(), Shape::real(), Shape::object(of_one)})),
+              Json::object());
+  }
+
+ private:
+  void add_field(const About& about, Shape shape, Json value) {
+    std::optional<Json> default_value;
+    if (about.presence == Presence::optional) default_value = kOptional;
+    if (about.presence == Presence::defaulted) default_value = std::move(value);
+    fields.push_back({about.name, std::move(shape), about.help, std::move(default_value)});
+  }
+};
+
+/// Sets the members of a binding from a resolved object.
+class Reader final : public Fields {
+ public:
+  explicit Reader(const Json& object) : object_(object) {}
+
+  void boolean(const About& about, bool& value) override { set(about, value); }
+  void whole(const About& about, const Range&, std::int64_t& value) override { set(about, value); }
+  void real(const About& about, const Range&, double& value) override { set(about, value); }
+  void text(const About& about, std::string& value) override { set(about, value); }
+  void choice(const About& about, std::span<const std::string> names, int& index) override {
+    const Json* const given = find(about);
+    for (std::size_t i = 0; given && i < names.size(); ++i) {
+      if (*given == names[i]) index = static_cast<int>(i);
+    }
+  }
+  void wholes(const About& about, const Range&, int, std::vector<std::int64_t>& values) override {
+    set(about, values);
+  }
+  void reals(const About& about, const Range&, int, std::vector<double>& values) override {
+    set(about, values);
+  }
+  void real_or_reals(const About& about, const Range&, std::vector<double>& values) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    values = given->is_array() ? given->get<std::vector<double>>() : std::vector{given->get<double>()};
+  }
+  void rows(const About& about, std::vector<std::vector<double>>& values) override { set(about, values); }
+  void per_group(const About& about, const Range&, PerGroup& value) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    value = given->is_object() ? PerGroup(given->at("expert"), given->at("router"))
+                               : PerGroup(given->get<double>());
+  }
+  void object(const About& about, const Binding& binding) override {
+    if (const Json* const given = find(about)) read_fields(*given, binding);
+  }
+  void one_of(const About& about, KindChoice& choice) override {
+    if (const Json* const given = find(about)) read_choice(*given, choice);
+  }
+  void texts(const About& about, std::vector<std::string>& values) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    values.clear();
+    for (const Json& value : given->is_array() ? *given : Json::array({*given})) {
+      values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
+  void named(const About& about, NamedChoices& choices) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    for (const auto& [name, value] : given->items()) {
+      Json fields = value;
+      if (value.is_string()) fields = {{choices.text_field(), value}};
+      if (value.is_number()) fields = {{choices.number_field(), value}};
+      Reader of_one(fields);
+      choices.add(name, of_one);
+    }
+  }
+
+ private:
+  /// Null where the field is absent.
+  const Json* find(const About& about) const {
+    const auto found = object_.find(about.name);
+    const bool given = found != object_.end();
+    if (about.given) *about.given = given;
+    return given ? &*found : nullptr;
+  }
+  template <class Value>
+  void set(const About& about, Value& value) const {
+    if (const Json* const given = find(about)) value = given->get<Value>();
+  }
+
+  const Json& object_;
+};
+
+}  // namespace
+
+std::vector<Field> fields_of(const Binding& binding) {
+  Describer describer;
+  binding(describer);
+  return describer.fields;
+}
+
+Shape shape_of(KindChoice& choice) {
+  const std::string before = choice.chosen();
+  std::vector<Kind> kinds;
+  for (const KindChoice::Kind& kind : choice.kinds()) {
+    choice.choose(kind.name);
+    kinds.push_back({kind.name, kind.help, fields_of([&](Fields& fields) { choice.bind(fields); })});
+  }
+  if (!before.empty()) choice.choose(before);
+  return Shape::variant(std::move(kinds), choice.tag());
+}
+
+void read_fields(const Json& resolved, const Binding& binding) {
+  Reader reader(resolved);
+  binding(reader);
+}
+
+void read_choice(const Json& resolved, KindChoice& choice) {
+  if (resolved.is_string()) return choice.choose(resolved.get<std::string>());
+  choice.choose(resolved.at(choice.tag()).get<std::string>());
+  read_fields(resolved, [&](Fields& fields) { choice.bind(fields); });
+}
+
+namespace {
+
+const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
+  const auto found =
+      std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+const Field* find_variant_field(const Shape& shape, const Json& value, const std::string& key) {
+  Json tag = value;
+  if (value.is_object()) tag = value.contains(shape.tag) ? value.at(shape.tag) : Json();
+  const bool is_known =
+      std::any_of(shape.kinds.begin(), shape.kinds.end(), [&](const Kind& kind) { return kind.name == tag; });
+  for (const Kind& kind : shape.kinds) {
+    if (is_known && kind.name != tag) continue;
+    if (const Field* field = find_field(kind.fields, key)) return field;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<std::size_t> list_index(std::string_view key) {
+  std::size_t index = 0;
+  const char* const end = key.data() + key.size();
+  const auto [after, error] = std::from_chars(key.data(), end, index);
+  if (error != std::errc() || after != end) return std::nullopt;
+  return index;
+}
+
+const Shape* find_shape(const Shape& shape, const Json& value, const std::string& dotted_path) {
+  if (dotted_path.empty()) return &shape;
+  const std::size_t dot = dotted_path.find('.');
+  const std::string key = dotted_path.substr(0, dot);
+  const std::string rest = dot == std::string::npos ? "" : dotted_path.substr(dot + 1);
+  Json child = value.is_object() && value.contains(key) ? value.at(key) : Json();
+  const Field* field = nullptr;
+  switch (shape.type) {
+    case Shape::Type::object:
+      field = find_field(shape.fields, key);
+      break;
+    case Shape::Type::variant:
+      if (key == shape.tag) return rest.empty() ? &shape : nullptr;
+      field = find_variant_field(shape, value, key);
+      break;
+    case Shape::Type::map:
+      return find_shape(*shape.element, child, rest);
+    case Shape::Type::list: {
+      const std::optional<std::size_t> index = list_index(key);
+      if (!index || !value.is_array() || *index >= value.size()) return nullptr;
+      return find_shape(*shape.element, value[*index], rest);
+    }
+    case Shape::Type::either:
+      for (const Shape& alternative : shape.alternatives) {
+        if (const Shape* found = find_shape(alternative, value, dotted_path)) return found;
+      }
+      return nullptr;
+    case Shape::Type::any:
+      return &shape;
+    default:
+      return nullptr;
+  }
+  if (field == nullptr) return nullptr;
+  if (child.is_null() && field->default_value) child = *field->default_value;
+  return find_shape(field->shape, child, rest);
+}
+
+namespace {
+
+Json schema_of(const Shape& shape);
+
+Json schema_of_field(const Field& field) {
+  Json schema = schema_of(field.shape);
+  schema["description"] = field.help;
+  if (field.default_value && !field.default_value->is_null()) schema["default"] = *field.default_value;
+  return schema;
+}
+
+Json schema_of_object(const std::vector<Field>& fields) {
+  Json properties = Json::object(), required = Json::array();
+  for (const Field& field : fields) {
+    properties[field.name] = schema_of_field(field);
+    if (!field.default_value) required.push_back(field.name);
+  }
+  return Json::object({{"type", "object"},
+                       {"properties", std::move(properties)},
+                       {"required", std::move(required)},
+                       {"additionalProperties", false}});
+}
+
+Json schema_of_variant(const Shape& shape) {
+  Json bare_names = Json::array(), alternatives = Json::array();
+  for (const Kind& kind : shape.kinds) {
+    Json schema = schema_of_object(kind.fields);
+    if (schema["required"].empty()) bare_names.push_back(kind.name);
+    schema["description"] = kind.help;
+    schema["properties"][shape.tag] = Json::object({{"const", kind.name}});
+    const bool is_default = shape.has_default_kind && &kind == &shape.kinds.front();
+    if (!is_default) schema["required"].push_back(shape.tag);
+    alternatives.push_back(std::move(schema));
+  }
+  if (!bare_names.empty()) alternatives.insert(alternatives.begin(), Json::object({{"enum", bare_names}}));
+  return Json::object({{"oneOf", std::move(alternatives)}});
+}
+
+Json schema_of_number(const Shape& shape) {
+  Json schema = Json::object({{"type", shape.type == Shape::Type::count ? "integer" : "number"}});
+  if (std::isfinite(shape.minimum)) {
+    schema[shape.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = shape.minimum;
+  }
+  if (std::isfinite(shape.maximum)) schema["maximum"] = shape.maximum;
+  return schema;
+}
+
+Json schema_of(const Shape& shape) {
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return Json::object({{"type", "boolean"}});
+    case Shape::Type::count:
+    case Shape::Type::real:
+      return schema_of_number(shape);
+    case Shape::Type::text:
+      return Json::object({{"type", "string"}, {"minLength", 1}});
+    case Shape::Type::choice:
+      return Json::object({{"enum", shape.choices}});
+    case Shape::Type::list: {
+      Json schema = Json::object({{"type", "array"}, {"items", schema_of(*shape.element)}});
+      if (shape.minimum > 0) schema["minItems"] = static_cast<std::int64_t>(shape.minimum);
+      if (std::isfinite(shape.maximum)) schema["maxItems"] = static_cast<std::int64_t>(shape.maximum);
+      return schema;
+    }
+    case Shape::Type::map:
+      return Json::object({{"type", "object"}, {"additionalProperties", schema_of(*shape.element)}});
+    case Shape::Type::object:
+      return schema_of_object(shape.fields);
+    case Shape::Type::variant:
+      return schema_of_variant(shape);
+    case Shape::Type::either: {
+      Json alternatives = Json::array();
+      for (const Shape& alternative : shape.alternatives) alternatives.push_back(schema_of(alternative));
+      return Json::object({{"anyOf", std::move(alternatives)}});
+    }
+    case Shape::Type::any:
+      break;
+  }
+  return Json::object();
+}
+
+}  // namespace
+
+Json json_schema(const Shape& shape) {
+  Json schema = Json::object({{"$schema", "https://json-schema.org/draft/2020-12/schema"}});
+  schema.update(schema_of(shape));
+  return schema;
+}
+
+}  // namespace moelab

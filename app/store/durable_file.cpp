@@ -1,0 +1,343 @@
+#include "app/store/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "app/store/record.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr std::string_view kTemporarySuffix = ".tmp";
+
+[[noreturn]] void fail(const std::filesystem::path& file, std::string_view action) {
+  throw EnvironmentError(fmt::format("{}: cannot {}: {}", file.string(), action, std::strerror(errno)));
+}
+
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() { ::close(descriptor); }
+};
+
+void write_all(int descriptor, std::string_view content, const std::filesystem::path& file) {
+  while (!content.empty()) {
+    const ssize_t written = disk_calls().write(descriptor, content.data(), content.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail(file, "write");
+    }
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void flush(int descriptor, const std::filesystem::path& file) {
+  if (disk_calls().flush(descriptor) != 0) fail(file, "flush to disk");
+}
+
+/// `entry` is what was made in it, of which an error tells.
+void flush_folder(const std::filesystem::path& folder, const std::filesystem::path& entry) {
+  const OpenFile opened = {::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened.descriptor < 0) fail(entry, "open the folder of");
+  // Some network file systems cannot flush a folder; the rename is then as durable as they make it.
+  if (disk_calls().flush(opened.descriptor) != 0 && errno != EINVAL) fail(entry, "flush to disk");
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& file) {
+  return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+}
+
+/// What stands at `file` and is not for a file's content to replace, such as "a device"; empty where nothing
+/// does. A file that cannot be looked at is left to the call that opens it, which says why.
+std::string obstacle_at(const std::filesystem::path& file) {
+  namespace fs = std::filesystem;
+  if (!file.has_filename()) return "a folder";
+  std::error_code unseen;
+  const fs::file_type own = fs::symlink_status(file, unseen).type();
+  if (own == fs::file_type::not_found || own == fs::file_type::none) return {};
+  const std::string link = own == fs::file_type::symlink ? "a link to " : "";
+  switch (fs::status(file, unseen).type()) {
+    case fs::file_type::regular:
+      return {};
+    case fs::file_type::directory:
+      return link + "a folder";
+    case fs::file_type::character:
+    case fs::file_type::block:
+      return link + "a device";
+    case fs::file_type::fifo:
+      return link + "a pipe";
+    case fs::file_type::socket:
+      return link + "a socket";
+    case fs::file_type::not_found:
+      return "a link to nothing";
+    default:
+      return link + "no regular file";
+  }
+}
+
+/// Throws UserError at `option`, which named `path`, where what is there of the folders above is none.
+void check_folders_above(const std::filesystem::path& path, const std::string& option) {
+  namespace fs = std::filesystem;
+  std::error_code unseen;
+  for (fs::path above = path.parent_path(); !above.empty(); above = above.parent_path()) {
+    const fs::file_type type = fs::status(above, unseen).type();
+    if (type == fs::file_type::directory || type == fs::file_type::none) return;
+    if (type != fs::file_type::not_found)
+      throw UserError(
+          option, fmt::format("'{}' lies below '{}', which is not a folder", path.string(), above.string()));
+    if (above == above.parent_path()) return;
+  }
+}
+
+constexpr const char* kReplaceable = "needs a regular file, a link to one, or a name that is free";
+
+/// Where the content of `file` goes: to where a link leads. Throws EnvironmentError where something stands in
+/// the way.
+std::filesystem::path target_of(const std::filesystem::path& file) {
+  if (const std::string obstacle = obstacle_at(file); !obstacle.empty())
+    throw EnvironmentError(
+        fmt::format("{}: cannot write: it is {}, {}", file.string(), obstacle, kReplaceable));
+  std::error_code error;
+  if (!std::filesystem::is_symlink(file, error)) return file;
+  std::filesystem::path target = std::filesystem::canonical(file, error);
+  if (error) throw EnvironmentError(fmt::format("{}: cannot follow: {}", file.string(), error.message()));
+  return target;
+}
+
+}  // namespace
+
+DiskCalls& disk_calls() {
+  static DiskCalls calls = {::write, ::fsync, ::rename};
+  return calls;
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return;
+  const std::filesystem::path above = folder_of(folder);
+  if (above != folder) make_folder(above);
+  std::filesystem::create_directory(folder, error);
+  if (error)
+    throw EnvironmentError(fmt::format("{}: cannot make the folder: {}", folder.string(), error.message()));
+  flush_folder(above, folder);
+}
+
+bool is_read_only(const std::filesystem::path& folder) {
+  return ::access(folder.c_str(), W_OK) != 0 && (errno == EROFS || errno == EACCES || errno == EPERM);
+}
+
+bool holds(const std::filesystem::path& file, std::string_view content) {
+  std::error_code unseen;
+  return std::filesystem::is_regular_file(file, unseen) &&
+         std::filesystem::file_size(file, unseen) == content.size() && read_bytes(file) == content;
+}
+
+void update_file(const std::filesystem::path& file, std::string_view content) {
+  if (!holds(file, content)) replace_file(file, content);
+}
+
+void check_output_file(const std::filesystem::path& file, const std::string& option) {
+  check_folders_above(file, option);
+  if (const std::string obstacle = obstacle_at(file); !obstacle.empty())
+    throw UserError(option, fmt::format("'{}' is {}, {}", file.string(), obstacle, kReplaceable));
+}
+
+void check_output_folder(const std::filesystem::path& folder, const std::string& option) {
+  check_folders_above(folder, option);
+  std::error_code unseen;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(folder, unseen).type();
+  const bool is_free =
+      type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
+  if (is_free) return;
+  const std::filesystem::file_type target = std::filesystem::status(folder, unseen).type();
+  // What cannot be looked at is not told to be anything else.
+  if (target == std::filesystem::file_type::none)
+    throw EnvironmentError(fmt::format("{}: {}", folder.string(), unseen.message()));
+  if (target != std::filesystem::file_type::directory)
+    throw UserError(option, fmt::format("'{}' is not a folder", folder.string()));
+}
+
+void replace_file(const std::filesystem::path& name, std::string_view content) {
+  const std::filesystem::path file = target_of(name), folder = folder_of(file);
+  make_folder(folder);
+  const std::filesystem::path temporary = temporary_beside(file);
+  // Exclusive: on a shared disk another machine's process may have the same number.
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail(temporary, "make the file");
+  try {
+    try {
+      write_all(descriptor, content, file);
+      flush(descriptor, file);
+    } catch (...) {
+      ::close(descriptor);
+      throw;
+    }
+    if (::close(descriptor) != 0) fail(file, "close");
+    if (disk_calls().rename(temporary.c_str(), file.c_str()) != 0) fail(file, "rename the finished file");
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  flush_folder(folder, file);
+}
+
+std::string read_bytes(const std::filesystem::path& file) {
+  // Before it is opened: a pipe, which has no size, would wait for somebody to write.
+  std::error_code no_size;
+  [[maybe_unused]] const std::uintmax_t size_before = std::filesystem::file_size(file, no_size);
+  if (no_size)
+    throw EnvironmentError(fmt::format("{}: cannot be read: {}", file.string(), no_size.message()));
+  const OpenFile opened = {::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  // Another process may have replaced the file since: the size is that of what was opened.
+  struct stat status = {};
+  if (opened.descriptor < 0 || ::fstat(opened.descriptor, &status) != 0) fail(file, "open");
+  std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  // What is appended meanwhile is for the next reader.
+  while (size < bytes.size()) {
+    const ssize_t got = ::read(opened.descriptor, bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno != EINTR) fail(file, "read");
+    if (got == 0) break;
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+std::filesystem::path temporary_beside(const std::filesystem::path& file) {
+  return folder_of(file) / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
+                                       std::chrono::steady_clock::now().time_since_epoch().count(),
+                                       kTemporarySuffix);
+}
+
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(".") && name.ends_with(kTemporarySuffix);
+}
+
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (descriptor_ < 0) fail(folder, "open");
+  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FolderLock::~FolderLock() {
+  ::close(descriptor_);
+}
+
+AppendedFile::AppendedFile(const std::filesystem::path& file) : file_(file), descriptor_(-1) {
+  make_folder(folder_of(file));
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(file, "make the file");
+  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // its own: nobody else has it yet
+  try {
+    flush_folder(folder_of(file), file);
+  } catch (...) {
+    ::close(descriptor_);  // no destructor follows a constructor that throws
+    throw;
+  }
+}
+
+AppendedFile::~AppendedFile() {
+  ::close(descriptor_);
+}
+
+void AppendedFile::append(std::string_view line) {
+  // What is written to a file without a name is lost.
+  struct stat named {};
+  struct stat open {};
+  if (::fstat(descriptor_, &open) != 0) fail(file_, "look at");
+  if (::stat(file_.c_str(), &named) != 0 || named.st_dev != open.st_dev || named.st_ino != open.st_ino)
+    throw EnvironmentError(file_.string() + ": was removed or replaced while it was written");
+  write_all(descriptor_, std::string(line) + '\n', file_);
+  flush(descriptor_, file_);
+}
+
+namespace fs = std::filesystem;
+
+DrawingFolder::DrawingFolder(const fs::path& directory) : path_(temporary_beside(directory / "figures")) {
+  std::error_code error;
+  fs::create_directories(path_, error);
+  if (error)
+    throw EnvironmentError(fmt::format("{}: cannot make the folder: {}", path_.string(), error.message()));
+}
+
+DrawingFolder::~DrawingFolder() {
+  std::error_code unseen;
+  fs::remove_all(path_, unseen);
+}
+
+std::vector<fs::path> DrawingFolder::publish(const std::vector<fs::path>& files,
+                                             const fs::path& folder) const {
+  std::vector<fs::path> places;
+  for (const fs::path& file : files) {
+    places.push_back(folder / file.filename());
+    replace_file(places.back(), read_bytes(file));
+  }
+  return places;
+}
+
+std::vector<fs::path> DrawingFolder::files_ending(const std::vector<fs::path>& endings) const {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_)) {
+    if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
+      files.push_back(entry.path());
+  }
+  return files;
+}
+
+namespace {
+
+constexpr std::string_view kBeforeSeal = "{\n \"checksum\": \"";
+constexpr std::string_view kAfterSeal = "\",\n";
+constexpr std::size_t kSealDigits = 8;
+constexpr std::size_t kSealedFrom = kBeforeSeal.size() + kSealDigits + kAfterSeal.size();
+
+}  // namespace
+
+std::string sealed_text(const Json& object) {
+  const std::string text = json_text(object, 1) + "\n";
+  const std::string_view sealed = std::string_view(text).substr(2);  // behind "{\n"
+  return fmt::format("{}{}{}{}", kBeforeSeal, checksum(sealed), kAfterSeal, sealed);
+}
+
+std::string seal_problem(std::string_view text) {
+  if (text.size() < kSealedFrom || !text.starts_with(kBeforeSeal) ||
+      text.substr(kSealedFrom - kAfterSeal.size(), kAfterSeal.size()) != kAfterSeal) {
+    return "it does not begin with its checksum";
+  }
+  const std::string_view stated = text.substr(kBeforeSeal.size(), kSealDigits);
+  const std::string computed = checksum(text.substr(kSealedFrom));
+  return stated == computed ? "" : fmt::format("its checksum is {}, that of its text {}", stated, computed);
+}
+
+Json parse_sealed(std::string_view text, const Json::parser_callback_t& take) {
+  Json object = Json::parse(text, take, false);
+  if (!object.is_object()) return {};
+  object.erase("checksum");
+  return object;
+}
+
+Json read_sealed(const std::filesystem::path& file, const std::string& way_out) {
+  const std::string text = read_bytes(file);
+  std::string problem = seal_problem(text);
+  Json object;
+  if (problem.empty()) {
+    object = parse_sealed(text);
+    if (object.is_null()) problem = "it is not a JSON object";
+  }
+  if (!problem.empty()) throw UserError(file.string(), fmt::format("damaged: {}; {}", problem, way_out));
+  return object;
+}
+
+}  // namespace moelab

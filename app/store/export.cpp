@@ -1,0 +1,314 @@
+#include "app/store/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "analysis/metrics/metric_groups.h"
+#include "app/scenario/checks.h"
+#include "app/scenario/overrides.h"
+#include "plots/gnuplot.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// A text in which csv_cell has put an apostrophe.
+bool has_apostrophe(const std::string& field) {
+  return field.size() > 1 && field[0] == '\'' &&
+         std::string_view("=+-@\t\r'").find(field[1]) != std::string_view::npos;
+}
+
+/// Takes one line after another from a text.
+class CsvLines {
+ public:
+  CsvLines(std::string_view text, const std::string& source) : text_(text), source_(source) {
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  }
+
+  bool at_end() const { return at_ >= text_.size(); }
+
+  std::vector<std::string> next() {
+    begin_ = line_;
+    std::vector<std::string> fields(1);
+    while (true) {
+      read_field(fields.back());
+      if (has_apostrophe(fields.back())) fields.back().erase(0, 1);
+      if (!take(',')) break;
+      fields.emplace_back();
+    }
+    take('\r');
+    if (!at_end() && !take('\n')) refuse("has text behind a quoted field");
+    ++line_;
+    return fields;
+  }
+
+  /// At the first line of what next() returned last.
+  [[noreturn]] void refuse(const std::string& message) const {
+    throw UserError(fmt::format("{}:{}", source_, begin_), message);
+  }
+
+ private:
+  bool take(char wanted) {
+    if (at_end() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  void read_field(std::string& field) {
+    if (!take('"')) {
+      const std::size_t end = std::min(text_.find_first_of(",\"\r\n", at_), text_.size());
+      field = text_.substr(at_, end - at_);
+      at_ = end;
+      if (!at_end() && text_[at_] == '"') refuse("has a quote inside a field that does not begin with one");
+      return;
+    }
+    while (!at_end()) {
+      const char character = text_[at_++];
+      if (character == '"' && !take('"')) return;
+      if (character == '\n') ++line_;
+      field += character;
+    }
+    refuse("has a quote that is not closed");
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+  std::size_t at_ = 0;
+  int line_ = 1, begin_ = 1;
+};
+
+}  // namespace
+
+CsvTable parse_csv(std::string_view text, const std::string& source) {
+  CsvLines lines(text, source);
+  if (lines.at_end()) throw UserError(source, "is empty; needs a head with the names of its columns");
+  CsvTable table{lines.next(), {}};
+  for (const std::string& name : table.columns) {
+    if (name.empty()) lines.refuse("has a column without a name");
+    if (std::count(table.columns.begin(), table.columns.end(), name) > 1)
+      lines.refuse(fmt::format("has the column '{}' twice", name));
+  }
+  while (!lines.at_end()) {
+    std::vector<std::string> fields = lines.next();
+    if (fields.size() == 1 && fields[0].empty() && table.columns.size() > 1) continue;  // an empty line
+    if (fields.size() != table.columns.size())
+      lines.refuse(fmt::format("has {} fields, the head {}", fields.size(), table.columns.size()));
+    table.rows.push_back(std::move(fields));
+  }
+  return table;
+}
+
+namespace {
+
+/// A metric's name without the ending of a layer, and that layer.
+struct LayerName {
+  std::string name;
+  std::optional<int> layer;
+};
+
+LayerName split_layer(const std::string& name) {
+  MetricKey key = MetricKey::parse(name);
+  const std::optional<int> layer = std::exchange(key.layer, std::nullopt);
+  return {layer ? key.text() : name, layer};
+}
+
+/// None of a table that was not planned.
+Json planned_metrics(const Json& plan) {
+  return plan.is_object() ? plan.value("metrics", Json::array()) : Json::array();
+}
+
+/// What a table has columns for: names (of a trace without the layers' endings), and layers.
+struct Present {
+  std::set<std::string> names;
+  std::set<std::string> of_layers;  ///< those that some row has by layers
+
+  Present(const ResultTable& table, const Json& planned, bool trace) {
+    for (const Json& name : planned) {
+      if (!trace || !is_of_end_alone(name)) add(name.get<std::string>(), trace);
+    }
+    for (const ResultRow& row : table.rows) {
+      if (!trace) add(row.metrics, false);
+      for (const TraceEntry& entry : row.trace) {
+        if (trace) add(entry.metrics, true);
+      }
+    }
+  }
+
+ private:
+  void add(const MetricValues& metrics, bool splits) {
+    // Most rows have the names of the row before.
+    const auto same_name = [](const auto& left, const auto& right) { return left.first == right.first; };
+    if (last_ && std::equal(metrics.begin(), metrics.end(), last_->begin(), last_->end(), same_name)) return;
+    last_ = &metrics;
+    for (const auto& metric : metrics) add(metric.first, splits);
+  }
+  void add(const std::string& name, bool splits) {
+    if (!splits) {
+      names.insert(name);
+      return;
+    }
+    const LayerName split = split_layer(name);
+    names.insert(split.name);
+    if (split.layer) of_layers.insert(split.name);
+  }
+
+  const MetricValues* last_ = nullptr;
+};
+
+std::vector<std::string> metric_columns(std::set<std::string> present,
+                                        const std::vector<std::string>& metric_order) {
+  std::vector<std::string> columns;
+  for (const std::string& name : metric_order) {
+    if (present.erase(name) > 0) columns.push_back(name);
+  }
+  columns.insert(columns.end(), present.begin(), present.end());
+  return columns;
+}
+
+/// The layers that these metrics are of: 0 of a model of one layer, whose names tell none, and nothing of a
+/// model without any. `of_layers` are the names that other models of the table have by layers.
+std::set<std::optional<int>> layers_of(const MetricValues& metrics, const std::set<std::string>& of_layers) {
+  std::set<std::optional<int>> layers;
+  bool is_of_one_layer = false;
+  for (const auto& metric : metrics) {
+    const std::optional<int> layer = split_layer(metric.first).layer;
+    if (layer) layers.insert(layer);
+    is_of_one_layer |= !layer && of_layers.contains(metric.first);
+  }
+  if (layers.empty()) layers.insert(is_of_one_layer ? std::optional(0) : std::nullopt);
+  return layers;
+}
+
+/// A layer's metrics by their bare names, and those of the whole model.
+MetricValues metrics_of_layer(const MetricValues& metrics, std::optional<int> layer) {
+  MetricValues own;
+  for (const auto& [name, value] : metrics) {
+    const LayerName split = split_layer(name);
+    if (!split.layer || split.layer == layer) own[split.name] = value;
+  }
+  return own;
+}
+
+/// A text is a cell by the rule of csv_cell, which a number, written as it is, does not need.
+void append_field(const Json& value, std::string& text) {
+  if (value.is_number_float()) {
+    fmt::format_to(std::back_inserter(text), "{}", value.get<double>());
+  } else if (value.is_string()) {
+    text += csv_cell(value.get_ref<const std::string&>());
+  } else if (!value.is_null()) {
+    text += value.is_number() ? value.dump() : csv_cell(value.dump());
+  }
+}
+
+/// The columns of a table and its rows, one at a time.
+class Export {
+ public:
+  Export(const RunResults& results, bool trace, const std::vector<std::string>& metric_order)
+      : table_(results.table),
+        trace_(trace),
+        present_(results.table, planned_metrics(results.plan), trace),
+        metrics_(metric_columns(present_.names, metric_order)) {
+    for (std::size_t i = 0; i < metrics_.size(); ++i) places_[metrics_[i]] = i;
+  }
+
+  std::vector<std::string> columns() const {
+    std::vector<std::string> columns = {"cell", "arm", "seed"};
+    columns.insert(columns.end(), table_.sweep_paths.begin(), table_.sweep_paths.end());
+    columns.push_back("state");
+    if (trace_) columns.push_back("step");
+    if (!present_.of_layers.empty()) columns.push_back("layer");
+    columns.insert(columns.end(), metrics_.begin(), metrics_.end());
+    return columns;
+  }
+
+  /// `take` gets the fields of each row.
+  template <class Take>
+  void rows(const Take& take) const {
+    std::vector<Json> fields;
+    for (const ResultRow& row : table_.rows) {
+      fields.clear();
+      fields.emplace_back(row.cell);
+      fields.emplace_back(row.arm);
+      fields.emplace_back(row.seed);
+      for (const std::string& path : table_.sweep_paths) {
+        const SweepValue* const swept = row.coordinate(path);
+        fields.push_back(swept ? to_json(*swept) : Json());
+      }
+      fields.push_back(row.state);
+      if (!trace_) {
+        append_metrics(row.metrics, fields);
+        take(fields);
+        continue;
+      }
+      const std::size_t start = fields.size();
+      for (const TraceEntry& entry : row.trace) {
+        fields.resize(start);
+        fields.push_back(entry.step);
+        if (present_.of_layers.empty()) {
+          append_metrics(entry.metrics, fields);
+          take(fields);
+          continue;
+        }
+        for (const std::optional<int> layer : layers_of(entry.metrics, present_.of_layers)) {
+          fields.resize(start + 1);
+          fields.push_back(layer ? Json(*layer) : Json());
+          append_metrics(metrics_of_layer(entry.metrics, layer), fields);
+          take(fields);
+        }
+      }
+    }
+  }
+
+ private:
+  void append_metrics(const MetricValues& metrics, std::vector<Json>& fields) const {
+    const std::size_t start = fields.size();
+    fields.resize(start + metrics_.size());
+    auto place = places_.begin();
+    for (const auto& [name, value] : metrics) {
+      // Both go by name, and every metric has a column.
+      while (place->first != name) ++place;
+      fields[start + place->second] = value;
+    }
+  }
+
+  const ResultTable& table_;
+  bool trace_;
+  Present present_;
+  std::vector<std::string> metrics_;
+  std::map<std::string, std::size_t> places_;  ///< of the metrics among their columns
+};
+
+}  // namespace
+
+ExportTable export_table(const RunResults& results, bool trace,
+                         const std::vector<std::string>& metric_order) {
+  const Export table(results, trace, metric_order);
+  ExportTable exported = {table.columns(), {}};
+  table.rows([&](const std::vector<Json>& fields) { exported.rows.push_back(fields); });
+  return exported;
+}
+
+std::string export_csv(const RunResults& results, bool trace, const std::vector<std::string>& metric_order) {
+  const Export table(results, trace, metric_order);
+  std::string text;
+  const auto append_line = [&text](const auto& fields) {
+    for (const auto& field : fields) {
+      append_field(field, text);
+      text += ',';
+    }
+    text.back() = '\n';
+  };
+  append_line(table.columns());
+  table.rows(append_line);
+  return text;
+}
+
+}  // namespace moelab

@@ -1,0 +1,215 @@
+#include "app/store/imported_arms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "analysis/metrics/metric_groups.h"
+#include "app/scenario/checks.h"
+#include "app/scenario/overrides.h"
+#include "app/store/durable_file.h"
+#include "app/store/export.h"
+#include "app/store/provenance.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kSeed = "seed", *kState = "state";
+
+fs::path folder_of_imports(const fs::path& directory, const std::string& plan) {
+  return directory / "plans" / plan / "imported";
+}
+
+/// What tells the rows of an arm apart.
+std::string place_key(int seed, const SweepPoint& point) {
+  std::string key = std::to_string(seed);
+  for (const auto& [path, value] : point) key += "\n" + value.canonical();
+  return key;
+}
+
+double read_metric(const std::string& field, const std::string& place, const std::string& column) {
+  const std::optional<double> value = read_written_number(field);
+  if (!value)
+    throw UserError(place, fmt::format("{} is '{}', needs a finite number, or nothing", column, field));
+  if (*value < 0 && is_declared_positive(column))
+    throw UserError(place,
+                    fmt::format("{} is '{}', needs a number of at least 0, or nothing", column, field));
+  return *value;
+}
+
+/// What an export has besides, and an arm that is imported does not need.
+bool is_passed_over(const std::string& column) {
+  return column == "cell" || column == "arm";
+}
+
+/// Reads the rows of a table for a plan.
+class ImportReader {
+ public:
+  ImportReader(const CsvTable& table, const RunResults& results, const std::string& source)
+      : table_(table), results_(results), source_(source) {
+    for (const ResultRow& row : results.table.rows) {
+      if (row.arm == results.table.arms.front()) missing_.insert(place_key(row.seed, row.point));
+      for (const auto& metric : row.metrics) known_.insert(metric.first);
+    }
+    planned_ = missing_;
+    for (const std::string& name : metric_names()) known_.insert(name);
+    seed_ = require(kSeed);
+    for (const std::string& path : results.table.sweep_paths) paths_.emplace_back(path, require(path));
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (is_metric_column(table.columns[i])) metrics_.push_back(i);
+    }
+    if (metrics_.empty()) throw UserError(source, "has no column of a metric");
+  }
+
+  Json rows() {
+    Json rows = Json::array();
+    for (std::size_t i = 0; i < table_.rows.size(); ++i) {
+      // Lines as editors count them, where no field has a line break.
+      rows.push_back(row(table_.rows[i], fmt::format("{}:{}", source_, i + 2)));
+    }
+    if (rows.empty()) throw UserError(source_, "has no rows");
+    return rows;
+  }
+  int missing() const { return static_cast<int>(missing_.size()); }
+
+ private:
+  std::size_t require(const std::string& column) const {
+    const auto found = std::find(table_.columns.begin(), table_.columns.end(), column);
+    if (found == table_.columns.end())
+      throw UserError(
+          source_, fmt::format("lacks the column '{}'; needs seed, every swept path, and metrics: {}", column,
+                               fmt::join(table_.columns, ", ")));
+    return static_cast<std::size_t>(found - table_.columns.begin());
+  }
+
+  bool is_metric_column(const std::string& name) const {
+    const std::vector<std::string>& paths = results_.table.sweep_paths;
+    if (name == kSeed || name == kState || is_passed_over(name)) return false;
+    if (std::find(paths.begin(), paths.end(), name) != paths.end()) return false;
+    if (!known_.contains(name))
+      throw UserError(source_, unknown_name("metric", name, {known_.begin(), known_.end()}));
+    return true;
+  }
+
+  Json row(const std::vector<std::string>& fields, const std::string& place) {
+    int seed = 0;
+    const std::string& number = fields[seed_];
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), seed);
+    if (error != std::errc() || end != number.data() + number.size())
+      throw UserError(place, fmt::format("seed is '{}', needs a whole number", number));
+    SweepPoint point;
+    for (const auto& [path, column] : paths_)
+      point.emplace_back(path, read_sweep_value(read_written_value(fields[column])));
+    const std::string key = place_key(seed, point);
+    const std::string at = fmt::format("seed {}{}{}", seed, point.empty() ? "" : " at ", point_text(point));
+    if (!planned_.contains(key)) throw UserError(place, fmt::format("the plan has no {}", at));
+    if (missing_.erase(key) == 0) throw UserError(place, fmt::format("{} stands there twice", at));
+    return {{"seed", seed},
+            {"point", point_json(point)},
+            {"state", state(fields, place)},
+            {"metrics", metrics(fields, place)}};
+  }
+
+  std::string state(const std::vector<std::string>& fields, const std::string& place) const {
+    const auto found = std::find(table_.columns.begin(), table_.columns.end(), kState);
+    if (found == table_.columns.end()) return "done";
+    const std::string& given = fields[static_cast<std::size_t>(found - table_.columns.begin())];
+    const std::vector<std::string> states = {"done", "diverged", "failed"};
+    if (std::find(states.begin(), states.end(), given) == states.end())
+      throw UserError(place, unknown_name("state", given, states));
+    return given;
+  }
+
+  Json metrics(const std::vector<std::string>& fields, const std::string& place) const {
+    Json values = Json::object();
+    for (const std::size_t column : metrics_) {
+      const std::string& name = table_.columns[column];
+      if (!fields[column].empty()) values[name] = read_metric(fields[column], place, name);
+    }
+    return values;
+  }
+
+  const CsvTable& table_;
+  const RunResults& results_;
+  const std::string& source_;
+  std::set<std::string> planned_, missing_;  // keys of the plan's seeds and points, and those without a row
+  std::set<std::string> known_;              // metrics
+  std::size_t seed_ = 0;
+  std::vector<std::pair<std::string, std::size_t>> paths_;  // swept paths with their columns
+  std::vector<std::size_t> metrics_;                        // columns
+};
+
+}  // namespace
+
+std::vector<fs::path> imported_files(const fs::path& directory, const std::string& plan) {
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of_imports(directory, plan), none)) {
+    if (entry.path().extension() == ".json" && !is_temporary_name(entry.path().filename().string()))
+      files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void add_imported_arms(RunResults& results, const fs::path& directory) {
+  const std::string own_arm = results.table.arms.front();
+  std::vector<ResultRow> planned;
+  for (const fs::path& file : imported_files(directory, results.plan.at("id").get<std::string>())) {
+    const Json imported = read_sealed(file, "import the arm again");
+    const std::string arm = imported.at("arm").get<std::string>();
+    if (planned.empty()) {
+      for (const ResultRow& row : results.table.rows) {
+        if (row.arm == own_arm) planned.push_back(row);
+      }
+    }
+    std::map<std::string, const Json*> rows;
+    for (const Json& row : imported.at("rows"))
+      rows[place_key(row.at("seed").get<int>(), read_point(row.at("point")))] = &row;
+    results.table.arms.push_back(arm);
+    for (const ResultRow& place : planned) {
+      ResultRow row{fmt::format("{}{}", kImportedCell, arm), arm, place.seed, place.point, "missing", {}, {}};
+      const auto found = rows.find(place_key(place.seed, place.point));
+      if (found != rows.end()) {
+        row.state = found->second->at("state").get<std::string>();
+        for (const auto& [name, value] : found->second->at("metrics").items())
+          row.metrics[name] = value.get<double>();
+      }
+      results.table.rows.push_back(std::move(row));
+    }
+  }
+}
+
+ImportedCounts import_arm(const RunAddress& run, const std::string& arm, std::string_view csv,
+                          const std::string& source) {
+  check_name(arm, "--arm");
+  const RunResults results = load_results(run, RecordPart::metrics);
+  const std::vector<std::string> imported = imported_arms(results.table);
+  ImportedCounts counts;
+  counts.replaced = std::find(imported.begin(), imported.end(), arm) != imported.end();
+  const std::vector<std::string>& arms = results.table.arms;
+  if (!counts.replaced && std::find(arms.begin(), arms.end(), arm) != arms.end())
+    throw UserError("--arm", fmt::format("'{}' is an arm of the scenario; needs a name of its own", arm));
+  const CsvTable table = parse_csv(csv, source);
+  ImportReader reader(table, results, source);
+  Json rows = reader.rows();
+  counts.rows = static_cast<int>(rows.size());
+  counts.missing = reader.missing();
+  for (const std::string& column : table.columns)
+    if (is_passed_over(column)) counts.passed_over.push_back(column);
+  const Json document = {{"arm", arm},
+                         {"source", fs::path(source).filename().string()},
+                         {"imported_at", utc_now()},
+                         {"rows", std::move(rows)}};
+  replace_file(folder_of_imports(run.directory(), results.plan.at("id").get<std::string>()) / (arm + ".json"),
+               sealed_text(document));
+  return counts;
+}
+
+}  // namespace moelab

@@ -1,0 +1,142 @@
+#include "app/store/journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <new>
+
+#include "app/store/durable_file.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+
+namespace fs = std::filesystem;
+
+std::string name_of(const JournalPlace& place) {
+  return fmt::format("{}:{}", place.journal->string(), place.number);
+}
+
+std::string line_at(const JournalPlace& place) {
+  std::ifstream stream(*place.journal, std::ios::binary);
+  std::string line(place.size, '\0');
+  stream.seekg(static_cast<std::streamoff>(place.start));
+  stream.read(line.data(), static_cast<std::streamsize>(line.size()));
+  return line;
+}
+
+std::vector<fs::path> journal_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  const fs::path folder = directory / "journal";
+  if (!fs::is_directory(folder)) return files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    if (!entry.is_regular_file())  // a pipe would be waited for
+      throw EnvironmentError(entry.path().string() + ": is no regular file, as a journal has to be");
+    files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<JournalLine> read_journal(const fs::path& journal, RecordPart part) {
+  std::vector<JournalLine> lines;
+  std::vector<char> buffer(1 << 20);  // a tenth of the time of a large file in place of the library's 8 kB
+  std::ifstream stream;
+  stream.rdbuf()->pubsetbuf(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+  stream.open(journal, std::ios::binary);
+  stream.exceptions(std::ios::badbit);  // too little memory for a line would end the file otherwise
+  JournalPlace place = {&journal};
+  for (std::string text; std::getline(stream, text) && !stream.eof(); place.start += text.size() + 1) {
+    ++place.number;
+    place.size = text.size();
+    lines.push_back({place, {}, ""});
+    try {
+      lines.back().record = parse_record_line(text, part);
+    } catch (const std::bad_alloc&) {
+      throw;  // nothing is known of the record
+    } catch (const std::exception& error) {
+      lines.back().damage = error.what();
+    }
+  }
+  if (!stream.eof()) throw EnvironmentError(journal.string() + ": cannot be read");
+  return lines;
+}
+
+namespace {
+
+/// The same in every process and build: from the hexadecimal digits that an id begins with.
+off_t place_of_lease(const std::string& cell) {
+  constexpr std::size_t kDigits = 15;
+  std::uint64_t place = 0;
+  for (const char letter : cell.substr(0, kDigits))
+    place = place * 16 + static_cast<std::uint64_t>(letter <= '9' ? letter - '0' : letter - 'a' + 10) % 16;
+  return static_cast<off_t>(place);
+}
+
+}  // namespace
+
+Leases::Leases(std::filesystem::path directory, bool retries_failed)
+    : directory_(std::move(directory)), retries_failed_(retries_failed), descriptor_(-1) {
+  make_folder(directory_);
+  const std::filesystem::path file = directory_ / "leases";
+  descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
+    throw EnvironmentError(fmt::format("{}: cannot open: {}", file.string(), std::strerror(errno)));
+}
+
+Leases::~Leases() {
+  ::close(descriptor_);
+}
+
+bool Leases::lock(const std::string& cell, bool taken) {
+  struct flock range {};
+  range.l_type = static_cast<short>(taken ? F_WRLCK : F_UNLCK);
+  range.l_whence = SEEK_SET;
+  range.l_start = place_of_lease(cell);
+  range.l_len = 1;
+  // Of the open file, not of the process: no other descriptor of it that is closed takes the locks along.
+  if (::fcntl(descriptor_, F_OFD_SETLK, &range) == 0) return true;
+  return errno != EAGAIN && errno != EACCES;
+}
+
+bool Leases::take(const std::string& cell, bool is_recorded) {
+  const std::lock_guard guard(mutex_);
+  if (!lock(cell, true)) return false;
+  if (is_recorded) return true;
+  // Who held it before has written its record before giving it back.
+  read_on();
+  if (!recorded_.contains(cell)) return true;
+  lock(cell, false);
+  return false;
+}
+
+void Leases::give_back(const std::string& cell) {
+  const std::lock_guard guard(mutex_);
+  lock(cell, false);
+}
+
+void Leases::read_on() {
+  for (const std::filesystem::path& journal : journal_files(directory_)) {
+    std::uintmax_t& read = read_to_[journal.string()];
+    std::error_code gone;
+    if (std::filesystem::file_size(journal, gone) <= read || gone) continue;
+    std::ifstream stream(journal, std::ios::binary);
+    stream.seekg(static_cast<std::streamoff>(read));
+    for (std::string line; std::getline(stream, line) && !stream.eof(); read += line.size() + 1) {
+      try {
+        const Record record = parse_record_line(line, RecordPart::state);
+        if (!retries_failed_ || record.state != "failed") recorded_.insert(record.cell);
+      } catch (const std::runtime_error&) {
+        // Reading the records for claims and figures says what is wrong with the line.
+      }
+    }
+  }
+}
+
+}  // namespace moelab

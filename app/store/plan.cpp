@@ -1,0 +1,230 @@
+#include "app/store/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/uuid/name_generator.hpp>
+#include <boost/uuid/uuid.hpp>
+#include <set>
+#include <utility>
+
+#include "app/scenario/checks.h"
+#include "app/scenario/overrides.h"
+#include "app/scenario/scenario.h"
+#include "app/store/durable_file.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kIdBytes = 6;
+constexpr const char* kPlanWayOut = "run the scenario again, which writes it anew";
+
+/// The id of a plan from its document and the ids of its cells of seed 0, a line each; of that number of
+/// seeds alone unless it is 0.
+std::string id_from(Json document, const std::string& cells, int seeds) {
+  if (document.is_object() && document.contains("seeds") && document.at("seeds").is_object()) {
+    document["seeds"].erase("count");
+    if (document.at("seeds").empty()) document.erase("seeds");
+  }
+  std::string text = json_text(document, -1) + "\n" + cells;
+  if (seeds > 0) text += fmt::format("{} seeds", seeds);
+  const boost::uuids::uuid hash = boost::uuids::name_generator_sha1(boost::uuids::ns::oid())(text);
+  std::string id;
+  for (std::size_t byte = 0; byte < kIdBytes; ++byte) id += fmt::format("{:02x}", hash.data[byte]);
+  return id;
+}
+
+/// Whether a search has a cell there whatever its results are; every cell where nothing is searched.
+bool is_at_end(const std::optional<CrossingSearch>& crossing, const SweepPoint& point) {
+  if (!crossing) return true;
+  for (const auto& [path, value] : point)
+    if (path == crossing->path) return crossing->is_end(value.number().value_or(crossing->low));
+  return true;
+}
+
+template <class Cells>
+int seeds_of(const Cells& cells) {
+  int count = 0;
+  for (const auto& cell : cells) count = std::max(count, cell.seed + 1);
+  return count;
+}
+
+/// The metrics of the first and the last point of each arm, by name: a run has columns for them where no cell
+/// has a value, too.
+std::set<std::string> planned_metrics(const Scenario& scenario) {
+  std::set<std::string> names;
+  for (const std::string& arm : scenario.arms) {
+    const auto is_own = [&](const Cell& cell) { return cell.arm == arm; };
+    const auto first = std::find_if(scenario.cells.begin(), scenario.cells.end(), is_own);
+    const auto last = std::find_if(scenario.cells.rbegin(), scenario.cells.rend(), is_own);
+    if (first == scenario.cells.end() || !first->config.parts()) continue;
+    std::vector<const Cell*> cells = {&*first};
+    if (last->config.parts() != first->config.parts()) cells.push_back(&*last);
+    for (const Cell* const cell : cells) {
+      for (std::string& name : MeasuredMetrics(cell->config).names()) names.insert(std::move(name));
+    }
+  }
+  return names;
+}
+
+Json head_of(const Scenario& scenario, const std::string& id) {
+  Json head = {{"version", kPlanVersion},       {"id", id},
+               {"name", scenario.name},         {"title", scenario.title},
+               {"source", scenario.source},     {"profile", scenario.profile},
+               {"scenario", scenario.document}, {"claims", scenario.claims},
+               {"figures", scenario.figures},   {"arms", scenario.arms},
+               {"sweep", scenario.sweep_paths}, {"metrics", planned_metrics(scenario)}};
+  if (scenario.added_seeds_to > 0) head["added_seeds_to"] = scenario.added_seeds_to;
+  if (const auto fixed = fixed_numbers(scenario); !fixed.empty()) head["fixed"] = fixed;
+  if (!scenario.decided.is_null()) head["decided"] = scenario.decided;
+  if (scenario.crossing) head["crossing"] = scenario.crossing->to_json();
+  return head;
+}
+
+ResultRow planned_row(const Json& cell) {
+  ResultRow row;
+  row.cell = cell.at("id").get<std::string>();
+  row.arm = cell.at("arm").get<std::string>();
+  row.seed = cell.at("seed").get<int>();
+  row.point = read_point(cell.at("point"));
+  row.state = "missing";
+  return row;
+}
+
+/// A plan of another version may mean something else by the same names.
+void check_plan_version(const Json& plan, const std::string& file) {
+  const Json version = plan.value("version", Json(1));  // the first stated none
+  if (version != kPlanVersion) {
+    throw UserError(
+        file + ": version",
+        fmt::format("got {}, but this program reads version {} of the plan format; read the folder "
+                    "with the program that wrote it, or run the scenario in another folder",
+                    abbreviated(version), kPlanVersion));
+  }
+  if (plan.contains("scenario")) check_version(plan.at("scenario"), file + ": scenario.version");
+}
+
+/// The fields that every reader counts on.
+void check_fields(const Plan& plan) {
+  for (const char* key : {"name", "scenario", "claims", "figures"}) plan.head.at(key);
+  plan.head.at("arms").get<std::vector<std::string>>();
+  plan.head.at("sweep").get<std::vector<std::string>>();
+  const Json& document = plan.head.at("scenario");
+  const std::optional<CrossingSearch> crossing = CrossingSearch::of_plan(plan.head.value("crossing", Json()));
+  std::string cells;
+  for (const ResultRow& row : plan.cells)
+    if (row.seed == 0 && is_at_end(crossing, row.point)) cells += row.cell + "\n";
+  if (plan.id != id_from(document, cells, 0) && plan.id != id_from(document, cells, seed_count(plan.cells))) {
+    throw std::invalid_argument("its id is not that of its scenario and its cells");
+  }
+}
+
+void add_differences(const Json& left, const Json& right, const std::string& path,
+                     std::vector<std::string>& paths) {
+  if (!left.is_object() || !right.is_object()) {
+    if (left != right) paths.push_back(path);
+    return;
+  }
+  for (const auto& [key, value] : left.items())
+    add_differences(value, right.value(key, Json()), join_path(path, key), paths);
+  for (const auto& [key, value] : right.items()) {
+    if (!left.contains(key)) add_differences(Json(), value, join_path(path, key), paths);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> differing_paths(const Json& left, const Json& right) {
+  std::vector<std::string> paths;
+  add_differences(left, right, "", paths);
+  return paths;
+}
+
+int seed_count(const Scenario& scenario) {
+  return seeds_of(scenario.cells);
+}
+
+int seed_count(const std::vector<ResultRow>& cells) {
+  return seeds_of(cells);
+}
+
+std::string plan_id(const Scenario& scenario, bool of_its_seeds) {
+  std::string cells;
+  for (const Cell& cell : scenario.cells)
+    if (cell.seed == 0 && (!scenario.crossing || is_at_end(scenario.crossing, read_point(cell.point))))
+      cells += cell.id + "\n";
+  return id_from(scenario.document, cells, of_its_seeds ? seed_count(scenario) : 0);
+}
+
+Plan plan_of(const Scenario& scenario, std::string id) {
+  Plan plan;
+  plan.head = head_of(scenario, id);
+  plan.id = std::move(id);
+  for (const Cell& cell : scenario.cells)
+    plan.cells.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "missing", {}, {}});
+  return plan;
+}
+
+Scenario scenario_of(const Json& head) {
+  Scenario scenario = expand_scenario(head.at("scenario"), "", {});
+  if (const auto crossing = CrossingSearch::of_plan(head.value("crossing", Json()));
+      crossing && scenario.crossing)
+    keep_placed(scenario, crossing->placed);
+  keep_decided(scenario, head.value("decided", Json()));
+  return scenario;
+}
+
+std::string plan_text(const Scenario& scenario, const std::string& id) {
+  Json plan = head_of(scenario, id), cells = Json::array();
+  for (const Cell& cell : scenario.cells) {
+    cells.push_back(
+        {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
+  }
+  plan["cells"] = std::move(cells);
+  return sealed_text(plan);
+}
+
+Plan read_plan(const fs::path& file) {
+  const auto damaged = [&](const std::string& problem) {
+    return DamagedPlan(file.string(), fmt::format("damaged: {}; {}", problem, kPlanWayOut));
+  };
+  const std::string text = read_bytes(file);
+  if (const std::string problem = seal_problem(text); !problem.empty()) {
+    const Json unsealed = Json::parse(text, nullptr, false);
+    const bool is_first_version =
+        unsealed.is_object() && unsealed.contains("cells") && !unsealed.contains("checksum");
+    if (is_first_version) check_plan_version(unsealed, file.string());
+    throw damaged(problem);
+  }
+  Plan plan;
+  try {
+    // Cells go into rows one by one: of a large sweep they are nearly all of the plan.
+    bool in_cells = false;
+    plan.head = parse_sealed(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
+      if (event == Json::parse_event_t::key && depth == 1) in_cells = parsed == "cells";
+      if (event != Json::parse_event_t::object_end || depth != 2 || !in_cells) return true;
+      plan.cells.push_back(planned_row(parsed));
+      return false;
+    });
+    if (plan.head.is_null()) throw damaged("it is not a JSON object");
+    check_plan_version(plan.head, file.string());
+    // Every cell has been taken out.
+    if (const Json& left = plan.head.at("cells"); !left.is_array() || !left.empty())
+      throw damaged("'cells' holds no cells");
+    plan.head.erase("cells");
+    plan.id = plan.head.at("id").get<std::string>();
+    check_fields(plan);
+  } catch (const Json::exception& error) {
+    throw damaged(error.what());
+  } catch (const UserError&) {
+    throw;
+  } catch (const std::invalid_argument& error) {
+    throw damaged(error.what());
+  }
+  return plan;
+}
+
+}  // namespace moelab

@@ -1,0 +1,220 @@
+#include "app/store/provenance.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <nlopt.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/Version.hpp>
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <boost/version.hpp>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include "app/store/durable_file.h"
+#include "app/store/record.h"
+#include "commit.h"
+#include "sim/base/error.h"
+#include "sim/base/kernels/highway_version.h"
+#include "sim/base/kernels/kernels.h"
+
+// The build passes these three, the commit as a header; a build without them still runs.
+#if __has_include("commit.h")
+#endif
+#ifndef MOELAB_VERSION
+#define MOELAB_VERSION "unknown"
+#endif
+#ifndef MOELAB_COMMIT
+#define MOELAB_COMMIT "unknown"
+#endif
+#ifndef MOELAB_FLAGS
+#define MOELAB_FLAGS "unknown"
+#endif
+
+namespace moelab {
+
+std::string program_version() {
+  return MOELAB_VERSION;
+}
+
+std::string program_commit() {
+  return MOELAB_COMMIT;
+}
+
+std::string program_flags() {
+  return MOELAB_FLAGS;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// sessions/<name>.json of journal/<name>.jsonl.
+fs::path session_file(const fs::path& journal) {
+  return journal.parent_path().parent_path() / "sessions" / (journal.stem().string() + ".json");
+}
+
+constexpr const char* kSessionWayOut =
+    "remove it, and the cells of its journal count as those of an unknown build";
+
+/// The job that Slurm runs this process in; null outside Slurm.
+Json slurm_json() {
+  Json slurm = Json::object();
+  for (const auto& [key, variable] :
+       {std::pair("job", "SLURM_JOB_ID"), std::pair("array_job", "SLURM_ARRAY_JOB_ID"),
+        std::pair("array_task", "SLURM_ARRAY_TASK_ID"), std::pair("restarts", "SLURM_RESTART_COUNT")}) {
+    if (const char* value = std::getenv(variable)) slurm[key] = value;
+  }
+  return slurm.empty() ? Json() : slurm;
+}
+
+std::string nlopt_text() {
+  int major = 0, minor = 0, patch = 0;
+  ::nlopt_version(&major, &minor, &patch);
+  return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
+std::string processor_model() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+/// A file that something else has put in the place of a session's is no damage of this one.
+void check_session_types(const fs::path& file, const Json& session) {
+  if (session.is_discarded()) return;
+  const auto refuse = [&](const std::string& place, const Json& given, const char* needed) {
+    throw EnvironmentError(
+        fmt::format("{}: got {}, needs {}; {}", place, abbreviated(given), needed, kSessionWayOut));
+  };
+  if (!session.is_object()) refuse(file.string(), session, "the object of a session");
+  for (const char* field :
+       {"version", "commit", "compiler", "flags", "vector_level", "started_at", "journal"}) {
+    const Json value = session.value(field, Json(""));
+    if (!value.is_string()) refuse(file.string() + ": " + field, value, "a text");
+  }
+}
+
+}  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+Json provenance_json(const Session& session) {
+  Json provenance = {
+      {"program", "moelab"},
+      {"version", program_version()},
+      {"commit", program_commit()},
+      {"compiler", fmt::format("g++ {}", __VERSION__)},
+      {"flags", program_flags()},
+      {"libraries",
+       {{"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
+        {"Boost",
+         fmt::format("{}.{}.{}", BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100)},
+        {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                                      NLOHMANN_JSON_VERSION_PATCH)},
+        {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+        {"Highway", kernels::highway_version()},
+        {"NLopt", nlopt_text()},
+        {"CLI11", CLI11_VERSION}}},
+      {"processor", processor_model()},
+      {"vector_level", kernels::vector_level_name()},
+      {"hostname", host_name()},
+      {"threads", session.threads},
+      {"arguments", session.arguments},
+      {"profile", session.profile},
+      {"started_at", utc_now()},
+      {"journal", session.journal},
+      {"slurm", slurm_json()},
+      {"files", session.files},
+      {"plan", session.plan},
+      {"added_seeds_to", session.added_seeds_to},
+      {"scenario", session.scenario},
+  };
+  if (!session.decided.is_null()) provenance["decided"] = session.decided;
+  return provenance;
+}
+
+void add_end(Json& provenance) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  provenance["ended_at"] = utc_now();
+  provenance["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+Json read_journal_provenance(const fs::path& journal) {
+  const fs::path file = session_file(journal);
+  std::error_code unseen;
+  if (fs::status(file, unseen).type() == fs::file_type::not_found) return {};
+  Json session;
+  try {
+    session = read_sealed(file, kSessionWayOut);
+  } catch (const UserError&) {
+    check_session_types(file, Json::parse(read_bytes(file), nullptr, false));
+    throw;
+  }
+  check_session_types(file, session);
+  return session;
+}
+
+std::vector<Json> read_sessions(const fs::path& directory) {
+  std::vector<Json> sessions;
+  if (!fs::exists(directory / "sessions")) return sessions;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "sessions")) {
+    if (entry.path().extension() != ".json") continue;
+    try {
+      sessions.push_back(read_sealed(entry.path(), kSessionWayOut));
+    } catch (const UserError&) {
+      // Who needs this one's own provenance is told.
+    }
+  }
+  const auto started = [](const Json& session) {
+    return std::pair(session.value("started_at", ""), session.value("journal", ""));
+  };
+  std::sort(sessions.begin(), sessions.end(),
+            [&](const Json& left, const Json& right) { return started(left) < started(right); });
+  return sessions;
+}
+
+Json gathered_provenance(const fs::path& directory, const std::string& plan) {
+  std::vector<Json> sessions = read_sessions(directory);
+  if (!plan.empty())
+    std::erase_if(sessions, [&](const Json& session) { return session.value("plan", "") != plan; });
+  if (sessions.empty()) return {};
+  Json newest = std::move(sessions.back());
+  sessions.pop_back();
+  newest["earlier"] = std::move(sessions);
+  return newest;
+}
+
+void write_provenance(const fs::path& directory, const Json& provenance) {
+  const fs::path journal = directory / "journal" / provenance.at("journal").get<std::string>();
+  replace_file(session_file(journal), sealed_text(provenance));
+  // Gathered from the sessions' own files, so that no process loses what another one writes at the same time.
+  replace_file(directory / "provenance.json", sealed_text(gathered_provenance(directory)));
+}
+
+std::string build_name(const Json& provenance) {
+  if (!provenance.is_object()) return "unknown";
+  const auto field = [&](const char* name) { return provenance.value(name, "unknown"); };
+  return fmt::format("{} (commit {}, {}, flags {}{})", field("version"), field("commit"), field("compiler"),
+                     checksum(field("flags")),
+                     field("vector_level") == "sse" ? ", no fused multiply-add" : "");
+}
+
+}  // namespace moelab

@@ -1,0 +1,249 @@
+#include "sim/data/contamination.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/error.h"
+
+// Adding a contamination or an attack is a new file that defines <name>_contamination() and a line here.
+// clang-format off
+#define MOELAB_CONTAMINATIONS(entry) \
+  entry(none)                        \
+  entry(noise)                       \
+  entry(replaced)                    \
+  entry(swapped)                     \
+  entry(fgsm)                        \
+  entry(pgd)                         \
+  entry(spsa)
+// clang-format on
+
+namespace moelab {
+
+#define MOELAB_DECLARE(name) ContaminationKind name##_contamination();
+MOELAB_CONTAMINATIONS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
+namespace {
+
+std::vector<ContaminationKind>& contaminations() {
+#define MOELAB_CALL(name) name##_contamination(),
+  static std::vector<ContaminationKind> table = {MOELAB_CONTAMINATIONS(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return table;
+}
+
+}  // namespace
+
+const std::vector<ContaminationKind>& ContaminationAxis::table() {
+  return contaminations();
+}
+
+void add_contamination_kind(ContaminationKind kind) {
+  contaminations().push_back(std::move(kind));
+}
+
+void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x) {
+  const ContaminationKind& kind = options.entry();
+  if (kind.contaminate) kind.contaminate(options.options(), layout, seeds, x);
+}
+
+void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x,
+                 Matrix& y) {
+  contaminate(options, layout, seeds, x);
+  const ContaminationKind& kind = options.entry();
+  if (!kind.change_ids) return;
+  Matrix ids(x.rows(), x.cols() + 1);
+  ids << x, y.rightCols(1);
+  kind.change_ids(options.options(), layout, seeds, ids);
+  x = ids.leftCols(x.cols());
+  y = ids.rightCols(y.cols());
+}
+
+ContaminationKind none_contamination() {
+  return {{"none", "test inputs as drawn", NoContaminationOptions{}, NoContaminationOptions{}}};
+}
+
+namespace {
+
+std::vector<double> deviations_of(const NoiseOptions& options, int columns) {
+  const std::vector<double>& given = options.deviations;
+  if (given.size() == 1) return std::vector<double>(static_cast<std::size_t>(columns), given.front());
+  if (given.size() == static_cast<std::size_t>(columns)) return given;
+  throw InvalidOption("data.contamination.std",
+                      fmt::format("got {} numbers, needs one, or one for each of the {} input columns",
+                                  given.size(), columns));
+}
+
+void add_noise(const AnyOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x) {
+  const int dim = layout.input_dim;
+  const std::vector<double> deviations = deviations_of(options.get<NoiseOptions>(), dim);
+  Engine engine = seeds.stream(Purpose::evaluation, kNoise);
+  for (Eigen::Index i = 0; i < x.rows(); ++i) {
+    for (Eigen::Index j = 0; j < x.cols(); ++j) {
+      x(i, j) += deviations[static_cast<std::size_t>(j % dim)] * draw_normal(engine);
+    }
+  }
+}
+
+}  // namespace
+
+void NoiseOptions::bind(Fields& fields) {
+  fields.required().add_number_or_list("std", deviations, at_least(0),
+                                       "standard deviation, one or one for each column");
+}
+
+ContaminationKind noise_contamination() {
+  return {{"noise", "x + N(0, diag(std²))", NoiseOptions{}, NoiseOptions{{0.5}}}, add_noise};
+}
+
+namespace {
+
+void replace_rows(const AnyOptions& any, const Layout& layout, const Seeds& seeds, Matrix& x) {
+  const ReplacedOptions& options = any.get<ReplacedOptions>();
+  const int dim = layout.input_dim;
+  Engine rows = seeds.stream(Purpose::evaluation, kReplacedRows);
+  Engine values = seeds.stream(Purpose::evaluation, kReplacement);
+  Vector replacement(dim);
+  fill_normal(values, options.scale, replacement.data(), static_cast<std::size_t>(dim));
+  for (Eigen::Index i = 0; i < x.rows(); ++i) {
+    for (Eigen::Index start = 0; start < x.cols(); start += dim) {
+      if (draw_uniform(rows) < options.share) x.row(i).segment(start, dim) = replacement;
+    }
+  }
+}
+
+}  // namespace
+
+void ReplacedOptions::bind(Fields& fields) {
+  fields.add("share", share, fraction(), "probability of a row to be replaced");
+  fields.add("scale", scale, at_least(0), "scale of the fixed row");
+}
+
+ContaminationKind replaced_contamination() {
+  return {{"replaced", "a share of the rows (tokens) is replaced by one fixed row, drawn N(0, scale² I)",
+           ReplacedOptions{}, ReplacedOptions{.share = 0.3}},
+          replace_rows};
+}
+
+namespace {
+
+void swap_tokens(const AnyOptions& any, const Layout& layout, const Seeds& seeds, Matrix& ids) {
+  const double share = any.get<SwappedOptions>().share;
+  Engine places = seeds.stream(Purpose::evaluation, kReplacedRows);
+  Engine tokens = seeds.stream(Purpose::evaluation, kReplacement);
+  for (double& id : ids.reshaped<Eigen::RowMajor>()) {
+    const int other = draw_index(tokens, layout.vocabulary - 1);
+    if (draw_uniform(places) < share) id = other < id ? other : other + 1;
+  }
+}
+
+}  // namespace
+
+void SwappedOptions::bind(Fields& fields) {
+  fields.add("share", share, fraction(), "probability of a token to be swapped");
+}
+
+ContaminationKind swapped_contamination() {
+  return {{"swapped",
+           "a share of the tokens of sequences, targets among them, is swapped for others of the vocabulary",
+           SwappedOptions{}, SwappedOptions{.share = 0.3}},
+          nullptr,
+          {},
+          swap_tokens};
+}
+
+namespace {
+
+template <class Real>
+void fgsm_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
+                 std::vector<Real>& x) {
+  const double budget = any.get<FgsmOptions>().budget;
+  ascend(x, budget, 1, budget,
+         [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
+}
+
+}  // namespace
+
+void FgsmOptions::bind(Fields& fields) {
+  fields.required().add("budget", budget, at_least(0), "largest change of an input entry, ε");
+}
+
+ContaminationKind fgsm_contamination() {
+  return {{"fgsm", "x + ε sign(∂L/∂x) under the training gating", FgsmOptions{}, FgsmOptions{0.1}},
+          nullptr,
+          {fgsm_attack<float>, fgsm_attack<double>}};
+}
+
+namespace {
+
+template <class Real>
+void pgd_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
+                std::vector<Real>& x) {
+  const PgdOptions& options = any.get<PgdOptions>();
+  const double step_size = options.step_size.value_or(default_step_size(options.budget, options.steps));
+  ascend(x, options.budget, options.steps, step_size,
+         [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
+}
+
+}  // namespace
+
+void PgdOptions::bind(Fields& fields) {
+  bind_steps(fields, budget, steps, step_size);
+}
+
+ContaminationKind pgd_contamination() {
+  return {{"pgd", "repeated steps along sign(∂L/∂x), kept within ε of x entry by entry", PgdOptions{},
+           PgdOptions{.budget = 0.1, .steps = 3}},
+          nullptr,
+          {pgd_attack<float>, pgd_attack<double>}};
+}
+
+namespace {
+
+/// Proportional to the estimate of the gradient.
+template <class Real>
+void estimate_gradient(const SpsaOptions& options, AttackedLoss<Real>& loss, Engine& engine, int samples,
+                       const std::vector<Real>& x, std::vector<Real>& gradient) {
+  const Real difference = static_cast<Real>(options.difference);
+  gradient.assign(x.size(), Real(0));
+  std::vector<Real> signs(x.size()), moved(x.size());
+  for (int direction = 0; direction < options.directions; ++direction) {
+    for (Real& sign : signs) sign = draw_uniform(engine) < 0.5 ? Real(-1) : Real(1);
+    std::vector<double> slopes(static_cast<std::size_t>(samples), 0.0);
+    for (const Real side : {Real(1), Real(-1)}) {
+      for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = x[i] + side * difference * signs[i];
+      loss.add_losses(moved, static_cast<double>(side), slopes);
+    }
+    const std::size_t width = x.size() / slopes.size();
+    for (std::size_t i = 0; i < signs.size(); ++i) {
+      gradient[i] += static_cast<Real>(slopes[i / width]) * signs[i];
+    }
+  }
+}
+
+template <class Real>
+void spsa_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& engine, int samples,
+                 std::vector<Real>& x) {
+  const SpsaOptions& options = any.get<SpsaOptions>();
+  const double step_size = options.step_size.value_or(default_step_size(options.budget, options.steps));
+  ascend(x, options.budget, options.steps, step_size,
+         [&](const std::vector<Real>& at, std::vector<Real>& gradient) {
+           estimate_gradient(options, loss, engine, samples, at, gradient);
+         });
+}
+
+}  // namespace
+
+void SpsaOptions::bind(Fields& fields) {
+  bind_steps(fields, budget, steps, step_size);
+  fields.add("directions", directions, between(1, 1e6), "random directions of a gradient estimate");
+  fields.add("difference", difference, positive(), "half of the distance of the two losses");
+}
+
+ContaminationKind spsa_contamination() {
+  return {{"spsa", "pgd with gradients estimated from losses along random signs", SpsaOptions{},
+           SpsaOptions{.budget = 0.1, .steps = 2, .directions = 4}},
+          nullptr,
+          {spsa_attack<float>, spsa_attack<double>}};
+}
+
+}  // namespace moelab

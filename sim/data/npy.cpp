@@ -1,0 +1,516 @@
+#include "sim/data/npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::size_t kVersionEnd = 8;
+constexpr std::size_t kMaxDimensions = 32;  // NumPy's own limit
+constexpr std::string_view kAllowedTypes =
+    "little-endian float16, float32, float64, int8 to int64, uint8 to uint32 and bool are read";
+
+struct TypeEntry {
+  NpyType type;
+  std::string_view code;  // as in descr, without the byte order
+  std::string_view name;
+  std::size_t bytes;
+};
+
+constexpr std::array<TypeEntry, 11> kTypes = {{{NpyType::float16, "f2", "float16", 2},
+                                               {NpyType::float32, "f4", "float32", 4},
+                                               {NpyType::float64, "f8", "float64", 8},
+                                               {NpyType::int8, "i1", "int8", 1},
+                                               {NpyType::int16, "i2", "int16", 2},
+                                               {NpyType::int32, "i4", "int32", 4},
+                                               {NpyType::int64, "i8", "int64", 8},
+                                               {NpyType::uint8, "u1", "uint8", 1},
+                                               {NpyType::uint16, "u2", "uint16", 2},
+                                               {NpyType::uint32, "u4", "uint32", 4},
+                                               {NpyType::boolean, "b1", "bool", 1}}};
+
+const TypeEntry& entry_of(NpyType type) {
+  return *std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeEntry& e) { return e.type == type; });
+}
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw std::runtime_error(message);
+}
+
+/// Text from the file as it may stand in a message.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kLongest = 40;
+  std::string shown;
+  for (const char c : text.substr(0, kLongest))
+    shown += std::isprint(static_cast<unsigned char>(c)) != 0 ? c : '?';
+  return "'" + shown + (text.size() > kLongest ? "…'" : "'");
+}
+
+NpyType parse_type(std::string_view descr) {
+  if (descr.size() < 2) refuse("holds values of type " + quoted(descr) + "; " + std::string(kAllowedTypes));
+  const char order = descr.front();
+  const std::string_view code = descr.substr(1);
+  for (const TypeEntry& entry : kTypes) {
+    if (entry.code != code) continue;
+    if (entry.bytes == 1 || order == '<') return entry.type;
+    if (order == '>')
+      refuse(fmt::format("holds big-endian values ({}); save array.astype('<{}') instead: {}", quoted(descr),
+                         code, kAllowedTypes));
+  }
+  std::string kind;
+  if (code.front() == 'O') kind = "Python objects ";
+  if (code.front() == 'c') kind = "complex numbers ";
+  if (code.front() == 'U' || code.front() == 'S') kind = "text ";
+  refuse(fmt::format("holds {}(type {}); {}", kind.empty() ? "values of another kind " : kind, quoted(descr),
+                     kAllowedTypes));
+}
+
+/// Reads the Python dictionary of a header from left to right, without recursion.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  NpyFormat parse() {
+    NpyFormat format;
+    bool has_type = false, has_order = false, has_shape = false;
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = string();
+      expect(':');
+      if (key == "descr" && !has_type) {
+        has_type = true;
+        format.type = type();
+      } else if (key == "fortran_order" && !has_order) {
+        has_order = true;
+        format.fortran_order = truth();
+      } else if (key == "shape" && !has_shape) {
+        has_shape = true;
+        format.shape = tuple();
+      } else {
+        malformed("the key " + quoted(key) + " is unknown or given twice");
+      }
+      if (accept(',')) continue;
+      expect('}');
+      break;
+    }
+    skip_space();
+    if (at_ != text_.size()) malformed("text follows the dictionary");
+    if (!has_type || !has_order || !has_shape) malformed("descr, fortran_order or shape is missing");
+    return format;
+  }
+
+ private:
+  [[noreturn]] void malformed(const std::string& why) const {
+    refuse(fmt::format("has a malformed .npy header ({}): {}", why, quoted(text_)));
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+
+  bool accept(char wanted) {
+    skip_space();
+    if (at_ >= text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  void expect(char wanted) {
+    if (!accept(wanted)) malformed(fmt::format("'{}' expected at byte {}", wanted, at_));
+  }
+
+  std::string_view string() {
+    skip_space();
+    const char quote = at_ < text_.size() ? text_[at_] : '\0';
+    if (quote != '\'' && quote != '"') malformed(fmt::format("a string expected at byte {}", at_));
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) malformed("a string does not end");
+    const std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return value;
+  }
+
+  NpyType type() {
+    skip_space();
+    if (at_ < text_.size() && (text_[at_] == '[' || text_[at_] == '('))
+      refuse("holds a structured type, an array with fields; " + std::string(kAllowedTypes));
+    return parse_type(string());
+  }
+
+  bool truth() {
+    skip_space();
+    for (const auto& [word, value] : {std::pair("True", true), std::pair("False", false)}) {
+      if (!text_.substr(at_).starts_with(word)) continue;
+      at_ += std::string_view(word).size();
+      return value;
+    }
+    malformed("fortran_order is neither True nor False");
+  }
+
+  std::vector<std::int64_t> tuple() {
+    std::vector<std::int64_t> lengths;
+    expect('(');
+    while (!accept(')')) {
+      if (lengths.size() == kMaxDimensions) malformed("more than 32 dimensions");
+      lengths.push_back(length());
+      if (accept(',')) continue;
+      expect(')');
+      break;
+    }
+    return lengths;
+  }
+
+  std::int64_t length() {
+    skip_space();
+    const std::size_t begin = at_;
+    std::int64_t value = 0;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+      const std::int64_t digit = text_[at_++] - '0';
+      if (value > (std::numeric_limits<std::int64_t>::max() - digit) / 10) malformed("a length overflows");
+      value = value * 10 + digit;
+    }
+    if (at_ == begin) malformed(fmt::format("a length expected at byte {}", at_));
+    // Python 2 wrote long integers as 5L.
+    if (at_ < text_.size() && text_[at_] == 'L') ++at_;
+    return value;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::size_t byte(std::string_view bytes, std::size_t at) {
+  return static_cast<unsigned char>(bytes[at]);
+}
+
+/// Bytes that preamble and header take together.
+std::size_t header_end(std::string_view start) {
+  if (start.starts_with("PK\x03\x04"))
+    refuse("is a zip archive (.npz or .pt), not a .npy file; save each array with numpy.save");
+  if (!start.starts_with(kMagic))
+    refuse(start.empty() ? std::string("is empty, not a .npy file")
+                         : "is not a .npy file: it begins with " + quoted(start.substr(0, kMagic.size())));
+  const bool is_short = start.size() < kVersionEnd;
+  const std::size_t major = is_short ? 0 : byte(start, 6), minor = is_short ? 0 : byte(start, 7);
+  const std::size_t length_bytes = major == 1 ? 2 : 4;
+  if (is_short || start.size() < kVersionEnd + length_bytes)
+    refuse(fmt::format("is truncated: {} bytes, less than the start of a header", start.size()));
+  if (major < 1 || major > 3 || minor != 0)
+    refuse(fmt::format("has .npy format {}.{}; formats 1.0, 2.0 and 3.0 are read", major, minor));
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | byte(start, kVersionEnd + i);
+  if (length > kMaxNpyHeader)
+    refuse(fmt::format("has a header of {} bytes; at most {} are read", length, kMaxNpyHeader));
+  return kVersionEnd + length_bytes + length;
+}
+
+void check_volume(const NpyFormat& format) {
+  std::int64_t left =
+      std::numeric_limits<std::int64_t>::max() / static_cast<std::int64_t>(byte_size(format.type));
+  for (const std::int64_t length : format.shape) {
+    if (length == 0) return;
+    left /= length;
+  }
+  if (left == 0) refuse("has the shape " + shape_text(format.shape) + ", more values than any file can hold");
+}
+
+}  // namespace
+
+std::string type_name(NpyType type) {
+  return std::string(entry_of(type).name);
+}
+
+std::size_t byte_size(NpyType type) {
+  return entry_of(type).bytes;
+}
+
+bool is_integer(NpyType type) {
+  return type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64;
+}
+
+std::uint64_t NpyFormat::value_bytes() const {
+  std::uint64_t bytes = byte_size(type);
+  for (const std::int64_t length : shape)
+    if (length == 0) return 0;
+  for (const std::int64_t length : shape) bytes *= static_cast<std::uint64_t>(length);
+  return bytes;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+NpyFormat parse_npy_header(std::string_view bytes) {
+  const std::size_t size = header_end(bytes);
+  if (bytes.size() < size)
+    refuse(fmt::format("is truncated: {} bytes of a header of {}", bytes.size(), size));
+  const std::size_t begin = kVersionEnd + (byte(bytes, 6) == 1 ? 2u : 4u);
+  NpyFormat format = Parser(bytes.substr(begin, size - begin)).parse();
+  format.header_bytes = size;
+  check_volume(format);
+  return format;
+}
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are read in the machine's own byte order");
+
+/// The longest start that holds a header.
+constexpr std::uint64_t kStart = kMaxNpyHeader + 12;
+
+/// Opens a file that a user named at `place`; one with a content was found there before.
+InputFile open_array(const std::filesystem::path& file, const std::string& place,
+                     std::shared_ptr<const FileContent> content) {
+  std::error_code unseen;
+  const std::filesystem::file_status status = std::filesystem::status(file, unseen);
+  const std::string name = "'" + file.string() + "'";
+  if (!content && status.type() == std::filesystem::file_type::not_found)
+    throw UserError(place, "no file " + name);
+  if (!content && !unseen && !std::filesystem::is_regular_file(status))
+    throw UserError(place, name + " is no file; needs a .npy file");
+  return InputFile(file, std::move(content));
+}
+
+template <class Stored, class Value>
+void convert_as(const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    Stored stored;
+    std::memcpy(&stored, bytes + i * static_cast<std::int64_t>(sizeof(Stored)), sizeof(Stored));
+    values[i * stride] = static_cast<Value>(stored);
+  }
+}
+
+template <class Value>
+void convert(NpyType type, const char* bytes, std::int64_t count, Value* values, std::int64_t stride) {
+  switch (type) {
+    case NpyType::float16:
+      return convert_as<Eigen::half>(bytes, count, values, stride);
+    case NpyType::float32:
+      return convert_as<float>(bytes, count, values, stride);
+    case NpyType::float64:
+      return convert_as<double>(bytes, count, values, stride);
+    case NpyType::int8:
+      return convert_as<std::int8_t>(bytes, count, values, stride);
+    case NpyType::int16:
+      return convert_as<std::int16_t>(bytes, count, values, stride);
+    case NpyType::int32:
+      return convert_as<std::int32_t>(bytes, count, values, stride);
+    case NpyType::int64:
+      return convert_as<std::int64_t>(bytes, count, values, stride);
+    case NpyType::uint8:
+    case NpyType::boolean:
+      return convert_as<std::uint8_t>(bytes, count, values, stride);
+    case NpyType::uint16:
+      return convert_as<std::uint16_t>(bytes, count, values, stride);
+    case NpyType::uint32:
+      return convert_as<std::uint32_t>(bytes, count, values, stride);
+  }
+}
+
+/// For every entry of a row in C order, its place in Fortran order of the same trailing dimensions.
+std::vector<std::int64_t> fortran_places(const std::vector<std::int64_t>& shape, std::int64_t row_size) {
+  std::vector<std::int64_t> places(static_cast<std::size_t>(row_size), 0);
+  for (std::int64_t entry = 0; entry < row_size; ++entry) {
+    std::int64_t rest = entry, block = row_size;
+    for (std::size_t axis = shape.size(); axis-- > 1;) {
+      block /= shape[axis];
+      places[static_cast<std::size_t>(entry)] += rest % shape[axis] * block;
+      rest /= shape[axis];
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
+NpyReader::NpyReader(const std::filesystem::path& file, std::string place,
+                     std::shared_ptr<const FileContent> content)
+    : place_(std::move(place)), file_(open_array(file, place_, std::move(content))) {
+  read_format();
+  check_format();
+}
+
+NpyReader::NpyReader(const MemoryArray& array, std::string place)
+    : place_(std::move(place)), memory_(array.values), format_(array.format) {
+  check_format();
+}
+
+void NpyReader::check_format() {
+  if (format_.shape.empty()) refuse("is a single value, shape (); needs at least one dimension");
+  if (rows() == 0) refuse(fmt::format("has no rows: shape {}; needs at least one", shape_text(shape())));
+  const std::uint64_t bytes = format_.value_bytes();
+  if (bytes == 0) refuse(fmt::format("has no entries: shape {}; needs at least one", shape_text(shape())));
+  row_size_ = static_cast<std::int64_t>(bytes / byte_size(type())) / rows();
+  if (format_.fortran_order) fortran_offsets_ = fortran_places(shape(), row_size_);
+}
+
+void NpyReader::read_format() {
+  const std::uint64_t size = file_->size();
+  std::string start(static_cast<std::size_t>(std::min<std::uint64_t>(size, kStart)), '\0');
+  file_->read(0, start.data(), start.size());
+  try {
+    format_ = parse_npy_header(start);
+  } catch (const std::runtime_error& refusal) {
+    refuse(refusal.what());
+  }
+  const std::uint64_t found = size - format_.header_bytes, needed = format_.value_bytes();
+  const std::string array = shape_text(shape()) + " of " + type_name(type());
+  if (found < needed)
+    refuse(fmt::format("is truncated: {} bytes of values, {} needs {}", found, array, needed));
+  if (found > needed)
+    refuse(fmt::format("has {} bytes after its values, which are {} bytes for {}", found - needed, needed,
+                       array));
+}
+
+std::string NpyReader::place_of(std::int64_t row, std::int64_t entry) const {
+  if (shape().size() == 1) return fmt::format("row {}", row);
+  if (shape().size() == 2) return fmt::format("row {}, column {}", row, entry);
+  std::string index = "]";
+  for (std::size_t axis = shape().size(); axis-- > 1;) {
+    index = fmt::format(", {}", entry % shape()[axis]) + index;
+    entry /= shape()[axis];
+  }
+  return fmt::format("[{}", row) + index;
+}
+
+void NpyReader::refuse(const std::string& message) const {
+  throw UserError(place_, file_ ? fmt::format("'{}' {}", file_->path().string(), message)
+                                : fmt::format("the array {}", message));
+}
+
+template <class Value>
+void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* values) const {
+  if (first < 0 || count < 0 || first > rows() - count) throw std::out_of_range("rows of a .npy file");
+  const std::int64_t width = static_cast<std::int64_t>(byte_size(type()));
+  const auto offset = [&](std::int64_t entry) {
+    return format_.header_bytes + static_cast<std::uint64_t>(entry * width);
+  };
+  const auto bytes_at = [&](std::int64_t entry, std::int64_t count_of, std::vector<char>& buffer) {
+    if (!file_) return memory_ + offset(entry);
+    buffer.resize(static_cast<std::size_t>(count_of * width));
+    file_->read(offset(entry), buffer.data(), buffer.size());
+    return static_cast<const char*>(buffer.data());
+  };
+  std::vector<char> buffer;
+  if (!format_.fortran_order) {
+    const std::int64_t entries = count * row_size_;
+    convert(type(), bytes_at(first * row_size_, entries, buffer), entries, values, 1);
+    return;
+  }
+  // Columns that follow one another are read together, as many as a block holds.
+  const auto columns = static_cast<std::int64_t>(fortran_offsets_.size());
+  const auto column = [&](std::int64_t entry) { return fortran_offsets_[static_cast<std::size_t>(entry)]; };
+  const std::int64_t most = static_cast<std::int64_t>(FileContent::kBlock) / (rows() * width);
+  for (std::int64_t entry = 0, group = 1; entry < columns; entry += group) {
+    for (group = 1; group < most && entry + group < columns; ++group) {
+      if (column(entry + group) != column(entry) + group) break;
+    }
+    const char* const bytes = bytes_at(column(entry) * rows() + first, (group - 1) * rows() + count, buffer);
+    for (std::int64_t i = 0; i < group; ++i)
+      convert(type(), bytes + i * rows() * width, count, values + entry + i, row_size_);
+  }
+}
+
+Matrix NpyReader::read(std::int64_t first, std::int64_t count) const {
+  Matrix values(count, row_size_);
+  read_values(first, count, values.data());
+  return values;
+}
+
+Matrix NpyReader::read_finite(std::int64_t first, std::int64_t count) const {
+  Matrix values = read(first, count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    if (values.row(i).allFinite()) continue;
+    for (Eigen::Index j = 0; j < row_size_; ++j) {
+      if (!std::isfinite(values(i, j)))
+        refuse(fmt::format("holds {} in {}; needs finite numbers", values(i, j), place_of(first + i, j)));
+    }
+  }
+  return values;
+}
+
+std::vector<std::int64_t> NpyReader::read_integers(std::int64_t first, std::int64_t count) const {
+  if (!is_integer(type()))
+    refuse(fmt::format("holds {} values, needs integers (array.astype('int64'))", type_name(type())));
+  std::vector<std::int64_t> values(static_cast<std::size_t>(count * row_size_));
+  read_values(first, count, values.data());
+  return values;
+}
+
+std::vector<int> read_labels(const NpyReader& array, std::int64_t first, std::int64_t count,
+                             std::int64_t limit) {
+  const std::vector<std::int64_t> values = array.read_integers(first, count);
+  std::vector<int> labels(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0 || values[i] >= limit) {
+      const std::int64_t place = static_cast<std::int64_t>(i);
+      array.refuse(fmt::format("holds {} in {}; labels are 0 to {}", values[i],
+                               array.place_of(first + place / array.row_size(), place % array.row_size()),
+                               limit - 1));
+    }
+    labels[i] = static_cast<int>(values[i]);
+  }
+  return labels;
+}
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "arrays are written in the machine's own byte order");
+
+template <class Value>
+std::string bytes_of(const std::string& type, const std::vector<std::int64_t>& shape,
+                     std::span<const Value> values) {
+  const std::int64_t size =
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
+  if (size != static_cast<std::int64_t>(values.size())) {
+    throw std::invalid_argument(
+        fmt::format("an array of {} values does not have the shape of {}", values.size(), size));
+  }
+  std::string bytes = npy_header(type, shape);
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  return bytes;
+}
+
+}  // namespace
+
+std::string npy_header(const std::string& type, const std::vector<std::int64_t>& shape) {
+  std::string tuple;
+  for (const std::int64_t length : shape) tuple += fmt::format("{}, ", length);
+  if (shape.size() > 1) tuple.resize(tuple.size() - 2);
+  if (shape.size() == 1) tuple.pop_back();
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, tuple);
+  constexpr std::size_t kPreamble = 10;  // magic (6), version (2), header length (2)
+  constexpr std::size_t kHeaderAlignment = 64;
+  const std::size_t used = kPreamble + header.size() + 1;
+  header.append((kHeaderAlignment - used % kHeaderAlignment) % kHeaderAlignment, ' ');
+  header += '\n';
+  std::string bytes("\x93NUMPY\x01\x00", 8);
+  bytes += static_cast<char>(header.size() & 0xff);
+  bytes += static_cast<char>(header.size() >> 8);
+  return bytes + header;
+}
+
+std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const double> values) {
+  return bytes_of("<f8", shape, values);
+}
+
+std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> values) {
+  return bytes_of("<i8", shape, values);
+}
+
+}  // namespace moelab

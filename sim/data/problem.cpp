@@ -1,0 +1,121 @@
+#include "sim/data/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.h"
+
+// Adding a generator is a new file that defines <name>_generator() and a line here.
+// clang-format off
+#define MOELAB_GENERATORS(entry) \
+  entry(gaussian_mixture)        \
+  entry(subspace_mixture)        \
+  entry(tokenized_mixture)       \
+  entry(token_topics)            \
+  entry(dictionary)              \
+  entry(image_clusters)          \
+  entry(moe_regression)          \
+  entry(synthetic_language)      \
+  entry(text)                    \
+  entry(file)
+// clang-format on
+
+namespace moelab {
+
+#define MOELAB_DECLARE(name) GeneratorKind name##_generator();
+MOELAB_GENERATORS(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
+namespace {
+
+std::vector<GeneratorKind>& generators() {
+#define MOELAB_CALL(name) name##_generator(),
+  static std::vector<GeneratorKind> table = {MOELAB_GENERATORS(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return table;
+}
+
+}  // namespace
+
+const std::vector<GeneratorKind>& GeneratorAxis::table() {
+  return generators();
+}
+
+void add_generator_kind(GeneratorKind kind) {
+  generators().push_back(std::move(kind));
+}
+
+void DataOptions::bind(Fields& fields) {
+  OneOf<GeneratorAxis>::bind(fields);
+  fields.add("train_samples", train_samples, between(1, 1e9),
+             "number of training samples (sample gradients)");
+  fields.add("test_samples", test_samples, between(2, 1e9), "number of test samples");
+  fields.add("independent", independent,
+             "a training set of its own for every train_samples (rates need it), in place of nested ones");
+  fields.add("contamination", contamination, "what is done to the test inputs");
+}
+
+void check(const DataOptions& options) {
+  if (options.chosen().empty()) throw InvalidOption("data.generator", "missing; no generator is chosen");
+  if (options.entry().check) options.entry().check(options);
+  if (!options.independent) return;
+  const std::string path = "data.independent";
+  if (!options.train_samples) throw InvalidOption(path, "got true, needs data.train_samples");
+  if (!files_of(options).empty())
+    throw InvalidOption(path, "got true, but samples come from files, which hold one training set");
+}
+
+std::vector<std::pair<std::string, std::string>> files_of(const DataOptions& options) {
+  const GeneratorKind& generator = options.entry();
+  if (!generator.files) return {};
+  return generator.files(options.options());
+}
+
+std::unique_ptr<Problem> draw_problem(const DataOptions& options, const Seeds& seeds) {
+  if (options.chosen().empty()) throw InvalidOption("data.generator", "missing; no generator is chosen");
+  return options.entry().draw(options, seeds);
+}
+
+std::uint64_t train_stream(const DataOptions& options) {
+  return options.independent ? static_cast<std::uint64_t>(options.train_samples.value_or(0)) : 0;
+}
+
+Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, int count,
+                 std::uint64_t stream) {
+  Engine engine = seeds.stream(purpose, stream);
+  return problem.draw(engine, {purpose, 0, count});
+}
+
+template <class Real>
+void mask_tokens(const TokenMasks& masks, Engine& engine, int samples, int tokens, Real* x, Real* y) {
+  const int masked = std::max(1, static_cast<int>(std::lround(masks.share * tokens)));
+  std::vector<std::size_t> places(static_cast<std::size_t>(tokens));
+  for (int sample = 0; sample < samples; ++sample, x += tokens, y += tokens) {
+    std::fill_n(y, tokens, static_cast<Real>(kNoTarget));
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    for (int i = 0; i < masked; ++i) {
+      const int other = i + draw_index(engine, tokens - i);
+      std::swap(places[static_cast<std::size_t>(i)], places[static_cast<std::size_t>(other)]);
+      const std::size_t place = places[static_cast<std::size_t>(i)];
+      y[place] = std::exchange(x[place], static_cast<Real>(masks.mask));
+    }
+  }
+}
+
+void mask_tokens(const TokenMasks& masks, const Seeds& seeds, Purpose set, int tokens, Dataset& data) {
+  const std::uint64_t purpose = static_cast<std::uint64_t>(set);
+  Seeds own = seeds;
+  if ((seeds.shared >> purpose & 1) != 0) own.share(Purpose::masks);
+  // Training has the streams from 0 on.
+  Engine engine = own.stream(Purpose::masks, std::numeric_limits<std::uint64_t>::max() - purpose);
+  mask_tokens(masks, engine, static_cast<int>(data.x.rows()), tokens, data.x.data(), data.y.data());
+}
+
+template void mask_tokens(const TokenMasks&, Engine&, int, int, float*, float*);
+template void mask_tokens(const TokenMasks&, Engine&, int, int, double*, double*);
+
+}  // namespace moelab

@@ -1,0 +1,268 @@
+#include <cmath>
+
+#include "sim/base/kernels/multiply.h"
+#include "sim/model/gating/selection.h"
+
+namespace moelab {
+namespace {
+
+/// Of s = softplus(x W_noise) + this (Shazeer et al. 2017 as published in code; not in the paper).
+constexpr double kLeastNoise = 1e-2;
+
+/// Learned noise has the parameters W_noise^T (d, padded(E)), which start at zero: the array
+/// "gating_noise_weight" (E, d).
+template <class Real>
+class NoisyTopKGating final : public LimitedGating<Real> {
+ public:
+  NoisyTopKGating(const NoisyTopKGatingOptions& options, const GatingSetting& setting)
+      : LimitedGating<Real>(options.capacity, true),
+        k_(options.k),
+        learned_(options.noise == NoisyTopKGatingOptions::Noise::learned),
+        renormalize_(options.renormalize.value_or(options.k > 1)),
+        setting_(setting),
+        stride_(kernels::padded(setting.experts)) {}
+
+  bool is_softmax() const override { return !learned_; }
+
+  std::size_t parameter_count() const override {
+    return learned_ ? entries(setting_.input_dim, setting_.experts) : 0;
+  }
+  std::size_t block_size() const override { return learned_ ? entries(setting_.input_dim, stride_) : 0; }
+  void initialize(const Start& /*start*/, Real* parameters) const override {
+    std::fill_n(parameters, block_size(), Real(0));
+  }
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    if (!learned_) return {};
+    NamedArray<Real> rows{"gating_noise_weight", {setting_.experts, setting_.input_dim}, {}};
+    for (int e = 0; e < setting_.experts; ++e) {
+      for (int j = 0; j < setting_.input_dim; ++j) rows.values.push_back(weight(parameters)(j, e));
+    }
+    return {std::move(rows)};
+  }
+
+  void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
+    shape_routing(context, scratch);
+    const Real* const selected_by = context.training ? noisy_scores(context, scratch) : context.scores;
+    kernels::softmax_rows(learned_ ? selected_by : context.scores, scratch.probabilities.data(), context.rows,
+                          context.experts, scratch.routing.stride);
+    const auto row_at = [&](std::size_t at) {
+      return GatedRow<Real>{selected_by + at, scratch.probabilities.data() + at, nullptr};
+    };
+    GatingContext<Real> unbiased = context;
+    unbiased.selection_bias = nullptr;
+    this->select(std::min(k_, context.experts), unbiased, scratch, row_at, [&](const GatedRow<Real>& row) {
+      const Real* const scores = learned_ ? row.scores : context.scores + (row.scores - selected_by);
+      set_gates<Real>(renormalize_, row, scratch.chosen, scores);
+    });
+  }
+
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
+                Real* score_gradient, Real* gradient) const override {
+    if (gradient) std::fill_n(gradient, block_size(), Real(0));
+    selected_backward(renormalize_, scratch, gate_gradient, score_gradient);
+  }
+
+  void add_own_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
+                        const Real* score_gradient, Real* gradient,
+                        const View<Real>& input_gradient) const override {
+    if (!learned_ || !context.training) return;
+    const std::size_t count = entries(context.rows, stride_);
+    reserve_entries(scratch.noise_gradient, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      scratch.noise_gradient[i] = score_gradient[i] * scratch.noise_slope[i];
+    }
+    hand_on(context, scratch, gradient, input_gradient);
+  }
+
+  /// ∂s/∂u of s = softplus(u) + c is σ(u) = 1 − exp(−(s − c)).
+  void add_spread_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
+                           const Real* spread_gradient, Real* gradient,
+                           const View<Real>& input_gradient) const override {
+    if (!learned_ || !context.training) return;
+    const std::size_t count = entries(context.rows, stride_);
+    reserve_entries(scratch.noise_gradient, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const Real softplus = scratch.noise_spread[i] - static_cast<Real>(kLeastNoise);
+      scratch.noise_gradient[i] = spread_gradient[i] * -std::expm1(-softplus);
+    }
+    hand_on(context, scratch, gradient, input_gradient);
+  }
+
+ private:
+  /// From ∂L/∂(x W_noise).
+  void hand_on(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gradient,
+               const View<Real>& input_gradient) const {
+    const View<const Real> delta =
+        kernels::padded_rows<const Real>(scratch.noise_gradient.data(), context.rows, context.experts);
+    if (gradient) kernels::multiply(context.x.transposed(), delta, weight(gradient), {.accumulate = true});
+    if (input_gradient.empty()) return;
+    kernels::multiply(delta, weight(context.parameters).transposed(), input_gradient, {.accumulate = true});
+  }
+
+  template <class Value>
+  View<Value> weight(Value* block) const {
+    return {block, setting_.input_dim, setting_.experts, stride_};
+  }
+
+  /// h, and what ∂L/∂h is multiplied by to give ∂L/∂(x W_noise).
+  const Real* noisy_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
+    const int stride = scratch.routing.stride;
+    const std::size_t count = entries(context.rows, stride);
+    reserve_entries(scratch.selected_by, count);
+    Engine engine = step_stream::engine(context.state, kStepNoise);
+    if (learned_) {
+      reserve_entries(scratch.noise_slope, count);
+      reserve_entries(scratch.noise_spread, count);
+      scratch.noise = {std::min(k_, context.experts), scratch.selected_by.data(),
+                       scratch.noise_spread.data()};
+      kernels::multiply(context.x, weight(context.parameters),
+                        kernels::padded_rows(scratch.noise_slope.data(), context.rows, context.experts));
+    }
+    for (int row = 0; row < context.rows; ++row) {
+      const std::size_t begin = entries(row, stride);
+      for (std::size_t at = begin; at < begin + size(context.experts); ++at) {
+        if (!learned_) {
+          scratch.selected_by[at] = context.scores[at] + static_cast<Real>(draw_uniform(engine));
+          continue;
+        }
+        const Real draw = static_cast<Real>(draw_normal(engine));
+        const Real u = scratch.noise_slope[at];
+        const Real decay = std::exp(-std::abs(u));
+        const Real softplus = std::max(u, Real(0)) + std::log1p(decay);
+        scratch.noise_spread[at] = softplus + static_cast<Real>(kLeastNoise);
+        scratch.selected_by[at] = context.scores[at] + scratch.noise_spread[at] * draw;
+        scratch.noise_slope[at] = draw * (u >= 0 ? 1 : decay) / (1 + decay);
+      }
+    }
+    return scratch.selected_by.data();
+  }
+
+  int k_;
+  bool learned_;
+  bool renormalize_;
+  GatingSetting setting_;
+  int stride_;
+};
+
+}  // namespace
+
+void NoisyTopKGatingOptions::bind(Fields& fields) {
+  fields.required().add("k", k, between(1, 65536), "experts per row K");
+  fields.add(
+      "noise", noise, {"learned", "uniform"},
+      "of h = γ + noise in training steps: N(0, s²), s = softplus(x W_noise) + 0.01 with W_noise started "
+      "at zero and learned at the router's rate; or U[0, 1), with gates of γ itself");
+  fields.add("renormalize", renormalize, "divide the K gates by their sum (default: true for K > 1)");
+  capacity.bind(fields);
+}
+
+GatingKind noisy_topk_gating() {
+  GatingKind kind = gating_kind<NoisyTopKGatingOptions, NoisyTopKGating>(
+      "noisy_topk",
+      "the K largest of scores with noise in training steps; gates of the softmax over the noisy scores "
+      "(Shazeer et al. 2017), or over γ with uniform noise (Chen et al. 2022)",
+      {.k = 2});
+  kind.check = [](const AnyOptions& options, const std::string& path) {
+    check_capacity(options.get<NoisyTopKGatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k);
+  };
+  kind.most_experts = [](const AnyOptions& options) { return options.get<NoisyTopKGatingOptions>().k; };
+  return kind;
+}
+
+namespace {
+
+template <class Real>
+class DenseToSparseGating final : public Gating<Real> {
+ public:
+  explicit DenseToSparseGating(const DenseToSparseGatingOptions& options) : options_(options) {}
+
+  bool is_softmax() const override { return false; }
+  std::vector<StateArray> state_arrays() const override {
+    if (!options_.gumbel) return {};
+    return {step_stream::array()};
+  }
+  void start_state(const Start& start, double* state) const override {
+    if (options_.gumbel) step_stream::start(start, state);
+  }
+  void begin_step(double* state) const override {
+    if (options_.gumbel) step_stream::advance(state);
+  }
+
+  void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
+    shape_routing(context, scratch);
+    scratch.inverse_temperature =
+        1 / temperature_at(options_.tau, options_.tau_end, options_.tau_schedule, context.progress);
+    write_warm_scores(context, scratch);
+    kernels::softmax_rows(scratch.selected_by.data(), scratch.probabilities.data(), context.rows,
+                          context.experts, scratch.routing.stride);
+    gate_rows(scratch.selected_by.data(), scratch, [&](const GatedRow<Real>& row) {
+      mark_above(static_cast<Real>(options_.threshold), row, context.experts, scratch);
+      set_gates<Real>(options_.renormalize, row, scratch.chosen);
+    });
+  }
+
+  void backward(const GatingContext<Real>&, GatingScratch<Real>& scratch, Real* gate_gradient,
+                Real* score_gradient, Real*) const override {
+    selected_backward(options_.renormalize, scratch, gate_gradient, score_gradient);
+    cool(scratch, score_gradient);
+  }
+
+  void backward_probabilities(const GatingScratch<Real>& scratch, Real* gradient) const override {
+    Gating<Real>::backward_probabilities(scratch, gradient);
+    cool(scratch, gradient);
+  }
+
+ private:
+  /// (γ + g) / τ, (n, padded(E)); −ln(−ln u) is a Gumbel variable.
+  void write_warm_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
+    const int stride = scratch.routing.stride;
+    const std::size_t count = entries(context.rows, stride);
+    reserve_entries(scratch.selected_by, count);
+    kernels::scale_into(static_cast<Real>(scratch.inverse_temperature), context.scores,
+                        scratch.selected_by.data(), static_cast<int>(count));
+    if (!options_.gumbel || !context.training) return;
+    Engine engine = step_stream::engine(context.state, kStepNoise);
+    for (int row = 0; row < context.rows; ++row) {
+      for (int e = 0; e < context.experts; ++e) {
+        const double noise = -std::log(-std::log1p(-draw_uniform(engine)));
+        if (!std::isfinite(noise)) continue;  // a draw of 0
+        scratch.selected_by[entries(row, stride) + size(e)] +=
+            static_cast<Real>(noise * scratch.inverse_temperature);
+      }
+    }
+  }
+  static void cool(const GatingScratch<Real>& scratch, Real* gradient) {
+    const std::size_t count = entries(scratch.routing.rows, scratch.routing.stride);
+    kernels::scale_into(static_cast<Real>(scratch.inverse_temperature), gradient, gradient,
+                        static_cast<int>(count));
+  }
+
+  DenseToSparseGatingOptions options_;
+};
+
+}  // namespace
+
+void DenseToSparseGatingOptions::bind(Fields& fields) {
+  fields.add("tau", tau, positive(), "temperature τ of the first step");
+  fields.add("tau_end", tau_end, positive(),
+             "τ that the schedule ends at: step t of N, from 0 on, has the value at t / N, and measuring "
+             "that of the step before");
+  fields.add("tau_schedule", tau_schedule, {"linear", "cosine", "geometric"}, "how τ moves over the steps");
+  fields.add("threshold", threshold, fraction(), "experts with r_e above it are active");
+  fields.add("gumbel", gumbel, "Gumbel noise is added to the scores in training steps");
+  fields.add("renormalize", renormalize, "divide the gates by their sum");
+}
+
+GatingKind dense_to_sparse_gating() {
+  return gating_kind<DenseToSparseGatingOptions, DenseToSparseGating>(
+      "dense_to_sparse",
+      "gates r_e above a threshold of r = softmax((γ + Gumbel noise) / τ), τ from tau to tau_end over the "
+      "steps: dense at first, then sparse (EvoMoE); the usual evaluation is by top1",
+      {.threshold = 0.15});
+}
+
+}  // namespace moelab

@@ -1,0 +1,215 @@
+#include "sim/model/loss/auxiliary_loss.h"
+
+#include <stdexcept>
+
+#include "sim/base/error.h"
+#include "sim/model/loss/task_loss.h"
+
+// Adding a term is a new file that defines <name>_loss() and a line here. Metrics have the same order.
+// clang-format off
+#define MOELAB_AUXILIARY_LOSSES(entry) \
+  entry(aux)                           \
+  entry(aux_unnormalised)              \
+  entry(gshard)                        \
+  entry(switch)                        \
+  entry(z)                             \
+  entry(orthogonality)                 \
+  entry(orthogonality_cosine)          \
+  entry(variance)                      \
+  entry(variance_probabilities)        \
+  entry(importance)                    \
+  entry(importance_probabilities)      \
+  entry(routing_entropy)               \
+  entry(mutual_information)            \
+  entry(aux_sequence)                  \
+  entry(load)                         \
+  entry(orthogonality_listed)          \
+  entry(variance_rows)
+// clang-format on
+
+namespace moelab {
+
+#define MOELAB_DECLARE(name) AuxiliaryLossKind name##_loss();
+MOELAB_AUXILIARY_LOSSES(MOELAB_DECLARE)
+#undef MOELAB_DECLARE
+
+namespace {
+
+std::vector<AuxiliaryLossKind>& auxiliary_losses() {
+#define MOELAB_CALL(name) name##_loss(),
+  static std::vector<AuxiliaryLossKind> table = {MOELAB_AUXILIARY_LOSSES(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return table;
+}
+
+template <class Real>
+const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradients) {
+  switch (path) {
+    case AuxiliaryPath::gates:
+      return gradients.gates;
+    case AuxiliaryPath::probabilities:
+      return gradients.probabilities;
+    case AuxiliaryPath::scores:
+      return gradients.scores;
+    case AuxiliaryPath::pair_outputs:
+      return gradients.pair_outputs;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<AuxiliaryLossKind>& auxiliary_loss_kinds() {
+  return auxiliary_losses();
+}
+
+void add_auxiliary_loss_kind(AuxiliaryLossKind kind) {
+  auxiliary_losses().push_back(std::move(kind));
+}
+
+std::size_t auxiliary_loss_place(const std::string& name) {
+  for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
+    if (auxiliary_losses()[t].name == name) return t;
+  }
+  throw std::invalid_argument(unknown_name("auxiliary loss", name, names_of(auxiliary_losses())));
+}
+
+LossOptions::LossOptions() : coefficients(auxiliary_losses().size(), 0.0) {}
+
+double& LossOptions::coefficient(const std::string& name) {
+  coefficients.resize(auxiliary_losses().size(), 0.0);
+  return coefficients[auxiliary_loss_place(name)];
+}
+
+void LossOptions::bind(Fields& fields) {
+  fields.add_name("task", task, task_loss_names(), "task loss: summed over outputs, averaged over rows");
+  fields.add("reduction", reduction, {"sum", "mean"},
+             "the optimised task loss over outputs: their sum, or their mean, which divides the gradient by "
+             "the number of outputs; auxiliary terms are added to either as they are");
+  fields.add(
+      "mask_share", mask_share, between(1e-6, 1),
+      "masked_tokens: share m / s of a sequence's s tokens that are masked, at least one of them, anew "
+      "in every training step and once for each test set (default 0.15)");
+  coefficients.resize(auxiliary_losses().size(), 0.0);
+  for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
+    fields.add(auxiliary_losses()[t].name, coefficients[t], at_least(0),
+               "coefficient of " + auxiliary_losses()[t].help);
+  }
+}
+
+AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options) : coefficients_(options.coefficients) {
+  coefficients_.resize(auxiliary_losses().size(), 0.0);
+  for (std::size_t t = 0; t < coefficients_.size(); ++t) {
+    if (coefficients_[t] != 0) weighted_.push_back(t);
+  }
+}
+
+bool AuxiliaryLosses::reads(AuxiliaryPath path) const {
+  for (const std::size_t t : weighted_) {
+    if (auxiliary_losses()[t].path == path) return true;
+  }
+  return false;
+}
+
+template <class Real>
+std::vector<double> AuxiliaryLosses::values(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
+  std::vector<double> values;
+  for (const AuxiliaryLossKind& kind : auxiliary_losses()) {
+    values.push_back(kind.value.of<Real>()(batch, scratch));
+  }
+  return values;
+}
+
+template <class Real>
+double AuxiliaryLosses::weighted_sum(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
+  double sum = 0;
+  for (const std::size_t t : weighted_) {
+    sum += coefficients_[t] * auxiliary_losses()[t].value.of<Real>()(batch, scratch);
+  }
+  return sum;
+}
+
+template <class Real>
+void AuxiliaryLosses::add_gradients(const RoutedBatch<Real>& batch, const AuxiliaryGradients<Real>& gradients,
+                                    AuxiliaryScratch& scratch) const {
+  for (const std::size_t t : weighted_) {
+    if (!array_of(auxiliary_losses()[t].path, gradients)) continue;
+    auxiliary_losses()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
+  }
+}
+
+template std::vector<double> AuxiliaryLosses::values(const RoutedBatch<float>&, AuxiliaryScratch&) const;
+template std::vector<double> AuxiliaryLosses::values(const RoutedBatch<double>&, AuxiliaryScratch&) const;
+template double AuxiliaryLosses::weighted_sum(const RoutedBatch<float>&, AuxiliaryScratch&) const;
+template double AuxiliaryLosses::weighted_sum(const RoutedBatch<double>&, AuxiliaryScratch&) const;
+template void AuxiliaryLosses::add_gradients(const RoutedBatch<float>&, const AuxiliaryGradients<float>&,
+                                             AuxiliaryScratch&) const;
+template void AuxiliaryLosses::add_gradients(const RoutedBatch<double>&, const AuxiliaryGradients<double>&,
+                                             AuxiliaryScratch&) const;
+
+// Balance within sequences: the term `aux` of every sequence by itself, averaged (DeepSeek-V3,
+// sequence-wise).
+
+namespace {
+
+/// Calls visit(first row, rows) for every sequence, with weights (E) of its own in `scratch`: E n_j / Σn over
+/// its rows.
+template <class Real, class Visit>
+void for_each_sequence(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+  const Routing<Real>& routing = *batch.routing;
+  for (int first = 0; first < routing.rows; first += batch.tokens) {
+    scratch.weights.assign(size(routing.experts), 0.0);
+    double pairs = 0;
+    for (int row = first; row < first + batch.tokens; ++row) {
+      for_each_active(routing, row, [&](int e) {
+        ++scratch.weights[size(e)];
+        ++pairs;
+      });
+    }
+    if (pairs == 0) continue;  // no expert serves it
+    for (double& weight : scratch.weights) weight *= routing.experts / pairs;
+    visit(first, batch.tokens);
+  }
+}
+
+template <class Real>
+double sequence_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+  const Routing<Real>& routing = *batch.routing;
+  double sum = 0;
+  for_each_sequence(batch, scratch, [&](int first, int count) {
+    for (int row = first; row < first + count; ++row) {
+      const Real* const r = batch.probabilities + entries(row, routing.stride);
+      for (int e = 0; e < routing.experts; ++e) sum += scratch.weights[size(e)] * static_cast<double>(r[e]);
+    }
+  });
+  return sum / routing.rows;
+}
+
+template <class Real>
+void add_sequence(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+  const Routing<Real>& routing = *batch.routing;
+  for_each_sequence(batch, scratch, [&](int first, int count) {
+    for (int row = first; row < first + count; ++row) {
+      Real* const gradient = gradients.probabilities + entries(row, routing.stride);
+      for (int e = 0; e < routing.experts; ++e) {
+        gradient[e] += static_cast<Real>(coefficient * scratch.weights[size(e)] / routing.rows);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+AuxiliaryLossKind aux_sequence_loss() {
+  AuxiliaryLossKind kind{
+      "aux_sequence",
+      "aux of every sequence by itself, averaged (DeepSeek-V3); needs samples of several tokens",
+      AuxiliaryPath::probabilities,
+      {sequence_value<float>, sequence_value<double>},
+      {add_sequence<float>, add_sequence<double>}};
+  kind.needs_sequences = true;
+  return kind;
+}
+
+}  // namespace moelab

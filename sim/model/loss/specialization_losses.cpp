@@ -1,0 +1,248 @@
+/// Losses on the likeness of the outputs x̃ of a row's active experts (Guo et al. 2025).
+
+#include "sim/base/kernels/kernels.h"
+#include "sim/model/loss/auxiliary_loss.h"
+
+namespace moelab {
+namespace {
+
+/// Two outputs of a row: x_a·x_b and q = ‖x‖² + ε of each.
+struct OutputPair {
+  double product, norm_a, norm_b;
+};
+
+/// What the pair adds to the term, both orders at once, and its slopes: along the other output, and along the
+/// own one (which is a denominator).
+struct PairSlopes {
+  double other, own_a, own_b;
+};
+
+/// (x_a·x_b)² (1/q_a + 1/q_b): 1/n of L_o.
+struct Projection {
+  static double value(const OutputPair& pair) {
+    return pair.product * pair.product * (1 / pair.norm_a + 1 / pair.norm_b);
+  }
+  static PairSlopes slopes(const OutputPair& pair, double scale) {
+    const double square = 2 * pair.product * pair.product;
+    return {2 * pair.product * (scale * (1 / pair.norm_a + 1 / pair.norm_b)),
+            -square * (scale / (pair.norm_a * pair.norm_a)), -square * (scale / (pair.norm_b * pair.norm_b))};
+  }
+};
+
+/// 2 (x_a·x_b)² / (q_a q_b): blind to the outputs' lengths.
+struct Cosine {
+  static double value(const OutputPair& pair) {
+    return 2 * pair.product * pair.product / (pair.norm_a * pair.norm_b);
+  }
+  static PairSlopes slopes(const OutputPair& pair, double scale) {
+    const double both = pair.norm_a * pair.norm_b;
+    const double square = 2 * pair.product * pair.product;
+    return {2 * pair.product * (scale * 2 / both), -square * (scale * 2 / (both * pair.norm_a)),
+            -square * (scale * 2 / (both * pair.norm_b))};
+  }
+};
+
+template <class Real>
+OutputPair output_pair(const Real* a, const Real* b, int stride) {
+  return {static_cast<double>(kernels::dot(a, b, stride)),
+          static_cast<double>(kernels::dot(a, a, stride)) + kOrthogonalityGuard,
+          static_cast<double>(kernels::dot(b, b, stride)) + kOrthogonalityGuard};
+}
+
+/// Calls visit(place of x_a, place of x_b) in x̃ for every two active experts of every row.
+template <class Real, class Visit>
+void for_each_output_pair(const RoutedBatch<Real>& batch, std::vector<int>& active, const Visit& visit) {
+  const Routing<Real>& routing = *batch.routing;
+  const auto place = [&](int row, int e) { return entries(row * routing.experts + e, batch.output_stride); };
+  for (int row = 0; row < routing.rows; ++row) {
+    active.clear();
+    for_each_active(routing, row, [&](int e) { active.push_back(e); });
+    for (std::size_t a = 0; a < active.size(); ++a) {
+      for (std::size_t b = a + 1; b < active.size(); ++b) visit(place(row, active[a]), place(row, active[b]));
+    }
+  }
+}
+
+/// The same for every two outputs of a group of K, the mean of active experts per row: the list of all active
+/// pairs, by expert and then by row, is cut into groups of K.
+template <class Real, class Visit>
+void for_each_listed_pair(const RoutedBatch<Real>& batch, std::vector<int>& listed, const Visit& visit) {
+  const Routing<Real>& routing = *batch.routing;
+  listed.clear();
+  for_each_pair(routing, [&](int row, int e) { listed.push_back(row * routing.experts + e); });
+  if (routing.rows == 0) return;
+  const std::size_t group = std::max<std::size_t>(1, listed.size() / size(routing.rows));
+  const auto place = [&](std::size_t at) { return entries(listed[at], batch.output_stride); };
+  for (std::size_t a = 0; a < listed.size(); ++a) {
+    const std::size_t end = std::min(listed.size(), (a / group + 1) * group);
+    for (std::size_t b = a + 1; b < end; ++b) visit(place(a), place(b));
+  }
+}
+
+/// Which pairs of outputs a term goes over.
+struct OfRow {
+  template <class Real, class Visit>
+  static void for_each(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+    for_each_output_pair(batch, scratch.active, visit);
+  }
+};
+struct OfList {
+  template <class Real, class Visit>
+  static void for_each(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+    for_each_listed_pair(batch, scratch.active, visit);
+  }
+};
+
+template <class Term, class Pairs = OfRow>
+struct Orthogonality {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    double value = 0;
+    if (!batch.pair_outputs) return value;
+    Pairs::for_each(batch, scratch, [&](std::size_t a, std::size_t b) {
+      value += Term::value(output_pair(batch.pair_outputs + a, batch.pair_outputs + b, batch.output_stride)) /
+               batch.routing->rows;
+    });
+    return value;
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    const double scale = coefficient / batch.routing->rows;
+    const int stride = batch.output_stride;
+    Pairs::for_each(batch, scratch, [&](std::size_t a, std::size_t b) {
+      const Real* const x_a = batch.pair_outputs + a;
+      const Real* const x_b = batch.pair_outputs + b;
+      const PairSlopes slopes = Term::slopes(output_pair(x_a, x_b, stride), scale);
+      kernels::add_scaled(static_cast<Real>(slopes.other), x_b, gradients.pair_outputs + a, stride);
+      kernels::add_scaled(static_cast<Real>(slopes.own_a), x_a, gradients.pair_outputs + a, stride);
+      kernels::add_scaled(static_cast<Real>(slopes.other), x_a, gradients.pair_outputs + b, stride);
+      kernels::add_scaled(static_cast<Real>(slopes.own_b), x_b, gradients.pair_outputs + b, stride);
+    });
+  }
+  static AuxiliaryLossKind kind(std::string name, std::string help) {
+    return {std::move(name),
+            std::move(help),
+            AuxiliaryPath::pair_outputs,
+            {value<float>, value<double>},
+            {add<float>, add<double>}};
+  }
+};
+
+}  // namespace
+
+AuxiliaryLossKind orthogonality_loss() {
+  return Orthogonality<Projection>::kind(
+      "orthogonality", "mean over rows of Σ_{j≠k} ‖projection of x̃_j on x̃_k‖², outputs of active experts");
+}
+AuxiliaryLossKind orthogonality_listed_loss() {
+  return Orthogonality<Projection, OfList>::kind("orthogonality_listed",
+                                                 "orthogonality of groups of K from the list of all active "
+                                                 "pairs by expert, not of rows (released code of "
+                                                 "Guo et al. 2025)");
+}
+AuxiliaryLossKind orthogonality_cosine_loss() {
+  return Orthogonality<Cosine>::kind(
+      "orthogonality_cosine", "mean over rows of Σ_{j≠k} cos²(x̃_j, x̃_k), blind to the outputs' lengths");
+}
+
+namespace {
+
+/// −(1/(nE)) Σ_ij (a_ij − ā_j)², and its gradient times `coefficient`, added where `gradient` is not null.
+template <class Real>
+double variance_term(const Real* values, const Routing<Real>& routing, double coefficient,
+                     std::vector<double>& means, Real* gradient) {
+  column_means(values, routing, means);
+  const double scale = 1.0 / (static_cast<double>(routing.rows) * routing.experts);
+  double total = 0;
+  for (int row = 0; row < routing.rows; ++row) {
+    for (int e = 0; e < routing.experts; ++e) {
+      const std::size_t at = entries(row, routing.stride) + size(e);
+      const double deviation = static_cast<double>(values[at]) - means[size(e)];
+      total += deviation * deviation;
+      if (gradient) gradient[at] += static_cast<Real>(-2 * coefficient * scale * deviation);
+    }
+  }
+  return -scale * total;
+}
+
+/// Of the gates: 1/n of L_v of Guo et al. 2025.
+template <class Real>
+double gates_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+  return variance_term<Real>(batch.routing->gates, *batch.routing, 0, scratch.means, nullptr);
+}
+template <class Real>
+void add_gates(const RoutedBatch<Real>& batch, double coefficient, const AuxiliaryGradients<Real>& gradients,
+               AuxiliaryScratch& scratch) {
+  variance_term(batch.routing->gates, *batch.routing, coefficient, scratch.means, gradients.gates);
+}
+
+/// Of r.
+template <class Real>
+double probabilities_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+  return variance_term<Real>(batch.probabilities, *batch.routing, 0, scratch.means, nullptr);
+}
+template <class Real>
+void add_probabilities(const RoutedBatch<Real>& batch, double coefficient,
+                       const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+  variance_term(batch.probabilities, *batch.routing, coefficient, scratch.means, gradients.probabilities);
+}
+
+/// −(1/n) Σ_i Var_j(r_ij) with E − 1 in the denominator, and its gradient as above.
+template <class Real>
+double row_variance_term(const RoutedBatch<Real>& batch, double coefficient, Real* gradient) {
+  const Routing<Real>& routing = *batch.routing;
+  if (routing.experts < 2 || routing.rows == 0) return 0;
+  const double scale = 1.0 / (static_cast<double>(routing.rows) * (routing.experts - 1));
+  double total = 0;
+  for (int row = 0; row < routing.rows; ++row) {
+    const Real* const r = batch.probabilities + entries(row, routing.stride);
+    double mean = 0;
+    for (int e = 0; e < routing.experts; ++e) mean += static_cast<double>(r[e]) / routing.experts;
+    for (int e = 0; e < routing.experts; ++e) {
+      const double deviation = static_cast<double>(r[e]) - mean;
+      total += deviation * deviation;
+      if (gradient) {
+        gradient[entries(row, routing.stride) + size(e)] +=
+            static_cast<Real>(-2 * coefficient * scale * deviation);
+      }
+    }
+  }
+  return -scale * total;
+}
+template <class Real>
+double rows_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& /*scratch*/) {
+  return row_variance_term<Real>(batch, 0, nullptr);
+}
+template <class Real>
+void add_rows(const RoutedBatch<Real>& batch, double coefficient, const AuxiliaryGradients<Real>& gradients,
+              AuxiliaryScratch& /*scratch*/) {
+  row_variance_term(batch, coefficient, gradients.probabilities);
+}
+
+}  // namespace
+
+AuxiliaryLossKind variance_loss() {
+  return {"variance",
+          "−mean over experts of the variance of gates over rows (Guo et al. 2025, L_v / n)",
+          AuxiliaryPath::gates,
+          {gates_value<float>, gates_value<double>},
+          {add_gates<float>, add_gates<double>}};
+}
+AuxiliaryLossKind variance_probabilities_loss() {
+  return {"variance_probabilities",
+          "the same of the full softmax r",
+          AuxiliaryPath::probabilities,
+          {probabilities_value<float>, probabilities_value<double>},
+          {add_probabilities<float>, add_probabilities<double>}};
+}
+
+AuxiliaryLossKind variance_rows_loss() {
+  return {"variance_rows",
+          "−mean over rows of the variance of r over experts, ddof 1 (released code of Guo et al. 2025)",
+          AuxiliaryPath::probabilities,
+          {rows_value<float>, rows_value<double>},
+          {add_rows<float>, add_rows<double>}};
+}
+
+}  // namespace moelab

@@ -1,0 +1,142 @@
+/// `moelab analyze`: what it computes of which arrays.
+
+#include "app/cli/analyze.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/metrics/load.h"
+#include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/overlap.h"
+#include "analysis/metrics/routing.h"
+#include "analysis/metrics/sparsity.h"
+#include "app/run/cell.h"
+#include "app/scenario/scenario.h"
+#include "sim/data/npy.h"
+#include "tests/app/cli/analyzed_arrays.h"
+
+namespace moelab::analyze_test {
+namespace {
+
+using namespace analyzed_arrays;
+
+/// Sums over some hundred numbers of order 1 in double, cut differently.
+constexpr double kRounding = 1e-12;
+
+}  // namespace
+
+TEST_CASE("analyze: probabilities alone, and what is left out for lack of which input") {
+  const Arrays arrays;
+  const Json answer = arrays.answer({"--probs", arrays.name("P")});
+  const Json& metrics = answer.at("metrics");
+  CHECK(std::abs(metrics.at("routing_entropy").get<double>() - routing_entropy(arrays.probs)) < kRounding);
+  for (const char* name :
+       {"expert_load_max_violation", "expert_load_max_deviation", "expert_load_std_percent",
+        "routing_variance_eq42", "score_variance", "score_row_variance"}) {
+    CHECK(metrics.contains(name));
+  }
+  CHECK(metrics.size() == 9);
+  CHECK(std::abs(metrics.at("router_margin").get<double>() - router_margin(arrays.probs).value()) <
+        kRounding);
+  CHECK(metrics.at("dead_experts") == dead_experts(top1_assignment(arrays.probs), kExperts).value());
+  const Json& skipped = answer.at("skipped");
+  CHECK(skipped.at("cluster_entropy") == "needs --labels");
+  CHECK(skipped.at("effective_experts_shuffled") == "needs --labels, --inputs, --router");
+  CHECK(skipped.at("silhouette") == "needs --embeddings or --inputs");
+  CHECK(skipped.at("expert_output_similarity") == "needs --expert-outputs");
+  CHECK(skipped.at("routing_fluctuation") ==
+        "needs --previous-probs, --previous-logits or --previous-assignments");
+  CHECK(skipped.at("router_norm_ratio") == "needs --router");
+  CHECK(skipped.at("co_activation") == "needs --top-k above 1");
+  CHECK(skipped.at("routing_divergence") == "needs --previous-probs or --previous-logits");
+  CHECK(skipped.at("dispatch_entropy") == "needs --labels");
+}
+
+TEST_CASE("analyze: every metric where all arrays are given") {
+  const Arrays arrays;
+  const std::vector<std::string> words = {"--probs",          arrays.name("P"),
+                                          "--labels",         arrays.name("C"),
+                                          "--inputs",         arrays.name("X"),
+                                          "--router",         arrays.name("W"),
+                                          "--expert-outputs", arrays.name("O"),
+                                          "--previous-probs", arrays.name("P0"),
+                                          "--top-k",          "2"};
+  const Json answer = arrays.answer(words);
+  CHECK(answer.at("skipped").empty());
+  CHECK(answer.at("intervals").empty());
+  const Json& metrics = answer.at("metrics");
+  const std::vector<int> labels(arrays.labels.begin(), arrays.labels.end());
+  const ClusterRouting routing(arrays.probs, labels);
+  CHECK(std::abs(metrics.at("cluster_entropy").get<double>() - routing.cluster_entropy()) < kRounding);
+  CHECK(metrics.at("effective_experts_shuffled") > 1);
+  CHECK(metrics.at("effective_experts_shuffled") < kExperts);
+  const std::vector<int> top1 = top1_assignment(arrays.probs);
+  CHECK(std::abs(metrics.at("expert_overlap").get<double>() - expert_overlap(arrays.inputs, top1).value()) <
+        kRounding);
+  CHECK(answer.at("settings").at("space") == "--inputs");
+  CHECK(answer.at("settings").at("shuffles") == 20);
+  CHECK(answer.at("settings").at("clusters") == 2);
+  CHECK(answer.at("settings").at("router_difference").get<double>() < kRounding);
+  // The scores of P0 are shifted by the same number in every column: nothing changes.
+  for (const char* name : {"routing_fluctuation", "routing_fluctuation_topk", "assignment_change_share"})
+    CHECK(metrics.at(name) == 0);
+  for (const char* name : {"routing_saturation", "routing_ari"}) CHECK(metrics.at(name) == 1);
+  CHECK(std::abs(metrics.at("routing_nmi").get<double>() - 1) < kRounding);
+  CHECK(metrics.at("routing_divergence").get<double>() < kRounding);
+  CHECK(std::abs(metrics.at("dispatch_entropy").get<double>() -
+                 dispatch_entropy(routing.top1_table()).value()) < kRounding);
+  // A metric of arrays is one whose needs all have an argument, and all of them are here.
+  for (const std::string& name : metric_names()) {
+    const std::vector<const Need*> all = needs_of(name);
+    const bool of_arrays =
+        std::all_of(all.begin(), all.end(), [](const Need* need) { return need->argument; });
+    CHECK_MESSAGE(metrics.contains(name) == of_arrays, name);
+  }
+  const Answer text = analyze(words);
+  CHECK(text.status == 0);
+  CHECK(text.out.starts_with("200 rows, 5 experts, 2 to a row, 2 clusters\n"));
+  CHECK_FALSE(contains(text.out, "left out"));
+  for (const auto& [name, value] : metrics.items()) CHECK(contains(text.out, "\n" + name + " "));
+}
+
+TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
+  const Json document = Json::parse(R"({
+    "name": "saved",
+    "data": {"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2, "noise_std": 1,
+             "target": {"kind": "constant", "dim": 2}, "train_samples": 60, "test_samples": 300},
+    "model": {"experts": 4, "router": {"kind": "linear"}, "expert": {"kind": "constant"}},
+    "train": {"lr": 0.05, "batch_size": 10, "steps": 50, "precision": "double"},
+    "metrics": ["sparsity", "load", "router_norms", "routing", {"kind": "overlap", "rows": 300}],
+    "seeds": {"root": 1, "count": 1}, "save": ["weights", "routing"]})");
+  const Scenario scenario = expand_scenario(document, "", {});
+  const CellResult result = run_cell(scenario.cells.front(), [](double) { return false; });
+  REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
+  const TemporaryFolder folder;
+  const auto name = [&](const std::string& array) { return folder.path() / (array + ".npy"); };
+  for (const SavedArray& array : result.arrays) {
+    std::ofstream(name(array.name), std::ios::binary)
+        << (array.labels.empty() ? npy_bytes(array.shape, std::span<const double>(array.values))
+                                 : npy_bytes(array.shape, std::span<const std::int64_t>(array.labels)));
+  }
+  AnalyzedArrays files;
+  files.probs = name("test_probs");
+  files.labels = name("test_labels");
+  files.inputs = name("test_inputs");
+  files.router = name("router_weight");
+  const Json metrics = analyze_arrays(files).metrics;
+  // Root seed 1, seed 0: the permutations of the shuffled baseline are those of the run.
+  int compared = 0;
+  for (const auto& [key, value] : result.metrics) {
+    const auto& metric = key;
+    if (metric == "router_signal_fraction") continue;  // needs the signal's subspace
+    CAPTURE(metric);
+    REQUIRE(metrics.contains(metric));
+    CHECK(std::abs(metrics.at(metric).get<double>() - value) < kRounding);
+    ++compared;
+  }
+  CHECK(compared == 21);
+}
+
+}  // namespace moelab::analyze_test

@@ -1,0 +1,105 @@
+/// `moelab table`: means with intervals, ready for a paper.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/scenario/json.h"
+#include "tests/app/cli/answer.h"
+#include "tests/app/cli/tiny_run.h"
+
+namespace moelab::table_test {
+namespace {
+
+struct Tabled : Bench {
+  Tabled() { REQUIRE(ask({"run", file, "--out", run}).status == 0); }
+};
+
+std::ptrdiff_t lines_of(const std::string& text) {
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST_CASE("a table has a row for each arm and sweep point, and the means of the export's cells") {
+  const Tabled tabled;
+  const Answer answer =
+      ask({"table", tabled.run, "--metric", "test_nmse_soft", "--metric", "cluster_entropy"});
+  CHECK(answer.status == 0);
+  CHECK(lines_of(answer.out) == 3 + 1 + 4);
+  CHECK(
+      answer.out.starts_with("test_nmse_soft, geometric mean over seeds [95 % interval]\n"
+                             "cluster_entropy, mean over seeds ± half of the 95 % interval\n\n"
+                             "arm      data.train_samples  test_nmse_soft"));
+  const Json cells = Json::parse(ask({"export", tabled.run, "--json"}).out);
+  const Json columns = cells.at("columns");
+  const auto column = [&](const char* name) {
+    return static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+  };
+  double sum = 0, count = 0;
+  for (const Json& row : cells.at("rows")) {
+    if (row[column("arm")] != "frozen" || row[column("data.train_samples")] != 40) continue;
+    sum += std::log(row[column("test_nmse_soft")].get<double>());
+    ++count;
+  }
+  REQUIRE(count == 2);
+  const std::size_t line = answer.out.find("frozen   40 ");
+  REQUIRE(line != std::string::npos);
+  CHECK(answer.out.find(fmt::format(" {:.4g} [", std::exp(sum / count)), line) != std::string::npos);
+}
+
+TEST_CASE("tables come as Markdown, LaTeX and JSON") {
+  const Tabled tabled;
+  const auto table = [&](const std::string& format) {
+    return ask({"table", tabled.run, "--metric", "cluster_entropy", "--format", format}).out;
+  };
+  CHECK(table("markdown")
+            .starts_with("- cluster_entropy, mean over seeds ± half of the 95 % interval\n\n"
+                         "| arm | data.train_samples | cluster_entropy |\n|---|---|---|\n| learned | 20 | "));
+  const std::string latex = table("latex");
+  CHECK(
+      latex.starts_with("% cluster_entropy, mean over seeds +- half of the 95 % interval\n\\begin{tabular}"));
+  CHECK(latex.find("arm & data.train\\_samples & cluster\\_entropy \\\\\n") != std::string::npos);
+  CHECK(latex.find(" $\\pm$ ") != std::string::npos);
+  CHECK(latex.find("±") == std::string::npos);
+  const Json json = Json::parse(ask({"table", tabled.run, "--metric", "cluster_entropy", "--json"}).out);
+  CHECK(json.at(0).at("metric") == "cluster_entropy");
+  CHECK(json.at(0).at("entries").size() == 4);
+}
+
+TEST_CASE("steps that no seed got to are told as a median above the last step") {
+  Json scenario = tiny();
+  scenario["metrics"].push_back(
+      Json::parse(R"({"kind": "convergence", "name": "never", "metric": "test_loss_soft", "target": 1e-9})"));
+  const Bench bench(scenario);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run}).status == 0);
+  const std::string text = ask({"table", bench.run, "--metric", "steps_to_target.never"}).out;
+  CHECK(text.find("steps_to_target.never (median over seeds") != std::string::npos);
+  CHECK(text.find("above 4 (2 of 2 censored)") != std::string::npos);
+  const Json json = Json::parse(ask({"table", bench.run, "--metric", "steps_to_target.never", "--json"}).out);
+  CHECK(json.at(0).at("entries")[0].at("above") == 4);
+}
+
+TEST_CASE("a table of one sweep point has its rows alone") {
+  const Tabled tabled;
+  const Answer answer = ask({"table", tabled.run, "--at", "data.train_samples=40"});
+  CHECK(answer.status == 0);
+  CHECK(lines_of(answer.out) == 2 + 1 + 2);
+  CHECK(ask({"table", tabled.run, "--at", "data.train_samples=41"})
+            .err.find("--at data.train_samples: unknown value '41'") != std::string::npos);
+  CHECK(ask({"table", tabled.run, "--at", "data.train_sample=40"}).err.find("data.train_samples") !=
+        std::string::npos);
+}
+
+TEST_CASE("a metric or a format that there is not is refused") {
+  const Tabled tabled;
+  const Answer metric = ask({"table", tabled.run, "--metric", "test_nmse_sof"});
+  CHECK(metric.status == 2);
+  CHECK(metric.err.find("--metric: unknown metric 'test_nmse_sof'") != std::string::npos);
+  const Answer format = ask({"table", tabled.run, "--format", "latexx"});
+  CHECK(format.status == 2);
+  CHECK(format.err.find("latex") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace moelab::table_test

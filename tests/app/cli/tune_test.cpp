@@ -1,0 +1,160 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+
+#include "app/run/session.h"
+#include "app/scenario/json.h"
+#include "app/scenario/scenario.h"
+#include "tests/app/cli/answer.h"
+#include "tests/app/cli/tiny_run.h"
+
+namespace moelab::tune_test {
+namespace {
+
+Json tuned(const Json& tune) {
+  Json scenario = tiny();
+  scenario["tune"] = tune;
+  return scenario;
+}
+
+Answer ask_tune(const Bench& bench, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"tune", bench.file, "--out", bench.run, "--threads", "1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return ask(words);
+}
+
+/// Records what `runner` makes of the cells of the first rung that have this learning rate in the arm
+/// "learned".
+void record_before(const Bench& bench, double rate, const CellRunner& runner) {
+  Json scenario = tiny();
+  scenario["arms"] = {{"learned", {{"train.lr", rate}}}};
+  scenario["seeds"] = {{"root", 1000}, {"count", 1}};
+  run_session(expand_scenario(scenario, "", {}), {.directory = bench.run}, runner);
+}
+
+Json tune_file(const Bench& bench) {
+  return read_json_file(std::filesystem::path(bench.run) / "tune.json");
+}
+
+}  // namespace
+
+TEST_CASE("tune: a budget is not spent on equal candidates, and cells are those that differ") {
+  const Bench bench(tuned({{"train.batch_size", {{"low", 1}, {"high", 3}, {"scale", "linear"}}}}));
+  CHECK(ask_tune(bench, {"--budget", "40"}).status == 0);
+  const Json answer = tune_file(bench);
+  // Three values at two points: one seed of each, and the rung of one is none.
+  CHECK(answer.at("arms").at("learned").at("cells") == 6);
+  CHECK(answer.at("arms").at("frozen").at("cells") == 6);
+  CHECK(answer.at("notes").get<std::string>().find("6 cells an arm: 3 candidates") != std::string::npos);
+  std::set<Json> values;
+  for (const Json& entry : answer.at("trace")) values.insert(entry.at("values").at("train.batch_size"));
+  CHECK(values == std::set<Json>{1, 2, 3});
+  CHECK(answer.at("trace").size() == 6);
+}
+
+TEST_CASE("tune: nothing is chosen where every candidate diverged") {
+  const Bench bench(tuned({{"train.lr", {{"low", 1e200}, {"high", 1e300}}}}));
+  const Answer answer = ask_tune(bench, {"--budget", "6"});
+  CHECK(answer.status == 1);
+  CHECK(answer.out.find("learned: no candidate (6 cells)") != std::string::npos);
+  CHECK(answer.err.find("at the edge") == std::string::npos);
+  const Json written = tune_file(bench);
+  for (const char* arm : {"learned", "frozen"}) {
+    CHECK(written.at("arms").at(arm).at("values").is_null());
+    CHECK(written.at("arms").at(arm).at("at_edge").empty());
+  }
+  CHECK(written.at("notes").get<std::string>().find("learned: no candidate; frozen: no candidate") !=
+        std::string::npos);
+  const Answer json = ask_tune(bench, {"--budget", "6", "--json"});
+  CHECK(json.status == 1);
+  CHECK(Json::parse(json.out).at("arms").at("learned").at("values").is_null());
+}
+
+TEST_CASE("tune: a cell that failed is told by the status, and its candidate is not chosen") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.01}, {"high", 0.1}}}}));
+  record_before(bench, 0.1,
+                [](const Cell&, const CellProgress&) -> CellResult { throw std::runtime_error("broken"); });
+  CHECK(ask_tune(bench, {"--budget", "6", "--arms", "learned"}).status == 1);
+  CHECK(tune_file(bench).at("arms").at("learned").at("values").at("train.lr") == 0.0316);
+}
+
+TEST_CASE("tune: a positive metric of 0 is the best there is, and the worst where the greatest is the best") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.01}, {"high", 0.1}}}}));
+  record_before(bench, 0.0316, [](const Cell&, const CellProgress&) {
+    CellResult result;
+    result.metrics = {{"test_nmse_top1", 0.0}};
+    return result;
+  });
+  const auto chosen = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"--budget", "6", "--arms", "learned", "--metric", "test_nmse_top1"};
+    words.insert(words.end(), more.begin(), more.end());
+    CHECK(ask_tune(bench, words).status == 0);
+    return tune_file(bench).at("arms").at("learned").at("values").at("train.lr");
+  };
+  CHECK(chosen({}) == 0.0316);
+  CHECK(chosen({"--maximize"}) != 0.0316);
+}
+
+TEST_CASE("tune: arms are named once each") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.01}, {"high", 0.1}}}}));
+  for (const char* arms : {"learned,learned", "learned,", ",learned", "learned,,frozen", ""}) {
+    CAPTURE(std::string(arms));
+    const Answer answer = ask_tune(bench, {"--budget", "6", "--arms", arms});
+    CHECK(answer.status == 2);
+    CHECK(answer.err.find("--arms: got '" + std::string(arms) + "', needs") != std::string::npos);
+    CHECK(!std::filesystem::exists(bench.run));
+  }
+  CHECK(ask_tune(bench, {"--budget", "6", "--arms", "frozen,learned"}).status == 0);
+  CHECK(tune_file(bench).at("arms").size() == 2);
+}
+
+TEST_CASE(
+    "tune: the choice is told by the mean of its metric, and no rung by the plan that the one before "
+    "showed") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.01}, {"high", 0.1}}}}));
+  const Answer answer = ask_tune(bench, {"--budget", "30", "--arms", "learned"});
+  REQUIRE(answer.status == 0);
+  CHECK(answer.err.find("showed plan") == std::string::npos);
+  const Json arm = tune_file(bench).at("arms").at("learned");
+  const double mean = arm.at("mean").get<double>();
+  CHECK(mean == doctest::Approx(std::exp(arm.at("score").get<double>())));
+  CHECK(answer.out.find(fmt::format("(test_nmse_top1 {:.4g}, ", mean)) != std::string::npos);
+  CHECK(answer.out.find("score") == std::string::npos);
+  // Nor does the same command again; that tuning takes the place of a run is told.
+  CHECK(ask_tune(bench, {"--budget", "30", "--arms", "learned"}).err.find("showed plan") ==
+        std::string::npos);
+  REQUIRE(ask({"run", bench.file, "--out", bench.run, "--threads", "1"}).status == 0);
+  CHECK(ask_tune(bench, {"--budget", "30", "--arms", "learned"}).err.find("showed plan") !=
+        std::string::npos);
+  // The greatest of a metric that may be negative has its sign.
+  REQUIRE(ask_tune(bench, {"--budget", "6", "--metric", "cluster_entropy", "--maximize"}).status == 0);
+  CHECK(tune_file(bench).at("arms").at("learned").at("mean").get<double>() ==
+        -tune_file(bench).at("arms").at("learned").at("score").get<double>());
+}
+
+TEST_CASE("tune: a choice at the end of what was tried is told, though it is not at the end of its range") {
+  const Bench bench(tuned({{"train.lr", {{"low", 0.001}, {"high", 0.1}}},
+                           {"train.steps", {{"low", 20}, {"high", 60}, {"scale", "linear"}}}}));
+  const Answer answer = ask_tune(bench, {"--budget", "6", "--arms", "learned"});
+  REQUIRE(answer.status == 0);
+  const Json written = tune_file(bench);
+  std::vector<int> steps;
+  for (const Json& entry : written.at("trace")) steps.push_back(entry.at("values").at("train.steps"));
+  const int least = *std::min_element(steps.begin(), steps.end()),
+            most = *std::max_element(steps.begin(), steps.end());
+  const int chosen = written.at("arms").at("learned").at("values").at("train.steps");
+  const bool is_end = chosen == least || chosen == most;
+  const Json edges = written.at("arms").at("learned").at("at_edge");
+  CHECK(is_end == (std::find(edges.begin(), edges.end(), Json("train.steps")) != edges.end()));
+  if (is_end && chosen > 22 && chosen < 58) {
+    CHECK(answer.err.find(fmt::format("the best train.steps, {} of [20, 60], is the {} tried", chosen,
+                                      chosen == least ? "least" : "largest")) != std::string::npos);
+  }
+}
+
+}  // namespace moelab::tune_test
