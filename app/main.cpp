@@ -5,7 +5,7 @@
 #include <exception>
 #include <new>
 
-#include "app/cli/verbs.h"
+#include "app/cli/command_line.h"
 
 namespace {
 

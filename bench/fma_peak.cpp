@@ -1,7 +1,7 @@
-/// moelab_fma_peak [MB]: the multiply-adds per second that one core reaches on independent accumulators in
-/// registers, at the vector level that the kernels use, as one line of JSON. Without fused multiply-add
-/// (level sse) a multiplication and an addition take its place. With a number of megabytes also the bytes per
-/// second, read and written, of copying one half of as many to the other.
+/// moelab_fma_peak [MB]: prints one line of JSON with the multiply-adds per second that one core reaches on
+/// independent accumulators in registers, at the vector level of the kernels. Without fused multiply-add
+/// (level sse) it uses a multiplication and an addition. With a number of megabytes it also copies one half
+/// of them to the other and prints the bytes read and written per second.
 
 #include <immintrin.h>
 
@@ -22,7 +22,7 @@ constexpr int kChains = 12;
 constexpr int kRounds = 100'000;
 constexpr int kMeasurements = 20;
 
-// Values decay towards 0.5 and stay normal numbers. The sum is returned so that the loop is kept.
+// Values decay towards 0.5 and stay normal numbers. The sum is returned so that the compiler keeps the loop.
 constexpr float kFactor = 0.5f;
 constexpr float kTerm = 0.25f;
 
@@ -64,7 +64,7 @@ float chains_sse() {
 
 using Clock = std::chrono::steady_clock;
 
-/// 10^9 bytes a second, the best of some copies of half of `megabytes`.
+/// The best of several copies of half of `megabytes`, in 10^9 bytes per second.
 double copied_gigabytes(double megabytes) {
   const std::size_t half = static_cast<std::size_t>(std::max(megabytes, 0.1) * 1e6 / 2);
   std::vector<char> from(half, 1), to(half, 2);

@@ -1,11 +1,10 @@
-/// The kernels on the shapes that training meets: the smallest parts of a step, with their GFLOP/s.
-/// MOELAB_VECTOR_LEVEL=avx2 (or sse) measures another vector level.
+/// Times the kernels on the shapes of training and prints their GFLOP/s. MOELAB_VECTOR_LEVEL=avx2 (or sse)
+/// selects another vector level.
 
 #include <benchmark/benchmark.h>
 
 #include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/kernels/optimizer_steps.h"
 #include "sim/base/random.h"
 
 namespace moelab {
@@ -156,7 +155,7 @@ void softmax_backward(benchmark::State& state) {
 }
 BENCHMARK(softmax_backward)->ArgNames({"rows", "columns"})->Args({256, 64})->Args({128, 4096});
 
-/// Operations of one parameter's update, divisions and roots counted as one.
+/// Operations per parameter update, where divisions and roots count as one.
 constexpr double kAdamOperations = 13;
 constexpr double kSgdOperations = 6;
 

@@ -2,8 +2,8 @@
 ///
 ///     moelab_store_folder FOLDER [CELLS [STEPS]]
 ///
-/// Two arms at a hundred points with CELLS / 200 seeds each, made-up metrics at STEPS recorded steps, eight
-/// journals, and a claim of each kind that looks at every cell.
+/// The run has two arms at a hundred points with CELLS / 200 seeds each, random metrics at STEPS recorded
+/// steps, eight journals, and a claim of each kind over all cells.
 
 #include <fmt/format.h>
 
@@ -76,7 +76,8 @@ void write_folder(const std::filesystem::path& folder, int cells, int steps) {
     journals.emplace_back(folder / "journal" / fmt::format("{}.jsonl", i), std::ios::binary);
   const std::vector<std::string> names = measured_names();
   Engine engine = Seeds{}.stream(Purpose::test_data);
-  // A writer that waits for the disk after each record would take hours: what is read is the same.
+  // The store's own writer waits for the disk after each record and would take hours. Readers see no
+  // difference.
   for (const Cell& cell : scenario.cells) {
     const std::size_t journal = static_cast<std::size_t>(draw_uniform(engine) * kJournals);
     journals[journal] << record_line(record_of(cell, steps, names, engine)) << '\n';

@@ -1,20 +1,18 @@
-/// moelab_token_parts: times the parts of a language model, each alone and on one thread, there and back at
-/// the shapes of workload L, and prints one line of JSON: what a call takes, what it needs at least, and how
-/// many calls a training step has.
+/// moelab_token_parts: times the parts of a language model separately on one thread, forward and backward,
+/// with the shapes of workload L. It prints one line of JSON: the time of a call, its least cost, and the
+/// calls in a training step.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
 #include <iostream>
 
-#include "bench/program.h"
 #include "bench/workload.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/blocks/residual.h"
-#include "sim/model/blocks/self_attention.h"
+#include "sim/model/blocks/sequence_mixer.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/loss/task_loss.h"
-#include "sim/model/transformer.h"
 
 namespace moelab {
 namespace {
@@ -22,15 +20,15 @@ namespace {
 const Seeds kSeeds{1, 0};
 constexpr int kLeastCalls = 5;
 
-// A product there needs two back: the gradients of either factor.
+// A product in the forward pass needs two in the backward pass, for the gradients of both factors.
 constexpr double kProducts = 3;
-// Of a softmax's entry beside its exponential: maximum, difference, sum and scaling; on the way back a
-// multiply-add, a difference and a scaling.
+// Operations per softmax entry in addition to its exponential: maximum, difference, sum and scaling; backward
+// a multiply-add, a difference and a scaling.
 constexpr double kSoftmaxOperations = 4;
 constexpr double kSoftmaxBackwardOperations = 4;
-// Of a norm's entry (normalization.h) there: mean square, scaling, gain; back: gradient of the gain, ŷ, its
-// mean product with x̂, what that takes away, scaling. Layer norms add mean, difference and bias there, and
-// the bias's gradient, a mean and a difference back.
+// Operations per entry of a norm. Forward: mean square, scaling, gain. Backward: gradient of the gain, ŷ, its
+// mean product with x̂ and the subtraction of it, scaling. Layer norms add mean, difference and bias forward,
+// and the gradient of the bias, a mean and a difference backward.
 constexpr double kRmsOperations = 4 + 8;
 constexpr double kLayerNormOperations = kRmsOperations + 3 + 3;
 
@@ -41,7 +39,7 @@ struct Shapes {
         tokens(workload.data.at("tokens")),
         vocabulary(workload.data.at("vocabulary")),
         rows(sequences * tokens),
-        dim(*workload.options.model.width) {}
+        dim(workload.options.model.kind.as<TransformerOptions>()->width.value()) {}
 
   int sequences;
   int tokens;      ///< s, of a sequence
@@ -50,17 +48,17 @@ struct Shapes {
   int dim;         ///< d
 };
 
-/// What a call of a part takes, and what no way of computing it can do without.
+/// The time of a call of a part, and the least cost of any way to compute it.
 struct Part {
   std::string name;
-  double microseconds = 0;  ///< of a call forward and backward, the median, in processor time
+  double microseconds = 0;  ///< median processor time of a call, forward and backward
   double operations = 0;    ///< a multiply-add counts 2
   double exponentials = 0;
   double bytes = 0;  ///< read and written at least
   int calls = 0;     ///< in a training step
 };
 
-/// Standard normals (rows, columns) as kernels want them: rows padded(columns) apart, padding zero.
+/// Standard normals (rows, columns) in rows that are padded(columns) apart, with zero padding.
 AlignedVector<float> normals(int rows, int columns, std::uint64_t stream) {
   const int stride = kernels::padded(columns);
   AlignedVector<float> values(entries(rows, stride));
@@ -72,7 +70,7 @@ AlignedVector<float> normals(int rows, int columns, std::uint64_t stream) {
   return values;
 }
 
-/// Rows (n, d) that a part reads, and ∂L/∂outputs (n, d); and the arrays for what it writes.
+/// The inputs of a part, rows (n, d) and ∂L/∂outputs (n, d), and arrays for its outputs.
 struct Arrays {
   Arrays(const Shapes& shapes, std::size_t parameter_size)
       : inputs(normals(shapes.rows, shapes.dim, 0)),
@@ -90,8 +88,8 @@ double seconds_between(std::clock_t start, std::clock_t end) {
   return static_cast<double>(end - start) / CLOCKS_PER_SEC;
 }
 
-/// The median of as many calls as `seconds` have room for, in processor time, which other work on the machine
-/// disturbs less. The first call, which allocates, is left out.
+/// The median processor time of calls during `seconds`. Other work on the machine disturbs it less than wall
+/// time. The first call, which allocates, is left out.
 template <class Work>
 double median_microseconds(double seconds, const Work& work) {
   work();
@@ -109,8 +107,8 @@ double median_microseconds(double seconds, const Work& work) {
   return *middle;
 }
 
-/// Bytes of rows (n, d) read by both passes, of outputs, of both gradients of rows, and of parameters read by
-/// both passes with their gradient written. What a part keeps between its passes might stay in a cache.
+/// Bytes of the rows (n, d) that both passes read, outputs, both gradients of rows, parameters that both
+/// passes read, and their written gradient. Intermediate values of a part may stay in a cache.
 double bytes_there_and_back(const Shapes& shapes, std::size_t parameters) {
   return sizeof(float) * (5.0 * shapes.rows * shapes.dim + 3.0 * static_cast<double>(parameters));
 }
@@ -138,9 +136,10 @@ Part measure_block(const std::string& name, const Block<float>& block, const Sha
   return part;
 }
 
-/// Four products with weights (d, d) of every row, and two, Q K^T and A V, of every row and key that it sees.
+/// Four products with weights (d, d) for every row, and two products, Q K^T and A V, for every row and
+/// visible key.
 Part measure_attention(const ModelOptions& model, const Shapes& shapes, double seconds) {
-  const TransformerOptions& transformer = model.transformer;
+  const TransformerOptions& transformer = *model.kind.as<TransformerOptions>();
   const int heads = transformer.heads.value_or(1);
   const std::unique_ptr<Block<float>> block =
       make_self_attention<float>({.dim = shapes.dim,
@@ -159,9 +158,9 @@ Part measure_attention(const ModelOptions& model, const Shapes& shapes, double s
   return part;
 }
 
-/// Every norm of a transformer: two in a layer, one before the read-out.
+/// All norms of a transformer: two per layer, one before the read-out.
 Part measure_norm(const ModelOptions& model, const Shapes& shapes, double seconds) {
-  const Normalization kind = model.transformer.norm.value_or(Normalization::layer);
+  const Normalization kind = model.kind.as<TransformerOptions>()->norm.value_or(Normalization::layer);
   Part part = measure_block("norm", *make_normalization<float>(kind, shapes.dim, ""), shapes, seconds);
   part.operations = (kind == Normalization::layer ? kLayerNormOperations : kRmsOperations) *
                     static_cast<double>(shapes.rows) * shapes.dim;
@@ -189,8 +188,8 @@ Part measure_vocabulary_softmax(const Workload& workload, const Shapes& shapes, 
   return part;
 }
 
-/// A bank of experts behind the workload's gating of random scores, which loads experts about equally. The
-/// router, the gating and its backward pass are left out.
+/// A bank of experts behind the workload's gating of random scores, which loads experts about equally. Router
+/// and gating are not timed.
 Part measure_experts(const ModelOptions& model, const Shapes& shapes, double seconds) {
   const ExpertOptions expert = expert_of(model);
   const std::unique_ptr<ExpertBank<float>> bank =
@@ -223,7 +222,7 @@ Part measure_experts(const ModelOptions& model, const Shapes& shapes, double sec
   const MlpExpertOptions* const mlp = expert.as<MlpExpertOptions>();
   if (!mlp || mlp->depth != 2) throw std::logic_error("operations are counted of experts of depth 2");
   part.operations = kProducts * 2 * pairs * 2.0 * shapes.dim * mlp->width;
-  // The gates are read by both passes, and their gradient is written.
+  // Both passes read the gates, and their gradient is written.
   part.bytes = bytes_there_and_back(shapes, bank->parameters_per_expert() * size(model.experts)) +
                3 * sizeof(float) * pairs;
   part.calls = model.layers;

@@ -1,6 +1,7 @@
 #include "bench/workload.h"
 
 #include <functional>
+#include <iostream>
 
 #include "app/scenario/schema.h"
 #include "sim/base/error.h"
@@ -8,7 +9,7 @@
 namespace moelab {
 namespace {
 
-/// Longer than any measurement: the clock ends a run.
+/// More steps than any measurement needs, because the clock ends a run.
 constexpr std::int64_t kEndless = 1'000'000'000'000;
 
 Json constant_mixture(int samples) {
@@ -55,7 +56,7 @@ struct FormulaTwin {
   Json router, formula;
 };
 
-/// Routers of the program, and the same as formulas.
+/// Routers of the program, and their formulas.
 std::vector<FormulaTwin> formula_twins() {
   return {{"linear", {{"kind", "linear"}}, formula("dot(x, w)", {{"w", "d"}})},
           {"cosine", {{"kind", "cosine"}}, formula("cos(x, w) + b", {{"w", "d"}, {"b", {{"start", 0}}}})},
@@ -76,7 +77,7 @@ Workload behind(const std::string& name, const Json& router) {
   return workload;
 }
 
-/// A with two experts a row, which the scores of all have to be compared for.
+/// A with two experts per row, which needs comparisons of all scores.
 Workload top_two() {
   return {"K", constant_mixture(20480),
           mixture(linear_router(1.0), "constant", {{"kind", "topk"}, {"k", 2}}, 64),
@@ -96,7 +97,7 @@ Workload to_target(const std::string& name, bool trainable) {
   return workload;
 }
 
-/// 64 sequences of 8 tokens are 512 rows, each with its own target.
+/// 64 sequences of 8 tokens are 512 rows, each with a target.
 Workload tokens() {
   const Json data = {{"generator", "gaussian_mixture"},
                      {"clusters", 32},
@@ -107,15 +108,15 @@ Workload tokens() {
           training("adam", 1e-3, 1e-3, 512)};
 }
 
-/// Scores with a standard deviation of some 570 leave one or two experts per row above 1e-8 at every E
-/// measured. The router's rate is 0, so that it stays as specialised as it starts; all of its work is done.
+/// Scores with a standard deviation of about 570 leave one or two experts per row above 1e-8 at every
+/// measured E. The router's rate is 0, so it stays specialised but does all of its work.
 Workload specialised() {
   return {"S", constant_mixture(10240), mixture(linear_router(256.0), kMlp, kSkip, 64),
           training(kMomentum, 1e-2, 0.0, 128)};
 }
 
-/// A stack of scenarios/acmoe2025, whose second layer's router is of this kind. Wide experts are those of a
-/// transformer: width 4 d.
+/// A stack of scenarios/acmoe2025 with this kind of router in the second layer. Wide experts have the width 4
+/// d of a transformer.
 Workload stack(const std::string& name, const std::string& router, int dim, int width) {
   Json data = constant_mixture(20480);
   data["dim"] = dim;
@@ -125,7 +126,7 @@ Workload stack(const std::string& name, const std::string& router, int dim, int 
   return {name, data, model, training("adam", 1e-3, 1e-3, 256)};
 }
 
-/// 16 sequences of 32 tokens behind self-attention, whose tokens route alone or together.
+/// 16 sequences of 32 tokens behind self-attention, whose tokens route separately or together.
 Workload sequences(const std::string& name, const std::string& router, int dim, int width) {
   const Json data = {{"generator", "token_topics"},
                      {"topics", 16},
@@ -212,10 +213,17 @@ Workload named(const std::string& name) {
 
 }  // namespace
 
+int guarded(const char* name, int (*run)(int, char**), int count, char** arguments) {
+  try {
+    return run(count, arguments);
+  } catch (const std::exception& error) {
+    std::cerr << name << ": " << error.what() << '\n';
+    return dynamic_cast<const InvalidOption*>(&error) ? 2 : 3;
+  }
+}
+
 std::vector<std::string> workload_names() {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries()) names.push_back(entry.name);
-  return names;
+  return names_of(entries());
 }
 
 Workload make_workload(const std::string& name, const WorkloadSizes& sizes) {
@@ -231,6 +239,84 @@ Workload make_workload(const std::string& name, const WorkloadSizes& sizes) {
   workload.options.model = read_options<ModelOptions>(workload.model);
   workload.options.train = read_options<TrainOptions>(workload.train);
   return workload;
+}
+
+namespace {
+
+int output_dim(const Workload& workload) {
+  return workload.data.at("target").at("dim");
+}
+
+/// d, the hidden widths and o of one expert. A constant has no input.
+std::vector<double> expert_widths(const Workload& workload) {
+  const Json& expert = workload.model.at("expert");
+  const double output = output_dim(workload);
+  if (expert.at("kind") == "constant") return {1.0, output};
+  std::vector<double> widths(static_cast<std::size_t>(expert_depth(workload.options.model.expert)) + 1,
+                             expert.value("width", 1.0));
+  widths.front() = workload.data.at("dim");
+  widths.back() = output;
+  return widths;
+}
+
+double parameters_of(const Workload& workload) {
+  const int dim = workload.data.at("dim");
+  const Network<float> network(workload.options.model,
+                               {.input_dim = dim, .output_dim = output_dim(workload)});
+  return static_cast<double>(network.parameter_count());
+}
+
+/// Values per parameter in the optimizer.
+double optimizer_values(const Workload& workload) {
+  return workload.options.train.optimizer.entry().rescales_gradients ? 2 : 1;
+}
+
+}  // namespace
+
+double step_operations(const Workload& workload) {
+  const double rows = workload.train.at("batch_size");
+  const double experts = workload.model.at("experts");
+  const double dim = workload.data.at("dim");
+  const bool trainable = workload.model.at("router").at("trainable");
+  double per_row = (trainable ? 2 : 1) * dim * experts;
+  if (workload.model.at("expert").at("kind") == "constant") {
+    // Outputs, and gradients of the constants and of the gates.
+    const double output = output_dim(workload);
+    per_row += (trainable ? 3 : 2) * experts * output;
+  } else {
+    const std::vector<double> widths = expert_widths(workload);
+    for (std::size_t layer = 0; layer + 1 < widths.size(); ++layer) {
+      per_row += (layer == 0 ? 2 : 3) * experts * widths[layer] * widths[layer + 1];
+    }
+  }
+  return 2 * rows * per_row;
+}
+
+double step_exponentials(const Workload& workload) {
+  return workload.train.at("batch_size").get<double>() * workload.model.at("experts").get<double>();
+}
+
+double step_bytes(const Workload& workload) {
+  const double entries = workload.data.at("dim").get<double>() + output_dim(workload);
+  const double rows = workload.train.at("batch_size");
+  return sizeof(float) *
+         (3 * rows * entries + (5 + 2 * optimizer_values(workload)) * parameters_of(workload));
+}
+
+double needed_bytes(const Workload& workload, double pairs) {
+  const double rows = workload.train.at("batch_size");
+  const double samples = workload.data.at("train_samples");
+  const double experts = workload.model.at("experts");
+  const int dim = workload.data.at("dim");
+  const int output = output_dim(workload);
+  const double parameters = parameters_of(workload);
+  const double state = optimizer_values(workload);
+  double activations = rows * (4 * experts + 2 * output);
+  if (workload.model.at("expert").at("kind") != "constant") {
+    const std::vector<double> widths = expert_widths(workload);
+    for (std::size_t layer = 1; layer < widths.size(); ++layer) activations += pairs * widths[layer];
+  }
+  return sizeof(float) * ((2 + state) * parameters + samples * (dim + output) + activations);
 }
 
 }  // namespace moelab

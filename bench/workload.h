@@ -1,6 +1,6 @@
 #pragma once
 
-/// The training runs whose speed and memory are measured.
+/// The training runs whose speed and memory the benchmarks measure.
 
 #include <string>
 #include <vector>
@@ -10,7 +10,11 @@
 
 namespace moelab {
 
-/// A run: the objects `data`, `model` and `train` of a scenario, and what they say.
+/// Runs the main() of a measured program. Prints errors, and returns 2 for a refused option and 3 for other
+/// errors.
+int guarded(const char* name, int (*run)(int, char**), int count, char** arguments);
+
+/// A run: the objects `data`, `model` and `train` of a scenario, also as options.
 struct Workload {
   std::string name;
   Json data;
@@ -18,11 +22,11 @@ struct Workload {
   Json train;
   std::string task = "mse";  ///< the optimised loss
   ExperimentOptions options = {};
-  /// C: seconds until train_nmse ≤ kTargetNmse are measured instead of steps per second.
+  /// For C: measure seconds until train_nmse ≤ kTargetNmse instead of steps per second.
   bool to_target = false;
 };
 
-/// Sizes that replace a workload's own; 0 keeps it.
+/// Sizes that replace the workload's. 0 keeps a size.
 struct WorkloadSizes {
   int experts = 0;
   int dim = 0;
@@ -32,31 +36,32 @@ struct WorkloadSizes {
 
 constexpr double kTargetNmse = 0.01;
 constexpr int kTargetEvery = 250;    ///< steps between evaluations of train_nmse
-constexpr int kTargetSteps = 10000;  ///< fig3's; after them C gives up
+constexpr int kTargetSteps = 10000;  ///< of fig3, after which C stops
 
-/// A fig2, constant experts; B fig3's dense phase; C and C_frozen fig3 to a training loss; D linear experts
-/// on tokens; S fig3's experts behind a router that has specialised; H_… stacks of two layers with plain or
-/// adaptive clustering routers; I_… attention before tokens that route alone or together; J_… A behind
-/// routers and their formulas; L a language model. README.md describes them.
+/// A: fig2 with constant experts. B: the dense phase of fig3. C and C_frozen: fig3 to a training loss. D:
+/// linear experts on tokens. S: fig3's experts behind a specialised router. H_…: stacks of two layers with
+/// plain or adaptive clustering routers. I_…: attention before tokens that route separately or together. J_…:
+/// A behind routers and their formulas. L: a language model. README.md describes them.
 std::vector<std::string> workload_names();
 
 /// Throws InvalidOption for an unknown name or an impossible size.
 Workload make_workload(const std::string& name, const WorkloadSizes& sizes);
 
-/// Floating-point operations of the matrix products that one step with every expert on needs (a multiply-add
-/// counts 2): each layer's outputs and weight gradients, and input gradients except the first layer's.
+/// Floating-point operations of the matrix products of one step with all experts active (a multiply-add
+/// counts 2): outputs and weight gradients of each layer, and input gradients except in the first layer.
 double step_operations(const Workload& workload);
 
-/// Exponentials of a step: one for each row and expert.
+/// Exponentials of a step: one per row and expert.
 double step_exponentials(const Workload& workload);
 
-/// Bytes that a step reads and writes at least: of the batch, which is gathered (read, written, read), and of
-/// every parameter, whose weight is read by both passes and written, its gradient written and read, and each
-/// of the optimizer's values read and written.
+/// The least number of bytes that a step reads and writes. The batch is gathered (read, written, read). Of
+/// every parameter, both passes read the weight and the update writes it, the gradient is written and read,
+/// and each value of the optimizer is read and written.
 double step_bytes(const Workload& workload);
 
-/// Bytes of parameters, gradients, optimizer state, training set and one batch's activations (layer outputs
-/// of all `pairs` active pairs, and scores, probabilities and their gradients), in float without padding.
+/// Bytes of parameters, gradients, optimizer state, training set and the activations of one batch, in float
+/// without padding. Activations are the layer outputs of all `pairs` active pairs, and scores, probabilities
+/// and their gradients.
 double needed_bytes(const Workload& workload, double pairs);
 
 }  // namespace moelab

@@ -1,5 +1,5 @@
-/// moelab_workloads NAME: runs one workload through the library's Model and train(), and prints
-/// what was measured as one line of JSON.
+/// moelab_workloads NAME: runs one workload with the library's Model and train(), and prints the measurements
+/// as one line of JSON.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,7 +13,6 @@
 #include <numeric>
 
 #include "analysis/metrics/task.h"
-#include "bench/program.h"
 #include "bench/workload.h"
 #include "sim/base/kernels/kernels.h"
 #include "sim/data/npy.h"
@@ -31,8 +30,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// The process's largest resident memory. Unlike getrusage, it does not count what the parent held before
-/// exec.
+/// The largest resident memory of the process. Unlike getrusage, it excludes the parent's memory before exec.
 double peak_memory_mb() {
   std::ifstream status("/proc/self/status");
   std::string word;
@@ -51,7 +49,7 @@ struct Run {
         model(workload.options.model, problem.layout(), {kSeeds}),
         workspace(model.network->make_workspace()) {}
   const Network<float>& network() const { return *model.network; }
-  /// Over the first `rows` rows, under the training gating: train_nmse, or nats a token.
+  /// The error over the first `rows` rows under the training gating: train_nmse, or nats per token.
   double error(int rows) {
     if (network().layout().vocabulary > 0) {
       const std::vector<double> y(set.y.begin(), set.y.end());
@@ -72,8 +70,8 @@ struct Run {
   Workspace<float> workspace;
 };
 
-/// Steps per second over `seconds`, the first tenth of a second left out. The trainer reports the share of
-/// its steps that are done, from which their number follows exactly.
+/// Measures steps per second over `seconds`, without the first tenth of a second. The trainer reports the
+/// share of completed steps, which gives their number exactly.
 void measure_rate(const Workload& workload, Run& run, double seconds, Json& result) {
   const double total = workload.train.at("steps").get<double>();
   Clock::time_point start;
@@ -104,8 +102,8 @@ void measure_rate(const Workload& workload, Run& run, double seconds, Json& resu
   if (outcome.state != TrainState::interrupted) throw std::runtime_error("the training diverged");
 }
 
-/// Seconds and steps until train_nmse over the whole training set is at most the target, evaluations
-/// included.
+/// Measures seconds and steps until train_nmse over the whole training set reaches the target, including
+/// evaluations.
 void measure_to_target(const Workload& workload, Run& run, Json& result) {
   Clock::time_point start;
   bool reached = false;
@@ -138,7 +136,7 @@ double microseconds_of(const Work& work) {
   return 1e6 * seconds_since(start) / calls;
 }
 
-/// What the router alone costs in a step: its products, forward and backward, and the softmax, both ways.
+/// Measures the cost of the router in a step: its products and the softmax, forward and backward.
 void measure_router(const Workload& workload, const Run& run, Json& result) {
   const int experts = workload.model.at("experts");
   const int rows = std::min(workload.train.at("batch_size").get<int>(), run.set.rows);
@@ -185,7 +183,7 @@ Json measure(const Workload& workload, double seconds) {
   if (run.network().layout().vocabulary > 0)
     result["tokens_per_second"] =
         result.at("steps_per_second").get<double>() * rows * run.network().layout().tokens;
-  // What follows counts a single layer without attention.
+  // The rest applies to a single layer without attention.
   if (run.network().layers() > 1 || workload.model.contains("attention")) return result;
 
   const std::vector<std::int64_t> loads =
@@ -240,8 +238,8 @@ void write_array(const std::filesystem::path& file, const std::vector<std::int64
   if (!out.flush()) throw EnvironmentError("cannot write " + file.string());
 }
 
-/// The training set and the starting weights as .npy files and the settings as workload.json: what the peers
-/// train on.
+/// Writes the training set and the starting weights as .npy files, and the settings as workload.json, for the
+/// peers.
 void save(const Workload& workload, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   const Run run(workload);

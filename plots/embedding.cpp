@@ -8,54 +8,22 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
-#include "plots/figure.h"
-#include "plots/gnuplot.h"
-#include "plots/page.h"
+#include "plots/report/table.h"
 
 namespace moelab {
 namespace {
 
 constexpr std::size_t kColumns = 2;
 constexpr double kMapMargin = 4, kMapName = 11;
-/// Gnuplot's `ps` of points, ends of rows and means, and how much smaller its unit is on the SVG terminal.
-constexpr double kPointSize = 0.14, kHeadSize = 0.3, kCrossSize = 0.35, kSvgUnit = 2.1;
-/// Left of the panels and below them, where there are labels.
+/// Left of the panels and below them, if there are labels.
 constexpr double kLabelRoom = kLabelLine + 3;
 /// Share of the range that is left free around the points.
 constexpr double kPadding = 0.03;
-constexpr const char* kGrey = "D0D0D0";
-
-std::string colour_of(int place) {
-  return place < 0 ? kGrey : kAreaColours[static_cast<std::size_t>(place)];
-}
-
-/// The colour, pale on white: opaque, since edges of areas that shine through each other show.
-std::string pale_colour_of(int place) {
-  constexpr double kShare = 0.28;
-  const unsigned long own = std::stoul(colour_of(place), nullptr, 16);
-  unsigned long pale = 0;
-  for (const int shift : {16, 8, 0}) {
-    const double part = static_cast<double>((own >> shift) & 0xFF);
-    pale |= static_cast<unsigned long>(std::lround(255 - kShare * (255 - part))) << shift;
-  }
-  return fmt::format("{:06X}", pale);
-}
-
-/// One row for each part of a panel, in the order in which embedding_csv writes them.
-struct PanelRows {
-  std::size_t region, point, mean, arrow, end;
-
-  PanelRows(const EmbeddingPanel& panel, std::size_t first)
-      : region(first),
-        point(region + panel.regions.size()),
-        mean(point + panel.points.size()),
-        arrow(mean + panel.means.size()),
-        end(arrow + panel.arrows.size()) {}
-};
 
 /// The labels that have a colour, by colour; then what else is drawn.
-Legend embedding_legend(const Embedding& embedding) {
+std::vector<SeriesStyle> embedding_entries(const Embedding& embedding) {
   std::map<int, int> labels;
   bool any_grey = false, any_mean = false, any_arrow = false;
   for (const EmbeddingPanel& panel : embedding.panels) {
@@ -69,39 +37,13 @@ Legend embedding_legend(const Embedding& embedding) {
     any_arrow = any_arrow || std::any_of(panel.arrows.begin(), panel.arrows.end(),
                                          [](const EmbeddingPoint& arrow) { return arrow.colour >= 0; });
   }
-  std::vector<LegendEntry> entries;
+  std::vector<SeriesStyle> entries;
   for (const auto& [colour, label] : labels)
-    entries.push_back({fmt::format("{} {}", embedding.label, label), colour_of(colour), "", 7});
-  if (any_grey) entries.push_back({"another " + embedding.label, kGrey, "", 7});
-  if (any_mean) entries.push_back({embedding.mean_name, "000000", "", 2});
+    entries.push_back({fmt::format("{} {}", embedding.label, label), area_colour(colour), "", 7});
+  if (any_grey) entries.push_back({"another " + embedding.label, area_colour(-1), "", 7});
+  if (any_mean) entries.push_back({embedding.mean_name, "000000", "", kCross});
   if (any_arrow) entries.push_back({embedding.arrow_name, "000000", "1", 0});
-  return Legend(std::move(entries), kWidth);
-}
-
-/// The clauses of `plot` for one panel.
-std::string panel_clauses(const PanelRows& rows) {
-  std::vector<std::string> clauses;
-  const auto add = [&](std::size_t first, std::size_t end, const std::string& how) {
-    if (end > first) clauses.push_back(fmt::format("data every ::{}::{} using {}", first, end - 1, how));
-  };
-  const int colours = static_cast<int>(kAreaColours.size());
-  for (int colour = -1; colour < colours; ++colour)
-    add(rows.region, rows.point,
-        fmt::format("($6=={0} ? $3 : NaN):4:3:7:4:8 with boxxyerror lw 0.2 fc rgb '#{1}' fs solid 1 border "
-                    "lc rgb '#{1}'",
-                    colour, pale_colour_of(colour)));
-  for (int colour = -1; colour < colours; ++colour)
-    add(rows.point, rows.mean,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps dot_size lc rgb '#{}'", colour,
-                    colour_of(colour)));
-  add(rows.arrow, rows.end, "(0):(0):($6<0 ? NaN : $3):4 with vectors nohead lw 0.8 lc rgb '#000000'");
-  for (int colour = 0; colour < colours; ++colour)
-    add(rows.arrow, rows.end,
-        fmt::format("3:($6=={} ? $4 : NaN) with points pt 7 ps head_size lc rgb '#{}'", colour,
-                    colour_of(colour)));
-  add(rows.mean, rows.arrow, "3:4 with points pt 2 ps cross_size lw 1.2 lc rgb '#000000'");
-  if (clauses.empty()) clauses.emplace_back("NaN notitle");
-  return fmt::format("plot {}\n", fmt::join(clauses, ", \\\n     "));
+  return entries;
 }
 
 /// The panel's name, shortened so that its note has room.
@@ -111,6 +53,21 @@ std::string panel_heading(const EmbeddingPanel& panel, double width) {
 }
 
 }  // namespace
+
+std::string area_colour(int colour) {
+  return colour < 0 ? "D0D0D0" : kAreaColours[static_cast<std::size_t>(colour)];
+}
+
+std::string pale_area_colour(int colour) {
+  constexpr double kShare = 0.28;
+  const unsigned long own = std::stoul(area_colour(colour), nullptr, 16);
+  unsigned long pale = 0;
+  for (const int shift : {16, 8, 0}) {
+    const double part = static_cast<double>((own >> shift) & 0xFF);
+    pale |= static_cast<unsigned long>(std::lround(255 - kShare * (255 - part))) << shift;
+  }
+  return fmt::format("{:06X}", pale);
+}
 
 std::pair<double, double> embedding_range(const Embedding& embedding, double EmbeddingPoint::*coordinate) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -143,122 +100,150 @@ std::string embedding_csv(const Embedding& embedding) {
   return text;
 }
 
-std::string embedding_script(const Embedding& embedding) {
-  const Heading heading(embedding.title, embedding.caption);
-  const Legend legend = embedding_legend(embedding);
+EmbeddingLayout::EmbeddingLayout(const Embedding& embedding, Texts texts) {
+  const bool is_whole = texts == Texts::all;
+  const Heading heading(is_whole ? embedding.title : "", is_whole ? embedding.caption : "");
+  const Legend legend(is_whole ? embedding_entries(embedding) : std::vector<SeriesStyle>(), kWidth);
   const double label_room = embedding.x_label.empty() ? 0 : kLabelRoom;
   const double left_margin = kMapMargin + label_room;
-  const double size = (kWidth - left_margin - kColumns * kMapMargin) / kColumns;
-  // A lone panel stands in the middle of the page, with its labels.
-  const bool is_lone = embedding.panels.size() == 1;
+  const double columns = is_whole ? kColumns : 1;
+  const double size = (kWidth - left_margin - columns * kMapMargin) / columns;
+  // A lone panel stands in the middle of the page, together with its labels.
+  const bool is_lone = is_whole && embedding.panels.size() == 1;
   const double first_left = is_lone ? (kWidth - size) / 2 : left_margin;
-  const double legend_bottom = heading.caption_height() + kMapMargin;
+  const double legend_bottom = (is_whole ? heading.caption_height() : 0) + kMapMargin;
   const double bottom = legend_bottom + legend.height() + kMapMargin + label_room,
                step = size + kMapName + kMapMargin;
   const std::size_t lines = (embedding.panels.size() + kColumns - 1) / kColumns;
-  const double height = bottom + step * static_cast<double>(lines) + heading.title_height();
-  const auto range = [&](double EmbeddingPoint::*coordinate) {
-    const auto [low, high] = embedding_range(embedding, coordinate);
-    return fmt::format("[{:.6g}:{:.6g}]", low, high);
-  };
-
-  std::string text = script_head(embedding.id, embedding.title);
-  text += fmt::format("data = {}\nset datafile separator comma\n", quoted(embedding.id + ".csv"));
-  text += "set border 15 lw 0.6 lc rgb '#999999'\nunset tics\nunset key\n";
-  text += fmt::format("set xrange {}\nset yrange {}\n", range(&EmbeddingPoint::x), range(&EmbeddingPoint::y));
-  std::string plot = fmt::format(
-      "unit = GPVAL_TERM eq 'svg' ? {} : 1\ndot_size = {} * unit\nhead_size = {} * unit\n"
-      "cross_size = {} * unit\nset multiplot\n",
-      kSvgUnit, kPointSize, kHeadSize, kCrossSize);
-  std::size_t first = 1;  // row 0 of the CSV is its header
+  height = bottom + step * static_cast<double>(lines) + heading.title_height();
+  std::tie(x.low, x.high) = embedding_range(embedding, &EmbeddingPoint::x);
+  std::tie(y.low, y.high) = embedding_range(embedding, &EmbeddingPoint::y);
   for (std::size_t p = 0; p < embedding.panels.size(); ++p) {
-    const std::size_t line = p / kColumns;
-    const double left = first_left + static_cast<double>(p % kColumns) * (size + kMapMargin);
-    const double low = bottom + step * static_cast<double>(lines - 1 - line);
-    plot += panel_margins(left, left + size, low, low + size, kWidth, height) + "unset label\nunset arrow\n";
-    plot += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left\n",
-                        quoted(panel_heading(embedding.panels[p], size)), left / kWidth,
-                        (low + size + 0.5 * kMapName) / height);
+    PanelPlace panel{first_left + static_cast<double>(p % kColumns) * (size + kMapMargin),
+                     bottom + step * static_cast<double>(lines - 1 - p / kColumns), size, size};
+    panel.marks.push_back({TextRole::panel, panel_heading(embedding.panels[p], size), panel.left,
+                           panel.bottom + size + 0.5 * kMapName, false});
     if (p == 0) {
       const double all = step * static_cast<double>(lines) - kMapMargin;
-      plot += heading.script(height) + legend.script(legend_bottom, height);
-      plot += centred_label({fitted_line(embedding.x_label, kFontSize, kWidth - left_margin)},
-                            is_lone ? kWidth / 2 : (left_margin + kWidth) / 2, bottom - kLabelRoom / 2,
-                            kWidth, height);
-      plot += centred_label({fitted_line(embedding.y_label, kFontSize, all)},
-                            first_left - label_room + kLabelLine / 2, bottom + all / 2, kWidth, height, true);
+      heading.place(panel.marks, width, height);
+      legend.place(panel.marks, legend_bottom);
+      place_centred(panel.marks, TextRole::x_label,
+                    {fitted_line(embedding.x_label, kFontSize, kWidth - left_margin)},
+                    is_lone ? kWidth / 2 : (left_margin + kWidth) / 2, bottom - kLabelRoom / 2);
+      place_centred(panel.marks, TextRole::y_label, {fitted_line(embedding.y_label, kFontSize, all)},
+                    first_left - label_room + kLabelLine / 2, bottom + all / 2, true);
     }
-    const PanelRows rows(embedding.panels[p], first);
-    plot += panel_clauses(rows);
-    first = rows.end;
+    panels.push_back(std::move(panel));
   }
-  plot += "unset multiplot";
-  return text + on_terminals(embedding.id, height, plot);
-}
-
-Drawing drawing_of(const Embedding& embedding) {
-  const bool moves = std::any_of(embedding.panels.begin(), embedding.panels.end(),
-                                 [](const EmbeddingPanel& panel) { return panel.frames.size() > 1; });
-  return {embedding.id,
-          embedding.title,
-          embedding.caption,
-          embedding_csv(embedding),
-          embedding_script(embedding),
-          moves ? moving_embedding_html(embedding) : ""};
 }
 
 namespace {
 
 using PlaneJson = nlohmann::ordered_json;
 
+PlaneJson points_json(const std::vector<EmbeddingPoint>& points) {
+  PlaneJson list = PlaneJson::array();
+  for (const EmbeddingPoint& point : points)
+    list.push_back({{"x", point.x}, {"y", point.y}, {"label", point.label}, {"colour", point.colour}});
+  return list;
+}
+
+PlaneJson regions_json(const std::vector<EmbeddingRegion>& regions) {
+  PlaneJson list = PlaneJson::array();
+  for (const EmbeddingRegion& region : regions)
+    list.push_back({{"x_low", region.x_low},
+                    {"x_high", region.x_high},
+                    {"y_low", region.y_low},
+                    {"y_high", region.y_high},
+                    {"label", region.label},
+                    {"colour", region.colour}});
+  return list;
+}
+
 /// A number to the digits that a picture needs.
-double drawn_number(double value) {
+double painted_number(double value) {
   return std::strtod(fmt::format("{:.5g}", value).c_str(), nullptr);
 }
 
 PlaneJson places_json(const std::vector<EmbeddingPoint>& points) {
   PlaneJson places = PlaneJson::array();
-  for (const EmbeddingPoint& point : points) places.push_back({drawn_number(point.x), drawn_number(point.y)});
+  for (const EmbeddingPoint& point : points)
+    places.push_back({painted_number(point.x), painted_number(point.y)});
   return places;
 }
 
 PlaneJson frame_json(const EmbeddingFrame& frame) {
   PlaneJson scores = PlaneJson::array();
   for (const ScoreInPlane& score : frame.scores)
-    scores.push_back({drawn_number(score.x), drawn_number(score.y), drawn_number(score.offset)});
+    scores.push_back({painted_number(score.x), painted_number(score.y), painted_number(score.offset)});
   return {{"name", frame.name}, {"scores", std::move(scores)}, {"labels", frame.labels}};
 }
 
 }  // namespace
 
-std::string moving_embedding_html(const Embedding& embedding) {
-  PlaneJson panels = PlaneJson::array();
+nlohmann::ordered_json data_json(const Embedding& embedding) {
+  PlaneJson panels = PlaneJson::array(), points = PlaneJson::array(), areas = PlaneJson::array();
+  for (const EmbeddingPanel& panel : embedding.panels)
+    panels.push_back({{"name", panel.name},
+                      {"points", points_json(panel.points)},
+                      {"regions", regions_json(panel.regions)},
+                      {"note", panel.note},
+                      {"means", points_json(panel.means)},
+                      {"arrows", points_json(panel.arrows)}});
+  // Grey comes last, where the index −1 of a list in Python is.
+  for (std::size_t place = 0; place <= kAreaColours.size(); ++place) {
+    const int colour = place < kAreaColours.size() ? static_cast<int>(place) : -1;
+    points.push_back(area_colour(colour));
+    areas.push_back(pale_area_colour(colour));
+  }
+  return {{"kind", "embedding"},
+          {"id", embedding.id},
+          {"title", embedding.title},
+          {"caption", embedding.caption},
+          {"label", embedding.label},
+          {"mean_name", embedding.mean_name},
+          {"arrow_name", embedding.arrow_name},
+          {"x_label", embedding.x_label},
+          {"y_label", embedding.y_label},
+          {"x_range", pair_json(embedding_range(embedding, &EmbeddingPoint::x))},
+          {"y_range", pair_json(embedding_range(embedding, &EmbeddingPoint::y))},
+          {"panels", std::move(panels)},
+          {"colours", {{"points", std::move(points)}, {"areas", std::move(areas)}}},
+          {"layout", layout_json(EmbeddingLayout(embedding))}};
+}
+
+nlohmann::ordered_json page_json(const Embedding& embedding) {
+  if (std::none_of(embedding.panels.begin(), embedding.panels.end(),
+                   [](const EmbeddingPanel& panel) { return panel.frames.size() > 1; }))
+    return nullptr;
+  PlaneJson panels = PlaneJson::array(), colours = PlaneJson::array(), legend = PlaneJson::array();
+  for (const SeriesStyle& entry : embedding_entries(embedding))
+    legend.push_back({{"name", entry.name}, {"style", style_json(entry)}});
+  for (const int colour : embedding.colours) colours.push_back(area_colour(colour));
+  Embedding alone = embedding;
+  const EmbeddingLayout all(embedding);
   for (const EmbeddingPanel& panel : embedding.panels) {
     PlaneJson frames = PlaneJson::array();
     for (const EmbeddingFrame& frame : panel.frames) frames.push_back(frame_json(frame));
-    // What does not move is a frame without scores.
+    // A panel that does not move has one frame without scores.
     if (frames.empty()) {
       EmbeddingFrame still;
       for (const EmbeddingPoint& point : panel.points) still.labels.push_back(point.label);
       frames.push_back(frame_json(still));
     }
+    alone.panels = {panel};
+    EmbeddingLayout layout(alone, EmbeddingLayout::Texts::axes);
+    layout.x = all.x;
+    layout.y = all.y;
     panels.push_back({{"name", panel.name + (panel.note.empty() ? "" : " " + panel.note)},
                       {"points", places_json(panel.points)},
                       {"means", places_json(panel.means)},
-                      {"frames", std::move(frames)}});
+                      {"frames", std::move(frames)},
+                      {"layout", layout_json(layout)}});
   }
-  const auto [x_low, x_high] = embedding_range(embedding, &EmbeddingPoint::x);
-  const auto [y_low, y_high] = embedding_range(embedding, &EmbeddingPoint::y);
-  return page_data({{"draw", "plane"},
-                    {"title", embedding.title},
-                    {"label", embedding.label},
-                    {"meanName", embedding.mean_name},
-                    {"arrowName", embedding.arrow_name},
-                    {"xLabel", embedding.x_label},
-                    {"yLabel", embedding.y_label},
-                    {"box", {x_low, x_high, y_low, y_high}},
-                    {"colours", embedding.colours},
-                    {"panels", std::move(panels)}});
+  return {{"kind", "embedding"},           {"title", embedding.title}, {"label", embedding.label},
+          {"colours", std::move(colours)}, {"grey", area_colour(-1)},  {"legend", std::move(legend)},
+          {"panels", std::move(panels)}};
 }
 
 }  // namespace moelab

@@ -1,19 +1,19 @@
 #pragma once
 
-/// Embeddings: a cloud of coloured points for each panel, over the regions of the plane that belong together.
+/// Embeddings: coloured points of a plane in each panel, over the regions of the plane that belong together.
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "plots/figure.h"
+#include "plots/layout.h"
 
 namespace moelab {
 
 struct EmbeddingPoint {
   double x = 0, y = 0;
   int label = 0;    ///< what the point belongs to, for the CSV
-  int colour = -1;  ///< place in the palette (kAreaColours of style.h); −1 is grey and lies below the others
+  int colour = -1;  ///< index into kAreaColours; −1 is grey, below the other points
 };
 
 /// A rectangle of the plane.
@@ -27,11 +27,11 @@ struct ScoreInPlane {
   double x = 0, y = 0, offset = 0;
 };
 
-/// A moment of what the regions are about: each label has the region in which its score is the largest.
+/// The regions at one recorded step. A point belongs to the label with the largest score.
 struct EmbeddingFrame {
   std::string name;
   std::vector<ScoreInPlane> scores;  ///< by label
-  std::vector<int> labels;           ///< of the panel's points then
+  std::vector<int> labels;           ///< of the panel's points at this step
 };
 
 struct EmbeddingPanel {
@@ -39,35 +39,48 @@ struct EmbeddingPanel {
   std::vector<EmbeddingPoint> points;
   std::vector<EmbeddingRegion> regions = {};  ///< pale, below the points
   std::vector<EmbeddingPoint> means = {};     ///< black crosses above the points
-  std::vector<EmbeddingPoint> arrows = {};    ///< their heads; from (0, 0); those with a colour are drawn
-  std::vector<EmbeddingFrame> frames = {};    ///< of the page alone, in order; the last is what is drawn
-  std::string note = {};                      ///< after the name, where the panel is drawn: "(no regions)"
+  std::vector<EmbeddingPoint> arrows = {};    ///< heads of arrows from (0, 0); grey arrows are not painted
+  std::vector<EmbeddingFrame> frames = {};    ///< for the page alone, in order; the last equals the rest
+  std::string note = {};                      ///< after the name: "(no regions)"
 };
 
 struct Embedding {
   std::string id;                      ///< file name without ending
   std::string title;                   ///< above the panels; may be empty
-  std::string caption;                 ///< below them: what plane and colours are
+  std::string caption;                 ///< below the panels: what the plane and the colours are
   std::string label;                   ///< column of the labels in the CSV
   std::string mean_name, arrow_name;   ///< in the legend
   std::string x_label, y_label;        ///< of the axes
-  std::vector<EmbeddingPanel> panels;  ///< two side by side, all with the same axes, which have no ticks
-  std::vector<int> colours = {};       ///< of the labels, where panels have frames
+  std::vector<EmbeddingPanel> panels;  ///< two side by side, with common axes without ticks
+  std::vector<int> colours = {};       ///< by label, for panels with frames
 };
 
-/// The CSV is tidy: panel,part,x,y,<label>,colour,x_high,y_high with part point, region (x and y are its
-/// lower ends), mean or arrow. The legend names the labels that have a colour. The page shows it as drawn,
-/// since it has thousands of points, but where a panel has several frames: then it draws all panels itself,
-/// with a slider over the frames.
-Drawing drawing_of(const Embedding& embedding);
+/// Columns panel,part,x,y,<label>,colour,x_high,y_high, with part point, region (x and y are its lower ends),
+/// mean or arrow.
+std::string embedding_csv(const Embedding& embedding);
 
-/// The range of a coordinate in all panels, points and means, with some room around.
+/// The range of a coordinate over the points and means of all panels, with a margin.
 std::pair<double, double> embedding_range(const Embedding& embedding, double EmbeddingPoint::*coordinate);
 
-/// The texts of it.
-std::string embedding_csv(const Embedding& embedding);
-std::string embedding_script(const Embedding& embedding);
-/// What the page draws of panels with frames.
-std::string moving_embedding_html(const Embedding& embedding);
+/// "0072B2", or grey for −1.
+std::string area_colour(int colour);
+/// The same, pale on white. It is opaque, since the edges of transparent areas would show.
+std::string pale_area_colour(int colour);
+
+struct EmbeddingLayout : PageLayout {
+  /// Which texts the page has besides the panels; the report's page sets title, caption and legend itself.
+  enum class Texts { all, axes };
+
+  explicit EmbeddingLayout(const Embedding& embedding, Texts texts = Texts::all);
+};
+
+/// The figure as data: {"kind": "embedding", "id", "title", "caption", "label", "mean_name", "arrow_name",
+/// "x_label", "y_label", "x_range", "y_range", "panels": [{"name", "points", "regions", "note", "means",
+/// "arrows"}], "colours": {"points", "areas"} by place, "layout"}.
+nlohmann::ordered_json data_json(const Embedding& embedding);
+
+/// For the report's page, which shows the SVG of panels without frames: null unless a panel has several
+/// frames.
+nlohmann::ordered_json page_json(const Embedding& embedding);
 
 }  // namespace moelab

@@ -2,74 +2,101 @@
 
 /// Heat maps: a grid of numbers for each panel.
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "plots/figure.h"
+#include "plots/layout.h"
 
 namespace moelab {
 
-/// values[y · columns + x]; an absent number is a grey cell.
+/// values[y · columns + x]. An absent number is a grey cell.
 struct HeatMapPanel {
   std::string name;
   std::vector<std::optional<double>> values;
-  std::vector<std::optional<std::pair<double, double>>> intervals =
-      {};                           ///< of the values; empty where there are none
-  std::vector<bool> censored = {};  ///< whether a value is a lower bound; empty where none is
-  // For the page alone:
-  std::vector<std::vector<double>> frames = {};  ///< values at other times, which a slider goes through; NaN
-                                                 ///< where there is none
+  std::vector<std::optional<std::pair<double, double>>> intervals = {};  ///< of the values; empty: none
+  std::vector<bool> censored = {};  ///< whether a value is a lower bound; empty: none is
+  // For the report's page alone:
+  std::vector<std::vector<double>> frames = {};  ///< values at other times, for a slider; NaN: absent
   std::vector<std::string> frame_names = {};     ///< "step 100"
-  std::vector<std::string> row_notes = {};       ///< what a row opens, from below
+  std::vector<std::string> row_notes = {};       ///< what a click on a row shows, from the lowest row
 };
 
 struct HeatMap {
   std::string id;       ///< file name without ending
   std::string title;    ///< above the panels; may be empty
-  std::string caption;  ///< below them: what the colours are
+  std::string caption;  ///< below the panels: what the colours are
   std::string x_label, y_label;
   std::string value_label;                    ///< beside the colour scale
   std::vector<std::string> x_names, y_names;  ///< of columns from the left, of rows from below
-  std::vector<HeatMapPanel> panels;           ///< one below the other, or of a compact map side by side
+  std::vector<HeatMapPanel> panels;           ///< below each other; side by side in a compact map
   bool compact = false;                       ///< small square cells without names and numbers
   double low = 0, high = 1;                   ///< the ends of the colour scale
 };
 
-/// The CSV is tidy: panel,x,y,value, and low,high where there are intervals, `censored` where a value is.
-/// Where there is room the number of a cell stands in it, after ">" where it is censored, and below it, where
-/// draws_intervals(), half of its interval if all are symmetric, and else both ends.
-Drawing drawing_of(const HeatMap& map);
-
-/// Whether the cells have the intervals in them, so that the caption can say what they are.
-bool draws_intervals(const HeatMap& map);
-
-/// The texts of it.
-std::string heat_map_csv(const HeatMap& map);
-std::string heat_map_script(const HeatMap& map);
-
-// The cells of a heat map: their colours and what is written in them.
-
 /// Whether the CSV has the columns low,high, and `censored`.
-bool has_interval_columns(const HeatMap& map);
-bool has_censored_column(const HeatMap& map);
+bool has_intervals(const HeatMap& map);
+bool has_censored_cells(const HeatMap& map);
 
-/// There are intervals, and cells of this width hold every one of them as it is written.
-bool has_room_for_intervals(const HeatMap& map, double cell_width);
+/// Columns panel,x,y,value, then low,high where there are intervals, and `censored` where a value is
+/// censored.
+std::string heat_map_csv(const HeatMap& map);
 
-/// How many significant digits tell apart numbers whose colours can be told apart: two to five.
-int needed_digits(const HeatMap& map);
+/// What a cell says: its number, after ">" if it is censored, and below it half of its interval if all
+/// intervals are symmetric, else both ends.
+struct CellText {
+  std::string number, interval;
+  bool is_bright = false;  ///< the text is black, not white
+};
 
-/// As many of those as the numbers have room for in cells of this width, two at least.
-int cell_digits(const HeatMap& map, double cell_width);
+struct HeatMapLayout : PageLayout {
+  /// Which texts the page has besides the panels. The report's page sets title and caption itself, and its
+  /// compact cells have numbers, too, if there is room.
+  enum class Texts { all, axes };
 
-/// The functions of gnuplot's language that heat_map_cells() calls, for numbers of so many digits.
-std::string heat_map_functions(int digits);
+  double cell_width = 0, cell_height = 0;
+  int digits = 2;                            ///< significant digits of the numbers
+  bool has_numbers = false;                  ///< cells are wide enough for their numbers
+  bool has_intervals = false;                ///< and for their intervals
+  bool is_symmetric = false;                 ///< half of the interval says all of it
+  double bright_from = 0;                    ///< cells from this value on have black texts
+  std::vector<std::vector<CellText>> cells;  ///< by panel; empty without numbers
 
-/// The clause that colours the cells of a panel, and those of the numbers in them where there is room.
-/// `first`: its first row in the CSV.
-std::string heat_map_cells(const HeatMap& map, double cell_width, std::size_t first);
+  std::vector<const char*> palette;  ///< equidistant colours from `low` to `high`, "#440154"
+  double low = 0, high = 1;          ///< the ends of the colour scale; never equal
+  std::vector<std::pair<double, std::string>> scale_ticks;
+  double scale_left = 0;        ///< of the colour scale beside a panel, which is as high as the panel
+  std::vector<bool> has_scale;  ///< by panel
+
+  explicit HeatMapLayout(const HeatMap& map, Texts texts = Texts::all);
+
+ private:
+  std::vector<std::string> y_label_, value_label_;
+  double left_ = 0, right_ = 0, panel_width_ = 0, panel_height_ = 0, row_height_ = 0;
+
+  void place_panels(const HeatMap& map, double room);
+  void write_cells(const HeatMap& map, bool allows_numbers);
+};
+/// The width of a colour scale.
+constexpr double kScaleWidth = 6;
+/// Font sizes of the numbers and intervals in cells, and their heights above the middle, in cells.
+constexpr double kNumberSize = kSmallFontSize, kIntervalSize = 5, kNumberRise = 0.18, kIntervalRise = -0.27;
+
+/// The number of a cell with so many significant digits. From there on it is whole: 123 needs less room than
+/// 1.2e+02, and says more.
+std::string cell_number(double value, int digits);
+/// Half of an interval: one digit, and whole from 9.5 on.
+std::string half_number(double half);
+
+/// The figure as data: {"kind": "heat_map", "id", "title", "caption", "x_label", "y_label", "value_label",
+/// "x_names", "y_names", "compact", "low", "high", "panels": [{"name", "values", "intervals", "censored"}],
+/// "layout", with "cells": [[{"number", "interval", "bright"}]] and "scale"}.
+nlohmann::ordered_json data_json(const HeatMap& map);
+
+/// The same for the report's page, where each panel has a layout of its own, frames and notes.
+nlohmann::ordered_json page_json(const HeatMap& map);
 
 }  // namespace moelab

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plots/figure.h"
@@ -13,7 +14,7 @@ namespace moelab {
 struct RatePoint {
   double x = 0;
   std::optional<double> mean, low, high;
-  std::optional<double> fitted;  ///< the value of the fitted line; none outside its window
+  std::optional<double> fitted;  ///< the value of the fitted line; absent outside its window
 };
 
 struct RateLine {
@@ -22,7 +23,7 @@ struct RateLine {
   std::string slope;  ///< written into the panel: "−0.49 ± 0.02"
 };
 
-/// `rows` × `columns` panels, row by row, on common logarithmic axes.
+/// `rows` × `columns` panels, row by row, with common logarithmic axes.
 struct RatePanels {
   std::string id;
   std::string title;
@@ -30,15 +31,30 @@ struct RatePanels {
   std::string x_label, y_label;
   std::vector<std::string> rows, columns;
   std::vector<std::vector<RateLine>> panels;
-  std::vector<std::pair<double, std::string>> references;  ///< slopes, dashed grey, with their names
+  std::vector<std::pair<double, std::string>> references;  ///< slopes with their names: dashed grey lines
 };
 
-/// Two columns wide. The CSV is tidy: row,column,series,x,mean,low,high,fitted. The page has each panel as
-/// lines of its own, the power laws among them.
-Drawing drawing_of(const RatePanels& figure);
-
-/// The texts of it.
+/// Columns row,column,series,x,mean,low,high,fitted.
 std::string rate_panels_csv(const RatePanels& figure);
-std::string rate_panels_script(const RatePanels& figure);
+
+/// Two columns wide.
+struct RateLayout : PageLayout {
+  std::vector<SeriesStyle> looks;       ///< of the lines by name
+  std::vector<SeriesStyle> references;  ///< of the reference slopes
+  /// A reference slope s is y = reference_height · (x / x₀)^s, with x₀ the left end of the axis, or the right
+  /// end where s > 0.
+  double reference_height = 1;
+
+  explicit RateLayout(const RatePanels& figure);
+  const SeriesStyle& look_of(const std::string& name) const;
+};
+
+/// The figure as data: {"kind": "rate_panels", "id", "title", "caption", "x_label", "y_label", "rows",
+/// "columns", "references": [{"slope", "name", "ends": [[x, y], [x, y]]}], "panels": [[{"name", "slope",
+/// "points"}]], "styles", "layout"}.
+nlohmann::ordered_json data_json(const RatePanels& figure);
+
+/// The report's page shows each panel as a figure of lines, with the power laws among them.
+nlohmann::ordered_json page_json(const RatePanels& figure);
 
 }  // namespace moelab

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
+#include <vector>
 
-#include "analysis/metrics/metric_groups.h"
-#include "analysis/metrics/sparsity.h"
+#include "analysis/metrics/meters.h"
+#include "analysis/metrics/routing.h"
 #include "sim/base/error.h"
 
 namespace moelab {
+
+// Equations: agreement of partitions.
+
 namespace {
 
 /// Σ binomial(n, 2) over the entries.
@@ -42,7 +47,7 @@ std::optional<double> adjusted_rand_index(const ContingencyTable& table) {
   if (total == 0) return std::nullopt;
   const double together = pairs(table), in_clusters = pairs(clusters), in_experts = pairs(experts);
   const double all = total * (total - 1) / 2;
-  // Equal partitions, among them the trivial ones for which the quotient is 0 / 0.
+  // Equal partitions. For trivial ones the quotient would be 0 / 0.
   if (together == in_clusters && together == in_experts) return 1;
   const double chance = in_clusters * in_experts / all;
   return (together - chance) / ((in_clusters + in_experts) / 2 - chance);
@@ -109,72 +114,361 @@ double jensen_shannon_divergence(const Eigen::Ref<const Vector>& p, const Eigen:
   const auto entropy_of_shares = [](const Vector& shares) {
     return entropy({shares.data(), static_cast<std::size_t>(shares.size())});
   };
-  // Rounding of equal distributions must not make it negative.
+  // Rounding must not make the divergence of equal distributions negative.
   return std::max(0.0, entropy_of_shares(middle) - (entropy_of_shares(p) + entropy_of_shares(q)) / 2);
 }
 
+// Equations: change between two snapshots.
+
 namespace {
 
-struct AgreementMetricOptions {
-  void bind(Fields& /*fields*/) {}
+void check_snapshots(std::span<const int> previous, std::span<const int> current, int k) {
+  if (previous.size() != current.size() || previous.empty() ||
+      previous.size() % static_cast<std::size_t>(k) != 0) {
+    throw InvalidOption(
+        "assignment",
+        fmt::format("{} and {} assignments of {} to a row; needs as many of both, at least one row",
+                    previous.size(), current.size(), k));
+  }
+}
+
+double squared(std::int64_t count) {
+  return static_cast<double>(count) * static_cast<double>(count);
+}
+
+/// Rows served in both snapshots: by expert before and now, and with each pair of experts.
+struct JointCounts {
+  std::int64_t rows = 0;
+  std::map<int, std::int64_t> before, after;
+  std::map<std::pair<int, int>, std::int64_t> both;
+
+  JointCounts(std::span<const int> previous, std::span<const int> current) {
+    for (std::size_t i = 0; i < current.size(); ++i) {
+      if (previous[i] < 0 || current[i] < 0) continue;
+      ++rows;
+      ++before[previous[i]];
+      ++after[current[i]];
+      ++both[{previous[i], current[i]}];
+    }
+  }
 };
 
-template <class Real>
-class AgreementMeter final : public Meter<Real> {
- public:
-  AgreementMeter(const AgreementMetricOptions& /*options*/, const MeterSetting<Real>& /*setting*/) {}
+}  // namespace
 
-  void measure_layer(const LayerMoment<Real>& at, MetricValues& values) override {
-    const MatrixView probabilities = at.here.probabilities();
-    LayerRecord& last = last_[at.layer()];
-    const LayerRecord before =
-        std::exchange(last, {at.here.serving(), probabilities.colwise().mean().transpose()});
-    if (before.serving.empty()) return;
-    const ContingencyTable both = routing_table(before.serving, last.serving);
-    set(values, "routing_ari", adjusted_rand_index(both));
-    set(values, "routing_nmi", normalized_mutual_information(both));
-    values["routing_divergence"] = jensen_shannon_divergence(before.mean_routing, last.mean_routing);
+std::optional<double> routing_fluctuation(std::span<const int> previous, std::span<const int> current,
+                                          int k) {
+  check_snapshots(previous, current, k);
+  const std::size_t size = static_cast<std::size_t>(k);
+  std::vector<int> before(size), after(size);
+  std::size_t changed = 0, rows = 0;
+  for (std::size_t at = 0; at < current.size(); at += size) {
+    std::copy_n(previous.begin() + static_cast<std::ptrdiff_t>(at), size, before.begin());
+    std::copy_n(current.begin() + static_cast<std::ptrdiff_t>(at), size, after.begin());
+    std::sort(before.begin(), before.end());
+    std::sort(after.begin(), after.end());
+    if (before.back() < 0 || after.back() < 0) continue;
+    ++rows;
+    if (before != after) ++changed;
+  }
+  if (rows == 0) return std::nullopt;
+  return static_cast<double>(changed) / static_cast<double>(rows);
+}
+
+double routing_saturation(std::span<const int> now, std::span<const int> final, int k) {
+  check_snapshots(now, final, k);
+  const std::ptrdiff_t size = k;
+  std::size_t kept = 0;
+  for (auto own = now.begin(), last = final.begin(); own != now.end(); own += size, last += size) {
+    kept += static_cast<std::size_t>(std::count_if(
+        own, own + size, [&](int expert) { return std::find(last, last + size, expert) != last + size; }));
+  }
+  return static_cast<double>(kept) / static_cast<double>(now.size());
+}
+
+std::optional<double> router_instability(std::span<const int> previous, std::span<const int> current) {
+  check_snapshots(previous, current, 1);
+  const JointCounts counts(previous, current);
+  if (counts.rows == 0) return std::nullopt;
+  // Pairs that are together before or after, minus twice the pairs that are together in both.
+  double pairs = 0;
+  for (const auto& [expert, rows] : counts.before) pairs += squared(rows);
+  for (const auto& [expert, rows] : counts.after) pairs += squared(rows);
+  for (const auto& [experts, rows] : counts.both) pairs -= 2 * squared(rows);
+  return pairs / squared(counts.rows);
+}
+
+std::optional<double> assignment_change_share(std::span<const int> previous, std::span<const int> current) {
+  check_snapshots(previous, current, 1);
+  const JointCounts counts(previous, current);
+  if (counts.rows == 0) return std::nullopt;
+  std::map<int, std::int64_t> majority;
+  for (const auto& [experts, rows] : counts.both) {
+    majority[experts.first] = std::max(majority[experts.first], rows);
+  }
+  double stay = 0;
+  for (const auto& [expert, rows] : majority) stay += static_cast<double>(rows);
+  return 1 - stay / static_cast<double>(counts.rows);
+}
+
+std::optional<double> layer_ari(std::span<const int> previous, std::span<const int> current) {
+  check_snapshots(previous, current, 1);
+  const ContingencyTable both = routing_table(previous, current);
+  if (both.rows() == 1 || both.cols() == 1) return 0;
+  return adjusted_rand_index(both);
+}
+
+// Groups.
+
+namespace {
+
+/// Why a metric of serving experts has no value where only sets of earlier experts are given.
+constexpr const char* kSetsAlone =
+    "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert";
+
+class AgreementMeter final : public RowMeter {
+ public:
+  AgreementMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const auto found = last_.find(rows.layer());
+    const Record before = found == last_.end() ? Record() : std::move(found->second);
+    remember(rows);
+    const Record& now = last_.at(rows.layer());
+    MetricValues& values = metrics.values;
+    if (!before.serving.empty()) {
+      const ContingencyTable both = routing_table(before.serving, now.serving);
+      set(values, "routing_ari", adjusted_rand_index(both));
+      set(values, "routing_nmi", normalized_mutual_information(both));
+    }
+    if (before.mean_routing.size() > 0)
+      values["routing_divergence"] = jensen_shannon_divergence(before.mean_routing, now.mean_routing);
+  }
+
+  void remember(LayerRows& rows) override {
+    const std::span<const int> serving = rows.serving();
+    Record& record = last_[rows.layer()];
+    record = {{serving.begin(), serving.end()}, {}};
+    rows.visit([&](const RowBlock& block) {
+      const Vector sum = block.probabilities.colwise().sum().transpose();
+      record.mean_routing = block.first == 0 ? sum : Vector(record.mean_routing + sum);
+      if (block.is_last) record.mean_routing /= static_cast<double>(rows.rows());
+    });
   }
 
   void forget() override { last_.clear(); }
 
  private:
-  struct LayerRecord {
-    std::vector<int> serving;  ///< (rows)
-    Vector mean_routing;       ///< (E)
+  struct Record {
+    std::vector<int> serving;  // (n), or empty where sets alone are known
+    Vector mean_routing;       // (E), or empty
   };
-  std::map<int, LayerRecord> last_;  ///< by layer
+  std::map<int, Record> last_;  // by layer
 };
 
 }  // namespace
 
 MetricGroup agreement_metrics() {
-  MetricGroup group = metric_group<AgreementMetricOptions, AgreementMeter>(
+  MetricGroup group = row_metrics<NoMetricOptions, AgreementMeter>(
       "agreement",
       "how well two routings of the test rows agree, up to the experts' names: of a recorded step and the "
-      "one "
-      "before; of two arms, with `analyze`; uses serving, and probabilities for the divergence",
-      {{"routing_ari",
-        false,
-        "adjusted Rand index of the serving experts of both (1 equal, 0 as by chance)",
-        "adjusted Rand index of two routings",
-        "ARI of routings",
-        {&needs::step_before}},
-       {"routing_nmi",
-        false,
-        "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
-        "normalised mutual information of two routings",
-        "NMI of routings",
-        {&needs::step_before}},
-       {"routing_divergence",
-        false,
-        "Jensen–Shannon divergence of the two mean routings E[r(x)], nats: 0 equal, ln 2 nothing shared",
-        "Jensen–Shannon divergence of mean routings (nats)",
-        "divergence",
-        {&needs::probabilities_before}}});
+      "one before; of two arms, with `analyze`; uses serving, and probabilities for the divergence",
+      {metric("routing_ari", false,
+              "adjusted Rand index of the serving experts of both (1 equal, 0 as by chance)",
+              "adjusted Rand index of two routings", "ARI of routings", {&needs::step_before}, kSetsAlone),
+       metric("routing_nmi", false,
+              "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
+              "normalised mutual information of two routings", "NMI of routings", {&needs::step_before},
+              kSetsAlone),
+       metric(
+           "routing_divergence", false,
+           "Jensen–Shannon divergence of the two mean routings E[r(x)], nats: 0 equal, ln 2 nothing shared",
+           "Jensen–Shannon divergence of mean routings (nats)", "divergence",
+           {&needs::probabilities_before})});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router};
+  return group;
+}
+
+namespace {
+
+struct FluctuationMetricOptions {
+  int k = 2;
+
+  void bind(Fields& fields) {
+    fields.add("k", k, between(1, 65536), "K of routing_fluctuation_topk, at most model.experts");
+  }
+};
+
+template <class Options>
+void check_sets(const AnyOptions& options, const ExperimentOptions& experiment, const std::string& path) {
+  check_set_size(options.get<Options>().k, experiment, path);
+}
+
+template <class Options>
+AnyOptions sets_of_top_k(const GivenArrays& given) {
+  return Options{given.top_k};
+}
+
+class FluctuationMeter final : public RowMeter {
+ public:
+  FluctuationMeter(const FluctuationMetricOptions& options, const RowSetting& /*setting*/) : k_(options.k) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const auto found = last_.find(rows.layer());
+    const Record before = found == last_.end() ? Record() : std::move(found->second);
+    remember(rows);
+    const Record& now = last_.at(rows.layer());
+    if (!before.serving.empty())
+      set(metrics.values, "routing_fluctuation", routing_fluctuation(before.serving, now.serving));
+    if (!before.likeliest.empty())
+      set(metrics.values, "routing_fluctuation_topk",
+          routing_fluctuation(before.likeliest, now.likeliest, k_));
+  }
+
+  void remember(LayerRows& rows) override {
+    const std::span<const int> serving = rows.serving();
+    last_[rows.layer()] = {{serving.begin(), serving.end()},
+                           rows.experts() > 1 ? rows.likeliest(k_) : std::vector<int>()};
+  }
+
+  void forget() override { last_.clear(); }
+
+ private:
+  struct Record {
+    std::vector<int> serving;    // (n), or empty where sets alone are known
+    std::vector<int> likeliest;  // (n · K), or empty for one expert
+  };
+  int k_;
+  std::map<int, Record> last_;  // by layer
+};
+
+}  // namespace
+
+MetricGroup fluctuation_metrics() {
+  MetricGroup group = row_metrics<FluctuationMetricOptions, FluctuationMeter>(
+      "fluctuation",
+      "how the routing of the test rows changes from a recorded step to the next; with record_every an "
+      "epoch, between epochs (Nguyen et al. 2025); uses serving, and probabilities for the K likeliest",
+      {metric("routing_fluctuation", false,
+              "share of rows whose serving expert is another than at the record before",
+              "share of rows with another expert than before", "fluctuation", {}, kSetsAlone),
+       metric("routing_fluctuation_topk", false, "share of rows whose set of K likeliest experts is another",
+              "share of rows with other likeliest experts than before", "fluctuation of sets",
+              {&needs::several_experts, &needs::sets_of_k})});
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router, &needs::step_before};
+  group.check = check_sets<FluctuationMetricOptions>;
+  group.options_for = sets_of_top_k<FluctuationMetricOptions>;
+  return group;
+}
+
+namespace {
+
+struct SaturationMetricOptions {
+  int k = 2;
+
+  void bind(Fields& fields) {
+    fields.add("k", k, between(1, 65536), "experts of a row's set, at most model.experts");
+  }
+};
+
+/// Keeps every row's set of each record until the last record is known.
+class SaturationMeter final : public RowMeter {
+ public:
+  SaturationMeter(const SaturationMetricOptions& options, const RowSetting& setting)
+      : k_(options.k), applies_(setting.applies("routing_saturation")) {}
+
+  void measure(LayerRows& rows, LayerMetrics& /*metrics*/) override { remember(rows); }
+
+  void remember(LayerRows& rows) override {
+    if (!applies_) return;
+    const std::vector<int> sets = rows.likeliest(k_);
+    Sets& kept = sets_[{rows.layer(), rows.step()}];
+    if (rows.experts() <= std::numeric_limits<std::uint16_t>::max() + 1)
+      kept.narrow.assign(sets.begin(), sets.end());
+    else
+      kept.wide = sets;
+  }
+
+  void complete(std::int64_t step, int layer, MetricValues& values) override {
+    const auto now = sets_.find({layer, step});
+    if (now == sets_.end()) return;
+    const auto last = std::prev(sets_.lower_bound({layer + 1, 0}));
+    values["routing_saturation"] = routing_saturation(now->second.all(), last->second.all(), k_);
+  }
+
+ private:
+  /// K experts for each row. Two bytes hold the number of an expert, except among more than 65536.
+  struct Sets {
+    std::vector<std::uint16_t> narrow;
+    std::vector<int> wide;
+    std::vector<int> all() const {
+      return narrow.empty() ? wide : std::vector<int>(narrow.begin(), narrow.end());
+    }
+  };
+
+  int k_;
+  bool applies_;
+  std::map<std::pair<int, std::int64_t>, Sets> sets_;  // by layer and step
+};
+
+}  // namespace
+
+MetricGroup saturation_metrics() {
+  MetricGroup group = row_metrics<SaturationMetricOptions, SaturationMeter>(
+      "saturation",
+      "how settled the routing of the test rows is, held against that at the last step (Muennighoff et al. "
+      "2024); keeps the sets of all records until then; uses probabilities",
+      {metric("routing_saturation", false,
+              "mean over rows of the share of the K likeliest experts that are among the K at the last step",
+              "share of likeliest experts kept to the end", "saturation")});
+  group.by_default = false;
+  group.of_layers = true;
+  group.check = check_sets<SaturationMetricOptions>;
+  group.options_for = sets_of_top_k<SaturationMetricOptions>;
+  group.needs = {&needs::router, &needs::several_experts, &needs::last_step};
+  group.kept_bytes = [](const AnyOptions& options) {
+    return sizeof(std::uint16_t) * static_cast<double>(options.get<SaturationMetricOptions>().k);
+  };
+  return group;
+}
+
+namespace {
+
+class LayersMeter final : public RowMeter {
+ public:
+  LayersMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    if (!rows.before() || rows.before()->serving().empty()) return;
+    const std::span<const int> before = rows.before()->serving(), here = rows.serving();
+    set(metrics.values, "router_instability", router_instability(before, here));
+    set(metrics.values, "assignment_change_share", assignment_change_share(before, here));
+    set(metrics.values, "layer_ari", layer_ari(before, here));
+  }
+};
+
+}  // namespace
+
+MetricGroup layers_metrics() {
+  MetricGroup group = row_metrics<NoMetricOptions, LayersMeter>(
+      "layers", "how the routing changes from a layer to the next (Nielsen et al. 2025); uses serving",
+      {metric("router_instability", false,
+              "mean |S − S'| over pairs of rows, S = 1 where one expert serves both, in the layer before and "
+              "here",
+              "share of pairs of rows joined or parted from layer to layer", "instability", {}, kSetsAlone),
+       metric("assignment_change_share", false,
+              "share of rows that do not go where most rows of their expert in the layer before go",
+              "share of rows that leave their expert's company", "assignment change", {}, kSetsAlone),
+       metric("layer_ari", false,
+              "adjusted Rand index of the serving experts in the layer before and here: 1 where the same "
+              "rows are together, 0 as by chance, and where one expert serves all rows",
+              "adjusted Rand index of two layers", "agreement of layers", {}, kSetsAlone)});
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router, &needs::layer_before};
   return group;
 }
 

@@ -94,7 +94,7 @@ void require_labels(const Eigen::Ref<const Matrix>& x, std::span<const int> labe
   }
 }
 
-/// Sums over clusters → means; those of clusters without points stay 0.
+/// Turns sums over clusters into means. Clusters without points keep 0.
 void divide_by_counts(Matrix& sums, const std::vector<int>& counts) {
   for (std::size_t k = 0; k < counts.size(); ++k) {
     if (counts[k] > 0) sums.row(static_cast<Eigen::Index>(k)) /= counts[k];
@@ -108,7 +108,7 @@ DispersionTable dispersions(const Eigen::Ref<const Matrix>& x, std::span<const i
   require_labels(x, labels, clusters);
   DispersionTable table{Matrix::Zero(clusters, x.cols()),
                         std::vector<int>(static_cast<std::size_t>(clusters), 0)};
-  // Measured from the first point of its cluster, a constant feature has dispersion exactly 0.
+  // Measured from the first point of its cluster: a constant feature has dispersion exactly 0.
   Matrix origins = Matrix::Zero(clusters, x.cols()), means = Matrix::Zero(clusters, x.cols());
   for (Eigen::Index i = 0; i < x.rows(); ++i) {
     const int k = labels[static_cast<std::size_t>(i)];
@@ -254,7 +254,7 @@ void require_shapes(const MixtureSamples& batch) {
   require("outputs", batch.outputs, rows, experts * batch.targets.cols());
 }
 
-/// Of one sample: a_e = o_e − f (E, o) and ρ = f − y (o).
+/// One sample: a_e = o_e − f (E, o) and ρ = f − y (o).
 struct SampleOutputs {
   Matrix deviations;
   Vector residual;
@@ -278,7 +278,7 @@ Matrix score_curvature(const SampleOutputs& sample, const Vector& r, RouterCurva
   return result;
 }
 
-/// (E, E − 1), orthonormal columns that add up to 0 (Helmert's contrasts).
+/// (E, E − 1), orthonormal columns that each sum to 0 (Helmert's contrasts).
 Matrix contrasts(int experts) {
   Matrix basis = Matrix::Zero(experts, experts - 1);
   for (int j = 1; j < experts; ++j) {

@@ -1,11 +1,8 @@
 #include "analysis/metrics/measured_data.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <utility>
 
-#include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/task.h"
 
 namespace moelab {
@@ -166,108 +163,109 @@ template class TestPass<float>;
 template class TestPass<double>;
 
 template <class Real>
-std::vector<std::int64_t> LayerRouting<Real>::loads() {
-  const Network<Real>& network = *moment_.model.network;
-  if (network.eval_gating().activates_all()) {
-    return expert_loads(moment_.model, layer_, network.top1_gating(), data_.test_inputs(), data_.samples(),
+std::vector<std::int64_t> ModelRows<Real>::loads() {
+  if (network().eval_gating().activates_all()) {
+    return expert_loads(moment_.model, layer_, network().top1_gating(), data_.test_inputs(), data_.samples(),
                         moment_.workspace);
   }
-  const std::vector<unsigned char>& selected = routed().selected;
-  const std::size_t experts = static_cast<std::size_t>(network.experts());
-  std::vector<std::int64_t> loads(experts, 0);
-  for (std::size_t i = 0; i < selected.size(); ++i) loads[i % experts] += selected[i];
+  const std::span<const unsigned char> is_selected = selected();
+  const std::size_t count = static_cast<std::size_t>(experts());
+  std::vector<std::int64_t> loads(count, 0);
+  for (std::size_t i = 0; i < is_selected.size(); ++i) loads[i % count] += is_selected[i];
   return loads;
 }
 
-template class LayerRouting<float>;
-template class LayerRouting<double>;
-
-namespace {
-
-/// Of swept paths.
-struct Label {
-  const char* name;
-  const char* axis;
-  const char* legend;
-};
-
-constexpr std::array kPathLabels = {
-    Label{"step", "training step", "step"},
-    Label{"data.train_samples", "training samples", "samples"},
-    Label{"data.clusters", "clusters", "clusters"},
-    Label{"data.dim", "input width", "width"},
-    Label{"data.spurious_dims", "spurious dimensions", "spurious dimensions"},
-    Label{"data.mean_std", "standard deviation of the means", "mean_std"},
-    Label{"data.noise_std", "noise standard deviation", "noise_std"},
-    Label{"data.separation", "cluster separation c", "separation"},
-    Label{"model.experts", "experts", "experts"},
-    Label{"model.layers", "layers", "layers"},
-    Label{"model.router.init_scale", "initial scale of the router", "router scale"},
-    Label{"model.router.kind", "router", "router"},
-    Label{"train.batch_size", "batch size", "batch"},
-    Label{"train.steps", "training steps", "steps"},
-    Label{"train.weight_decay", "weight decay", "weight decay"},
-    Label{"train.lr.router", "learning rate of the router", "router rate"},
-    Label{"train.lr.expert", "learning rate of the experts", "expert rate"},
-};
-
-const Label* path_label(const std::string& name) {
-  const auto* const known = std::find_if(kPathLabels.begin(), kPathLabels.end(),
-                                         [&](const Label& label) { return label.name == name; });
-  return known == kPathLabels.end() ? nullptr : known;
+template <class Real>
+std::vector<int> ModelRows<Real>::token_ids() {
+  if (!data_.has_ids()) return {};
+  const Matrix& ids = data_.test().x;
+  return {ids.data(), ids.data() + ids.size()};
 }
 
-/// A metric's label, and what else its key says.
-std::string metric_label(const std::string& name, std::string MetricGroup::Metric::*form) {
-  const MetricGroup::Metric* const metric = find_metric(name);
-  if (!metric || (metric->*form).empty()) return name;
-  const MetricKey key = MetricKey::parse(name);
-  std::string label = metric->*form;
-  if (key.layer) label += ", layer " + std::to_string(*key.layer);
-  for (const std::string& part : {key.variant, key.evaluation}) {
-    if (!part.empty()) label += ", " + part;
+template <class Real>
+std::vector<std::int64_t> ModelRows<Real>::compared_rows(std::int64_t most) {
+  const std::span<const int> experts_of_rows = serving();
+  std::vector<std::int64_t> compared;
+  for (std::size_t row = 0; row < experts_of_rows.size() && std::ssize(compared) < most; ++row) {
+    if (experts_of_rows[row] >= 0) compared.push_back(static_cast<std::int64_t>(row));
   }
-  return label;
+  return compared;
 }
 
-}  // namespace
-
-std::string axis_label(const std::string& name) {
-  const Label* const path = path_label(name);
-  return path ? path->axis : metric_label(name, &MetricGroup::Metric::axis_label);
-}
-std::string legend_label(const std::string& name) {
-  const Label* const path = path_label(name);
-  return path ? path->legend : metric_label(name, &MetricGroup::Metric::legend_label);
+template <class Real>
+void ModelRows<Real>::visit_points(Space space, const PointBlock& visit) {
+  if (space == Space::inputs) return visit(0, data_.test_rows());
+  if (block_inputs_.size() == 0) block_inputs_ = read_block_inputs();
+  visit(0, block_inputs_);
 }
 
-namespace {
+template <class Real>
+Matrix ModelRows<Real>::read_block_inputs() const {
+  const std::size_t block =
+      static_cast<std::size_t>(&network().placed_mixture(layer_) - network().blocks().data());
+  Matrix all;
+  visit_blocks<Real>(moment_.model, network().eval_gating(), data_.test_inputs(), data_.samples(),
+                     moment_.workspace, [&](int first_row) {
+                       const View<const Real>& inputs = moment_.workspace.inputs[block];
+                       if (first_row == 0) all.resize(data_.rows(), inputs.columns);
+                       for (int row = 0; row < inputs.rows; ++row) {
+                         for (int q = 0; q < inputs.columns; ++q)
+                           all(first_row + row, q) = static_cast<double>(inputs(row, q));
+                       }
+                     });
+  return all;
+}
 
-/// The place of each sample's set of labels in the order of first appearance.
-std::vector<int> labels_of_sets(const std::vector<int>& labels, std::size_t parts) {
-  std::map<std::vector<int>, int> place;
-  std::vector<int> sets;
-  for (std::size_t at = 0; at < labels.size(); at += parts) {
-    std::vector<int> set(labels.begin() + static_cast<std::ptrdiff_t>(at),
-                         labels.begin() + static_cast<std::ptrdiff_t>(at + parts));
-    std::sort(set.begin(), set.end());
-    sets.push_back(place.try_emplace(std::move(set), static_cast<int>(place.size())).first->second);
+template <class Real>
+Matrix ModelRows<Real>::router_weight() {
+  const std::string name = "router_weight" + network().layer_ending(layer_);
+  for (const NamedArray<Real>& array : network().arrays(moment_.model.parameters)) {
+    if (array.name == name) return widen(array.values, array.shape[0], array.shape[1]);
   }
-  return sets;
+  return {};
 }
 
-}  // namespace
-
-std::vector<ClusterLabels> cluster_labels(const Layout& layout, const std::vector<int>& labels) {
-  if (layout.sequences || layout.labels == 1) return {{"", {labels}}};
-  const std::size_t parts = static_cast<std::size_t>(layout.labels);
-  const std::size_t rows = labels.size() / parts;
-  ClusterLabels each{"_per_atom", {}};
-  for (std::size_t part = 0; part < parts; ++part) {
-    std::vector<int>& column = each.labels.emplace_back();
-    for (std::size_t row = 0; row < rows; ++row) column.push_back(labels[row * parts + part]);
+template <class Real>
+MatrixView ModelRows<Real>::feature_weights() {
+  const std::string name = "router_feature_weights" + network().layer_ending(layer_);
+  const double* place = moment_.model.state.values.data();
+  for (const StateArray& array : network().state_arrays()) {
+    if (array.name == name) return {place, array.shape[0], array.shape[1]};
+    place += array.size();
   }
-  return {{"", {labels_of_sets(labels, parts)}}, std::move(each), {"_overall", {std::vector<int>(rows, 0)}}};
+  return {nullptr, 0, 0};
 }
+
+template <class Real>
+Eigen::Ref<const Matrix> ModelRows<Real>::shuffled(const RowBlock& /*block*/, int s) {
+  Engine engine = seeds_.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
+  shuffled_ = data_.test_probabilities(moment_, layer_, draw_permutation(engine, router_columns_));
+  return shuffled_;
+}
+
+template <class Real>
+void ModelRows<Real>::visit_expert_outputs(const PointBlock& visit) {
+  const PlacedBlock<Real>& placed = network().placed_mixture(layer_);
+  MixtureScratch<Real>& scratch = network().mixture_scratch(layer_, moment_.workspace);
+  visit_blocks<Real>(moment_.model, network().soft_gating(), data_.test_inputs(), data_.samples(),
+                     moment_.workspace, [&](int first_row) {
+                       const BlockValues<Real> own =
+                           network().values(placed, moment_.model.parameters, moment_.model.state);
+                       const Eigen::Map<const MatrixOf<Real>> outputs(
+                           placed.mixture->pair_outputs(own, scratch), scratch.routing().rows,
+                           experts() * placed.mixture->output_stride());
+                       visit(first_row, outputs.template cast<double>());
+                     });
+}
+
+template <class Real>
+Matrix ModelRows<Real>::error_gradients() {
+  const Matrix outputs = data_.test_outputs(moment_, network().train_gating());
+  const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(data_.test().y);
+  return data_.cross_entropy() ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
+}
+
+template class ModelRows<float>;
+template class ModelRows<double>;
 
 }  // namespace moelab

@@ -1,6 +1,13 @@
 #pragma once
 
-/// The data that metrics look at.
+/// A trained model at a recorded step and the data that it is measured on.
+///
+/// The rule for numbers that are not finite: a comparison with NaN is false. The entropy of NaN would be 0,
+/// and a loss of NaN would have reached every target. So every array that a model gives to be measured is
+/// checked once, where it is made: parameters, inputs in the precision of training, outputs, probabilities
+/// and losses. The first one that is not finite leaves the test set without any metric at that step;
+/// Measurement catches NotFinite. At the last step, on the cell's own data, that is divergence. Scores of −∞
+/// are probabilities of 0, which are finite.
 
 #include <cstdint>
 #include <optional>
@@ -9,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/metrics/layer_rows.h"
 #include "analysis/metrics/voronoi.h"
 #include "sim/base/numerics.h"
 #include "sim/data/layout.h"
@@ -18,22 +26,21 @@
 
 namespace moelab {
 
-// How routing metrics cut rows into clusters.
-
-/// Labels of rows that make clusters, one or several to a row: a row counts in the cluster of each.
-struct ClusterLabels {
-  std::string suffix;                    ///< of the metrics' names
-  std::vector<std::vector<int>> labels;  ///< each (rows)
+/// what() names the array, "outputs on the test data".
+class NotFinite : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
-/// A row with one label (of a token: its component) is in that label's cluster. A sample made of several
-/// parts is in the cluster of its set of parts; with `_per_atom` in the clusters of each of its parts,
-/// whatever the others are; with `_overall` in the one cluster of all.
-std::vector<ClusterLabels> cluster_labels(const Layout& layout, const std::vector<int>& labels);
+/// Throws NotFinite with that name unless all values are finite.
+template <class Real>
+void check_finite(std::span<const Real> values, const char* name) {
+  if (!all_finite(values)) throw NotFinite(name);
+}
 
 /// The training loss is taken over the first training samples: as many as a test set has by default.
 constexpr int kMeasuredTrainSamples = 10000;
-/// That many at most; of ids of tokens, which come in long sequences, as many tokens.
+/// The most training samples that are measured. Sequences of ids are long: there it counts tokens.
 int most_measured_train_samples(const DataOptions& data);
 
 /// A model at a recorded step.
@@ -45,12 +52,12 @@ struct Moment {
   std::int64_t step = 0;
 };
 
-/// A test set, and training samples, as drawn and in the precision of training.
+/// A test set and training samples, as drawn and in the precision of training.
 template <class Real>
 class MeasuredData {
  public:
-  /// `train` holds the first kMeasuredTrainSamples of the training set at most, or nothing where the data are
-  /// those of an evaluation. Both sets must outlive the object.
+  /// `train` holds the first kMeasuredTrainSamples of the training set at most; it is empty for the data of
+  /// an evaluation. Both sets must outlive the object.
   MeasuredData(const Layout& layout, const LossOptions& loss, const Dataset& train, const Dataset& test);
 
   const Layout& layout() const { return layout_; }
@@ -70,38 +77,37 @@ class MeasuredData {
   /// Whether the task loss is cross-entropy; whether targets are classes.
   bool cross_entropy() const { return cross_entropy_; }
   bool class_targets() const { return layout_.class_targets || (cross_entropy_ && !has_ids()); }
-  /// Whether inputs and targets are ids of tokens: outputs then are as many as there are ids, and are not
-  /// kept.
+  /// Whether inputs and targets are ids of tokens. A model then has an output for each id, and outputs are
+  /// not kept.
   bool has_ids() const { return layout_.vocabulary > 0; }
   /// Targets or outputs of a set as rows (n, o), a token a row where each has a target.
   MatrixView target_rows(const Matrix& values) const {
     return {values.data(), values.size() / layout_.output_dim, layout_.output_dim};
   }
 
-  /// Throws NotFinite (analysis/metrics/measured_data.h) where inputs are not finite in the precision of
-  /// training.
+  /// Throws NotFinite where inputs are not finite in the precision of training.
   void check_inputs() const;
   /// The model's outputs under `gating`, in the shape of the targets. Throws NotFinite.
   Matrix train_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const;
   Matrix test_outputs(const Moment<Real>& moment, const Gating<Real>& gating) const;
-  /// The task loss of the model under `gating` on a set, of ids in nats a token. Throws NotFinite.
+  /// The task loss of the model under `gating` on a set; for ids in nats a token. Throws NotFinite.
   double train_loss(const Moment<Real>& moment, const Gating<Real>& gating) const;
   double test_loss(const Moment<Real>& moment, const Gating<Real>& gating) const;
-  /// Loss ÷ label variance on the training samples under `gating`, by which a model is not told to be finite:
-  /// may be NaN. None where the labels do not vary.
+  /// Loss ÷ label variance on the training samples under `gating`. It may be NaN: no model is judged finite
+  /// by it. None where the labels do not vary.
   std::optional<double> train_nmse(const Moment<Real>& moment, const Gating<Real>& gating) const;
-  /// The task loss of outputs on a set that are no ids, averaged over rows and outputs (cross-entropy: over
-  /// rows, nats). Throws NotFinite.
+  /// The task loss of outputs on a set without ids: the mean over rows and outputs (cross-entropy: over rows,
+  /// nats). Throws NotFinite.
   double task_loss(const Matrix& outputs, const Matrix& targets) const;
-  /// r (rows, E) of a layer; see route(). Throws NotFinite, but for a permutation: routers that no run trains
-  /// are no part of the model.
+  /// r (rows, E) of a layer; see route(). Throws NotFinite, except for a permutation: a run does not train
+  /// permuted routers.
   Matrix test_probabilities(const Moment<Real>& moment, int layer,
                             std::span<const int> permutation = {}) const;
 
  private:
   double mean_token_loss(const Moment<Real>& moment, const Gating<Real>& gating,
                          const std::vector<Real>& inputs, const Dataset& data) const;
-  /// With the true clusters of their rows, where those have one each.
+  /// With the true clusters of the rows, where each row has one.
   Samples<Real> samples_of(const std::vector<Real>& inputs, const Dataset& data) const {
     const bool has_labels =
         data.cluster.size() * static_cast<std::size_t>(layout_.input_dim) == inputs.size();
@@ -116,7 +122,7 @@ class MeasuredData {
   std::vector<Real> train_inputs_, test_inputs_;
 };
 
-/// Of tokens.
+/// The mean over tokens.
 double mean_loss(const std::vector<double>& token_losses);
 
 /// Numbers in double.
@@ -125,23 +131,21 @@ Matrix widen(const std::vector<Real>& values, Eigen::Index rows, Eigen::Index co
   return Eigen::Map<const MatrixOf<Real>>(values.data(), rows, columns).template cast<double>();
 }
 
-// The pass of a test set under the evaluation gating, which most metrics look at.
-
-/// Made once for a recorded step, when first asked for; once more where only then routing is asked for, which
-/// takes memory of its own. What is asked for throws NotFinite (analysis/metrics/measured_data.h) where it is
-/// not finite.
+/// The pass of the test set under the evaluation gating, which most metrics look at. It runs at the first
+/// request, and once more if routing is requested only later, because routing takes memory. Requests throw
+/// NotFinite.
 template <class Real>
 class TestPass {
  public:
   TestPass(const Moment<Real>& moment, const MeasuredData<Real>& data) : moment_(moment), data_(data) {}
 
-  /// How the rows went through a layer with a router.
+  /// How a layer routed the rows.
   const RoutedRows& routed(int layer);
-  /// The model's outputs in the shape of the targets; of models that are not on ids.
+  /// The model's outputs in the shape of the targets; not for models on ids.
   Matrix outputs();
-  /// The losses of all tokens that have a target, nats; of models on ids.
+  /// The losses of all tokens that have a target, nats; for models on ids.
   const std::vector<double>& token_losses();
-  /// The task loss, of ids in nats a token.
+  /// The task loss; for ids in nats a token.
   double loss();
 
  private:
@@ -158,80 +162,69 @@ struct TestMoment : Moment<Real> {
   TestPass<Real>& pass;
 };
 
-// How the test rows go through a layer.
-
-/// A layer with a router under the evaluation gating. What needs probabilities throws NotFinite
-/// (analysis/metrics/measured_data.h) where they are not finite.
+/// The test rows as a layer of a model routes them under the evaluation gating. Requests throw NotFinite
+/// where probabilities are not finite.
 template <class Real>
-class LayerRouting {
+class ModelRows final : public LayerRows {
  public:
-  LayerRouting(const TestMoment<Real>& moment, const MeasuredData<Real>& data, int layer)
-      : moment_(moment), data_(data), layer_(layer) {}
+  /// `router_columns` is the width that the router reads; `seeds` draw permutations of its columns. All
+  /// references must outlive the object.
+  ModelRows(const TestMoment<Real>& moment, const MeasuredData<Real>& data, const Seeds& seeds,
+            int router_columns, int layer, LayerRows* before)
+      : moment_(moment),
+        data_(data),
+        seeds_(seeds),
+        router_columns_(router_columns),
+        layer_(layer),
+        before_(before) {}
 
-  int layer() const { return layer_; }
-  /// r (rows, E).
+  std::int64_t step() const override { return moment_.step; }
+  int layer() const override { return layer_; }
+  int experts() const override { return network().experts(); }
+  Eigen::Index rows() const override { return data_.rows(); }
+  LayerRows* before() override { return before_; }
+
   MatrixView probabilities() { return rows_of(routed().probabilities); }
-  /// r before tokens mixed it; empty where they do not.
-  MatrixView base_probabilities() { return rows_of(routed().base_probabilities); }
-  /// The serving expert of each row, (rows); −1 where it has none.
-  const std::vector<int>& serving() { return routed().serving; }
-  /// Whether each expert is selected (rows · E), 1 or 0.
-  const std::vector<unsigned char>& selected() { return routed().selected; }
-  /// Rows to which each expert is selected, (E). A gating that activates every expert says nothing of
-  /// balance: first choices under gating `top1` are counted then.
-  std::vector<std::int64_t> loads();
+  void visit(const std::function<void(const RowBlock&)>& visit) override {
+    visit({.probabilities = probabilities()});
+  }
+  MatrixView base_probabilities() override { return rows_of(routed().base_probabilities); }
+  std::span<const int> serving() override { return routed().serving; }
+  std::span<const unsigned char> selected() override { return routed().selected; }
+  std::vector<std::int64_t> loads() override;
+
+  const std::vector<ClusterLabels>& clusters() override { return data_.clusters(); }
+  std::vector<int> token_ids() override;
+
+  /// Ids are names, not points.
+  bool has_points(Space space) const override { return space == Space::layer || !data_.has_ids(); }
+  void visit_points(Space space, const PointBlock& visit) override;
+  /// The first served rows.
+  std::vector<std::int64_t> compared_rows(std::int64_t most) override;
+
+  Matrix router_weight() override;
+  MatrixView feature_weights() override;
+  bool has_shuffles() const override { return true; }
+  Eigen::Ref<const Matrix> shuffled(const RowBlock& block, int s) override;
+  void visit_expert_outputs(const PointBlock& visit) override;
+  Matrix error_gradients() override;
 
  private:
+  const Network<Real>& network() const { return *moment_.model.network; }
   const RoutedRows& routed() { return moment_.pass.routed(layer_); }
   MatrixView rows_of(const std::vector<double>& values) const {
-    const Eigen::Index experts = moment_.model.network->experts();
-    return {values.data(), static_cast<Eigen::Index>(values.size()) / experts, experts};
+    return {values.data(), static_cast<Eigen::Index>(values.size()) / experts(), experts()};
   }
+  /// What the layer's block reads of every test row under the evaluation gating, (rows, d).
+  Matrix read_block_inputs() const;
 
   TestMoment<Real> moment_;
   const MeasuredData<Real>& data_;
-  int layer_;
+  Seeds seeds_;
+  int router_columns_, layer_;
+  LayerRows* before_;
+  Matrix shuffled_, block_inputs_;
 };
-
-/// What metrics of a layer look at.
-template <class Real>
-struct LayerMoment {
-  Moment<Real> moment;
-  LayerRouting<Real>& here;
-  LayerRouting<Real>* before = nullptr;  ///< the layer before; null for the first
-
-  int layer() const { return here.layer(); }
-};
-
-// Readable names of what figures show.
-
-/// A swept path or a metric at an axis: "data.train_samples" → "training samples", "test_nmse_top1" → "test
-/// loss ÷ label variance (top-1)", as its group declares it. A layer, an entry and an evaluation are appended
-/// ("test loss ÷ label variance (top-1), contaminated"); names without a label stand for themselves.
-std::string axis_label(const std::string& name);
-
-/// A shorter form for legends: "test, top-1".
-std::string legend_label(const std::string& name);
-
-// The rule for numbers that are not finite.
-//
-// A comparison with NaN is false: the entropy of NaN would be 0, and a loss of NaN would have reached every
-// target. So whatever a model gives to be measured is checked where it is made (parameters, inputs in the
-// precision of training, outputs, probabilities, losses), once, and the first that is not finite leaves a
-// test set without any metric at that step: Measurement catches. On the cell's own data at its last step
-// that is divergence. Scores of −∞ are probabilities of 0, which are finite.
-
-/// what() names the array, "outputs on the test data".
-class NotFinite : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Throws NotFinite with that name unless all values are finite.
-template <class Real>
-void check_finite(std::span<const Real> values, const char* name) {
-  if (!all_finite(values)) throw NotFinite(name);
-}
 
 /// What voronoi_errors() compares of a measure.
 inline MixtureComponents components_of(const MixingMeasure& measure) {

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "analysis/stats/result_table.h"
 #include "sim/model/measure_places.h"
 #include "sim/train/least_squares.h"
 
-// Adding a group of metrics is a new file that defines <name>_metrics() and a line here.
+// To add a group of metrics, write a file that defines <name>_metrics() and add a line here.
 // clang-format off
 #define MOELAB_METRIC_GROUPS(entry) \
   entry(task)                       \
@@ -44,14 +45,14 @@ namespace moelab {
 MOELAB_METRIC_GROUPS(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<MetricGroup>& groups() {
+const std::vector<MetricGroup>& MetricAxis::table() {
 #define MOELAB_CALL(name) name##_metrics(),
-  static std::vector<MetricGroup> table = {MOELAB_METRIC_GROUPS(MOELAB_CALL)};
+  static const std::vector<MetricGroup> table = {MOELAB_METRIC_GROUPS(MOELAB_CALL)};
 #undef MOELAB_CALL
   return table;
 }
+
+namespace {
 
 const MetricGroup::Metric* metric_of(const MetricGroup& group, std::string_view name) {
   for (const MetricGroup::Metric& metric : group.metrics) {
@@ -61,14 +62,6 @@ const MetricGroup::Metric* metric_of(const MetricGroup& group, std::string_view 
 }
 
 }  // namespace
-
-const std::vector<MetricGroup>& MetricAxis::table() {
-  return groups();
-}
-
-const std::vector<MetricGroup>& metric_groups() {
-  return groups();
-}
 
 void check_set_size(int k, const ExperimentOptions& experiment, const std::string& path) {
   const int experts = routed_experts(experiment.model);
@@ -128,6 +121,21 @@ const Need* unmet_need(std::string_view metric, const MetricSubject& subject, in
     if (!need->is_met(subject, layer)) return need;
   }
   return nullptr;
+}
+
+bool applies_to(std::string_view metric, const GivenArrays& given) {
+  const std::vector<const Need*> all = needs_of(metric);
+  return std::all_of(all.begin(), all.end(),
+                     [&](const Need* need) { return need->is_given && need->is_given(given); });
+}
+
+std::vector<std::string> missing_arguments(std::string_view metric, const GivenArrays& given) {
+  std::vector<std::string> missing;
+  for (const Need* const need : needs_of(metric)) {
+    if (!need->argument) return {};
+    if (!need->is_given(given)) missing.emplace_back(need->argument);
+  }
+  return missing;
 }
 
 bool has_metric(const std::vector<std::string>& names) {
@@ -239,7 +247,7 @@ bool has_parts(const MetricSubject& subject, int /*layer*/) {
 
 bool has_model_output(const MetricSubject& subject, int /*layer*/) {
   const Layout layout = subject.problem().layout();
-  return model_of(subject).kind != ModelOptions::Kind::transformer && subject.network().layers() == 1 &&
+  return !reads_ids(model_of(subject)) && subject.network().layers() == 1 &&
          layout.target_dim() == layout.tokens * layout.output_dim;
 }
 
@@ -282,13 +290,25 @@ bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
 bool has_true_measure(const MetricSubject& subject, int /*layer*/) {
   const MixingMeasure* const truth = subject.problem().true_measure();
   const ModelOptions& model = model_of(subject);
-  if (!truth || model.kind != ModelOptions::Kind::moe || model.layers != 1) return false;
+  if (!truth) return false;
   const std::optional<MixtureForm> form = mixture_form(model);
   return form && is_same_family(*form, truth->form) && has_gate_bias(model);
 }
 
 bool has_record_before(const MetricSubject& subject, int layer) {
   return has_same_rows(subject, layer) && subject.is_recorded_again();
+}
+
+/// Needs that every user's arrays meet, or that one kind of array meets.
+bool any_arrays(const GivenArrays& /*given*/) {
+  return true;
+}
+template <bool GivenArrays::*field>
+bool has(const GivenArrays& given) {
+  return given.*field;
+}
+bool has_sets(const GivenArrays& given) {
+  return given.top_k > 1;
 }
 
 constexpr const char* kRecordBefore =
@@ -320,30 +340,35 @@ namespace needs {
 
 const Need router{"a model with a router",
                   [](const MetricSubject& of, int) { return mixtures_of(model_of(of)) > 0; },
-                  "--probs or --logits"};
+                  "--probs or --logits", any_arrays};
 const Need model{"a model", always};
 const Need several_experts{"two experts or more",
                            [](const MetricSubject& of, int) {
                              return mixtures_of(model_of(of)) > 0 && routed_experts(model_of(of)) > 1;
                            },
-                           "two experts or more"};
-const Need router_weight{"a router that is linear in x", has_router_weight, "--router"};
-const Need router_columns{"a router", always, "--router"};
+                           "two experts or more", [](const GivenArrays& given) { return given.experts > 1; }};
+const Need router_weight{"a router that is linear in x", has_router_weight, "--router",
+                         has<&GivenArrays::router>};
+const Need router_columns{"a router", always, "--router", has<&GivenArrays::router>};
 const Need mixed_tokens{"a router that mixes tokens",
                         [](const MetricSubject& of, int) { return model_of(of).router.entry().leaves_base; }};
 const Need sets{"a gating.eval that selects more than one expert, but not every one", selects_sets,
-                "--top-k above 1"};
-const Need sets_of_k{"sets of experts", always, "--top-k above 1"};
+                "--top-k above 1", has_sets};
+const Need sets_of_k{"sets of experts", always, "--top-k above 1", has_sets};
 const Need unserved_rows{"a gating.eval that may leave rows without an expert", leaves_unserved};
 const Need layer_before{"a layer before it", [](const MetricSubject&, int layer) { return layer > 0; },
-                        kPrevious};
+                        kPrevious, has<&GivenArrays::previous>};
 const Need model_output{"one layer, and a target for each row that its experts see", has_model_output};
+const Need shared_experts{"model.shared_experts above 0",
+                          [](const MetricSubject& of, int) { return model_of(of).shared_experts > 0; }};
+const Need expert_outputs{"experts", always, "--expert-outputs", has<&GivenArrays::expert_outputs>};
 
 const Need own_data{"the cell's own data", [](const MetricSubject& of, int) { return of.is_own(); }};
-const Need labels{"labels", always, "--labels"};
-const Need parts{"data of several labels to a sample", has_parts, nullptr};
-const Need inputs{"inputs", always, "--inputs"};
-const Need space{"inputs that are no ids of tokens", has_space, "--embeddings or --inputs"};
+const Need labels{"labels", always, "--labels", has<&GivenArrays::labels>};
+const Need parts{"data of several labels to a sample", has_parts, nullptr, has<&GivenArrays::several_labels>};
+const Need inputs{"inputs", always, "--inputs", has<&GivenArrays::inputs>};
+const Need space{"inputs that are no ids of tokens", has_space, "--embeddings or --inputs",
+                 has<&GivenArrays::space>};
 const Need signal_subspace{"data whose target depends on a known subspace", [](const MetricSubject& of, int) {
                              return of.problem().signal_basis().size() > 0;
                            }};
@@ -361,12 +386,12 @@ const Need known_language{"data of ids whose law is known, none swapped, and the
                           knows_language};
 const Need causal_routing{"a router and a gating.eval that look at no later token", routes_causally};
 const Need true_measure{"data of moe_regression, and a model of their form", has_true_measure};
-const Need shared_experts{"model.shared_experts above 0",
-                          [](const MetricSubject& of, int) { return model_of(of).shared_experts > 0; }};
 
-const Need step_before{kRecordBefore, has_record_before, kPrevious};
-const Need probabilities_before{kRecordBefore, has_record_before, "--previous-probs or --previous-logits"};
-const Need last_step{"the same rows at every step: no attack", has_same_rows, kPrevious};
+const Need step_before{kRecordBefore, has_record_before, kPrevious, has<&GivenArrays::previous>};
+const Need probabilities_before{kRecordBefore, has_record_before, "--previous-probs or --previous-logits",
+                                has<&GivenArrays::previous_probabilities>};
+const Need last_step{"the same rows at every step: no attack", has_same_rows, kPrevious,
+                     has<&GivenArrays::previous>};
 const Need population_gradient{"train.gradient population", [](const MetricSubject& of, int) {
                                  return of.experiment().train.gradient == TrainOptions::Gradient::population;
                                }};
@@ -385,8 +410,66 @@ const Need likelihood_fit{
 const Need until{"train.until",
                  [](const MetricSubject& of, int) { return of.experiment().train.until.has_value(); }};
 
-const Need expert_outputs{"experts", always, "--expert-outputs"};
-
 }  // namespace needs
+
+namespace {
+
+/// How figures call a swept path.
+struct PathLabel {
+  const char* name;
+  const char* axis;
+  const char* legend;
+};
+
+constexpr std::array kPathLabels = {
+    PathLabel{"step", "training step", "step"},
+    PathLabel{"data.train_samples", "training samples", "samples"},
+    PathLabel{"data.clusters", "clusters", "clusters"},
+    PathLabel{"data.dim", "input width", "width"},
+    PathLabel{"data.spurious_dims", "spurious dimensions", "spurious dimensions"},
+    PathLabel{"data.mean_std", "standard deviation of the means", "mean_std"},
+    PathLabel{"data.noise_std", "noise standard deviation", "noise_std"},
+    PathLabel{"data.separation", "cluster separation c", "separation"},
+    PathLabel{"model.experts", "experts", "experts"},
+    PathLabel{"model.layers", "layers", "layers"},
+    PathLabel{"model.router.init_scale", "initial scale of the router", "router scale"},
+    PathLabel{"model.router.kind", "router", "router"},
+    PathLabel{"train.batch_size", "batch size", "batch"},
+    PathLabel{"train.steps", "training steps", "steps"},
+    PathLabel{"train.weight_decay", "weight decay", "weight decay"},
+    PathLabel{"train.lr.router", "learning rate of the router", "router rate"},
+    PathLabel{"train.lr.expert", "learning rate of the experts", "expert rate"},
+};
+
+const PathLabel* path_label(const std::string& name) {
+  const auto* const known = std::find_if(kPathLabels.begin(), kPathLabels.end(),
+                                         [&](const PathLabel& label) { return label.name == name; });
+  return known == kPathLabels.end() ? nullptr : known;
+}
+
+/// A metric's label, followed by the layer, the entry and the evaluation of its key.
+std::string metric_label(const std::string& name, std::string MetricGroup::Metric::*form) {
+  const MetricGroup::Metric* const metric = find_metric(name);
+  if (!metric || (metric->*form).empty()) return name;
+  const MetricKey key = MetricKey::parse(name);
+  std::string label = metric->*form;
+  if (key.layer) label += ", layer " + std::to_string(*key.layer);
+  for (const std::string& part : {key.variant, key.evaluation}) {
+    if (!part.empty()) label += ", " + part;
+  }
+  return label;
+}
+
+}  // namespace
+
+std::string axis_label(const std::string& name) {
+  const PathLabel* const path = path_label(name);
+  return path ? path->axis : metric_label(name, &MetricGroup::Metric::axis_label);
+}
+
+std::string legend_label(const std::string& name) {
+  const PathLabel* const path = path_label(name);
+  return path ? path->legend : metric_label(name, &MetricGroup::Metric::legend_label);
+}
 
 }  // namespace moelab

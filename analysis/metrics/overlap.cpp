@@ -1,6 +1,5 @@
 #include "analysis/metrics/overlap.h"
 
-#include <fmt/core.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,15 +8,21 @@
 #include <numeric>
 #include <vector>
 
-#include "analysis/metrics/metric_groups.h"
-#include "analysis/metrics/task.h"
+#include "analysis/metrics/meters.h"
 #include "sim/base/error.h"
 
 namespace moelab {
+
+// Equations.
+
 namespace {
 
 /// Points compared at a time, so that they stay in the cache for all queries.
 constexpr Eigen::Index kBlock = 256;
+
+double plain_mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 }  // namespace
 
@@ -83,7 +88,7 @@ void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries
 std::vector<double> NearestNeighbours::other_expert_shares() const {
   std::vector<double> shares;
   if (served_rows_ < 2) return shares;
-  // Of points at an infinite distance none is nearer than another.
+  // Points at an infinite distance have no order.
   if (!finite_) return std::vector<double>(nearest_.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::size_t query = 0; query < nearest_.size(); ++query) {
     const auto others = std::count_if(
@@ -103,7 +108,7 @@ std::optional<double> expert_overlap(const Eigen::Ref<const Matrix>& points, std
   });
   const std::vector<double> shares = neighbours.other_expert_shares();
   if (shares.empty()) return std::nullopt;
-  return std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+  return plain_mean(shares);
 }
 
 Silhouette::Silhouette(const QueryPoints& queries, int experts)
@@ -152,8 +157,7 @@ std::optional<double> silhouette(const Eigen::Ref<const Matrix>& points, std::sp
   });
   const std::vector<double> coefficients = measured.coefficients();
   if (coefficients.empty()) return std::nullopt;
-  return std::accumulate(coefficients.begin(), coefficients.end(), 0.0) /
-         static_cast<double>(coefficients.size());
+  return plain_mean(coefficients);
 }
 
 namespace {
@@ -161,10 +165,10 @@ namespace {
 /// The columns of an expert's output.
 Eigen::Index output_width(const Eigen::Ref<const Matrix>& outputs, int experts) {
   if (experts < 2 || outputs.cols() % experts != 0)
-    throw InvalidOption("expert outputs",
-                        fmt::format("{} columns of {} experts; needs at least two experts and as "
-                                    "many outputs of each",
-                                    outputs.cols(), experts));
+    throw InvalidOption(
+        "expert outputs",
+        fmt::format("{} columns of {} experts; needs at least two experts and as many outputs of each",
+                    outputs.cols(), experts));
   return outputs.cols() / experts;
 }
 
@@ -241,13 +245,14 @@ SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int
   return spread;
 }
 
+// Groups.
+
 namespace {
 
 struct OverlapMetricOptions {
-  enum class Space { inputs, experts };
   int neighbours = 10;
   int rows = 1000;
-  Space space = Space::inputs;
+  LayerRows::Space space = LayerRows::Space::inputs;
 
   void bind(Fields& fields) {
     fields.add("neighbours", neighbours, between(1, 1e6), "nearest neighbours of expert_overlap");
@@ -258,7 +263,7 @@ struct OverlapMetricOptions {
   }
 };
 
-/// The default is as many as there are. Throws InvalidOption for more that the test rows do not have.
+/// Throws InvalidOption for more neighbours than there are other test rows. The default fits any number.
 void check_neighbours(const AnyOptions& given, const ExperimentOptions& experiment, const std::string& path) {
   const int neighbours = given.get<OverlapMetricOptions>().neighbours;
   const auto tokens = experiment.data.entry().tokens;
@@ -269,77 +274,65 @@ void check_neighbours(const AnyOptions& given, const ExperimentOptions& experime
                       fmt::format("got {}, needs at most {}, the other test rows", neighbours, rows - 1));
 }
 
-template <class Real>
-class OverlapMeter final : public Meter<Real> {
+class OverlapMeter final : public RowMeter {
  public:
-  OverlapMeter(const OverlapMetricOptions& options, const MeterSetting<Real>& setting)
-      : options_(options), data_(setting.data) {}
+  OverlapMeter(const OverlapMetricOptions& options, const RowSetting& /*setting*/) : options_(options) {}
 
-  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
-    if (data_.has_ids() && options_.space != OverlapMetricOptions::Space::experts)
-      return;  // names, no places
-    const std::vector<int>& experts = moment.here.serving();
-    const bool of_layer = options_.space == OverlapMetricOptions::Space::experts;
-    const Matrix read = of_layer ? rows_read(moment) : Matrix();
-    const MatrixView rows = of_layer ? MatrixView(read.data(), read.rows(), read.cols()) : data_.test_rows();
-    const QueryPoints queries = first_points(rows, experts, options_.rows);
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    if (!rows.has_points(options_.space)) return;
+    const std::span<const int> serving = rows.serving();
+    const QueryPoints queries = compared_points(rows);
     NearestNeighbours neighbours(queries, options_.neighbours);
-    Silhouette silhouettes(queries, moment.moment.model.network->experts());
-    visit_distances(queries, rows, experts, [&](const Matrix& block, std::span<const int> block_experts) {
-      neighbours.add(block, block_experts);
-      silhouettes.add(block, block_experts);
+    Silhouette silhouettes(queries, rows.experts());
+    rows.visit_points(options_.space, [&](Eigen::Index first, const Eigen::Ref<const Matrix>& points) {
+      visit_distances(queries, points, serving.subspan(size(first), size(points.rows())),
+                      [&](const Matrix& block, std::span<const int> experts) {
+                        neighbours.add(block, experts);
+                        silhouettes.add(block, experts);
+                      });
     });
-    const auto add_mean = [&](const std::string& name, const std::vector<double>& of_rows) {
-      if (of_rows.empty()) return;
-      values[name] =
-          std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
-    };
-    add_mean("expert_overlap", neighbours.other_expert_shares());
-    add_mean("silhouette", silhouettes.coefficients());
+    metrics.of_rows["expert_overlap"] = neighbours.other_expert_shares();
+    metrics.of_rows["silhouette"] = silhouettes.coefficients();
   }
 
  private:
-  /// What the layer's block reads of every test row under the evaluation gating, (rows, d).
-  Matrix rows_read(const LayerMoment<Real>& at) const {
-    const Moment<Real>& moment = at.moment;
-    const Network<Real>& network = *moment.model.network;
-    const std::size_t block =
-        static_cast<std::size_t>(&network.placed_mixture(at.layer()) - network.blocks().data());
-    Matrix all;
-    visit_blocks<Real>(moment.model, network.eval_gating(), data_.test_inputs(), data_.samples(),
-                       moment.workspace, [&](int first_row) {
-                         const View<const Real>& inputs = moment.workspace.inputs[block];
-                         if (first_row == 0) all.resize(data_.rows(), inputs.columns);
-                         for (int row = 0; row < inputs.rows; ++row) {
-                           for (int q = 0; q < inputs.columns; ++q)
-                             all(first_row + row, q) = static_cast<double>(inputs(row, q));
-                         }
-                       });
-    return all;
+  QueryPoints compared_points(LayerRows& rows) const {
+    QueryPoints queries;
+    queries.rows = rows.compared_rows(options_.rows);
+    std::size_t next = 0;
+    rows.visit_points(options_.space, [&](Eigen::Index first, const Eigen::Ref<const Matrix>& points) {
+      if (first == 0) queries.points.resize(std::ssize(queries.rows), points.cols());
+      for (; next < queries.size() && queries.rows[next] < first + points.rows(); ++next) {
+        queries.points.row(static_cast<Eigen::Index>(next)) = points.row(queries.rows[next] - first);
+        queries.experts.push_back(rows.serving()[size(queries.rows[next])]);
+      }
+    });
+    return queries;
   }
 
   OverlapMetricOptions options_;
-  const MeasuredData<Real>& data_;
 };
+
+AnyOptions overlap_options(const GivenArrays& given) {
+  return OverlapMetricOptions{.neighbours = given.neighbours};
+}
 
 }  // namespace
 
 MetricGroup overlap_metrics() {
-  MetricGroup group = metric_group<OverlapMetricOptions, OverlapMeter>(
+  MetricGroup group = row_metrics<OverlapMetricOptions, OverlapMeter>(
       "overlap",
       "how separate the inputs are that different experts serve, each row labelled by its serving expert "
-      "(Guo "
-      "et al. 2025); uses serving",
-      {{"expert_overlap", false, "mean share of a row's nearest neighbours with another expert",
-        "share of neighbours with another expert", "overlap"},
-       {"silhouette",
-        false,
-        "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
-        "silhouette of experts",
-        "silhouette",
-        {&needs::several_experts}}});
+      "(Guo et al. 2025); uses serving",
+      {metric("expert_overlap", false, "mean share of a row's nearest neighbours with another expert",
+              "share of neighbours with another expert", "overlap", {}, "needs at least two rows"),
+       metric("silhouette", false,
+              "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
+              "silhouette of experts", "silhouette", {&needs::several_experts},
+              "all rows have the same top-1 expert")});
   group.by_default = false;
   group.check = check_neighbours;
+  group.options_for = overlap_options;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::space};
   return group;
@@ -347,101 +340,61 @@ MetricGroup overlap_metrics() {
 
 namespace {
 
-struct ExpertOutputsMetricOptions {
-  void bind(Fields& /*fields*/) {}
-};
-
-template <class Real>
-class ExpertOutputsMeter final : public Meter<Real> {
+class ExpertOutputsMeter final : public RowMeter {
  public:
-  ExpertOutputsMeter(const ExpertOutputsMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : data_(setting.data),
-        has_similarity_(!unmet_need("expert_output_similarity", setting.subject)),
-        has_signal_(!unmet_need("task_signal_variance", setting.subject)),
-        has_spread_(!unmet_need("task_signal_variation", setting.subject)) {}
+  ExpertOutputsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
+      : has_similarity_(setting.applies("expert_output_similarity")),
+        has_signal_(setting.applies("task_signal_variance")),
+        has_spread_(setting.applies("task_signal_variation")) {}
 
-  void measure_layer(const LayerMoment<Real>& at, MetricValues& values) override {
-    const Moment<Real>& moment = at.moment;
-    const Model<Real>& model = moment.model;
-    const Network<Real>& network = *model.network;
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
     if (!has_similarity_) return;
-    const int experts = network.experts();
-    const PlacedBlock<Real>& placed = network.placed_mixture(at.layer());
-    MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
-    const Matrix errors = has_signal_ ? error_gradients(moment) : Matrix();
+    const int experts = rows.experts();
+    const Matrix errors = has_signal_ ? rows.error_gradients() : Matrix();
+    const std::span<const unsigned char> selected =
+        has_spread_ ? rows.selected() : std::span<const unsigned char>();
     double similarity = 0, signal = 0;
     SignalSpread spread;
-    // Routing the rows writes the workspace: before the pass whose outputs are read there.
-    std::span<const unsigned char> selected;
-    if (has_spread_) selected = at.here.selected();
-    visit_blocks<Real>(model, network.soft_gating(), data_.test_inputs(), data_.samples(), moment.workspace,
-                       [&](int first_row) {
-                         const BlockValues<Real> own = network.values(placed, model.parameters, model.state);
-                         const Eigen::Map<const MatrixOf<Real>> outputs(
-                             placed.mixture->pair_outputs(own, scratch), scratch.routing().rows,
-                             experts * placed.mixture->output_stride());
-                         const Matrix block = outputs.template cast<double>();
-                         similarity += expert_output_similarities(block, experts).sum();
-                         if (has_signal_) {
-                           const Matrix own_errors = errors.middleRows(first_row, block.rows());
-                           signal += task_signal_variances(block, experts, own_errors).sum();
-                           if (selected.empty()) return;
-                           const std::size_t first =
-                               static_cast<std::size_t>(first_row) * static_cast<std::size_t>(experts);
-                           const SignalSpread of_block = selected_signal_spread(
-                               block, experts, own_errors,
-                               selected.subspan(first, static_cast<std::size_t>(block.rows() * experts)));
-                           spread.variance += of_block.variance;
-                           spread.square += of_block.square;
-                         }
-                       });
-    const double rows = static_cast<double>(data_.rows());
-    values["expert_output_similarity"] = similarity / rows;
-    if (has_signal_) values["task_signal_variance"] = signal / rows;
-    if (spread.square > 0) values["task_signal_variation"] = spread.variance / spread.square;
+    rows.visit_expert_outputs([&](Eigen::Index first, const Eigen::Ref<const Matrix>& outputs) {
+      similarity += expert_output_similarities(outputs, experts).sum();
+      if (!has_signal_) return;
+      const Matrix own_errors = errors.middleRows(first, outputs.rows());
+      signal += task_signal_variances(outputs, experts, own_errors).sum();
+      if (!has_spread_) return;
+      const SignalSpread of_block =
+          selected_signal_spread(outputs, experts, own_errors,
+                                 selected.subspan(entries(first, experts), entries(outputs.rows(), experts)));
+      spread.variance += of_block.variance;
+      spread.square += of_block.square;
+    });
+    const double count = static_cast<double>(rows.rows());
+    metrics.values["expert_output_similarity"] = similarity / count;
+    if (has_signal_) metrics.values["task_signal_variance"] = signal / count;
+    if (spread.square > 0) metrics.values["task_signal_variation"] = spread.variance / spread.square;
   }
 
  private:
-  /// ∂(loss of a row)/∂f (rows, o) where a layer's output is the model's: a row has an error of its own to be
-  /// corrected by the experts.
-  Matrix error_gradients(const Moment<Real>& moment) const {
-    const Matrix outputs = data_.test_outputs(moment, moment.model.network->train_gating());
-    const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(data_.test().y);
-    return data_.cross_entropy() ? cross_entropy_gradients(f, y) : Matrix(2 * (f - y));
-  }
-
-  const MeasuredData<Real>& data_;
   bool has_similarity_, has_signal_, has_spread_;
 };
 
 }  // namespace
 
 MetricGroup expert_outputs_metrics() {
-  MetricGroup group = metric_group<ExpertOutputsMetricOptions, ExpertOutputsMeter>(
+  MetricGroup group = row_metrics<NoMetricOptions, ExpertOutputsMeter>(
       "expert_outputs",
       "what the experts answer on the test rows, every expert on every row; uses no routing, but that of "
       "training for g, and selected for task_signal_variation",
-      {{"expert_output_similarity",
-        false,
-        "mean cosine between the outputs of two different experts",
-        "cosine between experts' outputs",
-        "output similarity",
-        {&needs::expert_outputs}},
-       {"task_signal_variance",
-        true,
-        "mean over rows of the variance over experts of g^T expert_e(x), g the gradient of the row's loss in "
-        "the output (Guo et al. 2025)",
-        "variance of experts along the error",
-        "task signal",
-        {&needs::model, &needs::model_output}},
-       {"task_signal_variation",
-        false,
-        "the same over the experts that the row selects, summed over rows and divided by the sum of their "
-        "mean "
-        "squares: 0 equal signals, at most 1",
-        "relative variance of selected experts along the error",
-        "task signal variation",
-        {&needs::model, &needs::model_output, &needs::sets}}});
+      {metric("expert_output_similarity", false, "mean cosine between the outputs of two different experts",
+              "cosine between experts' outputs", "output similarity", {&needs::expert_outputs}),
+       metric("task_signal_variance", true,
+              "mean over rows of the variance over experts of g^T expert_e(x), g the gradient of the row's "
+              "loss in the output (Guo et al. 2025)",
+              "variance of experts along the error", "task signal", {&needs::model, &needs::model_output}),
+       metric("task_signal_variation", false,
+              "the same over the experts that the row selects, summed over rows and divided by the sum of "
+              "their mean squares: 0 equal signals, at most 1",
+              "relative variance of selected experts along the error", "task signal variation",
+              {&needs::model, &needs::model_output, &needs::sets})});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router, &needs::several_experts};

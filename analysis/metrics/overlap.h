@@ -1,7 +1,8 @@
 #pragma once
 
-/// Expert overlap: how many neighbours of a point are served by another expert (Guo et al. 2025). Uses
-/// `serving`; points that no expert serves are left out.
+/// How separate the inputs are that different experts serve, and how alike the experts' outputs are (Guo et
+/// al. 2025). Overlap and silhouette use `serving`; rows that no expert serves are left out. Similarities of
+/// outputs use no routing.
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace moelab {
 
-// A set of points, each with its `serving` expert, held block by block against some or all of its own rows.
+// Distances between points, block by block.
 
 /// The rows of a set that are compared with all of its rows: all of them, or a sample.
 struct QueryPoints {
@@ -25,31 +26,33 @@ struct QueryPoints {
   std::size_t size() const { return rows.size(); }
 };
 
-/// The first `count` served rows (all, where there are less) of points (n, d) with the experts (n) that serve
-/// them, −1 for none. Throws InvalidOption when there are not as many experts as points.
+/// The first `count` served rows (all, where there are less) of points (n, d) with their serving experts (n),
+/// −1 for none. Throws InvalidOption unless there are as many experts as points.
 QueryPoints first_points(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
                          std::int64_t count);
 
-/// ‖q_i − x_j‖, (m, n), for queries (m, d) and points (n, d). Taken from differences, so that equal points
-/// are at distance exactly 0.
+/// ‖q_i − x_j‖ (m, n) for queries (m, d) and points (n, d). Computed from differences, so equal points are at
+/// distance exactly 0.
 Matrix distances(const Eigen::Ref<const Matrix>& queries, const Eigen::Ref<const Matrix>& points);
 
-/// Takes the next rows of the set: their distances to the queries, (m, block), and their experts, (block).
+/// Takes the next rows of the set: their distances to the queries (m, block) and their experts (block).
 using DistanceBlock = std::function<void(const Matrix&, std::span<const int>)>;
 
-/// Hands the distances of all points (n, d) to `consume`, in blocks and in order.
+/// Calls `consume` with the distances of all points (n, d), in blocks and in order.
 void visit_distances(const QueryPoints& queries, const Eigen::Ref<const Matrix>& points,
                      std::span<const int> experts, const DistanceBlock& consume);
 
-/// The k nearest of all n served points to each query, found block by block; memory O(m k).
+// Overlap.
+
+/// The k nearest of all n served points to each query, block by block. Memory O(m k).
 class NearestNeighbours {
  public:
   NearestNeighbours(const QueryPoints& queries, int k = 10);
-  /// The next block of a DistanceBlock; experts as in QueryPoints, −1 for none.
+  /// Adds the next block of a DistanceBlock; experts are −1 for none.
   void add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts);
-  /// For each query the share, among its k' = min(k, n − 1) nearest other points, of those with another
-  /// expert than its own; of equally distant points the earlier row is nearer. (m), empty when n = 1, NaN
-  /// where a distance is not finite.
+  /// For each query (m): of its k' = min(k, n − 1) nearest other points, the share that another expert
+  /// serves. Of equally distant points the earlier row is nearer. Empty when n < 2, NaN where a distance is
+  /// not finite.
   std::vector<double> other_expert_shares() const;
 
  private:
@@ -68,26 +71,25 @@ class NearestNeighbours {
   std::vector<std::vector<Neighbour>> nearest_;  // (m), heaps with the farthest on top
 };
 
-/// Mean over all points (n, d) of the share of their k nearest neighbours with another expert: 0 when experts
-/// serve separate regions, about 1 − Σ_e (n_e/n)² when expert and place have nothing to do with each other.
+/// Mean over all points (n, d) of the share of their k nearest neighbours that another expert serves. It is 0
+/// when experts serve separate regions, and about 1 − Σ_e (n_e/n)² when expert and place are independent.
 /// None for less than two served points. `experts` (n) are the serving ones, −1 for none; throws
-/// InvalidOption when there are not as many as points.
+/// InvalidOption unless there are as many as points.
 std::optional<double> expert_overlap(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
                                      int k = 10);
 
-// Silhouette of points labelled by their experts (Rousseeuw 1987; used by Guo et al. 2025). Uses `serving`;
-// points that no expert serves are left out.
+// Silhouette of points labelled by their experts (Rousseeuw 1987).
 
-/// s_i = (b_i − a_i) / max(a_i, b_i), a_i the mean distance to the other points of the own expert, b_i the
-/// smallest mean distance to the points of another expert. s_i = 0 for the only point of an expert. Block by
-/// block; memory O(m E).
+/// s_i = (b_i − a_i) / max(a_i, b_i), with a_i the mean distance to the other points of the own expert and
+/// b_i the smallest mean distance to the points of another expert. s_i = 0 for the only point of an expert.
+/// Block by block, memory O(m E).
 class Silhouette {
  public:
   /// Experts are 0 … experts − 1.
   Silhouette(const QueryPoints& queries, int experts);
-  /// The next block of a DistanceBlock; experts as in QueryPoints, −1 for none.
+  /// Adds the next block of a DistanceBlock; experts are −1 for none.
   void add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts);
-  /// s of each query, (m); empty when less than two experts have points.
+  /// s of each query (m); empty when less than two experts have points.
   std::vector<double> coefficients() const;
 
  private:
@@ -97,29 +99,29 @@ class Silhouette {
 };
 
 /// Mean of s_i over all points (n, d), in [−1, 1]. None when less than two experts have points. `experts` (n)
-/// are the serving ones, −1 for none; throws InvalidOption when there are not as many as points.
+/// are the serving ones, −1 for none; throws InvalidOption unless there are as many as points.
 std::optional<double> silhouette(const Eigen::Ref<const Matrix>& points, std::span<const int> experts);
 
-// How alike the experts' outputs are (Guo et al. 2025: experts grow alike under a balance loss alone). Uses
-// no routing.
+// Outputs of the experts. Guo et al. 2025: experts grow alike under a balance loss alone.
 
-/// For each row of expert outputs (n, E·o), expert after expert: the mean cosine between the outputs of two
-/// different experts, over all E(E − 1) pairs; an output of zero has cosine 0 with every other. (n). Throws
-/// InvalidOption when there are less than two experts or E does not divide the columns.
+/// For each row (n) of expert outputs (n, E·o), expert after expert: the mean cosine between the outputs of
+/// two different experts, over all E(E − 1) pairs. An output of zero has cosine 0 with every other one.
+/// Throws InvalidOption for less than two experts, or unless E divides the columns.
 Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts);
 
-/// How differently the experts answer the task's error: for each row the variance over experts j (ddof 0) of
-/// g^T x̃_j, with outputs x̃ (n, E·o) and error gradients g (n, o'), o' ≤ o columns of each expert's output
-/// counting. (n). Throws InvalidOption as above, when the rows differ, or when o' > o.
+/// How differently the experts answer the task's error: for each row (n) the variance over experts j (ddof 0)
+/// of g^T x̃_j, with outputs x̃ (n, E·o) and error gradients g (n, o'). The first o' ≤ o columns of an expert's
+/// output count. Throws InvalidOption as above, when the rows differ, or when o' > o.
 Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
                              const Eigen::Ref<const Matrix>& gradients);
 
-/// The same between the K experts that a row selects, `selected` (n·E), 1 or 0, and apart from its scale:
-/// Σ_i Var_j(p_ij) ÷ Σ_i mean_j p_ij² ∈ [0, 1], p_ij = g_i^T x̃_ij, over rows with two selected experts or
-/// more. These sums, so that blocks of rows may be added up. Throws InvalidOption as above.
+/// Sums over rows of Var_j(p_ij) and mean_j p_ij², p_ij = g_i^T x̃_ij, over the experts j that a row selects.
+/// Rows with less than two selected experts are skipped. The quotient of the sums is in [0, 1] and free of
+/// scale.
 struct SignalSpread {
   double variance = 0, square = 0;
 };
+/// The sums of a block of rows, with `selected` (n·E), 1 or 0. Throws InvalidOption as above.
 SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int experts,
                                     const Eigen::Ref<const Matrix>& gradients,
                                     std::span<const unsigned char> selected);

@@ -3,14 +3,152 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <cmath>
+#include <numeric>
 #include <utility>
 
-#include "analysis/metrics/metric_groups.h"
-#include "analysis/metrics/sparsity.h"
+#include "analysis/metrics/meters.h"
 #include "sim/base/error.h"
 
 namespace moelab {
+
+// Equations: assignments and load.
+
+std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities) {
+  if (probabilities.cols() == 0)
+    throw InvalidOption("probs", "no columns; there must be at least one expert");
+  std::vector<int> assignment(static_cast<std::size_t>(probabilities.rows()));
+  for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
+    const double* routing = &probabilities.coeffRef(row, 0);
+    assignment[static_cast<std::size_t>(row)] =
+        static_cast<int>(std::max_element(routing, routing + probabilities.cols()) - routing);
+  }
+  return assignment;
+}
+
+std::vector<int> topk_assignment(const Eigen::Ref<const Matrix>& probabilities, int k) {
+  const int experts = static_cast<int>(probabilities.cols());
+  if (k < 1 || k > experts)
+    throw InvalidOption("k", fmt::format("got {}, needs 1 to {}, the number of experts", k, experts));
+  if (k == 1) return top1_assignment(probabilities);
+  std::vector<int> assignment, order(static_cast<std::size_t>(experts));
+  assignment.reserve(static_cast<std::size_t>(probabilities.rows() * k));
+  for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int left, int right) {
+      return std::pair(-probabilities(row, left), left) < std::pair(-probabilities(row, right), right);
+    });
+    assignment.insert(assignment.end(), order.begin(), order.begin() + k);
+  }
+  return assignment;
+}
+
+std::vector<std::int64_t> expert_loads(std::span<const int> assignment, int experts) {
+  std::vector<std::int64_t> loads(static_cast<std::size_t>(experts), 0);
+  for (const int expert : assignment) {
+    if (expert == -1) continue;
+    if (expert < 0 || expert >= experts)
+      throw InvalidOption("assignment",
+                          fmt::format("expert {} where 0 to {} are allowed", expert, experts - 1));
+    ++loads[static_cast<std::size_t>(expert)];
+  }
+  return loads;
+}
+
+std::optional<double> unserved_share(std::span<const int> serving) {
+  if (serving.empty()) return std::nullopt;
+  const auto unserved = std::count_if(serving.begin(), serving.end(), [](int expert) { return expert < 0; });
+  return static_cast<double>(unserved) / static_cast<double>(serving.size());
+}
+
+std::optional<double> dead_experts(std::span<const int> serving, int experts) {
+  if (serving.empty()) return std::nullopt;
+  const std::vector<std::int64_t> loads = expert_loads(serving, experts);
+  const std::int64_t rows = static_cast<std::int64_t>(serving.size());
+  const auto dead = std::count_if(loads.begin(), loads.end(),
+                                  [&](std::int64_t load) { return 10 * experts * load < rows; });
+  return static_cast<double>(dead) / experts;
+}
+
+namespace {
+
+double total_load(std::span<const std::int64_t> loads) {
+  return static_cast<double>(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}));
+}
+
+}  // namespace
+
+std::optional<double> expert_load_max_violation(std::span<const std::int64_t> loads) {
+  const double total = total_load(loads);
+  if (total == 0) return std::nullopt;
+  const double mean = total / static_cast<double>(loads.size());
+  return (static_cast<double>(*std::max_element(loads.begin(), loads.end())) - mean) / mean;
+}
+
+std::optional<double> expert_load_max_deviation(std::span<const std::int64_t> loads) {
+  const double total = total_load(loads);
+  if (total == 0) return std::nullopt;
+  const double mean = total / static_cast<double>(loads.size());
+  double largest = 0;
+  for (const std::int64_t load : loads)
+    largest = std::max(largest, std::abs(static_cast<double>(load) - mean));
+  return largest / mean;
+}
+
+std::optional<double> expert_load_std_percent(std::span<const std::int64_t> loads) {
+  const double total = total_load(loads);
+  if (total == 0) return std::nullopt;
+  const double mean = 100.0 / static_cast<double>(loads.size());
+  double squares = 0;
+  for (const std::int64_t load : loads) {
+    const double deviation = 100.0 * static_cast<double>(load) / total - mean;
+    squares += deviation * deviation;
+  }
+  return std::sqrt(squares / static_cast<double>(loads.size()));
+}
+
+void CoActivation::add(std::span<const int> experts) {
+  of_rows_.insert(of_rows_.end(), experts.begin(), experts.end());
+  row_ends_.push_back(of_rows_.size());
+}
+
+std::optional<double> CoActivation::value() const {
+  std::vector<std::vector<std::size_t>> rows(static_cast<std::size_t>(experts_));  // of each expert
+  for (std::size_t row = 0, at = 0; row < row_ends_.size(); ++row) {
+    for (; at < row_ends_[row]; ++at) rows[static_cast<std::size_t>(of_rows_[at])].push_back(row);
+  }
+  double sum = 0;
+  int used = 0;
+  std::vector<std::int64_t> shared(rows.size(), 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].empty()) continue;
+    std::int64_t most = 0;
+    std::vector<std::size_t> partners;
+    for (const std::size_t row : rows[i]) {
+      for (std::size_t at = row > 0 ? row_ends_[row - 1] : 0; at < row_ends_[row]; ++at) {
+        const std::size_t j = static_cast<std::size_t>(of_rows_[at]);
+        if (j == i) continue;
+        if (++shared[j] == 1) partners.push_back(j);
+        most = std::max(most, shared[j]);
+      }
+    }
+    for (const std::size_t j : partners) shared[j] = 0;
+    sum += static_cast<double>(most) / static_cast<double>(rows[i].size());
+    ++used;
+  }
+  if (used == 0 || experts_ < 2) return std::nullopt;
+  return sum / used;
+}
+
+// Equations: how decided the router is.
+
+double entropy(std::span<const double> distribution) {
+  double sum = 0;
+  for (const double probability : distribution)
+    // `> 0` would skip NaN and give the entropy 0.
+    if (!(probability <= 0)) sum -= probability * std::log(probability);
+  return sum;
+}
 
 Vector routing_entropies(const Eigen::Ref<const Matrix>& probabilities) {
   Vector entropies(probabilities.rows());
@@ -90,57 +228,167 @@ double ScoreVariance::score_row_variance() const {
   return row_variances_ / static_cast<double>(rows_);
 }
 
-void CoActivation::add(std::span<const int> experts) {
-  of_rows_.insert(of_rows_.end(), experts.begin(), experts.end());
-  row_ends_.push_back(of_rows_.size());
+// Equations: weights of routers.
+
+std::optional<double> router_norm_ratio(const Eigen::Ref<const Matrix>& weight) {
+  if (weight.size() == 0) return std::nullopt;
+  const Vector norms = weight.rowwise().norm();
+  const double mean = norms.mean();
+  if (mean == 0) return std::nullopt;
+  return norms.array().square().mean() / (mean * mean);
 }
 
-std::optional<double> CoActivation::value() const {
-  std::vector<std::vector<std::size_t>> rows(static_cast<std::size_t>(experts_));  // of each expert
-  for (std::size_t row = 0, at = 0; row < row_ends_.size(); ++row) {
-    for (; at < row_ends_[row]; ++at) rows[static_cast<std::size_t>(of_rows_[at])].push_back(row);
+std::optional<double> router_signal_fraction(const Eigen::Ref<const Matrix>& weight,
+                                             const Eigen::Ref<const Matrix>& basis) {
+  if (basis.rows() != weight.cols())
+    throw InvalidOption("basis",
+                        fmt::format("{} rows for router weights of width {}", basis.rows(), weight.cols()));
+  const double total = weight.squaredNorm();
+  if (total == 0) return std::nullopt;
+  const Matrix projected = weight * basis;
+  return projected.squaredNorm() / total;
+}
+
+std::optional<double> weight_variation(const Eigen::Ref<const Matrix>& weights,
+                                       std::span<const int> clusters) {
+  const std::vector<std::int64_t> rows = expert_loads(clusters, static_cast<int>(weights.rows()));
+  double sum = 0, counted = 0;
+  for (Eigen::Index k = 0; k < weights.rows(); ++k) {
+    const double share = static_cast<double>(rows[static_cast<std::size_t>(k)]);
+    if (share == 0) continue;
+    const Vector relative = weights.row(k).transpose() / weights.row(k).mean();
+    sum += share * std::sqrt((relative.array() - 1).square().mean());
+    counted += share;
   }
-  double sum = 0;
-  int used = 0;
-  std::vector<std::int64_t> shared(rows.size(), 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].empty()) continue;
-    std::int64_t most = 0;
-    std::vector<std::size_t> partners;
-    for (const std::size_t row : rows[i]) {
-      for (std::size_t at = row > 0 ? row_ends_[row - 1] : 0; at < row_ends_[row]; ++at) {
-        const std::size_t j = static_cast<std::size_t>(of_rows_[at]);
-        if (j == i) continue;
-        if (++shared[j] == 1) partners.push_back(j);
-        most = std::max(most, shared[j]);
+  if (counted == 0) return std::nullopt;
+  return sum / counted;
+}
+
+// Groups.
+
+namespace {
+
+class LoadMeter final : public RowMeter {
+ public:
+  LoadMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
+      : selects_sets_(setting.applies("co_activation")),
+        leaves_unserved_(setting.applies("unserved_share")) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    MetricValues& values = metrics.values;
+    const std::vector<std::int64_t> loads = rows.loads();
+    set(values, "expert_load_max_violation", expert_load_max_violation(loads));
+    set(values, "expert_load_max_deviation", expert_load_max_deviation(loads));
+    set(values, "expert_load_std_percent", expert_load_std_percent(loads));
+    set(values, "dead_experts", dead_experts(rows.serving(), rows.experts()));
+    if (leaves_unserved_) set(values, "unserved_share", unserved_share(rows.serving()));
+    if (selects_sets_) set(values, "co_activation", co_activation(rows.selected(), rows.experts()));
+  }
+
+ private:
+  static std::optional<double> co_activation(std::span<const unsigned char> selected, int experts) {
+    CoActivation pairs(experts);
+    std::vector<int> of_row;
+    for (std::size_t row = 0; row < selected.size(); row += static_cast<std::size_t>(experts)) {
+      of_row.clear();
+      for (int e = 0; e < experts; ++e) {
+        if (selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
       }
+      pairs.add(of_row);
     }
-    for (const std::size_t j : partners) shared[j] = 0;
-    sum += static_cast<double>(most) / static_cast<double>(rows[i].size());
-    ++used;
+    return pairs.value();
   }
-  if (used == 0 || experts_ < 2) return std::nullopt;
-  return sum / used;
+
+  bool selects_sets_, leaves_unserved_;
+};
+
+}  // namespace
+
+MetricGroup load_metrics() {
+  MetricGroup group = row_metrics<NoMetricOptions, LoadMeter>(
+      "load",
+      "how evenly the test rows spread over the experts; uses selected (the first choices where gating.eval "
+      "activates every expert), and serving for dead_experts and unserved_share",
+      {metric("expert_load_max_violation", false, "(max_e load_e − mean load) ÷ mean load",
+              "largest excess load ÷ mean load", "largest violation"),
+       metric("expert_load_max_deviation", false,
+              "max_e |load_e − mean load| ÷ mean load: too little counts as well",
+              "largest deviation of the load ÷ mean load", "largest deviation"),
+       metric("expert_load_std_percent", false,
+              "standard deviation over experts of the percentage of assignments (ddof 0)",
+              "load standard deviation (% of rows)", "load deviation"),
+       metric("dead_experts", false,
+              "share of experts that serve less than a tenth of an even share, n_e < n ÷ (10 E)",
+              "share of dead experts", "dead experts"),
+       metric("unserved_share", false, "share of rows that no expert serves",
+              "share of rows without an expert", "unserved", {&needs::unserved_rows}),
+       metric("co_activation", false,
+              "mean over experts i of max_{j ≠ i} n_ij ÷ n_i, n_ij rows that are sent to both: 1 when each "
+              "has a partner on all of its rows",
+              "share of an expert's rows with its nearest partner", "co-activation",
+              {&needs::several_experts, &needs::sets})});
+  group.of_layers = true;
+  group.needs = {&needs::router};
+  return group;
 }
 
 namespace {
 
-struct RoutingMetricOptions {
-  void bind(Fields& /*fields*/) {}
+class LayerLoadsMeter final : public RowMeter {
+ public:
+  LayerLoadsMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& /*metrics*/) override {
+    if (rows.layer() == 0) deviations_.clear();
+    const std::optional<double> of_layer = expert_load_std_percent(rows.loads());
+    if (of_layer) deviations_.push_back(*of_layer);
+  }
+
+  void measure_stack(int layers, MetricValues& values) override {
+    if (layers == 0 || deviations_.size() != static_cast<std::size_t>(layers)) return;
+    const Eigen::Map<const Vector> deviations(deviations_.data(), layers);
+    const double mean = deviations.mean();
+    values["expert_load_std_percent_mean"] = mean;
+    values["expert_load_std_percent_spread"] = std::sqrt((deviations.array() - mean).square().mean());
+  }
+
+ private:
+  std::vector<double> deviations_;  // of the layers so far
 };
 
-template <class Real>
-class RoutingMeter final : public Meter<Real> {
- public:
-  RoutingMeter(const RoutingMetricOptions& /*options*/, const MeterSetting<Real>& /*setting*/) {}
+}  // namespace
 
-  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
-    const MatrixView probabilities = moment.here.probabilities();
+MetricGroup layer_loads_metrics() {
+  MetricGroup group = row_metrics<NoMetricOptions, LayerLoadsMeter>(
+      "layer_loads", "balance of a whole stack (Nielsen et al. 2025, Table 6); uses selected, as load does",
+      {metric("expert_load_std_percent_mean", false, "mean over layers of expert_load_std_percent",
+              "load standard deviation (% of rows), mean over layers", "load deviation, mean"),
+       metric("expert_load_std_percent_spread", false, "its standard deviation over layers (ddof 0)",
+              "load standard deviation (% of rows), spread over layers", "load deviation, spread")});
+  group.by_default = false;
+  group.needs = {&needs::router, &needs::model};
+  return group;
+}
+
+namespace {
+
+class RoutingMeter final : public RowMeter {
+ public:
+  RoutingMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    double entropies = 0, margins = 0;
     ScoreVariance variance;
-    variance.add(probabilities);
-    values["routing_entropy"] = routing_entropy(probabilities);
-    set(values, "router_margin", router_margin(probabilities));
-    if (const MatrixView base = moment.here.base_probabilities(); base.size() > 0)
+    rows.visit([&](const RowBlock& block) {
+      entropies += routing_entropies(block.probabilities).sum();
+      if (rows.experts() > 1) margins += router_margins(block.probabilities).sum();
+      variance.add(block.probabilities);
+    });
+    const double count = static_cast<double>(rows.rows());
+    MetricValues& values = metrics.values;
+    values["routing_entropy"] = entropies / count;
+    if (rows.experts() > 1) values["router_margin"] = margins / count;
+    if (const MatrixView base = rows.base_probabilities(); base.size() > 0)
       values["routing_entropy_base"] = routing_entropy(base);
     values["routing_variance_eq42"] = variance.routing_variance_eq42();
     values["score_variance"] = variance.score_variance();
@@ -151,32 +399,100 @@ class RoutingMeter final : public Meter<Real> {
 }  // namespace
 
 MetricGroup routing_metrics() {
-  MetricGroup group = metric_group<RoutingMetricOptions, RoutingMeter>(
+  MetricGroup group = row_metrics<NoMetricOptions, RoutingMeter>(
       "routing",
       "the router's probabilities on the test rows (Guo et al. 2025; Nguyen et al. 2025); uses probabilities",
-      {{"routing_entropy", false, "mean over rows of H(r(x)), nats", "routing entropy of a row (nats)",
-        "routing entropy"},
-       {"routing_entropy_base",
-        false,
-        "the same before tokens mix their routing, of the same model",
-        "routing entropy of a row before mixing (nats)",
-        "before mixing",
-        {&needs::mixed_tokens}},
-       {"router_margin",
-        false,
-        "mean over rows of the largest probability less the second largest",
-        "margin of the likeliest expert",
-        "margin",
-        {&needs::several_experts}},
-       {"routing_variance_eq42", false, "mean over experts of (mean r_e − 1/E)²: imbalance of the mean gate",
-        "imbalance of the mean gate", "gate imbalance"},
-       {"score_variance", false, "mean over experts of the variance of r_e over rows (ddof 0)",
-        "variance of probabilities over rows", "over rows"},
-       {"score_row_variance", false, "mean over rows of the variance of r_e over experts (ddof 0)",
-        "variance of probabilities over experts", "over experts"}});
+      {metric("routing_entropy", false, "mean over rows of H(r(x)), nats", "routing entropy of a row (nats)",
+              "routing entropy"),
+       metric("routing_entropy_base", false, "the same before tokens mix their routing, of the same model",
+              "routing entropy of a row before mixing (nats)", "before mixing", {&needs::mixed_tokens}),
+       metric("router_margin", false, "mean over rows of the largest probability less the second largest",
+              "margin of the likeliest expert", "margin", {&needs::several_experts}),
+       metric("routing_variance_eq42", false,
+              "mean over experts of (mean r_e − 1/E)²: imbalance of the mean gate",
+              "imbalance of the mean gate", "gate imbalance"),
+       metric("score_variance", false, "mean over experts of the variance of r_e over rows (ddof 0)",
+              "variance of probabilities over rows", "over rows"),
+       metric("score_row_variance", false, "mean over rows of the variance of r_e over experts (ddof 0)",
+              "variance of probabilities over experts", "over experts")});
   group.by_default = false;
   group.of_layers = true;
   group.needs = {&needs::router};
+  return group;
+}
+
+namespace {
+
+class RouterNormsMeter final : public RowMeter {
+ public:
+  RouterNormsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting) {
+    if (setting.cell && !has_projection(setting.cell->experiment().model))
+      signal_basis_ = setting.cell->problem().signal_basis();
+  }
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const Matrix weight = rows.router_weight();
+    set(metrics.values, "router_norm_ratio", router_norm_ratio(weight));
+    if (weight.size() > 0 && signal_basis_.size() > 0)
+      set(metrics.values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
+  }
+
+ private:
+  Matrix signal_basis_;  // (d, s), or empty
+};
+
+}  // namespace
+
+MetricGroup router_norms_metrics() {
+  MetricGroup group = row_metrics<NoMetricOptions, RouterNormsMeter>(
+      "router_norms", "the weights M_i into expert i of a router that is linear in x; uses no routing",
+      {metric("router_norm_ratio", true, "E‖M_i‖² ÷ (E‖M_i‖)²: 1 when all are equal",
+              "norm ratio E‖M‖² ÷ (E‖M‖)²", "norm ratio", {}, "the router is zero"),
+       metric("router_signal_fraction", false,
+              "share of Σ_i ‖M_i‖² inside the subspace on which the target depends",
+              "router weight in signal subspace", "signal fraction", {&needs::signal_subspace})});
+  group.of_layers = true;
+  group.needs = {&needs::router_weight};
+  return group;
+}
+
+namespace {
+
+const Need weighed_features{
+    "a router that weighs features in that layer", [](const MetricSubject& of, int layer) {
+      const std::string name = "router_feature_weights" + of.network().layer_ending(layer);
+      const std::vector<StateArray> arrays = of.network().state_arrays();
+      return std::any_of(arrays.begin(), arrays.end(),
+                         [&](const StateArray& array) { return array.name == name; });
+    }};
+
+class FeatureWeightsMeter final : public RowMeter {
+ public:
+  FeatureWeightsMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const MatrixView weights = rows.feature_weights();
+    if (weights.size() == 0) return;
+    // Clusters are the experts of the layer before; in the first layer its own experts.
+    const std::span<const int> clusters = rows.before() ? rows.before()->serving() : rows.serving();
+    set(metrics.values, "weight_variation", weight_variation(weights, clusters));
+  }
+};
+
+}  // namespace
+
+MetricGroup feature_weights_metrics() {
+  MetricGroup group = row_metrics<NoMetricOptions, FeatureWeightsMeter>(
+      "feature_weights",
+      "the weights M of an adaptive clustering router after the last step (Nielsen et al. 2025); uses "
+      "serving",
+      {metric("weight_variation", false,
+              "mean over rows of the coefficient of variation over features of M of the row's cluster: 0 for "
+              "M = I",
+              "variation of feature weights", "weight variation")});
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&weighed_features};
   return group;
 }
 

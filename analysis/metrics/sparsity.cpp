@@ -1,25 +1,22 @@
 #include "analysis/metrics/sparsity.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
-#include "analysis/metrics/load.h"
-#include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/meters.h"
+#include "analysis/metrics/routing.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/data/gaussian_mixture.h"
 
 namespace moelab {
 
-double entropy(std::span<const double> distribution) {
-  double sum = 0;
-  for (const double probability : distribution)
-    // Not `> 0`, which NaN is not either: the entropy of what is not a number would be 0.
-    if (!(probability <= 0)) sum -= probability * std::log(probability);
-  return sum;
-}
+// Equations.
 
 ClusterRouting::ClusterRouting(Eigen::Index experts) : experts_(experts) {}
 
@@ -54,7 +51,7 @@ void ClusterRouting::add(const Eigen::Ref<const Matrix>& probabilities, std::spa
   if (static_cast<std::size_t>(probabilities.rows()) != labels.size())
     throw InvalidOption("labels", fmt::format("{} labels for {} rows of routing probabilities", labels.size(),
                                               probabilities.rows()));
-  if (serving.size() != labels.size())
+  if (!serving.empty() && serving.size() != labels.size())
     throw InvalidOption("serving", fmt::format("{} experts for {} rows of routing probabilities",
                                                serving.size(), labels.size()));
   for (Eigen::Index row = 0; row < probabilities.rows(); ++row) {
@@ -62,7 +59,7 @@ void ClusterRouting::add(const Eigen::Ref<const Matrix>& probabilities, std::spa
     const double* routing = &probabilities.coeffRef(row, 0);
     cluster.probability_sum += Eigen::Map<const Vector>(routing, experts_);
     ++cluster.rows;
-    const int expert = serving[static_cast<std::size_t>(row)];
+    const int expert = serving.empty() ? -1 : serving[static_cast<std::size_t>(row)];
     if (expert >= experts_)
       throw InvalidOption("serving", fmt::format("expert {}, but there are {} experts", expert, experts_));
     if (expert < 0) continue;
@@ -148,28 +145,36 @@ ContingencyTable ClusterRouting::top1_table() const {
   return table;
 }
 
-ShuffledRouter::ShuffledRouter(const Eigen::Ref<const Matrix>& weight, const Seeds& seeds, int shuffles)
-    : experts_(static_cast<int>(weight.rows())),
+ShuffledRouter::ShuffledRouter(const Eigen::Ref<const Matrix>& weight, const Seeds& seeds)
+    : given_(weight),
+      seeds_(seeds),
+      experts_(static_cast<int>(weight.rows())),
       width_(static_cast<int>(weight.cols())),
       stride_(kernels::padded(experts_)) {
   std::vector<int> columns(static_cast<std::size_t>(width_));
   std::iota(columns.begin(), columns.end(), 0);
-  for (int s = -1; s < shuffles; ++s) {
-    if (s >= 0) {
-      Engine engine = seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
-      columns = draw_permutation(engine, width_);
-    }
-    // W_π x = W x' with x'_j = x_π(j): column j of W meets coordinate π(j).
-    AlignedVector<double> transposed(static_cast<std::size_t>(width_) * static_cast<std::size_t>(stride_), 0);
-    for (int j = 0; j < width_; ++j) {
-      const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(columns[static_cast<std::size_t>(j)]) * stride_;
-      for (int e = 0; e < experts_; ++e) transposed[static_cast<std::size_t>(row + e)] = weight(e, j);
-    }
-    weights_.push_back(std::move(transposed));
-  }
+  weight_ = with_columns(columns);
 }
 
-ShuffledRouter::Probabilities ShuffledRouter::route(const AlignedVector<double>& weight,
+AlignedVector<double> ShuffledRouter::with_columns(const std::vector<int>& columns) const {
+  // W_π x = W x' with x'_j = x_π(j): column j of W meets coordinate π(j).
+  AlignedVector<double> transposed(entries(width_, stride_), 0);
+  for (int j = 0; j < width_; ++j) {
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(columns[static_cast<std::size_t>(j)]) * stride_;
+    for (int e = 0; e < experts_; ++e) transposed[static_cast<std::size_t>(row + e)] = given_(e, j);
+  }
+  return transposed;
+}
+
+ShuffledRouter::Probabilities ShuffledRouter::route_shuffled(int s, const Matrix& inputs) {
+  for (std::size_t next = shuffled_.size(); next <= static_cast<std::size_t>(s); ++next) {
+    Engine engine = seeds_.stream(Purpose::shuffles, next);
+    shuffled_.push_back(with_columns(draw_permutation(engine, width_)));
+  }
+  return route(shuffled_.at(static_cast<std::size_t>(s)), inputs);
+}
+
+ShuffledRouter::Probabilities ShuffledRouter::route(const AlignedVector<double>& transposed,
                                                     const Matrix& inputs) {
   if (inputs.cols() != width_)
     throw InvalidOption("inputs", fmt::format("{} columns for a router of width {}", inputs.cols(), width_));
@@ -181,7 +186,7 @@ ShuffledRouter::Probabilities ShuffledRouter::route(const AlignedVector<double>&
   product.k = width_;
   product.a = inputs.data();
   product.a_row = width_;
-  product.b = weight.data();
+  product.b = transposed.data();
   product.b_row = stride_;
   product.c = probabilities_.data();
   product.c_row = stride_;
@@ -189,6 +194,40 @@ ShuffledRouter::Probabilities ShuffledRouter::route(const AlignedVector<double>&
   kernels::softmax_rows(probabilities_.data(), probabilities_.data(), rows, experts_, stride_);
   return {probabilities_.data(), rows, experts_, Eigen::OuterStride<>(stride_)};
 }
+
+namespace {
+
+/// Replaces `best` by a partner with more rows. Partners come in the order of their numbers.
+void raise(std::pair<int, std::int64_t>& best, int partner, std::int64_t rows) {
+  if (rows > best.second) best = {partner, rows};
+}
+
+}  // namespace
+
+std::map<int, bool> own_experts(std::span<const int> clusters, std::span<const int> serving) {
+  if (clusters.size() != serving.size()) {
+    throw InvalidOption(
+        "serving", fmt::format("{} rows; needs one for each of {} labels", serving.size(), clusters.size()));
+  }
+  std::map<std::pair<int, int>, std::int64_t> rows;
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    if (clusters[i] >= 0 && serving[i] >= 0) ++rows[{clusters[i], serving[i]}];
+  }
+  std::map<int, std::pair<int, std::int64_t>> expert_of, cluster_of;
+  for (const auto& [pair, count] : rows) {
+    raise(expert_of[pair.first], pair.second, count);
+    raise(cluster_of[pair.second], pair.first, count);
+  }
+  std::map<int, bool> is_own;
+  for (const auto& [cluster, best] : expert_of) is_own[cluster] = cluster_of[best.first].first == cluster;
+  return is_own;
+}
+
+double expected_unsampled_clusters(const Eigen::Ref<const Vector>& shares, double experts) {
+  return (1 - shares.array()).pow(experts).sum();
+}
+
+// Groups.
 
 namespace {
 
@@ -201,168 +240,318 @@ struct SparsityMetricOptions {
   }
 };
 
-template <class Real>
-class SparsityMeter final : public Meter<Real> {
+class SparsityMeter final : public RowMeter {
  public:
-  SparsityMeter(const SparsityMetricOptions& options, const MeterSetting<Real>& setting)
-      : data_(setting.data), unserved_(static_cast<std::size_t>(setting.data.rows()), -1) {
-    const int columns = router_dim(setting.experiment.model, data_.layout());
-    for (int s = 0; s < options.shuffles; ++s) {
-      Engine engine = setting.seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
-      shuffles_.push_back(draw_permutation(engine, columns));
+  SparsityMeter(const SparsityMetricOptions& options, const RowSetting& /*setting*/)
+      : shuffles_(options.shuffles) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const std::vector<ClusterLabels>& clusters = rows.clusters();
+    std::vector<ClusterSums> cuts(clusters.size(), {ClusterRouting(rows.experts()), {}});
+    const std::span<const int> serving = rows.serving();
+    const int shuffles = rows.has_shuffles() ? shuffles_ : 0;
+    for (ClusterSums& cut : cuts) cut.shuffled.resize(static_cast<std::size_t>(shuffles));
+    MetricValues& values = metrics.values;
+    rows.visit([&](const RowBlock& block) {
+      // Only the first way to cut the rows needs serving experts.
+      for (std::size_t c = 0; c < cuts.size(); ++c)
+        add(block, block.probabilities, c == 0 ? serving : std::span<const int>(), clusters[c],
+            cuts[c].learned);
+      for (std::size_t s = 0; s < static_cast<std::size_t>(shuffles); ++s) {
+        const Eigen::Ref<const Matrix> shuffled = rows.shuffled(block, static_cast<int>(s));
+        for (std::size_t c = 0; c < cuts.size(); ++c) {
+          std::optional<ClusterRouting>& sums = cuts[c].shuffled[s];
+          if (!sums) sums.emplace(rows.experts());
+          add(block, shuffled, {}, clusters[c], *sums);
+          if (!block.is_last) continue;
+          add_entropies(*sums, clusters[c].suffix + "_shuffled", values);
+          sums.reset();  // a model's rows are one block: one shuffle's sums at a time
+        }
+      }
+    });
+    for (std::size_t c = 0; c < cuts.size(); ++c) {
+      add_entropies(cuts[c].learned, clusters[c].suffix, values);
+      for (const char* name : {"cluster_entropy", "effective_experts"}) {
+        if (shuffles > 0) values[name + clusters[c].suffix + "_shuffled"] /= shuffles;
+      }
+    }
+    if (!cuts.empty()) set_served(cuts.front().learned, values);
+    if (const std::vector<int> tokens = rows.token_ids(); !tokens.empty()) {
+      const ContingencyTable table = routing_table(tokens, serving);
+      set(values, "top1_token_ari", adjusted_rand_index(table));
+      set(values, "top1_token_nmi", normalized_mutual_information(table));
     }
   }
 
-  void measure_layer(const LayerMoment<Real>& moment, MetricValues& values) override {
-    const MatrixView learned = moment.here.probabilities();
-    add(learned, "", values);
-    ClusterRouting served(learned.cols());
-    for (const std::vector<int>& labels : data_.clusters().front().labels) {
-      served.add(learned, moment.here.serving(), labels);
+ private:
+  /// Sums over the clusters of one way to cut the rows, learned and of each shuffle.
+  struct ClusterSums {
+    ClusterRouting learned;
+    std::vector<std::optional<ClusterRouting>> shuffled;
+  };
+
+  static void add(const RowBlock& block, const Eigen::Ref<const Matrix>& probabilities,
+                  std::span<const int> serving, const ClusterLabels& clusters, ClusterRouting& sums) {
+    for (const std::vector<int>& labels : clusters.labels) {
+      sums.add(probabilities, serving.empty() ? serving : part_of(serving, block),
+               part_of<int>(labels, block));
     }
+  }
+
+  static void add_entropies(const ClusterRouting& sums, const std::string& ending, MetricValues& values) {
+    values["cluster_entropy" + ending] += sums.cluster_entropy();
+    values["effective_experts" + ending] += sums.effective_experts();
+  }
+
+  static void set_served(const ClusterRouting& served, MetricValues& values) {
     set(values, "top1_cluster_purity", served.top1_cluster_purity());
     set(values, "top1_cluster_concentration", served.top1_cluster_concentration());
     set(values, "top1_cluster_ari", adjusted_rand_index(served.top1_table()));
     set(values, "top1_cluster_nmi", normalized_mutual_information(served.top1_table()));
     set(values, "dispatch_entropy", dispatch_entropy(served.top1_table()));
-    if (data_.has_ids()) measure_tokens(moment.here.serving(), values);
-    for (const std::vector<int>& permutation : shuffles_) {
-      add(data_.test_probabilities(moment.moment, moment.layer(), permutation), "_shuffled", values);
-    }
-    for (const ClusterLabels& clusters : data_.clusters()) {
-      for (const char* name : {"cluster_entropy", "effective_experts"}) {
-        values[name + clusters.suffix + "_shuffled"] /= static_cast<double>(shuffles_.size());
-      }
-    }
   }
 
- private:
-  /// How experts agree with the tokens themselves, in place of the clusters.
-  void measure_tokens(const std::vector<int>& serving, MetricValues& values) const {
-    const Matrix& ids = data_.test().x;
-    const std::vector<int> tokens(ids.data(), ids.data() + ids.size());
-    const ContingencyTable table = routing_table(tokens, serving);
-    set(values, "top1_token_ari", adjusted_rand_index(table));
-    set(values, "top1_token_nmi", normalized_mutual_information(table));
-  }
-
-  /// Adds to the sums over shuffles, or to nothing.
-  void add(const Eigen::Ref<const Matrix>& probabilities, const std::string& ending,
-           MetricValues& values) const {
-    for (const ClusterLabels& clusters : data_.clusters()) {
-      ClusterRouting routing(probabilities.cols());
-      for (const std::vector<int>& labels : clusters.labels) routing.add(probabilities, unserved_, labels);
-      values["cluster_entropy" + clusters.suffix + ending] += routing.cluster_entropy();
-      values["effective_experts" + clusters.suffix + ending] += routing.effective_experts();
-    }
-  }
-
-  const MeasuredData<Real>& data_;
-  /// No serving expert for any row: entropies of mean probabilities need none, and to find them took a sixth
-  /// of the time.
-  std::vector<int> unserved_;
-  std::vector<std::vector<int>> shuffles_;  ///< permutations of the columns that routers read
+  int shuffles_;
 };
 
 }  // namespace
 
 MetricGroup sparsity_metrics() {
-  MetricGroup group = metric_group<SparsityMetricOptions, SparsityMeter>(
+  MetricGroup group = row_metrics<SparsityMetricOptions, SparsityMeter>(
       "sparsity",
       "how few experts serve a cluster, learned and with the router's columns shuffled (Dikkala et al. 2023, "
       "3.1); entropies use probabilities, top1_ metrics serving",
-      {{"cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats",
-        "routing entropy per cluster (nats)", "router"},
-       {"cluster_entropy_shuffled",
-        false,
-        "the same with shuffled router columns, mean over shuffles, nats",
-        "routing entropy per cluster, shuffled (nats)",
-        "shuffled",
-        {&needs::inputs, &needs::router_columns}},
-       {"effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])",
-        "effective experts per cluster", "router"},
-       {"effective_experts_shuffled",
-        true,
-        "the same with shuffled router columns, mean over shuffles",
-        "effective experts per cluster, shuffled",
-        "shuffled",
-        {&needs::inputs, &needs::router_columns}},
-       {"cluster_entropy_per_atom",
-        false,
-        "data of several parts: the same over clusters that share one part, nats",
-        "routing entropy with one atom fixed (nats)",
-        "one atom fixed",
-        {&needs::parts}},
-       {"cluster_entropy_per_atom_shuffled",
-        false,
-        "the same with shuffled router columns, nats",
-        "routing entropy with one atom fixed, shuffled (nats)",
-        "one atom fixed, shuffled",
-        {&needs::parts, &needs::inputs, &needs::router_columns}},
-       {"effective_experts_per_atom",
-        true,
-        "mean of exp H over clusters that share one part",
-        "effective experts with one atom fixed",
-        "one atom fixed",
-        {&needs::parts}},
-       {"effective_experts_per_atom_shuffled",
-        true,
-        "the same with shuffled router columns",
-        "effective experts with one atom fixed, shuffled",
-        "one atom fixed, shuffled",
-        {&needs::parts, &needs::inputs, &needs::router_columns}},
-       {"cluster_entropy_overall",
-        false,
-        "data of several parts: H of the mean routing of all rows, nats",
-        "routing entropy of all inputs (nats)",
-        "all inputs",
-        {&needs::parts}},
-       {"cluster_entropy_overall_shuffled",
-        false,
-        "the same with shuffled router columns, nats",
-        "routing entropy of all inputs, shuffled (nats)",
-        "all inputs, shuffled",
-        {&needs::parts, &needs::inputs, &needs::router_columns}},
-       {"effective_experts_overall",
-        true,
-        "exp H of the mean routing of all rows",
-        "effective experts of all inputs",
-        "all inputs",
-        {&needs::parts}},
-       {"effective_experts_overall_shuffled",
-        true,
-        "the same with shuffled router columns",
-        "effective experts of all inputs, shuffled",
-        "all inputs, shuffled",
-        {&needs::parts, &needs::inputs, &needs::router_columns}},
-       {"top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c that expert e serves",
-        "cluster purity of experts (top-1)", "purity"},
-       {"top1_cluster_concentration", false,
-        "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)",
-        "share of a cluster in one expert (top-1)", "concentration"},
-       {"top1_cluster_ari", false,
-        "adjusted Rand index of serving experts and clusters (1 equal, 0 as by chance)",
-        "adjusted Rand index of experts and clusters", "ARI"},
-       {"top1_cluster_nmi", false,
-        "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
-        "normalised mutual information of experts and clusters", "NMI"},
-       {"top1_token_ari",
-        false,
-        "adjusted Rand index of serving experts and the tokens that they read (1 equal, 0 as by chance)",
-        "adjusted Rand index of experts and tokens",
-        "ARI with tokens",
-        {&needs::token_ids}},
-       {"top1_token_nmi",
-        false,
-        "their normalised mutual information, in [0, 1]",
-        "normalised mutual information of experts and tokens",
-        "NMI with tokens",
-        {&needs::token_ids}},
-       {"dispatch_entropy", false,
-        "Σ_e n_e/n H(cluster | e) over serving experts e, nats: how mixed the clusters of an expert are",
-        "entropy of an expert's clusters (nats)", "dispatch entropy"}});
+      {metric("cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats",
+              "routing entropy per cluster (nats)", "router"),
+       metric("cluster_entropy_shuffled", false,
+              "the same with shuffled router columns, mean over shuffles, nats",
+              "routing entropy per cluster, shuffled (nats)", "shuffled",
+              {&needs::inputs, &needs::router_columns}),
+       metric("effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])",
+              "effective experts per cluster", "router"),
+       metric("effective_experts_shuffled", true, "the same with shuffled router columns, mean over shuffles",
+              "effective experts per cluster, shuffled", "shuffled",
+              {&needs::inputs, &needs::router_columns}),
+       metric("cluster_entropy_per_atom", false,
+              "data of several parts: the same over clusters that share one part, nats",
+              "routing entropy with one atom fixed (nats)", "one atom fixed", {&needs::parts}),
+       metric("cluster_entropy_per_atom_shuffled", false, "the same with shuffled router columns, nats",
+              "routing entropy with one atom fixed, shuffled (nats)", "one atom fixed, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("effective_experts_per_atom", true, "mean of exp H over clusters that share one part",
+              "effective experts with one atom fixed", "one atom fixed", {&needs::parts}),
+       metric("effective_experts_per_atom_shuffled", true, "the same with shuffled router columns",
+              "effective experts with one atom fixed, shuffled", "one atom fixed, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("cluster_entropy_overall", false,
+              "data of several parts: H of the mean routing of all rows, nats",
+              "routing entropy of all inputs (nats)", "all inputs", {&needs::parts}),
+       metric("cluster_entropy_overall_shuffled", false, "the same with shuffled router columns, nats",
+              "routing entropy of all inputs, shuffled (nats)", "all inputs, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("effective_experts_overall", true, "exp H of the mean routing of all rows",
+              "effective experts of all inputs", "all inputs", {&needs::parts}),
+       metric("effective_experts_overall_shuffled", true, "the same with shuffled router columns",
+              "effective experts of all inputs, shuffled", "all inputs, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c that expert e serves",
+              "cluster purity of experts (top-1)", "purity"),
+       metric("top1_cluster_concentration", false,
+              "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)",
+              "share of a cluster in one expert (top-1)", "concentration"),
+       metric("top1_cluster_ari", false,
+              "adjusted Rand index of serving experts and clusters (1 equal, 0 as by chance)",
+              "adjusted Rand index of experts and clusters", "ARI"),
+       metric("top1_cluster_nmi", false,
+              "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
+              "normalised mutual information of experts and clusters", "NMI"),
+       metric(
+           "top1_token_ari", false,
+           "adjusted Rand index of serving experts and the tokens that they read (1 equal, 0 as by chance)",
+           "adjusted Rand index of experts and tokens", "ARI with tokens", {&needs::token_ids}),
+       metric("top1_token_nmi", false, "their normalised mutual information, in [0, 1]",
+              "normalised mutual information of experts and tokens", "NMI with tokens", {&needs::token_ids}),
+       metric(
+           "dispatch_entropy", false,
+           "Σ_e n_e/n H(cluster | e) over serving experts e, nats: how mixed the clusters of an expert are",
+           "entropy of an expert's clusters (nats)", "dispatch entropy")});
   group.of_layers = true;
   group.needs = {&needs::router, &needs::labels};
+  return group;
+}
+
+namespace {
+
+constexpr int kQuarters = 4;
+
+/// The mixture of the test set; null for other data.
+const GaussianMixtureOptions* mixture_of(const DataOptions& data) {
+  return data.as<GaussianMixtureOptions>();
+}
+
+bool has_mixture(const MetricSubject& of, int /*layer*/) {
+  return mixture_of(of.data()) != nullptr;
+}
+
+bool has_quarters(const MetricSubject& of, int /*layer*/) {
+  const auto* const mixture = mixture_of(of.data());
+  return mixture && clusters_of(*mixture) >= kQuarters;
+}
+
+const Need kMixture = {"data.generator gaussian_mixture", has_mixture};
+const Need kFourClusters = {"data.clusters of 4 or more", has_quarters};
+
+/// The clusters by descending weight, the lowest number first among equals.
+std::vector<int> clusters_by_weight(const Vector& shares) {
+  std::vector<int> order(static_cast<std::size_t>(shares.size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return shares[a] > shares[b]; });
+  return order;
+}
+
+class OwnExpertsMeter final : public RowMeter {
+ public:
+  OwnExpertsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting) {
+    if (const auto* const mixture = setting.cell ? mixture_of(setting.cell->data()) : nullptr)
+      shares_ = cluster_shares(*mixture);
+    order_ = clusters_by_weight(shares_);
+  }
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    if (order_.empty()) return;
+    MetricValues& values = metrics.values;
+    values["unsampled_clusters"] = expected_unsampled_clusters(shares_, rows.experts());
+    const std::map<int, bool> is_own = own_experts(rows.clusters().front().labels.front(), rows.serving());
+    if (is_own.empty()) return;
+    set_share(values, "own_expert_share", is_own, 0, order_.size());
+    const auto merged =
+        std::count_if(is_own.begin(), is_own.end(), [](const auto& entry) { return !entry.second; });
+    values["merged_clusters"] = static_cast<double>(merged);
+    if (order_.size() < kQuarters) return;
+    for (std::size_t quarter = 0; quarter < kQuarters; ++quarter) {
+      set_share(values, fmt::format("own_expert_share_quarter{}", quarter + 1), is_own,
+                quarter * order_.size() / kQuarters, (quarter + 1) * order_.size() / kQuarters);
+    }
+  }
+
+ private:
+  /// Sets the share among the clusters at the places [first, last) of the order that have rows.
+  void set_share(MetricValues& values, const std::string& name, const std::map<int, bool>& is_own,
+                 std::size_t first, std::size_t last) const {
+    int there = 0, own = 0;
+    for (std::size_t place = first; place < last; ++place) {
+      const auto entry = is_own.find(order_[place]);
+      if (entry == is_own.end()) continue;
+      ++there;
+      own += entry->second ? 1 : 0;
+    }
+    if (there > 0) set(values, name, static_cast<double>(own) / there);
+  }
+
+  Vector shares_;
+  std::vector<int> order_;
+};
+
+}  // namespace
+
+MetricGroup own_experts_metrics() {
+  std::vector<MetricGroup::Metric> metrics = {
+      metric("own_expert_share", false,
+             "share of clusters c that are the largest of the expert that serves most of c (Dikkala et al. "
+             "2023, Theorem 2)",
+             "clusters with an expert of their own (share)", "own expert"),
+      metric("merged_clusters", false, "number of the other clusters", "merged clusters", "merged"),
+      metric("unsampled_clusters", false,
+             "Σ_c (1 − p_c)^E, clusters without a row among E drawn at random: the coupon collector's "
+             "expectation",
+             "clusters without a row among E (expected)", "coupon collector")};
+  const char* const quarters[kQuarters] = {"heaviest", "second", "third", "lightest"};
+  for (int quarter = 0; quarter < kQuarters; ++quarter) {
+    metrics.push_back(
+        metric(fmt::format("own_expert_share_quarter{}", quarter + 1), false,
+               fmt::format("own_expert_share of the {} quarter of the clusters by data.weights, the lowest "
+                           "number first among equals",
+                           quarters[quarter]),
+               fmt::format("{} quarter of clusters with an expert of their own (share)", quarters[quarter]),
+               fmt::format("{} quarter", quarters[quarter]), {&kFourClusters}));
+  }
+  MetricGroup group = row_metrics<NoMetricOptions, OwnExpertsMeter>(
+      "own_experts", "which clusters have an expert of their own and which share one; uses serving",
+      std::move(metrics));
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router, &kMixture};
+  return group;
+}
+
+namespace {
+
+/// The tree of the clusters' means; null without a tree.
+const MeanHierarchy* tree_of(const DataOptions& data) {
+  const auto* const mixture = data.as<GaussianMixtureOptions>();
+  return mixture && mixture->hierarchy ? &*mixture->hierarchy : nullptr;
+}
+
+template <int level>
+bool has_level(const MetricSubject& of, int /*layer*/) {
+  const MeanHierarchy* const tree = tree_of(of.data());
+  return tree && tree->depth >= level;
+}
+
+/// The need of a level, for each level that a tree may have.
+template <int... places>
+const Need* need_of_level(int level, std::integer_sequence<int, places...> /*all*/) {
+  static const std::string texts[] = {fmt::format("data.hierarchy of depth {} or more", places + 1)...};
+  static const Need needs[] = {{texts[places].c_str(), has_level<places + 1>}...};
+  return &needs[level - 1];
+}
+
+class LevelsMeter final : public RowMeter {
+ public:
+  LevelsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
+      : tree_(setting.cell ? tree_of(setting.cell->data()) : nullptr) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    for (int level = 1; tree_ && level <= tree_->depth; ++level) {
+      std::vector<int> ancestors = rows.clusters().front().labels.front();
+      for (int& cluster : ancestors) cluster = ancestor_of(*tree_, cluster, level);
+      const ContingencyTable table = routing_table(ancestors, rows.serving());
+      set(metrics.values, fmt::format("mutual_information_level{}", level), mutual_information(table));
+      set(metrics.values, fmt::format("resolved_share_level{}", level), resolved_share(table));
+    }
+  }
+
+ private:
+  const MeanHierarchy* tree_;
+};
+
+}  // namespace
+
+MetricGroup levels_metrics() {
+  std::vector<MetricGroup::Metric> metrics;
+  for (int level = 1; level <= kMostLevels; ++level) {
+    const std::vector<const Need*> needs = {
+        need_of_level(level, std::make_integer_sequence<int, kMostLevels>())};
+    metrics.push_back(
+        metric(fmt::format("mutual_information_level{}", level), false,
+               fmt::format("I of serving experts and the clusters' ancestors at level {}, nats", level),
+               fmt::format("information of experts on level {} (nats)", level),
+               fmt::format("level {}", level), needs));
+    metrics.push_back(metric(fmt::format("resolved_share_level{}", level), false,
+                             fmt::format("the same ÷ entropy of these ancestors, in [0, 1]: 1 where an "
+                                         "expert's rows have one ancestor at level {}",
+                                         level),
+                             fmt::format("share of level {} that experts resolve", level),
+                             fmt::format("level {}", level), needs));
+  }
+  MetricGroup group =
+      row_metrics<NoMetricOptions, LevelsMeter>("levels",
+                                                "which levels of data.hierarchy experts resolve, level 1 "
+                                                "below the root, the last one the clusters; uses serving",
+                                                std::move(metrics));
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router};
   return group;
 }
 

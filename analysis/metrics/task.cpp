@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
-#include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/meters.h"
 #include "sim/base/error.h"
 #include "sim/base/numerics.h"
 
@@ -31,7 +33,7 @@ double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::
 double label_variance(const Eigen::Ref<const Matrix>& targets) {
   if (targets.size() == 0)
     throw InvalidOption("targets", "empty; a variance needs at least one row and one output");
-  // Measured from the first row, a constant output gives exactly zero whatever its value.
+  // Measured from the first row: a constant output gives exactly zero.
   const Eigen::RowVectorXd origin = targets.row(0);
   const Eigen::RowVectorXd mean = (targets.rowwise() - origin).colwise().mean();
   return ((targets.rowwise() - origin).rowwise() - mean).squaredNorm() / static_cast<double>(targets.size());
@@ -71,14 +73,10 @@ double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const 
 
 namespace {
 
-struct TaskMetricOptions {
-  void bind(Fields& /*fields*/) {}
-};
-
 template <class Real>
-class TaskMeter final : public Meter<Real> {
+class TaskMeter final : public ModelMeter<Real> {
  public:
-  TaskMeter(const TaskMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
+  TaskMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
     const Dataset& test = data_.test();
     bytes_ = setting.problem.bytes_of(test.y);
     targets_ = static_cast<double>((test.y.array() >= 0).count());
@@ -130,7 +128,7 @@ class TaskMeter final : public Meter<Real> {
     values.insert(bayes_.begin(), bayes_.end());
   }
 
-  /// Loss, nmse and accuracy of outputs on a set, "test" of "test_loss_soft" and, after the middle, "_soft".
+  /// Adds loss, nmse and accuracy of outputs on a set. The names are "test_loss_soft", … for "test", "_soft".
   void add(const std::string& set_name, const std::string& ending, const Matrix& outputs,
            const Matrix& targets, MetricValues& values) const {
     const MatrixView f = data_.target_rows(outputs), y = data_.target_rows(targets);
@@ -142,209 +140,214 @@ class TaskMeter final : public Meter<Real> {
   }
 
   const MeasuredData<Real>& data_;
-  MetricValues bayes_;           ///< how the data's own conditional mean, or law, does
-  std::optional<double> bytes_;  ///< of text that the test set's targets stand for
-  double targets_ = 0;           ///< of ids: tokens of the test set that have one
+  MetricValues bayes_;           ///< losses of the data's own conditional mean or law
+  std::optional<double> bytes_;  ///< bytes of text that the test set's targets stand for
+  double targets_ = 0;           ///< ids: tokens of the test set that have a target
 };
 
 }  // namespace
 
 MetricGroup task_metrics() {
-  MetricGroup group = metric_group<TaskMetricOptions, TaskMeter>(
+  MetricGroup group = model_metrics<NoMetricOptions, TaskMeter>(
       "task",
       "losses on training and test data, averaged over rows and outputs (cross-entropy: over rows, nats), "
-      "and "
-      "parameter counts; _soft uses probabilities, _top1 the largest probability (plus the bias of the "
+      "and parameter counts; _soft uses probabilities, _top1 the largest probability (plus the bias of the "
       "selection, if any), _eval what gating.eval selects",
-      {{"train_loss",
-        true,
-        "loss.task on the training set, gating as in training",
-        "training loss",
-        "training",
-        {&needs::own_data}},
-       {"test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)",
-        "test loss (soft)", "test, soft"},
-       {"test_loss_top1", true, "loss.task on the test set, the likeliest expert alone", "test loss (top-1)",
-        "test, top-1"},
-       {"test_loss_eval", true, "loss.task on the test set under gating.eval",
-        "test loss (evaluation gating)", "test, evaluation"},
-       {"train_nmse",
-        true,
-        "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)",
-        "training loss ÷ label variance",
-        "training",
-        {&needs::own_data, &needs::squared_error}},
-       {"train_nmse_top1",
-        true,
-        "the same for the likeliest expert alone: what test_nmse_top1 is to be held against",
-        "training loss ÷ label variance (top-1)",
-        "training, top-1",
-        {&needs::own_data, &needs::squared_error}},
-       {"test_nmse_soft",
-        true,
-        "test_loss_soft ÷ variance of the test labels",
-        "test loss ÷ label variance (soft)",
-        "test, soft",
-        {&needs::squared_error}},
-       {"test_nmse_top1",
-        true,
-        "test_loss_top1 ÷ variance of the test labels",
-        "test loss ÷ label variance (top-1)",
-        "test, top-1",
-        {&needs::squared_error}},
-       {"bayes_nmse",
-        true,
-        "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor",
-        "Bayes loss ÷ label variance",
-        "Bayes floor",
-        {&needs::squared_error, &needs::best_prediction}},
-       {"train_accuracy",
-        false,
-        "targets that are classes: share of training rows with the largest output right",
-        "accuracy on training data",
-        "training",
-        {&needs::own_data, &needs::classes}},
-       {"test_accuracy_soft",
-        false,
-        "the same on the test set, every expert weighted by r(x)",
-        "accuracy (soft)",
-        "test, soft",
-        {&needs::classes}},
-       {"test_accuracy_top1",
-        false,
-        "the same on the test set, the likeliest expert alone",
-        "accuracy (top-1)",
-        "test, top-1",
-        {&needs::classes}},
-       {"test_accuracy_eval",
-        false,
-        "the same on the test set under gating.eval",
-        "accuracy (evaluation gating)",
-        "test, evaluation",
-        {&needs::classes}},
-       {"bayes_accuracy",
-        false,
-        "the same for E[y | x]: what no model surpasses on average",
-        "accuracy of E[y | x]",
-        "Bayes",
-        {&needs::classes, &needs::best_prediction}},
-       {"test_perplexity",
-        true,
-        "exp(test_loss_eval), of ids of tokens",
-        "perplexity",
-        "perplexity",
-        {&needs::token_ids}},
-       {"test_bits_per_byte",
-        true,
-        "test_loss_eval in bits, over all tokens of the test set, ÷ bytes of text that they stand for",
-        "bits a byte",
-        "bits a byte",
-        {&needs::text}},
-       {"bayes_loss",
-        true,
-        "loss of P(next token | all before) on the test set, nats a token: the floor of every model",
-        "Bayes loss (nats a token)",
-        "Bayes floor",
-        {&needs::known_language, &needs::causal_routing}},
-       {"oracle_domain_loss",
-        true,
-        "the same given the domain of every token, too",
-        "loss given the domains (nats a token)",
-        "oracle of domains",
-        {&needs::known_language, &needs::causal_routing}},
-       {"bigram_loss",
-        true,
-        "the same given the last token alone",
-        "bigram loss (nats a token)",
-        "bigram",
-        {&needs::known_language, &needs::causal_routing}},
-       {"unigram_loss",
-        true,
-        "the same given nothing",
-        "unigram loss (nats a token)",
-        "unigram",
-        {&needs::known_language, &needs::causal_routing}},
-       {"parameter_count",
-        true,
-        "trained and frozen parameters of the whole model",
-        "parameters",
-        "parameters",
-        {&needs::own_data}}});
+      {metric("train_loss", true, "loss.task on the training set, gating as in training", "training loss",
+              "training", {&needs::own_data}),
+       metric("test_loss_soft", true, "loss.task on the test set, every expert weighted by r(x)",
+              "test loss (soft)", "test, soft"),
+       metric("test_loss_top1", true, "loss.task on the test set, the likeliest expert alone",
+              "test loss (top-1)", "test, top-1"),
+       metric("test_loss_eval", true, "loss.task on the test set under gating.eval",
+              "test loss (evaluation gating)", "test, evaluation"),
+       metric("train_nmse", true, "train_loss ÷ variance of the training labels (1 trivial, 0 perfect)",
+              "training loss ÷ label variance", "training", {&needs::own_data, &needs::squared_error}),
+       metric("train_nmse_top1", true,
+              "the same for the likeliest expert alone: what test_nmse_top1 is to be held against",
+              "training loss ÷ label variance (top-1)", "training, top-1",
+              {&needs::own_data, &needs::squared_error}),
+       metric("test_nmse_soft", true, "test_loss_soft ÷ variance of the test labels",
+              "test loss ÷ label variance (soft)", "test, soft", {&needs::squared_error}),
+       metric("test_nmse_top1", true, "test_loss_top1 ÷ variance of the test labels",
+              "test loss ÷ label variance (top-1)", "test, top-1", {&needs::squared_error}),
+       metric("bayes_nmse", true,
+              "loss of E[y | x] on the test set ÷ variance of the test labels: the mixture's own floor",
+              "Bayes loss ÷ label variance", "Bayes floor", {&needs::squared_error, &needs::best_prediction}),
+       metric("train_accuracy", false,
+              "targets that are classes: share of training rows with the largest output right",
+              "accuracy on training data", "training", {&needs::own_data, &needs::classes}),
+       metric("test_accuracy_soft", false, "the same on the test set, every expert weighted by r(x)",
+              "accuracy (soft)", "test, soft", {&needs::classes}),
+       metric("test_accuracy_top1", false, "the same on the test set, the likeliest expert alone",
+              "accuracy (top-1)", "test, top-1", {&needs::classes}),
+       metric("test_accuracy_eval", false, "the same on the test set under gating.eval",
+              "accuracy (evaluation gating)", "test, evaluation", {&needs::classes}),
+       metric("bayes_accuracy", false, "the same for E[y | x]: what no model surpasses on average",
+              "accuracy of E[y | x]", "Bayes", {&needs::classes, &needs::best_prediction}),
+       metric("test_perplexity", true, "exp(test_loss_eval), of ids of tokens", "perplexity", "perplexity",
+              {&needs::token_ids}),
+       metric("test_bits_per_byte", true,
+              "test_loss_eval in bits, over all tokens of the test set, ÷ bytes of text that they stand for",
+              "bits a byte", "bits a byte", {&needs::text}),
+       metric("bayes_loss", true,
+              "loss of P(next token | all before) on the test set, nats a token: the floor of every model",
+              "Bayes loss (nats a token)", "Bayes floor", {&needs::known_language, &needs::causal_routing}),
+       metric("oracle_domain_loss", true, "the same given the domain of every token, too",
+              "loss given the domains (nats a token)", "oracle of domains",
+              {&needs::known_language, &needs::causal_routing}),
+       metric("bigram_loss", true, "the same given the last token alone", "bigram loss (nats a token)",
+              "bigram", {&needs::known_language, &needs::causal_routing}),
+       metric("unigram_loss", true, "the same given nothing", "unigram loss (nats a token)", "unigram",
+              {&needs::known_language, &needs::causal_routing}),
+       metric("parameter_count", true, "trained and frozen parameters of the whole model", "parameters",
+              "parameters", {&needs::own_data})});
   group.needs = {&needs::model};
   return group;
 }
 
 namespace {
 
-struct FitMetricOptions {
-  void bind(Fields& /*fields*/) {}
+const Need replaced_rows{"data.contamination replaced", [](const MetricSubject& of, int) {
+                           return of.data().contamination.chosen() == "replaced";
+                         }};
+
+template <class Real>
+class ReplacedMeter final : public ModelMeter<Real> {
+ public:
+  ReplacedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data), applies_(!unmet_need("test_loss_kept", setting.subject)) {
+    if (!applies_) return;
+    // Only the seeds decide which rows are replaced: rows of zeros show them.
+    const Layout& layout = data_.layout();
+    Matrix inputs = Matrix::Zero(data_.samples(), layout.sample_dim());
+    contaminate(setting.subject.data().contamination, layout, setting.seeds, inputs);
+    const Eigen::Index width = layout.target_per_token ? layout.input_dim : inputs.cols();
+    const MatrixView rows(inputs.data(), inputs.size() / width, width);
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+      if (rows.row(i).isZero(0)) kept_.push_back(i);
+    }
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    if (!applies_ || kept_.empty()) return;
+    const Matrix outputs = moment.pass.outputs();
+    values["test_loss_kept"] = data_.task_loss(kept_of(outputs), kept_of(data_.test().y));
+  }
+
+ private:
+  Matrix kept_of(const Matrix& all) const { return data_.target_rows(all)(kept_, Eigen::all); }
+
+  const MeasuredData<Real>& data_;
+  bool applies_;
+  std::vector<Eigen::Index> kept_;  ///< rows of targets
 };
 
 }  // namespace
 
-MetricGroup fit_metrics() {
-  MetricGroup group{
-      {"fit", "how a least-squares fit (optimizer lbfgs) ended, at its last step; uses no routing",
-       FitMetricOptions{}, FitMetricOptions{}},
-      {{"fit_converged", false,
-        "1 when the gradient is below √L / n (start \"best\": when L p / (1000 n) at most is left to gain), "
-        "else 0",
-        "share of fits that converged", "converged"},
-       {"fit_evaluations", true, "evaluations of loss and gradient, all starts together",
-        "evaluations of loss and gradient", "evaluations"},
-       {"fit_starts", true, "starts that were made", "starts", "starts"},
-       {"fit_minima",
-        true,
-        "distinct minima met by the starts on their samples",
-        "distinct minima",
-        "minima",
-        {&needs::best_start}},
-       {"fit_near_minima",
-        true,
-        "polished minima whose loss exceeds the least by L p / (20 n) at most, the least among them: the "
-        "data "
-        "do not tell between them",
-        "near minima",
-        "near minima",
-        {&needs::best_start}},
-       {"fit_near_diameter",
-        false,
-        "between near minima, the largest distance from an expert (a, b) of one to the nearest of the other",
-        "distance of near minima",
-        "diameter",
-        {&needs::best_start}}}};
+MetricGroup replaced_metrics() {
+  MetricGroup group = model_metrics<NoMetricOptions, ReplacedMeter>(
+      "replaced", "what replaced rows do to the others; uses what gating.eval selects",
+      {metric("test_loss_kept", true,
+              "test_loss_eval over the targets none of whose inputs was replaced: routers that look at a "
+              "batch or at a sequence carry harm from row to row",
+              "test loss of rows that were kept", "kept rows")});
   group.by_default = false;
-  group.needs = {&needs::own_data, &needs::least_squares};
+  group.needs = {&needs::model, &replaced_rows};
   return group;
 }
 
 namespace {
 
-struct LikelihoodMetricOptions {
-  void bind(Fields& /*fields*/) {}
+const Need swapped_tokens{"data.contamination swapped", [](const MetricSubject& of, int) {
+                            return of.data().contamination.chosen() == "swapped";
+                          }};
+
+template <class Real>
+class SwappedMeter final : public ModelMeter<Real> {
+ public:
+  SwappedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
+    if (unmet_need("test_loss_unswapped", setting.subject)) return;
+    const MeasuredData<Real>& data = setting.data;
+    // Only the seeds decide which tokens are swapped: zeros show them.
+    const Matrix& targets = data.test().y;
+    Matrix x = Matrix::Zero(targets.rows(), targets.cols()), y = x;
+    contaminate(setting.subject.data().contamination, data.layout(), setting.seeds, x, y);
+    const bool is_masked = task_loss_kind(setting.experiment.loss.task).masks_tokens;
+    const Matrix& moved = is_masked ? x : y;
+    for (Eigen::Index i = 0; i < targets.size(); ++i)
+      if (targets.data()[i] >= 0) is_kept_.push_back(moved.data()[i] == 0);
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    const auto kept = std::count(is_kept_.begin(), is_kept_.end(), true);
+    if (kept == 0) return;
+    const std::vector<double>& losses = moment.pass.token_losses();
+    double sum = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) sum += is_kept_[i] ? losses[i] : 0;
+    values["test_loss_unswapped"] = sum / static_cast<double>(kept);
+  }
+
+ private:
+  std::vector<bool> is_kept_;  ///< of tokens with a target; empty where the metric does not apply
 };
 
 }  // namespace
 
+MetricGroup swapped_metrics() {
+  MetricGroup group = model_metrics<NoMetricOptions, SwappedMeter>(
+      "swapped", "what swapped tokens do to the others; uses what gating.eval selects",
+      {metric("test_loss_unswapped", true,
+              "test_loss_eval over the tokens that were not swapped, told from those that may have been",
+              "test loss of tokens that were kept (nats a token)", "kept tokens")});
+  group.by_default = false;
+  group.needs = {&needs::model, &swapped_tokens};
+  return group;
+}
+
+MetricGroup fit_metrics() {
+  MetricGroup group = metric_group(
+      "fit", "how a least-squares fit (optimizer lbfgs) ended, at its last step; uses no routing",
+      {metric("fit_converged", false,
+              "1 when the gradient is below √L / n (start \"best\": when L p / (1000 n) at most is left to "
+              "gain), else 0",
+              "share of fits that converged", "converged"),
+       metric("fit_evaluations", true, "evaluations of loss and gradient, all starts together",
+              "evaluations of loss and gradient", "evaluations"),
+       metric("fit_starts", true, "starts that were made", "starts", "starts"),
+       metric("fit_minima", true, "distinct minima met by the starts on their samples", "distinct minima",
+              "minima", {&needs::best_start}),
+       metric("fit_near_minima", true,
+              "polished minima whose loss exceeds the least by L p / (20 n) at most, the least among them: "
+              "the data do not tell between them",
+              "near minima", "near minima", {&needs::best_start}),
+       metric("fit_near_diameter", false,
+              "between near minima, the largest distance from an expert (a, b) of one to the nearest of the "
+              "other",
+              "distance of near minima", "diameter", {&needs::best_start})});
+  group.by_default = false;
+  group.needs = {&needs::own_data, &needs::least_squares};
+  return group;
+}
+
 MetricGroup likelihood_metrics() {
-  MetricGroup group{
-      {"likelihood",
-       "a fit of Gaussian experts by maximum likelihood (train.optimizer.likelihood) against the mixture "
-       "that "
-       "drew the data, at its last step; cells are those of group voronoi; uses no routing",
-       LikelihoodMetricOptions{}, LikelihoodMetricOptions{}},
-      {{"likelihood_gain", false,
-        "mean log-likelihood of the training set under the fit less that under the truth, nats",
-        "log-likelihood above the truth's (nats)", "likelihood gain"},
-       {"gaussian_voronoi_loss", true,
-        "D of Gaussian experts: cells with one fit at power 1; with two at 4 for g and b, 2 for a and the "
-        "variance; with three at 6 and 3",
-        "Voronoi loss of Gaussian experts", "Voronoi loss"},
-       {"variance_error_exact", true,
-        "variance of fits alone in their cell, root of the weighted mean square",
-        "error of the variance, one fit", "variance, one fit"},
-       {"variance_error_over", true, "variance of fits that share a cell, root of the weighted mean square",
-        "error of the variance, several fits", "variance, several fits"}}};
+  MetricGroup group = metric_group(
+      "likelihood",
+      "a fit of Gaussian experts by maximum likelihood (train.optimizer.likelihood) against the mixture that "
+      "drew the data, at its last step; cells are those of group voronoi; uses no routing",
+      {metric("likelihood_gain", false,
+              "mean log-likelihood of the training set under the fit less that under the truth, nats",
+              "log-likelihood above the truth's (nats)", "likelihood gain"),
+       metric("gaussian_voronoi_loss", true,
+              "D of Gaussian experts: cells with one fit at power 1; with two at 4 for g and b, 2 for a and "
+              "the variance; with three at 6 and 3",
+              "Voronoi loss of Gaussian experts", "Voronoi loss"),
+       metric("variance_error_exact", true,
+              "variance of fits alone in their cell, root of the weighted mean square",
+              "error of the variance, one fit", "variance, one fit"),
+       metric("variance_error_over", true,
+              "variance of fits that share a cell, root of the weighted mean square",
+              "error of the variance, several fits", "variance, several fits")});
   group.by_default = false;
   group.needs = {&needs::own_data, &needs::likelihood_fit};
   return group;

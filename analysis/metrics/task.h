@@ -1,7 +1,6 @@
 #pragma once
 
-/// Task losses as they are reported, Dikkala et al. 2023 ("1 being trivial, 0 perfect"). Uses no
-/// routing.
+/// Task losses as they are reported (Dikkala et al. 2023: "1 being trivial, 0 perfect"). Uses no routing.
 
 #include <optional>
 
@@ -22,16 +21,17 @@ double label_variance(const Eigen::Ref<const Matrix>& targets);
 std::optional<double> normalised_mean_squared_error(const Eigen::Ref<const Matrix>& outputs,
                                                     const Eigen::Ref<const Matrix>& targets);
 
-/// Mean over rows of −Σ_j y_ij log softmax(f_i)_j in nats, both arrays (n, o), the targets y indicators of
-/// classes or other probabilities. Throws InvalidOption when the shapes differ or there are no entries.
+/// Mean over rows of −Σ_j y_ij log softmax(f_i)_j in nats, both arrays (n, o). The targets y are indicators
+/// of classes or other probabilities. Throws InvalidOption when the shapes differ or there are no entries.
 double mean_cross_entropy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets);
 
-/// Its gradient in each row's outputs, without the mean: softmax(f_i) Σ_j y_ij − y_i, (n, o). Same errors.
+/// The gradient of the cross-entropy in each row's outputs, without the mean: softmax(f_i) Σ_j y_ij − y_i,
+/// (n, o). Throws likewise.
 Matrix cross_entropy_gradients(const Eigen::Ref<const Matrix>& outputs,
                                const Eigen::Ref<const Matrix>& targets);
 
-/// Share of rows whose largest output is at the largest target; of equal outputs the first counts. Same
-/// errors.
+/// Share of rows whose largest output is at the largest target. Of equal outputs the first counts. Throws
+/// likewise.
 double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets);
 
 }  // namespace moelab

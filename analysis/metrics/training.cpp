@@ -1,35 +1,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/metrics/convergence.h"
-#include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/meters.h"
 #include "sim/train/measured_gradients.h"
 
 namespace moelab {
-namespace {
-
-struct TrainingMetricOptions {
-  void bind(Fields& /*fields*/) {}
-};
-
-}  // namespace
-
 MetricGroup training_metrics() {
-  MetricGroup group{
-      {"training", "how long training was and how it ended; uses no routing", TrainingMetricOptions{},
-       TrainingMetricOptions{}},
-      {{"train_steps", false, "optimizer steps so far, of all phases", "optimizer steps", "steps"},
-       {"train_flops", false,
-        "operations of training so far, of all phases: 6 a step for each row of a batch and each parameter "
-        "that it reaches under the training gating",
-        "operations of training", "operations"},
-       {"until_reached",
-        false,
-        "1 where train.until ended the training, 0 where its steps did; with train.until measured whatever "
-        "groups are chosen, at the end",
-        "share that train.until ended",
-        "ended by train.until",
-        {&needs::until}}}};
+  MetricGroup group = metric_group(
+      "training", "how long training was and how it ended; uses no routing",
+      {metric("train_steps", false, "optimizer steps so far, of all phases", "optimizer steps", "steps"),
+       metric("train_flops", false,
+              "operations of training so far, of all phases: 6 a step for each row of a batch and each "
+              "parameter that it reaches under the training gating",
+              "operations of training", "operations"),
+       metric("until_reached", false,
+              "1 where train.until ended the training, 0 where its steps did; with train.until measured "
+              "whatever groups are chosen, at the end",
+              "share that train.until ended", "ended by train.until", {&needs::until})});
   group.needs = {&needs::own_data};
   group.by_default = false;
   return group;
@@ -66,15 +53,14 @@ void set_steps_to_target(const std::vector<MetricOptions>& groups, const std::ve
 }
 
 MetricGroup convergence_metrics() {
-  MetricGroup group{
-      {"convergence", "how soon a metric reaches a target; uses what that metric uses",
-       ConvergenceMetricOptions{}, ConvergenceMetricOptions{}},
-      {{"steps_to_target", true,
-        "first recorded step with the metric at its target or beyond; empty if none, then it is "
-        "right-censored at the last step",
-        "steps to the target", "steps to target"},
-       {"steps_to_target_censored", false, "1 where no recorded step reached the target, else 0",
-        "share that did not reach the target", "censored"}}};
+  MetricGroup group = metric_group<ConvergenceMetricOptions>(
+      "convergence", "how soon a metric reaches a target; uses what that metric uses",
+      {metric("steps_to_target", true,
+              "first recorded step with the metric at its target or beyond; empty if none, then it is "
+              "right-censored at the last step",
+              "steps to the target", "steps to target"),
+       metric("steps_to_target_censored", false, "1 where no recorded step reached the target, else 0",
+              "share that did not reach the target", "censored")});
   group.by_default = false;
   group.needs = {&needs::model};
   group.of_entries = true;
@@ -83,18 +69,13 @@ MetricGroup convergence_metrics() {
 
 namespace {
 
-struct GradientMetricOptions {
-  void bind(Fields& /*fields*/) {}
-};
-
 template <class Real>
-class GradientMeter final : public Meter<Real> {
+class GradientMeter final : public ModelMeter<Real> {
  public:
-  GradientMeter(const GradientMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : setting_(setting) {}
+  GradientMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) : setting_(setting) {}
 
   void measure(const TestMoment<Real>& moment, MetricValues& values) override {
-    // Gradients are those of the training population, not of an evaluation's.
+    // The gradient belongs to the training population, not to an evaluation.
     if (unmet_need("population_gradient_norm", setting_.subject)) return;
     const TrainOptions& train = setting_.experiment.train;
     const GradientError error =
@@ -111,35 +92,31 @@ class GradientMeter final : public Meter<Real> {
 }  // namespace
 
 MetricGroup gradient_metrics() {
-  MetricGroup group = metric_group<GradientMetricOptions, GradientMeter>(
+  MetricGroup group = model_metrics<NoMetricOptions, GradientMeter>(
       "gradient",
       "how well population gradients are known; empty for sample gradients; uses the routing of training",
-      {{"population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
-        "norm of the population gradient", "gradient"},
-       {"population_gradient_standard_error", true, "standard error of a single rule's gradient, as a norm",
-        "standard error of the population gradient", "standard error"}});
+      {metric("population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
+              "norm of the population gradient", "gradient"),
+       metric("population_gradient_standard_error", true,
+              "standard error of a single rule's gradient, as a norm",
+              "standard error of the population gradient", "standard error")});
   group.needs = {&needs::own_data, &needs::population_gradient};
   return group;
 }
 
 namespace {
 
-struct AuxiliaryLossesMetricOptions {
-  void bind(Fields& /*fields*/) {}
-};
-
 template <class Real>
-class AuxiliaryLossesMeter final : public Meter<Real> {
+class AuxiliaryLossesMeter final : public ModelMeter<Real> {
  public:
-  AuxiliaryLossesMeter(const AuxiliaryLossesMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+  AuxiliaryLossesMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting)
       : data_(setting.data) {}
 
-  void measure_layer(const LayerMoment<Real>& at, MetricValues& values) override {
-    const Moment<Real>& moment = at.moment;
+  void measure_layer(const TestMoment<Real>& moment, int layer, MetricValues& values) override {
     const Model<Real>& model = moment.model;
     const Network<Real>& network = *model.network;
-    const PlacedBlock<Real>& placed = network.placed_mixture(at.layer());
-    MixtureScratch<Real>& scratch = network.mixture_scratch(at.layer(), moment.workspace);
+    const PlacedBlock<Real>& placed = network.placed_mixture(layer);
+    MixtureScratch<Real>& scratch = network.mixture_scratch(layer, moment.workspace);
     const AuxiliaryLosses& losses = moment.objective.losses;
     const std::vector<AuxiliaryLossKind>& kinds = auxiliary_loss_kinds();
     const double rows = static_cast<double>(data_.rows());
@@ -165,12 +142,12 @@ class AuxiliaryLossesMeter final : public Meter<Real> {
 std::vector<MetricGroup::Metric> metrics_of_kinds() {
   std::vector<MetricGroup::Metric> metrics;
   for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
-    // Both variance terms and minus an information are negative by definition.
+    // Variance terms and the negative information are negative by definition.
     const bool positive = kind.name.rfind("variance", 0) != 0 && kind.name != "mutual_information";
-    metrics.push_back({kind.name + "_loss", positive, "the term that loss." + kind.name + " weighs",
-                       kind.name + " loss", kind.name + " loss"});
-    metrics.push_back({kind.name + "_loss_weighted", false, "times its coefficient",
-                       kind.name + " loss × coefficient", kind.name + ", weighted"});
+    metrics.push_back(metric(kind.name + "_loss", positive, "the term that loss." + kind.name + " weighs",
+                             kind.name + " loss", kind.name + " loss"));
+    metrics.push_back(metric(kind.name + "_loss_weighted", false, "times its coefficient",
+                             kind.name + " loss × coefficient", kind.name + ", weighted"));
   }
   return metrics;
 }
@@ -178,7 +155,7 @@ std::vector<MetricGroup::Metric> metrics_of_kinds() {
 }  // namespace
 
 MetricGroup auxiliary_losses_metrics() {
-  MetricGroup group = metric_group<AuxiliaryLossesMetricOptions, AuxiliaryLossesMeter>(
+  MetricGroup group = model_metrics<NoMetricOptions, AuxiliaryLossesMeter>(
       "auxiliary_losses",
       "losses on the routing, on the test rows in blocks of 1024 under the training gating, whether or not "
       "training adds them; see the fields of loss; uses probabilities and what gating.train selects",

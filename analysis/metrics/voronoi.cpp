@@ -6,8 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/metrics/measured_data.h"
-#include "analysis/metrics/metric_groups.h"
+#include "analysis/metrics/meters.h"
 #include "sim/base/error.h"
 #include "sim/model/measure_places.h"
 
@@ -18,7 +17,7 @@ constexpr double kMostMaps = 1e6;
 
 /// Δ of a fit from a true component.
 struct Difference {
-  Eigen::RowVectorXd gate;  // before the common shift
+  Eigen::RowVectorXd gate;  // without the common shift
   Eigen::RowVectorXd true_gate;
   Eigen::RowVectorXd slope;
   double intercept = 0;
@@ -45,7 +44,7 @@ Differences all_differences(const MixtureComponents& fitted, const MixtureCompon
   return all;
 }
 
-/// The map of least Σ_i w_i ‖Δ_i‖², and the shift that belongs to it.
+/// The map that minimises Σ_i w_i ‖Δ_i‖², and its shift.
 struct Alignment {
   std::vector<int> cells;
   Eigen::RowVectorXd shift;
@@ -66,7 +65,7 @@ Alignment best_alignment(const Differences& differences, const Vector& weights, 
       cost += weight * (difference.gate.squaredNorm() + difference.expert_square());
     }
     shift.tail(shift.size() - shifted).setZero();
-    cost -= shift.squaredNorm();  // where there is a shift the weights' sum is 1
+    cost -= shift.squaredNorm();  // where there is a shift, the weights sum to 1
     if (cost < least) {
       least = cost;
       best = {cells, shift};
@@ -151,7 +150,7 @@ VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureCompo
 
 namespace {
 
-/// R of so many fits in a cell.
+/// R for this many fits in a cell.
 std::optional<double> order_of(std::ptrdiff_t fits) {
   if (fits == 2) return 4;
   if (fits == 3) return 6;
@@ -202,11 +201,7 @@ GaussianErrors gaussian_errors(const MixtureComponents& fitted, const Vector& fi
 
 namespace {
 
-struct VoronoiMetricOptions {
-  void bind(Fields& /*fields*/) {}
-};
-
-/// An error of parameters: what its column's name begins with, and what it is in words.
+/// An error of parameters: the beginning of its column's name, and words for it.
 struct NamedError {
   const char* name;
   double ParameterErrors::*value;
@@ -222,7 +217,7 @@ constexpr NamedError kErrors[] = {
     {"gate_length", &ParameterErrors::length, "‖g‖", "‖g‖,"},
 };
 
-/// Of the errors: what the name begins and ends with, and where in VoronoiErrors they stand.
+/// A kind of errors: how the column's name begins and ends, and the member of VoronoiErrors.
 struct ErrorKind {
   const char* prefix;
   const char* ending;
@@ -239,7 +234,7 @@ std::string error_name(const ErrorKind& kind, const NamedError& error) {
   return fmt::format("{}{}_error{}", kind.prefix, error.name, kind.ending);
 }
 
-/// √ of the mean over shared experts of ‖Δ(a, b)‖², each beside the nearest of the truth.
+/// Root of the mean over shared experts of ‖Δ(a, b)‖², each compared with the nearest true one.
 double shared_error(const MixingMeasure& fitted, const MixingMeasure& truth) {
   double sum = 0;
   for (Eigen::Index i = 0; i < fitted.shared_intercept.size(); ++i) {
@@ -256,10 +251,9 @@ double shared_error(const MixingMeasure& fitted, const MixingMeasure& truth) {
 
 /// Measures nothing where the data have no true measure or the model is not of its form.
 template <class Real>
-class VoronoiMeter final : public Meter<Real> {
+class VoronoiMeter final : public ModelMeter<Real> {
  public:
-  VoronoiMeter(const VoronoiMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : data_(setting.data) {
+  VoronoiMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) : data_(setting.data) {
     if (unmet_need("voronoi_loss", setting.subject)) return;
     const ModelOptions& model = setting.experiment.model;
     places_.emplace(model, Network<double>(model, setting.problem.layout()));
@@ -274,7 +268,7 @@ class VoronoiMeter final : public Meter<Real> {
     const MixingMeasure fitted = places_->read(parameters);
     const bool even_power = fitted.form.expert == MixtureForm::Expert::power && fitted.form.power % 2 == 0;
     const VoronoiErrors errors = voronoi_errors(components_of(fitted), components_, even_power);
-    // Softmax gates leave no pair out here; others are those that were fitted.
+    // Softmax gates are measured with all experts, other gates as they were fitted.
     const Network<Real>& network = *moment.model.network;
     const bool is_soft = fitted.form.gate == MixtureForm::Gate::softmax && fitted.form.selected == 0;
     const Matrix fit = data_.test_outputs(moment, is_soft ? network.soft_gating() : network.train_gating());
@@ -303,41 +297,40 @@ class VoronoiMeter final : public Meter<Real> {
 }  // namespace
 
 MetricGroup voronoi_metrics() {
-  MetricGroup group = metric_group<VoronoiMetricOptions, VoronoiMeter>(
+  MetricGroup group = model_metrics<NoMetricOptions, VoronoiMeter>(
       "voronoi",
       "a fitted mixture against the true one of moe_regression; fits belong to the nearest true component, "
       "errors are of differences g_i − g_k and of (a, b) (Nguyen et al.); uses no routing",
-      {{"voronoi_loss", true, "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights",
-        "Voronoi loss", "Voronoi loss"},
-       {"function_error", true, "‖f − f*‖, the root mean square of f − f* over the test set", "‖f − f*‖",
-        "‖f − f*‖"},
-       {"voronoi_loss_exact", true, "its part from cells with one fit", "Voronoi loss, cells with one fit",
-        "Voronoi loss, one fit"},
-       {"voronoi_loss_over", true, "its part from cells with several fits",
-        "Voronoi loss, cells with several fits", "Voronoi loss, several fits"},
-       {"voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|",
-        "Voronoi loss, weights", "Voronoi loss, weights"},
-       {"voronoi_empty_cells", false, "true components without a fit", "true components without a fit",
-        "empty cells"}});
+      {metric("voronoi_loss", true,
+              "Voronoi loss D: exact cells with power 1, over-specified with 2, and weights", "Voronoi loss",
+              "Voronoi loss"),
+       metric("function_error", true, "‖f − f*‖, the root mean square of f − f* over the test set",
+              "‖f − f*‖", "‖f − f*‖"),
+       metric("voronoi_loss_exact", true, "its part from cells with one fit",
+              "Voronoi loss, cells with one fit", "Voronoi loss, one fit"),
+       metric("voronoi_loss_over", true, "its part from cells with several fits",
+              "Voronoi loss, cells with several fits", "Voronoi loss, several fits"),
+       metric("voronoi_weight_error", true, "its part from weights, Σ_j |Σ_{i in cell j} w_i − w*_j|",
+              "Voronoi loss, weights", "Voronoi loss, weights"),
+       metric("voronoi_empty_cells", false, "true components without a fit", "true components without a fit",
+              "empty cells")});
   for (const ErrorKind& kind : kKinds) {
     const bool is_exact = std::string(kind.ending) == "_exact", is_weighted = !*kind.prefix;
     for (const NamedError& error : kErrors) {
       const std::string cells = is_exact ? "one fit" : "several fits";
-      group.metrics.push_back(
-          {error_name(kind, error), true,
-           fmt::format("{} of fits {}, root of the {} square", error.words,
-                       is_exact ? "alone in their cell" : "that share a cell",
-                       is_weighted ? "weighted mean" : "mean"),
-           fmt::format("{}error of {}, cells with {}", is_weighted ? "" : "unweighted ", error.words, cells),
-           fmt::format("{} {}{}", error.legend, cells, is_weighted ? "" : ", unweighted")});
+      group.metrics.push_back(metric(
+          error_name(kind, error), true,
+          fmt::format("{} of fits {}, root of the {} square", error.words,
+                      is_exact ? "alone in their cell" : "that share a cell",
+                      is_weighted ? "weighted mean" : "mean"),
+          fmt::format("{}error of {}, cells with {}", is_weighted ? "" : "unweighted ", error.words, cells),
+          fmt::format("{} {}{}", error.legend, cells, is_weighted ? "" : ", unweighted")));
     }
   }
-  group.metrics.push_back({"shared_expert_error",
-                           true,
-                           "(a, b) of shared experts against the nearest true one, root of the mean square",
-                           "error of shared experts",
-                           "shared experts",
-                           {&needs::shared_experts}});
+  group.metrics.push_back(
+      metric("shared_expert_error", true,
+             "(a, b) of shared experts against the nearest true one, root of the mean square",
+             "error of shared experts", "shared experts", {&needs::shared_experts}));
   group.by_default = false;
   group.needs = {&needs::model, &needs::true_measure};
   return group;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// How far a fitted mixture of experts is from the true one: losses over Voronoi cells and errors of each
-/// parameter (Nguyen et al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts).
+/// The distance of a fitted mixture of experts from the true one: losses over Voronoi cells, and errors of
+/// each parameter (Nguyen et al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts).
 /// Uses no routing.
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace moelab {
 
-/// Components of a mixture of ridge experts, in what data can tell of them: gate directions g (k, m), as they
-/// multiply the input (β1 of a linear router, β1 / (‖β1‖ + τ1) of a cosine), weights w (k), slopes a (k, d),
-/// intercepts b (k). A common shift of the first `shifted` columns of g changes nothing; the weights of a
-/// softmax, which has such, add up to 1.
+/// Components of a mixture of ridge experts, as far as data identify them: gate directions g (k, m), weights
+/// w (k), slopes a (k, d) and intercepts b (k). g multiplies the input: β1 of a linear router, β1 / (‖β1‖ +
+/// τ1) of a cosine. A common shift of the first `shifted` columns of g changes nothing. Softmax gates have
+/// such columns; their weights sum to 1.
 struct MixtureComponents {
   Matrix gate;
   Vector weight;
@@ -46,39 +46,37 @@ struct VoronoiErrors {
   std::optional<ParameterErrors> exact_unweighted, over_unweighted;  ///< the same with every w_i = 1
 };
 
-/// Each fit belongs to the nearest true component, Euclidean in (g, a, b) with no weights between them. With
-/// w the gates at x = 0, softmax(β0) of a linear router (the paper weighs by exp(β0)), η = (a, b), and cells
-/// V_j:
+/// Each fit belongs to the nearest true component, by the Euclidean distance of (g, a, b). Let w be the gates
+/// at x = 0, softmax(β0) for a linear router (the paper has exp(β0)), η = (a, b), and V_j the cells. Then
 ///   D = Σ_{|V_j| = 1} Σ_{i in V_j} w_i (‖Δg_i‖ + ‖Δη_i‖) + Σ_{|V_j| > 1} Σ w_i (‖Δg_i‖² + ‖Δη_i‖²)
 ///       + Σ_j |Σ_{i in V_j} w_i − w*_j|.
 ///
-/// Invariances. Labels: cells. A common shift of β0: the softmax. A common shift v of g, which adds the same
-/// score to every component: the fitted g are moved by the v that, together with the cells, makes Σ_i w_i
-/// ‖(g_i + v, η_i) − (g*, η*)‖² least; the least over all maps from fits to true components, at which every
-/// fit belongs to its nearest. So the errors are of differences g_i − g_k, also for cosines, whose unit
-/// vectors have continuous equivalents when k ≤ d − 1. `even_power`: (a, b) and (−a, −b) are one expert, and
-/// the nearer of the two counts.
+/// Invariances. Cells do not depend on labels, and the softmax does not depend on a common shift of β0. A
+/// common shift v of g adds the same score to every component. The fitted g are therefore moved by the v that
+/// minimises Σ_i w_i ‖(g_i + v, η_i) − (g*, η*)‖², over v and all maps from fits to true components. At the
+/// minimum, each fit belongs to its nearest component. So errors are errors of differences g_i − g_k. This
+/// holds for cosines, too: their unit vectors have continuous equivalents when k ≤ d − 1. With `even_power`,
+/// (a, b) and (−a, −b) are one expert, and the nearer of the two counts.
 ///
-/// Throws InvalidOption when (true components)^(fits) is beyond a million maps.
+/// Throws InvalidOption for more than a million maps, (true components)^(fits).
 VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureComponents& truth,
                              bool even_power);
 
-// How far a fitted Gaussian mixture of linear experts is from the true one (Nguyen et al., NeurIPS 2023).
-// Uses no routing.
+// The distance of a fitted Gaussian mixture of linear experts from the true one (Nguyen et al., NeurIPS
+// 2023). Uses no routing.
 
 struct GaussianErrors {
-  /// D, see gaussian_errors(); none where a cell has more than three fits, for which R is not known.
+  /// D of gaussian_errors(). None where a cell has more than three fits: R is unknown there.
   std::optional<double> loss;
   std::optional<double> exact;  ///< √(Σ w_i (ν_i − ν*)² / Σ w_i) over cells with one fit
   std::optional<double> over;   ///< over cells with several
 };
 
 /// With the cells and the shift of `errors`, R = R(|V_j|), R(2) = 4, R(3) = 6, and w the gates at x = 0,
-///   D = Σ_{|V_j| = 1} Σ w_i (‖Δg‖ + ‖Δa‖ + |Δb| + |Δν|) + Σ_{|V_j| > 1} Σ w_i (‖Δg‖^R + |Δb|^R + ‖Δa‖^(R/2)
-///   +
-///       |Δν|^(R/2)) + Σ_j |Σ_{V_j} w_i − w*_j|.
-/// The source has exp(β0) for w and the least D over common shifts; here w adds up to 1, and the shift is
-/// that of least squares.
+///   D = Σ_{|V_j| = 1} Σ w_i (‖Δg‖ + ‖Δa‖ + |Δb| + |Δν|)
+///       + Σ_{|V_j| > 1} Σ w_i (‖Δg‖^R + |Δb|^R + ‖Δa‖^(R/2) + |Δν|^(R/2)) + Σ_j |Σ_{V_j} w_i − w*_j|.
+/// The source has exp(β0) for w, and minimises D over common shifts. Here w sums to 1, and the shift is the
+/// least-squares one.
 GaussianErrors gaussian_errors(const MixtureComponents& fitted, const Vector& fitted_variance,
                                const MixtureComponents& truth, const Vector& true_variance,
                                const VoronoiErrors& errors);

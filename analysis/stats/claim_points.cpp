@@ -38,7 +38,7 @@ std::optional<Interval> number_at(const SweepPoint& point, const ResultTable& ta
   return std::nullopt;
 }
 
-/// What stands at the records of one cell.
+/// The records of one cell.
 using Records = std::vector<TraceEntry>;
 
 std::optional<double> finite_at(const TraceEntry& entry, const std::string& metric) {
@@ -47,7 +47,7 @@ std::optional<double> finite_at(const TraceEntry& entry, const std::string& metr
   return found->second;
 }
 
-/// Of the cell's records that tell the metric, the least of its values; that at the last of them.
+/// The smallest value of a metric in the records; last_of() returns the last value.
 std::optional<double> least_of(const Records& records, const std::string& metric) {
   std::optional<double> least;
   for (const TraceEntry& entry : records) {
@@ -64,7 +64,7 @@ std::optional<double> last_of(const Records& records, const std::string& metric)
   return last;
 }
 
-/// The metrics of both cells where they are matched, see Matched; null where they cannot be.
+/// The metrics of both cells at the matched records (see Matched); null if there is no match.
 std::pair<const MetricValues*, const MetricValues*> matched_records(Matched matched, const ResultRow& left,
                                                                     const ResultRow& right) {
   const std::string metric = matched_metric(matched);
@@ -89,7 +89,7 @@ bool is_finite(const Interval& value) {
   return std::isfinite(value.low) && !std::isnan(value.high);
 }
 
-/// What is observed of one side of a claim at one of its points.
+/// The observed values of one side of a claim at one of its points.
 class SideValues {
  public:
   SideValues(const ClaimSide& side, const SweepPoint& point, const std::optional<ClaimStep>& step,
@@ -100,7 +100,8 @@ class SideValues {
         rows_(rows),
         expression_(Expression::parse(side.is_constant() ? side.value : side.metric, "metric")) {}
 
-  /// None with the reason in `problem`. With `matched` in place of what the step says.
+  /// The value at a seed. `matched` replaces the metrics at the side's step. If there is no value, `problem`
+  /// says why.
   std::optional<Interval> at(int seed, std::string& problem, const MetricValues* matched = nullptr) const {
     if (matched) return measured(side_.arm, seed, problem, matched);
     if (side_.is_constant()) return constant(problem);
@@ -116,14 +117,14 @@ class SideValues {
     return quotient;
   }
 
-  /// Whether there is a cell of that seed, done or not, for every arm of the side.
+  /// Whether every arm of the side has a cell with this seed, done or not.
   bool has(int seed) const {
     if (side_.is_constant()) return true;
     for (const std::string* arm : {&side_.arm, &side_.relative_to, &side_.distance_from})
       if (!arm->empty() && !find_row(rows_, *arm, point_, seed)) return false;
     return true;
   }
-  /// The row of the side's own arm whose cell is done; null with the reason in `problem`.
+  /// The row of the side's own arm if its cell is done. Otherwise null, and `problem` says why.
   const ResultRow* done_row(int seed, std::string& problem) const {
     return find_done(side_.arm, seed, problem);
   }
@@ -136,7 +137,7 @@ class SideValues {
     return value;
   }
 
-  /// The row of an arm whose cell is done.
+  /// The row of an arm if its cell is done.
   const ResultRow* find_done(const std::string& arm, int seed, std::string& problem) const {
     const ResultRow* const row = find_row(rows_, arm, point_, seed);
     if (row && row->state == "done") return row;
@@ -163,7 +164,7 @@ class SideValues {
     return std::nullopt;
   }
 
-  /// The distance of the curves of two arms.
+  /// The distance between the curves of two arms.
   std::optional<Interval> distance(int seed, std::string& problem) const {
     const ResultRow* const row = find_done(side_.arm, seed, problem);
     const ResultRow* const other = find_done(side_.distance_from, seed, problem);
@@ -182,7 +183,7 @@ class SideValues {
   Expression expression_;
 };
 
-/// The path has positive numbers alone.
+/// Whether all values of the path are positive numbers.
 bool is_positive_path(const std::string& path, const RowIndex& rows) {
   if (const auto fixed = rows.table().fixed.find(path); fixed != rows.table().fixed.end())
     return fixed->second > 0;
@@ -191,7 +192,7 @@ bool is_positive_path(const std::string& path, const RowIndex& rows) {
                      [](const SweepValue& value) { return value.number() && *value.number() > 0; });
 }
 
-/// Both sides at a seed; none with the reason in `problem`.
+/// Both sides at a seed. If a value is missing, `problem` says why.
 std::optional<std::pair<Interval, Interval>> pair_of(const PointedClaim& claim, int seed,
                                                      const SideValues& left_values,
                                                      const SideValues& right_values, std::string& problem) {
@@ -244,10 +245,10 @@ ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const R
 }
 
 bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
-                          const std::function<bool(const std::string&)>& is_positive) {
+                      const std::function<bool(const std::string&)>& is_positive) {
   if (side.is_constant()) {
     const Expression value = Expression::parse(side.value, "value");
-    // A number says nothing of the other side, with which it is compared.
+    // A plain number takes the scale of the other side.
     if (value.names().empty()) return true;
     return value.is_positive([&](const std::string& path) { return is_positive_path(path, rows); });
   }
@@ -296,9 +297,8 @@ void check_side(const ClaimSide& side, const ResultTable& table, const std::stri
   check_coordinates(side.where, table, path + ".where");
 }
 
-/// Where a side stands when the claim stands at a point. A `where` that names a single grid point on its own
-/// names it whatever the rest of the claim's point says, and moves with it the paths that follow its own:
-/// paths swept in step (zip) move together.
+/// Maps the claim's point to the side's point. A `where` that matches a single grid point fixes the side to
+/// that point. Paths that are swept together (zip) move with the path that `where` sets.
 class SidePlace {
  public:
   SidePlace(const RowIndex& rows, const SweepPoint& where, std::string path)
@@ -311,10 +311,10 @@ class SidePlace {
     if (named.size() == 1) named_ = named.front();
   }
 
-  /// The side stands there wherever the claim does.
+  /// Whether the side's point is the same for all points of the claim.
   bool is_fixed() const { return named_ != nullptr; }
 
-  /// None where a search has not placed that point.
+  /// The side's point; unset if a search has not placed it.
   std::optional<SweepPoint> of(const SweepPoint& point) const {
     if (named_) return *named_;
     if (where_.empty()) return point;
@@ -357,7 +357,7 @@ std::vector<const SweepPoint*> selected_points(const ClaimPlaces& at, const RowI
   return selected;
 }
 
-/// Whether the arms of a side have cells at a point; a search places points of its own for each.
+/// Whether the arms of a side have cells at a point. A search places different points for each arm.
 bool has_cells(const ClaimSide& side, const SweepPoint& point, const RowIndex& rows) {
   if (side.is_constant() || rows.table().searched_path.empty()) return true;
   for (const std::string& arm : {side.arm, side.relative_to, side.distance_from})
@@ -365,7 +365,7 @@ bool has_cells(const ClaimSide& side, const SweepPoint& point, const RowIndex& r
   return true;
 }
 
-/// Adds the pairs of the claim where it stands at `points`, as far as both sides have cells there.
+/// Adds the pairs at `points` for which both sides have cells.
 void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& rows, const std::string& path,
                PointedClaim& claim, bool is_step = false) {
   const SidePlace left_place(rows, claim.left.where, path + ".left");
@@ -375,7 +375,7 @@ void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& row
     const std::optional<SweepPoint> left = left_place.of(*point), right = right_place.of(*point);
     if (!left || !right) continue;
     PointPair pair = {*left, *right, claim.left.step, claim.right.step, is_step};
-    // A number stands at the point of the side it is compared with.
+    // A constant is placed at the point of the side that it is compared with.
     if (claim.left.is_constant()) pair.left = pair.right;
     if (claim.right.is_constant()) pair.right = pair.left;
     if (!has_cells(claim.left, pair.left, rows) || !has_cells(claim.right, pair.right, rows)) continue;
@@ -385,13 +385,13 @@ void add_pairs(const std::vector<const SweepPoint*>& points, const RowIndex& row
   }
 }
 
-/// One point for each setting of the paths that do not follow this one: where both sides say what stands
-/// along `path`, the others give no further pair.
+/// One point per setting of the paths that do not move with `path`. If both sides fix their value along
+/// `path`, further points along it repeat the same pair.
 std::vector<const SweepPoint*> points_across(const std::string& path, const RowIndex& rows) {
   std::vector<const SweepPoint*> points;
   std::set<std::string> known;
   if (rows.points().empty()) return points;
-  // Which paths follow is the same at all points.
+  // The paths that move together are the same at all points.
   const SweepPoint following = rows.followers(path, *coordinate_of(rows.points().front(), path));
   for (const SweepPoint& point : rows.points()) {
     SweepPoint others = point;
@@ -449,7 +449,7 @@ PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::st
     };
     const std::vector<ClaimStep> steps =
         is_monotone ? recorded_steps(claim.side.arm, table) : std::vector<ClaimStep>();
-    // A single step is the ends themselves.
+    // With a single step, the step and the ends are the same pair.
     for (std::size_t i = 1; steps.size() > 2 && i < steps.size(); ++i) compare(steps[i], steps[i - 1], true);
     compare({ClaimStep::At::end}, {ClaimStep::At::start}, false);
     return pointed;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The sides of a comparison or a trend, and the pairs of sweep points at which it compares them.
+/// The sides of a comparison or a trend, and the pairs of sweep points at which a claim compares them.
 
 #include <functional>
 #include <string>
@@ -13,11 +13,12 @@
 
 namespace moelab {
 
-/// Where the two sides are taken.
+/// The sweep points and steps of the two sides.
 struct PointPair {
   SweepPoint left, right;
-  std::optional<ClaimStep> left_step = std::nullopt, right_step = std::nullopt;  ///< unset: the end
-  bool is_step = false;  ///< of a monotone trend, one value against the one before
+  std::optional<ClaimStep> left_step = std::nullopt,
+                           right_step = std::nullopt;  ///< unset: the end of training
+  bool is_step = false;  ///< in a monotone trend: compares a value with the previous one
 
   bool operator==(const PointPair&) const = default;
 };
@@ -25,40 +26,42 @@ struct PointPair {
 struct PointedClaim {
   ClaimSide left, right;
   char op = '<';         ///< '<', '>' or '~'
-  double tolerance = 0;  ///< of '~'
+  double tolerance = 0;  ///< relative tolerance of '~'
   std::string text;
   Matched matched = Matched::steps;
-  std::vector<PointPair> points;  ///< each once; the steps of a monotone trend before its ends
+  std::vector<PointPair> points;  ///< distinct; the steps of a monotone trend come before its ends
 };
 
-/// Finds the points of a claim in the table of `rows`. Throws InvalidOption below `path`
-/// ("claims[0].left.arm") for arms, swept paths in expressions and sweep points that do not exist.
+/// Finds the points of a claim in the table of `rows`.
+/// Throws InvalidOption below `path` ("claims[0].left.arm") for unknown arms, unknown swept paths in
+/// expressions, and missing sweep points.
 PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const std::string& path);
 PointedClaim find_points(const Trend& claim, const RowIndex& rows, const std::string& path);
 
-// The values of a claim's two sides, seed by seed.
+// Paired values
 
-/// The paired observations of a claim at one of its points, factors not applied.
+/// The paired observations of a claim at one point, one pair per seed. Factors are not applied.
 struct ClaimPairs {
   std::vector<Interval> left, right;  ///< see observed() in observation.h
-  std::string problem;                ///< why a pair is incomplete; empty when all are complete
+  std::string problem;                ///< why a pair is incomplete; empty if all pairs are complete
 
-  /// No value is censored.
+  /// Whether no value is censored.
   bool exact() const;
 };
 
-/// `is_ragged`: arms and points may have different numbers of seeds, and those that one side has not are none
-/// of its pairs.
+/// Collects the pairs of a claim at a point. With `is_ragged`, arms and points may have different numbers of
+/// seeds. Seeds that one side lacks then form no pair.
 ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
                          bool is_ragged = false);
 
-/// Whether the side is positive by definition: a constant, or a metric of which `is_positive` holds, or an
-/// expression built by ×, ÷ and + from such and from positive swept values. The distance of two curves is
-/// not, since that of equal ones is 0.
+/// Whether the side is positive by definition. Constants, metrics with `is_positive` and positive swept
+/// values are positive, and so are their products, quotients and sums. The distance of two curves is not,
+/// because equal curves have distance 0.
 bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
-                          const std::function<bool(const std::string&)>& is_positive);
+                      const std::function<bool(const std::string&)>& is_positive);
 
-/// Whether the side is a loss relative to the trivial one: an nmse, which 1 is no better than the mean of.
+/// Whether the side is a loss relative to predicting the mean of the labels: an nmse, which is 1 for that
+/// predictor.
 bool is_relative_to_trivial(const ClaimSide& side);
 
 }  // namespace moelab

@@ -91,7 +91,7 @@ Verdict verdict_of(const Interval& interval, const Interval& wide, const Decisio
   return Verdict::inconclusive;
 }
 
-/// The p value of too many signs of one kind.
+/// The p value of the sign test for `count` signs of one kind.
 double signs_p_value(int count, int decidable, bool is_sequential) {
   if (!is_sequential) return sign_p_value(count, decidable);
   return 2 * count <= decidable ? 1 : sign_sequence_p_value(count, decidable);
@@ -109,9 +109,9 @@ Interval interval_of(double mean, double variance, int count, double level, bool
                        : student_interval(mean, variance, count, level);
 }
 
-/// range_p_values() by the sequence.
+/// range_p_values() from the confidence sequence.
 RangePValues sequential_p_values(double mean, double variance, int count, const Interval& range) {
-  // Small where the mean is said to lie on that side of the edge.
+  // The p value is small if the sequence places the mean on that side of the edge.
   const auto p_of = [&](bool is_on_side, double edge) {
     return is_on_side ? t_mixture_p_value(mean, variance, count, edge) : 1.0;
   };
@@ -124,7 +124,7 @@ RangePValues sequential_p_values(double mean, double variance, int count, const 
   return {std::max(below(range.high), above(range.low)), std::min(above(range.high), below(range.low))};
 }
 
-/// The seeds at which the present shares of signs would decide.
+/// The number of seeds that would decide at the present sign shares.
 std::optional<int> seeds_for_signs(int supporting, int opposing, int pairs, int tests, bool is_sequential) {
   constexpr int kMostScanned = 20'000;
   if (supporting == opposing) return std::nullopt;
@@ -194,7 +194,7 @@ void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
 
 namespace {
 
-/// A step of a monotone trend that does not lead the other way decides nothing.
+/// Whether a step of a monotone trend does not oppose the trend. Such a step decides nothing.
 bool is_no_obstacle(const ClaimPoint& point) {
   return point.is_step && point.verdict != Verdict::refuted &&
          (point.p_values || point.verdict == Verdict::uninformative);
@@ -203,7 +203,7 @@ bool is_no_obstacle(const ClaimPoint& point) {
 }  // namespace
 
 void combine_points(ClaimResult& result) {
-  std::vector<Verdict> verdicts, then;  // now, and with the seeds that decide
+  std::vector<Verdict> verdicts, then;  // the present verdicts, and the verdicts with the deciding seeds
   int most_seeds = 0;
   std::optional<int> least_refuting;  // one refuted point decides the claim
   for (const ClaimPoint& point : result.points) {
@@ -258,11 +258,11 @@ Verdict combined_verdict(const std::vector<Verdict>& parts) {
 
 namespace {
 
-/// A claim with what its points share.
+/// A claim with the properties that its points share.
 struct JudgedClaim {
   const PointedClaim& pointed;
   bool declared = false;     ///< every metric is positive by definition
-  bool logarithmic = false;  ///< and so it is
+  bool logarithmic = false;  ///< the claim uses log differences
   std::optional<double> smallest_effect;
   bool is_sequential = false;
 };
@@ -287,14 +287,14 @@ Interval claimed_range(const PointedClaim& claim, const ClaimPoint& point) {
   return {-scale, scale};
 }
 
-/// The smallest effect in the units of δ; none where that is a ratio and δ is not.
+/// The smallest effect in the units of δ. Unset if the effect is a ratio but δ is a raw difference.
 std::optional<Interval> negligible_range(const JudgedClaim& claim) {
   if (!claim.smallest_effect || claim.declared != claim.logarithmic) return std::nullopt;
   const double most = claim.logarithmic ? std::log1p(*claim.smallest_effect) : *claim.smallest_effect;
   return Interval{-most, most};
 }
 
-/// Of a decided run with the interval of its sequence, none where no mean is excluded yet.
+/// The estimate of a side. A sequential run has the interval of its sequence, or none if that is unbounded.
 MeanEstimate side_estimate(const ClaimSide& side, const std::vector<Interval>& observations,
                            bool is_sequential) {
   const std::vector<double> values = scaled_ends(observations, 1, false);
@@ -319,7 +319,8 @@ bool is_uninformative(const PointedClaim& claim, const ClaimPoint& point) {
          point.right->mean >= 1;
 }
 
-/// A decided run would stop at a look at which both means are above 1 by chance: their sequences have to be.
+/// Whether the sequences of both means lie at or above 1. In a sequential run, both means alone can exceed 1
+/// by chance at some look.
 bool is_surely_uninformative(const ClaimPoint& point) {
   const auto is_sure = [](const MeanEstimate& side) { return side.interval && side.interval->low >= 1; };
   return is_sure(*point.left) && is_sure(*point.right);
@@ -344,7 +345,7 @@ void judge_point(const JudgedClaim& claim, const ClaimPairs& pairs, int tests, C
   point.left = side_estimate(pointed.left, pairs.left, claim.is_sequential);
   point.right = side_estimate(pointed.right, pairs.right, claim.is_sequential);
   point.difference = seed_estimate(differences, false, claim.is_sequential);
-  // Whatever a sequence says of so few pairs decides nothing, and is not shown.
+  // With so few pairs, the interval of a sequence decides nothing and is not shown.
   if (claim.is_sequential && point.pairs < least) point.difference->interval.reset();
   if (!is_judged) return;
   if (is_uninformative(pointed, point) && claim.is_sequential && !is_surely_uninformative(point)) {
@@ -402,8 +403,8 @@ std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::
   std::vector<ClaimPairs> pairs;
   for (const PointPair& at : pointed.points) pairs.push_back(collect_pairs(pointed, at, rows, is_sequential));
   JudgedClaim claim = {pointed, false, false, effect, is_sequential};
-  claim.declared = is_positive_side(pointed.left, rows, is_positive) &&
-                   is_positive_side(pointed.right, rows, is_positive);
+  claim.declared =
+      is_positive_side(pointed.left, rows, is_positive) && is_positive_side(pointed.right, rows, is_positive);
   claim.logarithmic = claim.declared && all_positive(pointed, pairs);
   const int tests = static_cast<int>(pointed.points.size());
   std::vector<ClaimPoint> points;
@@ -412,7 +413,7 @@ std::vector<ClaimPoint> evaluate_points(const PointedClaim& pointed, const std::
   return points;
 }
 
-/// The seeds that every arm and point has.
+/// The results with the first `seeds` seeds of every arm and point.
 ResultTable first_seeds(ResultTable table, int seeds) {
   std::erase_if(table.rows, [&](const ResultRow& row) { return row.seed >= seeds; });
   return table;
@@ -489,7 +490,7 @@ void check_name(const std::string& name, const std::vector<std::string>& allowed
     throw InvalidOption(path, unknown_name(what, name, allowed));
 }
 
-/// The two sides' slopes at the repetitions that have both; a constant stands at each.
+/// The slopes of both sides at the repetitions that have both. A constant has the same value at each.
 struct Slopes {
   std::vector<double> left, right;
 };

@@ -1,42 +1,51 @@
 #pragma once
 
-/// A scenario's claims, confronted with its results.
+/// Tests the claims of a scenario on its results.
 ///
-/// A claim compares two sides over paired seeds at some sweep points. With l_s and r_s the values of the two
-/// sides at seed s, each times its `factor`, the paired difference is δ_s = ln l_s − ln r_s when every metric
-/// of the claim is declared positive, else δ_s = l_s − r_s. A positive metric that is not above 0 somewhere
-/// turns the whole claim to raw differences, and a note says so. `estimate` is the mean of δ over the seeds,
-/// `interval` its 95 % Student-t interval.
+/// A claim compares two sides over paired seeds at some sweep points. Let l_s and r_s be the values of the
+/// two sides at seed s, each multiplied by its `factor`. The paired difference is
+///     δ_s = ln l_s − ln r_s   if every metric of the claim is declared positive,
+///     δ_s = l_s − r_s         otherwise.
+/// If a positive metric is ≤ 0 at some point, the whole claim uses raw differences and a note says so.
+/// `estimate` is the mean of δ over the seeds. `interval` is its 95 % Student-t interval.
 ///
-/// At one point, with the 95 % interval for the claim and, against it, the interval at level 1 − 0.05/m, m
-/// the number of points (Bonferroni: one point in error would refute the whole claim):
-///   `<`, `>`  reproduced when the 95 % interval lies on the claimed side of zero; refuted when the wider one
-///             lies wholly on the other side; else inconclusive.
-///   `~`       the tolerance band is [ln(1−tol), ln(1+tol)] for differences of logarithms and
-///             ±tol·|mean of r| for raw ones. Reproduced when the 95 % interval lies inside; refuted when the
-///             wider one lies wholly outside; else inconclusive.
-/// Where it would be inconclusive and the 95 % interval lies within the claim's smallest effect,
-/// ±ln(1 + smallest_effect) for differences of logarithms and ±smallest_effect for raw ones, it is
-/// equivalent. A point with fewer than 3 pairs, or with a pair whose cell diverged, failed, is missing or
-/// lacks the metric, is inconclusive; its numbers are over the complete pairs. A point both of whose sides
-/// have a mean nmse of 1 or more, no better than trivial, is uninformative.
+/// One point. The 95 % interval supports the claim. The interval at level 1 − 0.05/m refutes it, with m the
+/// number of points. This Bonferroni correction is needed because one wrong point would refute the whole
+/// claim.
+///   `<`, `>`  reproduced if the 95 % interval lies on the claimed side of zero; refuted if the wider
+///             interval lies completely on the other side; otherwise inconclusive.
+///   `~`       the tolerance band is [ln(1−tol), ln(1+tol)] for log differences and ±tol·|mean of r| for raw
+///             differences. Reproduced if the 95 % interval lies inside the band; refuted if the wider
+///             interval lies completely outside; otherwise inconclusive.
 ///
-/// Where a value of the point is right-censored, the sign test decides on the pairs of which is known which
-/// side is above: a value censored at or after the other side's is; two censored ones are a tie. With k pairs
-/// on the claimed side and j on the other, it is reproduced when sign_p_value(k, k + j) ≤ .05, and refuted
-/// when sign_p_value(j, k + j) ≤ .05/m; `~` is then never decided.
+/// Three rules change the verdict of a point:
+///   equivalent      the point would be inconclusive, and its 95 % interval lies within the smallest effect:
+///                   ±ln(1 + smallest_effect) for log differences, ±smallest_effect for raw differences.
+///   inconclusive    the point has fewer than 3 pairs, or a cell of a pair diverged, failed, is missing or
+///                   lacks the metric. Its numbers use the complete pairs.
+///   uninformative   both sides have a mean nmse ≥ 1, which is no better than predicting the mean.
 ///
-/// A run that was decided (seeds added while claims were open) is judged by the sequences of sequences.h in
-/// place of these intervals and tests, from kLeastSequentialPairs pairs on, arms and points having the seeds
-/// that they have: valid however often one looked. A point is uninformative there where the sequences of both
-/// means lie at 1 or above, and stays open where only the means do. The sign sequence's interval for the
-/// median of δ stands beside that of the mean. Claims on rates have no sequence and are judged at the fixed
-/// design, by the seeds that every arm and point has.
+/// Censored values. If a value of the point is right-censored, the sign test decides. It uses the pairs whose
+/// order is known. A value censored at or after the other side's value is the larger one. Two censored values
+/// are a tie. Let k pairs lie on the claimed side and j on the other side. The point is reproduced if
+/// sign_p_value(k, k + j) ≤ .05, and refuted if sign_p_value(j, k + j) ≤ .05/m. The sign test never decides
+/// `~`.
 ///
-/// Of the points that are not uninformative: the claim is refuted when it is at some point, reproduced when
-/// it is at every point, equivalent when it is at every point, else inconclusive. A monotone trend is refuted
-/// by its steps, too, each judged like a point (m the number of steps and ends), and its ends decide the
-/// rest.
+/// Sequential runs. Some runs add seeds while claims are undecided. Confidence sequences (sequences.h) then
+/// replace these intervals and tests, from kLeastSequentialPairs pairs on. They stay valid however often you
+/// look. Arms and points may have different numbers of seeds.
+///
+/// In a sequential run, a point is uninformative if the sequences of both means lie at or above 1. It stays
+/// undecided if only the means do. The point also reports the sign sequence's interval for the median of δ.
+/// Claims on rates have no sequence: they use the fixed design, with the seeds that every arm and point has.
+///
+/// The whole claim, over all points that are not uninformative:
+///   refuted         if one point is refuted
+///   reproduced      if every point is reproduced
+///   equivalent      if every point is equivalent
+///   inconclusive    otherwise
+/// A step of a monotone trend can also refute the trend. Each step is judged like a point, and m counts steps
+/// and ends. The ends decide the other verdicts.
 
 #include <cstdint>
 #include <functional>
@@ -48,213 +57,244 @@
 #include "analysis/stats/intervals.h"
 #include "analysis/stats/rates.h"
 #include "analysis/stats/result_table.h"
+#include "sim/base/options.h"
 
 namespace moelab {
 
-// What a scenario claims of its results; how claims are judged: claims.h, rate_claims.h.
+// Claims of a scenario: {"op": …, and the fields that bind() declares}
 
-/// When a side is taken: at the end of training, at its start, or at a recorded step.
+/// The time of a side: the start of training, its end, or a recorded step.
 struct ClaimStep {
-  enum class At { end, start, recorded };
+  enum class At { start, end, recorded };
   At at = At::end;
-  std::int64_t step = 0;  ///< of `recorded`
+  std::int64_t step = 0;  ///< the step, for `recorded`
 
   bool operator==(const ClaimStep&) const = default;
+  std::vector<Binding> alternatives();
 };
 
-/// One side: a constant, or a metric of an arm, which may be divided by that of another, or the distance of
-/// two arms' curves of the metric.
+/// One side of a claim. It is a constant, or a metric of an arm, which may be divided by another arm's
+/// metric. It can also be the distance between two arms' curves of the metric.
 struct ClaimSide {
   std::string value;  ///< a number or an expression of swept paths (expression.h); empty for an arm's metric
   std::string arm;
   std::string metric;         ///< a metric, or an expression of metrics and swept paths
-  std::string relative_to;    ///< arm by whose metric, at the same point, step and seed, it is divided
-  std::string distance_from;  ///< arm from whose curve over training the side is the curve_rmse
+  std::string relative_to;    ///< the arm whose metric divides this one, at the same point, step and seed
+  std::string distance_from;  ///< the arm whose training curve is compared; the side is the curve_rmse
   double factor = 1;
-  SweepPoint where;               ///< coordinates that replace the claim's sweep point
-  std::optional<ClaimStep> step;  ///< unset: the end
+  SweepPoint where;               ///< coordinates that replace coordinates of the claim's sweep point
+  std::optional<ClaimStep> step;  ///< unset: the end of training
+  bool is_from_value =
+      false;  ///< the scenario writes the metric as a value; it belongs to the other side's arm
+  void bind(Fields& fields);
 
   bool is_constant() const { return !value.empty(); }
   std::string text() const;
 };
 
-/// The sweep points at which a claim stands.
+/// The sweep points of a claim.
 struct ClaimPlaces {
   enum class Which { each, last, listed };
   Which which = Which::each;
-  /// Of `listed`: coordinates, or the bare value of the only swept path.
+  /// For `listed`: coordinates, or the bare value if one path is swept.
   std::vector<std::variant<SweepPoint, SweepValue>> listed;
+  std::vector<AnyValue> written = {};  ///< the same places as written in the scenario
+  std::vector<Binding> alternatives();
 };
 
-/// At what the two sides of a comparison are equal where they are read, pair by pair: the ends of training
-/// (or what each side's `step` says); the training loss, the greater of the two least that were recorded,
-/// each side at its first record at or below it; or the operations, the fewer of the two, each side at its
-/// last record within them.
+/// What the two sides of a comparison have in common when they are read, pair by pair.
+///   steps   the ends of training, or the `step` of each side
+///   loss    the training loss. The target is the larger of the two smallest recorded losses. Each side is
+///           read at its first record with a loss at or below the target.
+///   flops   the operations. The budget is the smaller of the two totals. Each side is read at its last
+///           record within the budget.
 enum class Matched { steps, loss, flops };
 std::string to_string(Matched matched);
 
-/// What `matched` looks at, beside the metrics compared; empty for steps.
+/// The metric that `matched` uses in addition to the compared metrics; empty for steps.
 std::string matched_metric(Matched matched);
 
-/// left < right, left > right, or left equal to right within a relative tolerance.
+/// A claim that left < right, left > right, or left equals right within a relative tolerance.
 struct Comparison {
   ClaimSide left, right;
   char op = '<';         ///< '<', '>' or '~'
-  double tolerance = 0;  ///< of '~'
+  double tolerance = 0;  ///< relative tolerance of '~'
   ClaimPlaces at;
   Matched matched = Matched::steps;
 };
 
-/// What of a trend is judged: the last swept value (the end, for "step") against the first; or that and each
-/// step from one value to the next.
+/// The judged comparisons of a trend. `ends` compares the last swept value with the first (for "step", the
+/// end with the start). `monotone` also compares each value with the previous one.
 enum class TrendShape { ends, monotone };
 std::string to_string(TrendShape shape);
 
 struct Trend {
-  ClaimSide side;  ///< without a place of its own
+  ClaimSide side;  ///< without `where` and `step`
   bool increases = false;
   std::string along;  ///< a swept path, or "step"
   TrendShape shape = TrendShape::ends;
 };
 
-/// The slope of ln metric on ln n is a number within a tolerance, or `slower` than one.
+/// A claim that the slope of ln metric on ln n equals a number within a tolerance, or is `slower` than a
+/// slope.
 struct RateClaim {
   RateQuery query;
+  std::vector<double> window;  ///< as written in the scenario: two ends, or empty
   bool slower = false;
-  std::variant<double, std::string> against = 0.0;  ///< a slope, or with `slower` an arm that has one
+  std::variant<double, std::string> against = 0.0;  ///< a slope, or with `slower` an arm with a slope
   double tolerance = kRateTolerance;
 };
 
-/// Whose claim it is.
-enum class Origin { ours, paper };
+/// Who makes the claim.
+enum class Origin { paper, ours };
 std::string to_string(Origin origin);
 
 struct Claim {
   std::string id;
   std::variant<Comparison, Trend, RateClaim> statement;
+  std::vector<std::string> arms;  ///< replaces the statement's arm: one claim for each; empty after expansion
   Origin origin = Origin::ours;
-  std::optional<std::string> text;  ///< in words, those of the paper where it is the paper's
-  /// Effects below it do not matter: of logarithms ln(1 + it), else in the metric's units.
+  std::optional<std::string> text;  ///< the claim in words; a paper's claim keeps the paper's words
+  /// Smaller effects do not matter: ln(1 + smallest_effect) for logarithms,
+  /// otherwise in the metric's units.
   std::optional<double> smallest_effect;
-  bool is_tuned = false;  ///< each arm has rates (and what else) of its own, tuned with equal budgets
+  bool is_tuned = false;  ///< each arm has its own tuned values, such as learning rates, from equal budgets
   std::string source;
-  std::string reported;  ///< the paper's number as the scenario writes it, never a pass mark; empty for none
+  std::string reported;  ///< the paper's number as written; never a pass mark; empty for none
+  void bind(Fields& fields);
 };
 
-/// `uninformative` is of points alone.
+/// An operator of claims ("op"). Its default options are a Claim with a statement of its kind.
+struct ClaimKind : KindEntry {};
+
+struct ClaimAxis {
+  using Entry = ClaimKind;
+  static constexpr const char* kTag = "op";
+  static constexpr const char* kNoun = "operator";
+  static const std::vector<ClaimKind>& table();
+};
+using ClaimOptions = OneOf<ClaimAxis>;
+
+/// The verdict on a claim or a point. Only points can be `uninformative`.
 enum class Verdict { reproduced, refuted, equivalent, inconclusive, uninformative };
 std::string to_string(Verdict verdict);
 
-/// P values of a point, see significance.h; without Bonferroni.
+/// P values of a point (significance.h), without Bonferroni correction.
 struct PointPValues {
-  double supporting = 1;                            ///< of the claim
-  double opposing = 1;                              ///< of its contrary
-  std::optional<double> equivalent = std::nullopt;  ///< of an effect below the smallest
+  double supporting = 1;                            ///< for the claim
+  double opposing = 1;                              ///< for the opposite of the claim
+  std::optional<double> equivalent = std::nullopt;  ///< for an effect below the smallest effect
 };
 
 struct ClaimPoint {
-  SweepPoint left_at, right_at;  ///< where each side was taken; they differ with `where` and in trends
-  std::optional<ClaimStep> left_step, right_step;  ///< of a monotone trend along the steps of training
-  bool is_step = false;                            ///< of a monotone trend, one value against that before
-  std::optional<MeanEstimate> left;  ///< mean of the side over the complete pairs, before its factor; a
-                                     ///< constant has no interval; none where a value is censored
+  SweepPoint left_at, right_at;  ///< the point of each side; they differ with `where` and in trends
+  std::optional<ClaimStep> left_step, right_step;  ///< in a monotone trend over training steps
+  bool is_step = false;  ///< in a monotone trend: compares a value with the previous one
+  /// Mean of the side over the complete pairs, before its factor. A constant has no interval. Unset if a
+  /// value is censored.
+  std::optional<MeanEstimate> left;
   std::optional<MeanEstimate> right;
   double left_factor = 1, right_factor = 1;
-  std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval; none where a value is censored
-  bool logarithmic = false;                ///< δ is a difference of logarithms
+  std::optional<MeanEstimate> difference;  ///< δ: estimate and 95 % interval; unset if a value is censored
+  bool logarithmic = false;                ///< δ is a log difference
   int pairs = 0;                           ///< complete pairs
-  bool is_complete = true;                 ///< no pair is left out, whose cell diverged, failed or is missing
-  std::optional<SignCounts> signs;         ///< where a value is censored
-  bool is_sequential = false;              ///< judged by sequences; `difference` then has theirs
-  std::optional<Interval> median_interval = std::nullopt;  ///< of δ, then
-  std::optional<Median> left_median, right_median;         ///< there, in place of the means
+  bool is_complete = true;  ///< false if a pair is left out because its cell diverged, failed or is missing
+  std::optional<SignCounts> signs;  ///< set if a value is censored
+  bool is_sequential = false;       ///< judged by confidence sequences, which `difference` then contains
+  std::optional<Interval> median_interval = std::nullopt;  ///< for δ; set if is_sequential
+  std::optional<Median> left_median, right_median;         ///< replace the means if a value is censored
   Verdict verdict = Verdict::inconclusive;
-  std::optional<PointPValues> p_values;  ///< of a point that its pairs can decide
-  /// Where it is inconclusive: the seeds, at the present mean and spread (shares of signs), that would
-  /// decide; none where no number would, or the cells are not all done.
+  /// Set if the pairs can decide the point.
+  std::optional<PointPValues> p_values;
+  /// Number of seeds that would decide an inconclusive point, at the present mean and spread (or sign
+  /// shares). Unset if no number would, or if some cells are not done.
   std::optional<int> seeds_to_decide;
-  Verdict verdict_then = Verdict::inconclusive;  ///< with so many seeds
-  std::string note;  ///< why the point is inconclusive or its scale unusual; else empty
+  Verdict verdict_then = Verdict::inconclusive;  ///< the verdict with that number of seeds
+  std::string note;  ///< why the point is inconclusive or its scale is unusual; otherwise empty
 };
 
 struct ClaimResult {
   std::string id;
   Verdict verdict = Verdict::inconclusive;
   Origin origin = Origin::ours;
-  std::string text;                 ///< the claim in words: its own `text`, or composed from its sides
-  std::string statement;            ///< what was judged, composed from its sides
-  std::optional<TrendShape> shape;  ///< of a trend: which was judged
+  std::string text;                 ///< the claim in words: its `text`, or composed from its sides
+  std::string statement;            ///< the judged statement, composed from its sides
+  std::optional<TrendShape> shape;  ///< set for a trend
   std::string source;
   std::string reported;  ///< see Claim
   Matched matched = Matched::steps;
   bool is_tuned = false;  ///< see Claim
   std::vector<ClaimPoint> points;
-  /// Of the verdict: where it is refuted, the least of the opposing ones times their number; where it is
-  /// reproduced or equivalent, the greatest of those for it; where it is inconclusive the smaller of the
-  /// first two. None where a point cannot be decided.
+  /// P value of the verdict. Refuted: the smallest opposing p value times the number of points. Reproduced or
+  /// equivalent: the largest p value for that verdict. Inconclusive: the smaller of the values for refuted
+  /// and reproduced. Unset if a point cannot be decided.
   std::optional<double> p_value;
-  /// Where it is inconclusive: the least of the points that lead to refutation, since one decides it; without
-  /// such a point the most that one needs, if all then stand for one verdict.
+  /// For an inconclusive claim: the smallest number among the points that would be refuted, because one such
+  /// point decides the claim. If there is none, and all points would then agree on one verdict, the largest
+  /// number that a point needs.
   std::optional<int> seeds_to_decide;
 };
 
-/// Of parts that stand together, such as the points of a claim, or the claims that rest on one sentence; see
-/// above.
+/// Combines verdicts by the rule for the whole claim, as described above. The parts are points of a claim, or
+/// claims that test one sentence.
 Verdict combined_verdict(const std::vector<Verdict>& parts);
 
-/// Judges claims. A metric of which `is_positive` holds is compared by its logarithm. Throws InvalidOption
-/// ("claims[i]…") for arms and points that do not exist. With `fixed_seeds`, those of every arm and point,
-/// the run was decided.
+/// Judges claims. Metrics with `is_positive` are compared by their logarithms. `fixed_seeds` is the number of
+/// seeds of every arm and point; it marks a sequential run. Throws InvalidOption ("claims[i]…") for unknown
+/// arms and missing points.
 std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
                                          const std::function<bool(const std::string&)>& is_positive,
                                          const std::optional<int>& fixed_seeds = std::nullopt);
 
-// The verdict on a claim from those on its points, see claims.h.
+// Combination of points
 
-/// Fills verdict and seeds_to_decide from the points.
+/// Sets verdict and seeds_to_decide from the points.
 void combine_points(ClaimResult& result);
 
-/// See ClaimResult::p_value.
+/// Computes ClaimResult::p_value.
 std::optional<double> claim_p_value(const ClaimResult& result);
 
-// The verdict on one point of a claim, see claims.h.
+// Verdict on one point
 
-/// Fewer pairs than this give intervals too wide to mean anything (the contract's rule).
+/// The contract requires this many pairs. With fewer pairs, the intervals are too wide to be useful.
 constexpr int kMinimumPairs = 3;
 constexpr double kLevel = 0.95;
 
-/// What a difference is held against.
+/// The criteria for a difference.
 struct DecisionRule {
-  Interval claimed;                    ///< the open range in which the claim holds
-  std::optional<Interval> negligible;  ///< effects that do not matter
-  int tests = 1;                       ///< points, any of which would refute the claim
-  bool is_sequential = false;          ///< by the sequences of sequences.h, at any number of pairs
+  Interval claimed;                    ///< the open range of δ in which the claim holds
+  std::optional<Interval> negligible;  ///< the range of effects that do not matter
+  int tests = 1;                       ///< number of points; each could refute the claim
+  bool is_sequential = false;          ///< uses confidence sequences, valid for any number of pairs
 };
 
-/// Verdict, p values and seeds_to_decide from at least kMinimumPairs differences.
+/// Sets verdict, p values and seeds_to_decide from at least kMinimumPairs differences.
 void judge_differences(const std::vector<double>& differences, const DecisionRule& rule, ClaimPoint& point);
 
-/// The same from point.signs, of a claim with `op` < or >; '~' stays inconclusive. Adds to the note.
+/// Sets the same fields from point.signs, for `op` < or >. '~' stays inconclusive. Adds to the note.
 void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point);
 
 /// Appends a sentence to the point's note.
 void add_note(ClaimPoint& point, const std::string& sentence);
 
-// Claims on rates of convergence, judged by the slopes of rates.h.
+// Claims on rates of convergence (slopes: rates.h)
 //
-// A slope ρ within a tolerance t: reproduced when the 95 % interval of the mean slope lies within ρ ± t,
-// refuted when wholly outside.
-// `slower` than a slope or than another arm: the slope is above it (the error falls more slowly); of two
-// arms the slopes of equal repetitions are compared. Reproduced when the 95 % interval of the difference
-// lies above zero, refuted when below. Inconclusive otherwise, with fewer than 3 slopes, and where an
-// error is missing: fits that diverged may be those with the large errors.
+// A slope ρ with tolerance t: reproduced if the 95 % interval of the mean slope lies within ρ ± t, and
+// refuted if it lies completely outside.
+//
+// `slower` than a slope or another arm: the slope of the claim's arm is larger, so its error decreases more
+// slowly. Two arms are compared by the slopes of equal repetitions. Reproduced if the 95 % interval of the
+// difference lies above zero, and refuted if it lies below.
+//
+// Otherwise inconclusive. This includes fewer than 3 slopes and missing errors, because diverged fits may be
+// those with large errors.
 
-/// `left` is the slope, `right` what it is held against. Throws InvalidOption below `path` for arms and swept
-/// paths that do not exist.
+/// Judges a claim on a rate. `left` of the point is the slope, and `right` is the slope that it is compared
+/// with. Throws InvalidOption below `path` for unknown arms and swept paths.
 ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<double>& smallest_effect,
                                const ResultTable& table, const std::string& path);
 
-/// "error of root falls as n^-0.5 along data.train_samples".
+/// Describes the claim: "error of root falls as n^-0.5 along data.train_samples".
 std::string rate_claim_text(const RateClaim& claim);
 
 }  // namespace moelab

@@ -7,8 +7,8 @@
 namespace moelab {
 namespace {
 
-/// What the seeds say on the line between two points: at the share u of the way the squared t statistic
-/// exceeds its quantile where q(u) = a u² + b u + c is above 0.
+/// A t-test on the line between two points. At the share u of the way, the squared t statistic exceeds its
+/// quantile if q(u) = a u² + b u + c > 0.
 struct LineTest {
   double a = 0, b = 0, c = 0;
   bool tells = false;  ///< two seeds or more
@@ -48,13 +48,13 @@ LineTest test_between(const CurvePoint& left, const CurvePoint& right) {
   return test;
 }
 
-/// The first share from `from` on, towards `to` (0 or 1), at which zero is excluded; none where it never is.
+/// The first share from `from` towards `to` (0 or 1) at which zero is excluded, or none.
 std::optional<double> first_excluded(const LineTest& test, double from, double to) {
   if (!test.tells) return std::nullopt;
   if (test.excludes_zero(from)) return from;
   std::vector<double> roots;
   if (const double root = test.b * test.b - 4 * test.a * test.c; std::abs(test.a) > 0 && root >= 0) {
-    // Of the two forms of a root the one without cancellation.
+    // The form of the roots without cancellation.
     const double sum = -0.5 * (test.b + std::copysign(std::sqrt(root), test.b));
     roots.push_back(sum / test.a);
     if (std::abs(sum) > 0) roots.push_back(test.c / sum);
@@ -66,7 +66,7 @@ std::optional<double> first_excluded(const LineTest& test, double from, double t
     const bool is_ahead = to > from ? root >= from && root <= to : root <= from && root >= to;
     if (is_ahead && (!first || std::abs(root - from) < std::abs(*first - from))) first = root;
   }
-  // Without spread the root is the crossing itself, which rounding may put behind it.
+  // Without spread the root is the crossing, which rounding may put behind `from`.
   if (!first && test.excludes_zero(to)) first = from;
   return first;
 }

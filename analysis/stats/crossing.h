@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where a curve of means over seeds crosses zero: the search by bisection, and the crossing with its
+/// The zero crossing of a curve of means over seeds: the search by bisection, and the crossing with its
 /// interval.
 
 #include <cstddef>
@@ -12,58 +12,56 @@
 
 namespace moelab {
 
-/// One point of a curve: x on the scale on which lines are straight, and what the seeds say there.
+/// One point of a curve: x, on the scale on which lines are straight, and the values of the seeds.
 struct CurvePoint {
   double x = 0;
-  std::vector<std::optional<double>>
-      seeds;                ///< by seed index; none where a cell diverged, failed, is missing
-  bool is_complete = true;  ///< every cell is recorded
+  std::vector<std::optional<double>> seeds;  ///< by seed index; none if a cell diverged, failed or is missing
+  bool is_complete = true;                   ///< every cell is recorded
 };
 
-/// The mean over the seeds that have a value, if those are more than half of all; else none.
+/// The mean over the seeds with a value, or none unless these are more than half of all seeds.
 std::optional<double> curve_mean(const CurvePoint& point);
 
 enum class CrossingState {
-  crosses,   ///< found, as near as was asked for
-  above,     ///< both ends of the range lie above zero, or on it
-  below,     ///< both ends lie below
-  no_value,  ///< at a point that the search needs half of the seeds or more have no value
-  open,      ///< cells of a point that the search needs are not recorded
+  crosses,   ///< found with the requested accuracy
+  above,     ///< both ends of the range are at least zero
+  below,     ///< both ends are below zero
+  no_value,  ///< at least half of the seeds have no value at a point that the search needs
+  open,      ///< cells that the search needs are not recorded
 };
 
-/// How far the bisection of a range is. Each x is the place of a point in the range, by its caller's order.
+/// The progress of a bisection. Each x is the place of a point in the range, in the caller's order.
 struct CrossingProgress {
   CrossingState state = CrossingState::open;
-  double low = 0, high = 0;     ///< the bracket: the mean has different signs there, or the range
-  std::vector<double> visited;  ///< x of every point that was needed, in the order of the search
+  double low = 0, high = 0;     ///< the bracket, where the means have different signs, or the range
+  std::vector<double> visited;  ///< x of every needed point, in the order of the search
 };
 
-/// Bisects [low, high]: the ends first, then `middle(low, high)` of each bracket until that gives none. A
-/// mean of zero counts as above. `point_at` gives the point at an x, null where it is not planned yet; the
-/// search then is open, and the last of `visited` is what it waits for. (Of the ends both are asked for at
-/// once.)
+/// Bisects [low, high]: first both ends, then `middle(low, high)` of each bracket until it gives none. A mean
+/// of zero counts as above. `point_at` gives the point at x, or null if it is not planned yet. Then the
+/// search is open and waits for the last of `visited` (or for both ends).
 CrossingProgress bisect(double low, double high,
                         const std::function<std::optional<double>(double low, double high)>& middle,
                         const std::function<const CurvePoint*(double x)>& point_at);
 
-/// Where the straight line between the means at two neighbouring points crosses zero, and the 95 % interval.
+/// The zero of the straight line between the means at two neighbouring points, with its 95 % interval.
 struct CrossingEstimate {
   double x = 0;
-  std::optional<double> low, high;  ///< none where the interval reaches the end of the curve
+  std::optional<double> low, high;  ///< none if the interval reaches the end of the curve
 };
 
-/// The crossing between curve[left] and curve[left + 1], whose means differ in sign; x ascends in `curve`.
+/// The crossing between curve[left] and curve[left + 1], whose means differ in sign. x must ascend in
+/// `curve`.
 ///
-/// The interval inverts a t-test: it holds each x around the crossing at which the seeds' own values, on
-/// straight lines between the points, have a mean that a two-sided test of level 5 % does not tell from zero.
-/// At the true crossing that test errs in 5 % of runs whatever the curve's slope (Fieller 1954), so the
-/// interval covers it in 95 % but for what the lines between the points miss; and a seed whose own curve does
-/// not cross counts as much as the others, where a mean over seeds of crossings would lose it. The interval
-/// ends only where the test tells the curve from zero: an end that reaches that of the curve is none. Between
-/// two points the seeds that have values at both count; fewer than two tell nothing.
+/// The interval inverts a t-test. It holds each x around the crossing at which a two-sided test of level 5 %
+/// does not reject a mean of zero. The values of the seeds at x lie on straight lines between the points. At
+/// the true crossing the test errs in 5 % of runs for any slope of the curve (Fieller 1954). So the interval
+/// covers the crossing in 95 % of runs, apart from the error of the straight lines. A seed whose curve does
+/// not cross counts like the others; a mean over the seeds' crossings would lose it. Between two points only
+/// seeds with values at both count, and at least two are needed.
 CrossingEstimate estimate_crossing(const std::vector<CurvePoint>& curve, std::size_t left);
 
-/// How often neighbouring means differ in sign; points without a mean are passed over.
+/// How often neighbouring means differ in sign. Points without a mean are skipped.
 int sign_changes(const std::vector<CurvePoint>& curve);
 
 }  // namespace moelab

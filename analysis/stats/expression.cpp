@@ -12,7 +12,7 @@
 namespace moelab {
 namespace {
 
-/// Words between spaces; parentheses are words of their own.
+/// The words between spaces. Parentheses are separate words.
 std::vector<std::string> expression_words(const std::string& text) {
   std::vector<std::string> words(1);
   for (const char letter : text) {
@@ -51,7 +51,7 @@ std::optional<double> number_of(const std::string& word) {
   return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// The interval of the four values at the ends, all values where one of them is not a number.
+/// The interval of the values, or all numbers if one of them is NaN.
 Interval hull(std::initializer_list<double> values) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); }))
@@ -92,7 +92,7 @@ Expression Expression::parse(const std::string& text, const std::string& path) {
                                           text, why));
   };
   Expression expression;
-  std::vector<char> open;  // operators and parentheses that wait for their right side
+  std::vector<char> open;  // operators and parentheses without their right side
   const auto add = [&](char operation) {
     if (!expression.add(operation))
       refuse("which divides by 0, takes the logarithm of a number not above 0 or is beyond all numbers");

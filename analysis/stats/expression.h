@@ -13,28 +13,28 @@
 
 namespace moelab {
 
-/// Numbers and names joined by + - * / (also − × ÷), each between spaces, with the usual precedence,
-/// parentheses, and log ( … ), the natural logarithm. What is only known to lie in an interval gives an
-/// interval: the least that holds all values of the operation, exact where both sides are (low = high).
+/// Numbers and names joined by + - * / (also − × ÷) between spaces, with the usual precedence, parentheses,
+/// and the natural logarithm log ( … ). Values are intervals. An operation gives the smallest interval that
+/// holds all its values, and a point (low = high) for two points.
 class Expression {
  public:
-  /// Throws InvalidOption at `path` for a text that is none, and for numbers that have no value (1 / 0).
+  /// Throws InvalidOption at `path` for an invalid text, and for numbers without a value (1 / 0).
   static Expression parse(const std::string& text, const std::string& path);
 
   const std::vector<std::string>& names() const& { return names_; }
   std::vector<std::string> names() && { return std::move(names_); }
-  /// A lone name, which needs no arithmetic.
+  /// Whether the expression is a single name.
   bool is_name() const { return steps_.size() == 1 && !names_.empty(); }
 
-  /// The value where each name has that of `value_of`; none where one has none, a divisor is 0 or
-  /// a logarithm's argument not above 0.
+  /// The value for the names' values by `value_of`. None if a name has none, a divisor is 0 or a logarithm's
+  /// argument is not above 0.
   std::optional<Interval> evaluate(
       const std::function<std::optional<Interval>(const std::string&)>& value_of) const;
-  /// Built by ×, ÷ and + from positive numbers and names of which `is_positive` holds.
+  /// Whether the expression uses only ×, ÷ and +, positive numbers, and names for which `is_positive` holds.
   bool is_positive(const std::function<bool(const std::string&)>& is_positive) const;
 
  private:
-  /// Appends an operator, or the value where it joins numbers alone; false where that has no finite one.
+  /// Appends an operator, or its value if both sides are numbers. False if that value is not finite.
   bool add(char operation);
 
   using Step = std::variant<double, std::string, char>;  ///< a number, a name, an operator

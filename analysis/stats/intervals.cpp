@@ -11,7 +11,6 @@
 #include <numeric>
 #include <vector>
 
-#include "analysis/stats/result_table.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -21,7 +20,7 @@ MeanEstimate mean_estimate(std::span<const double> values, double level) {
   MeanEstimate estimate;
   estimate.count = static_cast<int>(values.size());
   const double count = static_cast<double>(values.size());
-  // Measured from the first value, equal values give exactly zero spread.
+  // Relative to the first value, equal values have exactly zero spread.
   const double origin = values.front();
   double shift = 0;
   for (const double value : values) shift += (value - origin) / count;
@@ -104,7 +103,7 @@ Interval sign_sequence_interval(std::span<const double> values, double level) {
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   const int n = static_cast<int>(sorted.size());
-  // With θ below the i-th of the sorted values (from 0) n − i values are above it.
+  // For θ below the i-th of the sorted values (from 0), n − i values are above it.
   int excluded = 0;
   while (excluded < n && log_sign_ratio(n - excluded, n) >= -std::log(1 - level) && 2 * excluded < n)
     ++excluded;
@@ -201,7 +200,47 @@ std::vector<double> benjamini_hochberg(std::span<const double> p_values) {
 
 namespace {
 
-/// The seeds with a finite value; others are emptied.
+double median_of_values(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  // Equal ends give themselves: their mean may be NaN for infinities and rounded for large values.
+  if (values.size() % 2 == 1 || values[half - 1] == values[half]) return values[half];
+  return (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+void SignCounts::add(const Interval& left, const Interval& right) {
+  const bool are_exact = is_exact(left) && is_exact(right);
+  if (are_exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
+    ++ties;
+  } else if (left.high <= right.low) {
+    ++below;
+  } else if (left.low >= right.high) {
+    ++above;
+  } else {
+    ++undecided;
+  }
+}
+
+Median median_of(std::span<const Interval> observations) {
+  if (observations.empty()) throw InvalidOption("values", "empty; a median needs at least one value");
+  std::vector<double> low, high;
+  Median median;
+  for (const Interval& observation : observations) {
+    low.push_back(observation.low);
+    high.push_back(observation.high);
+    median.censored += is_exact(observation) ? 0 : 1;
+  }
+  median.count = static_cast<int>(observations.size());
+  median.value = median_of_values(low);
+  median.is_open = median.value != median_of_values(high);
+  return median;
+}
+
+namespace {
+
+/// The finite values of the seeds. Deletes other values from `seeds`.
 std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
   std::vector<double> values;
   for (std::optional<double>& seed : seeds) {
@@ -211,7 +250,7 @@ std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
   return values;
 }
 
-/// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05; 0 for none.
+/// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05, or 0.
 std::size_t median_rank(std::size_t count) {
   const boost::math::binomial law(static_cast<double>(count), 0.5);
   std::size_t rank = 0;

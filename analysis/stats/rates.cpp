@@ -12,7 +12,7 @@
 namespace moelab {
 namespace {
 
-/// s²(n), ddof 1; none with fewer than two values.
+/// s²(n), ddof 1, or none for fewer than two values.
 std::optional<double> log_variance(const RateData& data, std::size_t size) {
   std::vector<double> logs;
   for (const auto& repetition : data.errors) {
@@ -63,8 +63,8 @@ std::vector<double> size_weights(const RateData& data) {
 
 namespace {
 
-/// Smallest eigenvalue of XᵀX, relative to the largest, at which columns are told apart: logarithms of a few
-/// distinct values are far above it, and rounding is far below.
+/// Columns count as dependent if the smallest eigenvalue of XᵀX is at most this share of the largest.
+/// Logarithms of a few distinct values are far above it, rounding is far below.
 constexpr double kDependent = 1e-10;
 
 void check_positive(const Matrix& x, const Vector& y) {
@@ -131,12 +131,12 @@ struct FittedLaw {
   double abscissa(double n) const { return is_power ? std::log(n) : std::log(std::log(n)); }
 };
 
-/// What the errors at one size are: the mean of their logarithms, and 1 / v(n).
+/// The errors at one size: the mean of their logarithms, and 1 / v(n).
 struct SizeSummary {
   double n = 0, mean = 0, weight = 0;
 };
 
-/// To all sizes but `held_out`.
+/// The fit to all sizes except `held_out`.
 FittedLaw fit(const Law& law, const std::vector<SizeSummary>& sizes, std::size_t held_out) {
   FittedLaw fitted{law.exponent.has_value(), law.exponent.value_or(0), 0};
   std::vector<double> x, y, weights;
@@ -156,7 +156,7 @@ FittedLaw fit(const Law& law, const std::vector<SizeSummary>& sizes, std::size_t
   return fitted;
 }
 
-/// Of each size above 1, at which the logarithmic law has no value, with two errors or more.
+/// The sizes with at least two errors, above 1, where the logarithmic law is undefined.
 std::vector<SizeSummary> summaries_of(const RateData& data) {
   const std::vector<double> weights = size_weights(data);
   std::vector<SizeSummary> sizes;
@@ -172,7 +172,7 @@ std::vector<SizeSummary> summaries_of(const RateData& data) {
   return sizes;
 }
 
-/// Log-likelihoods of the held-out sizes, [law][repetition]; only of repetitions that lack no size.
+/// Log-likelihoods of the held-out sizes, [law][repetition], for repetitions with all sizes.
 std::vector<std::vector<double>> held_out_scores(const RateData& data,
                                                  const std::vector<SizeSummary>& sizes) {
   std::vector<std::vector<double>> scores(kLaws.size());
@@ -251,7 +251,7 @@ namespace {
 
 constexpr std::size_t kLeastSizes = 3;
 
-/// ln of `typical` of the errors at each size, regressed on ln n; none with fewer than three sizes.
+/// Regresses ln typical(errors at n) on ln n. None for fewer than three sizes.
 template <class TypicalError>
 std::optional<Line> typical_line(const RateData& data, const std::vector<double>& weights,
                                  const TypicalError& typical) {
@@ -289,7 +289,7 @@ std::optional<Line> repetition_line(const RateData& data, const std::vector<doub
                       [](const std::vector<double>& errors) { return errors.front(); });
 }
 
-/// What a repetition adds to `all`, the line of the root mean squares: a jackknife's pseudo-value.
+/// The jackknife pseudo-value of a repetition, where `all` is the line of the root mean squares.
 std::optional<Line> pseudo_line(const std::optional<Line>& all, const RateData& data,
                                 const std::vector<double>& weights, std::size_t repetition) {
   RateData others = data;
@@ -304,6 +304,13 @@ std::optional<Line> pseudo_line(const std::optional<Line>& all, const RateData& 
 }
 
 }  // namespace
+
+void bind_average(Fields& fields, RateAverage& average) {
+  fields.add(
+      "average", average, {"logarithms", "squares"},
+      "what is averaged over repetitions: logarithms of errors, which gives each a slope; or squares, whose "
+      "mean's root has one, where the error of a share of the repetitions is of another order");
+}
 
 RateData rate_data(const ResultTable& table, const RateQuery& query) {
   RateData data{{}, {}, query.average};
@@ -324,7 +331,7 @@ RateData rate_data(const ResultTable& table, const RateQuery& query) {
   for (const auto& [n, row] : chosen) {
     const auto metric = row->metrics.find(query.metric);
     if (row->state != "done" || metric == row->metrics.end()) continue;
-    // An error of zero or no number has no logarithm.
+    // Zero and NaN have no logarithm.
     if (!(metric->second > 0) || !std::isfinite(metric->second)) continue;
     const auto place = std::lower_bound(data.samples.begin(), data.samples.end(), n) - data.samples.begin();
     data.errors[static_cast<std::size_t>(row->seed)][static_cast<std::size_t>(place)] = metric->second;

@@ -12,19 +12,21 @@
 
 namespace moelab {
 
-/// How the errors of repetitions are averaged: their logarithms (a slope for each repetition), or their
-/// squares (one slope, of the root of their mean square). The second is what the theory of over-specified
-/// mixtures bounds: in a share of the repetitions that does not vanish the components that share one fall
-/// together, with errors of another order, and the mean logarithm has neither rate.
+/// How the errors of repetitions are averaged. `logarithms`: a slope for each repetition. `squares`: one
+/// slope, for the root of the mean square, which the theory of over-specified mixtures bounds. There the
+/// components that share a true component coincide in a share of the repetitions that does not vanish. These
+/// repetitions have errors of another order, and the mean logarithm has neither rate.
 enum class RateAverage { logarithms, squares };
+/// The field "average" of claims on rates and of figures of them.
+void bind_average(Fields& fields, RateAverage& average);
 
-/// What is regressed: a metric of one arm along a swept path.
+/// The data of a regression: a metric of one arm along a swept path.
 struct RateQuery {
   std::string arm;
   std::string metric;
   std::string along;                              ///< the swept path whose values are n
   SweepPoint where = {};                          ///< values of the other swept paths
-  std::optional<Interval> window = std::nullopt;  ///< n within [low, high]; all without
+  std::optional<Interval> window = std::nullopt;  ///< n within [low, high]; default all
   RateAverage average = RateAverage::logarithms;
 
   bool reads(const std::optional<double>& n) const {
@@ -32,7 +34,7 @@ struct RateQuery {
   }
 };
 
-/// errors[r][s] of repetition r at n = samples[s] (ascending); none where a cell is not done or lacks the
+/// errors[r][s] of repetition r at n = samples[s] (ascending). None if a cell is not done or lacks the
 /// metric.
 struct RateData {
   std::vector<double> samples;
@@ -42,41 +44,41 @@ struct RateData {
 
 RateData rate_data(const ResultTable& table, const RateQuery& query);
 
-/// Fits with one slope a repetition. Sizes within a repetition may share data (the first n samples of a
-/// larger training set are the smaller set, unless data.independent), so its errors may be dependent;
-/// repetitions are not. Hence the interval is Student's over the repetitions' slopes. Laws are told apart by
-/// rate_laws.h.
+/// Fits with one slope per repetition. Sizes within a repetition may share data (without data.independent a
+/// smaller training set is the beginning of a larger one). So the errors of one repetition may be dependent.
+/// Repetitions are independent, and the interval is Student's over their slopes.
 ///
 /// In each repetition ln e(n) is regressed on ln n (power law e = C n^ρ, slope ρ), with weights 1 / v(n),
-/// v(n) = (s²(n) + s̄²) / 2: s²(n) the variance of ln e(n) over repetitions, s̄² its mean over n, towards which
-/// few repetitions are drawn. Of squares: ln √(mean of e²(n)) on ln n, weighted alike; a repetition has the
-/// jackknife's pseudo-value R ρ − (R − 1) ρ₋ᵣ, ρ₋ᵣ the slope without it (Efron and Tibshirani 1993, ch. 11).
+/// v(n) = (s²(n) + s̄²) / 2. s²(n) is the variance of ln e(n) over repetitions, and s̄² its mean over n, a
+/// shrinkage for few repetitions. For squares, ln √(mean of e²(n)) is regressed with the same weights. A
+/// repetition then has the pseudo-value R ρ − (R − 1) ρ₋ᵣ of the jackknife, with ρ₋ᵣ the slope without it
+/// (Efron and Tibshirani 1993, ch. 11).
 struct RateEstimate {
-  std::vector<std::optional<double>> slopes;  ///< ρ by repetition; none with fewer than three sizes
+  std::vector<std::optional<double>> slopes;  ///< ρ by repetition; none for fewer than three sizes
   std::optional<MeanEstimate> slope;          ///< mean of ρ and its 95 % interval
   std::optional<double> median_slope;         ///< of the medians of e(n) over repetitions
   double intercept = 0;                       ///< mean of ln C of the power law
-  int missing = 0;                            ///< errors that are none
+  int missing = 0;                            ///< missing errors
   int left_out = 0;                           ///< repetitions without a slope
 
-  /// Every repetition has an error at every size; else slopes are those of what is left, and decide nothing.
+  /// Whether every repetition has an error at every size. Otherwise the slopes use the remaining errors and
+  /// decide nothing.
   bool is_complete() const { return missing == 0 && left_out == 0; }
 };
 
 RateEstimate estimate_rate(const RateData& data);
 
-/// Where a slope can be told to lie at finite n.
+/// Whether a range can hold a slope, as far as finite n can show.
 enum class RateVerdict { compatible, excluded, inconclusive };
 std::string to_string(RateVerdict verdict);
 
-/// `compatible` when the interval lies within [low, high], `excluded` when wholly outside, else
-/// `inconclusive`; so without an interval.
+/// `compatible` if the interval lies within [low, high], `excluded` if it lies outside, otherwise
+/// `inconclusive`. Also `inconclusive` without an interval.
 RateVerdict judge_slope(const std::optional<MeanEstimate>& slope, const Interval& range);
-/// The same of an estimate's slope; `inconclusive` where errors are missing.
+/// The same for an estimate's slope, and `inconclusive` if errors are missing.
 RateVerdict judge_rate(const RateEstimate& estimate, const Interval& range);
 
-/// Half of the width of the range of slopes that stand for a rate: less than half of the way from −1/2 to
-/// −1/4.
+/// Half of the width of a rate's range of slopes: less than half of the distance between −1/2 and −1/4.
 constexpr double kRateTolerance = 0.1;
 
 /// A named range of slopes.
@@ -85,11 +87,11 @@ struct RateStatement {
   Interval range;
 };
 
-/// n^-1/2 and n^-1/4 (each ± kRateTolerance), and slower than any of these: above −1/4 + kRateTolerance. A
-/// logarithmic law cannot be confirmed at finite n: it is one of the slower ones, or a steeper one locally.
+/// n^-1/2 and n^-1/4 (each ± kRateTolerance), and slower than both: above −1/4 + kRateTolerance. Finite n
+/// cannot confirm a logarithmic law. It looks like a slower rate, or locally like a steeper one.
 const std::vector<RateStatement>& rate_statements();
 
-// Weighted regressions of ln e on functions of n.
+// Weighted regressions of ln e on functions of n
 
 struct Line {
   double slope = 0, intercept = 0;
@@ -98,43 +100,43 @@ struct Line {
 /// The weighted regression of y on x.
 Line regress(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights);
 
-/// 1 / v(n), see estimate_rate(); all equal where no variance is known, or all are zero.
+/// 1 / v(n), see estimate_rate(). All equal if no variance is known or all are zero.
 std::vector<double> size_weights(const RateData& data);
 
-// Which law an error follows, as far as the sizes at hand can tell.
+// Comparison of laws, as far as the given sizes allow
 
 /// A law e(n) = C g(n) of the theory.
 struct LawScore {
   std::string name;  ///< "n^-1/2", "n^-1/4" or "1/log^τ n"
-  double tau = 0;    ///< of the last, fitted to all sizes
-  /// Mean over repetitions of the log-likelihood of held-out sizes less that of the best law, at most 0, with
-  /// its 95 % interval; none for the best law itself.
+  double tau = 0;    ///< of the logarithmic law, fitted to all sizes
+  /// Mean over repetitions of the log-likelihood of held-out sizes relative to the best law, at most 0, with
+  /// its 95 % interval. None for the best law.
   std::optional<MeanEstimate> against_best;
   bool excluded = false;  ///< the interval lies below 0
 };
 
 struct LawComparison {
   std::vector<LawScore> laws;  ///< all three; empty with fewer than four sizes n > 1 or two repetitions
-  std::string law;             ///< the one that is not excluded, or "not told apart"
-  /// The least further size n at which the laws that are not excluded would differ by four standard errors,
-  /// as many repetitions and as much noise given; none where one law is left or 10^15 would not do.
+  std::string law;             ///< the only law that is not excluded, or "not told apart"
+  /// The least larger size n at which the remaining laws would differ by four standard errors, with the same
+  /// repetitions and noise. None if one law is left or 10^15 is too small.
   std::optional<double> told_apart_at;
 };
 
-/// Each size is held out in turn. A law's constant C, and τ ≥ 0 of the logarithmic one, are fitted to the
-/// means of ln e at the other sizes with weights 1 / v(n) as in estimate_rate(); the held-out errors have the
-/// log-likelihood −(ln e − ln Ĉ ĝ(n))² / 2 v(n) up to what all laws share. No law is preferred for being
-/// freer: what it fits is not what it is judged by.
+/// Holds out each size in turn. A law's constant C, and τ ≥ 0 of the logarithmic law, are fitted to the means
+/// of ln e at the other sizes with weights 1 / v(n) as in estimate_rate(). The held-out errors have the
+/// log-likelihood −(ln e − ln Ĉ ĝ(n))² / 2 v(n) up to a common constant. Held-out errors give no advantage to
+/// a law with more parameters.
 LawComparison compare_laws(const RateData& data);
 
-// Exponents of a product of powers.
+// Power laws in several variables
 
 /// y = C Π_j x_j^{a_j}.
 struct PowerLaw {
   double constant = 0;              ///< C
   std::vector<double> exponents;    ///< a (m)
   std::vector<Interval> intervals;  ///< of each exponent, 95 %
-  double deviation = 0;             ///< s below: what is left in ln y
+  double deviation = 0;             ///< s below, of the residuals of ln y
 };
 
 /// y = C x with one C for all.
@@ -143,14 +145,14 @@ struct Proportion {
   double deviation = 0;  ///< standard deviation of ln(y ÷ x), ddof 1
 };
 
-/// ln C = mean of ln(y ÷ x), (n). None where n < 2. Throws InvalidOption for values that are not positive.
+/// ln C = mean of ln(y ÷ x), (n). None for n < 2. Throws InvalidOption for values that are not positive.
 std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y);
 
 /// Least squares of ln y (n) on ln x (n, m) and a constant. The interval of a_j is
-/// â_j ± t_{n−m−1}(.975) · s √((XᵀX)⁻¹)_jj with s² the squared residuals ÷ (n − m − 1): exact for independent
-/// normal errors of one size in the logarithms, which what the law misses counts as. None where n < m + 2, or
-/// where the columns of X, a constant among them, are dependent. Throws InvalidOption for values that are not
-/// positive.
+/// â_j ± t_{n−m−1}(.975) · s √((XᵀX)⁻¹)_jj with s² the squared residuals ÷ (n − m − 1). It is exact for
+/// independent normal errors of one size in the logarithms, and treats deviations from the law as such
+/// errors. None for n < m + 2, or if the columns of X, including the constant, are dependent. Throws
+/// InvalidOption for values that are not positive.
 std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y);
 
 }  // namespace moelab

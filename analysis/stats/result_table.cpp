@@ -9,26 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "sim/base/error.h"
-
 namespace moelab {
-
-SweepValue SweepValue::of_number(double number) {
-  constexpr double kTwoTo63 = 9223372036854775808.0;
-  const bool is_whole = std::trunc(number) == number && std::abs(number) < kTwoTo63;
-  std::string text = is_whole ? fmt::to_string(static_cast<std::int64_t>(number)) : fmt::to_string(number);
-  return {text, text, number};
-}
-
-SweepValue SweepValue::of_name(const std::string& name) {
-  std::string text = "\"";
-  for (const char letter : name) {
-    if (letter == '"' || letter == '\\') text += '\\';
-    text += letter;
-  }
-  text += '"';
-  return {text, text, std::nullopt};
-}
 
 const SweepValue* coordinate_of(const SweepPoint& point, const std::string& path) {
   const auto found = std::find_if(point.begin(), point.end(), [&](const auto& c) { return c.first == path; });
@@ -48,18 +29,6 @@ std::string point_text(const SweepPoint& point) {
   return text;
 }
 
-namespace {
-
-double median_of_values(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  // Equal ends are kept as they are: the mean of two infinities, or of two large values, need not be.
-  if (values.size() % 2 == 1 || values[half - 1] == values[half]) return values[half];
-  return (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
-
 std::string censored_name(const std::string& metric) {
   const std::size_t dot = metric.find('.');
   const std::string name = metric.substr(0, dot) + "_censored";
@@ -78,34 +47,6 @@ std::optional<Interval> observed(const ResultRow& row, const MetricValues& metri
   return Interval{last, std::numeric_limits<double>::infinity()};
 }
 
-void SignCounts::add(const Interval& left, const Interval& right) {
-  const bool are_exact = is_exact(left) && is_exact(right);
-  if (are_exact ? left.low == right.low : !is_exact(left) && !is_exact(right)) {
-    ++ties;
-  } else if (left.high <= right.low) {
-    ++below;
-  } else if (left.low >= right.high) {
-    ++above;
-  } else {
-    ++undecided;
-  }
-}
-
-Median median_of(std::span<const Interval> observations) {
-  if (observations.empty()) throw InvalidOption("values", "empty; a median needs at least one value");
-  std::vector<double> low, high;
-  Median median;
-  for (const Interval& observation : observations) {
-    low.push_back(observation.low);
-    high.push_back(observation.high);
-    median.censored += is_exact(observation) ? 0 : 1;
-  }
-  median.count = static_cast<int>(observations.size());
-  median.value = median_of_values(low);
-  median.is_open = median.value != median_of_values(high);
-  return median;
-}
-
 namespace {
 
 constexpr char kBetween = '\0';  // in no path, name or JSON text
@@ -118,7 +59,7 @@ double searched_number(const SweepValue& value) {
   return value.number().value_or(0);
 }
 
-/// Brings the points along the searched path together, in the order in which each column has its first.
+/// Puts the points along the searched path together, in the order of the first point of each column.
 void sort_columns(std::vector<SweepPoint>& points, const std::string& searched_path) {
   std::unordered_map<std::string, std::size_t> columns;
   std::vector<std::pair<std::pair<std::size_t, double>, SweepPoint>> keyed;
@@ -157,7 +98,7 @@ RowIndex::RowIndex(const ResultTable& table) : table_(table) {
   std::vector<std::pair<int, const ResultRow*>>* rows = nullptr;
   const ResultRow* last = nullptr;
   for (const ResultRow& row : table.rows) {
-    // Rows of an arm at a point stand together.
+    // Rows of an arm at a point are adjacent.
     if (last == nullptr || row.arm != last->arm || row.point != last->point) {
       std::string key = point_key(row.point);
       rows = &rows_[arm_key(row.arm, key)];
@@ -194,7 +135,7 @@ RowIndex::RowIndex(const ResultTable& table) : table_(table) {
 SweepPoint RowIndex::followers(const std::string& path, const SweepValue& value) const {
   SweepPoint found;
   const auto own = paths_.find(path);
-  // Values that a search places are other ones at each point of the other paths.
+  // Each point of the other paths has its own searched values.
   if (own == paths_.end() || path == table_.searched_path) return found;
   for (const std::string& other : table_.sweep_paths) {
     if (other == path || other == table_.searched_path) continue;

@@ -1,9 +1,8 @@
 #pragma once
 
-/// The tidy table of results: one row per cell. Claims and figures are pure functions of it.
+/// The tidy table of results, with one row per cell. Claims and figures are pure functions of it.
 
 #include <boost/container/flat_map.hpp>
-#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,41 +14,19 @@
 #include <vector>
 
 #include "analysis/stats/intervals.h"
+#include "sim/base/options.h"
 
 namespace moelab {
 
-// Values of swept paths.
+// Values of swept paths
 
-/// A value as a scenario writes it: a number, a name, or whatever else a field may be set to.
-class SweepValue {
- public:
-  /// `text` as it was written; `canonical` is a text that equal values share (1 and 1.0); `number` where the
-  /// value is one.
-  SweepValue(std::string text, std::string canonical, std::optional<double> number)
-      : text_(std::move(text)), canonical_(std::move(canonical)), number_(number) {}
-  template <class Number>
-  requires(std::integral<Number> || std::floating_point<Number>) SweepValue(Number number)
-      : SweepValue(of_number(static_cast<double>(number))) {}
-  SweepValue(const std::string& name) : SweepValue(of_name(name)) {}
-  SweepValue(const char* name) : SweepValue(std::string(name)) {}
-
-  const std::string& text() const { return text_; }
-  const std::string& canonical() const { return canonical_; }
-  const std::optional<double>& number() const { return number_; }
-  bool operator==(const SweepValue& other) const { return canonical_ == other.canonical_; }
-
- private:
-  static SweepValue of_number(double number);
-  static SweepValue of_name(const std::string& name);
-
-  std::string text_, canonical_;
-  std::optional<double> number_;
-};
+/// The value of a swept path.
+using SweepValue = AnyValue;
 
 /// Coordinates in a sweep: swept path → value, in sweep order.
-using SweepPoint = std::vector<std::pair<std::string, SweepValue>>;
+using SweepPoint = NamedValues<SweepValue>;
 
-/// The value of a path at a point; null where it has none.
+/// The value of a path at a point, or null.
 const SweepValue* coordinate_of(const SweepPoint& point, const std::string& path);
 
 /// Whether `point` has every coordinate of `wanted`.
@@ -58,7 +35,7 @@ bool has_coordinates(const SweepPoint& point, const SweepPoint& wanted);
 /// "data.train_samples = 640, model.experts = 32"; empty for no coordinates.
 std::string point_text(const SweepPoint& point);
 
-/// Metrics by name; absent where a metric does not apply. Flat, since 10^5 cells have 10^5 of them.
+/// Metrics by name, without those that do not apply. A flat map, because 10^5 cells have 10^5 maps.
 using MetricValues = boost::container::flat_map<std::string, double>;
 
 /// The metrics of one cell at one recorded step.
@@ -76,7 +53,7 @@ struct ResultRow {
   MetricValues metrics;           ///< at the last step
   std::vector<TraceEntry> trace;  ///< at every recorded step, the last included
 
-  /// The value of a swept path; null where the path is not swept.
+  /// The value of a swept path. Null if the path is not swept.
   const SweepValue* coordinate(const std::string& path) const { return coordinate_of(point, path); }
   /// Whether the row has every coordinate of `where`.
   bool is_at(const SweepPoint& where) const { return has_coordinates(point, where); }
@@ -85,80 +62,57 @@ struct ResultRow {
 struct ResultTable {
   std::vector<std::string> arms;         ///< in the scenario's order
   std::vector<std::string> sweep_paths;  ///< in the scenario's order
-  /// Numbers that all cells have at paths which are not swept, as far as expressions name them.
+  /// Numbers at paths that are not swept but named in expressions. All cells share them.
   std::map<std::string, double> fixed = {};
   std::vector<ResultRow> rows;  ///< arm-major, then sweep point, then seed
-  /// The swept path, of numbers, whose values a search has placed: other ones at each arm and point of the
-  /// other paths, its ends at all. Empty where arms and points form a grid.
+  /// The numeric swept path whose values a search has placed. Each arm and point of the other paths has its
+  /// own values, and all have the ends. Empty for a grid of arms and points.
   std::string searched_path = {};
-  /// Seeds were added while claims were open: arms and points have as many as these asked for, and only
-  /// confidence sequences (sequences.h) hold at the number that it came to.
+  /// Whether open claims decided the number of seeds. Arms and points then have different numbers of seeds,
+  /// and only confidence sequences (intervals.h) are valid.
   bool is_decided = false;
 };
 
-// Values that may be right-censored: steps to a target that was not reached are more than the steps taken.
+// Values that may be right-censored: steps to a target that was not reached exceed the steps run
 
-/// The metric that is 1 where `metric` is right-censored: "steps_to_target_censored.fast" beside
+/// The metric that is 1 if `metric` is right-censored: "steps_to_target_censored.fast" for
 /// "steps_to_target.fast".
 std::string censored_name(const std::string& metric);
 
-/// What `metrics` of the row tell of a metric: [value, value]; (t, ∞) with t the last recorded step where it
-/// is right-censored; none where it has no finite value.
+/// The metric in `metrics` of the row: [value, value], or (t, ∞) with t the last recorded step if it is
+/// right-censored, or none without a finite value.
 std::optional<Interval> observed(const ResultRow& row, const MetricValues& metrics,
                                  const std::string& metric);
 
-inline bool is_exact(const Interval& observation) {
-  return observation.low == observation.high;
-}
+// Rows by arm, sweep point and seed
 
-/// How pairs of observations compare. Two values that are both not known are a tie.
-struct SignCounts {
-  int below = 0, above = 0;  ///< pairs of which is known that their left side is below, above the right one
-  int ties = 0, undecided = 0;
-
-  void add(const Interval& left, const Interval& right);
-};
-
-/// The median of observations, of which at least one is needed.
-struct Median {
-  double value = 0;
-  bool is_open = false;  ///< the median is above `value`, by how much is not known
-  int censored = 0;      ///< observations that are right-censored
-  int count = 0;
-};
-
-/// The median of the lower ends; it is the median where that of the upper ends is the same.
-Median median_of(std::span<const Interval> observations);
-
-// Rows of a table found by arm, sweep point and seed.
-
-/// A text that equal points share, and no others.
+/// A text that is equal exactly for equal points.
 std::string point_key(const SweepPoint& point);
 
-/// Claims ask for as many rows as the table has: each is found in the same time, however many there are.
+/// Finds rows in constant time. Claims look up as many rows as the table has.
 class RowIndex {
  public:
-  /// `table` outlives the object.
+  /// `table` must outlive the object.
   explicit RowIndex(const ResultTable& table);
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
 
   const ResultTable& table() const { return table_; }
-  /// The distinct points, in the order of the table; those along a searched path together, ascending.
+  /// The distinct points in the order of the table. Points along a searched path are together, ascending.
   const std::vector<SweepPoint>& points() const { return points_; }
-  /// Those that have every coordinate of `wanted`, in that order; all for no coordinates.
+  /// The points with every coordinate of `wanted`, in the same order. All for no coordinates.
   std::vector<const SweepPoint*> points_at(const SweepPoint& wanted) const;
-  /// Those of other paths that move with a path: at all points they have one value for each of its values, as
-  /// the paths of a zip whose values differ. With `value` of the path, those that go with it.
+  /// The coordinates of other paths that `path` determines (the other paths of a zip), at this `value` of the
+  /// path.
   SweepPoint followers(const std::string& path, const SweepValue& value) const;
   bool has_point(const SweepPoint& point) const { return known_points_.contains(point_key(point)); }
-  /// The rows of an arm at a point by their seeds, ascending; of equal seeds the first row counts.
+  /// The rows of an arm at a point by ascending seeds. For equal seeds the first row counts.
   const std::vector<std::pair<int, const ResultRow*>>& rows(const std::string& arm,
                                                             const SweepPoint& point) const;
-  /// The distinct values of a swept path, in the order of the table, of a searched path ascending; none for a
+  /// The distinct values of a swept path in the order of the table, ascending for a searched path. None for a
   /// path that is not swept.
   const std::vector<SweepValue>& values(const std::string& path) const;
-  /// The seeds of an arm's rows, ascending; none for an arm that there is not.
+  /// The seeds of an arm's rows, ascending. None for an unknown arm.
   const std::vector<int>& seeds(const std::string& arm) const;
 
  private:
@@ -175,10 +129,10 @@ class RowIndex {
   std::unordered_map<std::string, SweptPath> paths_;
 };
 
-// How far two runs' curves of a metric over training are apart.
+// Distance between two runs' curves of a metric
 
-/// √((1/T) Σ_t (m_t − m'_t)²) over the T recorded steps (Guo et al. 2025, Eq. 43), the start included. None
-/// where the runs recorded different steps or none, or one lacks the metric at a step.
+/// √((1/T) Σ_t (m_t − m'_t)²) over the T recorded steps, including the start (Guo et al. 2025, Eq. 43). None
+/// if the runs recorded different steps or none, or one lacks the metric at a step.
 std::optional<double> curve_rmse(const std::vector<TraceEntry>& left, const std::vector<TraceEntry>& right,
                                  const std::string& metric);
 

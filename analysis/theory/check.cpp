@@ -7,8 +7,7 @@
 
 #include "analysis/stats/intervals.h"
 
-/// By source, then by number. Adding a check is a new file in its paper's folder that defines
-/// <name>_checks(), which returns one or several, and a line here.
+/// By paper, then by number. To add checks, define <name>_checks() in the paper's folder and add a line here.
 // clang-format off
 #define MOELAB_CHECKS(entry)                \
   entry(dikkala2023_local_minima)           \
@@ -117,23 +116,34 @@ CheckVerdict verdict_of(const CheckFinding& finding) {
   return stands_as_predicted(finding) ? CheckVerdict::holds : CheckVerdict::fails;
 }
 
-CheckFinding every_instance(int hits, int instances, std::string error_origin) {
-  CheckFinding finding;
-  finding.predicted = 1;
-  finding.measured = static_cast<double>(hits) / instances;
-  finding.error_origin = std::move(error_origin);
-  finding.details = {{"instances", instances}};
-  return finding;
+CheckFinding expected_zero(double measured, double error_bound, std::string error_origin,
+                           CheckDetails details) {
+  return {.measured = measured,
+          .error_bound = error_bound,
+          .error_origin = std::move(error_origin),
+          .details = std::move(details)};
 }
 
-CheckFinding measured_frequency(int hits, int instances, double predicted, double unit) {
-  CheckFinding finding;
+CheckFinding in_standard_errors(double largest, CheckDetails details, double bound) {
+  return expected_zero(largest, bound, fmt::format("{} standard errors", bound), std::move(details));
+}
+
+CheckFinding every_instance(int hits, int instances, std::string error_origin, CheckDetails details) {
+  details.insert(details.begin(), {"instances", instances});
+  return {.predicted = 1,
+          .measured = static_cast<double>(hits) / instances,
+          .error_origin = std::move(error_origin),
+          .details = std::move(details)};
+}
+
+CheckFinding measured_frequency(int hits, int instances, double predicted, double unit,
+                                CheckDetails details) {
+  CheckFinding finding = every_instance(
+      hits, instances, fmt::format("4 standard errors, and half of the last digit given, {}", unit / 2),
+      std::move(details));
   finding.predicted = predicted;
-  finding.measured = static_cast<double>(hits) / instances;
-  finding.error_bound = 4 * std::sqrt(predicted * (1 - predicted) / instances) + unit / 2;
-  finding.error_origin = fmt::format("4 standard errors, and half of the last digit given, {}", unit / 2);
+  finding.error_bound = kStandardErrors * std::sqrt(predicted * (1 - predicted) / instances) + unit / 2;
   finding.resolution = 2 * unit;
-  finding.details = {{"instances", instances}};
   return finding;
 }
 
@@ -142,6 +152,22 @@ void add_frequency(CheckFinding& finding, const std::string& name, int hits, int
   finding.details.emplace_back(name, static_cast<double>(hits) / instances);
   finding.details.emplace_back(name + ", 95 % low", interval.low);
   finding.details.emplace_back(name + ", 95 % high", interval.high);
+}
+
+void MeanOfZero::add(const Vector& values) {
+  sum_ += values;
+  squares_ += values.cwiseAbs2();
+  ++count_;
+}
+
+double MeanOfZero::largest_deviation() const {
+  double largest = 0;
+  for (Eigen::Index j = 0; j < sum_.size(); ++j) {
+    if (squares_[j] == 0) continue;
+    const double mean = sum_[j] / count_, variance = squares_[j] / count_ - mean * mean;
+    largest = larger(largest, std::abs(mean) / std::sqrt(variance / count_));
+  }
+  return largest;
 }
 
 }  // namespace moelab

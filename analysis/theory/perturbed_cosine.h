@@ -1,13 +1,14 @@
 #pragma once
 
-/// The gates and experts whose rates of estimation the literature gives or leaves open, with what their
-/// regression functions cannot see (Nguyen et al.; the papers are named at each rate).
+/// Checks of identifiability for mixtures of experts (Nguyen et al., "Statistical Advantages of Perturbing
+/// Cosine Router in Mixture of Experts", and the papers named at each rate). They ask what the regression
+/// function f_G = Σ_j softmax(γ)_j h(·, η_j) reveals about its measure G before any fit: which directions it
+/// does not see, and how flat it is along the others.
 
 #include <string>
 #include <vector>
 
 #include "analysis/theory/check.h"
-#include "sim/base/random.h"
 #include "sim/data/mixing_measure.h"
 
 namespace moelab {
@@ -18,53 +19,70 @@ struct NamedForm {
   MixtureForm form;
 };
 
-/// Gates, with linear experts: linear, cosine and perturbed cosine scores (τ of the order of ‖β1‖: at .1 the
-/// perturbed router is nearly the cosine router), a learned temperature, squared distances and two levels,
-/// all of them under a softmax; the softmax of the K = 2 largest of three linear scores; sigmoids of linear
-/// ones, normalised or not, and normalised ones beside a shared expert.
+/// Gates, with linear experts. Under a softmax: linear, cosine and perturbed cosine scores (τ of the order of
+/// ‖β1‖; with τ = .1 the perturbed router is nearly the cosine router), a learned temperature, squared
+/// distances and two levels. The softmax of the K = 2 largest of three linear scores. Sigmoids of linear
+/// scores: plain, normalised, and normalised with a shared expert.
 std::vector<NamedForm> gate_forms();
 
-/// The gate with linear experts, (a^T x + b)² and rectifiers.
+/// The gate with linear experts, (aᵀx + b)² and rectifiers.
 std::vector<NamedForm> with_experts(const NamedForm& gate);
 
-/// What is printed of the rate at which experts of over-specified fits are found, with where it is from;
-/// "none found" where there is none.
+/// The published rate at which over-specified fits find the experts, with its source, or "none found".
 std::string published_rate(const NamedForm& gate, const NamedForm& expert);
 
-/// A truth in two dimensions. Of two components, that of scenarios/perturbed_cosine/rates.json; two levels
-/// have four, and K of them at a time has three.
+/// A truth in two dimensions. With two components it is the one of scenarios/perturbed_cosine/rates.json. Two
+/// levels have four components, and K selected ones have three.
 MixingMeasure example_measure(const MixtureForm& form);
 
-/// A family of measures through `measure` that have its regression function.
+/// f_G at rows x (n, d), (n): regression_value for all rows at once.
+Vector regression_values(const MixingMeasure& measure, const Matrix& x);
+
+/// A family of measures through `measure` that all have its regression function.
 struct Invariance {
   std::string name;
   int dimension;        ///< of the family
   MixingMeasure moved;  ///< one of them, away from the measure
 };
 
-/// All that f_G cannot see near a measure with as many components as the truth.
+/// Everything that f_G cannot see near a measure with as many components as the truth.
 std::vector<Invariance> invariances(const MixingMeasure& measure);
 
-// How flat the population loss is around a measure one of whose components is fitted by two.
-//
-// Least squares cannot tell G from the truth G* where n ‖f_G − f*‖² is of the order of the noise. If the
-// nearest measures whose two components stand ε apart have ‖f_G − f*‖ ~ ε^r, their distance is found at the
-// rate n^(−1/(2r)): r = 1 for a component of its own, r = 2 (n^(−1/4)) where first-order changes cancel and
-// second-order ones cannot, and no power of n where ‖f_G − f*‖ = 0 for some ε > 0.
+/// Measures the largest |f_G − f*| over the measures of invariances(). Predicted: 0.
+CheckFinding check_invariances(const CheckEffort& effort, const MixtureForm& form);
 
-/// f_G at rows x (n, d), (n): regression_value for all of them at once.
-Vector regression_values(const MixingMeasure& measure, const Matrix& x);
+/// Counts the directions in which f does not change to first order, with as many components as the truth:
+/// eigenvalues of the Gram matrix (1/n) Σ ∂f/∂θ ∂f/∂θᵀ over draws of x, θ all parameters, that are at most
+/// 1e-13 of the largest. Predicted: the dimensions of invariances(). With more, single fits would be slower
+/// than n^(−1/2).
+CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form);
 
-/// Which offsets of a component count, beside those of its score that a cosine router cannot see.
+// Causes that the perturbed-cosine paper names (Table 1)
+
+/// f_G is the same if every β1 is twice as long. Measures the largest |f_G − f*| over draws of x.
+CheckFinding check_radius(const CheckEffort& effort, const MixtureForm& form);
+
+/// ∂²F/∂β1∂b = ∂F/∂a for F = exp(γ(x)) h(x, a, b). Measures the largest difference over draws of x, by
+/// central differences, over the largest ∂F/∂a.
+CheckFinding check_mixed_derivative(const CheckEffort& effort, const MixtureForm& form);
+
+// How flat the population loss is around a measure one of whose components is fitted by two. Least squares
+// cannot tell G from the truth G* if n ‖f_G − f*‖² is of the order of the noise. If the nearest measures
+// whose two components are ε apart have ‖f_G − f*‖ ~ ε^r, their distance is found at the rate n^(−1/(2r)). r
+// = 1 for a separate component. r = 2 (n^(−1/4)) if first-order changes cancel and second-order ones cannot.
+// No power of n if ‖f_G − f*‖ = 0 for some ε > 0.
+
+/// Which offsets of a component count. Offsets of the score that a cosine router cannot see never do.
 enum class ExpertFamily {
   whole,         ///< every (a, b)
-  fixed_length,  ///< ‖(a, b)‖ as in the truth: an expert h(c η) = c^q h(η) is then told by its direction
+  fixed_length,  ///< ‖(a, b)‖ as in the truth: the direction identifies an expert with h(c η) = c^q h(η)
 };
 
-/// Measures in whose first cell stand two components. With θ = (β1, a, b) of the first true component, unit v
-/// and m (2d + 1), p in (.1, .9) and w, they are θ + ε(m + (1 − p) v) and θ + ε(m − p v), of weights
-/// p exp(β0 + ε w) and (1 − p) exp(β0 + ε w), drawn back to the family; the others are the truth's. For
-/// softmax gates of every component: others have no measure with one component more that has f* for f.
+/// Measures in whose first cell there are two components. Let θ = (β1, a, b) be the first true component, v a
+/// unit vector, m (2d + 1), p in (.1, .9), and w. The two components are θ + ε(m + (1 − p) v) and θ + ε(m − p
+/// v), with weights p exp(β0 + ε w) and (1 − p) exp(β0 + ε w), pulled back to the family. The others are the
+/// truth's. For softmax gates of every component only: other gates have no measure with one more component
+/// and the same f*.
 struct SplitCell {
   MixingMeasure truth;
   ExpertFamily family = ExpertFamily::whole;
@@ -72,13 +90,13 @@ struct SplitCell {
   /// Entries of (v, m, p, w), the last two unbounded.
   Eigen::Index coordinates() const { return 2 * (2 * truth.gate.cols() + 1) + 2; }
   MixingMeasure at(const Vector& coordinates, double spread) const;
-  /// Where the second component of the cell stands: last, but within the first group of two levels.
+  /// The place of the cell's second component: the last, or within the first group of two levels.
   Eigen::Index second_place() const {
     return truth.form.router == MixtureForm::Router::two_level ? 1 : truth.gate.rows();
   }
 };
 
-/// Random places to descend from: v, p and w ~ N(0, 1), m = 0.
+/// Random coordinates to descend from: v, p and w ~ N(0, 1), m = 0.
 std::vector<Vector> draw_starts(const SplitCell& cell, int count, Engine& engine);
 
 struct FlattestSplit {
@@ -86,40 +104,19 @@ struct FlattestSplit {
   Vector coordinates;
 };
 
-/// The least distance over the rows of x (n, d) among the measures of the cell at a spread ε: that of
-/// Levenberg–Marquardt descents from each of the starts.
+/// The least distance over the rows of x (n, d) among the measures of the cell at a spread ε, by
+/// Levenberg-Marquardt descents from each of the starts.
 FlattestSplit flattest_split(const SplitCell& cell, const Matrix& x, double spread,
                              const std::vector<Vector>& starts);
 
-// What the regression function f_G = Σ_j softmax(γ)_j h(·, η_j) of a mixture can tell about its measure,
-// before any fit: directions that it cannot see at all, and how flat it is along the others. For the routers
-// and experts of Nguyen et al. (Statistical Advantages of Perturbing Cosine Router in Mixture of Experts),
-// who give a rate for each pair; see flatness.h for how flatness becomes a rate.
-
-/// In place of the first component two with its gate, experts c_1 η and c_2 η and half of its weight each,
-/// (c_1^q + c_2^q) / 2 = 1 for an expert with h(x, c η) = c^q h(x, η); under sigmoids, whose weights do not
-/// divide, its whole weight each and c_1^q + c_2^q = 1. Of K selected components one more is selected. The
-/// largest |f_G − f*| over draws of x is 0 where no fit by least squares tells c_1.
+/// Replaces the first component by two with its gate, experts c_1 η and c_2 η and half of its weight each,
+/// where (c_1^q + c_2^q) / 2 = 1 for an expert with h(x, c η) = c^q h(x, η). Under sigmoids weights do not
+/// divide: each has the whole weight, and c_1^q + c_2^q = 1. With K selected components one more is selected.
+/// Measures the largest |f_G − f*| over draws of x. It is 0 if no least-squares fit can find c_1.
 CheckFinding check_scaled_experts(const CheckEffort& effort, const MixtureForm& form, double first_scale);
 
-/// f_G is the same where every β1 is twice as long: the largest |f_G − f*| over draws of x is 0.
-CheckFinding check_radius(const CheckEffort& effort, const MixtureForm& form);
-
-/// The measures of invariances() have the truth's regression function: the largest |f_G − f*| of all.
-CheckFinding check_invariances(const CheckEffort& effort, const MixtureForm& form);
-
-/// With as many components as the truth, the directions in which f does not change to first order:
-/// eigenvalues of the Gram matrix (1/n) Σ ∂f/∂θ ∂f/∂θ' over draws of x, θ all parameters, of at most 1e-13 of
-/// the largest. Predicted: the dimensions of invariances(). More would make rates of single fits slower than
-/// n^(−1/2).
-CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form);
-
-/// ∂²F/∂β1∂b = ∂F/∂a for F = exp(γ(x)) h(x, a, b): the largest difference over draws of x, by central
-/// differences, over the largest ∂F/∂a.
-CheckFinding check_mixed_derivative(const CheckEffort& effort, const MixtureForm& form);
-
-/// The order r of ‖f_G − f*‖ ~ ε^r along the flattest measures whose first cell holds two components ε apart,
-/// as the slope of logarithms between the two smallest of three spreads; predicted: 2.
+/// The order r of ‖f_G − f*‖ ~ ε^r along the flattest measures with two components ε apart in the first cell.
+/// Measures the slope of logarithms between the two smallest of three spreads. Predicted: 2.
 CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form,
                             ExpertFamily family = ExpertFamily::fixed_length);
 

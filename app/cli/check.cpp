@@ -10,7 +10,7 @@
 #include <system_error>
 #include <thread>
 
-#include "app/cli/verbs.h"
+#include "app/cli/completion.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/scenario/json.h"
@@ -18,8 +18,6 @@
 
 namespace moelab {
 namespace {
-
-constexpr int kMaximumSeeds = 10000;
 
 bool names_check(const std::string& name, const std::string& id) {
   return id == name || id.starts_with(name + ".");
@@ -38,31 +36,17 @@ std::vector<std::string> all_names(const std::vector<Check>& table) {
   return names;
 }
 
-const char* sign_of(Relation relation) {
-  switch (relation) {
-    case Relation::equal:
-      return "=";
-    case Relation::at_most:
-      return "<=";
-    case Relation::at_least:
-      return ">=";
-  }
-  return "";
+struct RelationText {
+  const char* sign;
+  const char* name;
+};
+
+RelationText text_of(Relation relation) {
+  if (relation == Relation::equal) return {"=", "equal"};
+  return relation == Relation::at_most ? RelationText{"<=", "at most"} : RelationText{">=", "at least"};
 }
 
-const char* name_of(Relation relation) {
-  switch (relation) {
-    case Relation::equal:
-      return "equal";
-    case Relation::at_most:
-      return "at most";
-    case Relation::at_least:
-      return "at least";
-  }
-  return "";
-}
-
-/// What the table has no room for.
+/// The statement, unmet hypotheses and details of a check, below the table.
 std::string explanation(const Check& check, const CheckFinding& finding) {
   std::string text = fmt::format("\n{}: {}\n  {} ({})\n", check.id, to_string(verdict_of(finding)),
                                  check.statement, check.source);
@@ -85,7 +69,7 @@ std::string findings_text(const std::vector<const Check*>& chosen,
     const CheckFinding& finding = findings[i];
     const CheckVerdict verdict = verdict_of(finding);
     rows.push_back({chosen[i]->id, to_string(verdict), to_string(chosen[i]->expected),
-                    fmt::format("{:.6g}", finding.measured), sign_of(finding.relation),
+                    fmt::format("{:.6g}", finding.measured), text_of(finding.relation).sign,
                     fmt::format("{:.6g}", finding.predicted), fmt::format("{:.2g}", finding.error_bound)});
     if (verdict != chosen[i]->expected) ++different;
     if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
@@ -95,7 +79,7 @@ std::string findings_text(const std::vector<const Check*>& chosen,
                      counted(chosen.size(), "check"), different);
 }
 
-Candidates offer_checks(const Arguments&, const std::string&) {
+Candidates offer_checks(const std::string&) {
   Candidates candidates;
   for (const std::string& name : all_names(checks())) {
     const auto named =
@@ -139,7 +123,7 @@ Json finding_json(const Check& check, const CheckFinding& finding) {
           {"source", check.source},
           {"statement", check.statement},
           {"hypotheses", std::move(hypotheses)},
-          {"relation", name_of(finding.relation)},
+          {"relation", text_of(finding.relation).name},
           {"predicted", finding.predicted},
           {"measured", finding.measured},
           {"error_bound", finding.error_bound},
@@ -196,51 +180,62 @@ std::vector<CheckFinding> run_checks(const std::vector<const Check*>& chosen, co
   return findings;
 }
 
-int answer_checks(const std::vector<Check>& table, const Arguments& arguments) {
-  const std::vector<const Check*> chosen = chosen_checks(table, arguments.ids);
-  if (arguments.listing && !arguments.out.empty()) throw UserError("--figures", "given beside --list");
-  if (arguments.listing) {
-    list_checks(chosen, arguments.json);
+void CheckOptions::bind(VerbOptions& options) {
+  constexpr int kMaximumSeeds = 10000;
+  options.add("ID", &ids, "checks, or beginnings such as dikkala2023 (default: all)",
+              {.candidates = offer_checks});
+  options.add("--list", &listing, "list the checks without running them");
+  options.add("--seeds", &seeds, "multiplies the random repetitions (default: 1)",
+              {.check = whole_number(1, kMaximumSeeds)});
+  options.add("--figures", &figures, "folder for figures of the measured slopes",
+              {.candidates = offer_files(Candidates::Files::folders)});
+  bind_threads(options, threads, kCheckThreads);
+  bind_json(options, json);
+}
+
+int answer_checks(const std::vector<Check>& table, const CheckOptions& options) {
+  const std::vector<const Check*> chosen = chosen_checks(table, options.ids);
+  if (options.listing) {
+    refuse_beside(!options.figures.empty(), "--figures", "--list");
+    list_checks(chosen, options.json);
     return 0;
   }
   CheckEffort effort;
-  effort.seeds = arguments.seeds;
-  const std::vector<CheckFinding> findings = run_checks(chosen, effort, thread_count(arguments));
+  effort.seeds = options.seeds;
+  const std::vector<CheckFinding> findings = run_checks(chosen, effort, thread_count(options.threads));
   bool expected = true;
   Json list = Json::array();
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     expected = expected && verdict_of(findings[i]) == chosen[i]->expected;
     list.push_back(finding_json(*chosen[i], findings[i]));
   }
-  std::cout << (arguments.json ? list.dump(2) + "\n" : findings_text(chosen, findings));
-  if (!arguments.out.empty()) {
+  std::cout << (options.json ? list.dump(2) + "\n" : findings_text(chosen, findings));
+  if (!options.figures.empty()) {
     std::vector<std::filesystem::path> files;
     for (const RatePanels& figure : check_figures(chosen, findings))
-      publish_drawing(drawing_of(figure), arguments.out, arguments.out, files);
+      publish_drawing(drawing_of(figure), options.figures, options.figures, files);
     std::cerr << (files.empty() ? "moelab: note: none of these checks has a curve to draw\n"
                                 : figures_text(files));
   }
   return expected ? 0 : 1;
 }
 
+namespace {
+
+int check_theorems(const CheckOptions& options) {
+  return answer_checks(checks(), options);
+}
+
+}  // namespace
+
 Verb check_verb() {
-  return {"check", "Check theorems against computation; status 1 when a verdict is unexpected",
-          "check dikkala2023.theorem4", [](Arguments& arguments) -> VerbCall {
-            return {{{"ID", &arguments.ids, "checks, or beginnings such as dikkala2023 (default: all)", false,
-                      nullptr, offer_checks},
-                     {"--list", &arguments.listing, "list the checks and run none"},
-                     {"--seeds", &arguments.seeds, "multiplies the random repetitions (default: 1)", false,
-                      whole_number(1, kMaximumSeeds)},
-                     {"--figures", &arguments.out, "folder for figures of the slopes that were measured"},
-                     threads_option(arguments, "checks run at a time (default: one per processor)"),
-                     json_option(arguments)},
-                    [&] { return answer_checks(checks(), arguments); }};
-          }};
+  return make_verb("check", "Check theorems numerically; status 1 when a verdict is unexpected",
+                   "check dikkala2023.theorem4", check_theorems);
 }
 
 namespace {
 
-/// "first.row.column.last"; what is missing is empty.
+/// The parts of an id "first.row.column.last"; a missing part is empty.
 struct Place {
   std::string figure, row, column;
 
@@ -255,7 +250,7 @@ struct Place {
   }
 };
 
-/// Where a name stands in a list, to which it is added.
+/// The index of a name in a list. Adds the name where it is missing.
 std::size_t index_of(const std::string& name, std::vector<std::string>& names) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
@@ -263,7 +258,7 @@ std::size_t index_of(const std::string& name, std::vector<std::string>& names) {
   return names.size() - 1;
 }
 
-/// The curve, and the power law of the slope that the check found through its first point.
+/// The curve, and through its first point the power law with the slope that the check measured.
 RateLine line_of(const CheckFinding& finding) {
   const auto [first_x, first_y] = finding.curve.points.front();
   RateLine line{finding.curve.name, {}, fmt::format("{:.2f}", finding.measured)};

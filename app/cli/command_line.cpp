@@ -1,230 +1,33 @@
+#include "app/cli/command_line.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <csignal>
-#include <functional>
-#include <initializer_list>
 #include <iostream>
-#include <iterator>
 #include <map>
-#include <mutex>
 #include <new>
-#include <set>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
-#include <thread>
 
 #include "app/cli/verbs.h"
 #include "app/scenario/json.h"
-#include "app/store/durable_file.h"
 #include "app/store/provenance.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/kernels.h"
 
-// Adding a verb is a new file that defines <name>_verb() and a line here.
-// clang-format off
-#define MOELAB_VERBS(entry) \
-  entry(run)                \
-  entry(tune)               \
-  entry(plan)               \
-  entry(new)                \
-  entry(validate)           \
-  entry(sample)             \
-  entry(status)             \
-  entry(claims)             \
-  entry(import)             \
-  entry(export)             \
-  entry(table)              \
-  entry(plot)               \
-  entry(list)               \
-  entry(schema)             \
-  entry(compare)            \
-  entry(agreement)          \
-  entry(report)             \
-  entry(reproduce)          \
-  entry(verify)             \
-  entry(slurm)              \
-  entry(completion)         \
-  entry(analyze)            \
-  entry(check)              \
-  entry(docs)
-// clang-format on
-
 namespace moelab {
-
-#define MOELAB_DECLARE(name) Verb name##_verb();
-MOELAB_VERBS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<Verb>& verbs() {
-#define MOELAB_CALL(name) name##_verb(),
-  static const std::vector<Verb> table = {MOELAB_VERBS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return table;
-}
-
-namespace {
-
-constexpr int kMaximumThreads = 1024;
-
-/// Whether what lies at `path` in a run directory is the run itself, not an output of a verb.
-bool is_of_store(const std::filesystem::path& path) {
-  const std::string first = path.begin()->string();
-  const auto is = [&](std::initializer_list<const char*> names) {
-    return std::find(names.begin(), names.end(), first) != names.end();
-  };
-  if (is({"journal", "sessions", "cells", "imported"})) return true;
-  if (std::next(path.begin()) == path.end()) return is({"plan.json", "provenance.json", "plans"});
-  // plans/<id> also has the outputs of plans that are not the last run.
-  if (first != "plans") return false;
-  const std::filesystem::path below = path.lexically_relative(first);
-  return std::next(below.begin()) == below.end() || is_of_store(below.lexically_relative(*below.begin()));
-}
-
-}  // namespace
-
-int thread_count(const Arguments& arguments) {
-  if (arguments.threads > 0) return arguments.threads;
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-RunAddress run_address(const Arguments& arguments) {
-  return {arguments.directory, arguments.plan};
-}
-
-void check_written_file(const std::filesystem::path& file, const std::string& option) {
-  check_output_file(file, option);
-  std::error_code unseen;
-  const std::filesystem::path whole = std::filesystem::weakly_canonical(file, unseen);
-  for (std::filesystem::path above = whole.parent_path(); above.has_relative_path();
-       above = above.parent_path()) {
-    const bool is_run = std::filesystem::is_directory(above / "plans", unseen) ||
-                        std::filesystem::is_directory(above / "journal", unseen);
-    if (!is_run || !is_of_store(whole.lexically_relative(above))) continue;
-    throw UserError(option,
-                    fmt::format("'{}' belongs to the store of the run directory '{}', needs another file",
-                                file.string(), above.string()));
-  }
-}
-
-void check_measured(const std::string& metric, std::span<const RunResults> runs) {
-  std::set<std::string> measured;
-  for (const RunResults& run : runs) {
-    for (const Json& name : run.plan.value("metrics", Json::array()))
-      measured.insert(name.get<std::string>());
-    for (const ResultRow& row : run.table.rows)
-      for (const auto& [name, value] : row.metrics) measured.insert(name);
-  }
-  if (measured.empty() || measured.contains(metric)) return;
-  throw UserError("--metric",
-                  unknown_name("metric of these cells", metric, {measured.begin(), measured.end()}));
-}
-
-std::vector<std::string> option_names(const Verb& verb) {
-  Arguments unused;
-  std::vector<std::string> names = {"--help"};
-  for (const Option& option : verb.call(unused).options) {
-    if (option.name.starts_with("--")) names.push_back(option.name);
-  }
-  return names;
-}
-
-std::vector<Option> scenario_options(Arguments& arguments) {
-  return {
-      {"FILE", &arguments.file, "scenario file (JSON)", true, nullptr, offer_scenario_files},
-      {"--profile", &arguments.profile, "named set of overrides in the scenario, such as quick", false,
-       nullptr, offer_profiles},
-      {"--set", &arguments.settings, "path=value: override one field (repeatable)", false, nullptr,
-       offer_settings},
-  };
-}
-
-std::vector<Option> run_directory_options(Arguments& arguments) {
-  return {
-      {"--out", &arguments.out, "run directory (default: runs/<name>[-<profile>])", false, nullptr,
-       offer_folders},
-      {"--seeds", &arguments.added_seeds,
-       "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them"},
-  };
-}
-
-std::vector<Option> directory_options(Arguments& arguments) {
-  return {{"DIR", &arguments.directory, "run directory, or DIR@ID for one of its plans", true, nullptr,
-           offer_run_folders},
-          plan_option(arguments)};
-}
-
-Option plan_option(Arguments& arguments) {
-  return {"--plan",
-          &arguments.plan,
-          "id of one of the directory's plans, or its beginning (default: the plan last run)",
-          false,
-          nullptr,
-          offer_plans};
-}
-
-Option threads_option(Arguments& arguments, const std::string& help) {
-  return {"--threads", &arguments.threads, help, false, whole_number(1, kMaximumThreads)};
-}
-
-Option leases_option(Arguments& arguments) {
-  return {"--leases", &arguments.leases,
-          "take only cells that no other process on the directory is at, and wait for theirs: for any number "
-          "of processes with this option"};
-}
-
-Option json_option(Arguments& arguments) {
-  return {"--json", &arguments.json, "answer (and report errors) in JSON on stdout"};
-}
-
-std::vector<Option> joined(std::vector<Option> first, const std::vector<std::vector<Option>>& others) {
-  for (const std::vector<Option>& options : others) first.insert(first.end(), options.begin(), options.end());
-  return first;
-}
-
-// CLI11's own ranges neither speak as the rest of the program does nor refuse "nan".
-std::function<std::string(const std::string&)> whole_number(int minimum, int maximum) {
-  return [=](const std::string& text) {
-    int number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [after, error] = std::from_chars(text.data(), end, number);
-    if (error == std::errc() && after == end && number >= minimum && number <= maximum) return std::string();
-    return fmt::format("got '{}', needs a whole number of {} to {}", text, minimum, maximum);
-  };
-}
-
-std::string number_problem(const std::string& text, const std::string& what, double maximum) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && after == end && number > 0 && number <= maximum) return {};
-  return fmt::format("got '{}', needs {}: a number above 0 and at most {}", text, what, maximum);
-}
-
-std::string NameCheck::operator()(const std::string& text) const {
-  if (std::find(names.begin(), names.end(), text) != names.end()) return {};
-  return unknown_name(what, text, names);
-}
-
-std::function<std::string(const std::string&)> one_of(const std::string& what,
-                                                      std::vector<std::string> names) {
-  return NameCheck{what, std::move(names)};
-}
-
 namespace {
 
 constexpr int kUserErrorStatus = 2;
 constexpr int kEnvironmentErrorStatus = 3;
 
-/// The program's verbs with what each does when chosen.
+/// The parser of the whole command line, and the call of each verb.
 struct Program {
   CLI::App app{"A laboratory for the theory of routing in Mixture-of-Experts models", "moelab"};
-  Arguments arguments;
-  std::map<const CLI::App*, std::function<int()>> actions;
+  std::map<const CLI::App*, VerbCall> calls;
 };
 
 /// Why an empty text is refused.
@@ -240,16 +43,15 @@ void add_option(CLI::App& parser, const Option& option) {
           return parser.add_flag(option.name, *value, option.help);
         } else {
           CLI::Option* const own = parser.add_option(option.name, *value, option.help);
-          // One value each time: otherwise an option would swallow what is known by its place.
-          if (std::is_same_v<Value, std::vector<std::string>> && option.name.starts_with("--"))
-            own->allow_extra_args(false);
-          if (!option.takes_empty) own->check(empty_problem);
+          // One value each time: otherwise an option would swallow values that their place identifies.
+          if (option.is_list() && option.is_named()) own->allow_extra_args(false);
+          if (!option.rules.takes_empty) own->check(empty_problem);
           return own;
         }
       },
       option.value);
-  if (option.required) added->required();
-  if (option.check) added->check(option.check);
+  if (option.rules.required) added->required();
+  if (option.rules.check) added->check(option.rules.check);
 }
 
 void build(Program& program) {
@@ -269,13 +71,12 @@ void build(Program& program) {
   for (const Verb& verb : verbs()) {
     CLI::App* const parser = program.app.add_subcommand(verb.name, verb.help);
     parser->footer("Example: moelab " + verb.example);
-    VerbCall call = verb.call(program.arguments);
-    for (const Option& option : call.options) add_option(*parser, option);
-    program.actions[parser] = std::move(call.run);
+    const VerbCall& call = program.calls[parser] = verb.call();
+    for (const Option& option : call.options.list) add_option(*parser, option);
   }
 }
 
-/// Names the verb or option that was not understood before CLI11's own message would be less exact.
+/// Throws UserError for an unknown verb or option, with the nearest name. CLI11's own message is less exact.
 void check_names(const std::vector<std::string>& words) {
   const std::vector<std::string> names = names_of(verbs());
   if (words.empty())
@@ -294,7 +95,7 @@ void check_names(const std::vector<std::string>& words) {
   }
 }
 
-/// CLI11's error at the option or argument that its text begins with; at the verb where it names none.
+/// CLI11's error as a UserError at the option that its text begins with, else at the verb.
 UserError located(const CLI::ParseError& error, const std::string& verb) {
   const std::string text = error.what(), help = verb.starts_with("-") ? "moelab" : "moelab " + verb;
   const std::size_t colon = text.find(": "), space = text.find(' ');
@@ -302,7 +103,7 @@ UserError located(const CLI::ParseError& error, const std::string& verb) {
   return {help, fmt::format("{}; see {} --help", text, help)};
 }
 
-/// The status, once the answer has left the program.
+/// Flushes the answer and returns the status.
 int answered(int status) {
   if (!std::cout.flush()) throw EnvironmentError("standard output cannot be written");
   return status;
@@ -314,7 +115,6 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
   const std::vector<std::string> given(words.empty() ? words.end() : words.begin() + 1, words.end());
   check_names(given);
   build(program);
-  program.arguments.all = words;
   try {
     program.app.parse(
         std::vector<std::string>(given.rbegin(), given.rend()));  // CLI11 takes words last first
@@ -325,10 +125,12 @@ int dispatch(Program& program, const std::vector<std::string>& words) {
   }
   const std::vector<CLI::App*> chosen = program.app.get_subcommands();
   if (chosen.empty()) throw UserError("", "a verb is missing; see moelab --help");
-  return answered(program.actions.at(chosen.front())());
+  const VerbCall& call = program.calls.at(chosen.front());
+  if (call.options.command_line) *call.options.command_line = words;
+  return answered(call.run());
 }
 
-/// The text on one line: line breaks and tabs as escapes, like the other control characters (VisibleOutput).
+/// The text with line breaks and tabs as escapes. VisibleOutput escapes the other control characters.
 std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char letter : text) {
@@ -343,10 +145,11 @@ std::string on_one_line(const std::string& text) {
   return line;
 }
 
-/// Of a text longer than people read the beginning and the end, three quarters and a quarter of `longest`.
+/// A text of at most about `longest` bytes. Of a longer text it keeps the beginning and the end, three
+/// quarters and one quarter of `longest`.
 std::string shortened(const std::string& text, std::size_t longest) {
   if (text.size() <= longest) return text;
-  // No character of UTF-8 is cut: its later bytes are 10xxxxxx.
+  // The later bytes of a UTF-8 character are 10xxxxxx; the cuts avoid them.
   const auto is_inner = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80; };
   std::size_t begin = longest / 4 * 3, end = text.size() - longest / 4;
   while (begin > 0 && is_inner(begin)) --begin;
@@ -354,8 +157,8 @@ std::string shortened(const std::string& text, std::size_t longest) {
   return fmt::format("{} … ({} bytes) … {}", text.substr(0, begin), text.size(), text.substr(end));
 }
 
-/// Tells an error, and returns the exit status: `status`, or that of the environment's failure where the
-/// standard output, on which programs await the error, takes nothing; people then find it on stderr.
+/// Reports an error and returns the exit status. With --json the report goes to stdout. Where stdout fails,
+/// it goes to stderr, and the status is kEnvironmentErrorStatus.
 int report(bool json, int status, const std::string& path, const std::string& message) {
   if (json) {
     const Json answer = {{"error", {{"path", path}, {"message", message}}}};
@@ -370,7 +173,7 @@ int report(bool json, int status, const std::string& path, const std::string& me
   return status;
 }
 
-/// Tells that the memory does not hold what `verb` asks for; where it does not hold the message, only that.
+/// Reports that memory is too small for `verb`. Where it is too small for this message, a shorter one.
 int out_of_memory(bool json, const char* verb) {
   try {
     return report(json, kEnvironmentErrorStatus, "", fmt::format("not enough memory for moelab {}", verb));
@@ -383,12 +186,12 @@ int out_of_memory(bool json, const char* verb) {
 
 int tell_lack_of_memory() noexcept {
   constexpr std::string_view kMessage = "moelab: error: not enough memory\n";
-  // Threads run out of memory together: one tells, and the others go on once it has.
+  // Several threads may run out of memory together. One reports; the others wait for it.
   static std::mutex telling;
   static bool told = false;
   const std::scoped_lock one_at_a_time(telling);
   if (!told) {
-    // Whether or not the message arrives, the status does.
+    // The exit status reports the error even where this message does not arrive.
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
     told = true;
   }
@@ -396,7 +199,7 @@ int tell_lack_of_memory() noexcept {
 }
 
 int run_command_line(int argc, const char* const* argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of files then fails, which is told
+  std::signal(SIGXFSZ, SIG_IGN);  // writes beyond the file size limit then fail with an error
   const VisibleOutput answers(std::cout), errors(std::cerr);
   const bool json = std::find(argv, argv + argc, std::string_view("--json")) != argv + argc;
   const char* const verb = argc > 1 ? argv[1] : "";
@@ -422,7 +225,7 @@ int run_command_line(int argc, const char* const* argv) {
 
 namespace {
 
-/// Tables of gigabytes pass in pieces.
+/// Large tables pass in pieces of this size.
 constexpr std::size_t kPieceBytes = 1 << 16;
 
 bool is_plain_ascii(std::string_view text) {

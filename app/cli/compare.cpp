@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
+#include <span>
+#include <system_error>
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/intervals.h"
 #include "analysis/stats/result_table.h"
+#include "app/cli/completion.h"
 #include "app/cli/verbs.h"
 #include "app/report/claim_results.h"
+#include "app/run/measurement.h"
 #include "app/run/results.h"
 #include "app/scenario/overrides.h"
 #include "sim/base/error.h"
@@ -42,7 +47,7 @@ PairedSeeds paired_seeds(const std::vector<SeedPair>& pairs, const std::string& 
 std::string paired_text(const PairedSeeds& paired) {
   if (const std::optional<SignCounts>& signs = paired.signs) {
     std::string text = fmt::format("{} below, {} above, {} tied", signs->below, signs->above, signs->ties);
-    // Of a value and of a seed that stopped before it one does not know.
+    // Neither side is known to be less where one seed stopped before it reached the other's value.
     return signs->undecided == 0 ? text : text + fmt::format(", {} undecided", signs->undecided);
   }
   if (!paired.ratio) return "difference " + estimate_text(paired.difference);
@@ -69,10 +74,9 @@ Json paired_json(const PairedSeeds& paired) {
 
 namespace {
 
-std::string label_of(const std::string& arm, const SweepPoint& point) {
-  std::string label = arm;
-  for (const auto& [path, value] : point) label += fmt::format(", {} = {}", path, value.text());
-  return label;
+/// ", data.dim = 3"; empty without a sweep.
+std::string ending_of(const SweepPoint& point) {
+  return point.empty() ? "" : ", " + point_text(point);
 }
 
 Json summary_entry_json(const SummaryEntry& entry, bool is_sequential) {
@@ -82,13 +86,13 @@ Json summary_entry_json(const SummaryEntry& entry, bool is_sequential) {
   return json;
 }
 
-/// What one directory says at one place: for programs and for people.
+/// The answer of one directory in one row, as JSON and as text.
 struct Entry {
   Json json;
   std::string text = "-";
 };
 
-/// Rows in the order in which the directories bring them, one entry for each directory.
+/// Rows with one entry for each directory, in the order in which the directories add them.
 class SideBySide {
  public:
   explicit SideBySide(std::size_t directories) : directories_(directories) {}
@@ -106,7 +110,7 @@ class SideBySide {
     }
     return list;
   }
-  /// Nothing when there are no rows.
+  /// Empty without rows.
   std::string text(std::vector<std::string> head) const {
     if (rows_.empty()) return "";
     std::vector<std::vector<std::string>> lines = {std::move(head)};
@@ -122,8 +126,8 @@ class SideBySide {
   std::vector<std::pair<std::string, std::vector<Entry>>> rows_;
 };
 
-/// The run against the first over the seeds that both have done, by arm and sweep point. None where the roots
-/// of the seeds differ, since equal seeds then are other problems.
+/// Compares a run with the first over the seeds that both have done, for each arm and sweep point. Adds
+/// nothing where the root seeds differ, since equal seed indices then mean different problems.
 void add_differences(const RunResults& first, const RunResults& other, const std::string& metric,
                      std::size_t directory, SideBySide& differences) {
   const auto root_of = [](const RunResults& results) {
@@ -146,7 +150,7 @@ void add_differences(const RunResults& first, const RunResults& other, const std
     const auto own_first = firsts.find(place(row));
     const std::optional<Interval> own = observed_of(row);
     if (!own || own_first == firsts.end()) continue;
-    const std::string label = label_of(row.arm, row.point);
+    const std::string label = row.arm + ending_of(row.point);
     if (groups.empty() || groups.back().first != label) groups.push_back({label, {}});
     groups.back().second.push_back({*own, own_first->second});
   }
@@ -157,22 +161,36 @@ void add_differences(const RunResults& first, const RunResults& other, const std
   }
 }
 
-int compare(const Arguments& arguments) {
-  const std::size_t count = arguments.directories.size();
+struct CompareOptions {
+  RunsChoice runs;
+  std::string metric;  ///< empty for the main metric of the first run
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    runs.bind(options, "run directories, two or more, or DIR@ID for one of their plans");
+    options.add("--metric", &metric, "metric to compare (default: that of the first figure)",
+                {.candidates = offer_metrics});
+    bind_json(options, json);
+  }
+};
+
+int compare(const CompareOptions& options) {
+  const std::vector<std::filesystem::path>& directories = options.runs.directories;
+  const std::size_t count = directories.size();
   if (count < 2) throw UserError("DIR", fmt::format("got {} directory, needs two or more", count));
   std::vector<RunResults> runs;
-  for (const std::filesystem::path& directory : arguments.directories) {
-    runs.push_back(load_results(RunAddress(directory, arguments.plan)));
+  for (const std::filesystem::path& directory : directories) {
+    runs.push_back(load_results(RunAddress(directory, options.runs.plan)));
     print_notes(runs.back());
   }
-  const std::string metric = arguments.metric.empty() ? main_metric(runs.front().plan) : arguments.metric;
-  if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
-  if (!arguments.metric.empty()) check_measured(metric, runs);
+  const std::string metric = options.metric.empty() ? main_metric(runs.front().plan) : options.metric;
+  check_metric_name(metric);
+  if (!options.metric.empty()) check_measured(metric, runs);
   SideBySide means(count), differences(count - 1), verdicts(count);
   std::vector<SummaryEntry> entries;  // of all directories
   for (std::size_t d = 0; d < count; ++d) {
     for (const SummaryEntry& entry : summarize(runs[d].table, metric)) {
-      means.add(d, label_of(entry.arm, entry.point),
+      means.add(d, entry.arm + ending_of(entry.point),
                 {summary_entry_json(entry, runs[d].table.is_decided), entry_text(entry)});
       entries.push_back(entry);
     }
@@ -182,16 +200,16 @@ int compare(const Arguments& arguments) {
   }
   std::vector<std::string> names;
   Json decided = Json::array();
-  for (const std::filesystem::path& directory : arguments.directories) names.push_back(directory.string());
+  for (const std::filesystem::path& directory : directories) names.push_back(directory.string());
   for (const RunResults& run : runs) decided.push_back(run.table.is_decided);
-  if (arguments.json) {
+  if (options.json) {
     const Json answer = {{"directories", names},
                          {"decided", decided},
                          {"metric", metric},
                          {"rows", means.json("at")},
                          {"differences", differences.json("at")},
                          {"claims", verdicts.json("id")}};
-    std::cout << json_text(answer) << '\n';
+    print_json(answer);
     return 0;
   }
   const auto head = [&](const std::string& first, std::size_t from) {
@@ -212,20 +230,115 @@ int compare(const Arguments& arguments) {
   return 0;
 }
 
+// `agreement`: how far saved routings of the same test rows agree.
+
+Json place_json(const RoutingPlace& place) {
+  return {{"run", place.run}, {"arm", place.arm}, {"at", point_json(place.point)}};
+}
+
+/// The mean over pairs. Pairs of seeds share seeds, so they are not independent and have no interval.
+MeanEstimate agreement_estimate(const std::vector<double>& values, bool of_seeds) {
+  MeanEstimate estimate = mean_estimate(values);
+  if (of_seeds) estimate.interval.reset();
+  return estimate;
+}
+
+Json agreement_json(const RoutingAgreement& agreement) {
+  Json json = {{"left", place_json(agreement.left)},
+               {"right", place_json(agreement.right)},
+               {"layer", MetricKey::parse("routing_ari" + agreement.layer).layer.value_or(0)},
+               {"between", agreement.of_seeds ? "seeds" : "places"},
+               {"pairs", agreement.ari.size()}};
+  const auto add = [&](const char* name, const std::vector<double>& values) {
+    const MeanEstimate estimate = agreement_estimate(values, agreement.of_seeds);
+    json[name] = {{"mean", estimate.mean}, {"interval", nullptr}};
+    if (estimate.interval) json[name]["interval"] = {estimate.interval->low, estimate.interval->high};
+  };
+  add("routing_ari", agreement.ari);
+  add("routing_nmi", agreement.nmi);
+  add("routing_divergence", agreement.divergence);
+  return json;
+}
+
+/// Which two routings are compared: "learned | frozen, data.dim = 3".
+std::string pair_text(const RoutingAgreement& agreement) {
+  const RoutingPlace &left = agreement.left, &right = agreement.right;
+  std::string text = left.arm + ending_of(left.point);
+  if (agreement.of_seeds) {
+    text += ", between seeds";
+  } else if (left.run != right.run) {
+    text += fmt::format(", {} | {}", left.run, right.run);
+  } else if (left.arm != right.arm) {
+    text = fmt::format("{} | {}{}", left.arm, right.arm, ending_of(left.point));
+  } else {
+    text += " | " + point_text(right.point);
+  }
+  return agreement.layer.empty() ? text : fmt::format("{} ({})", text, agreement.layer.substr(1));
+}
+
+/// Throws UserError where the last run is given twice, since its pairs would count twice.
+void check_given_once(const std::vector<NamedRun>& runs) {
+  const NamedRun& last = runs.back();
+  for (const NamedRun& run : std::span(runs).first(runs.size() - 1)) {
+    std::error_code unseen;
+    if (!std::filesystem::equivalent(run.directory, last.directory, unseen)) continue;
+    if (run.results.plan.at("id") != last.results.plan.at("id")) continue;
+    throw UserError("DIR", fmt::format("'{}' is the plan {} of '{}' a second time; needs each run once",
+                                       last.name, last.results.plan.at("id").get<std::string>(), run.name));
+  }
+}
+
+struct AgreementOptions {
+  RunsChoice runs;
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    runs.bind(options, "run directories, one or more, or DIR@ID for one of their plans");
+    bind_json(options, json);
+  }
+};
+
+int print_agreement(const AgreementOptions& options) {
+  std::vector<NamedRun> runs;
+  for (const std::filesystem::path& given : options.runs.directories) {
+    const RunAddress address(given, options.runs.plan);
+    runs.push_back({given.string(), address.directory(), load_results(address, RecordPart::metrics)});
+    check_given_once(runs);
+    print_notes(runs.back().results);
+  }
+  const std::vector<RoutingAgreement> agreements = routing_agreements(runs);
+  if (agreements.empty()) {
+    throw UserError("DIR",
+                    "holds no two saved routings of the same test rows; needs two arms, sweep points or runs "
+                    "with \"save\": [\"routing\"], and equal test data");
+  }
+  if (options.json) {
+    Json list = Json::array();
+    for (const RoutingAgreement& agreement : agreements) list.push_back(agreement_json(agreement));
+    print_json({{"agreements", std::move(list)}});
+    return 0;
+  }
+  std::vector<std::vector<std::string>> lines = {
+      {"routings of the same rows", "pairs", "routing_ari", "routing_nmi", "routing_divergence"}};
+  for (const RoutingAgreement& agreement : agreements) {
+    lines.push_back({pair_text(agreement), std::to_string(agreement.ari.size())});
+    for (const std::vector<double>* values : {&agreement.ari, &agreement.nmi, &agreement.divergence})
+      lines.back().push_back(estimate_text(agreement_estimate(*values, agreement.of_seeds)));
+  }
+  std::cout << aligned_columns(lines);
+  return 0;
+}
+
 }  // namespace
 
 Verb compare_verb() {
-  return {"compare", "Put run directories side by side", "compare runs/fig3-quick runs/fig3",
-          [](Arguments& arguments) -> VerbCall {
-            return {{{"DIR", &arguments.directories,
-                      "run directories, two or more, or DIR@ID for one of their plans", true, nullptr,
-                      offer_run_folders},
-                     plan_option(arguments),
-                     {"--metric", &arguments.metric, "what is compared (default: the first figure's)", false,
-                      nullptr, offer_metrics},
-                     json_option(arguments)},
-                    [&] { return compare(arguments); }};
-          }};
+  return make_verb("compare", "Compare run directories side by side", "compare runs/fig3-quick runs/fig3",
+                   compare);
+}
+
+Verb agreement_verb() {
+  return make_verb("agreement", "Compare saved routings of the same test rows",
+                   "agreement runs/learned_and_frozen --json", print_agreement);
 }
 
 }  // namespace moelab

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "analysis/metrics/metric_groups.h"
 #include "app/cli/verbs.h"
 #include "sim/base/error.h"
 
-// A command line read as far as it goes: what it gives, and what is asked for next.
-
 namespace moelab {
 namespace {
 
-// Words that bash splits at = and : are put together again, and what the program answers is cut as bash cuts.
+// Bash splits words at = and :. The script joins them again, and cuts the answers where bash would.
 constexpr const char* kBashScript =
     R"sh(# Completion of moelab for bash: the program itself says what may stand at the cursor.
 _moelab() {
@@ -179,21 +176,7 @@ std::string completion_script(const std::string& shell) {
 
 namespace {
 
-bool is_flag(const Option& option) {
-  return std::holds_alternative<bool*>(option.value);
-}
-
-bool is_list(const Option& option) {
-  return std::holds_alternative<std::vector<std::string>*>(option.value) ||
-         std::holds_alternative<std::vector<std::filesystem::path>*>(option.value);
-}
-
-bool is_path(const Option& option) {
-  return std::holds_alternative<std::filesystem::path*>(option.value) ||
-         std::holds_alternative<std::vector<std::filesystem::path>*>(option.value);
-}
-
-/// Gives an option its value, but for numbers, which no completion asks for.
+/// Sets an option. Numbers stay as they are, since no completer reads them.
 void give(const Option& option, const std::string& text) {
   const auto set = [&](auto* value) {
     using Value = std::remove_pointer_t<decltype(value)>;
@@ -207,25 +190,24 @@ void give(const Option& option, const std::string& text) {
   std::visit(set, option.value);
 }
 
-Candidates candidates_of(const Option& option, const Arguments& given, const std::string& word) {
+Candidates candidates_of(const Option& option, const std::string& word) {
   Candidates candidates;
-  if (option.completes) {
-    candidates = option.completes(given, word);
-  } else if (const NameCheck* names = option.check.target<NameCheck>()) {
+  if (option.rules.candidates) {
+    candidates = option.rules.candidates(word);
+  } else if (const NameCheck* names = option.rules.check.target<NameCheck>()) {
     for (const std::string& name : names->names) candidates.words.push_back({name});
-  } else if (is_path(option)) {
+  } else if (option.is_path()) {
     candidates.files = Candidates::Files::any;
   }
   return candidates;
 }
 
-/// What stands behind a verb, word by word.
+/// Reads the words after a verb: sets the verb's options word by word, and finds what may come next.
 class LineBehindVerb {
  public:
-  explicit LineBehindVerb(const Verb& verb) : call_(verb.call(given_)) {
-    for (const Option& option : call_.options) {
-      if (!option.name.starts_with("--")) places_.push_back(&option);
-    }
+  explicit LineBehindVerb(const Verb& verb) : call_(verb.call()) {
+    for (const Option& option : call_.options.list)
+      if (!option.is_named()) places_.push_back(&option);
   }
   LineBehindVerb(const LineBehindVerb&) = delete;
   LineBehindVerb& operator=(const LineBehindVerb&) = delete;
@@ -240,29 +222,30 @@ class LineBehindVerb {
       take_option(word);
     } else if (!places_.empty()) {
       give(*places_.front(), word);
-      if (!is_list(*places_.front())) places_.erase(places_.begin());
+      if (!places_.front()->is_list()) places_.erase(places_.begin());
     }
   }
 
   Candidates next(const std::string& word) const {
-    if (open_) return candidates_of(*open_, given_, word);
+    if (open_) return candidates_of(*open_, word);
     const std::size_t equals = word.find('=');
     if (!only_places_ && word.starts_with("--") && equals != std::string::npos) {
       const Option* const option = find(word.substr(0, equals));
-      if (!option || is_flag(*option)) return {};
-      Candidates values = candidates_of(*option, given_, word.substr(equals + 1));
+      if (!option || option->is_flag()) return {};
+      Candidates values = candidates_of(*option, word.substr(equals + 1));
       for (Candidates::Word& value : values.words) value.text.insert(0, word, 0, equals + 1);
       return values;
     }
     if (!only_places_ && (word.starts_with("-") || (word.empty() && places_.empty()))) return names();
-    return places_.empty() ? Candidates{} : candidates_of(*places_.front(), given_, word);
+    return places_.empty() ? Candidates{} : candidates_of(*places_.front(), word);
   }
 
  private:
   const Option* find(const std::string& name) const {
-    const auto found = std::find_if(call_.options.begin(), call_.options.end(),
-                                    [&](const Option& option) { return option.name == name; });
-    return found == call_.options.end() ? nullptr : &*found;
+    const std::vector<Option>& list = call_.options.list;
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const Option& option) { return option.name == name; });
+    return found == list.end() ? nullptr : &*found;
   }
 
   void take_option(const std::string& word) {
@@ -270,7 +253,7 @@ class LineBehindVerb {
     const Option* const option = find(word.substr(0, equals));
     if (!option) return;
     used_.push_back(option);
-    if (is_flag(*option)) return;
+    if (option->is_flag()) return;
     if (equals == std::string::npos) {
       open_ = option;
     } else {
@@ -278,24 +261,23 @@ class LineBehindVerb {
     }
   }
 
-  /// Options that the line does not have yet, or may have again.
+  /// The options that may still come: those that are not given yet, and lists.
   Candidates names() const {
     Candidates candidates;
-    for (const Option& option : call_.options) {
+    for (const Option& option : call_.options.list) {
       const bool is_used = std::find(used_.begin(), used_.end(), &option) != used_.end();
-      if (option.name.starts_with("--") && (!is_used || is_list(option)))
+      if (option.is_named() && (!is_used || option.is_list()))
         candidates.words.push_back({option.name, option.help});
     }
     candidates.words.push_back({"--help", "explain the verb"});
     return candidates;
   }
 
-  Arguments given_;
   VerbCall call_;
-  std::vector<const Option*> places_;  ///< known by their place, from the next one on
+  std::vector<const Option*> places_;  ///< options without a name that may still come
   std::vector<const Option*> used_;
   const Option* open_ = nullptr;  ///< its value comes next
-  bool only_places_ = false;      ///< behind "--"
+  bool only_places_ = false;      ///< after "--"
 };
 
 Candidates candidates_at_end(const std::vector<std::string>& words) {
@@ -321,15 +303,11 @@ bool is_control(char character) {
 
 }  // namespace
 
-Candidates offer_scenario_files(const Arguments&, const std::string&) {
-  return {{}, Candidates::Files::scenarios};
+Completer offer_files(Candidates::Files files) {
+  return [files](const std::string&) { return Candidates{{}, files}; };
 }
 
-Candidates offer_folders(const Arguments&, const std::string&) {
-  return {{}, Candidates::Files::folders};
-}
-
-Candidates offer_metrics(const Arguments&, const std::string&) {
+Candidates offer_metrics(const std::string&) {
   Candidates candidates;
   for (const MetricGroup& group : metric_groups()) {
     for (const MetricGroup::Metric& metric : group.metrics)
@@ -356,8 +334,8 @@ Candidates complete(const std::vector<std::string>& words) {
 
 namespace {
 
-/// What the scripts read: a line for each word, with its help behind a tab for shells that show it; a line
-/// that starts with a colon for files of a sort.
+/// Prints a line for each word. For shells that show help, it follows after a tab. A line that starts with a
+/// colon stands for the files of a kind.
 void print_candidates(const Candidates& candidates, bool with_help) {
   switch (candidates.files) {
     case Candidates::Files::none:
@@ -376,28 +354,33 @@ void print_candidates(const Candidates& candidates, bool with_help) {
     std::cout << word.text << (with_help && !word.help.empty() ? "\t" + word.help : "") << '\n';
 }
 
+struct CompletionOptions {
+  std::string shell;
+  std::vector<std::string> words;
+
+  void bind(VerbOptions& options) {
+    options.add("SHELL", &shell, "bash, zsh or fish (default: bash)",
+                {.check = one_of("shell", {"bash", "zsh", "fish"})});
+    options.add("WORD", &words,
+                "after --, for the script: a command line; print the candidates for its last word",
+                {.takes_empty = true});
+  }
+};
+
+int print_completion(const CompletionOptions& options) {
+  if (options.words.empty()) {
+    std::cout << completion_script(options.shell);
+  } else {
+    print_candidates(complete(options.words), options.shell != "bash");
+  }
+  return 0;
+}
+
 }  // namespace
 
 Verb completion_verb() {
-  return {"completion", "Print a completion script for a shell",
-          "completion bash > ~/.local/share/bash-completion/completions/moelab", [](Arguments&) -> VerbCall {
-            const auto shell = std::make_shared<std::string>();
-            const auto words = std::make_shared<std::vector<std::string>>();
-            return {{{"SHELL", shell.get(), "bash, zsh or fish (default: bash)", false,
-                      one_of("shell", {"bash", "zsh", "fish"})},
-                     {"WORD", words.get(),
-                      "behind --, as the script asks: a command line; print what may stand for its last "
-                      "word",
-                      false, nullptr, nullptr, true}},
-                    [shell, words] {
-                      if (words->empty()) {
-                        std::cout << completion_script(*shell);
-                      } else {
-                        print_candidates(complete(*words), *shell != "bash");
-                      }
-                      return 0;
-                    }};
-          }};
+  return make_verb("completion", "Print a completion script for a shell",
+                   "completion bash > ~/.local/share/bash-completion/completions/moelab", print_completion);
 }
 
 }  // namespace moelab

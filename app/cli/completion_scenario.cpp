@@ -12,18 +12,18 @@
 #include "app/store/journal.h"
 #include "sim/base/error.h"
 
-// Dotted paths of --set, level by level.
+// Candidates from the scenario or the run directory that the command line names.
 
 namespace moelab {
 namespace {
 
-/// Something that a path may name.
+/// What a dotted path of --set leads to.
 struct SettingNode {
   std::string key;
   std::string help;
-  std::vector<const Shape*> shapes;  ///< several where kinds that are open have fields of one name
-  Json value = nullptr;              ///< what the scenario, or the default, has there
-  bool is_tag = false;               ///< of a variant: it takes a kind's name, and nothing lies below
+  std::vector<const Shape*> shapes;  ///< several where kinds have fields of the same name
+  Json value = nullptr;              ///< the scenario's value, or the default
+  bool is_tag = false;  ///< the tag of a variant: its value is the name of a kind, without fields
 };
 using SettingNodes = std::vector<SettingNode>;
 
@@ -37,53 +37,27 @@ void add_node(SettingNode node, SettingNodes& nodes) {
   }
 }
 
-void add_field_nodes(const std::vector<Field>& fields, const Json& value, SettingNodes& nodes) {
-  for (const Field& field : fields) {
-    Json child = value.is_object() ? value.value(field.name, Json()) : Json();
-    if (child.is_null() && field.default_value) child = *field.default_value;
-    add_node({field.name, field.help, {&field.shape}, std::move(child)}, nodes);
-  }
-}
-
-void add_variant_nodes(const Shape& shape, const Json& value, SettingNodes& nodes) {
-  add_node({shape.tag, fmt::format("{}", fmt::join(names_of(shape.kinds), ", ")), {&shape}, nullptr, true},
-           nodes);
-  const Json tag = value.is_object() ? value.value(shape.tag, Json()) : value;
-  const bool is_known =
-      std::any_of(shape.kinds.begin(), shape.kinds.end(), [&](const Kind& kind) { return kind.name == tag; });
-  for (const Kind& kind : shape.kinds) {
-    if (!is_known || kind.name == tag) add_field_nodes(kind.fields, value, nodes);
-  }
-}
-
-/// What lies below a value of that shape.
-void add_nodes_below(const Shape& shape, const Json& value, SettingNodes& nodes) {
-  if (shape.type == Shape::Type::object) add_field_nodes(shape.fields, value, nodes);
-  if (shape.type == Shape::Type::variant) add_variant_nodes(shape, value, nodes);
-  for (const Shape& alternative : shape.alternatives) add_nodes_below(alternative, value, nodes);
-  if (shape.type == Shape::Type::map && value.is_object()) {
-    for (const auto& [key, child] : value.items()) add_node({key, "", {shape.element.get()}, child}, nodes);
-  }
-  if (shape.type == Shape::Type::list && value.is_array()) {
-    for (std::size_t i = 0; i < value.size(); ++i)
-      add_node({std::to_string(i), abbreviated(value[i]), {shape.element.get()}, value[i]}, nodes);
-  }
-}
-
 SettingNodes nodes_below(const SettingNode& node) {
   SettingNodes nodes;
   if (node.is_tag) return nodes;
-  for (const Shape* shape : node.shapes) add_nodes_below(*shape, node.value, nodes);
+  for (const Shape* shape : node.shapes) {
+    visit_parts(*shape, node.value, [&](const ShapePart& part) {
+      std::string help = part.field ? part.field->help : "";
+      if (part.is_tag) help = fmt::format("{}", fmt::join(names_of(part.shape->kinds), ", "));
+      if (!part.field && !part.is_tag && node.value.is_array()) help = abbreviated(*part.value);
+      add_node({part.key, std::move(help), {part.shape}, *part.value, part.is_tag}, nodes);
+    });
+  }
   return nodes;
 }
 
-/// Whether its name alone makes a value of the kind.
+/// Whether the name of the kind is a whole value.
 bool needs_no_field(const Kind& kind) {
   return std::all_of(kind.fields.begin(), kind.fields.end(),
                      [](const Field& field) { return field.default_value.has_value(); });
 }
 
-/// Whether a value may be written for it without fields.
+/// Whether some value of the shape has no fields.
 bool takes_word(const Shape& shape) {
   if (shape.type == Shape::Type::either)
     return std::any_of(shape.alternatives.begin(), shape.alternatives.end(), takes_word);
@@ -96,13 +70,13 @@ bool is_free(const Shape* shape) {
   return shape->type == Shape::Type::map && shape->element->type == Shape::Type::any;
 }
 
-/// Where a path starts that stands behind `prefix`.
+/// The node at which a path starts after `prefix`.
 struct SettingRoot {
   std::string prefix;
   SettingNode node;
 };
 
-/// Behind "sweep.", "arms.NAME." and "evaluations.NAME." stands the path of a cell's configuration.
+/// After "sweep.", "arms.NAME." and "evaluations.NAME." comes a path of a cell's configuration.
 SettingRoot root_of(const std::string& word, const Json& scenario) {
   static const Shape data_alone = Shape::object({{"data", data_shape(), "where samples come from"}});
   if (word.starts_with("sweep.")) return {"sweep.", {"", "", {&config_shape()}, scenario}};
@@ -124,7 +98,7 @@ SettingRoot root_of(const std::string& word, const Json& scenario) {
   return {"", {"", "", {&scenario_shape()}, scenario}};
 }
 
-/// The node at the keys of `path`, each of which ends in a dot; none where there is no such.
+/// The node that `path` leads to, each key of which ends in a dot; none where a key is unknown.
 std::optional<SettingNode> node_above(SettingNode node, std::string_view path) {
   while (!path.empty()) {
     const std::string_view key = path.substr(0, path.find('.'));
@@ -149,32 +123,30 @@ void add_values(const Shape& shape, const std::string& path, bool is_tag, Candid
   for (const Shape& alternative : shape.alternatives) add_values(alternative, path, is_tag, candidates);
 }
 
-/// What texts name: metrics, arms, and in claims and figures swept paths.
-void add_named(const std::string& key, const std::string& path, const Arguments& given,
+/// Candidates for texts that name something: metrics, arms, and swept paths in claims and figures.
+void add_named(const std::string& key, const std::string& path, const ScenarioChoice& choice,
                Candidates& candidates) {
   const bool is_figure = path.starts_with("figures."), is_shown = is_figure || path.starts_with("claims.");
   const auto add = [&](const Candidates& named) {
     for (const Candidates::Word& word : named.words)
       candidates.words.push_back({path + word.text, word.help});
   };
-  if (key == "metric" || (is_figure && (key == "x" || key == "y" || key == "value")))
-    add(offer_metrics(given, ""));
-  if (is_shown && (key == "arm" || key == "relative_to" || key == "distance_from"))
-    add(offer_arms(given, ""));
+  if (key == "metric" || (is_figure && (key == "x" || key == "y" || key == "value"))) add(offer_metrics(""));
+  if (is_shown && (key == "arm" || key == "relative_to" || key == "distance_from")) add(offer_arms(choice));
   if (!is_shown || (key != "x" && key != "along" && key != "series")) return;
-  Candidates swept = offer_swept_values(given, "");
+  Candidates swept = offer_swept_values(choice, "");
   for (Candidates::Word& word : swept.words) word.text.pop_back();  // the "=" of a path
   swept.words.push_back({key == "series" ? "arm" : "step"});
   add(swept);
 }
 
-/// The values of a path, which ends in "=".
-Candidates setting_values(const SettingRoot& root, const std::string& path, const Arguments& given) {
+/// Candidates for the value of a path, which ends in "=".
+Candidates setting_values(const SettingRoot& root, const std::string& path, const ScenarioChoice& choice) {
   Candidates candidates;
   const std::string_view own = std::string_view(path).substr(root.prefix.size());
   const std::optional<SettingNode> node = node_above(root.node, own.substr(0, own.size() - 1));
   if (!node || root.prefix == "sweep.") return candidates;  // a sweep takes lists
-  add_named(node->key, path, given, candidates);
+  add_named(node->key, path, choice, candidates);
   for (const Shape* shape : node->shapes) add_values(*shape, path, node->is_tag, candidates);
   std::set<std::string> known;  // fields of one name may take the same values
   std::erase_if(candidates.words,
@@ -182,7 +154,7 @@ Candidates setting_values(const SettingRoot& root, const std::string& path, cons
   return candidates;
 }
 
-/// Fields that no --set changes.
+/// Whether --set refuses the field since it belongs to the file.
 bool is_of_the_file(const std::string& path) {
   return path == "$schema" || path == "version" || path == "extends" || path == "profiles";
 }
@@ -205,11 +177,11 @@ void add_paths(const std::string& path, const SettingNode& node, const std::vect
 
 }  // namespace
 
-Candidates offer_settings(const Arguments& given, const std::string& word) {
-  const Json scenario = given_scenario(given);
+Candidates offer_settings(const ScenarioChoice& choice, const std::string& word) {
+  const Json scenario = given_scenario(choice);
   const SettingRoot root = root_of(word, scenario);
   const std::size_t equals = word.find('=');
-  if (equals != std::string::npos) return setting_values(root, word.substr(0, equals + 1), given);
+  if (equals != std::string::npos) return setting_values(root, word.substr(0, equals + 1), choice);
 
   Candidates candidates;
   const std::string above = word.substr(0, word.rfind('.') + 1);
@@ -226,10 +198,10 @@ Candidates offer_settings(const Arguments& given, const std::string& word) {
 
 namespace {
 
-/// Ids of more cells than these take too long to wait for at a key.
+/// Completion offers no more cells than this: a person waits for it at every key.
 constexpr std::size_t kOfferedCells = 200;
 
-/// What can be applied.
+/// Applies the overrides that are valid.
 void apply_where_possible(const std::vector<Override>& overrides, Json& document) {
   for (const Override& change : overrides) {
     Json changed = document;
@@ -248,19 +220,19 @@ Candidates names_in(const Json& object) {
   return candidates;
 }
 
-/// The number of seeds, unless the scenario says no such number: 0.
+/// The number of seeds; 0 where the scenario has no valid number.
 std::size_t offered_seeds(const Json& scenario) {
   const Json count = object_at(scenario, "seeds").value("count", Json(5));
   return count.is_number_unsigned() ? count.get<std::size_t>() : 0;
 }
 
-/// Whether the scenario has few cells, and no files of data that their ids would depend on.
+/// Whether the ids of the cells are quick to compute: few cells, and no data files.
 bool has_quick_cells(const Json& scenario) {
   const std::size_t arms = std::max<std::size_t>(object_at(scenario, "arms").size(), 1);
   const std::size_t seeds = offered_seeds(scenario);
   const std::size_t points = count_points(read_sweep(object_at(scenario, "sweep")), kOfferedCells);
   if (seeds > kOfferedCells || arms * points * seeds > kOfferedCells) return false;
-  return files_of(read_data(resolve(data_shape(), object_at(scenario, "data"), "data"))).empty();
+  return files_of(resolve_options<DataOptions>(object_at(scenario, "data"), "data")).empty();
 }
 
 std::string cell_help(const std::string& arm, const Json& point, const Json& seed) {
@@ -276,18 +248,18 @@ Json object_at(const Json& scenario, const std::string& key) {
   return is_there ? scenario.at(key) : Json::object();
 }
 
-Json given_scenario(const Arguments& given) {
+Json given_scenario(const ScenarioChoice& choice) {
   Json document;
   try {
-    // Other than a file, a pipe could be waited for.
-    if (!std::filesystem::is_regular_file(given.file)) return Json::object();
-    document = read_scenario_file(given.file).document;
+    // Reading a pipe could block.
+    if (!std::filesystem::is_regular_file(choice.file)) return Json::object();
+    document = read_scenario_file(choice.file).document;
   } catch (const std::exception&) {
     return Json::object();
   }
-  apply_where_possible(read_overrides(object_at(object_at(document, "profiles"), given.profile), "profiles"),
+  apply_where_possible(read_overrides(object_at(object_at(document, "profiles"), choice.profile), "profiles"),
                        document);
-  for (const std::string& setting : given.settings) {
+  for (const std::string& setting : choice.settings) {
     if (setting.find('=') != std::string::npos && !setting.starts_with('='))
       apply_where_possible(read_settings({setting}), document);
   }
@@ -307,30 +279,30 @@ std::vector<std::string> fixed_paths(const Json& scenario) {
   return paths;
 }
 
-Candidates offer_profiles(const Arguments& given, const std::string&) {
-  return names_in(object_at(given_scenario(given), "profiles"));
+Candidates offer_profiles(const ScenarioChoice& choice) {
+  return names_in(object_at(given_scenario(choice), "profiles"));
 }
 
-Candidates offer_arms(const Arguments& given, const std::string&) {
-  const Json scenario = given_scenario(given);
+Candidates offer_arms(const ScenarioChoice& choice) {
+  const Json scenario = given_scenario(choice);
   return names_in(scenario.contains("arms") ? object_at(scenario, "arms") : Json::parse(R"({"base": {}})"));
 }
 
-Candidates offer_seeds(const Arguments& given, const std::string&) {
+Candidates offer_seeds(const ScenarioChoice& choice) {
   Candidates candidates;
-  const std::size_t count = std::min(offered_seeds(given_scenario(given)), kOfferedCells);
+  const std::size_t count = std::min(offered_seeds(given_scenario(choice)), kOfferedCells);
   for (std::size_t seed = 0; seed < count; ++seed) candidates.words.push_back({std::to_string(seed)});
   return candidates;
 }
 
-Candidates offer_swept_values(const Arguments& given, const std::string& word) {
+Candidates offer_swept_values(const ScenarioChoice& choice, const std::string& word) {
   Candidates candidates;
   const auto add = [&](const std::string& text) {
     const bool known = std::any_of(candidates.words.begin(), candidates.words.end(),
                                    [&](const Candidates::Word& other) { return other.text == text; });
     if (!known) candidates.words.push_back({text});
   };
-  for (const SweepAxis& axis : read_sweep(object_at(given_scenario(given), "sweep"))) {
+  for (const SweepAxis& axis : read_sweep(object_at(given_scenario(choice), "sweep"))) {
     for (const std::vector<Override>& step : axis.steps) {
       for (const Override& change : step) {
         const std::string path = change.path + "=";
@@ -341,51 +313,49 @@ Candidates offer_swept_values(const Arguments& given, const std::string& word) {
   return candidates;
 }
 
-Candidates offer_cells_of_scenario(const Arguments& given, const std::string&) {
+Candidates offer_cells(const ScenarioChoice& choice) {
   Candidates candidates{{{"first", "the first cell"}}};
-  const Json document = given_scenario(given);
+  const Json document = given_scenario(choice);
   try {
     if (!has_quick_cells(document)) return candidates;
     for (const Cell& cell : expand_scenario(document, "", {}).cells)
       candidates.words.push_back({cell.id, cell_help(cell.arm, point_json(cell.point), cell.seed)});
   } catch (const std::exception&) {
-    // A scenario that is not whole yet has no cells.
+    // An unfinished scenario has no cells.
   }
   return candidates;
 }
 
-Candidates offer_cells_of_run(const Arguments& given, const std::string&) {
+Candidates offer_cells(const RunChoice& run) {
   Candidates candidates;
-  for (const ResultRow& cell : find_plan(run_address(given)).plan.cells)
+  for (const ResultRow& cell : find_plan(run.address()).plan.cells)
     candidates.words.push_back({cell.cell, cell_help(cell.arm, point_json(cell.point), cell.seed)});
   return candidates;
 }
 
-Candidates offer_journals(const Arguments& given, const std::string&) {
+Candidates offer_journals(const std::filesystem::path& directory) {
   Candidates candidates{{{"newest", "of each cell the record that finished last"}}};
-  for (const std::filesystem::path& journal : journal_files(given.directory))
+  for (const std::filesystem::path& journal : journal_files(directory))
     candidates.words.push_back({journal.filename().string()});
   return candidates;
 }
 
-Candidates offer_run_folders(const Arguments& given, const std::string& word) {
+Candidates offer_run_folders(const std::string& word) {
+  const Candidates folders{{}, Candidates::Files::folders};
   const std::size_t at = word.rfind('@');
-  if (at == std::string::npos) return offer_folders(given, word);
-  Arguments run;
-  run.directory = word.substr(0, at);
-  Candidates candidates = offer_plans(run, "");
-  if (candidates.words.empty()) return offer_folders(given, word);
+  if (at == std::string::npos) return folders;
+  Candidates candidates = offer_plans({word.substr(0, at)});
+  if (candidates.words.empty()) return folders;
   for (Candidates::Word& plan : candidates.words) plan.text.insert(0, word, 0, at + 1);
   return candidates;
 }
 
-Candidates offer_plans(const Arguments& given, const std::string&) {
+Candidates offer_plans(const std::vector<std::filesystem::path>& directories) {
   Candidates candidates;
-  std::vector<std::filesystem::path> folders = given.directories;
-  if (!given.directory.empty()) folders.push_back(given.directory);
-  for (const std::filesystem::path& folder : folders) {
-    for (const std::string& id : plan_ids(folder)) {
-      const std::optional<Plan> plan = plan_with_id(folder, id);
+  for (const std::filesystem::path& directory : directories) {
+    if (directory.empty()) continue;  // it would be the working directory
+    for (const std::string& id : plan_ids(directory)) {
+      const std::optional<Plan> plan = plan_with_id(directory, id);
       candidates.words.push_back({id, plan ? plan->head.value("profile", "") : ""});
     }
   }

@@ -9,15 +9,15 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "app/cli/check.h"
-#include "app/cli/verbs.h"
-#include "app/report/markdown.h"
+#include "app/cli/completion.h"
 #include "app/scenario/scenario.h"
 #include "app/store/durable_file.h"
+#include "plots/report/table.h"
 
 namespace moelab {
 namespace {
 
-/// Bounds as large as this only keep a count exact; nobody needs to read them.
+/// Larger bounds only keep a count exact. Texts leave them out.
 constexpr double kReadableBound = 1e15;
 
 std::string number_text(const std::string& noun, const Shape& shape) {
@@ -102,14 +102,15 @@ constexpr const char* kIntroduction =
     "is an error. An object that has kinds may be written as the bare name of one whose fields all have "
     "defaults: `\"soft\"` for `{\"kind\": \"soft\"}`.\n";
 
-/// What a value may be; the fields of objects stand in sections of their own.
+/// The values of a shape. The fields of objects have their own sections.
 std::string value_text(const Shape& shape) {
   if (shape.type == Shape::Type::object) return "object";
   if (shape.type == Shape::Type::list) return "list of " + value_text(*shape.element);
   return shape_text(shape);
 }
 
-/// Sections, each written once: a shape that stands in several places has its section at the first.
+/// Collects the sections of the reference. A shape that occurs at several places has one section, at the
+/// first.
 class Reference {
  public:
   std::string text() {
@@ -120,10 +121,10 @@ class Reference {
   }
 
  private:
-  /// Adds the section of `shape` under `heading` and returns the heading under which it stands.
+  /// Adds the section of `shape`, unless it exists. Returns its heading.
   std::string add(const std::string& heading, const std::string& path, const Shape& shape) {
     const std::size_t place = sections_.size();
-    sections_.emplace_back();  // before those of the fields
+    sections_.emplace_back();  // its place, before the sections of the fields
     std::string body;
     if (shape.type == Shape::Type::object) {
       body = fields_table(shape.fields, path, "");
@@ -140,7 +141,7 @@ class Reference {
     return known->second;
   }
 
-  /// The shapes with fields of their own within a value: an object, a variant, elements of a list, …
+  /// Finds the objects and variants within a value: itself, the elements of a list, each alternative.
   static void find_sections(const Shape& shape, std::vector<const Shape*>& found) {
     if (shape.type == Shape::Type::object || shape.type == Shape::Type::variant) found.push_back(&shape);
     if (shape.element) find_sections(*shape.element, found);
@@ -177,7 +178,7 @@ class Reference {
   }
 
   std::vector<std::string> sections_;
-  std::map<std::string, std::string> headings_;  ///< of bodies
+  std::map<std::string, std::string> headings_;  ///< by the body of the section
 };
 
 }  // namespace
@@ -201,7 +202,7 @@ std::string theorem_catalogue(const std::vector<const Check*>& checks,
   std::string source;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Check& check = *checks[i];
-    // Sources are "Dikkala et al. 2023, Lemma 1": the work, then the place in it.
+    // A source is the work and the place in it: "Dikkala et al. 2023, Lemma 1".
     const std::string work = check.source.substr(0, check.source.find(','));
     if (work != source) text += fmt::format("\n## {}\n", work);
     source = work;
@@ -216,45 +217,80 @@ std::string theorem_catalogue(const std::vector<const Check*>& checks,
 
 namespace {
 
-constexpr const char *kScenarioPage = "scenario.md", *kSchemaDocument = "scenario.schema.json",
-                     *kTheoremsPage = "theorems.md";
+/// The kind of value that an option takes; empty for a flag.
+std::string value_text(const Option& option) {
+  if (const NameCheck* const names = option.rules.check.target<NameCheck>())
+    return fmt::format("{}", fmt::join(names->names, " | "));
+  if (option.is_flag()) return "";
+  if (std::holds_alternative<int*>(option.value)) return "whole number";
+  if (std::holds_alternative<double*>(option.value)) return "number";
+  return option.is_path() ? "path" : "text";
+}
+
+}  // namespace
+
+std::string command_reference() {
+  std::string text =
+      "# Commands\n\n"
+      "Made by `moelab docs` from the table of verbs. `moelab VERB --help` prints the same. Every verb also "
+      "takes `--help`.\n";
+  for (const Verb& verb : verbs()) {
+    const VerbCall call = verb.call();
+    std::string usage = "moelab " + verb.name, table = "| option | value | meaning |\n|---|---|---|\n";
+    for (const Option& option : call.options.list) {
+      const std::string name = option.name + (option.is_list() && !option.is_named() ? "…" : "");
+      if (!option.is_named()) usage += " " + (option.rules.required ? name : "[" + name + "]");
+      table += fmt::format("| `{}` | {} | {} |\n", option.name, markdown_text(value_text(option)),
+                           markdown_text(option.help));
+    }
+    text += fmt::format("\n## {}\n\n{}.\n\n```sh\n{} [options]\nmoelab {}\n```\n\n{}", verb.name,
+                        markdown_text(verb.help), usage, verb.example, table);
+  }
+  return text;
+}
+
+namespace {
+
+constexpr const char *kCommandsPage = "commands.md", *kScenarioPage = "scenario.md",
+                     *kSchemaDocument = "scenario.schema.json", *kTheoremsPage = "theorems.md";
+
+struct DocsOptions {
+  std::filesystem::path out = "docs";
+  int threads = 0;
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    options.add("--out", &out, "folder (default: docs)",
+                {.candidates = offer_files(Candidates::Files::folders)});
+    bind_threads(options, threads, kCheckThreads);
+    bind_json(options, json);
+  }
+};
 
 /// Writes the documents that are made from the program's tables.
-int write_documents(const Arguments& arguments) {
-  const std::filesystem::path directory = arguments.out.empty() ? "docs" : arguments.out;
-  check_output_folder(directory, "--out");
-  for (const char* name : {kScenarioPage, kSchemaDocument, kTheoremsPage})
-    check_output_file(directory / name, "--out");
+int write_documents(const DocsOptions& options) {
+  check_output_folder(options.out, "--out");
+  std::vector<std::filesystem::path> files;
+  for (const char* name : {kScenarioPage, kSchemaDocument, kTheoremsPage, kCommandsPage})
+    check_output_file(files.emplace_back(options.out / name), "--out");
   const std::vector<const Check*> all = chosen_checks(checks(), {});
-  const std::vector<CheckFinding> findings = run_checks(all, {}, thread_count(arguments));
-  Json files = Json::array();
-  const auto write = [&](const char* name, const std::string& text) {
-    replace_file(directory / name, text);
-    files.push_back((directory / name).string());
-  };
-  write(kScenarioPage, scenario_reference());
-  write(kSchemaDocument, scenario_schema());
-  write(kTheoremsPage, theorem_catalogue(all, findings));
-  if (arguments.json) {
-    std::cout << json_text({{"files", files}}) << '\n';
-  } else {
-    for (const Json& file : files) std::cout << file.get<std::string>() << '\n';
-  }
+  const std::vector<CheckFinding> findings = run_checks(all, {}, thread_count(options.threads));
+  replace_file(files[0], scenario_reference());
+  replace_file(files[1], scenario_schema());
+  replace_file(files[2], theorem_catalogue(all, findings));
+  replace_file(files[3], command_reference());
+  print_files(files, options.json);
   return 0;
 }
 
 }  // namespace
 
 Verb docs_verb() {
-  return {"docs",
-          "Write the documents made from the program's tables: scenario.md, theorems.md and "
-          "scenario.schema.json",
-          "docs --out docs", [](Arguments& arguments) -> VerbCall {
-            return {{{"--out", &arguments.out, "folder (default: docs)", false, nullptr, offer_folders},
-                     threads_option(arguments, "checks run at a time (default: one per processor)"),
-                     json_option(arguments)},
-                    [&] { return write_documents(arguments); }};
-          }};
+  return make_verb(
+      "docs",
+      "Write the documents made from the program's tables: commands.md, scenario.md, theorems.md and "
+      "scenario.schema.json",
+      "docs --out docs", write_documents);
 }
 
 }  // namespace moelab

@@ -15,7 +15,7 @@
 namespace moelab {
 namespace {
 
-/// One axis of the scenario language: where its kinds are written, and which there are.
+/// An axis of the scenario language: the path where a scenario names its kind, and all kinds.
 struct ListedAxis {
   std::string name;
   std::string path;
@@ -26,13 +26,11 @@ struct ListedAxis {
 std::vector<Kind> target_kinds() {
   std::vector<Kind> targets;
   for (const Kind& generator : data_shape().kinds) {
-    for (const Field& field : generator.fields) {
-      if (field.name != "target") continue;
-      for (const Kind& kind : field.shape.kinds) {
-        const bool known = std::any_of(targets.begin(), targets.end(),
-                                       [&](const Kind& other) { return other.name == kind.name; });
-        if (!known) targets.push_back(kind);
-      }
+    const Shape* const target = find_shape(data_shape(), {{data_shape().tag, generator.name}}, "target");
+    for (const Kind& kind : target ? target->kinds : std::vector<Kind>()) {
+      const bool is_known = std::any_of(targets.begin(), targets.end(),
+                                        [&](const Kind& other) { return other.name == kind.name; });
+      if (!is_known) targets.push_back(kind);
     }
   }
   return targets;
@@ -43,15 +41,11 @@ std::vector<Kind> kinds_of() {
   return shape_of<Options>().kinds;
 }
 
-std::vector<Kind> task_losses() {
+/// The entries of a table that have no fields.
+template <class Table>
+std::vector<Kind> kinds_without_fields(const Table& table) {
   std::vector<Kind> kinds;
-  for (const TaskLossKind& kind : task_loss_kinds()) kinds.push_back({kind.name, kind.help, {}});
-  return kinds;
-}
-
-std::vector<Kind> auxiliary_losses() {
-  std::vector<Kind> kinds;
-  for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) kinds.push_back({kind.name, kind.help, {}});
+  for (const auto& kind : table) kinds.push_back({kind.name, kind.help, {}});
   return kinds;
 }
 
@@ -61,15 +55,15 @@ std::vector<ListedAxis> axes() {
           {"routers", "model.router.kind", kinds_of<RouterOptions>()},
           {"experts", "model.expert.kind", kinds_of<ExpertOptions>()},
           {"gatings", "model.gating.train, model.gating.eval", kinds_of<GatingRule>()},
-          {"losses", "loss.task", task_losses()},
-          {"auxiliary_losses", "fields of loss", auxiliary_losses()},
+          {"losses", "loss.task", kinds_without_fields(task_loss_kinds())},
+          {"auxiliary_losses", "fields of loss", kinds_without_fields(auxiliary_loss_kinds())},
           {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
           {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
           {"metrics", "metrics", kinds_of<MetricOptions>()},
           {"figures", "figures", figure_shape().kinds}};
 }
 
-/// The metrics of the group `name`; none for the kinds of other axes.
+/// The metrics of the group `name`; empty for other axes.
 std::vector<MetricGroup::Metric> metrics_of(const std::string& axis, const std::string& name) {
   return axis == "metrics" ? metrics_of_group(name) : std::vector<MetricGroup::Metric>{};
 }
@@ -99,7 +93,7 @@ Json axis_json(const ListedAxis& axis) {
   return {{"path", axis.path}, {"kinds", std::move(kinds)}};
 }
 
-/// Rows without the indent that aligned columns cannot know.
+/// Aligned columns, indented by four spaces.
 std::string indented(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::vector<std::string>> shifted = rows;
   for (std::vector<std::string>& row : shifted) row[0].insert(0, "    ");
@@ -126,13 +120,13 @@ std::string axis_text(const ListedAxis& axis) {
   return text;
 }
 
-Candidates offer_axes(const Arguments&, const std::string&) {
+Candidates offer_axes(const std::string&) {
   Candidates candidates;
   for (const ListedAxis& axis : axes()) candidates.words.push_back({axis.name, axis.path});
   return candidates;
 }
 
-/// All axes, or that of the name.
+/// The axis of this name, or all for an empty name.
 std::vector<ListedAxis> chosen_axes(const std::string& name) {
   std::vector<std::string> names;
   std::vector<ListedAxis> chosen;
@@ -144,14 +138,28 @@ std::vector<ListedAxis> chosen_axes(const std::string& name) {
   return chosen;
 }
 
-/// Lists the parts that scenarios are made of, with their fields.
-int print_list(const Arguments& arguments) {
-  if (arguments.json) {
-    std::cout << list_json(arguments.axis).dump(2) << '\n';
+struct ListOptions {
+  std::string axis;  ///< empty for all
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    options.add(
+        "AXIS", &axis,
+        "generators, targets, routers, experts, gatings, losses, auxiliary_losses, optimizers, schedules, "
+        "metrics or figures",
+        {.candidates = offer_axes});
+    bind_json(options, json);
+  }
+};
+
+/// Lists the parts of scenarios, with their fields.
+int print_list(const ListOptions& options) {
+  if (options.json) {
+    print_json(list_json(options.axis));
     return 0;
   }
   bool is_first = true;
-  for (const ListedAxis& axis : chosen_axes(arguments.axis)) {
+  for (const ListedAxis& axis : chosen_axes(options.axis)) {
     std::cout << (is_first ? "" : "\n") << axis_text(axis);
     is_first = false;
   }
@@ -167,15 +175,8 @@ Json list_json(const std::string& axis) {
 }
 
 Verb list_verb() {
-  return {"list", "List generators, routers, experts, metrics … with their fields", "list routers",
-          [](Arguments& arguments) -> VerbCall {
-            return {{{"AXIS", &arguments.axis,
-                      "generators, targets, routers, experts, gatings, losses, auxiliary_losses, optimizers, "
-                      "schedules, metrics or figures",
-                      false, nullptr, offer_axes},
-                     json_option(arguments)},
-                    [&] { return print_list(arguments); }};
-          }};
+  return make_verb("list", "List generators, routers, experts, metrics … with their fields", "list routers",
+                   print_list);
 }
 
 }  // namespace moelab

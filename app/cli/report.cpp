@@ -8,6 +8,8 @@
 #include "app/figures/figure_kind.h"
 #include "app/report/ledger.h"
 #include "app/report/run_report.h"
+#include "app/run/figures.h"
+#include "app/run/results.h"
 #include "app/run/scheduler.h"
 #include "app/run/search.h"
 #include "app/scenario/json.h"
@@ -20,7 +22,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The state of a run directory that a page depends on: records and plans only grow, other files are few.
+struct PlotOptions {
+  RunChoice run;
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    run.bind(options);
+    bind_json(options, json);
+  }
+};
+
+int plot(const PlotOptions& options) {
+  const RunAddress run = options.run.address();
+  const RunResults results = load_results(run);
+  print_notes(results);
+  std::vector<fs::path> figures = draw_figures(results, run.directory());
+  for (fs::path& file : draw_claims(results, run.directory())) figures.push_back(std::move(file));
+  if (options.json) {
+    print_files(figures, true);
+  } else {
+    std::cout << figures_text(figures);
+  }
+  return 0;
+}
+
+/// A text that changes when the content of a page may have changed: the sizes and times of the files.
 std::string page_state(const std::vector<RunAddress>& addresses) {
   std::string state;
   for (const RunAddress& address : addresses) {
@@ -38,8 +64,8 @@ std::string page_state(const std::vector<RunAddress>& addresses) {
   return state;
 }
 
-/// Whether every planned cell is recorded, and no search asks for further ones. What an imported arm lacks,
-/// no run adds.
+/// Whether every planned cell is recorded and no search is open. Missing rows of imported arms do not count,
+/// since no run adds them.
 bool are_complete(const std::vector<RunAddress>& addresses) {
   for (const RunAddress& address : addresses) {
     const RunResults results = load_results(address, RecordPart::metrics);
@@ -51,8 +77,8 @@ bool are_complete(const std::vector<RunAddress>& addresses) {
   return true;
 }
 
-/// Writes the page whenever the runs have changed, until they are complete at two looks: between them a run
-/// that is decided or searches may have planned further cells.
+/// Writes the page whenever the runs have changed, until they are complete at two looks in a row. A run that
+/// searches or decides claims may plan further cells after the first look.
 void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& checks, const fs::path& file) {
   constexpr std::chrono::seconds kPoll{1};
   std::string shown;
@@ -65,69 +91,80 @@ void follow_runs(const std::vector<RunAddress>& addresses, const fs::path& check
   }
 }
 
-int report(const Arguments& arguments) {
-  for (const auto& [option, is_given] :
-       {std::pair("--follow", arguments.follow), std::pair("--out", !arguments.out.empty())}) {
-    if (is_given && !arguments.ledger.empty()) throw UserError(option, "given beside --ledger");
+struct ReportOptions {
+  RunsChoice runs;
+  std::filesystem::path out;     ///< empty for report.html of the first directory
+  std::filesystem::path ledger;  ///< a Markdown file in place of the page
+  bool follow = false;           ///< until the runs are complete
+  std::filesystem::path checks;  ///< an answer of check --json
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    runs.bind(options, "run directories, or DIR@ID for one of their plans", false);
+    options.add("--out", &out, "file to write (default: report.html of the first directory)");
+    options.add("--ledger", &ledger,
+                "add the runs to this Markdown file instead, or replace them there: every claim, its cells, "
+                "a figure of each run. The program makes it from one file for each run in LEDGER.runs; "
+                "without DIR, from these files alone");
+    options.add("--follow", &follow, "write the page again as cells finish, until the runs are complete");
+    options.add("--checks", &checks,
+                "theorem checks to include: a file with the answer of `check --json`; a ledger keeps its "
+                "earlier checks");
+    bind_json(options, json);
   }
-  if (arguments.directories.empty() && arguments.ledger.empty())
-    throw UserError("DIR", "missing; only --ledger goes without a run directory");
-  if (!arguments.out.empty()) check_written_file(arguments.out, "--out");
-  if (!arguments.ledger.empty()) check_written_file(arguments.ledger, "--ledger");
-  std::vector<RunAddress> addresses;
-  for (const std::filesystem::path& folder : arguments.directories)
-    addresses.emplace_back(folder, arguments.plan);
-  if (!arguments.ledger.empty()) {
-    const Report runs = make_report(addresses, arguments.checks);
-    const std::vector<std::filesystem::path> written = write_ledger(runs, arguments.ledger);
-    Json files = Json::array();
-    for (const std::filesystem::path& each : written) files.push_back(each.string());
-    if (arguments.json) {
-      std::cout << json_text({{"files", files}, {"runs", runs.runs.size()}}) << '\n';
-    } else {
-      for (const Json& each : files) std::cout << each.get<std::string>() << '\n';
-    }
+};
+
+int write_ledger_of(const ReportOptions& options, const std::vector<RunAddress>& addresses) {
+  const Report report = make_report(addresses, options.checks);
+  const std::vector<fs::path> files = write_ledger(report, options.ledger);
+  if (!options.json) {
+    print_files(files, false);
     return 0;
   }
-  const std::filesystem::path file =
-      !arguments.out.empty()
-          ? arguments.out
-          : addresses.front().directory() / find_plan(addresses.front()).outputs / "report.html";
-  if (arguments.follow) {
+  Json names = Json::array();
+  for (const fs::path& file : files) names.push_back(file.string());
+  print_json({{"files", std::move(names)}, {"runs", report.runs.size()}});
+  return 0;
+}
+
+int write_report(const ReportOptions& options) {
+  const bool to_ledger = !options.ledger.empty();
+  refuse_beside(to_ledger && options.follow, "--follow", "--ledger");
+  refuse_beside(to_ledger && !options.out.empty(), "--out", "--ledger");
+  if (options.runs.directories.empty() && !to_ledger)
+    throw UserError("DIR", "missing; only --ledger goes without a run directory");
+  if (!options.out.empty()) check_written_file(options.out, "--out");
+  if (to_ledger) check_written_file(options.ledger, "--ledger");
+  std::vector<RunAddress> addresses;
+  for (const fs::path& folder : options.runs.directories) addresses.emplace_back(folder, options.runs.plan);
+  if (to_ledger) return write_ledger_of(options, addresses);
+  const RunAddress& first = addresses.front();
+  const fs::path file =
+      !options.out.empty() ? options.out : first.directory() / find_plan(first).outputs / "report.html";
+  if (options.follow) {
     exit_when_interrupted();
-    follow_runs(addresses, arguments.checks, file);
+    follow_runs(addresses, options.checks, file);
   } else {
-    replace_file(file, report_html(make_report(addresses, arguments.checks)));
+    replace_file(file, report_html(make_report(addresses, options.checks)));
   }
-  if (arguments.json) {
-    std::cout << json_text({{"file", file.string()}, {"runs", addresses.size()}}) << '\n';
+  if (options.json) {
+    print_json({{"file", file.string()}, {"runs", addresses.size()}});
   } else {
-    std::cout << file.string() << '\n';
+    print_files({file}, false);
   }
   return 0;
 }
 
 }  // namespace
 
+Verb plot_verb() {
+  return make_verb("plot", "Draw the scenario's figures again, and a figure of each claim",
+                   "plot runs/fig2a-quick", plot);
+}
+
 Verb report_verb() {
-  return {
-      "report", "Write runs as one HTML file: figures, claims, provenance",
-      "report runs/fig2a runs/fig2b --out fig2.html", [](Arguments& arguments) -> VerbCall {
-        return {
-            {{"DIR", &arguments.directories, "run directories, or DIR@ID for one of their plans", false,
-              nullptr, offer_folders},
-             plan_option(arguments),
-             {"--out", &arguments.out, "file to write (default: report.html of the first directory)"},
-             {"--ledger", &arguments.ledger,
-              "add the runs to this Markdown file instead, or replace them in it: every claim, the cells "
-              "behind each, a figure of each run. It is made from a file for each run in LEDGER.runs; "
-              "without DIR, from these alone"},
-             {"--follow", &arguments.follow, "write the page anew as cells end, until the runs are complete"},
-             {"--checks", &arguments.checks,
-              "theorem checks to include: what `check --json` answered; a ledger keeps those it has"},
-             json_option(arguments)},
-            [&] { return report(arguments); }};
-      }};
+  return make_verb("report", "Write runs as one HTML file: figures, claims, provenance",
+                   "report runs/fig2a runs/fig2b --out fig2.html", write_report);
 }
 
 }  // namespace moelab

@@ -6,36 +6,47 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <set>
 
 #include "analysis/metrics/metric_groups.h"
-#include "app/cli/verbs.h"
+#include "app/cli/completion.h"
 #include "app/report/claim_results.h"
-#include "app/report/markdown.h"
 #include "app/run/figures.h"
 #include "app/run/search.h"
 #include "app/scenario/overrides.h"
 #include "app/store/durable_file.h"
 #include "app/store/export.h"
 #include "app/store/imported_arms.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 namespace {
 
-int judge(const RunAddress& run, bool json, bool markdown) {
-  if (json && markdown) throw UserError("--markdown", "given beside --json");
+struct ClaimsOptions {
+  RunChoice run;
+  bool markdown = false, json = false;
+
+  void bind(VerbOptions& options) {
+    run.bind(options);
+    options.add("--markdown", &markdown, "tables of rates as Markdown, in place of claims");
+    bind_json(options, json);
+  }
+};
+
+int judge(const ClaimsOptions& options) {
+  refuse_beside(options.json && options.markdown, "--markdown", "--json");
+  const RunAddress run = options.run.address();
   const RunResults results = load_results(run);
   print_notes(results);
   const std::vector<ClaimResult> claims = judge_claims(results, run.directory());
-  if (markdown) {
+  if (options.markdown) {
     const std::string rates = rates_markdown(results);
     std::cout << (rates.empty() ? "no figure of rates\n" : rates);
-  } else if (json) {
+  } else if (options.json) {
     Json list = Json::array();
     for (const ClaimResult& claim : claims) list.push_back(to_json(claim));
-    std::cout << list.dump(2) << '\n';
+    print_json(list);
   } else {
     std::cout << claims_text(claims);
     if (const std::string crossings = crossings_text(results); !crossings.empty())
@@ -46,99 +57,65 @@ int judge(const RunAddress& run, bool json, bool markdown) {
   return std::any_of(claims.begin(), claims.end(), refuted) ? 1 : 0;
 }
 
-}  // namespace
+struct ExportOptions {
+  RunChoice run;
+  bool trace = false;
+  std::filesystem::path out;  ///< empty for stdout
+  bool json = false;
 
-Verb claims_verb() {
-  return {"claims", "Judge the scenario's claims; status 1 when one is refuted", "claims runs/fig2a-quick",
-          [](Arguments& arguments) -> VerbCall {
-            const Option markdown = {"--markdown", &arguments.markdown,
-                                     "tables of rates as Markdown, in place of claims"};
-            return {joined(directory_options(arguments), {{markdown, json_option(arguments)}}),
-                    [&] { return judge(run_address(arguments), arguments.json, arguments.markdown); }};
-          }};
-}
+  void bind(VerbOptions& options) {
+    run.bind(options);
+    options.add("--trace", &trace, "one row per cell and recorded step");
+    options.add("--out", &out, "file to write instead of stdout");
+    bind_json(options, json);
+  }
+};
 
-namespace {
-
-int write_table(const Arguments& arguments) {
-  const bool to_file = !arguments.out.empty();
-  if (to_file) check_written_file(arguments.out, "--out");
+int export_results(const ExportOptions& options) {
+  const bool to_file = !options.out.empty();
+  if (to_file) check_written_file(options.out, "--out");
   const RunResults results =
-      load_results(run_address(arguments), arguments.trace ? RecordPart::all : RecordPart::metrics);
+      load_results(options.run.address(), options.trace ? RecordPart::all : RecordPart::metrics);
   print_notes(results);
-  if (to_file || !arguments.json) {
-    const std::string csv = export_csv(results, arguments.trace, metric_names());
-    if (to_file) {
-      replace_file(arguments.out, csv);
-    } else {
-      std::cout << csv;
-    }
-  }
-  if (arguments.json) {
-    const ExportTable table = export_table(results, arguments.trace, metric_names());
+  if (to_file || !options.json) write_answer(options.out, export_csv(results, options.trace, metric_names()));
+  if (options.json) {
+    const ExportTable table = export_table(results, options.trace, metric_names());
     Json answer = {{"columns", table.columns}, {"rows", table.rows}};
-    if (to_file) answer = {{"file", arguments.out.string()}, {"rows", table.rows.size()}};
-    std::cout << json_text(answer, 1) << '\n';
+    if (to_file) answer = {{"file", options.out.string()}, {"rows", table.rows.size()}};
+    print_json(answer, 1);
   }
   return 0;
 }
 
-}  // namespace
+struct ImportOptions {
+  RunChoice run;
+  std::filesystem::path table;
+  std::string arm;
+  bool json = false;
 
-Verb export_verb() {
-  return {"export", "Print the results as CSV, one row per cell",
-          "export runs/fig2a-quick --trace --out trace.csv", [](Arguments& arguments) -> VerbCall {
-            return {joined(directory_options(arguments),
-                           {{{"--trace", &arguments.trace, "one row per cell and recorded step"},
-                             {"--out", &arguments.out, "file to write instead of stdout"},
-                             json_option(arguments)}}),
-                    [&] { return write_table(arguments); }};
-          }};
-}
-
-namespace {
-
-int draw(const RunAddress& run, bool json) {
-  const RunResults results = load_results(run);
-  print_notes(results);
-  std::vector<std::filesystem::path> figures = draw_figures(results, run.directory());
-  for (std::filesystem::path& file : draw_claims(results, run.directory()))
-    figures.push_back(std::move(file));
-  if (json) {
-    Json files = Json::array();
-    for (const std::filesystem::path& file : figures) files.push_back(file.string());
-    std::cout << json_text({{"files", files}}) << '\n';
-  } else {
-    std::cout << figures_text(figures);
+  void bind(VerbOptions& options) {
+    run.bind(options);
+    options.add("TABLE", &table, "CSV file with the columns seed, every swept path, and metrics",
+                {.required = true});
+    options.add("--arm", &arm, "name of the arm", {.required = true});
+    bind_json(options, json);
   }
-  return 0;
-}
+};
 
-}  // namespace
-
-Verb plot_verb() {
-  return {"plot", "Draw the scenario's figures again, and one of each claim", "plot runs/fig2a-quick",
-          [](Arguments& arguments) -> VerbCall {
-            return {joined(directory_options(arguments), {{json_option(arguments)}}),
-                    [&] { return draw(run_address(arguments), arguments.json); }};
-          }};
-}
-
-namespace {
-
-/// The bytes of a table that the user names.
+/// The bytes of the table. Throws UserError where it is no file.
 std::string read_table(const std::filesystem::path& file) {
   if (!std::filesystem::is_regular_file(file))
     throw UserError("TABLE", fmt::format("no file '{}'; needs a CSV file", file.string()));
   return read_bytes(file);
 }
 
-int import_table(const Arguments& arguments, const std::filesystem::path& file, const std::string& arm) {
-  const RunAddress run = run_address(arguments);
-  const ImportedCounts counts = import_arm(run, arm, read_table(file), file.string());
+int import_table(const ImportOptions& options) {
+  const RunAddress run = options.run.address();
+  const std::string &arm = options.arm, file = options.table.string();
+  const ImportedCounts counts = import_arm(run, arm, read_table(options.table), file);
   if (!counts.passed_over.empty()) {
-    std::cerr << fmt::format("moelab: note: passed over of {}: {}; every row is one of the arm '{}'\n",
-                             file.string(), fmt::join(counts.passed_over, ", "), arm);
+    std::cerr << fmt::format("moelab: note: passed over of {}: {}; every row is one of the arm '{}'\n", file,
+                             fmt::join(counts.passed_over, ", "), arm);
   }
   const RunResults results = load_results(run);
   print_notes(results);
@@ -149,14 +126,13 @@ int import_table(const Arguments& arguments, const std::filesystem::path& file, 
     judged.push_back(to_json(claim));
     own.push_back(claim);
   }
-  if (arguments.json) {
-    const Json answer = {{"arm", arm},
-                         {"plan", results.plan.at("id")},
-                         {"rows", counts.rows},
-                         {"missing", counts.missing},
-                         {"replaced", counts.replaced},
-                         {"claims", std::move(judged)}};
-    std::cout << json_text(answer) << '\n';
+  if (options.json) {
+    print_json({{"arm", arm},
+                {"plan", results.plan.at("id")},
+                {"rows", counts.rows},
+                {"missing", counts.missing},
+                {"replaced", counts.replaced},
+                {"claims", std::move(judged)}});
   } else {
     std::cout << fmt::format(
         "{}: {} imported{}{}\n\n{}\nfigures with it: moelab plot {}\n", arm, counted(counts.rows, "row"),
@@ -168,37 +144,9 @@ int import_table(const Arguments& arguments, const std::filesystem::path& file, 
   return 0;
 }
 
-}  // namespace
-
-Verb import_verb() {
-  return {"import", "Add results of your own training, seed by seed, as an arm of a run",
-          "import runs/fig2a-quick results.csv --arm mine", [](Arguments& arguments) -> VerbCall {
-            struct Imported {
-              std::filesystem::path file;
-              std::string arm;
-            };
-            const auto given = std::make_shared<Imported>();
-            return {joined(directory_options(arguments),
-                           {{{"TABLE", &given->file,
-                              "CSV file with the columns seed, every swept path, and metrics", true},
-                             {"--arm", &given->arm, "name of the arm", true},
-                             json_option(arguments)}}),
-                    [given, &arguments] { return import_table(arguments, given->file, given->arm); }};
-          }};
-}
-
-namespace {
-
 using TableRows = std::vector<std::vector<std::string>>;
 
-/// What the verb takes beside a run directory.
-struct TableRequest {
-  std::vector<std::string> metrics;  ///< none for the main one
-  std::string format = "text";
-  std::vector<std::string> at;  ///< "path=value"
-};
-
-/// Leaves the rows at these values of swept paths.
+/// Keeps the rows at these values of swept paths. Throws UserError for a value that no row has.
 void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
   for (const Override& given : read_settings(at, "--at")) {
     if (const std::string reason = one_of("swept path", table.sweep_paths)(given.path); !reason.empty())
@@ -217,7 +165,7 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
   }
 }
 
-/// A row for each arm and sweep point, the head first: arm, swept values, metrics.
+/// The head, then a row for each arm and sweep point: arm, swept values, metrics.
 TableRows table_rows(const RunResults& results, const std::vector<std::string>& metrics) {
   TableRows rows(1, {"arm"});
   for (const std::string& path : results.table.sweep_paths) rows[0].push_back(path);
@@ -246,7 +194,7 @@ std::string dashed_markdown(const TableRows& rows) {
   return markdown_table(dashed);
 }
 
-/// What TeX would take for markup, written out.
+/// The text with the special characters of TeX escaped.
 std::string latex_text(const std::string& text) {
   static const std::map<char, std::string> escapes = {{'&', "\\&"},
                                                       {'%', "\\%"},
@@ -279,7 +227,7 @@ std::string latex_table(const TableRows& rows) {
   return text + "\\hline\n\\end{tabular}\n";
 }
 
-/// A comment of letters that every TeX reads.
+/// A TeX comment in ASCII.
 std::string latex_note(const std::string& caption) {
   const std::string sign = "±";
   std::string text = caption;
@@ -303,7 +251,7 @@ const std::vector<TableFormat>& table_formats() {
   return formats;
 }
 
-/// What the numbers of each column are, above the table.
+/// A line for each metric that says what its column shows.
 std::string table_notes(const ResultTable& table, const std::vector<std::string>& metrics,
                         const TableFormat& format) {
   std::string notes;
@@ -317,53 +265,69 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-int print_means(const Arguments& arguments, const TableRequest& request) {
-  for (const std::string& metric : request.metrics) {
-    if (!find_metric(metric)) throw UserError("--metric", unknown_name("metric", metric, metric_names()));
+struct TableOptions {
+  RunChoice run;
+  std::vector<std::string> metrics;  ///< none for the main one
+  std::string format = "text";
+  std::vector<std::string> at;  ///< "path=value"
+  std::filesystem::path out;    ///< empty for stdout
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    run.bind(options);
+    options.add("--metric", &metrics, "a column of its means (repeatable; default: the first figure's)",
+                {.candidates = offer_metrics});
+    options.add("--format", &format, "text, markdown or latex", {.check = one_of("format", format_names())});
+    options.add("--at", &at, "path=value: only this sweep point (repeatable)");
+    options.add("--out", &out, "file to write instead of stdout");
+    bind_json(options, json);
   }
-  if (!arguments.out.empty()) check_written_file(arguments.out, "--out");
-  RunResults results = load_results(run_address(arguments));
+};
+
+int print_means(const TableOptions& options) {
+  for (const std::string& metric : options.metrics) check_metric_name(metric);
+  if (!options.out.empty()) check_written_file(options.out, "--out");
+  RunResults results = load_results(options.run.address());
   print_notes(results);
-  for (const std::string& metric : request.metrics) check_measured(metric, {&results, 1});
-  keep_rows_at(request.at, results.table);
-  std::vector<std::string> metrics = request.metrics;
+  for (const std::string& metric : options.metrics) check_measured(metric, {&results, 1});
+  keep_rows_at(options.at, results.table);
+  std::vector<std::string> metrics = options.metrics;
   if (metrics.empty()) metrics = {main_metric(results.plan)};
-  if (arguments.json) {
+  if (options.json) {
     Json answer = Json::array();
     for (const std::string& metric : metrics) answer.push_back(summary_json(results.table, metric));
-    std::cout << json_text(answer) << '\n';
+    print_json(answer);
     return 0;
   }
   const auto format = std::find_if(table_formats().begin(), table_formats().end(),
-                                   [&](const TableFormat& known) { return known.name == request.format; });
+                                   [&](const TableFormat& known) { return known.name == options.format; });
   const std::string text =
       table_notes(results.table, metrics, *format) + format->text(table_rows(results, metrics));
-  if (arguments.out.empty()) {
-    std::cout << text;
-  } else {
-    replace_file(arguments.out, text);
-  }
+  write_answer(options.out, text);
   return 0;
 }
 
 }  // namespace
 
+Verb claims_verb() {
+  return make_verb("claims", "Test the scenario's claims; status 1 when one is refuted",
+                   "claims runs/fig2a-quick", judge);
+}
+
+Verb export_verb() {
+  return make_verb("export", "Print the results as CSV, one row per cell",
+                   "export runs/fig2a-quick --trace --out trace.csv", export_results);
+}
+
+Verb import_verb() {
+  return make_verb("import", "Add results of your own training, seed by seed, as an arm of a run",
+                   "import runs/fig2a-quick results.csv --arm mine", import_table);
+}
+
 Verb table_verb() {
-  return {"table", "Print means of metrics with intervals, a row for each arm and sweep point",
-          "table runs/gates --metric test_loss_eval --metric dead_experts --format latex",
-          [](Arguments& arguments) -> VerbCall {
-            const auto request = std::make_shared<TableRequest>();
-            return {joined(directory_options(arguments),
-                           {{{"--metric", &request->metrics,
-                              "a column of its means (repeatable; default: the first figure's)", false,
-                              nullptr, offer_metrics},
-                             {"--format", &request->format, "text, markdown or latex", false,
-                              one_of("format", format_names())},
-                             {"--at", &request->at, "path=value: this sweep point alone (repeatable)"},
-                             {"--out", &arguments.out, "file to write instead of stdout"},
-                             json_option(arguments)}}),
-                    [&arguments, request] { return print_means(arguments, *request); }};
-          }};
+  return make_verb("table", "Print means of metrics with intervals, a row for each arm and sweep point",
+                   "table runs/gates --metric test_loss_eval --metric dead_experts --format latex",
+                   print_means);
 }
 
 }  // namespace moelab

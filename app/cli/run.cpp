@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <set>
 
 #include "analysis/stats/intervals.h"
-#include "app/cli/verbs.h"
+#include "app/cli/completion.h"
+#include "app/figures/crossing.h"
 #include "app/report/claim_results.h"
 #include "app/run/cell.h"
 #include "app/run/cost.h"
@@ -17,6 +19,8 @@
 #include "app/run/scheduler.h"
 #include "app/run/search.h"
 #include "app/run/session.h"
+#include "app/scenario/overrides.h"
+#include "app/scenario/scenario.h"
 #include "app/store/durable_file.h"
 #include "app/store/plan.h"
 #include "sim/base/error.h"
@@ -25,7 +29,7 @@
 namespace moelab {
 namespace {
 
-/// A number of seeds that a plan holds.
+/// The largest seed that --seeds accepts.
 constexpr int kLastSeed = 9'999'999;
 
 bool sets_seeds(const std::vector<std::string>& settings) {
@@ -34,21 +38,22 @@ bool sets_seeds(const std::vector<std::string>& settings) {
   });
 }
 
-/// Seeds that were added after looking are judged by sequences; a number of them would hide that.
+/// A decided run added seeds after looking at its results, so only confidence sequences are valid. A fixed
+/// number of seeds would hide that.
 [[noreturn]] void refuse_number_of_seeds(const std::string& option) {
   throw UserError(option,
                   "the run's claims decide how many seeds it has; run --until-decided with a "
                   "greater --max-seeds adds more");
 }
 
-/// The settings with the number of seeds in place of the one that they set.
+/// The settings, with this number of seeds.
 std::vector<std::string> with_seed_count(std::vector<std::string> settings, int count) {
   std::erase_if(settings, [](const std::string& setting) { return setting.starts_with("seeds.count="); });
   settings.push_back(fmt::format("seeds.count={}", count));
   return settings;
 }
 
-/// The count of seeds after `range` is added to those before `next`.
+/// The number of seeds after `range` joins the seeds 0 … next − 1. Throws UserError where there is a gap.
 int count_with(const std::string& range, int next) {
   const auto [first, last] = read_seed_range(range);
   if (first > next) {
@@ -58,7 +63,7 @@ int count_with(const std::string& range, int next) {
   return last + 1;
 }
 
-/// The run with the points that its searches ask for so far.
+/// The run with the sweep points that its search has placed so far.
 PlannedRun with_points(PlannedRun run) {
   if (run.scenario.crossing) place_points(run.scenario, read_records(run.directory, RecordPart::metrics));
   return run;
@@ -76,9 +81,17 @@ void check_no_plan_named(const std::filesystem::path& directory) {
                                        directory.string(), run.string()));
 }
 
-ScenarioLoader loader_of(const Arguments& arguments) {
+void PlanChoice::bind(VerbOptions& options) {
+  scenario.bind(options);
+  options.add("--out", &out, "run directory (default: runs/<name>[-<profile>])",
+              {.candidates = offer_files(Candidates::Files::folders)});
+  options.add("--seeds", &added_seeds,
+              "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them");
+}
+
+ScenarioLoader loader_of(const ScenarioChoice& choice) {
   return [&](const std::vector<std::string>& settings) {
-    return load_scenario(arguments.file, arguments.profile, settings);
+    return load_scenario(choice.file, choice.profile, settings);
   };
 }
 
@@ -97,39 +110,40 @@ std::pair<int, int> read_seed_range(const std::string& text) {
   throw UserError("--seeds", fmt::format("got '{}', needs FIRST..LAST such as 5..9, or one seed", text));
 }
 
-PlannedRun planned_run(const Arguments& arguments) {
-  return planned_run(arguments, loader_of(arguments));
+PlannedRun planned_run(const PlanChoice& choice, bool until_decided) {
+  return planned_run(choice, until_decided, loader_of(choice.scenario));
 }
 
-PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load) {
-  PlannedRun run{load(arguments.settings), arguments.out};
+PlannedRun planned_run(const PlanChoice& choice, bool until_decided, const ScenarioLoader& load) {
+  const std::vector<std::string>& settings = choice.scenario.settings;
+  PlannedRun run{load(settings), choice.out};
   if (run.directory.empty()) run.directory = default_run_directory(run.scenario);
   check_no_plan_named(run.directory);
   check_output_folder(run.directory, "--out");
   check_run_directory(run.directory, run.scenario.name);
 
   const int asked = seed_count(run.scenario);
-  const bool sets = sets_seeds(arguments.settings), adds = !arguments.added_seeds.empty();
+  const bool sets = sets_seeds(settings), adds = !choice.added_seeds.empty();
   const std::optional<Plan> earlier = plan_with_id(run.directory, plan_id(run.scenario));
   const Json decided = earlier ? earlier->head.value("decided", Json()) : Json();
-  if (adds && (!decided.is_null() || arguments.until_decided)) refuse_number_of_seeds("--seeds");
+  if (adds && (!decided.is_null() || until_decided)) refuse_number_of_seeds("--seeds");
   if (!decided.is_null()) {
-    // The command that the run began with, whose looks began at the seeds that it sets, goes on with it.
-    const bool goes_on = arguments.until_decided && asked <= decided.at("fixed_seeds").get<int>();
+    // The command that started the run sets the seeds at which its looks began. It may continue the run.
+    const bool goes_on = until_decided && asked <= decided.at("fixed_seeds").get<int>();
     if (sets && !goes_on) refuse_number_of_seeds("--set seeds.count");
-    // A file or a profile may have been changed since.
+    // The file or the profile may have changed since.
     if (asked > decided.at("fixed_seeds").get<int>()) refuse_number_of_seeds("seeds.count");
-    run.scenario = with_seeds(decided, arguments.settings, load);
+    run.scenario = with_seeds(decided, settings, load);
     return run;
   }
   int added = earlier && !sets ? earlier->head.value("added_seeds_to", 0) : 0;
-  if (adds) added = std::max(added, count_with(arguments.added_seeds, std::max(asked, added)));
+  if (adds) added = std::max(added, count_with(choice.added_seeds, std::max(asked, added)));
   int count = added;
-  // Looks begin at what the plan has that they extend.
-  if (earlier && arguments.until_decided) count = std::max(count, seed_count(earlier->cells));
+  // The looks begin at the seeds that the plan has already.
+  if (earlier && until_decided) count = std::max(count, seed_count(earlier->cells));
   if (count <= asked) return with_points(std::move(run));
   try {
-    run.scenario = load(with_seed_count(arguments.settings, count));
+    run.scenario = load(with_seed_count(settings, count));
   } catch (const InvalidOption& error) {
     if (!adds || error.path() != "--set seeds.count") throw;
     throw UserError("--seeds", error.message());
@@ -143,7 +157,7 @@ namespace {
 constexpr int kMostDecidedSeeds = 100;
 constexpr double kMaximumHours = 1e6;  // a century
 
-/// The seeds of each arm at each point.
+/// The number of seeds of each arm at each sweep point.
 std::vector<int> seeds_of(const Scenario& scenario) {
   std::vector<int> seeds;
   for (const Cell& cell : scenario.cells) {
@@ -161,7 +175,7 @@ void report_end(const std::vector<ClaimResult>& claims, const std::string& reaso
   std::cerr << fmt::format("moelab: note: {}; inconclusive: {}\n", reason, fmt::join(open, ", "));
 }
 
-/// Why no seed is added where a claim is open.
+/// Why the run adds no seeds although a claim is open.
 std::string end_reason(int most) {
   if (most >= kLeastSequentialPairs)
     return "no claim is open that more seeds, up to --max-seeds, could decide";
@@ -171,22 +185,25 @@ std::string end_reason(int most) {
 
 }  // namespace
 
-std::vector<Option> deciding_options(Arguments& arguments, const std::string& help) {
-  const auto check_hours = [](const std::string& text) {
-    return number_problem(text, "hours", kMaximumHours);
-  };
-  return {{"--until-decided", &arguments.until_decided, help},
-          {"--max-seeds", &arguments.max_seeds,
-           fmt::format("with --until-decided: the most seeds of an arm at a point (default {})", kMostDecidedSeeds),
-           false, whole_number(1, 1'000'000)},
-          {"--hours", &arguments.hours, "with --until-decided: add no seeds after that time (default: none)",
-           false, check_hours}};
+void DecidingChoice::bind(VerbOptions& options, const std::string& help) {
+  options.add("--until-decided", &until_decided, help);
+  options.add("--max-seeds", &max_seeds,
+              fmt::format("with --until-decided: most seeds of an arm at a sweep point (default {})",
+                          kMostDecidedSeeds),
+              {.check = whole_number(1, 1'000'000)});
+  options.add("--hours", &hours,
+              "with --until-decided: add no seeds after that many hours (default: no limit)",
+              {.check = positive_number("hours", kMaximumHours)});
 }
 
-void check_deciding(const Arguments& arguments, const Scenario& scenario) {
-  if (!arguments.until_decided) {
-    if (arguments.max_seeds > 0) throw UserError("--max-seeds", "given without --until-decided");
-    if (arguments.hours > 0) throw UserError("--hours", "given without --until-decided");
+int DecidingChoice::most_seeds() const {
+  return max_seeds > 0 ? max_seeds : kMostDecidedSeeds;
+}
+
+void check_deciding(const DecidingChoice& deciding, const Scenario& scenario) {
+  if (!deciding.until_decided) {
+    if (deciding.max_seeds > 0) throw UserError("--max-seeds", "given without --until-decided");
+    if (deciding.hours > 0) throw UserError("--hours", "given without --until-decided");
     return;
   }
   if (scenario.crossing) {
@@ -197,52 +214,55 @@ void check_deciding(const Arguments& arguments, const Scenario& scenario) {
   if (scenario.claims.empty()) throw UserError("--until-decided", "the scenario has no claims to decide");
   const int planned =
       scenario.decided.is_null() ? seed_count(scenario) : scenario.decided.at("fixed_seeds").get<int>();
-  if (arguments.max_seeds > 0 && arguments.max_seeds < planned) {
+  if (deciding.max_seeds > 0 && deciding.max_seeds < planned) {
     throw UserError("--max-seeds", fmt::format("got {}, needs at least the {} seeds that the run begins with",
-                                               arguments.max_seeds, planned));
+                                               deciding.max_seeds, planned));
   }
 }
 
-int most_seeds(const Arguments& arguments) {
-  return arguments.max_seeds > 0 ? arguments.max_seeds : kMostDecidedSeeds;
-}
-
-Scenario largest_decided_run(const Arguments& arguments, const Scenario& scenario) {
+Scenario largest_decided_run(const ScenarioChoice& choice, const DecidingChoice& deciding,
+                             const Scenario& scenario) {
   const std::vector<int> seeds = seeds_of(scenario);
   Json decided = scenario.decided;
   if (decided.is_null()) decided = {{"fixed_seeds", seeds.front()}};
-  decided["seeds"] = most_wanted_seeds(scenario, seeds, most_seeds(arguments));
-  return with_seeds(decided, arguments.settings, loader_of(arguments));
+  decided["seeds"] = most_wanted_seeds(scenario, seeds, deciding.most_seeds());
+  return with_seeds(decided, choice.settings, loader_of(choice));
 }
 
-SessionOutcome run_until_decided(const Arguments& arguments, const SessionOptions& options, PlannedRun& run,
-                                 const CellRunner& runner) {
+SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingChoice& deciding,
+                                 const SessionOptions& options, PlannedRun& run, const CellRunner& runner) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   if (run.scenario.decided.is_null()) {
     const std::vector<int> seeds = seeds_of(run.scenario);
     keep_decided(run.scenario, {{"fixed_seeds", seeds.front()}, {"seeds", seeds}});
   }
-  for (SessionOptions round = options;; round.retry_failed = false) {  // once: a cell fails alike each time
+  for (SessionOptions round = options;; round.retry_failed = false) {  // only once: a failed cell fails again
     const SessionOutcome outcome = run_session(run.scenario, round, runner);
     if (outcome.interrupted || outcome.stopped) return outcome;
     const std::vector<ClaimResult> claims =
         claim_results(load_results(run.directory, run.scenario, outcome.plan));
     const std::vector<int> seeds = seeds_of(run.scenario);
-    const std::vector<int> wanted = wanted_seeds(run.scenario, claims, seeds, most_seeds(arguments));
+    const std::vector<int> wanted = wanted_seeds(run.scenario, claims, seeds, deciding.most_seeds());
     if (wanted == seeds) {
-      report_end(claims, end_reason(most_seeds(arguments)));
+      report_end(claims, end_reason(deciding.most_seeds()));
       return outcome;
     }
-    if (arguments.hours > 0 &&
-        Clock::now() - start > std::chrono::duration<double, std::ratio<3600>>(arguments.hours)) {
+    if (deciding.hours > 0 &&
+        Clock::now() - start > std::chrono::duration<double, std::ratio<3600>>(deciding.hours)) {
       report_end(claims, "--hours have passed; the same command goes on");
       return outcome;
     }
     Json decided = run.scenario.decided;
     decided["seeds"] = wanted;
-    run.scenario = with_seeds(decided, arguments.settings, loader_of(arguments));
+    run.scenario = with_seeds(decided, choice.settings, loader_of(choice));
   }
+}
+
+void bind_leases(VerbOptions& options, bool& leases) {
+  options.add("--leases", &leases,
+              "share the cells with other processes on the directory that have this option: take cells that "
+              "none of them is running, and wait for theirs");
 }
 
 namespace {
@@ -264,13 +284,13 @@ Json answer_json(const RunResults& results, const std::filesystem::path& directo
   return answer;
 }
 
-/// 1 where a cell failed, its arrays are lost, or every cell diverged; divergence of some cells is a result.
-/// The verdicts of claims do not count here.
+/// 1 where a cell failed, its arrays are lost, or every cell diverged. Divergence of some cells is a result.
+/// Verdicts of claims do not count here.
 int status_of(const SessionOutcome& outcome) {
   return outcome.failed > 0 || outcome.not_restored > 0 || outcome.all_diverged ? 1 : 0;
 }
 
-/// The hint, also shown on stderr; empty where some cell did not diverge.
+/// A hint, which it also prints on stderr, where every cell diverged; otherwise empty.
 std::string shown_hint(const SessionOutcome& outcome, const Scenario& scenario, const ResultTable& table) {
   if (!outcome.all_diverged) return "";
   const std::string hint = divergence_hint(scenario, table);
@@ -278,63 +298,89 @@ std::string shown_hint(const SessionOutcome& outcome, const Scenario& scenario, 
   return hint;
 }
 
-/// What goes with --share: neither leases nor runs that look at all cells.
-void check_sharing(const Arguments& arguments, const Scenario& scenario) {
-  if (arguments.leases && !arguments.share.empty())
-    throw UserError("--share", "given beside --leases, by which processes share the cells");
-  if (scenario.crossing && !arguments.share.empty())
+struct RunOptions {
+  PlanChoice plan;
+  DecidingChoice deciding;
+  int threads = 0;
+  std::string share;  ///< "I/N"; empty for all cells
+  bool leases = false;
+  std::string retry;  ///< "failed", or empty
+  bool force = false, fail_fast = false, json = false;
+  std::vector<std::string> command_line;
+
+  void bind(VerbOptions& options) {
+    plan.bind(options);
+    bind_threads(options, threads, kCellThreads);
+    options.add("--share", &share,
+                "I/N: only share I (from 0) of N shares of the cells, for N processes on one directory");
+    bind_leases(options, leases);
+    options.add("--retry", &retry, "failed: run the cells again that failed",
+                {.check = one_of("choice", {"failed"})});
+    options.add("--force", &force, "run even if the memory seems too small");
+    deciding.bind(options, "add seeds until every claim is decided; verdicts use confidence sequences");
+    options.add("--fail-fast", &fail_fast, "stop at the first cell that fails; status 1");
+    bind_json(options, json);
+    options.command_line = &command_line;
+  }
+};
+
+/// Throws UserError where --share is given together with leases, or for a run that looks at all cells.
+void check_sharing(const RunOptions& options, const Scenario& scenario) {
+  if (options.share.empty()) return;
+  refuse_beside(options.leases, "--share", "--leases, by which processes share the cells");
+  if (scenario.crossing)
     throw UserError("--share",
                     "the sweep searches a crossing, which looks at all cells; --leases shares them");
-  if (arguments.until_decided && !arguments.share.empty())
-    throw UserError("--share",
-                    "given beside --until-decided, which looks at all cells; --leases shares them");
+  refuse_beside(options.deciding.until_decided, "--share",
+                "--until-decided, which looks at all cells; --leases shares them");
 }
 
 /// Runs the missing cells, then judges the claims and draws the figures.
-int run_scenario(const Arguments& arguments) {
+int run_scenario(const RunOptions& options) {
   exit_when_interrupted();
-  const Share share = arguments.share.empty() ? Share{} : read_share(arguments.share);
-  PlannedRun run = planned_run(arguments);
+  const Share share = options.share.empty() ? Share{} : read_share(options.share);
+  PlannedRun run = planned_run(options.plan, options.deciding.until_decided);
   const std::filesystem::path& directory = run.directory;
-  check_sharing(arguments, run.scenario);
-  check_deciding(arguments, run.scenario);
+  check_sharing(options, run.scenario);
+  check_deciding(options.deciding, run.scenario);
   const auto admit = [&](const Records& records) {
-    if (arguments.force) return;
-    const RunCost cost = run_cost(run.scenario, records, thread_count(arguments));
+    if (options.force) return;
+    const RunCost cost = run_cost(run.scenario, records, thread_count(options.threads));
     check_memory(cost.process_bytes, cost.cell_bytes, cost.threads, available_bytes());
   };
   LiveClaims live;
-  const SessionOptions options = {.directory = directory,
-                                  .threads = thread_count(arguments),
-                                  .arguments = arguments.all,
+  const SessionOptions session = {.directory = directory,
+                                  .threads = thread_count(options.threads),
+                                  .arguments = options.command_line,
                                   .share = share,
-                                  .retry_failed = !arguments.retry.empty(),
-                                  .leases = arguments.leases,
+                                  .retry_failed = !options.retry.empty(),
+                                  .leases = options.leases,
                                   .view = is_live_terminal() ? &live : nullptr,
-                                  .fail_fast = arguments.fail_fast,
+                                  .fail_fast = options.fail_fast,
                                   .admit = admit};
-  const SessionOutcome outcome = arguments.until_decided
-                                     ? run_until_decided(arguments, options, run, run_cell)
-                                     : run_and_search(run.scenario, options, run_cell);
+  const SessionOutcome outcome =
+      options.deciding.until_decided
+          ? run_until_decided(options.plan.scenario, options.deciding, session, run, run_cell)
+          : run_and_search(run.scenario, session, run_cell);
   const Scenario& scenario = run.scenario;
   if (outcome.interrupted || outcome.stopped) {
-    if (arguments.json) {
+    if (options.json) {
       const std::string reason = outcome.interrupted ? "interrupted" : "stopped at a failed cell";
       const Json answer = {{"error", {{"path", ""}, {"message", reason + "; the same command resumes"}}}};
-      std::cout << json_text(answer) << '\n';
+      print_json(answer);
     }
     return outcome.interrupted ? kInterruptedStatus : 1;
   }
 
-  // Claims and figures are for whoever comes last: other processes may still be at work.
+  // Other shares may still be running, so this process judges no claims and draws no figures.
   if (share.count > 1) {
-    if (arguments.json) {
+    if (options.json) {
       const Json answer = {
-          {"directory", directory.string()}, {"share", arguments.share}, {"failed", outcome.failed}};
-      std::cout << json_text(answer) << '\n';
+          {"directory", directory.string()}, {"share", options.share}, {"failed", outcome.failed}};
+      print_json(answer);
     } else {
       std::cout << fmt::format(
-          "share {} is recorded in {}; `moelab claims` and `moelab plot` read all shares\n", arguments.share,
+          "share {} is recorded in {}; `moelab claims` and `moelab plot` read all shares\n", options.share,
           directory.string());
     }
     shown_hint(outcome, scenario, {});
@@ -343,8 +389,8 @@ int run_scenario(const Arguments& arguments) {
   const RunResults results = load_results(directory, scenario, outcome.plan);
   print_notes(results);
   const std::vector<ClaimResult> claims = judge_claims(results, directory);
-  // Figures come last: without gnuplot everything else is kept and shown.
-  if (!arguments.json) {
+  // Figures come last: without gnuplot the program still prints everything else.
+  if (!options.json) {
     std::string crossings = crossings_text(results);
     if (!crossings.empty()) crossings += '\n';
     std::cout << fmt::format("{}\n{}\n{}{}results in {}\n",
@@ -359,10 +405,10 @@ int run_scenario(const Arguments& arguments) {
   } else {
     figures = draw_figures(results, directory);
   }
-  if (arguments.json) {
+  if (options.json) {
     Json answer = answer_json(results, directory, outcome.failed, claims, figures);
     if (!hint.empty()) answer["hint"] = hint;
-    std::cout << json_text(answer) << '\n';
+    print_json(answer);
   } else {
     std::cout << figures_text(figures)
               << fmt::format("all of it on one page: moelab report {}\n", directory.string());
@@ -370,30 +416,133 @@ int run_scenario(const Arguments& arguments) {
   return status_of(outcome);
 }
 
+// `plan`: what `run` would do.
+
+/// The swept values of each path, in the order of their first cell.
+Json swept_values(const Scenario& scenario) {
+  Json values = Json::object();
+  for (const std::string& path : scenario.sweep_paths) values[path] = Json::array();
+  std::set<std::pair<std::string, std::string>> known;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.seed != 0) continue;
+    for (const auto& [path, value] : cell.point) {
+      if (known.emplace(path, value.text()).second) values[path].push_back(to_json(value));
+    }
+  }
+  return values;
+}
+
+/// "[1, 2, 3]". Of many values it shows the first ones and the last.
+std::string list_text(const Json& values) {
+  constexpr std::size_t most = 12;
+  if (values.size() <= most) return values.dump();
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i + 2 < most; ++i) texts.push_back(values[i].dump());
+  return fmt::format("[{},…,{}], {} values", fmt::join(texts, ","), values.back().dump(), values.size());
+}
+
+struct PlanOptions {
+  PlanChoice plan;
+  int threads = 0;
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    plan.bind(options);
+    bind_threads(options, threads, kCellThreads);
+    bind_json(options, json);
+  }
+};
+
+/// Prints what `run` would do. Writes nothing.
+int print_plan(const PlanOptions& options) {
+  const auto [scenario, directory] = planned_run(options.plan);
+  const Records records = read_records(directory);
+
+  std::vector<int> seeds;  // of each arm at each point; they differ in a decided run
+  std::set<std::string> distinct;
+  int recorded = 0;
+  for (const Cell& cell : scenario.cells) {
+    if (cell.seed == 0) {
+      seeds.push_back(0);
+      distinct.insert(point_json(cell.point).dump());
+    }
+    ++seeds.back();
+    recorded += records.contains(cell.id) ? 1 : 0;
+  }
+  const std::size_t points = distinct.size();
+  const auto [fewest_seeds, most_seeds] = std::ranges::minmax(seeds);
+  const int threads = thread_count(options.threads);
+  const RunCost cost = run_cost(scenario, records, threads);
+  const std::size_t missing = cost.cells;
+  Json answer = {{"name", scenario.name},
+                 {"profile", scenario.profile},
+                 {"directory", directory.string()},
+                 {"plan", plan_id_in(directory, scenario)},
+                 {"arms", scenario.arms},
+                 {"sweep", swept_values(scenario)},
+                 {"points", points},
+                 {"seeds", most_seeds},
+                 {"cells", scenario.cells.size()},
+                 {"recorded", recorded},
+                 {"to_run", missing},
+                 {"threads", threads},
+                 {"seconds_estimate", cost.seconds},
+                 {"seconds_from", cost.source},
+                 {"seconds_learned_from", cost.learned},
+                 {"memory_estimate_bytes", cost.bytes},
+                 {"memory_estimate_bytes_of_cell", cost.cell_bytes}};
+  if (fewest_seeds != most_seeds) answer["fewest_seeds"] = fewest_seeds;
+  if (scenario.crossing) {
+    const std::size_t further = most_further_cells(*scenario.crossing, recorded_table(scenario, records));
+    answer["crossing"] = {{"path", scenario.crossing->path},
+                          {"fewest_cells", scenario.cells.size()},
+                          {"most_cells", scenario.cells.size() + further}};
+  }
+  if (options.json) {
+    print_json(answer);
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"scenario", scenario.name + (scenario.profile.empty() ? "" : " (profile " + scenario.profile + ")")},
+      {"arms", fmt::format("{}: {}", scenario.arms.size(), fmt::join(scenario.arms, ", "))}};
+  for (const auto& [path, values] : answer.at("sweep").items())
+    rows.push_back({"sweep", path + " in " + list_text(values)});
+  rows.push_back({"sweep points", std::to_string(points)});
+  rows.push_back({"seeds", fewest_seeds == most_seeds
+                               ? std::to_string(most_seeds)
+                               : fmt::format("{} to {}, by what claims needed", fewest_seeds, most_seeds)});
+  rows.push_back(
+      {"cells", fmt::format("{}: {} recorded, {} to run", scenario.cells.size(), recorded, missing)});
+  if (scenario.crossing) {
+    const Json& search = answer.at("crossing");
+    rows.push_back(
+        {"", fmt::format("{} in all at most: the search along {} places points by what is recorded",
+                         search.at("most_cells").get<std::size_t>(), scenario.crossing->path)});
+  }
+  rows.push_back({"folder", directory.string()});
+  rows.push_back({"plan", answer.at("plan")});
+  if (missing > 0) {
+    rows.push_back(
+        {"time left", fmt::format("about {} on {}", clock_text(cost.seconds), counted(threads, "thread"))});
+    rows.push_back({"", "from " + cost.source});
+    rows.push_back(
+        {"memory", fmt::format("about {:.0f} MB on {}, {:.0f} MB for each cell at a time", cost.bytes / 1e6,
+                               counted(cost.threads, "thread"), cost.cell_bytes / 1e6)});
+  }
+  std::cout << aligned_columns(rows);
+  return 0;
+}
+
 }  // namespace
 
 Verb run_verb() {
-  return {
-      "run", "Run a scenario's missing cells, judge its claims, draw its figures",
-      "run scenarios/dikkala2023/fig2a.json --profile quick", [](Arguments& arguments) -> VerbCall {
-        return {
-            joined(scenario_options(arguments),
-                   {run_directory_options(arguments),
-                    {threads_option(arguments, "cells run at a time (default: one per processor)"),
-                     {"--share", &arguments.share,
-                      "I/N: only the I-th (from 0) of N shares of the cells, for N processes on one "
-                      "directory"},
-                     leases_option(arguments),
-                     {"--retry", &arguments.retry, "failed: run cells again that are recorded as failed",
-                      false, one_of("choice", {"failed"})},
-                     {"--force", &arguments.force, "run even where memory seems too small"}},
-                    deciding_options(arguments,
-                                     "add seeds where claims are open, judged by confidence sequences, until "
-                                     "each is decided"),
-                    {{"--fail-fast", &arguments.fail_fast, "stop at the first cell that fails; status 1"},
-                     json_option(arguments)}}),
-            [&] { return run_scenario(arguments); }};
-      }};
+  return make_verb("run", "Run a scenario's missing cells, test its claims, draw its figures",
+                   "run scenarios/dikkala2023/fig2a.json --profile quick", run_scenario);
+}
+
+Verb plan_verb() {
+  return make_verb("plan", "Show what run would do, without writing anything",
+                   "plan scenarios/dikkala2023/fig2a.json --set seeds.count=3", print_plan);
 }
 
 }  // namespace moelab

@@ -1,68 +1,88 @@
 #pragma once
 
-/// What a command line asks of which run directory: shared by `run`, `plan` and `slurm`.
+/// The run directory and the seeds that a command line asks for: shared by `run`, `plan` and `slurm`.
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "app/cli/arguments.h"
 #include "app/cli/verbs.h"
 #include "app/run/session.h"
 #include "app/scenario/scenario.h"
 
 namespace moelab {
 
+/// A scenario, its run directory and seeds to add.
+struct PlanChoice {
+  ScenarioChoice scenario;
+  std::filesystem::path out;  ///< empty for default_run_directory
+  std::string added_seeds;    ///< "FIRST..LAST"; empty for none
+
+  void bind(VerbOptions& options);
+};
+
+/// Whether and how far a run adds seeds until its claims are decided.
+struct DecidingChoice {
+  bool until_decided = false;
+  int max_seeds = 0;  ///< 0 where it is not given
+  double hours = 0;   ///< after which the run adds no seeds; 0 for no limit
+
+  /// `help` says what --until-decided does.
+  void bind(VerbOptions& options, const std::string& help);
+  /// The most seeds of an arm at a sweep point.
+  int most_seeds() const;
+};
+
+void bind_leases(VerbOptions& options, bool& leases);
+/// The help of --threads for verbs that run cells.
+constexpr const char* kCellThreads = "cells run at a time (default: one per processor)";
+
 struct PlannedRun {
   Scenario scenario;
   std::filesystem::path directory;
 };
 
-/// Throws UserError at --out for "DIR@ID" where DIR is a run directory and no such folder is there: it would
-/// be made, and then hide that plan of DIR.
+/// Throws UserError at --out for "DIR@ID" where DIR is a run directory. A new folder of that name would hide
+/// the plan ID of DIR.
 void check_no_plan_named(const std::filesystem::path& directory);
 
 /// Makes a scenario, given the settings.
 using ScenarioLoader = std::function<Scenario(const std::vector<std::string>& settings)>;
 
-/// From the file and the profile of `arguments`, which it refers to.
-ScenarioLoader loader_of(const Arguments& arguments);
+/// Loads the file and the profile of `choice`, which it refers to.
+ScenarioLoader loader_of(const ScenarioChoice& choice);
 
-/// The scenario of `arguments`, its run directory (which it may take), and the seeds of the plan there that
-/// it extends: those that `--seeds` adds, now or earlier (a plan keeps them, and `--set seeds.count` asks for
-/// fewer), all of them where it is to be decided, and those of a run that was decided, whose number nothing
-/// else sets. Throws UserError; writes nothing.
-PlannedRun planned_run(const Arguments& arguments);
+/// The scenario of `choice`, its run directory, and the seeds of the plan there that it extends. Those are
+/// the seeds that `--seeds` adds, now or earlier: a plan keeps them, and `--set seeds.count` asks for fewer.
+/// With `until_decided` they are all of them. A run that was decided keeps its own seeds. Throws UserError,
+/// also where the directory cannot take the run; writes nothing.
+PlannedRun planned_run(const PlanChoice& choice, bool until_decided = false);
 /// The same of a scenario that `load` makes.
-PlannedRun planned_run(const Arguments& arguments, const ScenarioLoader& load);
+PlannedRun planned_run(const PlanChoice& choice, bool until_decided, const ScenarioLoader& load);
 
-/// The scenario that `load` makes with the seeds of a run that was decided, see Scenario::decided.
+/// The scenario that `load` makes, with the seeds of a decided run (Scenario::decided).
 Scenario with_seeds(const Json& decided, std::vector<std::string> settings, const ScenarioLoader& load);
 
 /// From "5..9" or "5": {5, 9} or {5, 5}. Throws UserError.
 std::pair<int, int> read_seed_range(const std::string& text);
 
-// `run --until-decided`: its options, and sessions that add seeds where open claims need them.
+// `run --until-decided`: sessions that add seeds where open claims need them.
 
-/// --until-decided, of which `help` says what it does, --max-seeds and --hours.
-std::vector<Option> deciding_options(Arguments& arguments, const std::string& help);
+/// Throws UserError for a scenario that --until-decided cannot decide, and for its options where it is not
+/// given. Call it before anything is written.
+void check_deciding(const DecidingChoice& deciding, const Scenario& scenario);
 
-/// Throws UserError for a scenario that --until-decided cannot decide, and for options that go with it where
-/// it is not given. Before anything is written.
-void check_deciding(const Arguments& arguments, const Scenario& scenario);
+/// The largest run that --until-decided can come to: most_seeds() at each arm and point that a claim reads.
+Scenario largest_decided_run(const ScenarioChoice& choice, const DecidingChoice& deciding,
+                             const Scenario& scenario);
 
-/// The most seeds that looks bring an arm at a point to.
-int most_seeds(const Arguments& arguments);
-
-/// The run with the seeds that it comes to at most: most_seeds() at each arm and point that a claim reads.
-Scenario largest_decided_run(const Arguments& arguments, const Scenario& scenario);
-
-/// Runs what is planned, judges the claims by their sequences, adds seeds, and so on, until no claim is open,
-/// every arm and point that one needs has most_seeds(arguments), arguments.hours have passed, or a session
-/// was interrupted. The plan says after each look how many seeds each arm and point has (Scenario::decided),
-/// so that a run that was killed goes on as if it had not been. `run` becomes the run of the last look. Notes
-/// on stderr say what stays open.
-SessionOutcome run_until_decided(const Arguments& arguments, const SessionOptions& options, PlannedRun& run,
-                                 const CellRunner& runner);
+/// Runs what is planned, judges the claims by their confidence sequences, adds seeds, and repeats. It ends
+/// when no claim is open, when every arm and point that an open claim needs has most_seeds(), when the hours
+/// have passed, or when a session was interrupted. After each look the plan holds the number of seeds of each
+/// arm and point (Scenario::decided), so that a killed run continues as if nothing had happened. `run`
+/// becomes the run of the last look. Notes on stderr name the claims that stay open.
+SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingChoice& deciding,
+                                 const SessionOptions& options, PlannedRun& run, const CellRunner& runner);
 
 }  // namespace moelab

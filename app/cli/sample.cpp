@@ -1,3 +1,5 @@
+#include "app/cli/sample.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -5,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "app/cli/completion.h"
 #include "app/cli/verbs.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/overrides.h"
@@ -30,23 +33,17 @@ const Cell& cell_of_id(const Scenario& scenario, const std::string& id) {
                                         nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
 }
 
-const Json& coordinate(const Cell& cell, const std::string& path) {
-  return std::find_if(cell.point.begin(), cell.point.end(),
-                      [&](const auto& swept) { return swept.first == path; })
-      ->second;
-}
-
-/// The cells among `cells`, those `where` the options before hold, at this value of a swept path. Throws
-/// UserError where there is none.
+/// The cells among `cells` at this value of a swept path. Throws UserError where there is none; `where` then
+/// repeats the earlier choices.
 std::vector<const Cell*> cells_at(const Override& given, const std::vector<const Cell*>& cells,
                                   const std::string& where) {
   const std::string wanted = canonical_text(read_written_value(given.value));
   std::vector<const Cell*> found;
   std::vector<std::string> values;
   for (const Cell* cell : cells) {
-    const Json& value = coordinate(*cell, given.path);
-    if (canonical_text(value) == wanted) found.push_back(cell);
-    const std::string text = abbreviated(value);
+    const SweepValue& value = *coordinate_of(cell->point, given.path);
+    if (value.canonical() == wanted) found.push_back(cell);
+    const std::string text = abbreviated(to_json(value));
     if (std::find(values.begin(), values.end(), text) == values.end()) values.push_back(text);
   }
   if (!found.empty()) return found;
@@ -54,12 +51,12 @@ std::vector<const Cell*> cells_at(const Override& given, const std::vector<const
                                            abbreviated(given.value), where, fmt::join(values, ", ")));
 }
 
-/// Throws UserError at the option where a check of its text gave a reason.
+/// Throws UserError at the option unless `reason` is empty.
 void refuse(const std::string& option, const std::string& reason) {
   if (!reason.empty()) throw UserError(option, reason);
 }
 
-/// Refuses to mix the arrays with files of another kind or scenario.
+/// Throws UserError for a folder with other files, or with a sample of another scenario.
 void check_sample_directory(const fs::path& directory, const std::string& scenario_name) {
   check_output_folder(directory, "--out");
   if (!fs::exists(directory)) return;
@@ -79,7 +76,7 @@ void check_sample_directory(const fs::path& directory, const std::string& scenar
   }
 }
 
-/// Writes one array and notes its shape.
+/// Writes an array and adds its shape to `arrays`.
 template <class Value>
 void write_array(const fs::path& directory, const std::string& name, const std::vector<std::int64_t>& shape,
                  const Value* values, std::size_t count, Json& arrays) {
@@ -119,8 +116,8 @@ bool is_sampled_file(const std::string& file) {
   return false;
 }
 
-/// Says that the folder holds a sample that is not whole, then removes the arrays of an earlier one: whatever
-/// ends the program, no note stands beside arrays of another draw, and the same command starts again.
+/// Marks the sample in the folder as unfinished, then removes the arrays of an earlier one. If the program is
+/// killed, the folder never describes arrays of another draw, and the same command starts again.
 void begin_sample(const fs::path& directory, const std::string& scenario_name) {
   replace_file(directory / "sample.json",
                json_text({{"name", scenario_name}, {"unfinished", true}}, 1) + "\n");
@@ -132,9 +129,8 @@ void begin_sample(const fs::path& directory, const std::string& scenario_name) {
 }
 
 /// The sets of a phase, or of a cell without phases.
-SampledSets sets_of(const Json& given, const Cell& cell, const std::string& prefix) {
+SampledSets sets_of(const DataOptions& data, const Cell& cell, const std::string& prefix) {
   const Seeds seeds = cell.seeds();
-  const DataOptions data = read_data(given, cell.contents);
   const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
   SampledSets sets;
   sets.prefix = prefix;
@@ -147,12 +143,35 @@ SampledSets sets_of(const Json& given, const Cell& cell, const std::string& pref
   return sets;
 }
 
+struct SampleOptions {
+  ScenarioChoice scenario;
+  CellChoice cell;
+  std::filesystem::path out;  ///< empty for runs/<name>-sample
+  bool json = false;
+
+  void bind(VerbOptions& options) {
+    scenario.bind(options);
+    options.add("--out", &out, "folder for the arrays (default: runs/<name>-sample)",
+                {.candidates = offer_files(Candidates::Files::folders)});
+    options.add("--arm", &cell.arm, "arm of the cell (default: the first)",
+                {.candidates = [this](const std::string&) { return offer_arms(scenario); }});
+    options.add("--seed", &cell.seed, "seed of the cell, counted from 0 (default: 0)",
+                {.candidates = [this](const std::string&) { return offer_seeds(scenario); }});
+    options.add(
+        "--at", &cell.at, "path=value: sweep point of the cell (repeatable; default: the first)",
+        {.candidates = [this](const std::string& word) { return offer_swept_values(scenario, word); }});
+    options.add("--cell", &cell.cell, "id of the cell, or first, in place of --arm, --seed and --at",
+                {.candidates = [this](const std::string&) { return offer_cells(scenario); }});
+    bind_json(options, json);
+  }
+};
+
 /// Writes the data that a cell draws.
-int write_sample(const Arguments& arguments, const CellChoice& choice) {
-  const Scenario scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
-  const Cell& cell = chosen_cell(scenario, choice);
+int write_sample(const SampleOptions& options) {
+  const Scenario scenario = options.scenario.load();
+  const Cell& cell = chosen_cell(scenario, options.cell);
   const fs::path directory =
-      arguments.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : arguments.out;
+      options.out.empty() ? fs::path("runs") / (scenario.name + "-sample") : options.out;
   check_sample_directory(directory, scenario.name);
 
   const std::vector<SampledSets> all = sampled_sets(cell);
@@ -173,8 +192,8 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
       {"name", scenario.name}, {"directory", directory.string()}, {"cell", cell.id}, {"arm", cell.arm},
       {"seed", cell.seed},     {"point", point_json(cell.point)}, {"arrays", arrays}};
   replace_file(directory / "sample.json", json_text(answer, 1) + "\n");
-  if (arguments.json) {
-    std::cout << json_text(answer) << '\n';
+  if (options.json) {
+    print_json(answer);
     return 0;
   }
   for (const auto& [name, shape] : arrays.items()) {
@@ -187,18 +206,15 @@ int write_sample(const Arguments& arguments, const CellChoice& choice) {
 
 std::vector<SampledSets> sampled_sets(const Cell& cell) {
   std::vector<SampledSets> sets;
-  const Json& phases = cell.config.at("phases");
-  for (std::size_t i = 0; i + 1 < phases.size(); ++i) {
-    sets.push_back(
-        sets_of(phases[i].at("data"), cell, fmt::format("{}.", phases[i].at("name").get<std::string>())));
-  }
+  const std::vector<PhaseOptions>& phases = cell.options->experiment.phases;
+  for (std::size_t i = 0; i + 1 < phases.size(); ++i)
+    sets.push_back(sets_of(phases[i].data, cell, phases[i].name + "."));
   sets.push_back(last_sampled_sets(cell));
   return sets;
 }
 
 SampledSets last_sampled_sets(const Cell& cell) {
-  const Json& phases = cell.config.at("phases");
-  return sets_of(phases.empty() ? cell.config.at("data") : phases.back().at("data"), cell, "");
+  return sets_of(last_data(*cell.options), cell, "");
 }
 
 const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
@@ -227,25 +243,10 @@ const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
 }
 
 Verb sample_verb() {
-  return {"sample", "Write the training and test data that a cell draws, as .npy files",
-          "sample scenarios/dikkala2023/fig3.json --arm frozen --seed 2 --at data.train_samples=5120",
-          [](Arguments& arguments) -> VerbCall {
-            const auto choice = std::make_shared<CellChoice>();
-            return {joined(scenario_options(arguments),
-                           {{{"--out", &arguments.out, "folder for the arrays (default: runs/<name>-sample)",
-                              false, nullptr, offer_folders},
-                             {"--arm", &choice->arm, "arm of the cell (default: the first)", false, nullptr,
-                              offer_arms},
-                             {"--seed", &choice->seed, "seed of the cell, counted from 0 (default: 0)", false,
-                              nullptr, offer_seeds},
-                             {"--at", &choice->at,
-                              "path=value: sweep point of the cell (repeatable; default: the first)", false,
-                              nullptr, offer_swept_values},
-                             {"--cell", &choice->cell, "the cell's id instead, or first", false, nullptr,
-                              offer_cells_of_scenario},
-                             json_option(arguments)}}),
-                    [choice, &arguments] { return write_sample(arguments, *choice); }};
-          }};
+  return make_verb(
+      "sample", "Write the training and test data that a cell draws, as .npy files",
+      "sample scenarios/dikkala2023/fig3.json --arm frozen --seed 2 --at data.train_samples=5120",
+      write_sample);
 }
 
 }  // namespace moelab

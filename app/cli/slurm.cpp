@@ -6,7 +6,6 @@
 
 #include "app/cli/run.h"
 #include "app/cli/tune.h"
-#include "app/cli/verbs.h"
 #include "app/figures/crossing.h"
 #include "app/run/cost.h"
 #include "app/run/search.h"
@@ -17,13 +16,13 @@
 namespace moelab {
 namespace {
 
-/// What Slurm's own MaxArraySize of 1001 leaves.
+/// Tasks that Slurm's default MaxArraySize of 1001 allows.
 constexpr int kSlurmTasks = 1000;
 constexpr double kMaximumMinutes = 1e6;  // two years
 
-/// The value of an #SBATCH option: quoted, with its own percent signs kept from being patterns. Refused is
-/// what such a line cannot hold: a control character, since a line break ends it, and a backslash, since
-/// Slurm then replaces no pattern.
+/// The value of an #SBATCH option in quotes. Percent signs of the directory are doubled, so that Slurm does
+/// not take them for patterns. Throws UserError for control characters, since a line break ends the option,
+/// and for backslashes, since Slurm then replaces no pattern.
 std::string quoted_pattern(const std::string& directory, const std::string& pattern) {
   std::string quoted = "\"";
   for (const char letter : directory) {
@@ -41,28 +40,50 @@ std::string quoted_pattern(const std::string& directory, const std::string& patt
   return quoted + "/" + pattern + "\"";
 }
 
-std::string check_minutes(const std::string& text) {
-  return number_problem(text, "minutes", kMaximumMinutes);
-}
+struct SlurmOptions {
+  PlanChoice plan;
+  DecidingChoice deciding;
+  bool tune = false;  ///< tasks of `tune`
+  TuningChoice tuning;
+  double minutes_per_task = 30;
+  double minutes_per_cell = 0;  ///< 0 to estimate it from recorded cells
+  int threads = 0;              ///< of a task; 0 for 1
+  bool submit = false, json = false;
+
+  void bind(VerbOptions& options) {
+    const TextCheck minutes = positive_number("minutes", kMaximumMinutes);
+    plan.bind(options);
+    options.add("--minutes-per-task", &minutes_per_task, "length of a task (default: 30)",
+                {.check = minutes});
+    options.add("--minutes-per-cell", &minutes_per_cell,
+                "time of a cell on one processor (default: the estimate of `plan`)", {.check = minutes});
+    bind_threads(options, threads, "processors for each task (default: 1)");
+    deciding.bind(options, "write tasks of run --until-decided; they share the cells by leases");
+    options.add("--tune", &tune, "write tasks of tune; they share the cells by leases");
+    tuning.bind(options, "with --tune: ");
+    options.add("--submit", &submit, "submit the job with sbatch");
+    bind_json(options, json);
+  }
+};
 
 /// What an array job runs, and how its tasks share the cells.
 struct Job {
   std::filesystem::path directory;
   std::string verb = "run";
-  std::string options = {};   ///< of the verb, beside those of every job
-  Scenario first;             ///< the run that its tasks begin with
-  std::size_t cells = 0;      ///< that it comes to, at most where it grows
-  std::size_t at_a_time = 0;  ///< of these, at most, that tasks can be at
-  bool grows = false;       ///< which cells there are is known as it goes on: its tasks share them by leases
-  double minutes = 0;       ///< of a processor, of all cells
-  std::string source = {};  ///< what tells them
+  std::string options = {};   ///< of the verb, in addition to those of every job
+  Scenario first;             ///< the run that the tasks begin with
+  std::size_t cells = 0;      ///< of the whole job; an upper bound where it grows
+  std::size_t at_a_time = 0;  ///< upper bound on the cells that can run at the same time
+  bool grows = false;         ///< later cells depend on earlier results, so the tasks share cells by leases
+  double minutes = 0;         ///< processor minutes of all cells
+  std::string source = {};    ///< where the minutes come from
 };
 
-/// Processor minutes of all cells of a scenario, and what tells them.
-void add_job_minutes(const Arguments& arguments, const Scenario& scenario, Job& job) {
+/// Sets the processor minutes of all cells of a scenario, and where they come from.
+void add_job_minutes(const SlurmOptions& options, const Scenario& scenario, Job& job) {
   const std::vector<const Cell*> cells = missing_cells(scenario, {});
-  if (arguments.minutes_per_cell > 0) {
-    job.minutes = arguments.minutes_per_cell * static_cast<double>(cells.size());
+  if (options.minutes_per_cell > 0) {
+    job.minutes = options.minutes_per_cell * static_cast<double>(cells.size());
     job.source = "--minutes-per-cell";
     return;
   }
@@ -76,24 +97,26 @@ void add_job_minutes(const Arguments& arguments, const Scenario& scenario, Job& 
   }
 }
 
-/// Takes the minutes of the scenario's cells for those of so many, which are like them.
+/// Scales the minutes of `known` cells to `cells` cells.
 void extend_job(Job& job, std::size_t known, std::size_t cells) {
   job.cells = cells;
   job.minutes *= static_cast<double>(cells) / static_cast<double>(known);
 }
 
-Job run_job(const Arguments& arguments) {
-  auto [scenario, directory] = planned_run(arguments);
-  check_deciding(arguments, scenario);
+Job run_job(const SlurmOptions& options) {
+  const DecidingChoice& deciding = options.deciding;
+  auto [scenario, directory] = planned_run(options.plan, deciding.until_decided);
+  check_deciding(deciding, scenario);
   Job job;
   job.directory = std::move(directory);
-  job.grows = arguments.until_decided || scenario.crossing.has_value();
-  if (arguments.until_decided) {
-    job.options = fmt::format(" --until-decided --max-seeds {}", most_seeds(arguments));
-    if (arguments.hours > 0) job.options += fmt::format(" --hours {}", arguments.hours);
+  job.grows = deciding.until_decided || scenario.crossing.has_value();
+  if (deciding.until_decided) {
+    job.options = fmt::format(" --until-decided --max-seeds {}", deciding.most_seeds());
+    if (deciding.hours > 0) job.options += fmt::format(" --hours {}", deciding.hours);
   }
-  const Scenario& whole = arguments.until_decided ? largest_decided_run(arguments, scenario) : scenario;
-  add_job_minutes(arguments, whole, job);
+  const Scenario& whole =
+      deciding.until_decided ? largest_decided_run(options.plan.scenario, deciding, scenario) : scenario;
+  add_job_minutes(options, whole, job);
   job.cells = job.at_a_time = missing_cells(whole, {}).size();
   if (scenario.crossing) {
     const std::size_t further = most_further_cells(
@@ -104,61 +127,65 @@ Job run_job(const Arguments& arguments) {
   return job;
 }
 
-Job tuning_job(const Arguments& arguments) {
-  const Tuning tuning = read_tuning(arguments);
+Job tuning_job(const SlurmOptions& options) {
+  const TuningChoice& choice = options.tuning;
+  const Tuning tuning = read_tuning(options.plan.scenario, choice, options.plan.out);
   check_run_directory(tuning.directory, tuning.scenario.name);
   Job job;
   job.directory = tuning.directory;
   job.verb = "tune";
   job.grows = true;
-  if (!arguments.arms.empty()) job.options += " --arms " + shell_word(arguments.arms);
-  if (arguments.budget > 0) job.options += fmt::format(" --budget {}", arguments.budget);
-  if (!arguments.metric.empty()) job.options += " --metric " + shell_word(arguments.metric);
-  if (arguments.maximize) job.options += " --maximize";
+  if (!choice.arms.empty()) job.options += " --arms " + shell_word(choice.arms);
+  if (choice.budget > 0) job.options += fmt::format(" --budget {}", choice.budget);
+  if (!choice.metric.empty()) job.options += " --metric " + shell_word(choice.metric);
+  if (choice.maximize) job.options += " --maximize";
   job.first = rung_scenario(tuning, tuning.rungs.front());
-  add_job_minutes(arguments, job.first, job);
-  // No later rung has as many trainings that it can run at a time.
+  add_job_minutes(options, job.first, job);
+  // No later rung has more trainings that can run at the same time.
   job.at_a_time = missing_cells(job.first, {}).size();
   extend_job(job, job.first.cells.size(), tuning_cells(tuning));
   return job;
 }
 
 /// Throws UserError for options that do not go with --tune, or with it alone.
-void check_job_options(const Arguments& arguments) {
+void check_job_options(const SlurmOptions& options) {
+  const DecidingChoice& deciding = options.deciding;
+  const TuningChoice& tuning = options.tuning;
   const auto refuse = [&](bool is_given, const char* option) {
-    if (is_given) throw UserError(option, arguments.tune ? "given beside --tune" : "given without --tune");
+    if (is_given) throw UserError(option, options.tune ? "given beside --tune" : "given without --tune");
   };
-  if (arguments.tune) {
-    refuse(arguments.until_decided, "--until-decided");
-    refuse(arguments.max_seeds > 0, "--max-seeds");
-    refuse(arguments.hours > 0, "--hours");
-    refuse(!arguments.added_seeds.empty(), "--seeds");
+  if (options.tune) {
+    refuse(deciding.until_decided, "--until-decided");
+    refuse(deciding.max_seeds > 0, "--max-seeds");
+    refuse(deciding.hours > 0, "--hours");
+    refuse(!options.plan.added_seeds.empty(), "--seeds");
     return;
   }
-  refuse(!arguments.arms.empty(), "--arms");
-  refuse(arguments.budget > 0, "--budget");
-  refuse(!arguments.metric.empty(), "--metric");
-  refuse(arguments.maximize, "--maximize");
+  refuse(!tuning.arms.empty(), "--arms");
+  refuse(tuning.budget > 0, "--budget");
+  refuse(!tuning.metric.empty(), "--metric");
+  refuse(tuning.maximize, "--maximize");
 }
 
-/// The time limit of a task as Slurm reads it: a third more than asked for, for cells that take longer.
+/// The time limit of a task for Slurm, in minutes: a third more than asked for, since some cells take longer.
 std::string time_limit(double minutes) {
   return std::to_string(static_cast<int>(std::ceil(minutes * 4 / 3)) + 1);
 }
 
-/// This program's file; by name alone, to be found on PATH, where the system does not tell.
+/// This program's file. Where the system does not tell it, the name, which the shell looks up on PATH.
 std::string program_file() {
   std::error_code unknown;
   const std::filesystem::path file = std::filesystem::canonical("/proc/self/exe", unknown);
   return unknown ? "moelab" : file.string();
 }
 
-std::string script_of(const Arguments& arguments, const Job& job, int tasks, int threads) {
+std::string script_of(const SlurmOptions& options, const Job& job, int tasks, int threads) {
+  const ScenarioChoice& scenario = options.plan.scenario;
   const std::filesystem::path directory = std::filesystem::absolute(job.directory);
   std::string command = fmt::format("exec {} {} {}", shell_word(program_file()), job.verb,
-                                    shell_word(std::filesystem::absolute(arguments.file).string()));
-  if (!arguments.profile.empty()) command += " --profile " + shell_word(arguments.profile);
-  for (const std::string& setting : arguments.settings) command += " --set " + shell_word(setting);
+                                    shell_word(std::filesystem::absolute(scenario.file).string()));
+  if (!scenario.profile.empty()) command += " --profile " + shell_word(scenario.profile);
+  for (const std::string& setting : scenario.settings) command += " --set " + shell_word(setting);
   command += fmt::format(" --out {} --threads {}{}", shell_word(directory.string()), threads, job.options);
   command += job.grows ? " --leases" : fmt::format(" --share \"$SLURM_ARRAY_TASK_ID/{}\"", tasks);
   const char* const after = job.verb == "tune" ? "tune.json has the choice" : "moelab claims, moelab plot";
@@ -173,45 +200,45 @@ std::string script_of(const Arguments& arguments, const Job& job, int tasks, int
       "#SBATCH --output={}\n"
       "# A task that is requeued goes on where it stopped. When all are done: {}.\n"
       "cd {}\n{}\n",
-      job.first.name, tasks - 1, threads, time_limit(arguments.minutes_per_task),
+      job.first.name, tasks - 1, threads, time_limit(options.minutes_per_task),
       quoted_pattern(directory.string(), "slurm-%A_%a.log"), after,
       shell_word(std::filesystem::current_path().string()), command);
 }
 
-/// Writes an array job for Slurm, and submits it where asked to.
-int write_job(const Arguments& arguments) {
-  check_job_options(arguments);
-  const Job job = arguments.tune ? tuning_job(arguments) : run_job(arguments);
-  const int threads = std::max(1, arguments.threads);
+/// Writes an array job for Slurm, and submits it with --submit.
+int write_job(const SlurmOptions& options) {
+  check_job_options(options);
+  const Job job = options.tune ? tuning_job(options) : run_job(options);
+  const int threads = std::max(1, options.threads);
   const double minutes = job.minutes / threads;
   const int tasks = static_cast<int>(
-      std::clamp(std::ceil(minutes / arguments.minutes_per_task), 1.0, static_cast<double>(job.at_a_time)));
+      std::clamp(std::ceil(minutes / options.minutes_per_task), 1.0, static_cast<double>(job.at_a_time)));
   if (tasks > kSlurmTasks) {
     std::cerr << fmt::format(
         "moelab: {} tasks; an array of Slurm holds {} unless its MaxArraySize says more, and "
         "--minutes-per-task {:.0f} makes as many\n",
         tasks, kSlurmTasks, std::ceil(minutes / kSlurmTasks));
   }
-  const std::string text = script_of(arguments, job, tasks, threads);
-  keep_plan(job.directory, job.first, false);  // its tasks show it
+  const std::string text = script_of(options, job, tasks, threads);
+  keep_plan(job.directory, job.first, false);  // its tasks make it the plan last run
   const std::filesystem::path script = job.directory / "slurm.sh";
   replace_file(script, text);
-  // A path that begins with a hyphen would be an option.
+  // sbatch would take a path that begins with a hyphen for an option.
   const std::string submit =
       "sbatch " + shell_word((script.string().starts_with('-') ? "./" : "") + script.string());
-  if (arguments.json) {
+  if (options.json) {
     const Json answer = {{"script", script.string()},  {"tasks", tasks},
                          {"cells", job.cells},         {"minutes_estimate", job.minutes},
-                         {"minutes_from", job.source}, {"submitted", arguments.submit}};
-    std::cout << json_text(answer) << '\n';
+                         {"minutes_from", job.source}, {"submitted", options.submit}};
+    print_json(answer);
   } else {
     std::cout << fmt::format("{}: {} for {}{}, about {:.3g} processor minutes from {}\n", script.string(),
                              counted(tasks, "task"), job.grows ? "up to " : "", counted(job.cells, "cell"),
                              job.minutes, job.source);
-    if (!arguments.submit) std::cout << "submit it with: " << submit << '\n';
+    if (!options.submit) std::cout << "submit it with: " << submit << '\n';
   }
   std::cout.flush();
-  if (!arguments.submit) return 0;
+  if (!options.submit) return 0;
   if (std::system(submit.c_str()) != 0)
     throw EnvironmentError("'" + submit + "' failed; is Slurm installed here?");
   return 0;
@@ -220,25 +247,9 @@ int write_job(const Arguments& arguments) {
 }  // namespace
 
 Verb slurm_verb() {
-  return {
-      "slurm", "Write a Slurm array job whose tasks share the cells of a run, or of tune",
-      "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
-      [](Arguments& arguments) -> VerbCall {
-        return {
-            joined(
-                scenario_options(arguments),
-                {run_directory_options(arguments),
-                 {{"--minutes-per-task", &arguments.minutes_per_task, "length of a task (default: 30)", false,
-                   check_minutes},
-                  {"--minutes-per-cell", &arguments.minutes_per_cell,
-                   "time of a cell on one processor (default: what `plan` estimates)", false, check_minutes},
-                  threads_option(arguments, "processors of a task (default: 1)")},
-                 deciding_options(arguments, "tasks of run --until-decided, which share its cells by leases"),
-                 {{"--tune", &arguments.tune, "tasks of tune, which share its cells by leases"}},
-                 tuning_options(arguments, "with --tune: "),
-                 {{"--submit", &arguments.submit, "hand the job to sbatch"}, json_option(arguments)}}),
-            [&] { return write_job(arguments); }};
-      }};
+  return make_verb("slurm", "Write a Slurm array job whose tasks share the cells of a run, or of tune",
+                   "slurm scenarios/dikkala2023/fig4.json --minutes-per-task 30 --minutes-per-cell 1",
+                   write_job);
 }
 
 }  // namespace moelab

@@ -11,16 +11,14 @@
 #include <set>
 
 #include "analysis/metrics/metric_groups.h"
+#include "app/cli/completion.h"
 #include "app/cli/run.h"
-#include "app/cli/verbs.h"
 #include "app/run/results.h"
 #include "app/run/scheduler.h"
 #include "app/run/session.h"
 #include "app/scenario/checks.h"
 #include "app/store/durable_file.h"
 #include "sim/base/error.h"
-
-// What a command line asks `tune` for: the arms, the candidates, the metric, and the runs of each rung.
 
 namespace moelab {
 namespace {
@@ -38,7 +36,7 @@ std::vector<std::string> arm_names(const std::string& text) {
   return names;
 }
 
-/// Why a text of --arms is refused, whatever the scenario; empty where it is not.
+/// Why --arms refuses a text, whatever the scenario; empty where it accepts the text.
 std::string refusal_of_arms(const std::string& text) {
   std::set<std::string> known;
   for (const std::string& name : arm_names(text)) {
@@ -72,38 +70,38 @@ std::string candidate_name(const std::string& arm, std::size_t candidate) {
   return fmt::format("{}#{}", arm, candidate);
 }
 
-std::vector<Option> tuning_options(Arguments& arguments, const std::string& prefix) {
-  return {{"--arms", &arguments.arms, prefix + "names with commas between (default: all)", false,
-           refusal_of_arms},
-          {"--budget", &arguments.budget, fmt::format("{}cells an arm (default {})", prefix, kDefaultBudget),
-           false, whole_number(2, 1'000'000)},
-          {"--metric", &arguments.metric, prefix + "what is least at the best (default: the main one)", false,
-           nullptr, offer_metrics},
-          {"--maximize", &arguments.maximize, prefix + "the greatest metric is the best"}};
+void TuningChoice::bind(VerbOptions& options, const std::string& prefix) {
+  options.add("--arms", &arms, prefix + "arm names, separated by commas (default: all)",
+              {.check = refusal_of_arms});
+  options.add("--budget", &budget, fmt::format("{}cells for each arm (default {})", prefix, kDefaultBudget),
+              {.check = whole_number(2, 1'000'000)});
+  options.add("--metric", &metric, prefix + "metric to minimise (default: the main metric)",
+              {.candidates = offer_metrics});
+  options.add("--maximize", &maximize, prefix + "maximise the metric");
 }
 
-Tuning read_tuning(const Arguments& arguments) {
+Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
+                   const std::filesystem::path& out) {
   Tuning tuning;
-  tuning.scenario = load_scenario(arguments.file, arguments.profile, arguments.settings);
+  tuning.scenario = scenario.load();
   const Json& document = tuning.scenario.document;
-  const Json tune = document.value("tune", Json::object());
-  if (tune.empty())
+  if (tuning.scenario.tune.empty())
     throw UserError("tune", "missing; needs {path: {\"low\", \"high\", \"scale\"}}, the fields to choose");
   if (tuning.scenario.cells.front().root_seed == kTuningRoot) {
     throw UserError("seeds.root",
                     fmt::format("got {}, which tuning takes; judging needs another", kTuningRoot));
   }
-  tuning.ranges = read_tune_ranges(tune, document, read_sweep(document.value("sweep", Json::object())));
-  tuning.metric = arguments.metric;
+  tuning.ranges = tuning.scenario.tune;
+  tuning.metric = choice.metric;
   if (tuning.metric.empty())
     tuning.metric = main_metric({{"figures", tuning.scenario.figures}, {"scenario", document}});
-  if (arguments.maximize) tuning.sign = -1;
+  if (choice.maximize) tuning.sign = -1;
   const References references(tuning.scenario);
-  for (const std::string& arm : chosen_arms(arguments.arms, tuning.scenario)) {
+  for (const std::string& arm : chosen_arms(choice.arms, tuning.scenario)) {
     references.check_metric(arm, tuning.metric, "--metric");
     tuning.arms.push_back({arm, {}});
   }
-  const int budget = arguments.budget > 0 ? arguments.budget : kDefaultBudget;
+  const int budget = choice.budget > 0 ? choice.budget : kDefaultBudget;
   const int points = points_of(tuning.scenario);
   const int count = candidates_within(budget / points);
   if (count < 2) {
@@ -119,7 +117,7 @@ Tuning read_tuning(const Arguments& arguments) {
   for (TunedArm& arm : tuning.arms) {
     for (std::size_t i = 0; i < tuning.candidates.size(); ++i) arm.left.push_back(i);
   }
-  tuning.directory = arguments.out;
+  tuning.directory = out;
   if (tuning.directory.empty()) tuning.directory = default_run_directory(tuning.scenario).string() + "-tune";
   check_no_plan_named(tuning.directory);
   return tuning;
@@ -129,7 +127,7 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   Json document = tuning.scenario.document;
   const Json arms = document.value("arms", Json::object());
   for (const char* part : {"tune", "claims", "figures", "profiles"}) document.erase(part);
-  if (tuning.scenario.crossing) {  // its arms are others here, and its points those of no candidate
+  if (tuning.scenario.crossing) {  // the search names arms that are not in this scenario
     const CrossingSearch& search = *tuning.scenario.crossing;
     document["sweep"][search.path] = {search.low, search.high};
   }
@@ -141,7 +139,7 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
     for (const std::size_t candidate : arm.left) {
       Json own = arms.value(arm.name, Json::object());
       for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
-        own.erase(tuning.ranges[i].path);  // set last, after what leads to it
+        own.erase(tuning.ranges[i].path);  // moves to the end, after overrides of the values above it
         own[tuning.ranges[i].path] = tuning.candidates[candidate][i];
       }
       document["arms"][candidate_name(arm.name, candidate)] = std::move(own);
@@ -157,10 +155,11 @@ std::size_t tuning_cells(const Tuning& tuning) {
 
 namespace {
 
-/// A candidate within this share of its range of one end is at the edge.
+/// A value is at the edge of its range when its distance from one end is below this share of the range.
 constexpr double kEdge = 0.05;
 
-/// Arms have the same number of cells, unless candidates that differ make the same cells of one.
+/// The number of cells of an arm. It differs between arms where two candidates of one arm have the same
+/// cells.
 std::string cells_text(const std::vector<TunedArm>& arms) {
   const auto [least, most] =
       std::ranges::minmax_element(arms, {}, [](const TunedArm& arm) { return arm.cells.size(); });
@@ -196,7 +195,7 @@ std::vector<TunedEdge> tuned_edges(const Tuning& tuning, const TunedArm& arm) {
       edges.push_back(
           {range.path, fmt::format("the best {} is at the edge of its range; widen it", range.path)});
     } else if (share == least || share == most) {
-      // Points of a sequence in several dimensions reach no end of a range.
+      // Sobol points in several dimensions do not reach the ends of a range.
       edges.push_back({range.path, fmt::format("the best {}, {} of [{:g}, {:g}], is the {} tried; a greater "
                                                "--budget tries more, or widen its range",
                                                range.path, chosen.dump(), range.low, range.high,
@@ -264,8 +263,8 @@ Json tuning_answer(const Tuning& tuning) {
 
 namespace {
 
-/// The mean of the metric (of its logarithm where it is positive by definition) over sweep points and seeds,
-/// its sign so that the least is the best; NaN where a cell is not done or lacks it.
+/// The mean over sweep points and seeds of the metric, or of its logarithm where it is declared positive,
+/// times Tuning::sign. NaN where a cell is not done or lacks the metric.
 double score_of(const ResultTable& table, const std::string& arm, const Tuning& tuning) {
   const bool is_positive = is_declared_positive(tuning.metric);
   double sum = 0;
@@ -280,8 +279,7 @@ double score_of(const ResultTable& table, const std::string& arm, const Tuning& 
   return tuning.sign * sum / count;
 }
 
-/// Notes which cells of a rung's scenario are candidates of which arm. Those of the rungs before are among
-/// them again.
+/// Adds the cells of a rung to the arms whose candidates they are. A rung repeats cells of earlier rungs.
 void count_cells(const Scenario& rung, Tuning& tuning) {
   for (TunedArm& arm : tuning.arms) {
     std::set<std::string> names;
@@ -316,7 +314,7 @@ void climb(const ResultTable& table, std::size_t place, Tuning& tuning) {
   }
 }
 
-/// Whether the directory shows a plan of tuning, or none.
+/// Whether the directory is empty, or was last used by `tune`.
 bool shows_tuning(const std::filesystem::path& directory) {
   const std::string id = shown_plan(directory);
   if (id.empty()) return true;
@@ -324,7 +322,7 @@ bool shows_tuning(const std::filesystem::path& directory) {
   return plan && plan->head.at("scenario").value("/seeds/root"_json_pointer, Json()) == Json(kTuningRoot);
 }
 
-/// What a person should know of the choice, on stderr; whether every arm has one.
+/// Prints warnings about the choice on stderr. Returns whether every arm has a choice.
 bool print_tuning_notes(const Tuning& tuning) {
   bool have_choices = true;
   for (const TunedArm& arm : tuning.arms) {
@@ -338,22 +336,42 @@ bool print_tuning_notes(const Tuning& tuning) {
   return have_choices;
 }
 
-int tune_scenario(const Arguments& arguments) {
+struct TuneOptions {
+  ScenarioChoice scenario;
+  TuningChoice choice;
+  std::filesystem::path out;
+  int threads = 0;
+  bool leases = false, json = false;
+  std::vector<std::string> command_line;
+
+  void bind(VerbOptions& options) {
+    scenario.bind(options);
+    choice.bind(options);
+    options.add("--out", &out, "run directory (default: runs/<name>[-<profile>]-tune)",
+                {.candidates = offer_files(Candidates::Files::folders)});
+    bind_threads(options, threads, kCellThreads);
+    bind_leases(options, leases);
+    bind_json(options, json);
+    options.command_line = &command_line;
+  }
+};
+
+int tune_scenario(const TuneOptions& options) {
   exit_when_interrupted();
-  Tuning tuning = read_tuning(arguments);
+  Tuning tuning = read_tuning(options.scenario, options.choice, options.out);
   const std::filesystem::path& directory = tuning.directory;
-  SessionOptions options;
-  options.directory = directory;
-  options.threads = thread_count(arguments);
-  options.arguments = arguments.all;
-  options.leases = arguments.leases;
-  options.tells_former_plan = !shows_tuning(directory);
+  SessionOptions session;
+  session.directory = directory;
+  session.threads = thread_count(options.threads);
+  session.arguments = options.command_line;
+  session.leases = options.leases;
+  session.tells_former_plan = !shows_tuning(directory);
   int failed = 0;
   for (std::size_t place = 0; place < tuning.rungs.size(); ++place) {
     const Scenario rung = rung_scenario(tuning, tuning.rungs[place]);
-    const SessionOutcome outcome = run_session(rung, options, run_cell);
+    const SessionOutcome outcome = run_session(rung, session, run_cell);
     if (outcome.interrupted) return kInterruptedStatus;
-    options.tells_former_plan = false;  // that of the rung before
+    session.tells_former_plan = false;  // it is the plan of the previous rung
     failed += outcome.failed;
     count_cells(rung, tuning);
     climb(load_results(directory, rung, outcome.plan).table, place, tuning);
@@ -362,8 +380,8 @@ int tune_scenario(const Arguments& arguments) {
   update_file(directory / "tune.json", json_text(answer) + "\n");
   const bool have_choices = print_tuning_notes(tuning);
   const int status = failed > 0 || !have_choices ? 1 : 0;
-  if (arguments.json) {
-    std::cout << json_text(answer) << '\n';
+  if (options.json) {
+    print_json(answer);
     return status;
   }
   for (const TunedArm& arm : tuning.arms) {
@@ -380,18 +398,8 @@ int tune_scenario(const Arguments& arguments) {
 }  // namespace
 
 Verb tune_verb() {
-  return {"tune", "Choose the fields named in \"tune\" for every arm, on a root seed of their own",
-          "tune my_idea.json --budget 60", [](Arguments& arguments) -> VerbCall {
-            return {
-                joined(scenario_options(arguments),
-                       {tuning_options(arguments, ""),
-                        {{"--out", &arguments.out, "run directory (default: runs/<name>[-<profile>]-tune)",
-                          false, nullptr, offer_folders},
-                         threads_option(arguments, "cells run at a time (default: one per processor)"),
-                         leases_option(arguments),
-                         json_option(arguments)}}),
-                [&] { return tune_scenario(arguments); }};
-          }};
+  return make_verb("tune", "Choose the fields of \"tune\" for every arm, on a separate root seed",
+                   "tune my_idea.json --budget 60", tune_scenario);
 }
 
 }  // namespace moelab

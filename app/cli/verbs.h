@@ -1,45 +1,87 @@
 #pragma once
 
-/// The axis of verbs: what stands after `moelab` on the command line. They answer on stdout, warn on stderr,
-/// return the exit status (0 done, 1 a cell failed or a check's verdict is not the expected one, 130
-/// interrupted) and throw InvalidOption (2) or EnvironmentError (3).
+/// The verbs of the command line, and what each of them declares.
+///
+/// A verb is a struct of options, a function of that struct and an entry of the table verbs(). The struct
+/// declares its options once, in `bind`. The parser, the help texts, shell completion and docs/commands.md
+/// all read this declaration.
+///
+/// The functions answer on stdout, warn on stderr and return the exit status: 0 done; 1 a cell failed or a
+/// verdict is not the expected one; 130 interrupted. They throw InvalidOption (status 2) or EnvironmentError
+/// (status 3).
 
+#include <filesystem>
 #include <functional>
-#include <mutex>
-#include <optional>
-#include <ostream>
-#include <streambuf>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
-#include "app/cli/arguments.h"
-#include "app/cli/completion.h"
+#include "app/run/results.h"
 #include "app/scenario/scenario.h"
-#include "sim/data/problem.h"
+#include "app/store/run_folder.h"
 
 namespace moelab {
 
-/// Something that a verb takes.
-struct Option {
-  using Value = std::variant<bool*, int*, double*, std::string*, std::filesystem::path*,
-                             std::vector<std::string>*, std::vector<std::filesystem::path>*>;
-  std::string name;  ///< "--out"; "FILE" of what is known by its place
-  Value value;       ///< a bool is a flag
-  std::string help;
+/// What completion offers at a place of the command line: words, and files that the shell itself lists.
+struct Candidates {
+  struct Word {
+    std::string text;
+    std::string help = "";  ///< for shells that show it
+  };
+  enum class Files { none, scenarios, any, folders };
+  std::vector<Word> words;
+  Files files = Files::none;
+};
+
+/// The candidates for an option's value. `word` is the text before the cursor. The options that stand earlier
+/// on the command line are set.
+using Completer = std::function<Candidates(const std::string& word)>;
+
+/// Why an option refuses a text; empty where it accepts the text.
+using TextCheck = std::function<std::string(const std::string& text)>;
+
+struct OptionRules {
   bool required = false;
-  /// Why a text is refused; empty where it is not.
-  std::function<std::string(const std::string&)> check = nullptr;
-  /// What completion offers for the value. Without it: the names of one_of(), and files for paths.
-  Completer completes = nullptr;
-  /// An empty text means something; elsewhere it is refused, since it would be taken for no option.
+  TextCheck check = nullptr;
+  /// Without it, completion offers the names of one_of(), and files for paths.
+  Completer candidates = nullptr;
+  /// An empty text has a meaning. Other options refuse it, since the program cannot tell it from no option.
   bool takes_empty = false;
 };
 
-/// A verb that is chosen: its options, and what it does when these are read.
+struct Option {
+  using Value = std::variant<bool*, int*, double*, std::string*, std::filesystem::path*,
+                             std::vector<std::string>*, std::vector<std::filesystem::path>*>;
+  std::string name;  ///< "--out", or "FILE" for a value that its place identifies
+  Value value;       ///< a bool is a flag
+  std::string help;
+  OptionRules rules = {};
+
+  bool is_flag() const { return std::holds_alternative<bool*>(value); }
+  bool is_list() const;
+  bool is_path() const;
+  /// Whether a name introduces the value. Otherwise its place does.
+  bool is_named() const { return name.starts_with("--"); }
+};
+
+/// The options that a verb declares, in the order of its help text. They point into the verb's struct.
+class VerbOptions {
+ public:
+  void add(std::string name, Option::Value value, std::string help, OptionRules rules = {}) {
+    list.push_back({std::move(name), value, std::move(help), std::move(rules)});
+  }
+
+  std::vector<Option> list;
+  std::vector<std::string>* command_line = nullptr;  ///< receives all words, the program's name first
+};
+
+/// A verb that the user chose: its options, and what it does once they are set.
 struct VerbCall {
-  std::vector<Option> options;
+  VerbOptions options;
   std::function<int()> run;
 };
 
@@ -47,105 +89,100 @@ struct VerbCall {
 struct Verb {
   std::string name;
   std::string help;     ///< one line
-  std::string example;  ///< of a command line, after "moelab "
-  /// Options go into the arguments, or into values that the call keeps.
-  VerbCall (*call)(Arguments&);
+  std::string example;  ///< a command line without "moelab "
+  std::function<VerbCall()> call;
 };
 
-/// The table: adding a verb is a new file and a line in verbs.cpp.
+/// The entry of a verb whose struct is `Options`.
+template <class Options>
+Verb make_verb(std::string name, std::string help, std::string example, int (*run)(const Options&)) {
+  const auto call = [run] {
+    const auto options = std::make_shared<Options>();
+    VerbCall made{{}, [options, run] { return run(*options); }};
+    options->bind(made.options);
+    return made;
+  };
+  return {std::move(name), std::move(help), std::move(example), call};
+}
+
+/// The table. A new verb is a file with a struct, a function and <name>_verb(), and a line in verbs.cpp.
 const std::vector<Verb>& verbs();
 
-/// Options of a verb as they are written, "--help" first.
+/// The named options of a verb, "--help" first.
 std::vector<std::string> option_names(const Verb& verb);
 
-/// Options that several verbs have.
-std::vector<Option> scenario_options(Arguments& arguments);       ///< FILE --profile --set
-std::vector<Option> run_directory_options(Arguments& arguments);  ///< --out --seeds
-std::vector<Option> directory_options(Arguments& arguments);      ///< DIR --plan
-Option plan_option(Arguments& arguments);                         ///< --plan
-Option threads_option(Arguments& arguments, const std::string& help);
-Option leases_option(Arguments& arguments);  ///< --leases
-Option json_option(Arguments& arguments);
+// Checks of an option's text.
 
-/// A list of options from parts.
-std::vector<Option> joined(std::vector<Option> first, const std::vector<std::vector<Option>>& others);
-
-/// A check that knows the texts that it takes.
+/// Accepts the names of a list, which completion offers.
 struct NameCheck {
   std::string what;  ///< "shell"
   std::vector<std::string> names;
   std::string operator()(const std::string& text) const;
 };
 
-/// Checks of options' texts.
-std::function<std::string(const std::string&)> whole_number(int minimum, int maximum);
-std::function<std::string(const std::string&)> one_of(const std::string& what,
-                                                      std::vector<std::string> names);
+TextCheck one_of(const std::string& what, std::vector<std::string> names);
+TextCheck whole_number(int minimum, int maximum);
+/// A number in (0, maximum]; `what` names its unit.
+TextCheck positive_number(const std::string& what, double maximum);
 
-// How a caller names a cell of a scenario.
+// Options that several verbs share.
 
-/// By its id, or by arm, seed and sweep point, the first of each that is left out.
-struct CellChoice {
-  std::string cell, arm, seed;
-  std::vector<std::string> at;  ///< "path=value"
+/// FILE --profile --set: a scenario.
+struct ScenarioChoice {
+  std::filesystem::path file;
+  std::string profile;                ///< empty for the full run
+  std::vector<std::string> settings;  ///< "path=value"
+
+  void bind(VerbOptions& options);
+  Scenario load() const { return load_scenario(file, profile, settings); }
 };
 
-/// The scenario's cell. Throws UserError at the option of `moelab sample` that fits none: --cell, --arm,
-/// --seed, --at.
-const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice);
+/// DIR --plan: a plan of a run directory.
+struct RunChoice {
+  std::filesystem::path directory;
+  std::string plan;  ///< the beginning of an id; empty for the plan last run
 
-/// The data of a cell: what a phase trains and tests on.
-struct SampledSets {
-  std::string prefix;  ///< "<phase>." of a phase before the last; empty as for metrics
-  Layout layout;
-  std::optional<Dataset> train;  ///< none of fresh points at every step
-  Dataset test;                  ///< contaminated as data.contamination says, unless by an attack
-  std::string attack;            ///< that needs the trained model; empty for none
+  void bind(VerbOptions& options);
+  RunAddress address() const { return {directory, plan}; }
 };
 
-/// Those of every phase, the last at the end; of a cell without phases its own.
-std::vector<SampledSets> sampled_sets(const Cell& cell);
-/// Those of the last phase alone.
-SampledSets last_sampled_sets(const Cell& cell);
+/// DIR… --plan: several run directories.
+struct RunsChoice {
+  std::vector<std::filesystem::path> directories;
+  std::string plan;
 
-// The command line: from arguments to an exit status.
-
-/// Parses the arguments, runs the verb and turns every exception into a message and a status: 0 done; 1 done,
-/// but a cell failed, (`claims`) a claim is refuted or (`check`) a verdict is not the expected one; 2 bad
-/// input, a wrong MOELAB_VECTOR_LEVEL included, whatever the arguments; 3 the environment failed, a standard
-/// output that cannot be written included; 130 interrupted.
-int run_command_line(int argc, const char* const* argv);
-
-/// Says on stderr that there is not enough memory, once and with none of it; the exit status for that.
-/// Threads may call it at the same time.
-int tell_lack_of_memory() noexcept;
-
-// The one place through which all that the program prints passes.
-
-/// While it lives, what is written to `stream` arrives as visible_text of it, so that no text of a scenario,
-/// a file name or a message commands the terminal; JSON stays the same JSON. It may be used by several
-/// threads.
-class VisibleOutput : public std::streambuf {
- public:
-  explicit VisibleOutput(std::ostream& stream);
-  ~VisibleOutput() override;
-  VisibleOutput(const VisibleOutput&) = delete;
-  VisibleOutput& operator=(const VisibleOutput&) = delete;
-
- protected:
-  int_type overflow(int_type letter) override;
-  std::streamsize xsputn(const char* letters, std::streamsize count) override;
-  int sync() override;
-
- private:
-  bool write(std::string_view text);
-  bool pass_on(std::string_view text);
-  bool pass_on_rest();
-
-  std::ostream& stream_;
-  std::streambuf* target_;
-  std::mutex mutex_;
-  std::string rest_;  ///< the beginning of a character whose other bytes are still to come
+  void bind(VerbOptions& options, const std::string& help, bool required = true);
 };
+
+void bind_threads(VerbOptions& options, int& threads, const std::string& help);
+void bind_json(VerbOptions& options, bool& json);
+
+/// The number of threads asked for; for 0, the number of processors.
+int thread_count(int asked);
+
+// What verbs print and write.
+
+/// Prints an answer of --json.
+void print_json(const Json& answer, int indent = 2);
+
+/// Prints {"files": […]}, or a line for each file.
+void print_files(const std::vector<std::filesystem::path>& files, bool json);
+
+/// Writes an answer to `file`, or prints it where `file` is empty.
+void write_answer(const std::filesystem::path& file, const std::string& text);
+
+/// Throws UserError at `option`, which named `file`, where replace_file would refuse it (check_output_file)
+/// or where a run directory keeps its store: plans, journals, sessions and saved arrays.
+void check_written_file(const std::filesystem::path& file, const std::string& option);
+
+/// Throws UserError at `option` where it is given together with `other`.
+void refuse_beside(bool is_given, const std::string& option, const std::string& other);
+
+/// Throws UserError at --metric for a name that is no metric.
+void check_metric_name(const std::string& metric);
+
+/// Throws UserError at --metric where the runs have recorded cells, but neither their plans nor their cells
+/// have the metric.
+void check_measured(const std::string& metric, std::span<const RunResults> runs);
 
 }  // namespace moelab

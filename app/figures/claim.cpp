@@ -18,7 +18,7 @@
 namespace moelab {
 namespace {
 
-/// The place of a claim among those of the plan; their number where there is none.
+/// The index of a claim in the plan; the number of claims if there is none.
 std::size_t claim_place(const Json& claims, const std::string& id) {
   std::size_t place = 0;
   while (place < claims.size() && claims[place].at("id") != id) ++place;
@@ -32,7 +32,7 @@ std::string place_name(const SweepPoint& at, const DisplayNames& names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Where a point lies: the value alone where one path tells it.
+/// The name of a point. A single path is named by its value alone.
 std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
   const std::string left = place_name(point.left_at, names), right = place_name(point.right_at, names);
   std::string name = left == right ? left : left + " against " + right;
@@ -42,7 +42,7 @@ std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
   return name;
 }
 
-/// The side by the names that its arms, metrics and places have in figures.
+/// The side with the display names of its arms, metrics and places.
 std::string shown_side(ClaimSide side, const DisplayNames& names) {
   std::vector<std::string> places;
   for (const auto& [path, value] : side.where) places.push_back(names.value(path, value_text(value)));
@@ -53,9 +53,9 @@ std::string shown_side(ClaimSide side, const DisplayNames& names) {
   return side.text() + (places.empty() ? "" : fmt::format(" at {}", fmt::join(places, ", ")));
 }
 
-/// What was judged, by the names that figures use: where nothing has a label it is `result.statement`.
+/// The judged statement with display names. Equals `result.statement` if nothing has a label.
 std::string shown_statement(const Claim& claim, const ClaimResult& result, const DisplayNames& names) {
-  // What follows the names ("within 5 %", "each arm at its best") stays as it is.
+  // The text after the names ("within 5 %", "each arm at its best") stays unchanged.
   const auto after = [&](const std::string& names_part) {
     return result.statement.substr(names_part.size());
   };
@@ -82,19 +82,19 @@ std::string shown_statement(const Claim& claim, const ClaimResult& result, const
   return rate_claim_text(rate) + after(plain);
 }
 
-/// A grey line across all points whose height at each `height` gives.
+/// A grey line across all points; `height` returns its value at each point.
 FigureSeries judged_line(const std::string& name, const ClaimResult& result,
                          const std::function<double(const ClaimPoint&)>& height) {
   FigureSeries line{name, {}, SeriesLook::reference};
   for (std::size_t i = 0; i < result.points.size(); ++i)
-    // From the left of the first point to the right of the last.
+    // Each point's segment spans its full width.
     for (const double side : {-0.5, 0.5})
       line.points.push_back({static_cast<double>(i) + side, height(result.points[i])});
   return line;
 }
 
-/// What the interval is judged against: equal sides, or the two ends of a tolerance; besides, the smallest
-/// effect that matters.
+/// The values that the interval is compared with: equality or the two ends of a tolerance, and the smallest
+/// relevant effect.
 std::vector<FigureSeries> judged_lines(const Claim& claim, const ClaimResult& result, bool ratio) {
   const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
   const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
@@ -121,14 +121,14 @@ std::vector<FigureSeries> judged_lines(const Claim& claim, const ClaimResult& re
   return lines;
 }
 
-/// The paired effect with its interval. None of a point that the sign test judges: medians may be bounds, and
+/// The paired effect with its interval. Points of the sign test have none: their medians may be bounds, and
 /// can lie on the other side.
 FigurePoint effect_point(const ClaimPoint& point, std::size_t place, bool ratio) {
   FigurePoint drawn{static_cast<double>(place)};
   const auto shown = [&](double value) { return ratio ? std::exp(value) : value; };
   if (!point.difference) return drawn;
   drawn.mean = shown(point.difference->mean);
-  // A sequence that excludes nothing yet has no ends.
+  // A sequence that excludes no mean yet has infinite ends.
   const std::optional<Interval>& interval = point.difference->interval;
   if (interval && std::isfinite(interval->low) && std::isfinite(interval->high)) {
     drawn.low = shown(interval->low);
@@ -142,8 +142,8 @@ bool is_judged_by_signs(const ClaimResult& result) {
                      [](const ClaimPoint& point) { return point.signs.has_value(); });
 }
 
-/// The share of decidable pairs whose left side is below, what the sign test counts; of a run that was
-/// decided without an interval, which would not hold for a number of seeds that the results chose.
+/// The share of decidable pairs whose left side is below, which the sign test counts. Sequential runs have no
+/// interval: it would be invalid, because the results determine the number of seeds.
 FigurePoint share_point(const ClaimPoint& point, std::size_t place) {
   FigurePoint drawn{static_cast<double>(place)};
   const int decidable = point.signs ? point.signs->below + point.signs->above : 0;
@@ -156,7 +156,7 @@ FigurePoint share_point(const ClaimPoint& point, std::size_t place) {
   return drawn;
 }
 
-/// What the sign test counted at each point, and what the axis of shares does not show.
+/// Caption text with the sign counts at each point and the effects of points without censored steps.
 std::string signs_text(const ClaimResult& result, bool ratio, const DisplayNames& names) {
   std::vector<std::string> counts, others;
   for (const ClaimPoint& point : result.points) {
@@ -182,14 +182,14 @@ std::string signs_text(const ClaimResult& result, bool ratio, const DisplayNames
   return text;
 }
 
-/// Those of every arm and point of a run that was decided, whose sequences then judge.
+/// The seeds of every arm and point in a sequential run; unset for other runs.
 std::optional<int> fixed_seeds_of(const FigureSource& source) {
   const auto decided = source.plan.find("decided");
   if (!source.table.is_decided || decided == source.plan.end()) return std::nullopt;
   return decided->at("fixed_seeds").get<int>();
 }
 
-/// What the legend calls the marks.
+/// The legend entry of the marks.
 std::string marks_name(bool of_signs, bool is_rate, bool is_sequential) {
   if (of_signs) return is_sequential ? "decidable pairs" : "decidable pairs, 95 % interval";
   return fmt::format("{}, 95 % {}", is_rate ? "repetitions" : "paired seeds",
@@ -199,13 +199,13 @@ std::string marks_name(bool of_signs, bool is_rate, bool is_sequential) {
 void check_claim_figure(const References& references, const Json& figure, const std::string& path) {
   const std::string id = figure.at("claim");
   std::vector<std::string> ids;
-  for (const Json& claim : references.claims()) ids.push_back(claim.at("id"));
+  for (const Claim& claim : references.claims()) ids.push_back(claim.id);
   if (std::find(ids.begin(), ids.end(), id) == ids.end())
     throw UserError(join_path(path, "claim"), unknown_name("claim", id, ids));
 }
 
-Drawing draw_claim(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_claim_figure(figure, source));
+AnyFigure any_claim(const Json& figure, const FigureSource& source) {
+  return build_claim_figure(figure, source);
 }
 
 }  // namespace
@@ -217,7 +217,7 @@ FigureKind claim_kind() {
       "judged against",
       {{"claim", Shape::text(), "id of the claim"}},
       check_claim_figure,
-      draw_claim};
+      any_claim};
 }
 
 Figure build_claim_figure(const Json& description, const FigureSource& source) {
@@ -234,7 +234,7 @@ Figure build_claim_figure(const Json& description, const FigureSource& source) {
   const bool is_rate = std::holds_alternative<RateClaim>(read.front().statement);
 
   const std::string statement = shown_statement(read.front(), result, names);
-  // In the claim's own words, where it has some.
+  // Prefer the claim's own words.
   const std::string& words = result.text == result.statement ? statement : result.text;
 
   const bool of_signs = is_judged_by_signs(result);

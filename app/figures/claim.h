@@ -1,17 +1,20 @@
 #pragma once
 
-/// From a run's results to what a claim is judged by.
+/// Builds figures of claims from the results of a run.
 
 #include "app/figures/figure_kind.h"
 #include "plots/figure.h"
 
 namespace moelab {
 
-/// One figure of plan["figures"] of kind "claim": {id, claim, title}. A mark is a point of the claim: its
-/// paired ratio or difference with the 95 % interval (of a run that was decided, its sequence); where steps
-/// are censored, so that the sign test judges, the share of decidable pairs whose left side is below, with
-/// its binomial interval. Dashed lines are what it is judged against. Throws UserError for a claim that the
-/// plan does not have.
+/// Builds a figure of kind "claim": {id, claim, title}. Each mark is a point of the claim: its paired ratio
+/// or difference with the 95 % interval. A sequential run shows the confidence sequence.
+///
+/// If steps are censored, the sign test judges the claim. The mark is then the share of decidable pairs whose
+/// left side is below, with its binomial interval. Dashed lines show the values that the marks are compared
+/// with.
+///
+/// Throws UserError if the plan does not have the claim.
 Figure build_claim_figure(const Json& description, const FigureSource& source);
 
 }  // namespace moelab

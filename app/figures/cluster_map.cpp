@@ -15,7 +15,7 @@
 namespace moelab {
 namespace {
 
-/// What the cells of a cluster map hold.
+// The two quantities of a cluster map
 constexpr const char* kMeanRouting = "routing";       // E[r_e(x) | c]
 constexpr const char* kRouterCosine = "router_rows";  // cos(w_e, E[x | c])
 
@@ -31,17 +31,17 @@ Matrix cosines(const Matrix& means, const Matrix& weight) {
   return cosine;
 }
 
-/// The cosines of a cell's saved arrays. Throws UserError at `path` where its router has no row for each
-/// expert that meets the inputs.
+/// The cosines from a cell's saved arrays. Throws UserError at `path` if the router has no row per expert
+/// that matches the inputs.
 Matrix router_cosines(const std::string& arm, const Matrix& inputs, const std::vector<int>& labels,
                       const std::filesystem::path& weight_file, const std::string& path) {
-  const Matrix weight = std::filesystem::exists(weight_file) ? read_rows(weight_file) : Matrix();
+  const Matrix weight = std::filesystem::exists(weight_file) ? read_rows(weight_file).values() : Matrix();
   if (weight.cols() != inputs.cols())
     throw UserError(path, "the router of arm '" + arm + "' has no row for each expert that meets the inputs");
   return cosines(cluster_means(inputs, labels), weight);
 }
 
-/// The rows by the column of their largest entry, of equal ones the larger entry first.
+/// Orders rows by the column of their largest entry. Within a column, the larger entry comes first.
 std::vector<Eigen::Index> staircase(const Matrix& values) {
   std::vector<Eigen::Index> best(static_cast<std::size_t>(values.rows())), order(best.size());
   for (Eigen::Index c = 0; c < values.rows(); ++c) values.row(c).maxCoeff(&best[static_cast<std::size_t>(c)]);
@@ -55,11 +55,12 @@ std::vector<Eigen::Index> staircase(const Matrix& values) {
   return order;
 }
 
-/// For each cluster, in `order` of those in which they are first seen, its first rows.
-std::vector<std::string> cluster_notes(const Matrix& probabilities, const std::vector<int>& labels,
+/// Notes for the clusters in `order`, each with its first test rows. `order` contains indices by first
+/// occurrence.
+std::vector<std::string> cluster_notes(const RowArray& probabilities, const std::vector<int>& labels,
                                        const std::vector<Eigen::Index>& order) {
   constexpr std::size_t kShownRows = 10;
-  std::vector<int> clusters;  // by their first rows
+  std::vector<int> clusters;  // in order of first occurrence
   std::map<int, std::vector<Eigen::Index>> rows;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (rows[labels[i]].empty()) clusters.push_back(labels[i]);
@@ -71,28 +72,27 @@ std::vector<std::string> cluster_notes(const Matrix& probabilities, const std::v
     const std::vector<Eigen::Index>& own = rows[cluster];
     std::string text = fmt::format("cluster {}: {} test rows", cluster, own.size());
     for (std::size_t i = 0; i < std::min(own.size(), kShownRows); ++i) {
-      Eigen::Index expert = 0;
-      const double most = probabilities.row(own[i]).maxCoeff(&expert);
-      text += fmt::format("\nrow {}: expert {} ({:.2g})", own[i], expert, most);
+      const int expert = probabilities.argmax(own[i]);
+      text += fmt::format("\nrow {}: expert {} ({:.2g})", own[i], expert, probabilities.at(own[i], expert));
     }
     notes.push_back(text + (own.size() > kShownRows ? "\n…" : ""));
   }
   return notes;
 }
 
-/// The mean routing at the recorded steps, where "routing_steps" was saved.
+/// Adds the mean routing at the recorded steps if "routing_steps" was saved.
 void add_frames(const std::filesystem::path& steps_file, const std::filesystem::path& routing_file,
                 const std::vector<Eigen::Index>& order, HeatMapPanel& panel) {
   if (!std::filesystem::exists(steps_file) || !std::filesystem::exists(routing_file)) return;
   const std::vector<int> steps = read_cluster_labels(steps_file);
-  const Matrix routing = read_rows(routing_file);  // (T · C, E)
+  const RowArray routing = read_rows(routing_file);  // (T · C, E)
   const auto clusters = static_cast<Eigen::Index>(order.size());
   if (routing.rows() != static_cast<Eigen::Index>(steps.size()) * clusters) return;
   for (const std::size_t t : shown_steps(steps.size())) {
     std::vector<double> frame;
     for (const Eigen::Index c : order)
-      for (Eigen::Index e = 0; e < routing.cols(); ++e)
-        frame.push_back(routing(static_cast<Eigen::Index>(t) * clusters + c, e));
+      for (std::int64_t e = 0; e < routing.width(); ++e)
+        frame.push_back(routing.at(static_cast<std::int64_t>(t) * clusters + c, e));
     panel.frames.push_back(std::move(frame));
     panel.frame_names.push_back(fmt::format("step {}", steps[t]));
   }
@@ -109,7 +109,7 @@ void check_cluster_map(const References& references, const Json& figure, const s
   if (figure.at("value") == kRouterCosine) check_saved_arrays(references, figure, "weights", path);
 }
 
-/// The columns of the router's rows; 0 where it has none.
+/// The width of the router rows; 0 if the router has none.
 std::int64_t router_row_width(const Network<float>& network) {
   const std::string name = "router_weight" + network.layer_ending(0);
   for (const NamedArray<float>& array : network.arrays(AlignedVector<float>(network.parameter_size())))
@@ -140,7 +140,7 @@ void check_shown_cells(const Scenario& scenario, const std::vector<std::string>&
   });
 }
 
-/// The panels with as many columns and rows as the largest has; what a panel does not have is absent.
+/// Extends all panels to the largest number of rows and columns. Added cells are absent.
 void fill_up(const std::vector<std::pair<Eigen::Index, Eigen::Index>>& sizes, HeatMap& map) {
   Eigen::Index rows = 0, columns = 0;
   for (const auto& [own_rows, own_columns] : sizes) {
@@ -166,8 +166,8 @@ void fill_up(const std::vector<std::pair<Eigen::Index, Eigen::Index>>& sizes, He
   }
 }
 
-Drawing draw_cluster_map(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_cluster_map(figure, source));
+AnyFigure any_cluster_map(const Json& figure, const FigureSource& source) {
+  return build_cluster_map(figure, source);
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ FigureKind cluster_map_kind() {
            {"x_label", Shape::text(), "label of the x axis", kOptional},
            {"y_label", Shape::text(), "label of the y axis", kOptional}},
           check_cluster_map,
-          draw_cluster_map,
+          any_cluster_map,
           nullptr,
           check_shown_cells};
 }
@@ -201,7 +201,7 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
   map.low = is_routing ? 0 : -1;
   std::size_t left_out = 0;
   std::vector<const ResultRow*> shown;
-  std::vector<std::pair<Eigen::Index, Eigen::Index>> sizes;  // clusters and experts
+  std::vector<std::pair<Eigen::Index, Eigen::Index>> sizes;  // numbers of clusters and experts
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, where);
     if (row == nullptr) {
@@ -210,16 +210,15 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
     }
     shown.push_back(row);
     const auto file_of = [&](const char* name) { return source.array(row->cell, name); };
-    const std::vector<int> labels = read_cluster_labels(file_of("test_labels"));
-    const auto saved = [&](const char* name) { return read_rows(file_of(name)); };
-    const Matrix probabilities = saved("test_probs");
-    if (static_cast<Eigen::Index>(labels.size()) != probabilities.rows()) {
-      throw UserError("figures." + map.id,
-                      fmt::format("arm '{}' has {} labels for {} rows, needs one for each", arm,
-                                  labels.size(), probabilities.rows()));
+    const SavedRows rows = saved_rows(source, row->cell, !is_routing);
+    if (rows.labels.empty()) {
+      throw UserError(
+          "figures." + map.id,
+          fmt::format("arm '{}' has {} labels for {} rows, needs one for each", arm,
+                      read_cluster_labels(file_of("test_labels")).size(), rows.probabilities.rows()));
     }
-    const Matrix values = is_routing ? cluster_means(probabilities, labels)
-                                     : router_cosines(arm, saved("test_inputs"), labels,
+    const Matrix values = is_routing ? cluster_means(rows.probabilities.values(), rows.labels)
+                                     : router_cosines(arm, rows.inputs.values(), rows.labels,
                                                       file_of("router_weight"), "figures." + map.id);
     sizes.emplace_back(values.rows(), values.cols());
     HeatMapPanel panel{display.arm(arm), {}, {}};
@@ -227,7 +226,7 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
     for (const Eigen::Index c : order) {
       for (Eigen::Index e = 0; e < values.cols(); ++e) panel.values.emplace_back(values(c, e));
     }
-    panel.row_notes = cluster_notes(probabilities, labels, order);
+    panel.row_notes = cluster_notes(rows.probabilities, rows.labels, order);
     if (is_routing) add_frames(file_of("recorded_steps"), file_of("cluster_routing_steps"), order, panel);
     map.panels.push_back(std::move(panel));
   }
@@ -247,7 +246,7 @@ HeatMap build_cluster_map(const Json& description, const FigureSource& source) {
 
 namespace {
 
-/// An expert is dead that serves less than this share of its fair part, 1/E.
+/// An expert is dead if it serves less than this share of its fair part, 1/E.
 constexpr double kDeadShare = 0.1;
 constexpr std::size_t kMostColumns = 40;
 
@@ -255,20 +254,20 @@ void check_load_map(const References& references, const Json& figure, const std:
   check_saved_arrays(references, figure, "routing_steps", path);
 }
 
-/// An arm's loads (T, E) at its recorded steps.
+/// The loads (T, E) of an arm at its recorded steps.
 struct RecordedLoads {
   std::string name;
   std::vector<int> steps;
-  Matrix loads;
+  RowArray loads;
 
-  /// The last record up to that step; none before the first or after the end.
+  /// The last record at or before the step. Unset before the first and after the last record.
   std::optional<Eigen::Index> record_at(int step) const {
     if (steps.empty() || step < steps.front() || step > steps.back()) return std::nullopt;
     return std::upper_bound(steps.begin(), steps.end(), step) - steps.begin() - 1;
   }
 };
 
-/// The steps that some arm recorded, kMostColumns at most, evenly, the last included.
+/// At most kMostColumns of the recorded steps of all arms, evenly spaced, including the last.
 std::vector<int> shown_columns(const std::vector<RecordedLoads>& arms) {
   std::set<int> all;
   for (const RecordedLoads& arm : arms) all.insert(arm.steps.begin(), arm.steps.end());
@@ -280,7 +279,7 @@ std::vector<int> shown_columns(const std::vector<RecordedLoads>& arms) {
   return shown;
 }
 
-/// The loads at these steps, of as many experts as the arm with most has; the highest of all is kept.
+/// The loads at these steps, extended to the largest number of experts. Updates the overall maximum `high`.
 HeatMapPanel panel_of(const RecordedLoads& arm, const std::vector<int>& steps, Eigen::Index experts,
                       double& high) {
   HeatMapPanel panel{arm.name, {}};
@@ -288,16 +287,16 @@ HeatMapPanel panel_of(const RecordedLoads& arm, const std::vector<int>& steps, E
     for (const int step : steps) {
       const std::optional<Eigen::Index> record = arm.record_at(step);
       panel.values.emplace_back();
-      if (!record || e >= arm.loads.cols()) continue;
-      const double load = arm.loads(*record, e);
+      if (!record || e >= arm.loads.width()) continue;
+      const double load = arm.loads.at(*record, e);
       high = std::max(high, load);
-      if (load * static_cast<double>(arm.loads.cols()) >= kDeadShare) panel.values.back() = load;
+      if (load * static_cast<double>(arm.loads.width()) >= kDeadShare) panel.values.back() = load;
     }
   return panel;
 }
 
-Drawing draw_load_map(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_load_map(figure, source));
+AnyFigure any_load_map(const Json& figure, const FigureSource& source) {
+  return build_load_map(figure, source);
 }
 
 }  // namespace
@@ -310,7 +309,7 @@ FigureKind load_map_kind() {
       {{"x_label", Shape::text(), "label of the x axis", kOptional},
        {"y_label", Shape::text(), "label of the y axis", kOptional}},
       check_load_map,
-      draw_load_map};
+      any_load_map};
 }
 
 HeatMap build_load_map(const Json& description, const FigureSource& source) {
@@ -338,9 +337,9 @@ HeatMap build_load_map(const Json& description, const FigureSource& source) {
     arms.push_back({display.arm(arm), read_cluster_labels(source.array(row->cell, "recorded_steps")),
                     read_rows(source.array(row->cell, "expert_load_steps"))});
     if (arms.back().steps.empty() ||
-        arms.back().loads.rows() != static_cast<Eigen::Index>(arms.back().steps.size()))
+        arms.back().loads.rows() != static_cast<std::int64_t>(arms.back().steps.size()))
       throw UserError("figures." + map.id, "arm '" + arm + "' has other numbers of steps and of loads");
-    experts = std::max(experts, arms.back().loads.cols());
+    experts = std::max<Eigen::Index>(experts, arms.back().loads.width());
   }
   const std::vector<int> steps = shown_columns(arms);
   for (const int step : steps) map.x_names.push_back(std::to_string(step));
@@ -348,7 +347,7 @@ HeatMap build_load_map(const Json& description, const FigureSource& source) {
   bool is_uneven = false;
   for (const RecordedLoads& arm : arms) {
     map.panels.push_back(panel_of(arm, steps, experts, map.high));
-    is_uneven = is_uneven || arm.loads.cols() != experts || arm.steps.back() != steps.back();
+    is_uneven = is_uneven || arm.loads.width() != experts || arm.steps.back() != steps.back();
   }
   if (map.high <= 0) map.high = 1;
   map.caption =

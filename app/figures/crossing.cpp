@@ -20,7 +20,7 @@
 namespace moelab {
 namespace {
 
-/// The rows of an arm at a point of the other paths, by the searched value.
+/// The rows of an arm at a point of the other paths, ordered by the searched value.
 struct TableColumn {
   std::string arm;
   SweepPoint at;
@@ -42,7 +42,7 @@ std::vector<TableColumn> table_columns(const CrossingSearch& search, const Resul
   return columns;
 }
 
-/// The values of a search's arm, and of the one that it is held against.
+/// Reads the values of the searched arm and of its reference arm.
 class CurveReader {
  public:
   CurveReader(const CrossingSearch& search, const ResultTable& table)
@@ -77,7 +77,7 @@ class CurveReader {
     const std::optional<Interval> value = metric_.of(row, row.metrics);
     if (!value || !std::isfinite(value->low)) return std::nullopt;
     if (!metric_.is_positive()) return value->low;
-    // A metric that is positive by definition may underflow.
+    // A metric that is positive by definition can underflow to 0.
     return value->low > 0 ? std::optional(std::log(value->low)) : std::nullopt;
   }
 
@@ -85,7 +85,7 @@ class CurveReader {
   PlottedValue metric_;
 };
 
-/// The curves of all searched columns, and how far each search is.
+/// The curve of a searched column and the progress of its search.
 struct SearchedColumn {
   const TableColumn* column;
   std::map<double, CurvePoint> points;
@@ -131,7 +131,7 @@ std::string counted_seeds(const char* what, double value, const CurvePoint& poin
                      point.seeds.size(), what);
 }
 
-/// What has to be said of a column.
+/// The note for the reader about a column.
 std::string column_note(const CrossingSearch& search, const CrossingColumn& column,
                         const SearchedColumn& own) {
   std::vector<std::string> parts;
@@ -229,7 +229,7 @@ std::size_t most_further_cells(const CrossingSearch& search, const ResultTable& 
   for (const SearchedColumn& own : searched_columns(search, table, columns)) {
     const CrossingProgress& progress = own.progress;
     if (progress.state != CrossingState::open) continue;
-    // The last visited is counted already where the table has it.
+    // If the table contains the last visited point, it is already counted.
     int points = search.most_within(progress.low, progress.high);
     points -= progress.visited.size() > 2 && own.points.contains(progress.visited.back()) ? 1 : 0;
     for (const TableColumn& column : columns) {
@@ -244,7 +244,7 @@ namespace {
 
 constexpr const char* kNotPositive = "no law of values that are not positive";
 
-/// The values of a text at the crossings (n).
+/// The values (n) of an expression at the crossings.
 Vector values_at(const std::string& text, const std::vector<const CrossingColumn*>& found,
                  const CrossingSearch& search, const ResultTable& table) {
   const PlottedValue value(text, table);
@@ -343,7 +343,7 @@ void check_crossing_figure(const References& references, const Json& figure, con
   checked_arms(references, figure, path);
 }
 
-/// The crossings of an arm among those shown.
+/// The shown crossings of an arm.
 std::vector<const CrossingColumn*> found_by(const std::vector<const CrossingColumn*>& shown,
                                             const std::string& arm) {
   std::vector<const CrossingColumn*> found;
@@ -404,7 +404,7 @@ std::vector<const CrossingColumn*> shown_columns(const std::vector<CrossingColum
   return shown;
 }
 
-/// A line for each arm and value of the series, in panels by what neither x nor these settle.
+/// A line per arm and series value. Panels separate the other open paths.
 std::vector<FigurePanel> crossing_panels(const Json& figure, const FigureSource& source,
                                          const CrossingSearch& search,
                                          const std::vector<const CrossingColumn*>& shown,
@@ -439,8 +439,8 @@ std::vector<FigurePanel> crossing_panels(const Json& figure, const FigureSource&
   return line_panels(facets, lines);
 }
 
-Drawing draw_crossing(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_crossing_figure(figure, source));
+AnyFigure any_crossing(const Json& figure, const FigureSource& source) {
+  return build_crossing_figure(figure, source);
 }
 
 }  // namespace
@@ -468,7 +468,7 @@ FigureKind crossing_kind() {
            {"x_label", Shape::text(), "label of the x axis", kOptional},
            {"y_label", Shape::text(), "label of the y axis", kOptional}},
           check_crossing_figure,
-          draw_crossing};
+          any_crossing};
 }
 
 Figure build_crossing_figure(const Json& description, const FigureSource& source) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -21,7 +22,7 @@ namespace {
 
 constexpr int kGrid = 96;
 
-/// The first of the largest scores.
+/// The index of the largest score; the first one for ties.
 int largest_score(const std::vector<ScoreInPlane>& scores, double x, double y) {
   const auto at = [&](const ScoreInPlane& score) { return score.offset + score.x * x + score.y * y; };
   const auto best = std::max_element(
@@ -63,19 +64,19 @@ RoutingPlane input_plane(const Matrix& rows, const std::vector<int>& inputs, con
 }
 
 std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell,
-                                         const Matrix& inputs, const Matrix& probabilities) {
+                                         const SavedRows& rows) {
   const std::filesystem::path weight = source.array(cell, "router_weight"),
                               bias = source.array(cell, "router_bias");
   if (!std::filesystem::exists(weight)) return std::nullopt;
-  LinearScores scores{read_rows(weight), Vector::Zero(probabilities.cols())};
-  if (scores.weight.rows() != probabilities.cols() || scores.weight.cols() != inputs.cols())
+  LinearScores scores{read_rows(weight).values(), Vector::Zero(rows.probabilities.width())};
+  if (scores.weight.rows() != rows.probabilities.width() || scores.weight.cols() != rows.inputs.width())
     return std::nullopt;
-  if (std::filesystem::exists(bias)) scores.bias = read_rows(bias).reshaped();
-  for (Eigen::Index i = 0; i < inputs.rows(); ++i) {
-    const Vector own = scores.weight * inputs.row(i).transpose() + scores.bias;
-    const Vector saved = probabilities.row(i).transpose();
-    // Of equal probabilities, which rounding makes, either is the largest.
-    if (saved(largest_entry(own)) < saved.maxCoeff()) return std::nullopt;
+  if (std::filesystem::exists(bias)) scores.bias = read_rows(bias).values().reshaped();
+  for (std::int64_t i = 0; i < rows.inputs.rows(); ++i) {
+    const Vector own = scores.weight * rows.inputs.row(i).transpose() + scores.bias;
+    // Rounding can create ties of probabilities. Any tied expert is accepted.
+    if (rows.probabilities.at(i, largest_entry(own)) < rows.probabilities.row(i).maxCoeff())
+      return std::nullopt;
   }
   return scores;
 }
@@ -87,11 +88,11 @@ std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const 
                               bias_file = source.array(cell, "router_bias_steps");
   if (!std::filesystem::exists(steps_file) || !std::filesystem::exists(weight_file)) return {};
   const std::vector<int> steps = read_cluster_labels(steps_file);
-  const Matrix weights = read_rows(weight_file);  // (T · E, d)
+  const Matrix weights = read_rows(weight_file).values();  // (T · E, d)
   const Eigen::Index count = static_cast<Eigen::Index>(steps.size()), experts = last.weight.rows();
   if (count == 0 || weights.rows() != count * experts || weights.cols() != last.weight.cols()) return {};
   Matrix biases = Matrix::Zero(count, experts);
-  if (std::filesystem::exists(bias_file)) biases = read_rows(bias_file);
+  if (std::filesystem::exists(bias_file)) biases = read_rows(bias_file).values();
   if (biases.rows() != count || biases.cols() != experts) return {};
   std::vector<RecordedScores> recorded;
   for (const std::size_t t : shown_steps(steps.size())) {
@@ -132,9 +133,9 @@ std::vector<EmbeddingRegion> decision_regions(const LinearScores& scores, const 
 
 namespace {
 
-constexpr Eigen::Index kDrawnRows = 1000;
+constexpr std::int64_t kDrawnRows = 1000;
 
-/// The experts' places by number of rows, the lower number first where they are equal.
+/// The rank of each expert by its number of rows. For ties, the lower index comes first.
 std::vector<int> ranks(const std::vector<int>& rows_of_expert) {
   std::vector<std::size_t> order(rows_of_expert.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -159,29 +160,40 @@ void check_embedding(const References& references, const Json& figure, const std
     }
 }
 
-Drawing draw_embedding(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_embedding(figure, source));
+AnyFigure any_embedding(const Json& figure, const FigureSource& source) {
+  return build_embedding(figure, source);
 }
 
-/// A panel before its regions are known, which reach as far as the points of all panels.
+/// A panel before its regions are known. Regions cover the range of the points of all panels.
 struct PanelOfArm {
   RoutingPlane plane;
   std::optional<LinearScores> scores;
 };
 
-/// The likeliest expert of each row.
-std::vector<int> likeliest_experts(const Matrix& probabilities) {
+/// The argmax expert of each row.
+std::vector<int> argmax_experts(const RowArray& probabilities) {
   std::vector<int> experts;
-  for (Eigen::Index i = 0; i < probabilities.rows(); ++i) {
-    Eigen::Index best = 0;
-    probabilities.row(i).maxCoeff(&best);
-    experts.push_back(static_cast<int>(best));
-  }
+  for (std::int64_t i = 0; i < probabilities.rows(); ++i) experts.push_back(probabilities.argmax(i));
   return experts;
 }
 
-/// Regions and router rows of the panels whose router is linear; the longest row of a panel reaches kArrow of
-/// the way to the frame.
+/// The plane of a cell's rows. For principal components, `share` is the share of variance in each direction.
+RoutingPlane plane_of(const SavedRows& rows, const std::vector<int>& chosen, const std::string& path,
+                      Vector& share) {
+  const Matrix& x = rows.inputs.values();
+  if (chosen.empty() && !rows.has_ids) return component_plane(x, share);
+  const std::vector<int> inputs = chosen.empty() ? std::vector{0, 1} : chosen;
+  RoutingPlane plane = input_plane(x, inputs, path);
+  constexpr std::array<const char*, 2> kTokenInputs = {"id of the token", "position in the sequence"};
+  if (rows.has_ids) {
+    plane.x_label = kTokenInputs.at(static_cast<std::size_t>(inputs[0]));
+    plane.y_label = kTokenInputs.at(static_cast<std::size_t>(inputs[1]));
+  }
+  return plane;
+}
+
+/// Adds regions and router rows to panels with a linear router. The longest row reaches kArrow of the
+/// distance to the frame.
 void add_decisions(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
   constexpr double kArrow = 0.8;
   const auto [x_low, x_high] = embedding_range(embedding, &EmbeddingPoint::x);
@@ -191,7 +203,7 @@ void add_decisions(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
     EmbeddingPanel& panel = embedding.panels[p];
     panel.regions = decision_regions(*arms[p].scores, arms[p].plane, {x_low, x_high, y_low, y_high});
     const Matrix rows = arms[p].plane.coordinates(arms[p].scores->weight);
-    // How far a row may be stretched before its head leaves the frame.
+    // The largest stretch that keeps every arrowhead inside the frame.
     double stretch = std::numeric_limits<double>::infinity();
     for (Eigen::Index e = 0; e < rows.rows(); ++e)
       for (const auto& [part, low, high] :
@@ -204,20 +216,20 @@ void add_decisions(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
   }
 }
 
-/// The recorded steps of a panel whose scores are linear, with the likeliest experts of its points at each.
+/// Adds the recorded steps of a panel with linear scores, and the argmax experts of its points at each step.
 void add_frames(const FigureSource& source, const std::string& cell, const PanelOfArm& arm,
-                const Matrix& inputs, EmbeddingPanel& panel) {
+                const RowArray& inputs, EmbeddingPanel& panel) {
   const auto points = static_cast<Eigen::Index>(panel.points.size());
   for (const RecordedScores& recorded : saved_score_steps(source, cell, *arm.scores)) {
-    const Matrix scores = (inputs.topRows(points) * recorded.scores.weight.transpose()).rowwise() +
+    const Matrix scores = (inputs.values().topRows(points) * recorded.scores.weight.transpose()).rowwise() +
                           recorded.scores.bias.transpose();
     panel.frames.push_back({fmt::format("step {}", recorded.step),
-                            scores_in_plane(recorded.scores, arm.plane), likeliest_experts(scores)});
+                            scores_in_plane(recorded.scores, arm.plane),
+                            argmax_experts(RowArray(scores, 1))});
   }
 }
 
-/// Names the panels of which nothing is known but their rows, where others have regions, and returns what the
-/// caption says of them.
+/// Marks panels without regions if other panels have them. Returns the caption text about regions.
 std::string regions_text(const std::vector<PanelOfArm>& arms, Embedding& embedding) {
   std::vector<std::string> without;
   for (std::size_t p = 0; p < arms.size(); ++p)
@@ -236,7 +248,7 @@ std::string regions_text(const std::vector<PanelOfArm>& arms, Embedding& embeddi
                             fmt::join(without, ", "));
 }
 
-/// One colour for an expert in all panels: those with most rows have one.
+/// Gives each expert one colour in all panels. Only the experts with the most rows get a colour.
 void colour_experts(const std::vector<int>& rows_of_expert, Embedding& embedding) {
   const std::vector<int> rank = ranks(rows_of_expert);
   const auto colour = [&](int expert) {
@@ -263,14 +275,14 @@ FigureKind embedding_kind() {
         "two inputs, by number from 0, that span the plane (default: the first two principal components)",
         kOptional}},
       check_embedding,
-      draw_embedding};
+      any_embedding};
 }
 
 Embedding build_embedding(const Json& description, const FigureSource& source) {
   const Json where = description.value("where", Json::object());
   const std::vector<std::string> arms = own_shown_arms(description, source.table);
   const DisplayNames display(source.plan);
-  const bool is_of_inputs = description.contains("inputs");
+  const std::vector<int> inputs = description.value("inputs", std::vector<int>());
   Embedding embedding;
   embedding.id = description.at("id");
   embedding.title = figure_title(description, source, "likeliest experts of the test rows");
@@ -278,42 +290,38 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
   embedding.mean_name = "mean of a cluster";
   embedding.arrow_name = "row of the router";
   std::size_t most_points = 0;
-  std::vector<int> load;                 // rows by expert over all panels
-  Vector least_share = Vector::Zero(2);  // of variance in the plane, of the panel where they are least
+  bool is_of_components = false;
+  std::vector<int> load;                 // rows by expert, summed over all panels
+  Vector least_share = Vector::Zero(2);  // smallest share of variance in the plane over all panels
   std::vector<PanelOfArm> drawn;
   std::vector<const ResultRow*> shown;
   for (const std::string& arm : arms) {
     const ResultRow* const row = shown_row(source.table, arm, where);
     if (!row) continue;
     shown.push_back(row);
-    const Matrix r = read_rows(source.array(row->cell, "test_probs")),
-                 x = read_rows(source.array(row->cell, "test_inputs"));
+    const SavedRows rows = saved_rows(source, row->cell, true);
+    const Matrix& x = rows.inputs.values();
     if (x.cols() < 2)
       throw UserError("figures." + embedding.id, "arm '" + arm + "' has rows of one input, needs two");
     Vector share = Vector::Zero(2);
-    const RoutingPlane plane = is_of_inputs ? input_plane(x, description.at("inputs").get<std::vector<int>>(),
-                                                          "figures." + embedding.id + ".inputs")
-                                            : component_plane(x, share);
-    const Matrix places = plane.coordinates(x.rowwise() - plane.centre.transpose());
-    const std::vector<int> experts = likeliest_experts(r);
-    load.resize(std::max(load.size(), static_cast<std::size_t>(r.cols())), 0);
+    const RoutingPlane plane = plane_of(rows, inputs, "figures." + embedding.id + ".inputs", share);
+    const RowArray places(plane.coordinates(x.rowwise() - plane.centre.transpose()), 1);
+    const std::vector<int> experts = argmax_experts(rows.probabilities);
+    load.resize(std::max(load.size(), static_cast<std::size_t>(rows.probabilities.width())), 0);
     for (const int expert : experts) ++load[static_cast<std::size_t>(expert)];
     EmbeddingPanel panel{display.arm(arm), {}};
-    for (Eigen::Index i = 0; i < std::min(kDrawnRows, r.rows()); ++i)
-      panel.points.push_back({places(i, 0), places(i, 1), experts[static_cast<std::size_t>(i)], -1});
-    // Rows with several labels, or a label for several rows, have no cluster of their own.
-    const std::filesystem::path labels_file = source.array(row->cell, "test_labels");
-    if (const std::vector<int> labels =
-            std::filesystem::exists(labels_file) ? read_cluster_labels(labels_file) : std::vector<int>();
-        static_cast<Eigen::Index>(labels.size()) == x.rows()) {
-      const Matrix means = cluster_means(places, labels);
+    for (std::int64_t i = 0; i < std::min(kDrawnRows, places.rows()); ++i)
+      panel.points.push_back({places.at(i, 0), places.at(i, 1), experts.at(static_cast<std::size_t>(i)), -1});
+    if (!rows.labels.empty()) {
+      const Matrix means = cluster_means(places.values(), rows.labels);
       for (Eigen::Index c = 0; c < means.rows(); ++c)
         panel.means.push_back({means(c, 0), means(c, 1), static_cast<int>(c), -1});
     }
-    if (embedding.panels.empty() || share.sum() < least_share.sum()) least_share = share;
+    if (share.sum() > 0) is_of_components = true;
+    if (drawn.empty() || share.sum() < least_share.sum()) least_share = share;
     most_points = std::max(most_points, panel.points.size());
-    drawn.push_back({plane, saved_scores(source, row->cell, x, r)});
-    if (drawn.back().scores) add_frames(source, row->cell, drawn.back(), x, panel);
+    drawn.push_back({plane, saved_scores(source, row->cell, rows)});
+    if (drawn.back().scores) add_frames(source, row->cell, drawn.back(), rows.inputs, panel);
     embedding.x_label = plane.x_label;
     embedding.y_label = plane.y_label;
     embedding.panels.push_back(std::move(panel));
@@ -324,7 +332,7 @@ Embedding build_embedding(const Json& description, const FigureSource& source) {
   embedding.caption +=
       fmt::format("{} test rows of the first seed, coloured by likeliest expert.", most_points);
   embedding.caption += shown_points_text(source.table, shown, where, display);
-  if (!is_of_inputs)
+  if (is_of_components)
     embedding.caption += fmt::format(" The plane holds {:.0f} % and {:.0f} % of the variance of the inputs.",
                                      100 * least_share[0], 100 * least_share[1]);
   embedding.caption += regions_text(drawn, embedding);

@@ -1,58 +1,62 @@
 #pragma once
 
-/// From the arrays that a run saved to the projections that its plan asks for.
+/// Builds projections of saved arrays.
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "app/figures/figure_kind.h"
+#include "app/figures/saved_arrays.h"
 #include "plots/embedding.h"
 #include "sim/base/arrays.h"
 
 namespace moelab {
 
-/// One figure of plan["figures"] of kind "embedding": {id, title, where, arms, inputs}. A panel is an arm's
-/// first seed that is done, at the last sweep point of `where`: its test rows in the plane of two inputs, or
-/// of their first two principal components, the first 1000 drawn, each coloured by its likeliest expert where
-/// that is one of the seven with most rows in all panels, so that an expert has one colour; the means of the
-/// clusters; of a linear router whose weights were saved the regions where each expert is likeliest, and its
-/// rows, on the page at the recorded steps where "routing_steps" were saved, too. Needs the arrays of "save":
-/// ["routing"]; throws UserError where they are missing.
+/// Builds a figure of kind "embedding": {id, title, where, arms, inputs}. A panel shows the first finished
+/// seed of an arm at the last sweep point of `where`:
+///   test rows         in the plane of two inputs or of the first two principal components; the first 1000
+///                     are drawn
+///   colours           the argmax expert, for the seven experts with the most rows over all panels; an expert
+///                     has the same colour in every panel
+///   means             the means of the clusters
+///   router            for a linear router with saved weights: the argmax regions and the router rows
+/// The HTML page also shows the router at the recorded steps if "routing_steps" was saved. Needs "save":
+/// ["routing"]; throws UserError if arrays are missing.
 Embedding build_embedding(const Json& description, const FigureSource& source);
 
-// A plane in the space of inputs, and what a router that is linear decides in it.
+// Linear routers in a plane of the input space
 
 struct RoutingPlane {
-  Vector centre;      ///< (d), a point of the plane, its origin
+  Vector centre;      ///< (d), the origin of the plane
   Matrix directions;  ///< (d, 2), orthonormal
   std::string x_label, y_label;
 
-  /// The coordinates (n, 2) of rows (n, d) that are differences from the centre.
+  /// The coordinates (n, 2) of rows (n, d). The rows are differences from the centre.
   Matrix coordinates(const Matrix& differences) const { return differences * directions; }
 };
 
-/// The plane of the first two principal components, through the mean of the rows.
+/// The plane of the first two principal components, through the mean of the rows. `variance_share` receives
+/// the share of variance in each direction.
 RoutingPlane component_plane(const Matrix& rows, Vector& variance_share);
-/// Throws UserError at `path` for a number of an input that `count` inputs do not have.
+/// Throws UserError at `path` if the input index is not below `count`.
 void check_input(int input, int count, const std::string& path);
-/// The plane of two inputs, through 0 in those and the mean in the others. Throws UserError at `path` for
-/// inputs that there are not.
+/// The plane of two inputs. It passes through 0 in these inputs and through the mean of the others. Throws
+/// UserError at `path` for unknown inputs.
 RoutingPlane input_plane(const Matrix& rows, const std::vector<int>& inputs, const std::string& path);
 
-/// Scores W x + b.
+/// Scores W x + b of a linear router.
 struct LinearScores {
   Matrix weight;  ///< (E, d)
   Vector bias;    ///< (E)
 };
 
-/// Those of a cell, of the arrays that it saved; none where it saved no rows of a router, or where their
-/// largest scores are not the largest probabilities (n, E) of the inputs (n, d), as with biases of selection.
+/// The scores of a cell that saved its router rows. Unset if their argmax is not the argmax of the
+/// probabilities, as with selection biases.
 std::optional<LinearScores> saved_scores(const FigureSource& source, const std::string& cell,
-                                         const Matrix& inputs, const Matrix& probabilities);
+                                         const SavedRows& rows);
 
-/// The scores at recorded steps, thinned by shown_steps(), where "save": ["routing_steps"] kept them: those
-/// of the last step are `last`. None otherwise.
+/// The scores at recorded steps, thinned by shown_steps(). `last` are the scores of the last step. Empty
+/// unless "save" contains "routing_steps".
 struct RecordedScores {
   int step;
   LinearScores scores;
@@ -60,15 +64,15 @@ struct RecordedScores {
 std::vector<RecordedScores> saved_score_steps(const FigureSource& source, const std::string& cell,
                                               const LinearScores& last);
 
-/// The scores in the plane, which are linear there, too: W (c + D u) + b.
+/// The scores in the plane, which are linear in its coordinates u: W (c + D u) + b.
 std::vector<ScoreInPlane> scores_in_plane(const LinearScores& scores, const RoutingPlane& plane);
 
-/// low and high of both coordinates.
+/// Lower and upper bounds of both coordinates.
 struct PlaneBox {
   double x_low, x_high, y_low, y_high;
 };
 
-/// The expert of the largest score all over the box, in stripes of a grid.
+/// The argmax expert everywhere in the box, as stripes of a grid.
 std::vector<EmbeddingRegion> decision_regions(const LinearScores& scores, const RoutingPlane& plane,
                                               const PlaneBox& box);
 

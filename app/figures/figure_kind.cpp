@@ -6,14 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/metrics/measured_data.h"
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/result_table.h"
 #include "app/scenario/checks.h"
 #include "app/scenario/overrides.h"
 #include "sim/base/error.h"
 
-// Adding a kind of figure is a new file that defines <name>_kind() and a line here; the first is the default.
+// To add a figure kind, add a file that defines <name>_kind() and a line here. The first kind is the default.
 // clang-format off
 #define MOELAB_FIGURE_KINDS(entry) \
   entry(lines)                     \
@@ -37,6 +36,10 @@ const std::vector<FigureKind>& figure_kinds() {
   static const std::vector<FigureKind> kinds = {MOELAB_FIGURE_KINDS(MOELAB_CALL)};
 #undef MOELAB_CALL
   return kinds;
+}
+
+Drawing drawing_of(const AnyFigure& figure) {
+  return std::visit([](const auto& own) { return drawing_of(own); }, figure);
 }
 
 const FigureKind& kind_of(const Json& figure) {
@@ -67,7 +70,9 @@ Shape figure_shape() {
 }
 
 void check_figures(const Scenario& scenario) {
-  check_ids(scenario.figures, "figures");
+  std::vector<std::string> ids;
+  for (const Json& figure : scenario.figures) ids.push_back(figure.at("id"));
+  check_ids(ids, "figures");
   const References references(scenario);
   for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
     const Json& figure = scenario.figures[i];
@@ -94,7 +99,7 @@ std::string scenario_sentences(const std::string& title, const FigureSource& sou
   for (const char* part : {"title", "source"}) {
     std::string own = source.plan.value(part, "");
     if (own.empty() || own == title) continue;
-    // "after Dikkala et al." begins a sentence here.
+    // The source starts a sentence here: "After Dikkala et al."
     if (own[0] >= 'a' && own[0] <= 'z') own[0] = static_cast<char>(own[0] - 'a' + 'A');
     text += own + (own.ends_with('.') || own.ends_with('?') ? " " : ". ");
   }
@@ -121,8 +126,8 @@ void check_saved_arrays(const References& references, const Json& figure, const 
 
 namespace {
 
-/// The paths of a plan's sweep: those that figures tell values of, and of those that vary together the
-/// others, which stand behind the first.
+/// The swept paths of a plan. `shown` has the paths whose values figures name: of paths that vary together,
+/// only the first. `all` has every path.
 struct SweptPaths {
   std::vector<std::string> shown, all;
 };
@@ -142,7 +147,8 @@ SweptPaths swept_paths(const Json& sweep) {
   return paths;
 }
 
-/// "router.tau1" of "model.router.tau1" for two components. A kind is called by what it is a kind of.
+/// The last components of a path: "router.tau1" of "model.router.tau1" for two. A path ending in ".kind" is
+/// named by its parent.
 std::string last_components(const std::string& path, std::size_t count) {
   constexpr std::string_view kKind = ".kind";
   const std::string whole = path.ends_with(kKind) ? path.substr(0, path.size() - kKind.size()) : path;
@@ -151,7 +157,7 @@ std::string last_components(const std::string& path, std::size_t count) {
   return start == std::string::npos || start == 0 ? whole : whole.substr(start + 1);
 }
 
-/// The fewest last components of a path that tell it from the others.
+/// The shortest ending of a path that distinguishes it from the other paths.
 std::string short_path(const std::string& path, const std::vector<std::string>& paths) {
   const auto components = static_cast<std::size_t>(std::count(path.begin(), path.end(), '.')) + 1;
   for (std::size_t count = 1; count < components; ++count) {
@@ -164,7 +170,7 @@ std::string short_path(const std::string& path, const std::vector<std::string>& 
   return path;
 }
 
-/// A label that is an expression itself stands in parentheses within another.
+/// A label for use in an expression. A label that contains an operator gets parentheses.
 std::string as_operand(const std::string& label) {
   const auto has = [&](const char* sign) { return label.find(sign) != std::string::npos; };
   return has(" ÷ ") || has(" × ") || has(" + ") || has(" − ") ? "(" + label + ")" : label;
@@ -175,7 +181,7 @@ std::string as_operand(const std::string& label) {
 DisplayNames::DisplayNames(const Json& plan) {
   const Json scenario = plan.value("scenario", Json::object());
   if (!scenario.is_object()) return;
-  // What no table names is called by the end of its path.
+  // A path without a label is named by its shortest unique ending.
   const SweptPaths paths = swept_paths(scenario.value("sweep", Json()));
   for (const std::string& path : paths.all)
     if (legend_label(path) == path && find_metric(path) == nullptr)
@@ -209,7 +215,7 @@ std::string DisplayNames::expression(const std::string& text) const {
     const auto found = operators.find(part);
     const bool is_call = part == "(" && label.ends_with("log");
     label += is_tight || is_call || part == ")" ? "" : " ";
-    // A legend's short form tells what a line is beside others, and may mean nothing alone: "router".
+    // Legend labels can be too short outside a legend, such as "router".
     label += found != operators.end() ? found->second : as_operand(or_else(part, axis_label(part)));
     is_tight = part == "(";
   }

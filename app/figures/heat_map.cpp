@@ -16,7 +16,7 @@
 namespace moelab {
 namespace {
 
-/// The place of `value`, which is added where it is new.
+/// The index of `value`. Adds the value if it is new.
 std::size_t place_of(const SweepValue& value, std::vector<SweepValue>& values) {
   const auto found = std::find(values.begin(), values.end(), value);
   if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
@@ -24,7 +24,7 @@ std::size_t place_of(const SweepValue& value, std::vector<SweepValue>& values) {
   return values.size() - 1;
 }
 
-/// One cell of the map from its seeds' values. A median may be censored: `is_open`.
+/// The estimate of one map cell from its seeds' values. `is_open` marks a censored median.
 MeanEstimate cell_estimate(const std::vector<Interval>& observations, const Json& at_least,
                            const PlottedValue& metric, bool is_sequential, bool& is_open) {
   std::vector<double> values;
@@ -41,7 +41,7 @@ MeanEstimate cell_estimate(const std::vector<Interval>& observations, const Json
   return {static_cast<double>(hits) / count, count, binomial_interval(hits, count)};
 }
 
-/// What the caption says of the intervals: where they stand. Nothing where there are none, as of medians.
+/// Caption text that says where the intervals are shown. Empty without intervals, as for medians.
 std::string interval_text(const HeatMap& map, bool of_logarithms, bool is_share) {
   const bool has_any = std::any_of(map.panels.begin(), map.panels.end(), [](const HeatMapPanel& panel) {
     return std::any_of(panel.intervals.begin(), panel.intervals.end(),
@@ -49,12 +49,12 @@ std::string interval_text(const HeatMap& map, bool of_logarithms, bool is_share)
   });
   if (!has_any) return "";
   const char* const scale = of_logarithms ? " of logarithms" : "";
-  if (!draws_intervals(map)) return fmt::format("; 95 % intervals{} in the CSV", scale);
+  if (!HeatMapLayout(map).has_intervals) return fmt::format("; 95 % intervals{} in the CSV", scale);
   if (of_logarithms || is_share) return fmt::format(", with its 95 % interval{}", scale);
   return " ± half of its 95 % interval";
 }
 
-/// What the caption says of steps that were not reached, or nothing where all were.
+/// Caption text about unreached targets; empty if all targets were reached.
 std::string censored_cells_text(const CensoredCount& count, bool is_share) {
   if (count.censored == 0) return "";
   return fmt::format(
@@ -62,7 +62,7 @@ std::string censored_cells_text(const CensoredCount& count, bool is_share) {
       count.censored, count.all, is_share ? "" : "; \">\": the median is among them, so above the number");
 }
 
-/// The figure by the names that line_groups.h has for its axes.
+/// The figure with the field names that line_groups() uses.
 Json as_lines(const Json& figure) {
   Json lines = {{"x", figure.at("x")}, {"series", figure.at("y")}};
   for (const char* field : {"where", "arms"})
@@ -70,7 +70,7 @@ Json as_lines(const Json& figure) {
   return lines;
 }
 
-/// A panel: an arm at one value of each swept path that neither the axes nor `where` settle.
+/// A panel: an arm at one value of each swept path that the axes and `where` do not fix.
 struct MapPlace {
   std::string arm;
   SweepPoint facet;
@@ -109,8 +109,8 @@ void check_heat_map(const References& references, const Json& figure, const std:
                     facets * arms.size(), kMostFacets));
 }
 
-Drawing draw_heat_map(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_heat_map(figure, source));
+AnyFigure any_heat_map(const Json& figure, const FigureSource& source) {
+  return build_heat_map(figure, source);
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ FigureKind heat_map_kind() {
            {"x_label", Shape::text(), "label of the x axis", kOptional},
            {"y_label", Shape::text(), "label of the y axis", kOptional}},
           check_heat_map,
-          draw_heat_map,
+          any_heat_map,
           "value"};
 }
 

@@ -28,14 +28,14 @@ SweepPoint coordinates_on(const ResultRow& row, const std::vector<std::string>& 
   return point;
 }
 
-/// Whether rows that agree on x and on `known` agree on `path`.
+/// Whether rows with equal x and equal `known` values always have the same value of `path`.
 bool is_settled(const std::vector<const ResultRow*>& rows, const PlottedValue& x,
                 const std::vector<std::string>& known, const std::string& path) {
   std::map<std::string, std::string> seen;
   for (const ResultRow* row : rows) {
     const SweepValue* const value = row->coordinate(path);
     const std::string text = value ? value->canonical() : "";
-    // Of a lone path the value itself: it need not be a number.
+    // A single path may be non-numeric, so `known` compares its value.
     const std::optional<Interval> number = x.is_name() ? std::nullopt : x.of(*row, {});
     const std::string place =
         point_json(coordinates_on(*row, known)).dump() + (number ? fmt::format(" {}", number->low) : "");
@@ -193,7 +193,7 @@ std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& h
 }
 
 std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential) {
-  // What each kind of value is drawn by: whether there is any, and whether it has intervals.
+  // A kind of statistic in the figure: whether it occurs, and whether it has intervals.
   struct Statistic {
     std::string mean, interval;
     bool is_there = false, has_interval = false;
@@ -232,7 +232,8 @@ constexpr std::size_t kMostLines = 6;
 using Part = std::string NamedLine::*;
 constexpr Part kParts[] = {&NamedLine::metric, &NamedLine::arm, &NamedLine::value};
 
-/// How many lines the fullest panel has when there is one for each facet and `part`; null for facets alone.
+/// The largest number of lines in a panel if each facet and `part` has a panel. A null `part` means facets
+/// only.
 std::size_t fullest_panel(const std::vector<NamedLine>& lines, Part part) {
   std::map<std::pair<std::string, std::string>, std::size_t> counts;
   std::size_t most = 0;
@@ -242,11 +243,11 @@ std::size_t fullest_panel(const std::vector<NamedLine>& lines, Part part) {
   return most;
 }
 
-/// What makes panels besides the facets; null for nothing.
+/// The part that divides lines into panels, in addition to facets; null for none.
 Part part_of_panels(const std::vector<NamedLine>& lines) {
   if (fullest_panel(lines, nullptr) <= kMostLines) return nullptr;
   for (const Part part : kParts)
-    // Panels of a single line show no comparison.
+    // A panel with a single line shows no comparison.
     if (const std::size_t most = fullest_panel(lines, part); most > 1 && most <= kMostLines) return part;
   return nullptr;
 }
@@ -258,10 +259,10 @@ std::string line_name(const NamedLine& line, Part told) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// What stands in all metrics' names before the last ", " that they share: "test, evaluation" and "test,
-/// evaluation, swapped" are told apart by "" and "swapped".
+/// The length of the metric names' common beginning, up to the last common ", ". It leaves "" and "swapped"
+/// of "test, evaluation" and "test, evaluation, swapped".
 std::size_t shared_beginning(const std::vector<NamedLine>& lines) {
-  std::optional<std::string> shared;  // and a ", " after it
+  std::optional<std::string> shared;  // with ", " appended
   for (const NamedLine& line : lines) {
     if (line.is_reference()) continue;
     const std::string name = line.metric + ", ";
@@ -274,8 +275,8 @@ std::size_t shared_beginning(const std::vector<NamedLine>& lines) {
   return shared.value_or("").size();
 }
 
-/// The lines without what all of their metrics begin with, where names have more than the metric when `told`
-/// stands above the panel.
+/// Removes the common beginning of the metrics if every name has other parts. The part `told` is in the
+/// panel's title.
 std::vector<NamedLine> shortened(std::vector<NamedLine> lines, Part told) {
   const auto needs_metric = [&](const NamedLine& line) {
     const bool has_arm = told != &NamedLine::arm && !line.arm.empty();
@@ -305,7 +306,7 @@ std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
   const std::vector<NamedLine> lines = part == &NamedLine::metric ? named : shortened(named, part);
   std::vector<FigurePanel> panels;
   for (const std::string& facet : facets) {
-    std::vector<std::string> values;  // of the part, in the order of the lines
+    std::vector<std::string> values;  // values of the part, in the order of the lines
     std::map<std::string, std::vector<const NamedLine*>> own;
     for (const NamedLine& line : lines) {
       if (line.facet != facet || line.is_reference()) continue;
@@ -332,7 +333,7 @@ std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
         const std::string told = is_of_metric ? shown.front()->heading
                                  : count == 1 ? value
                                               : fmt::format("{}", fmt::join(names, ", "));
-        // Panels of metrics have other numbers, which has to be seen first.
+        // The metric comes first, because panels of different metrics have different scales.
         filled.name = part == &NamedLine::metric ? joined_name(told, facet) : joined_name(facet, told);
         for (const NamedLine& line : lines)
           if (line.is_reference() && line.facet == facet &&

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 
-#include "analysis/metrics/measured_data.h"
 #include "analysis/metrics/metric_groups.h"
 #include "app/figures/figure_kind.h"
 #include "app/scenario/checks.h"
@@ -19,19 +18,20 @@
 namespace moelab {
 namespace {
 
-/// Of an axis of metrics that share no words.
+/// The y label of metrics that share no words.
 constexpr const char* kNoLabel = "value";
 
 std::string range_text(const std::string& label, const std::pair<double, double>& range) {
   return fmt::format(" Shown: {} from {:g} to {:g}.", label, range.first, range.second);
 }
 
-/// Whether a point lies within both ranges of the axes.
+/// Whether a point lies inside both axis ranges.
 bool is_shown(const FigurePoint& point, const Figure& figure) {
   return point.mean && is_within(point.x, figure.x_range) && is_within(*point.mean, figure.y_range);
 }
 
-/// " Wholly outside: …", the lines of which no mean lies within the range of y, or nothing without any.
+/// Caption text " Wholly outside: …" with the lines that have no mean inside the y range; empty if there are
+/// none.
 std::string outside_text(const std::vector<NamedLine>& lines, const Figure& figure) {
   std::vector<std::string> names;
   for (const NamedLine& line : lines) {
@@ -45,7 +45,7 @@ std::string outside_text(const std::vector<NamedLine>& lines, const Figure& figu
   return names.empty() ? "" : fmt::format(" Wholly outside: {}.", fmt::join(names, "; "));
 }
 
-/// A beginning of a label without what makes no sense at its end: signs, an open parenthesis.
+/// Removes incomplete endings of a shortened label: signs and an open parenthesis.
 std::string whole_label(std::string label) {
   if (std::count(label.begin(), label.end(), '(') > std::count(label.begin(), label.end(), ')'))
     label.resize(label.rfind('('));
@@ -135,7 +135,7 @@ std::string lines_caption(const std::string& title, const FigureSource& source,
 namespace {
 
 constexpr const char* kReferenceMetric = "bayes_nmse";
-/// On a logarithmic axis a floor below this share of everything else would leave the figure empty.
+/// A Bayes floor below this share of all other values would leave most of a logarithmic plot empty.
 constexpr double kDistantFloor = 0.01;
 constexpr std::size_t kMostPanels = 24;
 
@@ -145,7 +145,7 @@ std::string facet_name(const SweepPoint& facet, const DisplayNames& names) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// The metrics of `y` that have lines of their own: the Bayes floor has one alone.
+/// The metrics of `y` with their own lines. The Bayes floor is one only if it is the only metric.
 std::vector<std::string> measured_metrics(const Json& figure) {
   const Json& y = figure.at("y");
   std::vector<std::string> metrics =
@@ -156,7 +156,7 @@ std::vector<std::string> measured_metrics(const Json& figure) {
   return metrics;
 }
 
-/// The least mean above zero; infinite without one.
+/// The smallest positive mean; infinite if there is none.
 double least_mean(const std::vector<NamedLine>& lines) {
   double least = std::numeric_limits<double>::infinity();
   for (const NamedLine& line : lines)
@@ -179,16 +179,16 @@ void check_range(const Json& figure, const char* name, const char* scale, const 
                                              (is_log ? " above 0 on a logarithmic scale" : ""));
 }
 
-/// Every metric of the expression has values on the way. Any step but the start will do: there metrics of
-/// change have none, which leaves a line all the same.
+/// Checks that every metric of the expression has values during training. Step 1 stands for any step after
+/// the start. Metrics of change have no value at the start, which is allowed.
 void check_along_steps(const References& references, const std::string& y, const std::string& path) {
   for (const std::string& name : Expression::parse(y, path).names())
     if (find_metric(name)) references.check_metric_at(name, {ClaimStep::At::recorded, 1}, path);
 }
 
-/// How many panels the figure has when every metric has a value.
+/// The number of panels if every metric has a value.
 std::size_t panel_count(const Json& figure, const ResultTable& points) {
-  ResultTable table = points;  // where a row stands for all arms
+  ResultTable table = points;  // a row is repeated for every arm
   table.rows.clear();
   for (const std::string& arm : table.arms)
     for (const ResultRow& row : points.rows) {
@@ -254,15 +254,15 @@ void check_lines(const References& references, const Json& figure, const std::st
                     panels, facets, kMostPanels));
 }
 
-Drawing draw_lines(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_figure(figure, source));
+AnyFigure any_lines(const Json& figure, const FigureSource& source) {
+  return build_figure(figure, source);
 }
 
-/// The parts of the names of a figure's lines.
+/// The parts that line names need in a figure.
 struct LineNames {
-  std::string path;  ///< the series
+  std::string path;  ///< the series path
   bool of_arm, of_metric;
-  bool of_axis;  ///< metrics by their whole names: short ones tell apart those that share words alone
+  bool of_axis;  ///< use axis labels, because legend labels may not distinguish all metrics
   const DisplayNames& names;
   const ResultTable& table;
 
@@ -278,8 +278,8 @@ struct LineNames {
   }
 };
 
-/// The Bayes loss of each value of the series path and panel, drawn by the first arm that knows it; those
-/// that lie far below a logarithmic axis are told in `below`.
+/// The Bayes loss for each series value and panel, from the first arm that measures it. `below` receives the
+/// text about losses far below a logarithmic axis.
 std::vector<NamedLine> floor_lines(const std::vector<LineGroup>& groups, const Horizontal& horizontal,
                                    const LineNames& names, const PlottedValue& floor, double least,
                                    bool is_sequential, std::string& below) {
@@ -328,7 +328,7 @@ FigureKind lines_kind() {
            {"x_label", Shape::text(), "label of the x axis", kOptional},
            {"y_label", Shape::text(), "label of the y axis", kOptional}},
           check_lines,
-          draw_lines,
+          any_lines,
           "y"};
 }
 
@@ -403,7 +403,7 @@ Figure build_figure(const Json& description, const FigureSource& source) {
 
 namespace {
 
-/// The values of a swept path in the order of the table; one that is none where arms are the series.
+/// The values of a swept path in table order. One unset value if arms are the series.
 std::vector<std::optional<SweepValue>> series_values(const std::string& path, const ResultTable& table) {
   if (path == "arm") return {std::nullopt};
   std::vector<std::optional<SweepValue>> values;
@@ -423,7 +423,7 @@ bool has_errors(const RateData& data) {
   return false;
 }
 
-/// The point of one n, with the value of the fitted line inside the window.
+/// The point at one n, with the fitted value if n lies inside the window.
 RatePoint point_at(const RateEntry& entry, std::size_t size) {
   RatePoint point{entry.data.samples[size], {}, {}, {}, {}};
   const bool of_squares = entry.query.average == RateAverage::squares;
@@ -436,7 +436,7 @@ RatePoint point_at(const RateEntry& entry, std::size_t size) {
     const MeanEstimate mean = mean_estimate(values);
     point.mean = of_squares ? std::sqrt(mean.mean) : std::exp(mean.mean);
     if (mean.interval) {
-      // Of the root of a mean: ln √m ± h / 2m.
+      // Interval of the root of a mean m with half-width h: ln √m ± h / 2m.
       const double scale = of_squares ? 2 * mean.mean : 1;
       point.low = *point.mean * std::exp((mean.interval->low - mean.mean) / scale);
       point.high = *point.mean * std::exp((mean.interval->high - mean.mean) / scale);
@@ -464,11 +464,12 @@ void check_rate_panels(const References& references, const Json& figure, const s
   const Json reported = figure.value("reported", Json::object());
   for (const auto& [arm, rate] : reported.items())
     references.check_arm(arm, join_path(join_path(path, "reported"), arm));
-  references.check_sizes(figure, x, {x, series}, path, join_path(path, "x"));
+  references.check_sizes(where_of(figure), figure.value("window", std::vector<double>()), x, {x, series},
+                         path, join_path(path, "x"));
 }
 
-Drawing draw_rate_panels(const Json& figure, const FigureSource& source) {
-  return drawing_of(build_rate_panels(figure, source));
+AnyFigure any_rate_panels(const Json& figure, const FigureSource& source) {
+  return build_rate_panels(figure, source);
 }
 
 }  // namespace
@@ -489,7 +490,7 @@ FigureKind rate_panels_kind() {
        {"x_label", Shape::text(), "label of the x axis", kOptional},
        {"y_label", Shape::text(), "label of the y axis", kOptional}},
       check_rate_panels,
-      draw_rate_panels,
+      any_rate_panels,
       "y"};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// From a run's results to lines over a swept path or over training.
+/// Builds line figures over a swept path or over training.
 
 #include <map>
 #include <optional>
@@ -17,21 +17,26 @@
 
 namespace moelab {
 
-/// One figure of plan["figures"] of kind "lines": {id, x, y, series, x_scale, y_scale, x_range, y_range,
-/// title, x_label, y_label, where, arms}. A line is an arm (or a value of the swept path `series`) times a
-/// metric of `y`: band_point of the cells that are done, or median_point of steps that may be censored. Swept
-/// paths that are neither x nor series nor in `where` make panels, and so do more than six lines. A metric
-/// that does not apply to an arm gives no line; bayes_nmse beside other metrics, equal for all arms, is one
-/// dashed reference line, or, where it lies far below a logarithmic axis, a sentence in the caption. The
-/// caption names seeds, interval, what was left out and what was censored.
+/// Builds a figure of kind "lines": {id, x, y, series, x_scale, y_scale, x_range, y_range, title, x_label,
+/// y_label, where, arms}.
+///
+/// A line shows one metric of `y` for one arm, or for one value of the swept path `series`. Its points are
+/// the band_point of the finished cells, or the median_point of steps that may be censored.
+///
+/// Swept paths that x, series and `where` do not fix become panels. More than six lines are also split into
+/// panels. A metric that does not apply to an arm has no line.
+///
+/// With other metrics, bayes_nmse is one dashed reference line for all arms. If it lies far below a
+/// logarithmic axis, the caption states it instead. The caption also names seeds, interval, omitted cells and
+/// censored values.
 Figure build_figure(const Json& description, const FigureSource& source);
 
-// Which cells a line shows, and in which panel it stands.
+// Lines and panels
 
-/// More panels for swept paths that a figure does not name are refused.
+/// Figures that need more panels for unnamed swept paths are rejected.
 inline constexpr std::size_t kMostFacets = 12;
 
-/// The rows of one arm at one value of the series path (none where arms are the series) in one panel.
+/// The rows of one line in one panel: one arm, and one value of the series path if arms are not the series.
 struct LineGroup {
   std::string arm;
   std::optional<SweepValue> value;
@@ -39,128 +44,133 @@ struct LineGroup {
   std::vector<const ResultRow*> rows;
 };
 
-/// The swept paths that x, the series and `where` do not settle, of those that vary together the first: none
-/// where x is a metric, along which a line goes through all points of the sweep. `searched`, whose values are
-/// each point's own, is not looked at.
+/// The swept paths that x, the series and `where` do not fix. Of paths that vary together, only the first
+/// counts. Empty if x is a metric, because a line then connects all points of the sweep. The path `searched`
+/// is skipped, because its values differ between points.
 std::vector<std::string> facet_paths(const Json& figure, const ResultTable& table,
                                      const std::string& searched = "");
 
-/// Of a figure with `x`, `series`, `where` and `arms`.
+/// The line groups of a figure with `x`, `series`, `where` and `arms`.
 std::vector<LineGroup> line_groups(const Json& figure, const ResultTable& table);
 
-/// The coordinates of the panels: values of the swept paths that x, series and `where` do not settle, of
-/// those that vary together the first. One without coordinates where there are none.
+/// The panels' coordinates: values of the facet_paths(). One empty point if there are no such paths.
 std::vector<SweepPoint> line_facets(const Json& figure, const ResultTable& table);
 
-/// The places of the x axis: numbers, or names when a swept value is not a number. Of metrics their means
-/// over the seeds of a point, geometric if positive.
+/// The places on the x axis: numbers, or names if a swept value is not a number. For metrics, a place is the
+/// mean over the seeds of a point, geometric for positive metrics.
 class Horizontal {
  public:
   Horizontal(const std::string& text, const std::vector<LineGroup>& groups, const ResultTable& table,
              const DisplayNames& names);
   const std::vector<std::string>& categories() const { return categories_; }
   bool is_measured() const { return is_measured_; }
-  /// What tells points apart that stand at the same x: of metrics the row's arm and point, else nothing.
+  /// Distinguishes points with the same x: the arm and point of the row for metrics, otherwise empty.
   std::string point_of(const ResultRow& row) const;
-  /// (x, metrics) of a row: one pair for swept paths, one for every recorded step.
+  /// (x, metrics) of a row: one pair for a swept path, and one per recorded step for training.
   std::vector<std::pair<double, const MetricValues*>> places(const ResultRow& row) const;
 
  private:
-  /// Places the seeds of each point at the mean of their values.
+  /// Sets the x of each point to the mean over its seeds.
   void add_means(const std::vector<LineGroup>& groups);
 
   PlottedValue x_;
   bool is_measured_;
-  std::map<std::string, double> means_;  ///< by point_of
+  std::map<std::string, double> means_;  ///< by point_of()
   std::vector<SweepValue> values_;
   std::vector<std::string> categories_;
 };
 
-// In which panel a line stands, and what it is called there.
+// Names of lines
 
-/// A line by the parts of its name; those that tell nothing are empty.
+/// A line with the parts of its name. A part is empty if the figure does not need it.
 struct NamedLine {
   std::string facet, arm, value, metric;
   FigureSeries series;       ///< without a name; a reference belongs to every panel of its facet and value
-  std::string heading = {};  ///< of a panel of the metric, in place of its short name
+  std::string heading = {};  ///< panel title for the metric, instead of its short name
 
   bool is_reference() const { return series.look == SeriesLook::reference; }
 };
 
-/// "20480, learned, top-1": the parts that tell something.
+/// The non-empty parts of a line's name: "20480, learned, top-1".
 std::string full_name(const NamedLine& line);
 
-/// A panel for each facet. Where one would have more than six lines, there is one for each metric, or arm, or
-/// value of the series, the first of these that leaves at most six lines in each; or else one for six lines
-/// each. A panel's name says what those of its lines do not, or of six lines each names them.
+/// Divides lines into panels, one per facet. A panel with more than six lines is split by metric, arm or
+/// series value: the first of these that leaves at most six lines in each panel. If none does, each panel
+/// gets up to six lines.
+///
+/// A panel's name contains the parts that the names of its lines lack. If no part splits the panel, its name
+/// lists its lines.
 std::vector<FigurePanel> line_panels(const std::vector<std::string>& facets,
                                      const std::vector<NamedLine>& lines);
 
-// The points of a line: what its seeds say at each x.
+// Points of a line
 
-/// How many values of a figure are right-censored, and of how many.
+/// The number of right-censored values in a figure, and the number of all values.
 struct CensoredCount {
   int censored = 0, all = 0;
 };
 
-/// band_point of the group's cells that are done at each x, or median_point of a value that may be censored;
-/// no points where the value applies to none of them. Adds to `count`.
+/// The points of a line: the band_point of the group's finished cells at each x, or the median_point of a
+/// value that may be censored. Empty if the value applies to no cell. Adds to `count`.
 std::vector<FigurePoint> line_points(const LineGroup& group, const Horizontal& horizontal,
                                      const PlottedValue& value, bool is_sequential, CensoredCount& count);
 
-/// A value of a figure, and whether some point of it has an interval.
+/// A value in a figure, and whether one of its points has an interval.
 struct ShownValue {
   PlottedValue value;
   bool has_interval = false;
 };
 
-/// "5 seeds: geometric mean, 95 % interval of logarithms; thin lines: single seeds." of lines of these
-/// values; "3 seeds: median, too few seeds for an interval" where no point has one.
+/// Describes the statistic in a caption: "5 seeds: geometric mean, 95 % interval of logarithms; thin lines:
+/// single seeds." Without intervals: "3 seeds: median, too few seeds for an interval".
 std::string statistic_text(const std::vector<ShownValue>& values, std::size_t seeds, bool is_sequential);
 
-/// " Open markers: …", or nothing where no value is censored.
+/// Caption text " Open markers: …"; empty if no value is censored.
 std::string censored_text(const CensoredCount& count);
 
-// What the caption, the title and the axis of y of a figure of lines say.
+// Captions, titles and axis labels
 
-/// What several metrics share at the axis: how all of their labels begin, by two words at least, or else that
-/// they are values.
+/// The common y label of several metrics: the words at the start of all labels, at least two. Without such
+/// words the label is "value".
 std::string common_label(const std::vector<PlottedValue>& values, const DisplayNames& names);
 
-/// Whether they share that.
+/// Whether the metrics share such words.
 bool have_common_label(const std::vector<PlottedValue>& values, const DisplayNames& names);
 
-/// What a title calls the metrics: what they share, or two by name, or how many there are.
+/// The metrics in a title: their common words, two names, or their number.
 std::string listed_metrics(const std::vector<PlottedValue>& values, const DisplayNames& names);
 
-/// The scenario, the seeds with their statistic, and the cells that were left out.
+/// The caption: the scenario, the seeds with their statistic, and the omitted cells.
 std::string lines_caption(const std::string& title, const FigureSource& source,
                           const std::vector<LineGroup>& groups, const std::vector<ShownValue>& values);
 
-/// " Not above 0, left out on the logarithmic axis: …", the lines with such a mean, or nothing without any.
+/// Caption text " Not above 0, left out on the logarithmic axis: …" with the lines that have such means;
+/// empty if there are none.
 std::string not_above_zero_text(const std::vector<NamedLine>& lines);
 
-/// The ranges that the figure's axes were given, and the lines that lie outside of that of y, or that nothing
-/// lies within; nothing without ranges.
+/// Caption text about axis ranges: the given ranges, and the lines outside the y range. It also says if no
+/// line lies inside. Empty without ranges.
 std::string ranges_text(const std::vector<NamedLine>& lines, const Figure& figure);
 
-// From a run's results to rates of convergence.
+// Rates of convergence
 
-/// One line of a panel: a metric of one arm at one value of the series path.
+/// One line of a rate panel: a metric of one arm at one value of the series path.
 struct RateEntry {
   std::string arm;
-  std::string name;  ///< of the line, without the arm
+  std::string name;  ///< name of the line, without the arm
   RateQuery query;
-  RateData data;  ///< at all n, those outside the window too
+  RateData data;  ///< all n, including those outside the window
   RateEstimate estimate;
 };
 
-/// The entries of one figure, arm by arm; metrics that no cell has are left out.
+/// The entries of one figure, sorted by arm. Metrics that no cell has are omitted.
 std::vector<RateEntry> rate_entries(const Json& description, const ResultTable& table);
 
-/// {id, kind: "rate_panels", x, y, series, where, window, arms, rows, columns, reported, title, x_label,
-/// y_label}. A panel is an arm; points are geometric means over repetitions with the 95 % interval of the
-/// mean logarithm, lines the power law of the mean slope and intercept over the window.
+/// Builds a figure of kind "rate_panels": {id, x, y, series, where, window, arms, rows, columns, reported,
+/// title, x_label, y_label}.
+///
+/// A panel is an arm. Points are geometric means over repetitions with the 95 % interval of the mean
+/// logarithm. Lines are power laws with the mean slope and intercept over the window.
 RatePanels build_rate_panels(const Json& description, const FigureSource& source);
 
 }  // namespace moelab

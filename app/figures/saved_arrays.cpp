@@ -19,7 +19,7 @@ const ResultRow* shown_row(const ResultTable& table, const std::string& arm, con
   const ResultRow* shown = nullptr;
   for (const ResultRow& row : table.rows) {
     if (row.arm != arm || row.state != "done" || !row.is_at(place)) continue;
-    // Of each later sweep point again the first seed.
+    // Take the first seed of each later sweep point.
     if (!shown || row.point != shown->point) shown = &row;
   }
   return shown;
@@ -50,11 +50,45 @@ std::string shown_points_text(const ResultTable& table, const std::vector<const 
   return fmt::format(" Shown: {}.", fmt::join(parts, "; "));
 }
 
-Matrix read_rows(const std::filesystem::path& file) {
-  const NpyReader array(file, file.string());
-  Matrix values = array.read_finite(0, array.rows());
-  values.resize(values.size() / array.shape().back(), array.shape().back());
-  return values;
+namespace {
+
+/// Converts token ids (n, s) to rows (id, position).
+RowArray token_rows(const NpyReader& ids) {
+  const std::int64_t tokens = ids.shape().back();
+  const Matrix values = ids.read_finite(0, ids.rows());
+  Matrix rows(values.size(), 2);
+  for (Eigen::Index i = 0; i < values.size(); ++i) {
+    rows(i, 0) = values(i / tokens, i % tokens);
+    rows(i, 1) = static_cast<double>(i % tokens);
+  }
+  return {std::move(rows), tokens};
+}
+
+}  // namespace
+
+SavedRows saved_rows(const FigureSource& source, const std::string& cell, bool with_inputs) {
+  const std::filesystem::path file = source.array(cell, "test_probs");
+  const NpyReader probabilities(file, file.string());
+  ArrayAxes axes;
+  axes.add(probabilities, row_axes(probabilities, ArrayAxis::experts));
+  SavedRows rows;
+  rows.probabilities = RowArray::read(probabilities);
+  if (with_inputs) {
+    const std::filesystem::path input_file = source.array(cell, "test_inputs");
+    const NpyReader inputs(input_file, input_file.string());
+    rows.has_ids = axes.has(ArrayAxis::tokens) && inputs.shape().size() == 2;
+    axes.add(inputs, rows.has_ids ? std::vector{ArrayAxis::samples, ArrayAxis::tokens}
+                                  : row_axes(inputs, ArrayAxis::width));
+    rows.inputs = rows.has_ids ? token_rows(inputs) : RowArray::read(inputs);
+  }
+  if (const std::filesystem::path labels = source.array(cell, "test_labels"); std::filesystem::exists(labels))
+    rows.labels = read_cluster_labels(labels);
+  if (static_cast<std::int64_t>(rows.labels.size()) != axes.rows()) rows.labels.clear();
+  return rows;
+}
+
+RowArray read_rows(const std::filesystem::path& file) {
+  return RowArray::read(NpyReader(file, file.string()));
 }
 
 std::vector<int> read_cluster_labels(const std::filesystem::path& file) {
@@ -78,16 +112,15 @@ Matrix cluster_means(const Matrix& rows, const std::vector<int>& labels) {
 void check_saved_cells(const Scenario& scenario, const std::vector<std::string>& arms, const Json& figure,
                        const std::function<void(const std::string& arm, const MetricSubject&)>& check) {
   const SweepPoint where = where_of(figure);
-  std::set<std::pair<const Json*, const Json*>> seen;  // cells share equal parts
+  std::set<std::string> seen;  // pairs of model and data
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0 || std::find(arms.begin(), arms.end(), cell.arm) == arms.end()) continue;
-    const ResultRow row = {"", cell.arm, 0, read_point(cell.point), "missing", {}, {}};
+    const ResultRow row = {"", cell.arm, 0, cell.point, "missing", {}, {}};
     if (!row.is_at(where)) continue;
-    const Json& phases = cell.config.at("phases");
-    const Json& data = phases.empty() ? cell.config.at("data") : phases.back().at("data");
-    if (!seen.emplace(&cell.config.at("model"), &data).second) continue;
-    ExperimentOptions experiment = read_experiment(cell.config.json());
-    experiment.data = read_small_data(data);
+    ExperimentOptions experiment = cell.options->experiment;
+    const DataOptions& data = last_data(*cell.options);
+    if (!seen.insert(options_json(experiment.model).dump() + options_json(data).dump()).second) continue;
+    experiment.data = small_data(data);
     check(cell.arm, MetricSubject(experiment, experiment.data, Seeds{1, 0}, true));
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What figures of single cells draw: the arrays that a cell saved.
+/// Saved arrays of single cells, for figures.
 
 #include <filesystem>
 #include <functional>
@@ -10,33 +10,44 @@
 #include "analysis/metrics/metric_groups.h"
 #include "app/figures/figure_kind.h"
 #include "app/scenario/scenario.h"
-#include "sim/base/arrays.h"
+#include "sim/data/row_array.h"
 
 namespace moelab {
 
-/// The arm's first seed that is done, at the last sweep point of `where`; null where there is none.
+/// The arm's first finished seed at the last sweep point of `where`; null if there is none.
 const ResultRow* shown_row(const ResultTable& table, const std::string& arm, const Json& where);
 
-/// " Shown: samples = 640.", of the shown rows, or where they differ each arm's; nothing where `where` leaves
-/// one sweep point alone, or no row is shown.
+/// Caption text " Shown: samples = 640." about the shown rows, listed by arm if they differ. Empty if `where`
+/// leaves one sweep point, or if no row is shown.
 std::string shown_points_text(const ResultTable& table, const std::vector<const ResultRow*>& shown,
                               const Json& where, const DisplayNames& names);
 
-/// The rows of an array (n, …, width), tokens flattened.
-Matrix read_rows(const std::filesystem::path& file);
+/// The routing of a cell's test rows. A token of a sequence is a row. All members have one entry per row.
+struct SavedRows {
+  RowArray probabilities;  ///< (n · s, E)
+  /// (n · s, d); for token ids (n · s, 2): the id and its position in the sequence. Empty if not read.
+  RowArray inputs;
+  std::vector<int> labels;  ///< empty if rows share labels or have several
+  bool has_ids = false;
+};
+/// Throws UserError if a file is missing or the shapes do not match.
+SavedRows saved_rows(const FigureSource& source, const std::string& cell, bool with_inputs);
+
+/// All rows of an array (n, …, width).
+RowArray read_rows(const std::filesystem::path& file);
 /// The entries of an array of labels.
 std::vector<int> read_cluster_labels(const std::filesystem::path& file);
 
-/// Of `count` recorded steps those that a page shows: 24 at most, evenly, the last included.
+/// At most 24 of `count` recorded steps, evenly spaced, including the last.
 std::vector<std::size_t> shown_steps(std::size_t count);
 
-/// E[row | cluster] for clusters in the order in which they are first seen.
+/// E[row | cluster], with clusters in order of first occurrence.
 Matrix cluster_means(const Matrix& rows, const std::vector<int>& labels);
 
-// What the cells save that a figure of arrays shows, as much as is known of it before anything is trained.
+// Checks before training
 
-/// Calls `check` with each of these arms and, for each different model on different data that it has at the
-/// sweep points of the figure's "where", the test set of which arrays are saved: that of the last phase.
+/// Calls `check` with each arm and the test set whose arrays it saves, the one of the last phase. Each
+/// distinct pair of model and data at the sweep points of the figure's "where" is checked once.
 void check_saved_cells(const Scenario& scenario, const std::vector<std::string>& arms, const Json& figure,
                        const std::function<void(const std::string& arm, const MetricSubject&)>& check);
 

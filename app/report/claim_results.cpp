@@ -48,7 +48,7 @@ bool is_sequential(const ClaimResult& claim) {
                      [](const ClaimPoint& point) { return point.is_sequential; });
 }
 
-/// What was judged where the claim's text does not say it, and how a trend was.
+/// Returns the statement that was tested, if it is not the claim's text, and how a trend was tested.
 std::string shape_statement(const ClaimResult& claim) {
   std::string text = claim.text == claim.statement ? "" : claim.statement;
   if (!claim.shape) return text;
@@ -150,7 +150,7 @@ std::string place_text(const ClaimPoint& point) {
     if (std::find(point.left_at.begin(), point.left_at.end(), coordinate) == point.left_at.end())
       other.push_back(coordinate);
   }
-  // Of several swept paths the reader has to be told which one differs.
+  // With several swept paths, the text must name the path that differs.
   const bool is_clear = point.right_at.size() == 1 && point.left_at.size() == 1;
   return fmt::format("{} against {}", left, is_clear ? value_text(other.front().second) : point_text(other));
 }
@@ -238,7 +238,7 @@ std::string claims_text(const std::vector<ClaimResult>& claims) {
 
 namespace {
 
-/// The metrics that the rows of an arm have.
+/// Returns the metrics in the rows of an arm.
 std::set<std::string> metrics_of_arm(const ResultTable& table, const std::string& arm) {
   std::set<std::string> names;
   for (const ResultRow& row : table.rows) {
@@ -248,13 +248,13 @@ std::set<std::string> metrics_of_arm(const ResultTable& table, const std::string
   return names;
 }
 
-/// Puts an arm in the place of another.
+/// Replaces an arm in claims by an imported arm.
 class Replacement {
  public:
   Replacement(const ResultTable& table, std::string arm)
       : table_(table), arm_(std::move(arm)), metrics_(metrics_of_arm(table, arm_)) {}
 
-  /// Whether the claim can be made of the arm; its statement then is.
+  /// Replaces the arm in the claim's statement. Returns whether the claim makes sense for the new arm.
   bool apply(Claim& claim) {
     if (auto* const comparison = std::get_if<Comparison>(&claim.statement)) {
       const ClaimSide& subject = comparison->left.is_constant() ? comparison->right : comparison->left;
@@ -320,7 +320,7 @@ namespace {
 
 constexpr std::size_t kMostClaims = 8;
 
-/// "test_nmse_top1 so far: learned 0.31, frozen 0.42".
+/// Returns "test_nmse_top1 so far: learned 0.31, frozen 0.42".
 std::string means_text(const RunResults& results) {
   const std::string metric = main_metric(results.plan);
   std::string text;
@@ -338,7 +338,7 @@ std::string means_text(const RunResults& results) {
   return text.empty() ? "" : fmt::format("{} so far:{}\n", metric, text);
 }
 
-/// The open point of a claim with the most pairs; none where it has no point yet.
+/// Returns the open point of a claim with the most pairs, or null if the claim has no open point.
 const ClaimPoint* told_point(const ClaimResult& claim) {
   const ClaimPoint* told = nullptr;
   for (const ClaimPoint& point : claim.points) {
@@ -347,7 +347,8 @@ const ClaimPoint* told_point(const ClaimResult& claim) {
   return told;
 }
 
-/// The numbers first and the place, which may be long, last: a narrow terminal cuts the end.
+/// Formats an open claim. Numbers come first and the location last, because a narrow terminal cuts the end of
+/// the line.
 std::string open_text(const ClaimResult& claim) {
   const auto count_of = [&](Verdict verdict) {
     return std::count_if(claim.points.begin(), claim.points.end(),
@@ -426,20 +427,20 @@ std::string LiveClaims::text() {
     }
   }
   text_ = means_text(results_) + claims_so_far(results_);
-  // A twentieth of the time at most, of the thread that waits for the others.
+  // Uses at most a twentieth of the time of the waiting thread.
   next_ = Clock::now() + 20 * (Clock::now() - start);
   return text_;
 }
 
 namespace {
 
-/// What a claim compares; a trend compares its side with itself elsewhere.
+/// The two sides of a claim. A trend compares its side with the same side at another point.
 struct ClaimSides {
   const ClaimSide &left, &right;
   char op;
 };
 
-/// None of a claim on rates, which has no sequence.
+/// Returns the sides of a claim. Empty for a claim on rates, which has no sequence.
 std::optional<ClaimSides> open_claim_sides(const Claim& claim) {
   if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement))
     return ClaimSides{comparison->left, comparison->right, comparison->op};
@@ -448,17 +449,16 @@ std::optional<ClaimSides> open_claim_sides(const Claim& claim) {
   return std::nullopt;
 }
 
-/// Places of arms and points in the order of the cells.
+/// Maps arms and points to their indices in the order of the cells.
 class Places {
  public:
   explicit Places(const Scenario& scenario) {
     for (const Cell& cell : scenario.cells) {
-      if (cell.seed == 0)
-        places_.emplace(std::pair(cell.arm, point_key(read_point(cell.point))), places_.size());
+      if (cell.seed == 0) places_.emplace(std::pair(cell.arm, point_key(cell.point)), places_.size());
     }
   }
 
-  /// Gives the arms and points of a claim's point at least so many seeds.
+  /// Raises the arms at the point of a claim to at least `seeds` seeds.
   void raise(const ClaimSides& sides, const ClaimPoint& point, int seeds, std::vector<int>& wanted) const {
     std::vector<std::size_t> needed = of(sides.left, point.left_at);
     const std::vector<std::size_t> others = of(sides.right, point.right_at);
@@ -467,7 +467,7 @@ class Places {
   }
 
  private:
-  /// Those of a side's arms at a point; none for a number.
+  /// Returns the indices of a side's arms at a point. Empty for a constant.
   std::vector<std::size_t> of(const ClaimSide& side, const SweepPoint& point) const {
     std::vector<std::size_t> found;
     if (side.is_constant()) return found;
@@ -484,8 +484,8 @@ class Places {
 bool is_open(const ClaimPoint& point, char op) {
   if (point.verdict != Verdict::inconclusive || !point.is_complete) return false;
   if (point.pairs < kLeastSequentialPairs) return true;
-  if (point.signs && op == '~') return false;  // censored values never show that sides are equal
-  return !point.is_step;                       // a step that does not lead the other way decides nothing
+  if (point.signs && op == '~') return false;  // censored values never show that the sides are equal
+  return !point.is_step;                       // a step decides only if it leads the other way
 }
 
 }  // namespace
@@ -496,7 +496,7 @@ int next_look(int pairs) {
 
 std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimResult>& claims,
                               const std::vector<int>& seeds, int most) {
-  const std::vector<Claim> read = read_claims(scenario.claims);
+  const std::vector<Claim>& read = scenario.claims;
   const Places places(scenario);
   std::vector<int> wanted = seeds;
   for (std::size_t i = 0; i < read.size(); ++i) {
@@ -513,9 +513,9 @@ std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimR
 std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<int>& seeds, int most) {
   ResultTable table{scenario.arms, scenario.sweep_paths, fixed_numbers(scenario), {}};
   for (const Cell& cell : scenario.cells)
-    table.rows.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "missing", {}, {}});
+    table.rows.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
   table.is_decided = true;
-  const std::vector<Claim> read = read_claims(scenario.claims);
+  const std::vector<Claim>& read = scenario.claims;
   const std::vector<ClaimResult> claims = evaluate_claims(read, table, is_declared_positive, seeds.front());
   const Places places(scenario);
   std::vector<int> wanted = seeds;
@@ -523,7 +523,7 @@ std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<i
     const std::optional<ClaimSides> sides = open_claim_sides(read[i]);
     if (!sides) continue;
     for (const ClaimPoint& point : claims[i].points) {
-      // See is_open().
+      // A step is open only up to kLeastSequentialPairs pairs (see is_open).
       places.raise(*sides, point, point.is_step ? std::min(most, kLeastSequentialPairs) : most, wanted);
     }
   }

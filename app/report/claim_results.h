@@ -1,6 +1,6 @@
 #pragma once
 
-/// A run's claims judged, and told to programs and people.
+/// Evaluates the claims of a run, and formats the results for programs and users.
 
 #include <chrono>
 #include <filesystem>
@@ -17,93 +17,109 @@
 
 namespace moelab {
 
-/// Judges the plan's claims, and those of imported arms (imported_claims.h). Metrics that the table of metric
-/// groups declares positive are compared by their logarithms.
+/// Evaluates the claims of the plan and of imported arms (claims_of). Metrics that the table of metric groups
+/// declares positive are compared by their logarithms.
 std::vector<ClaimResult> claim_results(const RunResults& results);
 
-/// The same, written as claims.json among the plan's outputs; into a folder that is read-only it is not, with
-/// a note on stderr. Throws EnvironmentError when the file cannot be written.
+/// Evaluates the claims and writes them to claims.json among the plan's outputs. If this folder is read-only,
+/// it prints a note on stderr and writes nothing. Throws EnvironmentError if the file cannot be written.
 std::vector<ClaimResult> judge_claims(const RunResults& results, const std::filesystem::path& directory);
 
-/// {id, verdict, origin, source, reported, text, statement, shape, p, seeds_to_decide, points: [{at, left,
-/// left_interval, right, right_interval, estimate, interval, scale: "log ratio" | "difference", pairs, test:
-/// "paired t" | "sign", p, verdict, seeds_to_decide, note}]}, with `matched` other than steps and `tuned`
-/// where they are set. Of a run that was decided `test` is "t mixture" | "sign sequence", with
-/// `median_interval` beside, and ends of intervals that are open are null. `at` holds the coordinates on
-/// which the sides agree; where they do not, `left_at` and `right_at` stand beside it, so do `left_step` and
-/// `right_step` of a monotone trend along the steps. A point with censored values has medians as `left` and
-/// `right`, null where the median is censored, and {below, above, ties, undecided} as `signs`. p of a point:
-/// the smaller of that for it and that against it.
+/// Returns a claim's result as JSON:
+///
+///   {id, verdict, origin, source, reported, text, statement, shape, p, seeds_to_decide,
+///    points: [{at, left, left_interval, right, right_interval, estimate, interval,
+///              scale: "log ratio" | "difference", pairs, test: "paired t" | "sign", p, verdict,
+///              seeds_to_decide, note}]}
+///
+/// A claim also has `matched`, unless it is steps, and `tuned`, if it is set.
+///
+/// Additional fields of a point:
+/// - `at` has the coordinates on which the sides agree. If they differ, `left_at` and `right_at` are added.
+/// - A monotone trend along the steps has `left_step` and `right_step`.
+/// - With censored values, `left` and `right` are medians, and null if the median is censored. The field
+///   `signs` has {below, above, ties, undecided}.
+/// - If seeds were added until the claims were decided, `test` is "t mixture" or "sign sequence", and
+///   `median_interval` is added. Open ends of intervals are null.
+/// - `p` is the smaller of the two p values for and against the claim at this point.
 Json to_json(const ClaimResult& result);
 
-/// Where a point lies, "data.train_samples = 640", or "data.train_samples = 640 against 80" where its sides
-/// lie at different ones; empty without a sweep.
+/// Returns a point's location, "data.train_samples = 640". If its sides have different locations, returns
+/// "data.train_samples = 640 against 80". Empty without a sweep.
 std::string place_text(const ClaimPoint& point);
-/// A side with its factor: "0.41 ± 0.03", "0.5 × 0.41 ± 0.03"; "-" without an estimate.
+/// Formats a side with its factor: "0.41 ± 0.03" or "0.5 × 0.41 ± 0.03". Returns "-" without an estimate.
 std::string side_text(const std::optional<MeanEstimate>& side, double factor);
-/// "median 400", "median above 4000 (6 of 10 censored)", with the factor.
+/// Formats a median with its factor: "median 400" or "median above 4000 (6 of 10 censored)".
 std::string median_text(const Median& side, double factor);
-/// The sides of a point, as means or, where values are censored, as medians.
+/// Format the sides of a point: as means, or as medians if values are censored.
 std::string left_text(const ClaimPoint& point);
 std::string right_text(const ClaimPoint& point);
-/// What was judged where the claim's text does not say it, and how a trend was: "a loss decreases along n
-/// (monotone: …)"; empty where there is nothing to add.
+/// Returns the statement that was tested, if it is not the claim's text, and how a trend was tested: "a loss
+/// decreases along n (monotone: …)". Empty if there is nothing to add.
 std::string statement_text(const ClaimResult& claim);
-/// "ratio 0.41 [0.35, 0.48]" or "difference -0.2 [-0.3, -0.1]"; empty without one.
+/// Returns "ratio 0.41 [0.35, 0.48]" or "difference -0.2 [-0.3, -0.1]". Empty without an estimate.
 std::string difference_text(const ClaimPoint& point);
 
-/// What the paper reports, as the scenario writes it; null where it writes nothing.
+/// Returns the number that the paper reports, as written in the scenario. Null if the scenario has none.
 Json reported_json(const ClaimResult& claim);
-/// The same for people: a text as it is, an object as "learned 8.8, shuffled 11.5"; empty for null.
+/// Formats a reported number for users. A text stays as it is. An object becomes "learned 8.8, shuffled
+/// 11.5". Null becomes an empty string.
 std::string reported_text(const Json& reported);
 
-/// The claims for people: verdict and sentence, then at each point both sides (mean ± half of the 95 %
-/// interval), the difference or ratio with its interval, and the number that the paper reports.
+/// Formats the claims for users: the verdict and the sentence, then for each point
+/// - both sides (mean ± half of the 95 % interval);
+/// - their difference or ratio with its interval;
+/// - the number that the paper reports.
 std::string claims_text(const std::vector<ClaimResult>& claims);
 
-/// The plan's claims, then of each imported arm every one of them that it has the metrics of, with the arm in
-/// the place of the left side's (of the only one that is an arm); id "<claim>@<arm>", ours, and in its source
-/// the claim that it is taken from. Claims along the steps of training are left out: an imported arm has its
-/// last numbers alone.
+/// Returns the plan's claims, followed by the claims of each imported arm.
+///
+/// A claim of an imported arm is a copy of a plan's claim whose metrics the arm has. The arm replaces the
+/// left side's arm, or the right side's arm if the left side is a constant. Its id is "<claim>@<arm>", its
+/// origin is ours, and its source names the original claim. Claims along the steps of training are left out,
+/// because an imported arm has no numbers before the end.
 std::vector<Claim> claims_of(const RunResults& results);
 
-// What a run's claims look like while its cells are recorded.
+// Live claims: a run's claims while its cells are recorded
 
-/// The mean of the main metric of each arm so far, and the verdict so far of every claim that is open, with
-/// what is known at the point that decides least.
+/// Shows the current mean of the main metric for each arm, and the current verdict of each open claim. An
+/// open claim is shown at its open point with the most pairs.
 class LiveClaims : public SessionView {
  public:
   void begin(const Scenario& scenario, const std::filesystem::path& directory) override;
   void record(const Cell& cell, const CellResult& result) override;
-  /// Made anew where cells were recorded since, and so rarely that it takes a small share of the time.
+  /// Updates the text after new cells were recorded, but rarely enough to use only a small share of the time.
   std::string text() override;
 
  private:
   using Clock = std::chrono::steady_clock;
 
   RunResults results_;
-  std::unordered_map<std::string, std::vector<std::size_t>> rows_;  ///< by cell: two arms may have the same
+  std::unordered_map<std::string, std::vector<std::size_t>> rows_;  ///< indices by cell; arms may share cells
   std::mutex mutex_;                                                ///< guards fresh_
-  std::vector<std::pair<std::string, CellResult>> fresh_;           ///< recorded since the last text
+  std::vector<std::pair<std::string, CellResult>> fresh_;           ///< results since the last text
   std::string text_;
   Clock::time_point next_ = {};
 };
 
-// Which seeds the open claims of a run still need.
+// Adaptive seeds: the seeds that the open claims of a run still need
 
-/// The next number of pairs at which an open claim is looked at: a quarter more, and at first those that a
-/// verdict by sequences needs.
+/// Returns the number of pairs at the next look at an open claim: n + ⌈n ÷ 4⌉ for n pairs, and at least the
+/// number that a verdict by sequences needs.
 int next_look(int pairs);
 
-/// The seeds of each arm at each point (in the order of the scenario's cells), at most `most`, that bring
-/// every open point of a claim to its next look; `seeds` for arms and points that no open claim reads. A
-/// claim is open that is inconclusive and more pairs could decide: not one on rates, which has no sequence,
-/// and not at points with a cell that diverged or failed. `claims` are the results of the scenario's, in
-/// their order.
+/// Returns the number of seeds of each arm at each point, in the order of the scenario's cells. The number
+/// brings every open point of a claim to its next look, and it is at most `most`. Arms and points that no
+/// open claim reads keep their number in `seeds`.
+///
+/// A claim is open if it is inconclusive and more pairs could decide it. Claims on rates are not open,
+/// because they have no sequence. Points with a diverged or failed cell are not open. `claims` are the
+/// results of the scenario's claims, in their order.
 std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimResult>& claims,
                               const std::vector<int>& seeds, int most);
 
-/// The same were every claim open until its arms and points have `most`: what the looks come to at most.
+/// Returns the seeds that the looks need at most: every claim stays open until its arms and points have
+/// `most` seeds.
 std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<int>& seeds, int most);
 
 }  // namespace moelab

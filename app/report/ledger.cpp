@@ -11,11 +11,10 @@
 
 #include "analysis/stats/claims.h"
 #include "analysis/stats/intervals.h"
-#include "app/report/markdown.h"
 #include "app/scenario/json.h"
 #include "app/store/durable_file.h"
 #include "app/store/record.h"
-#include "plots/gnuplot.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -60,11 +59,11 @@ const ReportedPoint* decisive_point(const LedgerClaim& claim) {
 
 namespace {
 
-/// Of runs whose scenario names no source.
+/// The heading of runs whose scenario names no source.
 constexpr const char* kNoWork = "Without a source";
 
-/// The work that a run's source names, up to its year or "(slides)": "Dikkala et al. 2023" of "Dikkala et al.
-/// 2023, Fig. 3" and of "after Dikkala et al. 2023, Theorem 2".
+/// Returns the work that a run's source names, up to its year or "(slides)": "Dikkala et al. 2023" for
+/// "Dikkala et al. 2023, Fig. 3" and for "after Dikkala et al. 2023, Theorem 2".
 std::string work_of(const std::string& source) {
   if (source.empty()) return kNoWork;
   const std::string after = "after ";
@@ -104,16 +103,16 @@ Verdict verdict_named(const std::string& name) {
   return Verdict::inconclusive;
 }
 
-/// The words that a claim stands under: what its text quotes first, or else the whole.
+/// Returns the words that identify a claim's family: the first quotation in its text, or else the whole text.
 std::string words_of(const std::string& text) {
   const std::size_t end = text.find("”");
   return text.starts_with("“") && end != std::string::npos ? text.substr(0, end) : text;
 }
 
-/// Claims counted, and families of them: those of one work that stand under the same words.
+/// Counts claims and families of claims. A family is the claims of one work with the same words (words_of).
 struct LedgerCounts {
   int claims = 0, points = 0;
-  std::map<std::string, std::vector<Verdict>> families;  ///< by the words
+  std::map<std::string, std::vector<Verdict>> families;  ///< by words_of() the claims
   std::map<std::string, int> verdicts;
 
   void add(const LedgerClaim& claim) {
@@ -122,7 +121,7 @@ struct LedgerCounts {
     families[words_of(claim.text)].push_back(verdict_named(claim.verdict));
     ++verdicts[claim.verdict];
   }
-  /// "12 (5)": claims and families of a verdict.
+  /// Formats the claims and families with a verdict: "12 (5)".
   std::string of(Verdict verdict) const {
     const auto is_such = [&](const auto& family) { return combined_verdict(family.second) == verdict; };
     const auto count = verdicts.find(to_string(verdict));
@@ -131,13 +130,13 @@ struct LedgerCounts {
   }
 };
 
-/// The program of that name.
+/// Formats the name of a build.
 std::string build_text(const std::string& name) {
-  constexpr std::string_view kUnknown = "unknown";  // what build_name says of what was recorded without one
+  constexpr std::string_view kUnknown = "unknown";  // build_name() of null
   return name == kUnknown ? "a build that was not recorded" : "moelab " + markdown_text(name);
 }
 
-/// Over how many builds the ledger extends, and which they are.
+/// Lists the builds of the ledger.
 std::string builds_list(const Ledger& ledger) {
   std::map<std::string, int> runs_of_build;
   for (const LedgerRun& run : ledger.runs)
@@ -157,7 +156,7 @@ std::string counts_table(const Ledger& ledger) {
       "| source | whose claims | runs | points | claims (families) | reproduced | refuted | equivalent | "
       "inconclusive |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& [work, runs] : runs_by_work(ledger)) {
-    std::map<std::string, LedgerCounts, std::greater<>> by_origin;  // the paper's first
+    std::map<std::string, LedgerCounts, std::greater<>> by_origin;  // the paper's claims first
     for (const LedgerRun* run : runs)
       for (const LedgerClaim& claim : run->claims) by_origin[claim.origin].add(claim);
     for (const auto& [origin, counts] : by_origin) {
@@ -170,7 +169,7 @@ std::string counts_table(const Ledger& ledger) {
   return text;
 }
 
-/// The p values of all claims that have one, corrected for their number.
+/// Corrects the p values of all claims for the number of claims (Holm, and Benjamini and Hochberg).
 class Corrections {
  public:
   explicit Corrections(const Ledger& ledger) {
@@ -184,7 +183,7 @@ class Corrections {
     benjamini_hochberg_ = benjamini_hochberg(p_values_);
   }
 
-  /// "0.003 (0.2, 0.01)"; empty without one.
+  /// Returns "0.003 (0.2, 0.01)". Empty without a p value.
   std::string text(const LedgerClaim& claim) const {
     const auto found = std::find(claims_.begin(), claims_.end(), &claim);
     if (found == claims_.end()) return "";
@@ -215,7 +214,7 @@ class Corrections {
   std::vector<double> p_values_, holm_, benjamini_hochberg_;
 };
 
-/// Both sides and their difference at the decisive point, and how many other points there are.
+/// Formats both sides and their difference at the decisive point, and the number of other points.
 std::string numbers_text(const LedgerClaim& claim) {
   const ReportedPoint* const point = decisive_point(claim);
   if (point == nullptr) return "";
@@ -250,7 +249,7 @@ std::string claims_table(const std::vector<LedgerClaim>& claims, const Correctio
   return text;
 }
 
-/// "3 reproduced, 1 refuted".
+/// Returns "3 reproduced, 1 refuted".
 std::string verdicts_text(const std::vector<LedgerClaim>& claims) {
   std::map<std::string, int> counts;
   for (const LedgerClaim& claim : claims) ++counts[claim.verdict];
@@ -356,8 +355,8 @@ constexpr int kVersion = 1;
 template <class Given, class Part>
 concept Is = std::same_as<std::remove_const_t<Given>, Part>;
 
-// Each member is bound once, for writing and for reading. Options (sim/base/options.h) are bound in the same
-// manner, but hold no lists of structs.
+// bind() lists the members of each struct once, for writing and for reading. Options (sim/base/options.h) use
+// the same pattern, but have no lists of structs.
 
 void bind(auto& visit, Is<ReportedPoint> auto& point) {
   visit("at", point.at);
@@ -451,8 +450,8 @@ class LedgerWriter {
   Json object_ = Json::object();
 };
 
-/// Throws UserError where a member is missing, of another type, or unknown; an optional one may be missing,
-/// as in files of earlier builds.
+/// Reads a struct from JSON. Throws UserError if a member is missing, unknown, or of another type. An
+/// optional member may be missing, as in files of earlier builds.
 class LedgerReader {
  public:
   template <class Value>
@@ -513,7 +512,7 @@ class LedgerReader {
   std::set<std::string> known_;
 };
 
-/// What stands in a file beside its version, under this name.
+/// Returns the text of a file with the version and `value` under `name`.
 template <class Value>
 std::string ledger_file_text(const char* name, const Value& value) {
   return sealed_text({{"version", kVersion}, {name, LedgerWriter::json_of(value)}});
@@ -607,10 +606,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file to write, and its content.
+/// The path and the content of a file to write.
 using Document = std::pair<fs::path, std::string>;
 
-/// The run's first figure that is small enough; empty where there is none.
+/// Returns the run's first figure that is small enough. Empty if there is none.
 fs::path shown_figure(const ReportedRun& run) {
   for (const fs::path& figure : run.drawn) {
     std::error_code none;
@@ -619,7 +618,7 @@ fs::path shown_figure(const ReportedRun& run) {
   return {};
 }
 
-/// Throws UserError where one of two runs would take the other's place.
+/// Throws UserError if two runs have the same name, because one would replace the other.
 void check_run_names(const std::vector<ReportedRun>& runs) {
   std::set<std::string> names;
   for (const ReportedRun& run : runs) {

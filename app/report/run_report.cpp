@@ -23,8 +23,9 @@
 namespace moelab {
 namespace {
 
-/// The sessions that ran the plan. One whose cells had all been recorded for another plan, from an earlier
-/// text of the scenario, has none: then those of that plan, unless settings came with them.
+/// Returns the provenance of the sessions that ran the plan. If there is none, all cells had been recorded
+/// for another plan, from an earlier text of the scenario. Then the function returns the provenance of that
+/// plan, unless its command used --set.
 Json provenance_of(const Json& plan, const std::filesystem::path& directory) {
   Json own = gathered_provenance(directory, plan.at("id"));
   if (own.is_object()) return own;
@@ -40,7 +41,7 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-/// The arms that a claim compares, each with the metric, without repetitions.
+/// Returns the arms that a claim compares, each with its metric, without duplicates.
 std::vector<std::pair<std::string, std::string>> sides_of(const Claim& claim) {
   std::vector<std::pair<std::string, std::string>> sides;
   const auto add = [&](const std::string& arm, const std::string& metric) {
@@ -64,7 +65,7 @@ std::vector<std::pair<std::string, std::string>> sides_of(const Claim& claim) {
   return sides;
 }
 
-/// The cells of the claim's arms at the points that it compares, with the metrics it names, arm by arm.
+/// Returns the cells that a claim compares, by arm, with the metrics that it names.
 std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result, const ResultTable& table) {
   const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
   std::unordered_set<std::string> compared;
@@ -85,7 +86,8 @@ std::vector<ReportedCell> cells_of(const Claim& claim, const ClaimResult& result
   return cells;
 }
 
-/// What a side is, "learned", "test_nmse_top1", "0.6", and where it is not that of the point.
+/// Describes a side of a claim: "learned", "test_nmse_top1", factor "0.6", and its location if it differs
+/// from the point's.
 std::vector<std::string> side_terms(const std::string& name, const ClaimSide& side) {
   std::string arm = side.arm, where = point_text(side.where);
   if (side.is_constant()) arm = side.value;
@@ -97,28 +99,28 @@ std::vector<std::string> side_terms(const std::string& name, const ClaimSide& si
   return {name, arm, side.is_constant() ? "" : side.metric, fmt::format("{:g}", side.factor), where};
 }
 
-/// What the claim compares, in the terms of the scenario.
-ReportedTable terms_of(const Claim& claim) {
-  ReportedTable terms = {{"", "arm or value", "metric", "factor", "where"}};
+/// Describes what the claim compares, in the terms of the scenario.
+Table terms_of(const Claim& claim) {
+  Table terms = {{"", "arm or value", "metric", "factor", "where"}};
   std::vector<std::string> limits;
   if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
-    terms.push_back(side_terms("left", comparison->left));
-    terms.push_back(side_terms(fmt::format("{} right", comparison->op), comparison->right));
+    terms.rows.push_back(side_terms("left", comparison->left));
+    terms.rows.push_back(side_terms(fmt::format("{} right", comparison->op), comparison->right));
     if (comparison->op == '~') limits.push_back(fmt::format("tolerance {:g}", comparison->tolerance));
   } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
-    terms.push_back(side_terms(trend->increases ? "increases" : "decreases", trend->side));
-    terms.back().back() = "along " + trend->along;
+    terms.rows.push_back(side_terms(trend->increases ? "increases" : "decreases", trend->side));
+    terms.rows.back().back() = "along " + trend->along;
   } else {
     const RateClaim& rate = std::get<RateClaim>(claim.statement);
-    terms.push_back({rate.slower ? "slower" : "rate", rate.query.arm, rate.query.metric, "",
-                     "along " + rate.query.along});
+    terms.rows.push_back({rate.slower ? "slower" : "rate", rate.query.arm, rate.query.metric, "",
+                          "along " + rate.query.along});
     const double* const slope = std::get_if<double>(&rate.against);
     limits.push_back(slope ? fmt::format("slope {:g}", *slope)
                            : "than " + std::get<std::string>(rate.against));
     if (!rate.slower) limits.push_back(fmt::format("tolerance {:g}", rate.tolerance));
   }
   if (claim.smallest_effect) limits.push_back(fmt::format("smallest effect {:g}", *claim.smallest_effect));
-  if (!limits.empty()) terms.push_back({fmt::format("{}", fmt::join(limits, ", ")), "", "", "", ""});
+  if (!limits.empty()) terms.rows.push_back({fmt::format("{}", fmt::join(limits, ", ")), "", "", "", ""});
   return terms;
 }
 
@@ -142,7 +144,7 @@ ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, cons
   return reported;
 }
 
-/// Cells by state, "100 cells: 98 done, 2 diverged".
+/// Counts cells by state: "100 cells: 98 done, 2 diverged".
 std::string state_text(const ResultTable& table) {
   std::map<std::string, int> counts;
   for (const ResultRow& row : table.rows) ++counts[row.state];
@@ -152,11 +154,12 @@ std::string state_text(const ResultTable& table) {
   return text;
 }
 
-ReportedTable unfinished_cells(const ResultTable& table) {
-  ReportedTable cells = {{"cell", "arm", "seed", "at", "state"}};
+Table unfinished_cells(const ResultTable& table) {
+  Table cells = {{"cell", "arm", "seed", "at", "state"}};
   for (const ResultRow& row : table.rows) {
     if (row.state == "done" || row.state == "missing") continue;
-    cells.push_back({row.cell, row.arm, std::to_string(row.seed), point_json(row.point).dump(), row.state});
+    cells.rows.push_back(
+        {row.cell, row.arm, std::to_string(row.seed), point_json(row.point).dump(), row.state});
   }
   return cells;
 }
@@ -169,7 +172,7 @@ std::vector<std::string> notes_of(const Json& scenario) {
   return notes;
 }
 
-/// The command that ran the cells, without where this program and its results lie.
+/// Returns the command that ran the cells, without the paths of the program and of its results.
 std::string command_of(const Json& provenance) {
   const Json words = provenance.value("arguments", Json::array());
   if (!words.is_array()) return "";
@@ -199,11 +202,8 @@ ReportedRun reported_run(const RunAddress& address) {
   run.builds_note = builds_text(results);
   run.notes = notes_of(plan.at("scenario"));
   run.summary = summary_table(results.table, main_metric(results.plan));
-  run.summary_caption = summary_caption(results.table, main_metric(results.plan));
   run.crossings = crossings_table(results);
-  run.crossings_caption = crossings_caption(results);
-  for (RateTable& table : rate_tables(results))
-    run.rates.emplace_back(std::move(table.caption), std::move(table.rows));
+  run.rates = rate_tables(results);
   const std::vector<Claim> claims = claims_of(results);
   const std::vector<ClaimResult> judged = claim_results(results);
   for (std::size_t i = 0; i < claims.size(); ++i)
@@ -228,7 +228,7 @@ ReportedRun reported_run(const RunAddress& address) {
   return run;
 }
 
-/// The answers of `moelab check --json`.
+/// Reads the output of `moelab check --json`.
 std::vector<ReportedCheck> reported_checks(const std::filesystem::path& file) {
   std::vector<ReportedCheck> checks;
   const auto rounded = [](const Json& value) {
@@ -282,7 +282,7 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
     DrawnFigure drawn = drawn_figure(figure, source);
     const std::string id = figure.at("id");
     if (!drawn.drawing) {
-      // A file of that name is of another time.
+      // An existing file with this name is from an earlier run, so it is not shown.
       ReportedFigure& missing = run.figures.emplace_back();
       missing.drawing.id = id;
       missing.drawing.title = figure.value("title", id);
@@ -295,7 +295,7 @@ void add_figures(const RunResults& results, const std::filesystem::path& directo
     if (reported.drawing.html.empty() && std::filesystem::exists(file)) reported.svg = read_bytes(file);
     run.figures.push_back(std::move(reported));
   }
-  // Claims of imported arms come after the plan's, which alone have figures.
+  // The plan's claims come first, and only they have figures. Claims of imported arms follow.
   std::vector<Drawing> of_claims = claim_drawings(source);
   for (std::size_t i = 0; i < of_claims.size(); ++i)
     run.claims.at(i).figure = ReportedFigure{std::move(of_claims[i]), ""};

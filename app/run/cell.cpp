@@ -7,17 +7,18 @@
 #include <cmath>
 #include <deque>
 
-#include "analysis/metrics/convergence.h"
 #include "analysis/metrics/measured_data.h"
+#include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/voronoi.h"
 #include "app/run/measurement.h"
+#include "app/run/memory.h"
 #include "app/run/search.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 namespace {
 
-/// Drawn labels and normalised ones have variances about 1.
+/// Drawn and normalised labels have a variance of about 1.
 constexpr double kLargeVariance = 100;
 
 /// A learning rate of a cell, with its path.
@@ -28,21 +29,20 @@ struct Rate {
 
 Rate largest_rate(const Scenario& scenario) {
   Rate largest;
-  const auto take = [&](const std::string& path, const Json& value) {
-    if (value.is_number() && value.get<double>() > largest.value) largest = {path, value.get<double>()};
+  const auto take = [&](const std::string& path, double value) {
+    if (value > largest.value) largest = {path, value};
   };
   for (const Cell& cell : scenario.cells) {
-    const Json& train = cell.config.at("train");
-    const auto rate = train.find("lr");
-    if (rate == train.end()) continue;
-    take("train.lr", *rate);
-    if (!rate->is_object()) continue;
-    for (const auto& [group, value] : rate->items()) take("train.lr." + group, value);
+    const std::optional<PerGroup>& rate = cell.options->experiment.train.lr;
+    if (!rate) continue;
+    const bool is_one = rate->expert == rate->router;
+    take(is_one ? "train.lr" : "train.lr.expert", rate->expert);
+    take("train.lr.router", rate->router);
   }
   return largest;
 }
 
-/// Of the test labels: their loss divided by the same in shares of their variance. 0 where it is not told.
+/// Returns the largest variance of the test labels: loss ÷ normalised loss at the first record. 0 if unknown.
 double largest_label_variance(const ResultTable& table) {
   double largest = 0;
   for (const ResultRow& row : table.rows) {
@@ -75,7 +75,7 @@ std::string divergence_hint(const Scenario& scenario, const ResultTable& table) 
 
 namespace {
 
-/// How a least-squares fit ended.
+/// Describes how a least-squares fit ended.
 MetricValues fit_metrics(const FitOutcome& fit) {
   MetricValues values = {{"fit_converged", fit.converged ? 1.0 : 0.0},
                          {"fit_evaluations", static_cast<double>(fit.evaluations)},
@@ -88,7 +88,7 @@ MetricValues fit_metrics(const FitOutcome& fit) {
   return values;
 }
 
-/// How a fit by maximum likelihood stands to the truth.
+/// Compares a maximum-likelihood fit with the true mixing measure.
 MetricValues likelihood_metrics(const FitOutcome& fit, const MixingMeasure* truth) {
   if (!fit.mixture || !fit.likelihood_gain) return {};
   MetricValues values = {{"likelihood_gain", *fit.likelihood_gain}};
@@ -106,7 +106,7 @@ bool asks_for(const CellOptions& cell, const std::string& group) {
                      [&](const MetricOptions& chosen) { return chosen.chosen() == group; });
 }
 
-/// Adds the time of its life to a sum, s.
+/// Adds the seconds of its lifetime to a sum.
 class Timed {
  public:
   explicit Timed(double& sum) : sum_(sum) {}
@@ -120,7 +120,7 @@ class Timed {
   Clock::time_point start_ = Clock::now();
 };
 
-/// One training run with everything that looks at it.
+/// Runs the training of one cell and measures it.
 template <class Real>
 class CellRun {
  public:
@@ -170,7 +170,7 @@ class CellRun {
     return {experiment_.model(), experiment_.objective(), experiment_.workspace(), step};
   }
 
-  /// What the phase at hand is measured on.
+  /// Draws the data on which the current phase is measured.
   void look_at_phase() {
     const Timed timed(spent_.measuring);
     own_ = in_phase(cell_, phase_);
@@ -208,6 +208,7 @@ class CellRun {
     const std::size_t first = result.trace.size();
     const auto record = [&](std::int64_t step) {
       const Timed timed(spent_.measuring);
+      begin_memory_stage(MemoryStage::record);
       TraceEntry entry{step, {}};
       for (Evaluation<Real>& evaluation : evaluations_) evaluation.measure(moment(step), entry.metrics);
       if (asks_for(cell_, "training")) {
@@ -215,6 +216,7 @@ class CellRun {
         entry.metrics["train_flops"] = operations_ + operations * static_cast<double>(step - steps_);
       }
       result.trace.push_back(std::move(entry));
+      begin_memory_stage(MemoryStage::step);
     };
     bool is_reached = false;
     const auto stop = [&](std::int64_t step) {
@@ -236,7 +238,7 @@ class CellRun {
     return outcome;
   }
 
-  /// What is known of records only when the last of them is made.
+  /// Adds metrics that need the last record to all records.
   void complete(std::vector<TraceEntry>& trace) {
     const Timed timed(spent_.measuring);
     for (Evaluation<Real>& evaluation : evaluations_) evaluation.complete(trace);
@@ -244,6 +246,7 @@ class CellRun {
 
   void finish(std::int64_t step, const MetricValues& of_phases, CellResult& result) {
     const Timed timed(spent_.measuring);
+    begin_memory_stage(MemoryStage::finish);
     Evaluation<Real>& own = evaluations_.front();
     try {
       if (!own.not_finite().empty()) throw NotFinite(own.not_finite());
@@ -253,7 +256,7 @@ class CellRun {
       result.message = fmt::format("{} not finite after {} steps", found.what(), step);
       return;
     }
-    if (cell_.experiment.phases.empty()) complete(result.trace);  // each phase's own are complete by now
+    if (cell_.experiment.phases.empty()) complete(result.trace);  // phases have completed their own records
     MetricValues& last = result.trace.back().metrics;
     if (is_least_squares(own_.experiment.train) && asks_for(cell_, "fit"))
       last.merge(fit_metrics(experiment_.fit()));
@@ -268,18 +271,18 @@ class CellRun {
   Experiment<Real> experiment_;
   std::size_t phase_ = 0;
   TimeSpent spent_;
-  std::int64_t steps_ = 0;  // of the phases before
-  double operations_ = 0;   // likewise
-  CellOptions own_;         // of the phase at hand
+  std::int64_t steps_ = 0;  // steps of the previous phases
+  double operations_ = 0;   // operations of the previous phases
+  CellOptions own_;         // options of the current phase
   Dataset train_;
-  std::vector<std::unique_ptr<Problem>> problems_;  // of evaluations
-  std::deque<Evaluation<Real>> evaluations_;        // the cell's own first; they stay where they are
+  std::vector<std::unique_ptr<Problem>> problems_;  // problems of the evaluations
+  std::deque<Evaluation<Real>> evaluations_;  // first the cell's own data; a deque keeps addresses stable
 };
 
 }  // namespace
 
 CellResult run_cell(const Cell& cell, const CellProgress& progress) {
-  return run_experiment(read_cell(cell), progress);
+  return run_experiment(options_of(cell), progress);
 }
 
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress) {

@@ -16,7 +16,7 @@ namespace moelab {
 
 struct CellOptions;
 
-/// An array to be written as cells/<id>/<name>.npy.
+/// An array for the file cells/<id>/<name>.npy.
 struct SavedArray {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -24,40 +24,46 @@ struct SavedArray {
   std::vector<std::int64_t> labels;  ///< integer arrays
 };
 
-/// Seconds that a cell takes for its two kinds of work; what is left of its time is drawing its problem.
+/// The seconds that a cell spends on training and on measuring. The rest of its time goes into drawing the
+/// problem.
 struct TimeSpent {
-  double training = 0;   ///< steps, or a fit, and drawing what they train on
-  double measuring = 0;  ///< drawing what is measured on, records, arrays
+  double training = 0;   ///< training steps or fits, and drawing the training data
+  double measuring = 0;  ///< drawing the test data, records, arrays
 };
 
-/// What a cell leaves behind. But for its times, two runs of one cell give equal results to the last bit.
+/// The result of a cell. Apart from the times, two runs of one cell give bit-identical results.
 struct CellResult {
   enum class State { done, diverged, failed, interrupted };
   State state = State::done;
-  std::string message;            ///< why it diverged or failed
+  std::string message;            ///< the reason if the cell diverged or failed
   MetricValues metrics;           ///< at the last step
   std::vector<TraceEntry> trace;  ///< at step 0, at every recorded step and at the last one
   std::vector<SavedArray> arrays;
   TimeSpent spent = {};
 };
 
-/// Called now and then from the running cell with the share done in [0, 1]; returns true to abandon it.
+/// Callback of a running cell. The argument is the share of work done, in [0, 1]. It returns true to stop the
+/// cell.
 using CellProgress = std::function<bool(double)>;
 
-/// Runs the cell on the calling thread. An InvalidOption (a c-separation that cannot be reached, say) becomes
-/// the state `failed`; an abandoned cell is `interrupted`. `diverged` is a cell of which parameters, a
-/// batch's loss, or at the end predictions or losses on its own data are not finite
-/// (analysis/metrics/measured_data.h). A record or an evaluation that is not finite has no metrics, and that
-/// is all.
+/// Runs the cell on the calling thread. The result's state is
+/// - `failed` if an InvalidOption is thrown, for example if a c-separation cannot be reached;
+/// - `interrupted` if `progress` returns true;
+/// - `diverged` if parameters or a batch's loss are not finite;
+/// - `diverged` if at the end predictions or losses on the cell's own data are not finite
+///   (analysis/metrics/measured_data.h).
+///
+/// A record or an evaluation that is not finite has no metrics. It does not change the state.
 CellResult run_cell(const Cell& cell, const CellProgress& progress);
-/// The same for options that a program wrote, see app/scenario/cells.h.
+/// Runs a cell from options that a program built (see app/scenario/cells.h).
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress);
 
-// What to try when training diverged in every cell.
+// Divergence hint
 
-/// "every cell diverged; try a smaller learning rate: the largest is train.lr.router = 10; …" for a run whose
-/// cells are all diverged. The labels' variance is that of the largest among the cells, from the losses of
-/// their first step; where `table` holds none, nothing is said of it.
+/// Returns advice for a run in which every cell diverged: "every cell diverged; try a learning rate ten times
+/// smaller (the largest here is train.lr.router = 10), then smaller inputs and targets …". It includes the
+/// largest variance of the cells' labels, computed from the losses of their first records. It omits the
+/// variance if `table` has no such losses.
 std::string divergence_hint(const Scenario& scenario, const ResultTable& table);
 
 }  // namespace moelab

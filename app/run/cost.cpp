@@ -13,21 +13,22 @@
 namespace moelab {
 namespace {
 
-/// Settings whose problem is drawn and whose model is made for an estimate.
+/// The maximum number of settings whose problem is drawn and whose model is built for an estimate.
 constexpr std::size_t kMaxEstimates = 100;
 
-/// In settings: little beside one that is done, enough to choose among effects that fit as well.
+/// The ridge penalty, in units of settings. It is small next to one finished setting, and it selects among
+/// effects that fit equally well.
 constexpr double kRidge = 0.1;
 constexpr int kRounds = 50;
 
-/// Timers have no finer time, and a logarithm is taken.
+/// A lower bound on the resolution of timers. It keeps the logarithm finite.
 constexpr double kShortestSeconds = 1e-6;
 
 }  // namespace
 
 CellTimes::CellTimes(const Scenario& scenario) {
   std::vector<const Cell*> firsts;
-  std::map<std::string, std::size_t> places;  // of effects, by "arm" or "path = value"
+  std::map<std::string, std::size_t> places;  // indices of the effects, by "arm" or "path = value"
   setting_of_.reserve(scenario.cells.size());
   for (const Cell& cell : scenario.cells) {
     const auto [place, added] = setting_of_.try_emplace(cell.id);
@@ -35,21 +36,23 @@ CellTimes::CellTimes(const Scenario& scenario) {
     if (firsts.empty() || firsts.back()->arm != cell.arm || firsts.back()->point != cell.point) {
       firsts.push_back(&cell);
       Setting& setting = settings_.emplace_back();
+      setting.first = &cell;
       setting.effects = {places.try_emplace(cell.arm, places.size()).first->second};
       for (const auto& [path, value] : cell.point)
         setting.effects.push_back(
-            places.try_emplace(path + " = " + value.dump(), places.size()).first->second);
+            places.try_emplace(path + " = " + value.text(), places.size()).first->second);
     }
     place->second = settings_.size() - 1;
     ++settings_.back().cells;
     ++settings_.back().open;
   }
   effects_ = places.size();
+  PassMeter meter;
   const std::size_t looked_at = std::min(settings_.size(), kMaxEstimates);
   std::size_t next = 0;
   for (std::size_t i = 0; i < settings_.size(); ++i) {
     if (i == next * settings_.size() / looked_at) {
-      settings_[i].cost = estimated_cost(*firsts[i]);
+      settings_[i].cost = estimated_cost(*firsts[i], meter);
       ++next;
     } else {
       settings_[i].cost = settings_[i - 1].cost;
@@ -83,7 +86,7 @@ void CellTimes::fit() {
         std::log(std::max(setting.done_seconds / setting.done, kShortestSeconds) / setting.seconds));
   }
   double mean = 0;
-  // One effect after the other against what the others leave, until they settle: `logs` holds what is left.
+  // Coordinate descent: updates one effect at a time. `logs` holds the residuals.
   std::vector<std::vector<std::size_t>> settings_with(effects_);
   for (std::size_t i = 0; i < known.size(); ++i) {
     for (const std::size_t effect : known[i]->effects) settings_with[effect].push_back(i);
@@ -124,13 +127,14 @@ double seconds_on_threads(const std::vector<double>& seconds, int threads, doubl
 
 namespace {
 
-/// Of a fit, were every start and every polishing as long as it may be; from a single start, the first try.
+/// Upper bound on the seconds of a fit: every start and every polishing takes its maximum time. For a single
+/// start, only the first attempt counts.
 double fit_seconds(const TrainOptions& train, double steps, double samples, int experts) {
   if (!is_least_squares(train)) return 0;
   double rows = steps * samples;
   if (const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr) {
-    // A step of polishing evaluates L about twice; a row of the curvature, which of a likelihood is that of
-    // all samples, takes as long as eight of L.
+    // A polishing step evaluates the loss L about twice. A row of the curvature takes as long as eight
+    // evaluations of L. A likelihood computes the curvature over all samples.
     const bool is_likelihood = train.optimizer.as<LeastSquaresOptions>()->likelihood.has_value();
     const double curved = is_likelihood ? samples : std::min<double>(kCurvatureRows, samples);
     rows = best->starts * best->evaluations * std::min<double>(best->rows, samples) +
@@ -141,7 +145,7 @@ double fit_seconds(const TrainOptions& train, double steps, double samples, int 
 
 }  // namespace
 
-CellCost estimated_cost(const Cell& cell) {
+CellCost estimated_cost(const Cell& cell, PassMeter& meter) {
   const CellShape shape(cell);
   const CellOptions& options = shape.options;
   const DataOptions& data = options.experiment.data;
@@ -166,20 +170,58 @@ CellCost estimated_cost(const Cell& cell) {
 
   CellCost cost;
   cost.operations = tokens * (6 * active * steps * batch + 2 * parameters * records * measured);
-  const CellMemory memory = cell_memory(shape);
-  const PassBytes passes = pass_bytes(shape);
-  // What the steps of a fit move is in its seconds.
+  const PassBytes passes = meter.of(shape);
+  // Parameters, their gradient and two moments.
+  const double moved_parameters = 4.0 * sizeof(float) * static_cast<double>(network.parameter_size());
+  // The memory traffic of a fit's steps is part of its seconds.
   const double moving_steps = is_least_squares(train) ? 0 : steps;
   const double moved =
-      moving_steps * (passes.step + memory.model) + records * measured * passes.measured_sample;
+      moving_steps * (passes.step + moved_parameters) + records * measured * passes.measured_sample;
   const double draws = (train_samples + tests + (population ? steps * batch : 0)) *
                        (layout.sample_dim() + layout.target_dim());
   cost.seconds = cost.operations / kNominalSpeed + moved / kNominalBytes + draws * kNominalDraw +
                  fit_seconds(train, steps, train_samples, network.experts());
-  cost.bytes = memory.total();
-  cost.recorded_bytes = recorded_bytes(shape);
+  // A first estimate of the size. It selects the cells whose memory is measured.
+  cost.size = moved_parameters + passes.step + measured * (passes.measured_sample + layout.sample_dim()) +
+              static_cast<double>(train_samples) * layout.sample_dim();
   return cost;
 }
+
+CellCost estimated_cost(const Cell& cell) {
+  PassMeter meter;
+  CellCost cost = estimated_cost(cell, meter);
+  const CellMemory memory = cell_memory(CellShape(cell));
+  cost.bytes = memory.peak;
+  cost.recorded_bytes = memory.recorded;
+  return cost;
+}
+
+namespace {
+
+/// Returns the peak memory of the cells without a record. It measures the largest such cell of each arm, for
+/// the few arms with the largest cells.
+CellMemory largest_memory(const std::vector<CellTimes::Setting>& settings) {
+  constexpr std::size_t kMeasured = 3;
+  std::map<std::string, const CellTimes::Setting*> by_arm;
+  for (const CellTimes::Setting& setting : settings) {
+    if (setting.open == 0) continue;
+    const CellTimes::Setting*& largest = by_arm[setting.first->arm];
+    if (!largest || setting.cost.size > largest->cost.size) largest = &setting;
+  }
+  std::vector<const CellTimes::Setting*> all;
+  for (const auto& [arm, setting] : by_arm) all.push_back(setting);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto* a, const auto* b) { return a->cost.size > b->cost.size; });
+  CellMemory most;
+  for (std::size_t i = 0; i < std::min(all.size(), kMeasured); ++i) {
+    const CellMemory own = cell_memory(CellShape(*all[i]->first));
+    most.peak = std::max(most.peak, own.peak);
+    most.recorded = std::max(most.recorded, own.recorded);
+  }
+  return most;
+}
+
+}  // namespace
 
 RunCost run_cost(const Scenario& scenario, const Records& records, int threads) {
   CellTimes times(scenario);
@@ -188,14 +230,14 @@ RunCost run_cost(const Scenario& scenario, const Records& records, int threads) 
 
   RunCost cost;
   cost.learned = times.learned();
+  const CellMemory memory = largest_memory(times.settings());
   std::vector<double> seconds;
   int unlike = 0;
   double recorded = 0;
   for (const CellTimes::Setting& setting : times.settings()) {
-    recorded += setting.cells * setting.cost.recorded_bytes;
+    recorded += setting.cells * memory.recorded;
     if (setting.open == 0) continue;
     seconds.insert(seconds.end(), static_cast<std::size_t>(setting.open), setting.seconds);
-    cost.cell_bytes = std::max(cost.cell_bytes, setting.cost.bytes);
     unlike += setting.recorded > 0 ? 0 : setting.open;
   }
   cost.cells = seconds.size();
@@ -203,8 +245,9 @@ RunCost run_cost(const Scenario& scenario, const Records& records, int threads) 
   if (seconds.empty()) return cost;
   cost.threads =
       std::clamp(static_cast<int>(std::min<std::size_t>(seconds.size(), 1u << 20)), 1, std::max(threads, 1));
+  cost.cell_bytes = memory.peak;
   cost.process_bytes = kProgramBytes + kPlannedCellBytes * static_cast<double>(scenario.cells.size());
-  // Results are read when the last cell is done.
+  // The process reads the results after the last cell is done.
   cost.bytes = cost.process_bytes + std::max(cost.cell_bytes * cost.threads, recorded);
   if (cost.learned == 0) {
     cost.source = fmt::format("a model of a usual machine, since no cell is done ({})", unlike);

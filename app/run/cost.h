@@ -1,90 +1,114 @@
 #pragma once
 
-/// What running cells costs, told before they run.
+/// Estimates time and memory of a run before its cells run.
 
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "app/run/memory.h"
 #include "app/store/store.h"
 
 namespace moelab {
 
-/// A cell's estimate from its configuration alone.
+/// The cost of a cell, estimated from its configuration alone.
 struct CellCost {
   double operations = 0;      ///< multiplications and additions of training and measuring
-  double seconds = 0;         ///< of one thread of a usual machine, from the constants below
-  double bytes = 0;           ///< memory while it runs, at its peak; see memory.h
-  double recorded_bytes = 0;  ///< of its results when all are read
+  double seconds = 0;         ///< on one thread of a typical machine (see kNominalSpeed)
+  double size = 0;            ///< orders cells by size; it has no unit
+  double bytes = 0;           ///< peak memory while the cell runs (see memory.h)
+  double recorded_bytes = 0;  ///< memory of the cell's results when all of them are read
 };
 
-/// Operations: 6 P for each training row (2 P forwards, 4 P backwards) and 2 P for each measured one, with P
-/// the parameters, those of the experts that a row reaches under the training gate. Convolutions, which use a
-/// weight many times, and metrics of row pairs cost more than that. Seconds: the operations, the bytes that
-/// pass by, the draws, and what fits evaluate. Bytes are what the passes of a batch leave and the parameters
-/// with their gradient and moments (CellMemory), once for every step, and for a measured row as many as for
-/// one of a batch.
+/// Estimates operations, seconds and size. `bytes` and `recorded_bytes` stay 0.
+///
+/// Operations:
+///
+///   6 P per training row (2 P forward, 4 P backward) + 2 P per measured row
+///
+/// P is the number of parameters. For a training row, it counts only the experts that the row reaches under
+/// the training gate. The estimate is too low for convolutions, which use each weight many times, and for
+/// metrics of row pairs.
+///
+/// Seconds: the sum of four terms
+/// - the operations;
+/// - the memory traffic;
+/// - the random draws;
+/// - the evaluations of fits.
+///
+/// Memory traffic: per step, the arrays of its passes, the parameters, their gradient and the optimizer's
+/// moments; per measured sample, its arrays. `meter` caches the passes of each model.
+CellCost estimated_cost(const Cell& cell, PassMeter& meter);
+/// Also estimates the memory, which takes longer.
 CellCost estimated_cost(const Cell& cell);
 
 struct RunCost {
-  std::size_t cells = 0;     ///< without a record
-  double seconds = 0;        ///< on the given threads
-  int learned = 0;           ///< cells done that `seconds` was learned from
-  std::string source;        ///< what `seconds` comes from, for people: "7 cells done"
-  int threads = 0;           ///< that have a cell to run
-  double cell_bytes = 0;     ///< of the largest cell
-  double process_bytes = 0;  ///< of the program and its plan
-  double bytes = 0;          ///< of the process: its largest cell on every thread, or all results
+  std::size_t cells = 0;     ///< cells without a record
+  double seconds = 0;        ///< time on the given number of threads
+  int learned = 0;           ///< finished cells from which `seconds` was learned
+  std::string source;        ///< the basis of `seconds`, for the user: "7 cells done"
+  int threads = 0;           ///< threads that have a cell to run
+  double cell_bytes = 0;     ///< memory of the largest cell
+  double process_bytes = 0;  ///< memory of the program and its plan
+  double bytes = 0;          ///< memory of the process: its largest cell on every thread, or all results
 };
 
-/// The cost of the cells of a scenario that have no record, their times as CellTimes learns them from those
-/// that have one.
+/// Estimates the cost of a scenario's cells without a record. CellTimes learns their times from the recorded
+/// cells.
 RunCost run_cost(const Scenario& scenario, const Records& records, int threads);
 
-/// A usual machine: operations and bytes a second of one thread, and the seconds of a number that is drawn
-/// and of an expert at a row in an evaluation of a fit, for which half of those allowed are needed. They are
-/// those that explain the times of 60 full runs best, of several builds and machines: to a factor of 2.2, as
-/// a rule, 10 at worst, until cells are done (CellTimes).
+/// The constants of a typical machine, for one thread: operations per second, bytes per second, seconds per
+/// random draw, and seconds per expert and row in an evaluation of a fit. A fit is assumed to need half of
+/// its allowed evaluations. The values are fitted to 60 full runs of several builds and machines. Until cells
+/// are done (CellTimes), the estimates are usually within a factor of 2.2, and at worst within a factor of
+/// 10.
 constexpr double kNominalSpeed = 1e11;
 constexpr double kNominalBytes = 5e9;
 constexpr double kNominalDraw = 1e-8;
 constexpr double kNominalFit = 3e-8;
 
-// How long the cells of a scenario take, learned from those that are done.
+// Learned cell times
 
-/// The cells of an arm at a sweep point, a setting, differ in their seeds alone and take equally long: with
-/// one of them recorded, its mean time is that of the others. A setting of which none is recorded takes
-/// C · exp(m + a_arm + Σ_path b_path,value), C its estimated seconds. The effects m, a, b are fitted to the
-/// logarithms of (mean seconds ÷ C) over the settings with a cell done, by least squares with a small ridge
-/// on a and b: what was seen nowhere has effect 0, so that C's own ratio stands. Cells that failed tell
-/// nothing; diverged ones, which end early, tell of their like alone.
+/// Learns the time of a scenario's cells from the cells that are done.
+///
+/// A setting is an arm at a sweep point. Its cells differ only in the seed, so they take equally long. If a
+/// cell of a setting is recorded, the setting's mean time predicts its other cells. Otherwise the prediction
+/// is
+///
+///   C · exp(m + a_arm + Σ_path b_path,value)
+///
+/// C is the estimate in seconds (estimated_cost). The effects m, a, b are a least-squares fit to log(mean
+/// seconds ÷ C) over the settings with a finished cell, with a small ridge on a and b. An arm or value
+/// without data has effect 0. Failed cells are ignored. Diverged cells end early, so they only predict cells
+/// of their own setting.
 class CellTimes {
  public:
   struct Setting {
     CellCost cost = {};
-    double seconds = 0;          ///< what a cell of it takes on one thread
-    int cells = 0, open = 0;     ///< planned; of these without a record
-    int recorded = 0, done = 0;  ///< those learned from; of these done
+    const Cell* first = nullptr;  ///< one of the setting's cells
+    double seconds = 0;           ///< predicted seconds of a cell on one thread
+    int cells = 0, open = 0;      ///< planned cells, and planned cells without a record
+    int recorded = 0, done = 0;   ///< cells learned from, and the finished ones among them
     double recorded_seconds = 0, done_seconds = 0;
-    std::vector<std::size_t> effects = {};  ///< places of its arm and its swept values
+    std::vector<std::size_t> effects = {};  ///< indices of the effects of its arm and its swept values
   };
 
-  /// Estimates the cells' costs: of very many settings a part, evenly spread, with the others as the last one
-  /// looked at before them. The scenario's cells stay where they are.
+  /// Estimates the costs of the cells. If there are very many settings, it estimates an evenly spread subset.
+  /// Each other setting gets the estimate of the last estimated setting before it. Keeps pointers to the
+  /// scenario's cells.
   explicit CellTimes(const Scenario& scenario);
 
-  /// The record of a cell without one so far; one that failed teaches nothing, and one of another plan is
-  /// passed over.
+  /// Learns from a new record of a cell. Ignores failed cells and cells of another plan.
   void learn(const std::string& cell, const std::string& state, double seconds);
   /// The number of cells learned from.
   int learned() const { return learned_; }
 
-  /// The setting of a planned cell, by its id. Throws std::out_of_range for another.
+  /// Returns the setting of a planned cell, by its id. Throws std::out_of_range for other cells.
   const Setting& of(const Cell& cell) const { return settings_[setting_of_.at(cell.id)]; }
   const std::vector<Setting>& settings() const { return settings_; }
 
-  /// Fits anew to what has been learned.
+  /// Updates the predictions with everything that has been learned.
   void fit();
 
  private:
@@ -94,9 +118,11 @@ class CellTimes {
   int learned_ = 0;
 };
 
-/// Seconds until cells that take `seconds` each on one thread are done on so many threads: the threads' mean
-/// load or the longest cell, whichever is more. With `partial` of the cells (their running shares, added up)
-/// behind them, the load alone.
+/// Returns the seconds until all cells are done on `threads` threads. `seconds` holds each cell's time on one
+/// thread. The result is the larger of the mean load per thread and the longest cell.
+///
+/// `partial` is the sum of the shares that running cells have finished. If it is positive, the result is the
+/// remaining mean load alone.
 double seconds_on_threads(const std::vector<double>& seconds, int threads, double partial = 0);
 
 }  // namespace moelab

@@ -30,9 +30,9 @@ FigureSource figure_source(const RunResults& results, const std::filesystem::pat
 
 DrawnFigure drawn_figure(const Json& figure, const FigureSource& source) {
   try {
-    return {kind_of(figure).draw(figure, source), ""};
+    return {drawing_of(kind_of(figure).build(figure, source)), ""};
   } catch (const UserError& error) {
-    // Elsewhere lies what is damaged or lost: nothing is drawn of a run that has to be mended first.
+    // The error is not in the figure, so stored data are damaged or lost. Repair the run before drawing.
     if (!error.path().starts_with("figures.")) throw;
     return {std::nullopt, error.what()};
   }
@@ -58,7 +58,7 @@ std::vector<Drawing> claim_drawings(const FigureSource& source) {
   std::vector<Drawing> drawings;
   for (const Json& claim : source.plan.at("claims")) {
     const Json figure = {{"id", claim.at("id")}, {"kind", "claim"}, {"claim", claim.at("id")}};
-    drawings.push_back(kind_of(figure).draw(figure, source));
+    drawings.push_back(drawing_of(kind_of(figure).build(figure, source)));
   }
   return drawings;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The figures that a run's plan asks for.
+/// Draws the figures of a run's plan.
 
 #include <filesystem>
 #include <optional>
@@ -12,38 +12,38 @@
 
 namespace moelab {
 
-/// What the run in `directory` has to show; `results` outlives it.
+/// Returns the data that figures of this run may show. `results` must outlive it.
 FigureSource figure_source(const RunResults& results, const std::filesystem::path& directory);
 
-/// Renders it out of sight, in a new folder of `directory`, and moves its files to `figures`, each whole.
-/// Throws EnvironmentError, and then leaves the data and the script, with which the figure can be drawn by
-/// hand.
+/// Renders the figure in a temporary folder of `directory`, then copies each file as a whole to `figures`.
+/// Throws EnvironmentError. In this case it leaves the data and the script, so that the user can draw the
+/// figure manually.
 void publish_drawing(const Drawing& drawn, const std::filesystem::path& directory,
                      const std::filesystem::path& figures, std::vector<std::filesystem::path>& files);
 
-/// A figure of the plan, or why what the run saved cannot be shown so. Throws UserError for arrays that are
-/// damaged or lost.
+/// A figure of the plan, or the reason why the saved data cannot be drawn. drawn_figure throws UserError if
+/// arrays are damaged or lost.
 struct DrawnFigure {
   std::optional<Drawing> drawing;
-  std::string failure;  ///< "figures.map: …"; empty where it is drawn
+  std::string failure;  ///< "figures.map: …"; empty if the figure was drawn
 };
 DrawnFigure drawn_figure(const Json& figure, const FigureSource& source);
 
-/// Renders every figure of the plan into figures/ of where its outputs go, each file whole when it takes its
-/// place; the files written. One that cannot be drawn of what the run saved does not keep the others from
-/// it: notes on the error stream tell of those at the end. Throws EnvironmentError, and then leaves the data
-/// and the script of the figure that failed.
+/// Renders every figure of the plan into the folder figures/ of the plan's outputs, and returns the files.
+/// Each file is replaced as a whole. If a figure cannot be drawn from the saved data, the others are still
+/// drawn, and notes on stderr list the failures at the end. Throws EnvironmentError; then the failed figure's
+/// data and script remain.
 std::vector<std::filesystem::path> draw_figures(const RunResults& results,
                                                 const std::filesystem::path& directory);
 
-/// The figures of the claims, as kind "claim" draws them, without files.
+/// Draws the figures of the claims, as kind "claim" does, without files.
 std::vector<Drawing> claim_drawings(const FigureSource& source);
 
-/// The same rendered into `directory`/figures/claims, named by the claims' ids.
+/// Renders the figures of the claims into `directory`/figures/claims. Claim ids name the files.
 std::vector<std::filesystem::path> draw_claims(const RunResults& results,
                                                const std::filesystem::path& directory);
 
-/// A line for each figure among these files: its SVG file, and which others lie beside it.
+/// Returns a line for each figure among these files: its SVG file and the figure's other files.
 std::string figures_text(const std::vector<std::filesystem::path>& files);
 
 }  // namespace moelab

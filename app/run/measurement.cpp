@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "analysis/metrics/agreement.h"
-#include "analysis/metrics/load.h"
-#include "analysis/metrics/measured_data.h"
+#include "analysis/metrics/routing.h"
 #include "analysis/metrics/sparsity.h"
 #include "app/figures/saved_arrays.h"
 #include "app/run/results.h"
@@ -16,8 +16,8 @@
 namespace moelab {
 namespace {
 
-/// The arrays of a layer's router that are kept at every step. `parameters` (router_size()) are the router's:
-/// those of the whole network may be more than memory holds.
+/// Returns a layer's router arrays that are kept at every step. `parameters` holds the router's parameters
+/// only (router_size()), because the parameters of the whole network may exceed the memory.
 template <class Real>
 std::vector<NamedArray<Real>> kept_arrays(const Mixture<Real>& mixture, const Real* parameters) {
   std::vector<NamedArray<Real>> arrays = mixture.router_arrays(parameters);
@@ -64,28 +64,14 @@ std::vector<SavedArray> RoutingSteps::arrays(const std::string& ending) const {
   return arrays;
 }
 
-template <class Real>
-std::size_t router_numbers_per_step(const Network<Real>& network) {
-  std::size_t numbers = 0;
-  for (int layer = 0; network.has_router() && layer < network.layers(); ++layer) {
-    const Mixture<Real>& mixture = network.mixture(layer);
-    const AlignedVector<Real> parameters(mixture.router_size());
-    for (const NamedArray<Real>& array : kept_arrays(mixture, parameters.data()))
-      numbers += array.values.size();
-  }
-  return numbers;
-}
-
 template void RoutingSteps::add_router(const Network<float>&, const AlignedVector<float>&, int);
 template void RoutingSteps::add_router(const Network<double>&, const AlignedVector<double>&, int);
-template std::size_t router_numbers_per_step(const Network<float>&);
-template std::size_t router_numbers_per_step(const Network<double>&);
 
 namespace {
 
 constexpr const char *kInputs = "test_inputs", *kProbabilities = "test_probs";
 
-/// A layer's routing of a cell.
+/// The routing of one layer of a cell.
 struct SavedRouting {
   RoutingPlace place;
   int seed = 0;
@@ -103,7 +89,7 @@ std::vector<SavedRouting> saved_routings(const NamedRun& run) {
       continue;
     for (const auto& [name, checksum] : saved->second) {
       if (!name.starts_with(kProbabilities)) continue;
-      const Matrix probabilities = read_rows(saved_file(run.results, run.directory, row.cell, name));
+      const Matrix probabilities = read_rows(saved_file(run.results, run.directory, row.cell, name)).values();
       routings.push_back({RoutingPlace{run.name, row.arm, row.point}, row.seed,
                           name.substr(std::string(kProbabilities).size()), saved->second.at(kInputs),
                           top1_assignment(probabilities), probabilities.colwise().mean().transpose()});
@@ -112,7 +98,7 @@ std::vector<SavedRouting> saved_routings(const NamedRun& run) {
   return routings;
 }
 
-/// Whether two routings are a pair; of seeds if so.
+/// Returns whether two routings are a pair of seeds, or nothing if they are not a pair.
 std::optional<bool> pair_of_seeds(const SavedRouting& left, const SavedRouting& right) {
   const bool same_rows = left.rows == right.rows && left.likeliest.size() == right.likeliest.size();
   if (!same_rows || left.layer != right.layer) return std::nullopt;
@@ -144,8 +130,7 @@ std::vector<RoutingAgreement> routing_agreements(const std::vector<NamedRun>& ru
       const ContingencyTable both = routing_table(left.likeliest, right.likeliest);
       own->ari.push_back(adjusted_rand_index(both).value());
       own->nmi.push_back(normalized_mutual_information(both).value());
-      // Experts of two models of different sizes: the further ones of the larger have no share in the
-      // smaller.
+      // If one model has more experts, its additional experts have share 0 in the other model.
       const Eigen::Index experts = std::max(left.mean.size(), right.mean.size());
       Vector p = Vector::Zero(experts), q = Vector::Zero(experts);
       p.head(left.mean.size()) = left.mean;
@@ -158,7 +143,7 @@ std::vector<RoutingAgreement> routing_agreements(const std::vector<NamedRun>& ru
 
 namespace {
 
-/// Whether the chosen groups look at every prediction.
+/// Whether the selected groups check every prediction.
 bool predicts(const CellOptions& cell) {
   return std::any_of(cell.metrics.begin(), cell.metrics.end(),
                      [](const MetricOptions& group) { return group.chosen() == "task"; });
@@ -171,10 +156,15 @@ Measurement<Real>::Measurement(const CellOptions& cell, const DataOptions& data,
                                const Dataset* train, const Dataset& test)
     : cell_(cell),
       data_(problem.layout(), cell.experiment.loss, train ? *train : none_, test),
-      subject_(cell.experiment, data, cell.seeds, train != nullptr, &problem) {
-  const MeterSetting<Real> setting{cell.experiment, problem, data_, cell.seeds, subject_};
+      subject_(cell.experiment, data, cell.seeds, train != nullptr, &problem),
+      router_columns_(router_dim(cell.experiment.model, problem.layout())) {
+  const RowSetting of_rows{[&](std::string_view metric) { return !unmet_need(metric, subject_); }, &subject_};
+  const MeterSetting<Real> of_model{cell.experiment, problem, data_, cell.seeds, subject_};
   for (const MetricOptions& group : cell.metrics) {
-    if (std::unique_ptr<Meter<Real>> meter = make_meter(group, setting)) meters_.push_back(std::move(meter));
+    const MetricGroup& entry = group.entry();
+    if (entry.make_row_meter) row_meters_.push_back(entry.make_row_meter(group.options(), of_rows));
+    if (const auto make = entry.make_model_meter.template of<Real>())
+      model_meters_.push_back(make(group.options(), of_model));
   }
   keeps_steps_ = train != nullptr && cell.saved.contains("routing_steps");
 }
@@ -188,7 +178,7 @@ MeasuredValues Measurement<Real>::measure(const Moment<Real>& moment) {
     return values;
   } catch (const NotFinite& found) {
     not_finite_ = found.what();
-    for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->forget();
+    for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->forget();
     return {};
   }
 }
@@ -199,7 +189,7 @@ MeasuredValues Measurement<Real>::complete(std::int64_t step) {
   if (!not_finite_.empty() || !measured_.contains(step)) return values;
   for (int layer = 0; layer < layers_; ++layer) {
     MetricValues of_layer;
-    for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->complete_layer(step, layer, of_layer);
+    for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->complete(step, layer, of_layer);
     add_layer(layer, of_layer, values);
   }
   return values;
@@ -222,22 +212,30 @@ MeasuredValues Measurement<Real>::measure_finite(const Moment<Real>& moment) {
   const Network<Real>& network = *moment.model.network;
   TestPass<Real> pass(moment, data_);
   const TestMoment<Real> on_test{moment, pass};
-  // What is told of a model must not depend on what else is measured.
+  // A model's result must not depend on the selection of metric groups.
   if (!predicts(cell_)) check_predictions(on_test);
   MeasuredValues values;
-  std::unique_ptr<LayerRouting<Real>> before, here;
+  std::unique_ptr<ModelRows<Real>> before, here;
   layers_ = network.has_router() ? network.layers() : 0;
   for (int layer = 0; layer < layers_; ++layer) {
     before = std::move(here);
-    here = std::make_unique<LayerRouting<Real>>(on_test, data_, layer);
-    const LayerMoment<Real> at{moment, *here, before.get()};
-    MetricValues of_layer;
-    for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure_layer(at, of_layer);
-    add_layer(layer, of_layer, values);
+    here =
+        std::make_unique<ModelRows<Real>>(on_test, data_, cell_.seeds, router_columns_, layer, before.get());
+    LayerMetrics of_layer;
+    for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->measure(*here, of_layer);
+    for (const auto& [name, of_rows] : of_layer.of_rows) {
+      if (!of_rows.empty())
+        of_layer.values[name] =
+            std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / static_cast<double>(of_rows.size());
+    }
+    for (const std::unique_ptr<ModelMeter<Real>>& meter : model_meters_)
+      meter->measure_layer(on_test, layer, of_layer.values);
+    add_layer(layer, of_layer.values, values);
     if (keeps_steps_) keep_step(moment, *here);
   }
   MetricValues of_model;
-  for (const std::unique_ptr<Meter<Real>>& meter : meters_) meter->measure(on_test, of_model);
+  for (const std::unique_ptr<RowMeter>& meter : row_meters_) meter->measure_stack(layers_, of_model);
+  for (const std::unique_ptr<ModelMeter<Real>>& meter : model_meters_) meter->measure(on_test, of_model);
   for (const auto& [name, value] : of_model) {
     if (std::isfinite(value)) values[MetricKey{.metric = name}] = value;
   }
@@ -254,12 +252,12 @@ void Measurement<Real>::check_predictions(const TestMoment<Real>& moment) const 
 }
 
 template <class Real>
-void Measurement<Real>::keep_step(const Moment<Real>& moment, LayerRouting<Real>& layer) {
-  const auto place = static_cast<std::size_t>(layer.layer());
+void Measurement<Real>::keep_step(const Moment<Real>& moment, ModelRows<Real>& rows) {
+  const auto place = static_cast<std::size_t>(rows.layer());
   if (steps_.size() <= place) steps_.resize(place + 1);
-  const ClusterRouting routing(layer.probabilities(), data_.clusters().front().labels.front());
-  steps_[place].add(moment.step, routing.mean_routing(), layer.loads(), data_.rows());
-  steps_[place].add_router(*moment.model.network, moment.model.parameters, layer.layer());
+  const ClusterRouting routing(rows.probabilities(), data_.clusters().front().labels.front());
+  steps_[place].add(moment.step, routing.mean_routing(), rows.loads(), data_.rows());
+  steps_[place].add_router(*moment.model.network, moment.model.parameters, rows.layer());
 }
 
 template <class Real>

@@ -1,6 +1,7 @@
 #include "app/run/memory.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -12,17 +13,15 @@
 
 #include "app/run/measurement.h"
 #include "sim/base/error.h"
-#include "sim/data/gaussian_mixture.h"
-#include "sim/model/expert/expert.h"
-#include "sim/model/router/routers.h"
-#include "sim/model/transformer.h"
+#include "sim/train/least_squares.h"
 
 namespace moelab {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-/// The number in a file of one, or in the line of `name`; infinite where there is none ("max").
+/// Reads the number in a file with one number, or on the line that starts with `name`. Infinite for "max" or
+/// no number.
 double number_in(const std::string& file, const std::string& name = "") {
   std::ifstream stream(file);
   for (std::string line; std::getline(stream, line);) {
@@ -34,7 +33,7 @@ double number_in(const std::string& file, const std::string& name = "") {
   return kUnlimited;
 }
 
-/// What the groups of this process leave, each with those above it: limit less use.
+/// Returns the minimum of limit − use, in bytes, over the control groups of this process and their ancestors.
 double left_by_groups() {
   double left = kUnlimited;
   std::ifstream stream("/proc/self/cgroup");
@@ -49,7 +48,7 @@ double left_by_groups() {
       const std::string folder = root + (group == "/" ? "" : group);
       const double limit = number_in(folder + (is_second ? "/memory.max" : "/memory.limit_in_bytes"));
       const double used = number_in(folder + (is_second ? "/memory.current" : "/memory.usage_in_bytes"));
-      // Pages of files in the cache make room for others.
+      // The kernel drops cached file pages when memory is needed.
       const double cached = number_in(folder + "/memory.stat", is_second ? "file " : "total_cache ");
       if (std::isfinite(limit) && std::isfinite(used))
         left = std::min(left, std::max(0.0, limit - used + (std::isfinite(cached) ? cached : 0)));
@@ -66,7 +65,7 @@ double available_bytes() {
   double available = std::min(kKilobyte * number_in("/proc/meminfo", "MemAvailable:"), left_by_groups());
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    // Addresses that nothing lies at are lost to the arrays.
+    // Reserved addresses without memory count towards RLIMIT_AS, so arrays cannot use them.
     const std::string status = "/proc/self/status";
     const double unused = kKilobyte * (number_in(status, "VmSize:") - number_in(status, "VmRSS:"));
     available =
@@ -88,217 +87,347 @@ void check_memory(double process_bytes, double cell_bytes, int threads, double a
                   way_out));
 }
 
+// Allocation counts
+
+namespace {
+
+thread_local AllocationCount* current_count = nullptr;
+/// Whether a counted function is running. It may call another counted function.
+thread_local bool is_inside = false;
+
+/// Blocks smaller than this many bytes are not counted. The C++ library allocates texts in functions that are
+/// not counted, but their owners free them in counted ones.
+constexpr std::size_t kSmallBlock = 120;
+
+void count_block(void* block, int sign) {
+  const std::size_t bytes = block ? malloc_usable_size(block) : 0;
+  if (bytes >= kSmallBlock) current_count->add(sign * static_cast<std::int64_t>(bytes));
+}
+
+/// Calls `allocate` and counts the block that it returns.
+template <class Allocate>
+void* allocated(const Allocate& allocate) {
+  if (!current_count || is_inside) return allocate();
+  is_inside = true;
+  void* block = nullptr;
+  try {
+    block = allocate();
+  } catch (...) {
+    is_inside = false;
+    throw;
+  }
+  is_inside = false;
+  count_block(block, 1);
+  return block;
+}
+
+template <class Free>
+void freed(void* block, const Free& free) {
+  if (!current_count || is_inside) return free();
+  count_block(block, -1);
+  is_inside = true;
+  free();
+  is_inside = false;
+}
+
+}  // namespace
+
+AllocationCount::AllocationCount() : outer_(current_count) {
+  current_count = this;
+}
+
+AllocationCount::~AllocationCount() {
+  current_count = outer_;
+}
+
+void AllocationCount::begin(MemoryStage stage) {
+  if (stage_ == MemoryStage::record) after_records_.push_back(live());
+  stage_ = stage;
+  add(0);
+}
+
+void AllocationCount::add(std::int64_t bytes) {
+  live_ += bytes;
+  double& peak = peaks_[static_cast<std::size_t>(stage_)];
+  peak = std::max(peak, live());
+}
+
+void begin_memory_stage(MemoryStage stage) {
+  if (current_count) current_count->begin(stage);
+}
+
+}  // namespace moelab
+
+// The linker replaces functions of the C and C++ libraries by these functions with the prefix __wrap_. The
+// prefix __real_ names the originals.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+#define MOELAB_WRAP_NEW(name, parameters, arguments)                   \
+  void* __real_##name parameters;                                      \
+  void* __wrap_##name parameters;                                      \
+  void* __wrap_##name parameters {                                     \
+    return moelab::allocated([&] { return __real_##name arguments; }); \
+  }
+#define MOELAB_WRAP_DELETE(name, parameters, arguments)     \
+  void __real_##name parameters;                            \
+  void __wrap_##name parameters;                            \
+  void __wrap_##name parameters {                           \
+    moelab::freed(block, [&] { __real_##name arguments; }); \
+  }
+MOELAB_WRAP_NEW(malloc, (std::size_t bytes), (bytes))
+MOELAB_WRAP_NEW(calloc, (std::size_t count, std::size_t bytes), (count, bytes))
+MOELAB_WRAP_NEW(_Znwm, (std::size_t bytes), (bytes))
+MOELAB_WRAP_NEW(_Znam, (std::size_t bytes), (bytes))
+MOELAB_WRAP_NEW(_ZnwmRKSt9nothrow_t, (std::size_t bytes, const std::nothrow_t& tag), (bytes, tag))
+MOELAB_WRAP_NEW(_ZnwmSt11align_val_t, (std::size_t bytes, std::align_val_t alignment), (bytes, alignment))
+MOELAB_WRAP_NEW(_ZnamSt11align_val_t, (std::size_t bytes, std::align_val_t alignment), (bytes, alignment))
+MOELAB_WRAP_DELETE(free, (void* block), (block))
+MOELAB_WRAP_DELETE(_ZdlPv, (void* block), (block))
+MOELAB_WRAP_DELETE(_ZdaPv, (void* block), (block))
+MOELAB_WRAP_DELETE(_ZdlPvm, (void* block, std::size_t bytes), (block, bytes))
+MOELAB_WRAP_DELETE(_ZdaPvm, (void* block, std::size_t bytes), (block, bytes))
+MOELAB_WRAP_DELETE(_ZdlPvSt11align_val_t, (void* block, std::align_val_t alignment), (block, alignment))
+MOELAB_WRAP_DELETE(_ZdaPvSt11align_val_t, (void* block, std::align_val_t alignment), (block, alignment))
+MOELAB_WRAP_DELETE(_ZdlPvmSt11align_val_t, (void* block, std::size_t bytes, std::align_val_t alignment),
+                   (block, bytes, alignment))
+
+void* __real_realloc(void* block, std::size_t bytes);
+void* __wrap_realloc(void* block, std::size_t bytes);
+void* __wrap_realloc(void* block, std::size_t bytes) {
+  if (moelab::current_count && !moelab::is_inside) moelab::count_block(block, -1);
+  return moelab::allocated([&] { return __real_realloc(block, bytes); });
+}
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+}
+
+namespace moelab {
 namespace {
 
 constexpr double kDouble = sizeof(double), kInt = sizeof(int);
-/// Samples that are drawn at a time, and samples of a fit's passes.
-constexpr double kDrawnBlock = 4096, kFitBlock = 512;
-/// A metric of a record: its name, its number, the room that a growing array keeps; and as it is read again.
-constexpr double kMetricBytes = 90, kReadMetricBytes = 55;
-/// The first while the record is written: a copy, its JSON, and its text twice.
-constexpr double kWrittenMetricBytes = 300;
+/// Bytes of a metric in a record.
+/// - kMetricBytes: its name, its number, and the spare capacity of a growing array.
+/// - kWrittenMetricBytes: while the record is written, a copy, its JSON, and its text twice.
+/// - kReadMetricBytes: after the record is read again.
+constexpr double kMetricBytes = 90, kWrittenMetricBytes = 220, kReadMetricBytes = 55;
+
+/// The approximate number of multiplications and additions of a small run, and the most parameters that it
+/// allocates.
+constexpr double kSmallOperations = 1e8;
+constexpr double kMostParameters = 2e7;
+/// Passes over each row of a small run: three records with three gatings each, and two steps forward and
+/// backward.
+constexpr double kPassesOfRow = 24;
+constexpr double kLeastRows = 64, kMostRows = 2000;
+constexpr std::int64_t kSmallSteps = 2;
 
 double real_bytes(const CellShape& shape) {
   return shape.options.experiment.train.precision == TrainOptions::Precision::in_double ? 8 : 4;
 }
 
-double padded(double width) {
-  return std::ceil(width / kernels::kPadding) * kernels::kPadding;
+bool is_fit(const CellShape& shape) {
+  return is_least_squares(shape.options.experiment.train);
 }
 
-/// Bytes of a drawn sample with its target and labels.
-double sample_bytes(const Layout& layout) {
-  return kDouble * (layout.sample_dim() + layout.target_dim()) + kInt * layout.labels;
+/// The shares of the samples and of the experts that a small run has.
+struct Shares {
+  double train = 1;   ///< of the training set
+  double test = 1;    ///< of the test sets
+  double passes = 1;  ///< of the rows per pass, in training and in measuring
+  double experts = 1;
+};
+
+int part_of(double count, double share) {
+  return std::max(1, static_cast<int>(std::lround(count * share)));
 }
 
-/// The pairs of a row and an expert that a training batch computes at most.
-double active_pairs(const CellShape& shape, double rows) {
-  const GatingRule& gating = shape.options.experiment.model.gating.train;
-  const int most =
-      gating.entry().most_experts ? gating.entry().most_experts(gating.options()) : shape.network.experts();
-  return rows * (most > 0 ? std::min(most, shape.network.experts()) : shape.network.experts());
+void shrink(const CellShape& shape, const Shares& shares, DataOptions& data) {
+  data.test_samples = part_of(data.test_samples, shares.test);
+  if (data.train_samples)
+    data.train_samples = std::max(part_of(*data.train_samples, shares.train),
+                                  shape.network.starts_at_train_rows() ? shape.network.experts() : 1);
 }
 
-/// Numbers that a bank of experts writes for a batch of rows: values, and on the way back their gradients.
-double bank_numbers(const ExpertOptions& expert, double inputs, double outputs, double experts, double rows,
-                    double trained_rows, double pairs) {
-  if (const auto* const mlp = expert.as<MlpExpertOptions>()) {
-    const double hidden = padded(mlp->width);
-    const double activations = (mlp->depth - 1) * hidden + padded(outputs);
-    const double gathered = pairs < trained_rows * experts ? inputs : 0;
-    return std::max(activations * pairs + gathered * pairs, (activations + inputs) * rows) +
-           trained_rows * (2 * std::max(hidden, padded(outputs)) + padded(outputs));
+/// Two steps with learning rate 0, each with a record.
+void shrink(const CellShape& shape, const Shares& shares, TrainOptions& train) {
+  train.until.reset();
+  train.epochs.reset();
+  train.steps = kSmallSteps;
+  train.record_every = 1;
+  train.schedule = ConstantScheduleOptions{};
+  if (train.gradient == TrainOptions::Gradient::population) {
+    train.points = part_of(population_rule(train).points, shares.passes);
+  } else if (!is_fit(shape)) {
+    const double batch = static_cast<double>(train.batch_size.value_or(shape.train_samples));
+    train.batch_size = part_of(batch, shares.passes);
   }
-  if (expert.chosen() == "constant") return 0;
-  const double columns = outputs * padded(experts);
-  const bool has_slopes = expert.chosen() != "linear";
-  return columns * (rows * (has_slopes ? 2 : 1) + trained_rows);
+  if (train.lr) train.lr = PerGroup(0.0);
+  const BestStartOptions* const best = train.start ? train.start->as<BestStartOptions>() : nullptr;
+  if (best) {
+    BestStartOptions one = *best;
+    one.starts = one.polished = 1;
+    one.evaluations = kSmallSteps;
+    train.start = one;
+  }
 }
 
-/// Arrays of a transformer's layers, and of its ends, for a batch.
-double transformer_numbers(const CellShape& shape, double rows, double trained) {
-  const ModelOptions& model = shape.options.experiment.model;
-  const double width = *model.width, stride = padded(width), heads = model.transformer.heads.value_or(1);
-  const double experts = padded(shape.network.experts()), mixtures = mixtures_of(model);
-  // Rows, normalized ones and branches of both parts; queries, keys, values and what heads mix of them.
-  const double layer =
-      rows * 8 * stride + (rows + trained) * 4 * heads * padded(width / heads) + trained * 4 * stride;
-  const double dense = bank_numbers(transformer_network(model), width, width, 1, rows, trained, trained);
-  double mixture = 0;
-  if (mixtures > 0) {
-    mixture = experts * (3 * rows + 2 * trained) + 4 * kInt / real_bytes(shape) * active_pairs(shape, rows) +
-              bank_numbers(expert_of(model), width, width, shape.network.experts(), rows, trained,
-                           active_pairs(shape, trained));
-    const RouterKind& router = model.router.entry();
-    const double tokens = padded(shape.layout.tokens);
-    if (router.mixes_tokens) mixture += rows * (5 * experts + 3 * tokens + 3 * stride);
-    // The attention that it looks at, with gradients.
-    if (router.needs_attention) mixture += rows * heads * (6 * tokens + 2 * stride);
+CellOptions shrunk(const CellShape& shape, const Shares& shares, bool with_small_problem) {
+  CellOptions options = shape.options;
+  ExperimentOptions& experiment = options.experiment;
+  if (with_small_problem) {
+    DataOptions data = shape.small_data;
+    data.contents = experiment.data.contents;
+    experiment.data = data;
   }
-  return model.layers * layer + mixtures * mixture + (model.layers - mixtures) * dense + 4 * rows * stride;
+  experiment.model.experts = part_of(experiment.model.experts, shares.experts);
+  experiment.model.block_rows = part_of(experiment.model.block_rows, shares.passes);
+  shrink(shape, shares, experiment.data);
+  shrink(shape, shares, experiment.train);
+  for (auto& [name, data] : options.evaluations) shrink(shape, shares, data);
+  for (PhaseOptions& phase : experiment.phases) {
+    shrink(shape, shares, phase.data);
+    shrink(shape, shares, phase.train);
+  }
+  for (auto& evaluations : options.phase_evaluations) {
+    for (auto& [name, data] : evaluations) shrink(shape, shares, data);
+  }
+  return options;
 }
 
-/// Samples of a step's passes.
-double trained_samples(const CellShape& shape) {
-  return is_least_squares(shape.options.experiment.train) ? std::min(shape.batch, kFitBlock) : shape.batch;
-}
-
-/// Arrays that a pass over `rows` rows leaves in the workspace, of which `trained` go back, too.
-double pass_numbers(const CellShape& shape, double rows, double trained) {
-  const Layout& layout = shape.layout;
-  const ModelOptions& model = shape.options.experiment.model;
-  const double width = layout.input_dim, experts = padded(shape.network.experts());
-  double numbers = trained / layout.tokens * (layout.sample_dim() + layout.target_dim()) +
-                   2 * rows * padded(layout.model_output_dim());
-  if (model.kind == ModelOptions::Kind::transformer)
-    return numbers + transformer_numbers(shape, rows, trained);
-  if (!shape.network.has_router()) {
-    const ExpertOptions dense = dense_network(model, shape.layout);
-    const Layout read = layout_read_by(model, shape.layout);
-    return numbers + bank_numbers(dense, read.input_dim, read.output_dim, 1, rows, trained, trained);
-  }
-  const double outputs = model.layers > 1 ? width : layout.output_dim;
-  const double pairs = active_pairs(shape, trained);
-  double layer = experts * (3 * rows + 2 * trained);  // scores, probabilities, gates and their gradients
-  // Lists of pairs, by expert and by row, which grow by doubling.
-  layer += 4 * kInt / real_bytes(shape) * active_pairs(shape, rows);
-  layer += bank_numbers(model.expert, width - layout.image.size(), outputs, shape.network.experts(), rows,
-                        trained, pairs);
-  if (model.shared_experts > 0) {
-    layer += bank_numbers(model.expert, width - layout.image.size(), outputs, model.shared_experts, rows,
-                          trained, trained * model.shared_experts) +
-             rows * (padded(outputs) + padded(model.shared_experts)) + trained * padded(width);
-  }
-  if (const auto* const slots = model.gating.train.as<SoftSlotsGatingOptions>()) {
-    // Shares and logits with their gradients; slots of each group of rows, their answers and gradients.
-    const double of_group = shape.network.experts() * slots->slots,
-                 groups = std::ceil(rows / (trained_samples(shape) * layout.tokens));
-    layer += 6 * rows * padded(of_group) +
-             groups * of_group * (experts + 2 * padded(width) + 2 * padded(outputs)) + rows * padded(width);
-  }
-  if (model.layers > 1) layer += (2 * rows + 3 * trained) * padded(width);
-  if (model.attention) {
-    const double heads = model.attention->heads, tokens = padded(layout.tokens);
-    layer +=
-        heads * rows *
-        (2 * tokens + 2 * padded(model.attention->key_dim.value_or(layout.input_dim)) + 2 * padded(width));
-  }
-  if (const auto* const formula = model.router.as<FormulaRouterOptions>()) {
-    layer += (rows + trained) * formula_numbers_per_row(*formula, layout.router_dim(), model.experts);
-  }
-  if (model.router.entry().mixes_tokens) layer += rows * (5 * experts + 3 * padded(layout.tokens));
-  return numbers + layer * model.layers;
-}
-
-/// Numbers of all groups' outputs, probabilities and neighbours, of which one is held at a time.
-double measuring_bytes(const CellShape& shape) {
-  const Layout& layout = shape.layout;
-  const double real = real_bytes(shape);
-  const double samples = shape.options.experiment.data.test_samples;
-  const double rows = samples * layout.tokens, experts = shape.network.experts();
-  const double outputs = std::max(samples, shape.measured_train) * layout.target_dim() * (real + 2 * kDouble);
-  double routed = 0, layer = 0;
-  // E[y | x] of these takes the coordinates that the target depends on.
-  if (shape.options.experiment.data.as<GaussianMixtureOptions>())
-    layer = samples * (layout.sample_dim() + layout.target_dim()) * kDouble;
-  for (const MetricOptions& group : shape.options.metrics) {
-    if (!shape.network.has_router() || !group.entry().of_layers) continue;
-    const int tables = shape.options.experiment.model.router.entry().leaves_base ? 2 : 1;
-    routed = rows * (experts * (kDouble * tables + 1) + kInt) * shape.network.layers();
-    if (group.chosen() == "sparsity") layer = std::max(layer, rows * experts * (real + kDouble));
-  }
-  const double evaluated =
-      shape.layout.vocabulary > 0 ? rows * kDouble : samples * shape.layout.target_dim() * real;
-  return routed + evaluated + std::max(outputs, layer);
-}
-
-double metrics_of_record(const CellShape& shape) {
+/// The result of a small run: the peak of each stage, the bytes that each further record keeps, and the
+/// number of metrics of a record.
+struct SmallRun {
+  std::array<double, kMemoryStages> peaks = {};
+  double kept_by_record = 0;
   double metrics = 0;
-  for (const MetricOptions& group : shape.options.metrics) {
-    for (const MetricGroup::Metric& metric : group.entry().metrics) {
-      const auto is_of = [&](const char* part) { return metric.name.find(part) != std::string::npos; };
-      if (is_of("accuracy") && !shape.layout.class_targets) continue;
-      if ((is_of("_per_atom") || is_of("_overall")) && shape.layout.labels == 1) continue;
-      metrics += group.entry().of_layers ? shape.network.layers() : 1;
+};
+
+std::optional<SmallRun> small_run(const CellOptions& options) {
+  try {
+    const AllocationCount count;
+    const CellResult result = run_experiment(options, [](double) { return false; });
+    if (result.state == CellResult::State::failed || result.trace.empty()) return std::nullopt;
+    SmallRun run{count.peaks(), 0, 0};
+    const std::vector<double>& after = count.after_records();
+    if (after.size() > 2) run.kept_by_record = std::max(0.0, after.back() - after[after.size() - 2]);
+    for (const TraceEntry& entry : result.trace)
+      run.metrics = std::max(run.metrics, static_cast<double>(entry.metrics.size()));
+    return run;
+  } catch (const std::exception&) {
+    return std::nullopt;  // the cell itself reports the error when it runs
+  }
+}
+
+/// Linear interpolation a + (b − a) x of each member.
+SmallRun along(const SmallRun& a, const SmallRun& b, double x) {
+  SmallRun sum = a;
+  for (std::size_t s = 0; s < kMemoryStages; ++s) sum.peaks[s] += (b.peaks[s] - a.peaks[s]) * x;
+  sum.kept_by_record += (b.kept_by_record - a.kept_by_record) * x;
+  return sum;
+}
+
+/// Returns the bytes that the full problem keeps beyond the problem of `small_data`, as its generator
+/// reports.
+double problem_bytes(const CellShape& shape) {
+  const auto kept = [&](const DataOptions& data) {
+    const GeneratorKind& kind = data.entry();
+    return kind.kept_numbers ? kDouble * kind.kept_numbers(data.options(), shape.layout) : 0;
+  };
+  return kept(shape.options.experiment.data) - kept(shape.small_data);
+}
+
+/// The samples of a pass in measuring.
+double block_samples(const CellShape& shape) {
+  return std::min<double>(shape.network.block_samples(), shape.options.experiment.data.test_samples);
+}
+
+/// Rounds a share of at least one half up to 1, because a smaller run would save little.
+double worthwhile(double share) {
+  return share >= 0.5 ? 1 : share;
+}
+
+/// Returns shares that bound the cost of the small run.
+Shares small_shares(const CellShape& shape, double parameters) {
+  const double tokens = shape.layout.tokens;
+  const double rows =
+      std::clamp(kSmallOperations / (kPassesOfRow * std::max(parameters, 1.0)), kLeastRows, kMostRows);
+  const double samples = std::max(std::ceil(rows / tokens), 8.0);
+  Shares shares;
+  shares.test = worthwhile(samples / shape.options.experiment.data.test_samples);
+  double least_train = std::max<double>(samples, is_fit(shape) ? 600 : 0);
+  if (shape.network.starts_at_train_rows())
+    least_train = std::max<double>(least_train, shape.network.experts());
+  if (shape.train_samples > 0) shares.train = worthwhile(least_train / shape.train_samples);
+  // Twice the rows of a pass must fit into the samples.
+  shares.passes =
+      std::min(1.0, shares.test * shape.options.experiment.data.test_samples / (2 * block_samples(shape)));
+  if (shape.train_samples > 0 && !is_fit(shape))
+    shares.passes = std::min(shares.passes, shares.train * shape.train_samples / (2 * shape.batch));
+  shares.passes = std::min(shares.passes, samples / std::max(shape.batch, 1.0));
+  shares.passes = worthwhile(shares.passes);
+  return shares;
+}
+
+/// Runs the small version with these shares. Then doubles each share below 1 in turn and extrapolates
+/// linearly.
+std::optional<SmallRun> measured_run(const CellShape& shape, const Shares& shares, bool with_small_problem) {
+  const auto run = [&](const Shares& of) { return small_run(shrunk(shape, of, with_small_problem)); };
+  const std::optional<SmallRun> least = run(shares);
+  if (!least) return std::nullopt;
+  SmallRun whole = *least;
+  // The number of measured training samples is bounded, also for large training sets.
+  const double measured_train =
+      shape.train_samples > 0 && !is_fit(shape) ? shape.measured_train / shape.train_samples : 1;
+  for (double Shares::*const part : {&Shares::train, &Shares::test, &Shares::passes, &Shares::experts}) {
+    const double target = part == &Shares::train ? std::min(1.0, measured_train) : 1;
+    const double share = shares.*part;
+    if (share >= target) continue;
+    Shares more = shares;
+    more.*part = 2 * share;
+    const std::optional<SmallRun> larger = run(more);
+    if (!larger) return std::nullopt;
+    const SmallRun difference = along(*least, *larger, (target - share) / share);
+    for (std::size_t s = 0; s < kMemoryStages; ++s) whole.peaks[s] += difference.peaks[s] - least->peaks[s];
+    whole.kept_by_record += difference.kept_by_record - least->kept_by_record;
+  }
+  return whole;
+}
+
+/// Returns the largest share of experts, a power of 1/2, whose parameters can be allocated. Returns 0 if one
+/// expert has too many parameters.
+double share_of_experts(const CellShape& shape) {
+  for (double share = 1; share * shape.options.experiment.model.experts >= 2; share /= 2) {
+    if (share * static_cast<double>(shape.network.parameter_size()) > kMostParameters) continue;
+    ModelOptions model = shape.options.experiment.model;
+    model.experts = part_of(model.experts, share);
+    try {
+      Network<float>(model, shape.layout);
+      return share;
+    } catch (const InvalidOption&) {
+      break;
     }
   }
-  return metrics * (1 + static_cast<double>(shape.options.evaluations.size()));
+  return 0;
 }
 
-/// What groups of metrics keep of the test sets until the end.
-double kept_bytes(const CellShape& shape) {
-  const auto rows_of = [&](const DataOptions& data) {
-    return static_cast<double>(data.test_samples) * shape.layout.tokens * shape.network.layers();
-  };
-  double rows = rows_of(shape.options.experiment.data);
-  for (const auto& [name, data] : shape.options.evaluations) rows += rows_of(data);
-  double bytes = 0;
-  for (const MetricOptions& group : shape.options.metrics) {
-    if (shape.network.has_router() && group.entry().kept_bytes)
-      bytes += group.entry().kept_bytes(group.options()) * rows * shape.records;
+/// Returns the bytes of the parameters, their gradient and the optimizer's state.
+double parameter_bytes(const CellShape& shape) {
+  constexpr std::size_t kSome = 4096;
+  double kept = 0;
+  if (!is_fit(shape)) {
+    const AllocationCount count;
+    const auto optimizer = make_optimizer<float>(shape.options.experiment.train.optimizer, kSome);
+    kept = count.live() / (kSome * sizeof(float));
   }
-  return bytes;
-}
-
-/// How many clusters the test rows may be in.
-double clusters_of(const CellShape& shape) {
-  const DataOptions& data = shape.options.experiment.data;
-  const double rows = static_cast<double>(data.test_samples) * shape.layout.tokens;
-  const GeneratorKind& kind = data.entry();
-  return kind.clusters ? std::min<double>(rows, kind.clusters(data.options())) : rows;
-}
-
-/// Arrays of "save" in double, as they are kept until they are written, and the text of one of them.
-double saved_bytes(const CellShape& shape) {
-  const Layout& layout = shape.layout;
-  const double samples = shape.options.experiment.data.test_samples;
-  double numbers = 0;
-  if (shape.options.saved.contains("weights"))
-    numbers += static_cast<double>(shape.network.parameter_count());
-  if (shape.options.saved.contains("routing")) {
-    numbers +=
-        samples * (layout.sample_dim() + 3 * layout.target_dim() + layout.labels +
-                   static_cast<double>(layout.tokens) * shape.network.experts() * shape.network.layers());
-  }
-  if (shape.options.saved.contains("routing_steps")) {
-    const double experts = shape.network.experts();
-    numbers += shape.records * (shape.network.layers() * experts * (1 + clusters_of(shape)) +
-                                static_cast<double>(router_numbers_per_step(shape.network)));
-  }
-  return 1.5 * kDouble * numbers;
-}
-
-/// Bytes of what a drawn problem keeps.
-double problem_bytes(const DataOptions& data, const Layout& layout) {
-  const GeneratorKind& kind = data.entry();
-  return kind.kept_numbers ? kDouble * kind.kept_numbers(data.options(), layout) : 0;
+  return real_bytes(shape) * (2 + kept) * static_cast<double>(shape.network.parameter_size());
 }
 
 }  // namespace
 
 CellShape::CellShape(const Cell& cell)
-    : options(read_cell(cell)),
-      small_problem(draw_problem(read_small_data(cell.config.at("data")), options.seeds)),
+    : options(options_of(cell)),
+      model_text(options_json(options.experiment.model).dump()),
+      small_data(moelab::small_data(options.experiment.data)),
+      small_problem(draw_problem(small_data, options.seeds)),
       layout(small_problem->layout()),
       network(options.experiment.model, layout) {
   const auto add = [&](const TrainOptions& train, const DataOptions& data) {
@@ -321,54 +450,101 @@ CellShape::CellShape(const Cell& cell)
   for (const PhaseOptions& phase : phases) add(phase.train, phase.data);
 }
 
-PassBytes pass_bytes(const CellShape& shape) {
-  const double trained = trained_samples(shape) * shape.layout.tokens, real = real_bytes(shape),
-               measured = shape.network.block_samples();
-  return {real * pass_numbers(shape, trained, trained),
-          real * pass_numbers(shape, measured * shape.layout.tokens, 0) / measured};
-}
-
 CellMemory cell_memory(const CellShape& shape) {
-  const Layout& layout = shape.layout;
-  const ExperimentOptions& experiment = shape.options.experiment;
-  const double real = real_bytes(shape);
-  const double inputs = layout.sample_dim(), targets = layout.target_dim();
-  CellMemory memory;
-  memory.problems = problem_bytes(experiment.data, layout);
-  // A test set is kept as drawn, as contaminated, with its labels once more, and its inputs once more.
-  const auto test_bytes = [&](const DataOptions& data) {
-    return data.test_samples * (2 * sample_bytes(layout) + kInt * layout.labels + real * inputs);
-  };
-  memory.data = test_bytes(experiment.data) + shape.measured_train * (sample_bytes(layout) + real * inputs) +
-                shape.train_samples * (real * (inputs + targets) + kInt);
-  for (const auto& [name, data] : shape.options.evaluations) {
-    memory.problems += problem_bytes(data, layout);
-    memory.data += test_bytes(data);
+  const double size = static_cast<double>(shape.network.parameter_size());
+  const double kept_by_problem = problem_bytes(shape);
+  const bool with_small_problem = kept_by_problem > kDouble * 1e6;
+  double experts = 1;
+  if (size > kMostParameters) experts = shape.network.has_router() ? share_of_experts(shape) : 0;
+  std::optional<SmallRun> run;
+  if (experts > 0) {
+    Shares shares = small_shares(shape, size * experts);
+    shares.experts = experts;
+    run = measured_run(shape, shares, with_small_problem);
+    ::malloc_trim(0);  // the cell itself may start with this memory
   }
-  // Of a population each step has its points in double, too.
-  const double drawn =
-      shape.train_samples > 0 ? std::min<double>(kDrawnBlock, shape.train_samples) : shape.batch;
-  // Evaluation takes blocks of rows through the arrays of a step.
-  const double trained = trained_samples(shape) * layout.tokens;
-  const double block =
-      std::min<double>(shape.network.block_samples(), experiment.data.test_samples) * layout.tokens;
-  memory.batch = real * pass_numbers(shape, std::max(trained, block), trained) + drawn * sample_bytes(layout);
-  double moments = 0;
-  for (const ParameterGroup& group : shape.network.groups()) {
-    if (group.trainable) moments += static_cast<double>(group.end - group.begin);
+  if (!run) {
+    run = SmallRun{};
+    run->peaks.fill(parameter_bytes(shape));
   }
-  const auto* const sgd = experiment.train.optimizer.as<SgdOptions>();
-  moments *= sgd ? 1 : 2;  // of plain descent, too
-  memory.model = real * (2 * static_cast<double>(shape.network.parameter_size()) + moments);
-  // Arrays are saved when all is measured.
-  memory.measuring = std::max(measuring_bytes(shape), saved_bytes(shape));
-  memory.results =
-      shape.records * metrics_of_record(shape) * (kMetricBytes + kWrittenMetricBytes) + kept_bytes(shape);
-  return memory;
+  const double records = std::max(0.0, shape.records - 1 - static_cast<double>(kSmallSteps));
+  const double kept = records * run->kept_by_record;
+  double peak = 0;
+  for (std::size_t s = 0; s < kMemoryStages; ++s)
+    peak = std::max(peak, run->peaks[s] + (s > static_cast<std::size_t>(MemoryStage::set_up) ? kept : 0));
+  // Training samples that are not measured still need their numbers and labels.
+  const double beyond = is_fit(shape) ? 0 : std::max(0.0, shape.train_samples - shape.measured_train);
+  peak += beyond * (real_bytes(shape) * (shape.layout.sample_dim() + shape.layout.target_dim()) + kInt);
+  if (with_small_problem) peak += kept_by_problem;
+  const TrainingRule& rule = shape.options.experiment.train.optimizer;
+  if (rule.entry().library_numbers)
+    peak += kDouble * rule.entry().library_numbers(rule.options(), size, shape.steps);
+  const double metrics = shape.records * run->metrics;
+  return {peak + metrics * (kMetricBytes + kWrittenMetricBytes),
+          (shape.records + 1) * run->metrics * kReadMetricBytes};
 }
 
-double recorded_bytes(const CellShape& shape) {
-  return (shape.records + 1) * metrics_of_record(shape) * kReadMetricBytes;
+namespace {
+
+/// Returns the growth of workspaces per sample, in bytes: in the passes of a training step and in a measuring
+/// pass.
+PassBytes bytes_of_sample(const CellShape& shape) {
+  constexpr double kMostPassed = 1e6;
+  constexpr int kSamples = 4;
+  PassBytes bytes;
+  if (static_cast<double>(shape.network.parameter_size()) > kMostPassed) return bytes;
+  const ModelOptions options = resolved_for(shape.options.experiment.model, shape.options.experiment.train);
+  const Matrix rows = Matrix::Random(shape.network.experts(), shape.layout.input_dim);
+  const Model<float> model(options, shape.layout, {shape.options.seeds, &rows});
+  const Network<float>& network = *model.network;
+  const Dataset drawn =
+      draw_set(*shape.small_problem, shape.options.seeds, Purpose::evaluation, 2 * kSamples);
+  const MatrixOf<float> x = drawn.x.cast<float>();
+  const auto grown = [&](bool is_step) {
+    Pass<float> pass;
+    pass.tokens = network.layout().tokens;
+    pass.keep = pass.training = is_step;
+    pass.gating = is_step ? &network.train_gating() : &network.eval_gating();
+    pass.labels = drawn.cluster.data();
+    Workspace<float> workspace = network.make_workspace();
+    const auto pass_over = [&](int samples) {
+      const View<const float> outputs =
+          network.forward(pass, x.data(), samples, model.parameters, model.state, workspace);
+      if (is_step) {
+        reserve_entries(workspace.output_gradient, entries(outputs.rows, outputs.row_stride));
+        network.backward(pass, model.parameters, model.state, workspace.output_gradient.data(), workspace,
+                         nullptr);
+      }
+    };
+    const AllocationCount count;
+    pass_over(kSamples);
+    const double few = count.live();
+    pass_over(2 * kSamples);
+    return std::max(0.0, count.live() - few) / kSamples;
+  };
+  bytes.step = grown(true);
+  bytes.measured_sample = grown(false);
+  return bytes;
+}
+
+}  // namespace
+
+PassBytes PassMeter::of(const CellShape& shape) {
+  const Layout& layout = shape.layout;
+  const std::string key = fmt::format("{} {} {} {} {}", shape.model_text, layout.sample_dim(), layout.tokens,
+                                      layout.output_dim, layout.vocabulary);
+  auto known = of_row_.find(key);
+  if (known == of_row_.end()) {
+    PassBytes measured;
+    try {
+      measured = bytes_of_sample(shape);
+    } catch (const std::exception&) {
+      // The cell itself reports the error when it runs.
+    }
+    known = of_row_.emplace(key, measured).first;
+  }
+  const double wider = real_bytes(shape) / sizeof(float);
+  return {known->second.step * shape.batch * wider, known->second.measured_sample * wider};
 }
 
 }  // namespace moelab

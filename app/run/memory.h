@@ -1,64 +1,116 @@
 #pragma once
 
-/// What a run's arrays take, told before anything is drawn or trained.
+/// The memory that a cell needs, measured before a run, and the memory that the machine has.
+///
+/// No formula here knows a router, an expert, a gating, a model or a metric. The program runs a small version
+/// of the cell, with few samples and two steps, and counts the allocations. Memory that depends on samples is
+/// proportional to their number. So a second small run with twice as many samples determines the slope.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "app/scenario/cells.h"
 #include "sim/model/network.h"
 
 namespace moelab {
 
-/// What a cell is made of, as far as its arrays go: options, and how a model of them reads their data.
+/// The options of a cell, and how its model reads its data. They determine the sizes of all arrays.
 struct CellShape {
   explicit CellShape(const Cell& cell);
 
   CellOptions options;
-  /// A problem of the same layout, but with one cluster where their number is free.
+  std::string model_text;  ///< equal for equal models
+  /// Data with the same layout that are drawn quickly: with few clusters if the number of clusters is free.
+  DataOptions small_data;
   std::unique_ptr<Problem> small_problem;
   Layout layout;
-  Network<float> network;  ///< structure alone, no parameters
-  int train_samples = 0;   ///< of the training set; 0 for population gradients
-  double batch = 0;        ///< samples of a step
+  Network<float> network;  ///< structure only, without parameters
+  int train_samples = 0;   ///< size of the training set; 0 for population gradients
+  double batch = 0;        ///< samples per step
   double steps = 0;
-  double records = 0;         ///< recorded steps, the first and the last included
+  double records = 0;         ///< recorded steps, including the first and the last
   double measured_train = 0;  ///< training samples that are measured
 };
 
-/// Bytes at the peak of a cell, part by part; each says in memory.cpp what it counts. Temporaries of
-/// measuring do not add up: the largest counts.
-struct CellMemory {
-  double problems = 0;   ///< means, targets and maps of the cell's own data and of its evaluations
-  double data = 0;       ///< training set, test sets, what is measured of both
-  double model = 0;      ///< parameters, gradient, moments of the optimizer
-  double batch = 0;      ///< what the passes of a batch leave
-  double measuring = 0;  ///< outputs and probabilities of all measured rows, or the saved arrays
-  double results = 0;    ///< the trace, as it is written
+// Allocation counts. Programs that link this library route malloc, operator new and related calls through it
+// (CMakeLists.txt). The overhead is zero while no count is active.
 
-  double total() const { return problems + data + model + batch + measuring + results; }
+/// The stages of a cell. The peak of each stage is linear in the numbers of samples. Which stage has the
+/// largest peak depends on these numbers.
+enum class MemoryStage { set_up, step, record, finish };
+constexpr std::size_t kMemoryStages = 4;
+
+/// Tells the count of this thread, if there is one, that a stage begins.
+void begin_memory_stage(MemoryStage stage);
+
+/// Counts the bytes that this thread has allocated and not freed since the object's construction. It ignores
+/// small blocks, such as texts and the nodes of metric maps.
+class AllocationCount {
+ public:
+  AllocationCount();
+  ~AllocationCount();
+  AllocationCount(const AllocationCount&) = delete;
+  AllocationCount& operator=(const AllocationCount&) = delete;
+
+  double live() const { return static_cast<double>(live_); }
+  /// The largest live() in each stage, in bytes.
+  const std::array<double, kMemoryStages>& peaks() const { return peaks_; }
+  /// live() at the end of each record, in bytes.
+  const std::vector<double>& after_records() const { return after_records_; }
+
+  void begin(MemoryStage stage);
+  void add(std::int64_t bytes);
+
+ private:
+  std::int64_t live_ = 0;
+  MemoryStage stage_ = MemoryStage::set_up;
+  std::array<double, kMemoryStages> peaks_ = {};
+  std::vector<double> after_records_;
+  AllocationCount* outer_;
 };
+
+/// The bytes of a cell: `peak` while it runs, and `recorded` for its trace when results are read for claims
+/// and figures.
+struct CellMemory {
+  double peak = 0;
+  double recorded = 0;
+};
+
+/// Runs the small version, in tenths of a second. If the parameters are too large to allocate in this time,
+/// the small version has fewer experts, or the function only counts the parameters.
 CellMemory cell_memory(const CellShape& shape);
 
-/// Bytes of the arrays that passes go through: those of a training step, there and back, and of a sample that
-/// is measured.
+/// The bytes of the arrays in a pass: `step` for a training step (forward and backward), `measured_sample`
+/// for a measured sample.
 struct PassBytes {
   double step = 0, measured_sample = 0;
 };
-PassBytes pass_bytes(const CellShape& shape);
+/// Measures passes on a few rows, once for each model and layout. Returns 0 for models with very many
+/// parameters, where arithmetic dominates memory traffic.
+class PassMeter {
+ public:
+  PassBytes of(const CellShape& shape);
 
-/// What a recorded cell takes when claims and figures are made of it: its trace.
-double recorded_bytes(const CellShape& shape);
+ private:
+  std::map<std::string, PassBytes> of_row_;  ///< bytes per row, by model and layout
+};
 
-/// The program itself with its libraries, and a planned cell with its line of plan.json.
-constexpr double kProgramBytes = 11e6;
+/// Bytes of the program with its libraries, and of a planned cell with its line of plan.json.
+constexpr double kProgramBytes = 14e6;
 constexpr double kPlannedCellBytes = 2000;
 
-// The memory that a run may take, held against what it needs.
+// Memory check
 
-/// Bytes that this process may still take: the least of what the machine has available, what its control
-/// groups (version 1 or 2) leave, and RLIMIT_AS; infinite where none of it can be read.
+/// Returns the bytes that this process may still allocate. It is the minimum of the machine's available
+/// memory, the remainder of its control groups (version 1 or 2) and RLIMIT_AS. Infinite if none of them can
+/// be read.
 double available_bytes();
 
-/// Throws EnvironmentError where a run of the scenario's missing cells on so many threads needs more than is
-/// available: it says both, how many threads would fit, and `way_out`.
+/// Throws EnvironmentError if a run on `threads` threads needs more than `available` bytes. The message gives
+/// both numbers, the number of threads that would fit, and `way_out`.
 void check_memory(double process_bytes, double cell_bytes, int threads, double available,
                   const char* way_out = ", or --force runs it all the same");
 

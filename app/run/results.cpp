@@ -26,7 +26,7 @@
 namespace moelab {
 namespace {
 
-/// Throws UserError where `directory` is the folder of one of a run directory's plans, which has no cells.
+/// Throws UserError if `directory` is the folder plans/<id> of a run directory, because it has no cells.
 void check_not_of_plan(const std::filesystem::path& directory) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -81,7 +81,7 @@ RunResults results_of(Plan plan, Records records) {
 
 RunResults load_results(const RunAddress& address, RecordPart part) {
   check_not_of_plan(address.directory());
-  // Beside the plan; after it where no thread can be started.
+  // Reads the records in parallel with the plan, or after it if no thread can be started.
   std::future<Records> recorded = std::async([&] { return read_records(address.directory(), part); });
   FoundPlan found = find_plan(address);
   RunResults results = results_of(std::move(found.plan), recorded.get());
@@ -121,7 +121,7 @@ void print_notes(const RunResults& results) {
 
 namespace {
 
-/// "−0.49 [−0.52, −0.46]", with a true minus.
+/// Formats a slope: "−0.49 [−0.52, −0.46]", with a true minus sign.
 std::string slope_text(const RateEstimate& estimate) {
   if (!estimate.slope) return "no slope";
   std::string text = fmt::format("{:.2f}", estimate.slope->mean);
@@ -141,7 +141,7 @@ std::string statements_text(const RateEstimate& estimate) {
   return open.empty() ? "none" : open;
 }
 
-/// "n^-1/2", or "not told apart (n^-1/4, 1/log^τ n; at 4e+09 samples)".
+/// Returns "n^-1/2", or "not told apart (n^-1/4, 1/log^τ n; at 4e+09 samples)".
 std::string law_text(const LawComparison& comparison) {
   if (comparison.laws.empty()) return "too few errors";
   std::vector<std::string> left;
@@ -159,7 +159,7 @@ struct FitCounts {
   int fits = 0, not_converged = 0;
 };
 
-/// Of the cells that a slope reads.
+/// Counts the fits in the cells that a slope uses.
 FitCounts count_fits(const RateQuery& query, const ResultTable& table) {
   FitCounts counts;
   for (const ResultRow& row : table.rows) {
@@ -209,8 +209,8 @@ Json interval_json(const std::optional<MeanEstimate>& estimate) {
 
 }  // namespace
 
-std::vector<RateTable> rate_tables(const RunResults& results) {
-  std::vector<RateTable> tables;
+std::vector<Table> rate_tables(const RunResults& results) {
+  std::vector<Table> tables;
   for (const Json& description : rate_figures(results)) {
     const std::vector<RateEntry> entries = rate_entries(description, results.table);
     const std::vector<std::string> arms = own_shown_arms(description, results.table),
@@ -222,18 +222,19 @@ std::vector<RateTable> rate_tables(const RunResults& results) {
       if (std::find(names.begin(), names.end(), entry.name) == names.end()) names.push_back(entry.name);
     }
     for (const std::string& name : names) {
-      std::vector<std::vector<std::string>> table(1, columns);
-      table[0].insert(table[0].begin(), "");
+      Table table{columns, {}, name + caption_text(description)};
+      table.head.insert(table.head.begin(), "");
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        table.push_back({rows[r]});
+        table.rows.push_back({rows[r]});
         for (std::size_t c = 0; c < columns.size(); ++c) {
           const auto entry = std::find_if(entries.begin(), entries.end(), [&](const RateEntry& candidate) {
             return candidate.name == name && candidate.arm == arms[r * columns.size() + c];
           });
-          table.back().push_back(entry == entries.end() ? "-" : cell_text(*entry, results.table, reported));
+          table.rows.back().push_back(entry == entries.end() ? "-"
+                                                             : cell_text(*entry, results.table, reported));
         }
       }
-      tables.push_back({name + caption_text(description), std::move(table)});
+      tables.push_back(std::move(table));
     }
   }
   return tables;
@@ -241,8 +242,16 @@ std::vector<RateTable> rate_tables(const RunResults& results) {
 
 std::string rates_text(const RunResults& results) {
   std::string text;
-  for (const RateTable& table : rate_tables(results))
-    text += fmt::format("{}\n{}\n", table.caption, aligned_columns(table.rows));
+  for (const Table& table : rate_tables(results))
+    text += fmt::format("{}\n{}\n", table.caption, text_table(table));
+  return text;
+}
+
+std::string rates_markdown(const RunResults& results) {
+  std::string text;
+  for (const Table& table : rate_tables(results))
+    text += fmt::format("{}{}\n\n{}", text.empty() ? "" : "\n", markdown_text(table.caption),
+                        markdown_table(table));
   return text;
 }
 
@@ -289,15 +298,11 @@ Json rates_json(const RunResults& results) {
 
 namespace {
 
-std::size_t character_count(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-/// Of a mean: an interval as narrow as rounding, as of a count that all seeds share, is not printed.
+/// Intervals of a mean that are narrower than this are rounding errors and are not printed. An example is a
+/// count that is equal for all seeds.
 constexpr double kNoWidth = 1e-12;
 
-/// What stands for an interval that excludes nothing.
+/// Replaces an interval that excludes nothing.
 constexpr const char* kNoInterval = " [-]";
 
 SeedMedian seed_median(const std::vector<Interval>& observations, bool is_sequential) {
@@ -320,7 +325,7 @@ SeedMedian seed_median(const std::vector<Interval>& observations, bool is_sequen
 std::string median_entry_text(const SeedMedian& seeds, int planned) {
   const Median& median = seeds.median;
   std::string text = fmt::format("{}{:.4g}", median.is_open ? "above " : "", median.value);
-  // The interval of a median that is not known says no more than how many are censored.
+  // If the median itself is censored, its interval adds nothing to the number of censored values.
   if (seeds.interval && !median.is_open && excludes_nothing(*seeds.interval)) {
     text += kNoInterval;
   } else if (seeds.interval && !median.is_open) {
@@ -332,7 +337,8 @@ std::string median_entry_text(const SeedMedian& seeds, int planned) {
   return text;
 }
 
-/// Half of an interval to two digits, or to whole numbers where these are more, as of a mean with four.
+/// Formats half of an interval with two digits. Larger values are whole numbers, to match a mean with four
+/// digits.
 std::string half_width_text(double half) {
   constexpr double kWholeFrom = 99.5, kWholeBelow = 9999.5;
   return half >= kWholeFrom && half < kWholeBelow ? fmt::format("{:.0f}", half) : fmt::format("{:.2g}", half);
@@ -343,8 +349,7 @@ const char* statistic_name(Statistic statistic) {
   return statistic == Statistic::geometric_mean ? "geometric mean" : "mean";
 }
 
-/// Whether some, and whether all of the entries of a metric that is declared positive have the geometric
-/// mean.
+/// Whether some entries, and whether all entries, of a metric that is declared positive are geometric means.
 struct GeometricEntries {
   bool any = false, all = true;
 };
@@ -389,7 +394,7 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
   std::vector<std::vector<Interval>> observations;
   const bool positive = is_declared_positive(metric), is_median = may_be_censored(metric);
   for (const ResultRow& row : table.rows) {
-    // Rows of an arm at a point stand together.
+    // Rows of an arm at a point are adjacent.
     if (entries.empty() || entries.back().arm != row.arm || entries.back().point != row.point) {
       entries.push_back({row.arm, row.point, 0, std::nullopt});
       observations.emplace_back();
@@ -416,23 +421,6 @@ std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string&
     }
   }
   return entries;
-}
-
-std::string aligned_columns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const std::vector<std::string>& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], character_count(row[i]));
-  }
-  std::string text;
-  for (const std::vector<std::string>& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size()) text.append(widths[i] - character_count(row[i]) + 2, ' ');
-    }
-    text += '\n';
-  }
-  return text;
 }
 
 std::string estimate_text(const std::optional<MeanEstimate>& estimate) {
@@ -502,11 +490,12 @@ std::string column_head(const std::vector<SummaryEntry>& entries, const std::str
   return is_plain ? metric : fmt::format("{} ({})", metric, summary_statistic(entries, metric));
 }
 
-std::vector<std::vector<std::string>> summary_table(const ResultTable& table, const std::string& metric) {
+Table summary_table(const ResultTable& table, const std::string& metric) {
   const std::vector<SummaryEntry> entries = summarize(table, metric);
-  std::vector<std::vector<std::string>> rows(1, table.sweep_paths);
-  rows[0].insert(rows[0].end(), table.arms.begin(), table.arms.end());
-  std::map<std::string, std::size_t> lines;  // of the points
+  Table summary{table.sweep_paths, {}, summary_caption(table, metric)};
+  summary.head.insert(summary.head.end(), table.arms.begin(), table.arms.end());
+  std::vector<std::vector<std::string>>& rows = summary.rows;
+  std::map<std::string, std::size_t> lines;  // lines of the points
   for (const SummaryEntry& entry : entries) {
     const auto [line, is_new] = lines.try_emplace(point_json(entry.point).dump(), rows.size());
     if (is_new) {
@@ -517,7 +506,7 @@ std::vector<std::vector<std::string>> summary_table(const ResultTable& table, co
     const auto arm = std::find(table.arms.begin(), table.arms.end(), entry.arm) - table.arms.begin();
     rows[line->second][entry.point.size() + static_cast<std::size_t>(arm)] = entry_text(entry);
   }
-  return rows;
+  return summary;
 }
 
 std::string summary_caption(const ResultTable& table, const std::string& metric) {
@@ -526,9 +515,8 @@ std::string summary_caption(const ResultTable& table, const std::string& metric)
 }
 
 std::string summary_text(const ResultTable& table, const std::string& metric) {
-  const std::string caption = summary_caption(table, metric);
-  return fmt::format("{} ({})\n{}", metric, caption.substr(metric.size() + 2),
-                     aligned_columns(summary_table(table, metric)));
+  const Table summary = summary_table(table, metric);
+  return fmt::format("{} ({})\n{}", metric, summary.caption.substr(metric.size() + 2), text_table(summary));
 }
 
 Json summary_json(const ResultTable& table, const std::string& metric) {

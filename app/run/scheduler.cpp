@@ -34,7 +34,7 @@ extern "C" void exit_at_once(int) {
   ::_exit(kInterruptedStatus);
 }
 
-/// Sets the action of every ending signal; what was set before.
+/// Sets the action of every ending signal and returns the previous actions.
 std::array<struct sigaction, kEndingSignals.size()> set_actions(void (*handler)(int), int flags) {
   struct sigaction action {};
   action.sa_handler = handler;
@@ -80,17 +80,18 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
-/// Straight to the terminal, which is to obey: std::cerr writes control characters out.
+/// Writes control characters directly to the terminal, because std::cerr would escape them.
 void command_terminal(const std::string& text) {
-  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // a line of progress is no result
+  if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // loses only a progress line
 }
 
-/// Brings the cursor back to the start of the first of the live lines, and clears them.
+/// Returns the control text that moves the cursor to the first live line and clears the live lines.
 std::string cleared(std::size_t lines_below) {
   return lines_below == 0 ? "\r\x1b[K" : fmt::format("\r\x1b[{}A\x1b[J", lines_below);
 }
 
-/// Cut to the terminal's width: a wrapped line could not be overwritten. Characters stay whole.
+/// Cuts a line to the terminal's width, because a wrapped line cannot be overwritten. It keeps characters
+/// whole.
 std::string cut_line(const std::string& line) {
   std::size_t left = terminal_width() - 1, end = 0;
   for (; end < line.size(); ++end) {
@@ -137,7 +138,7 @@ double ProgressReporter::recent_speed(double work_done, double elapsed) {
     mark_time_ = elapsed;
     mark_work_ = work_done;
   }
-  // Before the first window is full, the speed since the start stands in.
+  // Until the first time window is complete, the mean speed since the start is used.
   return speed_ > 0 || elapsed <= 0 ? speed_ : work_done / elapsed;
 }
 
@@ -174,7 +175,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTick{200};
 
-/// What the threads share. `mutex` guards the counts, the error and the sink.
+/// The state that the threads share. `mutex` guards the counts, the error and the sink.
 struct Batch {
   Batch(const std::vector<const Cell*>& cells_, const CellRunner& runner_, const CellSink& sink_,
         const BatchOptions& options_, std::size_t threads)
@@ -190,7 +191,7 @@ struct Batch {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> broken{false};
   std::atomic<bool> one_failed{false};
-  std::vector<std::atomic<double>> shares;  ///< of the cell that each thread runs
+  std::vector<std::atomic<double>> shares;  ///< share done of each thread's current cell
   std::mutex mutex;
   std::condition_variable thread_ended;
   int running_threads = 0;
@@ -232,7 +233,7 @@ void hand_over(Batch& batch, const Cell& cell, const CellResult& result, double 
   try {
     batch.sink(cell, result, seconds);
   } catch (...) {
-    // Set under the lock: no thread may use the sink once it has failed.
+    // Set under the lock, so that no thread uses the sink after a failure.
     batch.broken = true;
     throw;
   }
@@ -272,7 +273,7 @@ void wait_for_threads(Batch& batch, const BatchOptions& options) {
     batch.thread_ended.wait_for(lock, kTick);
     BatchProgress progress = batch.progress;
     for (const std::atomic<double>& share : batch.shares) progress.partial += share;
-    // Not under the lock: a blocked terminal must not hold up the threads.
+    // Without the lock, so that a blocked terminal does not block the threads.
     lock.unlock();
     if (options.watch) options.watch(progress);
     lock.lock();
@@ -286,7 +287,7 @@ void wait_for_threads(Batch& batch, const BatchOptions& options) {
   }
 }
 
-/// One thread for each share, or as many as the system gives.
+/// Starts one thread for each entry of `shares`, or as many as the system allows.
 void start_threads(Batch& batch, std::vector<std::thread>& threads) {
   try {
     for (std::atomic<double>& share : batch.shares)
@@ -308,7 +309,7 @@ BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner&
       std::clamp<std::size_t>(cells.size(), 1, static_cast<std::size_t>(std::max(options.threads, 1)));
   Batch batch(cells, runner, sink, options, count);
   std::vector<std::thread> threads;
-  threads.reserve(count);  // what throws from here on finds threads at work
+  threads.reserve(count);  // reserved now, because an exception below would find running threads
   start_threads(batch, threads);
   std::exception_ptr watching;
   try {

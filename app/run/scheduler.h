@@ -1,6 +1,6 @@
 #pragma once
 
-/// Runs cells over threads, one cell per thread, and hands every result to one writer.
+/// Runs cells on several threads, one cell per thread, and passes every result to one writer.
 
 #include <array>
 #include <atomic>
@@ -16,13 +16,13 @@
 
 namespace moelab {
 
-/// Computes a cell; run_cell in the program.
+/// Computes a cell. The program uses run_cell.
 using CellRunner = std::function<CellResult(const Cell&, const CellProgress&)>;
-/// Takes a finished cell and its seconds of work. Never called by two threads at once.
+/// Receives a finished cell and its seconds of work. Two threads never call it at the same time.
 using CellSink = std::function<void(const Cell&, const CellResult&, double)>;
 
-/// How far a batch of cells is. `finished` counts recorded cells, `partial` adds up the shares of running
-/// ones.
+/// The progress of a batch. `finished` counts recorded cells. `partial` is the sum of the running cells'
+/// shares.
 struct BatchProgress {
   int total = 0;
   int finished = 0;
@@ -33,42 +33,42 @@ struct BatchProgress {
 
 struct BatchOptions {
   int threads = 1;
-  /// Set from outside (by a signal handler) to abandon the running cells and start no other.
+  /// Set by another thread or a signal handler to stop the running cells and start no others.
   const std::atomic<bool>* stop = nullptr;
-  /// The first failed cell abandons the running cells, too.
+  /// The first failed cell also stops the running cells.
   bool fail_fast = false;
-  /// Called on the calling thread about five times a second.
+  /// Called on the calling thread about five times per second.
   std::function<void(const BatchProgress&)> watch = {};
-  /// Called on the calling thread, with the sink idle, when running cells have not ended kGraceSeconds
-  /// after `stop` was set. It may end the process; if it returns, the wait goes on.
+  /// Called on the calling thread if cells still run kGraceSeconds after `stop` was set. The sink is idle
+  /// then. The callback may end the process. If it returns, the wait continues.
   std::function<void()> overdue = {};
 };
 
-/// A running cell that is asked to stop should have stopped by then.
+/// The time in seconds within which a running cell should stop.
 constexpr double kGraceSeconds = 1.5;
 
-/// Runs `cells` in order of their list. Interrupted cells are not handed to the sink. A cell that
-/// throws counts as failed, with what it threw as its message; exceptions of the sink, EnvironmentError and
-/// exhausted memory abandon the batch and are thrown again here, after every thread has ended. Where the
-/// system gives fewer threads than asked for, these run all cells, and a note says so; EnvironmentError where
-/// it gives none.
+/// Runs `cells` in their order. Interrupted cells are not passed to the sink. A cell that throws counts as
+/// failed, with the exception's text as its message.
+///
+/// Exceptions of the sink, EnvironmentError and exhausted memory stop the batch. The function rethrows them
+/// after all threads have ended. If the system starts fewer threads than requested, these run all cells, and
+/// a note says so. Throws EnvironmentError if the system starts none.
 BatchProgress run_batch(const std::vector<const Cell*>& cells, const CellRunner& runner, const CellSink& sink,
                         const BatchOptions& options);
 
-// Ctrl-C and the other signals that ask for an end (SIGTERM, SIGHUP, SIGQUIT) as a flag.
+// Signals: Ctrl-C (SIGINT), SIGTERM, SIGHUP and SIGQUIT as a flag
 
-/// The exit status of an interrupted command that can be resumed.
+/// The exit status of a command that was interrupted and can be resumed.
 constexpr int kInterruptedStatus = 130;
 
 constexpr std::array<int, 4> kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-/// From now on the ending signals end the process at once with kInterruptedStatus: for the parts of a run
-/// that can be left at any moment, before and after its cells. SIGHUP and SIGQUIT stay ignored where they are
-/// (nohup).
+/// Makes the ending signals end the process immediately with kInterruptedStatus. Use it before and after the
+/// cells, where a run can stop at any moment. SIGHUP and SIGQUIT stay ignored if they were ignored (nohup).
 void exit_when_interrupted();
 
-/// While it lives, the first ending signal sets the flag and the second ends the process at once with
-/// kInterruptedStatus; ignored ones as above. One at a time.
+/// During its lifetime, the first ending signal sets the flag. The second one ends the process immediately
+/// with kInterruptedStatus. Signals that were ignored stay ignored. Only one guard may exist at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -81,30 +81,31 @@ class InterruptGuard {
   std::array<struct sigaction, kEndingSignals.size()> old_{};
 };
 
-// The progress line: cells done, percentage, elapsed, time left, speed.
+// Progress line: cells done, percentage, elapsed time, time left, speed
 
-/// "3:07" or "2:05:09".
+/// Formats a duration as "3:07" or "2:05:09".
 std::string clock_text(double seconds);
 
-/// "cells 3/12  31%  elapsed 1:02  left 2:15  4.2 cells/min". The counts are of the whole plan, with
-/// `already` cells recorded by earlier sessions; the speed comes from this session's work alone, and so does
-/// the time left, as if all cells took equally long, where `seconds_left` does not tell it.
+/// Returns "cells 3/12  31%  elapsed 1:02  left 2:15  4.2 cells/min". The counts cover the whole plan,
+/// including `already` cells of earlier sessions. The speed covers this session only. Without `seconds_left`,
+/// the time left is computed from the speed, as if all cells took equally long.
 std::string progress_line(const BatchProgress& progress, int already, double elapsed_seconds,
                           double cells_per_second, std::optional<double> seconds_left = std::nullopt);
 
-/// Whether stderr is a terminal on which lines can be replaced.
+/// Whether stderr is a terminal on which lines can be overwritten.
 bool is_live_terminal();
 
-/// Shows progress on stderr: a live line on a terminal, with others below it, a plain line every 30 s
-/// elsewhere. No colours. Threads may call it.
+/// Shows progress on stderr. A terminal gets a live line with further lines below it. Other outputs get a
+/// plain line every 30 s. The output has no colours. Several threads may call it.
 class ProgressReporter {
  public:
   explicit ProgressReporter(int already);
-  /// `seconds_left` is asked only where a line is shown, `more`, the lines below, on a terminal alone.
+  /// Calls `seconds_left` only if a line is shown. Calls `more`, which gives the lines below, only on a
+  /// terminal.
   void show(
       const BatchProgress& progress, const std::function<std::optional<double>()>& seconds_left,
       const std::function<std::string()>& more = [] { return std::string(); });
-  /// Clears the live lines, so that other output starts on a clean one.
+  /// Clears the live lines, so that other output starts on an empty line.
   void finish();
 
  private:
@@ -115,10 +116,10 @@ class ProgressReporter {
   int already_;
   bool live_;
   bool shown_ = false;
-  std::size_t lines_below_ = 0;  ///< of the live line
+  std::size_t lines_below_ = 0;  ///< lines below the live line
   Clock::time_point start_ = Clock::now();
   double last_plain_ = 0;
-  double mark_time_ = 0;  ///< start of the window over which the speed is taken
+  double mark_time_ = 0;  ///< start of the time window for the speed
   double mark_work_ = 0;
   double speed_ = 0;
 };

@@ -41,7 +41,7 @@ ResultTable recorded_table(const Scenario& scenario, const Records& records) {
   ResultTable table{
       scenario.arms, scenario.sweep_paths, fixed_numbers(scenario), {}, scenario.crossing->path};
   for (const Cell& cell : scenario.cells) {
-    table.rows.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "missing", {}, {}});
+    table.rows.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
     const auto record = records.find(cell.id);
     if (record == records.end()) continue;
     table.rows.back().state = record->second.state;
@@ -64,7 +64,7 @@ bool place_points(Scenario& scenario, const Records& records) {
 
 SessionOutcome run_and_search(Scenario& scenario, const SessionOptions& options, const CellRunner& runner) {
   int not_restored = 0;
-  for (SessionOptions round = options;; round.retry_failed = false) {  // once: a cell fails alike each time
+  for (SessionOptions round = options;; round.retry_failed = false) {  // a second retry would fail again
     SessionOutcome outcome = run_session(scenario, round, runner);
     outcome.not_restored += not_restored;
     not_restored = outcome.not_restored;
@@ -92,24 +92,10 @@ Json crossings_json(const RunResults& results) {
   return list;
 }
 
-std::vector<std::vector<std::string>> crossings_table(const RunResults& results) {
-  const std::vector<CrossingColumn> columns = searched_by(results);
-  if (columns.empty()) return {};
-  std::vector<std::vector<std::string>> rows = {{"arm"}};
-  for (const auto& coordinate : columns.front().at) rows[0].push_back(coordinate.first);
-  rows[0].insert(rows[0].end(), {results.plan.at("crossing").at("path").get<std::string>(), "points", ""});
-  for (const CrossingColumn& column : columns) {
-    rows.push_back({column.arm});
-    for (const auto& coordinate : column.at) rows.back().push_back(value_text(coordinate.second));
-    rows.back().insert(rows.back().end(), {column_estimate(column),
-                                           std::to_string(column.progress.visited.size()), column.note});
-  }
-  return rows;
-}
+namespace {
 
 std::string crossings_caption(const RunResults& results) {
   const Json crossing = results.plan.value("crossing", Json());
-  if (crossing.is_null()) return "";
   const std::string level = crossing.contains("level")
                                 ? fmt::format("{:g}", crossing.at("level").get<double>())
                                 : "that of " + crossing.at("against").get<std::string>();
@@ -117,16 +103,35 @@ std::string crossings_caption(const RunResults& results) {
                      crossing.at("metric").get<std::string>(), level, crossing.at("path").get<std::string>());
 }
 
+}  // namespace
+
+Table crossings_table(const RunResults& results) {
+  const std::vector<CrossingColumn> columns = searched_by(results);
+  if (columns.empty()) return {};
+  Table table{{"arm"}, {}, crossings_caption(results)};
+  for (const auto& coordinate : columns.front().at) table.head.push_back(coordinate.first);
+  table.head.insert(table.head.end(),
+                    {results.plan.at("crossing").at("path").get<std::string>(), "points", ""});
+  for (const CrossingColumn& column : columns) {
+    std::vector<std::string>& row = table.rows.emplace_back(1, column.arm);
+    for (const auto& coordinate : column.at) row.push_back(value_text(coordinate.second));
+    row.insert(row.end(),
+               {column_estimate(column), std::to_string(column.progress.visited.size()), column.note});
+  }
+  return table;
+}
+
 std::string crossings_text(const RunResults& results) {
-  const std::vector<std::vector<std::string>> table = crossings_table(results);
-  return table.empty() ? "" : fmt::format("{}\n{}", crossings_caption(results), aligned_columns(table));
+  const Table table = crossings_table(results);
+  return table.empty() ? "" : fmt::format("{}\n{}", table.caption, text_table(table));
 }
 
 namespace {
 
-/// Few digits are easy to read and to write into a scenario; more are taken where values then repeat.
+/// Values with few digits are easy to read and to write into a scenario. All digits are used if rounded
+/// values repeat.
 constexpr int kFewDigits = 3, kAllDigits = 17;
-/// After so many draws in a row that repeat others, the ranges are taken to have no further values.
+/// After this many repeated draws in a row, the ranges are assumed to have no further values.
 constexpr int kRepeatedDraws = 1000;
 
 std::vector<std::vector<Json>> distinct_values(const std::vector<TuneRange>& ranges, int candidates,

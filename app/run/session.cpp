@@ -32,12 +32,12 @@ namespace {
 
 void report_failure(const Cell& cell, const std::string& message) {
   std::string place = fmt::format("arm {}", cell.arm);
-  for (const auto& [path, value] : cell.point) place += fmt::format(", {} = {}", path, value.dump());
+  for (const auto& [path, value] : cell.point) place += fmt::format(", {} = {}", path, value.text());
   std::cerr << fmt::format("moelab: cell {} ({}, seed {}) failed: {}\n", cell.id, place, cell.seed, message);
 }
 
-/// The time that a session still takes, learned from its own cells as `moelab plan` learns it from all. Cells
-/// are recorded by the threads that run them; the time is asked for by the one that shows it.
+/// Estimates the remaining time of a session from its own cells, as `moelab plan` does from all cells. The
+/// threads that run cells call record(). The thread that shows the time calls seconds().
 class TimeLeft {
  public:
   TimeLeft(const Scenario& scenario, std::vector<const Cell*> missing, int threads)
@@ -48,7 +48,8 @@ class TimeLeft {
     recorded_.push_back({cell.id, state_name(result.state), seconds});
   }
 
-  /// With the cells that run behind `partial` of them; nothing before kLearningTime and a finished cell.
+  /// Returns the time left, minus the share `partial` of the running cells. Empty before kLearningTime and
+  /// before the first finished cell.
   std::optional<double> seconds(double partial) {
     if (std::chrono::steady_clock::now() - start_ < kLearningTime) return std::nullopt;
     if (!times_) times_.emplace(scenario_);
@@ -58,7 +59,7 @@ class TimeLeft {
   }
 
  private:
-  /// A short run is over before its model is made.
+  /// Shorter sessions end before the model of times is useful.
   static constexpr std::chrono::seconds kLearningTime{3};
   struct Timed {
     std::string cell, state;
@@ -84,17 +85,17 @@ class TimeLeft {
   }
 
   const Scenario& scenario_;
-  std::vector<const Cell*> missing_;  ///< without those learned from
+  std::vector<const Cell*> missing_;  ///< missing cells that have not been learned from
   int threads_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;             ///< guards recorded_
-  std::vector<Timed> recorded_;  ///< and not learned from yet
+  std::vector<Timed> recorded_;  ///< recorded cells that have not been learned from
   std::optional<CellTimes> times_;
   std::vector<double> left_;  ///< seconds of the missing cells
 };
 
-/// Makes the scenario's plan the one that the directory shows; its id. With nothing to run a directory that
-/// is read-only stays as it is.
+/// Makes the scenario's plan the one that the directory shows, and returns its id. A read-only directory
+/// stays unchanged if there is nothing to run.
 std::string shown_by(const Scenario& scenario, const SessionOptions& options, bool is_done) {
   const std::filesystem::path& directory = options.directory;
   if (is_done && is_read_only(directory)) return plan_id_in(directory, scenario);
@@ -108,14 +109,15 @@ std::string shown_by(const Scenario& scenario, const SessionOptions& options, bo
   return kept.id;
 }
 
-/// Whether a file of an array that was recorded is lost.
+/// Whether a file of a recorded array is lost.
 bool lacks_array(const std::filesystem::path& directory, const Record& record) {
   return std::any_of(record.arrays.begin(), record.arrays.end(), [&](const auto& array) {
     return !array_problem(array_file(directory, record.cell, array.first), array.second).empty();
   });
 }
 
-/// Runs cells: those in `lost`, their records, for their arrays alone. Whether --fail-fast ended the session.
+/// Runs cells. Cells in `lost` (with their records) run only for their arrays. Returns whether --fail-fast
+/// ended the session.
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
                  const SessionOptions& options, const CellRunner& runner, const std::atomic<bool>& stop,
                  std::atomic<bool>& asked_to_stop, const Records& lost, Leases* leases,
@@ -202,7 +204,7 @@ std::vector<const Cell*> missing_cells(const Scenario& scenario, const Records& 
 }
 
 std::vector<const Cell*> run_order(const Scenario& scenario, std::vector<const Cell*> cells) {
-  // By id: the point's place among those of its arm, and the arm's place.
+  // By cell id: the index of the point within its arm, and the index of the arm.
   std::unordered_map<std::string, std::pair<int, int>> places;
   int point = 0, arm = 0;
   const Cell* last = nullptr;
@@ -243,7 +245,7 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
     std::cerr << fmt::format("moelab: note: cells whose arrays are lost are run again: {}\n", lost.size());
   }
   std::vector<const Cell*> missing = missing_cells(scenario, before, options.share);
-  // Of the share's own cells: the progress line is about this process.
+  // Counts only cells of this share, because the progress line describes this process.
   int already = static_cast<int>(missing_cells(scenario, {}, options.share).size() - missing.size());
 
   std::optional<InterruptGuard> guard;

@@ -1,13 +1,11 @@
 #pragma once
 
-/// What a cell's id is made of.
+/// The cells of a scenario: one training run for each arm, sweep point and seed, with typed options.
 
-#include <boost/uuid/detail/sha1.hpp>
-#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -16,162 +14,115 @@
 #include <vector>
 
 #include "analysis/metrics/metric_groups.h"
+#include "analysis/stats/result_table.h"
 #include "app/scenario/json.h"
 #include "app/scenario/overrides.h"
-#include "app/scenario/scenario.h"
-#include "app/scenario/schema.h"
+#include "app/scenario/scenario_options.h"
 #include "sim/base/random.h"
 #include "sim/data/file_contents.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
 
-/// The ids of a configuration's cells: two that give the same numbers for sure have the same. Fields at their
-/// defaults are left out, and every file that is read counts by what it holds, of the data and of those of
-/// evaluations; a folder by the files in it.
-class CellIds {
- public:
-  /// 16 hexadecimal digits.
-  std::string id(const Seeds& seeds) const;
+/// Test data, each with the name of its evaluation.
+using NamedData = std::vector<std::pair<std::string, DataOptions>>;
 
- private:
-  friend class CellIdentities;
-  boost::uuids::detail::sha1 before_;  ///< has taken the hashed text up to that of the seeds
-  std::string after_;                  ///< and what follows
-};
-
-/// The ids of many configurations, of whose parts most are the same objects. Several threads may ask.
-class CellIdentities {
- public:
-  /// `contents` has to outlive it.
-  explicit CellIdentities(FileContents& contents) : contents_(contents) {}
-  /// Throws EnvironmentError where a file cannot be read.
-  CellIds of(const CellConfig& config);
-
- private:
-  using SharedPart = std::shared_ptr<const CellConfig::Part>;
-  std::string text_of(const SharedPart& part);
-
-  FileContents& contents_;
-  std::mutex mutex_;
-  std::unordered_map<SharedPart, std::string> texts_;  ///< of each part that was met
-};
-
-// From a cell's configuration, which is JSON, to typed options.
-
-/// Everything that a cell's configuration says.
+/// The typed configuration of a cell. Data files must keep the contents they had when the cell got its id.
 struct CellOptions {
   ExperimentOptions experiment;
   std::vector<MetricOptions> metrics;
-  std::set<std::string> saved;  ///< of "save"
-  std::vector<std::pair<std::string, DataOptions>> evaluations;
+  std::set<std::string> saved;  ///< the names in "save"
+  NamedData evaluations;
   Seeds seeds;
-  /// What each phase evaluates on, in the order of the experiment's phases.
-  std::vector<std::vector<std::pair<std::string, DataOptions>>> phase_evaluations = {};
+  /// The test data of each phase, in the order of the experiment's phases.
+  std::vector<NamedData> phase_evaluations = {};
 };
 
-/// The cell with the data, loss, training and evaluations of one of its phases in place of its own.
+/// One training run.
+struct Cell {
+  /// Hash of the seed, the non-default options, the file contents and the numerics version.
+  std::string id;
+  std::string arm;
+  int seed = 0;                      ///< seed index, 0 … seeds.count − 1
+  std::uint64_t root_seed = 0;       ///< seeds.root
+  std::uint64_t shared_streams = 0;  ///< seeds.shared, encoded as in Seeds
+  SweepPoint point;                  ///< swept path → value
+  std::shared_ptr<const CellOptions>
+      options;  ///< shared by all seeds of an arm at a point; their `seeds` are not set
+
+  Seeds seeds() const { return {root_seed, static_cast<std::uint64_t>(seed), shared_streams}; }
+};
+
+/// The options with the cell's own seeds.
+CellOptions options_of(const Cell& cell);
+
+/// The options in one phase: the phase's data, loss, training and evaluations replace the cell's own.
 CellOptions in_phase(const CellOptions& cell, std::size_t phase);
 
-/// From a resolved configuration, {"data", "model", "loss", "train"} and more, its data, or a cell. Files
-/// have to hold `contents` where these are given.
-ExperimentOptions read_experiment(const Json& config);
-DataOptions read_data(const Json& data, std::shared_ptr<FileContents> contents = nullptr);
-CellOptions read_cell(const Cell& cell);
-/// Data of the same layout that are drawn at once: with one cluster, where their number is free.
-DataOptions read_small_data(Json data);
+/// Reads a resolved configuration, in which each phase and evaluation has complete data. config_json() is the
+/// inverse.
+CellOptions read_config(const Json& config);
+Json config_json(const CellOptions& cell);
 
-/// Every "data" of a configuration: its own, those of its evaluations and of its phases.
-std::vector<const Json*> data_of(const CellConfig& config);
+/// All data of a cell: its own data and the data of its evaluations and phases.
+std::vector<const DataOptions*> data_of(const CellOptions& cell);
+/// The data that the last phase trains on.
+const DataOptions& last_data(const CellOptions& cell);
 
-/// The files that a cell reads, those of its evaluations and phases too, as its configuration names them.
+/// Data with few clusters and the same row shape, for fast draws in checks. Files are not checked for
+/// changes.
+DataOptions small_data(const DataOptions& data);
+
+/// The files that a cell reads, also for evaluations and phases, with the paths of its configuration.
 std::vector<std::string> files_read_by(const Cell& cell);
 
-// From the points of an arm's sweep to configurations.
-
-/// Resolves and checks the points of an arm's sweep one after another. All of them override the same paths,
-/// so that parts of a configuration which no path names are resolved, read and looked up at the first point
-/// alone: a third of the time of a sweep over one rate.
-class PointResolver {
- public:
-  /// `base` is the configuration before arms and sweep, not resolved, `arm` the overrides of the arm.
-  PointResolver(const Json& base, std::span<const Override> arm, SharedParts& parts);
-
-  /// The configuration at a point, whose paths are those of the points before it. Throws UserError at the
-  /// override that is wrong.
-  CellConfig config(std::span<const Override> point);
-
- private:
-  void start(std::span<const Override> point);
-  void change(std::span<const Override> point);
-  void read_changed();
-  bool is_changing(const std::string& part) const { return changing_.contains(part); }
-
-  const Json& base_;
-  std::span<const Override> arm_;
-  SharedParts& parts_;
-
-  Json arm_document_;               ///< base and arm
-  std::set<std::string> changing_;  ///< parts that a point names, or that are made of all parts
-  Shape changing_shape_;            ///< of the configuration, with these alone
-  // Of the point before, if there was one: not resolved, resolved, read, and with shared parts.
-  Json document_, config_;
-  std::optional<ExperimentOptions> experiment_;
-  CellConfig shared_;
-};
-
-// Overrides that cells would not show, since the sweep or an arm sets the same field after them.
+// Overrides without effect
 
 struct Arm {
   std::string name;
   std::vector<Override> overrides;
 };
 
-/// Throws UserError at the place of an override, be it of an arm or a profile, that the sweep replaces in
-/// every cell. An arm or the sweep may well change a part of what it sets.
+/// Checks that the sweep does not replace an override of an arm or a profile in every cell. An arm or the
+/// sweep may change a part of the value. Throws UserError at the place of the override.
 void check_not_swept(std::span<const Override> overrides, std::span<const SweepAxis> axes);
 
-/// The same for overrides of the command line, of which nothing may be replaced, in no arm: who asks there
-/// for a value gets it in every cell.
+/// Checks that no arm and no swept path replaces a command-line override, even in part. A setting of the
+/// command line must hold in every cell. Throws UserError at the place of the override.
 void check_settings(std::span<const Override> settings, std::span<const Arm> arms,
                     std::span<const SweepAxis> axes);
 
-// From an arm and the points of a sweep to cells.
-
-/// Expands a scenario, the points of a large sweep by as many threads as there are processors.
+/// Makes the cells of a scenario.
 class CellExpansion {
  public:
-  /// `base` is the configuration before arms and sweep, not resolved, and `seeds` the resolved field of a
-  /// scenario.
-  CellExpansion(const Json& base, const Json& seeds);
+  /// `base` is the configuration before arms and sweep, not resolved.
+  CellExpansion(const Json& base, const SeedFields& seeds);
 
-  /// Appends the cells of an arm at all `points`, of every seed; `point_at` gives the overrides of the i-th,
-  /// whose paths are the same at all.
-  /// Throws UserError at the override that is wrong, of the first point where one is.
+  /// Appends the cells of an arm for all `points` and seeds. `point_at(i)` returns the overrides of point i.
+  /// Throws UserError at the wrong override of the first point that fails.
   void add_cells(const Arm& arm, std::size_t points,
                  const std::function<std::vector<Override>(std::size_t)>& point_at, std::vector<Cell>& cells);
 
  private:
-  void add_cells_at(const Arm& arm, PointResolver& resolver, std::vector<Override> point,
-                    std::vector<Cell>& cells);
+  /// A part of a configuration, such as "model". Most cells share their parts with other cells.
+  struct Part {
+    Json resolved;
+    /// The part's member in the hashed text of a cell id; computed on first use.
+    std::optional<std::string> identity = std::nullopt;
+    CellOptions options;  ///< only this part is set
+  };
+  struct Configuration {
+    std::shared_ptr<const CellOptions> options;
+    std::map<std::string, std::string> identities;  ///< by part
+  };
+  Part& part_of(const Field& field, const Json& document);
+  Configuration configuration(const Json& document);
 
   const Json& base_;
   int seed_count_;
   Seeds seeds_;
   std::shared_ptr<FileContents> contents_;
-  SharedParts parts_;
-  CellIdentities identities_;
+  std::unordered_map<std::string, Part> parts_;  ///< by name and unresolved text
 };
-
-// The parts of a configuration that stand over others of it: evaluations and phases.
-
-/// {name: its data}, each the data of `document` (a configuration that is not resolved) after the
-/// evaluation's own overrides; their rows have the shape of `data`, which the model reads, and tokens of text
-/// are its. Throws UserError at the place of an override.
-Json resolved_evaluations(const Json& document, const Json& data, Json evaluations);
-
-/// The phases of a resolved `config`, each with the whole of its data, loss, training and evaluations: those
-/// of `document` after the phase's own fields. Throws UserError at the place of a field.
-Json resolved_phases(const Json& document, const Json& config);
 
 }  // namespace moelab

@@ -1,6 +1,7 @@
 #include "app/scenario/checks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -31,7 +32,7 @@
 namespace moelab {
 namespace {
 
-/// The names of an expression; what a text ought to be is checked elsewhere.
+/// Adds the names of an expression. Text that is not an expression is ignored here; other checks report it.
 void add_names_of(const std::string& text, std::set<std::string>& names) {
   try {
     for (const std::string& name : Expression::parse(text, "").names()) names.insert(name);
@@ -39,7 +40,7 @@ void add_names_of(const std::string& text, std::set<std::string>& names) {
   }
 }
 
-/// The names in every text with operators.
+/// Adds the names in every text that contains an operator.
 void add_names(const Json& part, std::set<std::string>& names) {
   if (part.is_structured()) {
     for (const Json& element : part) add_names(element, names);
@@ -48,50 +49,47 @@ void add_names(const Json& part, std::set<std::string>& names) {
   }
 }
 
-/// A side's value is an expression without operators, too.
-void add_values_of_sides(const Json& claims, std::set<std::string>& names) {
-  for (const Json& claim : claims) {
-    for (const char* side : {"left", "right"}) {
-      const Json value = claim.value(side, Json::object()).value("value", Json());
-      if (value.is_string()) add_names_of(value.get<std::string>(), names);
-    }
+void add_names(const ClaimSide& side, std::set<std::string>& names) {
+  add_names_of(side.metric, names);
+  add_names_of(side.value, names);
+}
+
+void add_names(const Claim& claim, std::set<std::string>& names) {
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    add_names(comparison->left, names);
+    add_names(comparison->right, names);
+  } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    add_names(trend->side, names);
   }
 }
 
-std::optional<double> number_of(const CellConfig& config, const std::string& path) {
+std::optional<double> number_of(const ExperimentOptions& experiment, const std::string& path) {
   const std::size_t dot = path.find('.');
-  if (dot == std::string::npos || (path.substr(0, dot) != "data" && path.substr(0, dot) != "model" &&
-                                   path.substr(0, dot) != "train" && path.substr(0, dot) != "loss"))
-    return std::nullopt;
-  const Json* part = &config.at(path.substr(0, dot));
-  for (std::size_t begin = dot + 1; begin <= path.size();) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    const std::string key = path.substr(begin, end - begin);
-    if (!part->is_object() || !part->contains(key)) return std::nullopt;
-    part = &part->at(key);
-    begin = end + 1;
-  }
-  if (!part->is_number()) return std::nullopt;
-  return part->get<double>();
+  if (dot == std::string::npos) return std::nullopt;
+  const std::string part = path.substr(0, dot), rest = path.substr(dot + 1);
+  if (part == "data") return value_at<double>(experiment.data, rest);
+  if (part == "model") return value_at<double>(experiment.model, rest);
+  if (part == "loss") return value_at<double>(experiment.loss, rest);
+  if (part == "train") return value_at<double>(experiment.train, rest);
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
   std::set<std::string> names;
-  add_names(scenario.claims, names);
-  add_values_of_sides(scenario.claims, names);
+  for (const Claim& claim : scenario.claims) add_names(claim, names);
   add_names(scenario.figures, names);
-  if (scenario.crossing) add_names(Json(scenario.crossing->metric), names);
+  if (scenario.crossing) add_names_of(scenario.crossing->metric, names);
   std::map<std::string, double> fixed;
   for (const std::string& name : names) {
     const std::vector<std::string>& swept = scenario.sweep_paths;
     if (scenario.cells.empty() || std::find(swept.begin(), swept.end(), name) != swept.end()) continue;
-    const std::optional<double> number = number_of(scenario.cells.front().config, name);
+    const std::optional<double> number = number_of(scenario.cells.front().options->experiment, name);
     const bool is_shared =
         number && std::all_of(scenario.cells.begin(), scenario.cells.end(), [&](const Cell& cell) {
-          // Seeds share their configuration.
-          return cell.seed != 0 || number_of(cell.config, name) == number;
+          // All seeds share their options, so seed 0 is enough.
+          return cell.seed != 0 || number_of(cell.options->experiment, name) == number;
         });
     if (is_shared) fixed[name] = *number;
   }
@@ -100,101 +98,100 @@ std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
 
 namespace {
 
-/// Measured with train.until, whatever groups are chosen.
+/// Measured if train.until is set, for any chosen groups.
 constexpr const char* kUntilReached = "until_reached";
 
-bool is_chosen(const CellConfig& config, const std::string& group) {
-  const Json& chosen = config.at("metrics");
-  return std::any_of(chosen.begin(), chosen.end(),
-                     [&](const Json& each) { return each.at("kind") == group; });
+bool is_chosen(const CellOptions& cell, const std::string& group) {
+  return std::any_of(cell.metrics.begin(), cell.metrics.end(),
+                     [&](const MetricOptions& each) { return each.chosen() == group; });
 }
 
-/// What stands before the dot in names of metrics: evaluations, phases and evaluations of those.
-std::vector<std::string> test_sets(const CellConfig& config) {
+/// The prefixes of metric names: evaluations, phases, and evaluations of phases.
+std::vector<std::string> test_sets(const CellOptions& cell) {
   std::vector<std::string> names;
-  for (const auto& evaluation : config.at("evaluations").items()) names.push_back(evaluation.key());
-  for (const Json& phase : config.at("phases")) {
-    const std::string name = phase.at("name");
-    names.push_back(name);
-    for (const auto& evaluation : config.at("evaluations").items())
-      names.push_back(name + "." + evaluation.key());
+  for (const auto& evaluation : cell.evaluations) names.push_back(evaluation.first);
+  for (const PhaseOptions& phase : cell.experiment.phases) {
+    names.push_back(phase.name);
+    for (const auto& evaluation : cell.evaluations) names.push_back(phase.name + "." + evaluation.first);
   }
   return names;
 }
 
-void check_evaluation(const CellConfig& config, const MetricKey& key, const std::string& path) {
+void check_evaluation(const CellOptions& cell, const MetricKey& key, const std::string& path) {
   if (key.evaluation.empty()) return;
-  const std::vector<std::string> names = test_sets(config);
+  const std::vector<std::string> names = test_sets(cell);
   if (std::find(names.begin(), names.end(), key.evaluation) == names.end())
     throw UserError(path, unknown_name("evaluation", key.evaluation, names));
 }
 
-/// Layers that route rows, or those of the model where none does.
-int layers_of(const Json& model) {
-  if (model.at("kind") != "transformer") return model.at("layers");
-  return std::max(1, mixtures_of(read_options<ModelOptions>(model)));
+/// The number of layers that route rows; 1 for a dense model.
+int layers_of(const ModelOptions& model) {
+  return mixtures_of(model) > 0 ? mixtures_of(model) : 1;
 }
 
-/// A metric of routing names the layer where there are several, and no layer that there is not.
-void check_layer(const CellConfig& config, const MetricKey& key, bool of_layers, const std::string& path) {
-  const int layers = layers_of(config.at("model"));
+/// Checks the layer of a routing metric. It is required if several layers route rows, and it must exist.
+void check_layer(const CellOptions& cell, const MetricKey& key, bool of_layers, const std::string& path) {
+  const ModelOptions& model = cell.experiment.model;
+  const int layers = layers_of(model);
   const bool names_layer = of_layers && layers > 1;
   if (key.layer.has_value() == names_layer && key.layer.value_or(0) < layers) return;
-  const bool is_transformer = config.at("model").at("kind") == "transformer";
+  const bool is_transformer = model.kind.as<TransformerOptions>() != nullptr;
   throw UserError(path, fmt::format("got '{}', needs {} for {} = {}", key.text(),
                                     names_layer ? fmt::format("an ending _layer0 … _layer{}", layers - 1)
                                                 : "no ending of a layer",
                                     is_transformer ? "mixtures of the model" : "model.layers", layers));
 }
 
-/// The metrics of the entries of the group.
-std::vector<std::string> entry_metrics(const CellConfig& config, const MetricGroup& group) {
+/// The user's name of an entry of "metrics"; empty if it has none.
+std::string name_of(const MetricOptions& entry) {
+  return value_at<std::string>(entry, "name").value_or("");
+}
+
+/// The metrics of the group's entries.
+std::vector<std::string> entry_metrics(const CellOptions& cell, const MetricGroup& group) {
   std::vector<std::string> names;
-  for (const Json& entry : config.at("metrics")) {
-    if (entry.at("kind") != group.name) continue;
-    for (const MetricGroup::Metric& metric : group.metrics) {
-      names.push_back(MetricKey{.metric = metric.name,
-                                .variant = entry.contains("name") ? entry.at("name").get<std::string>() : ""}
-                          .text());
-    }
+  for (const MetricOptions& entry : cell.metrics) {
+    if (entry.chosen() != group.name) continue;
+    for (const MetricGroup::Metric& metric : group.metrics)
+      names.push_back(MetricKey{.metric = metric.name, .variant = name_of(entry)}.text());
   }
   return names;
 }
 
-void check_entry(const CellConfig& config, const MetricGroup& group, const MetricKey& key,
+void check_entry(const CellOptions& cell, const MetricGroup& group, const MetricKey& key,
                  const std::string& path) {
-  const std::vector<std::string> names = entry_metrics(config, group);
+  const std::vector<std::string> names = entry_metrics(cell, group);
   if (std::find(names.begin(), names.end(), key.text()) == names.end())
     throw UserError(path, unknown_name("metric", key.text(), names));
 }
 
-/// A test set by the name that its metrics have before the dot: an evaluation, a phase or an evaluation of
-/// one; without a name, and for evaluations alone, that at the end of the last phase.
+/// A test set, found by the prefix of its metrics: an evaluation, a phase or an evaluation of a phase.
+/// A name without a phase means the end of the last phase.
 struct TestSet {
   std::optional<std::size_t> phase;
-  const Json& data;
+  const DataOptions& data;
   bool is_own;
 };
 
-TestSet tested_on(const CellConfig& config, std::string_view name) {
-  const Json& phases = config.at("phases");
+TestSet tested_on(const CellOptions& cell, std::string_view name) {
+  const std::vector<PhaseOptions>& phases = cell.experiment.phases;
   std::optional<std::size_t> phase;
   if (!phases.empty()) phase = phases.size() - 1;
   for (std::size_t i = 0; i < phases.size(); ++i) {
-    const std::string own = phases[i].at("name");
+    const std::string& own = phases[i].name;
     if (name != own && !name.starts_with(own + ".")) continue;
     phase = i;
     name.remove_prefix(std::min(name.size(), own.size() + 1));
     break;
   }
-  const auto part = [&](const char* field) -> const Json& {
-    return phase ? phases[*phase].at(field) : config.at(field);
-  };
-  if (name.empty()) return {phase, part("data"), true};
-  return {phase, part("evaluations").at(std::string(name)), false};
+  if (name.empty()) return {phase, phase ? phases[*phase].data : cell.experiment.data, true};
+  const NamedData& evaluations = phase ? cell.phase_evaluations[*phase] : cell.evaluations;
+  const auto found = std::find_if(evaluations.begin(), evaluations.end(),
+                                  [&](const auto& evaluation) { return evaluation.first == name; });
+  return {phase, found->second, false};
 }
 
-/// The first phase is recorded at its start, too.
+/// Whether the phase is recorded before its end. The first phase is also recorded at its start.
 bool is_recorded_again(const ExperimentOptions& experiment, std::optional<std::size_t> phase) {
   if (phase.value_or(0) == 0) return true;
   const PhaseOptions& own = experiment.phases[*phase];
@@ -208,21 +205,21 @@ struct MeasuredMetrics::Subject {
   ExperimentOptions experiment;
   MetricSubject metrics;
 
-  Subject(const CellConfig& config, const TestSet& test)
-      : experiment(read_experiment(config.json())),
+  Subject(const CellOptions& cell, const TestSet& test)
+      : experiment(cell.experiment),
         metrics(experiment, experiment.data, Seeds{1, 0}, test.is_own, nullptr,
                 is_recorded_again(experiment, test.phase)) {
     if (test.phase) {
       experiment.loss = experiment.phases[*test.phase].loss;
       experiment.train = experiment.phases[*test.phase].train;
     }
-    experiment.data = read_small_data(test.data);
+    experiment.data = small_data(test.data);
   }
 };
 
 const MetricSubject& MeasuredMetrics::subject(const std::string& evaluation) const {
   std::shared_ptr<const Subject>& known = subjects_[evaluation];
-  if (!known) known = std::make_shared<const Subject>(config_, tested_on(config_, evaluation));
+  if (!known) known = std::make_shared<const Subject>(cell_, tested_on(cell_, evaluation));
   return known->metrics;
 }
 
@@ -232,14 +229,14 @@ void MeasuredMetrics::check(const std::string& metric, const std::string& path,
   const MetricGroup* const group = group_of(key.metric);
   if (!group) throw UserError(path, unknown_name("metric", metric, metric_names()));
   if (!group->of_entries) {
-    check_evaluation(config_, key, path);
-    check_layer(config_, key, group->of_layers, path);
+    check_evaluation(cell_, key, path);
+    check_layer(cell_, key, group->of_layers, path);
   }
-  if (!is_chosen(config_, group->name) && key.metric != kUntilReached) {
+  if (!is_chosen(cell_, group->name) && key.metric != kUntilReached) {
     throw UserError(path, fmt::format("'{}' belongs to the group '{}', which \"metrics\" leaves out", metric,
                                       group->name));
   }
-  if (group->of_entries) return check_entry(config_, *group, key, path);
+  if (group->of_entries) return check_entry(cell_, *group, key, path);
   if (const Need* const need = unmet_need(key.metric, subject(key.evaluation), key.layer.value_or(0))) {
     const std::string who = arm.empty() ? "got" : fmt::format("arm '{}' has no", arm);
     throw UserError(path, fmt::format("{} '{}', which needs {}", who, metric, need->what));
@@ -247,13 +244,13 @@ void MeasuredMetrics::check(const std::string& metric, const std::string& path,
 }
 
 std::vector<std::string> MeasuredMetrics::names() const {
-  std::vector<std::string> sets = test_sets(config_), names;
+  std::vector<std::string> sets = test_sets(cell_), names;
   sets.emplace_back();
-  const int layers = layers_of(config_.at("model"));
+  const int layers = layers_of(cell_.experiment.model);
   for (const MetricGroup& group : metric_groups()) {
-    const bool all = is_chosen(config_, group.name);
+    const bool all = is_chosen(cell_, group.name);
     if (group.of_entries) {
-      const std::vector<std::string> own = entry_metrics(config_, group);
+      const std::vector<std::string> own = entry_metrics(cell_, group);
       names.insert(names.end(), own.begin(), own.end());
       continue;
     }
@@ -275,21 +272,10 @@ std::vector<std::string> MeasuredMetrics::names() const {
 bool is_of_end_alone(const std::string& metric) {
   const std::string name = MetricKey::parse(metric).metric;
   const MetricGroup* const group = group_of(name);
-  // What training costs is counted along its way.
-  return group && !group->make && (group->name != "training" || name == kUntilReached);
+  // Training costs are counted at every recorded step.
+  return group && !group->make_row_meter && !group->make_model_meter &&
+         (group->name != "training" || name == kUntilReached);
 }
-
-namespace {
-
-/// Cells share equal parts.
-std::vector<const Json*> parts_of(const CellConfig& config) {
-  std::vector<const Json*> parts;
-  for (const char* part : {"data", "model", "loss", "train", "metrics", "evaluations", "phases"})
-    parts.push_back(&config.at(part));
-  return parts;
-}
-
-}  // namespace
 
 References::References(const Scenario& scenario) : claims_(scenario.claims) {
   table_.arms = scenario.arms;
@@ -299,17 +285,17 @@ References::References(const Scenario& scenario) : claims_(scenario.claims) {
   std::map<std::string, std::set<const MeasuredMetrics*>> seen;
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0) continue;
-    configs_[cell.arm].push_back(&cell.config);
+    cells_[cell.arm].push_back(cell.options.get());
     const MeasuredMetrics* const measured =
-        &metrics_.try_emplace(parts_of(cell.config), cell.config).first->second;
+        &metrics_.try_emplace(cell.options.get(), *cell.options).first->second;
     if (seen[cell.arm].insert(measured).second) measured_[cell.arm].push_back(measured);
     if (cell.arm == scenario.arms.front())
-      table_.rows.push_back({"", cell.arm, 0, read_point(cell.point), "missing", {}, {}});
+      table_.rows.push_back({"", cell.arm, 0, cell.point, "missing", {}, {}});
   }
 }
 
 void References::check_arm(const std::string& arm, const std::string& path) const {
-  if (!configs_.contains(arm)) throw UserError(path, unknown_name("arm", arm, table_.arms));
+  if (!cells_.contains(arm)) throw UserError(path, unknown_name("arm", arm, table_.arms));
 }
 
 void References::check_swept(const std::string& name, const std::string& other,
@@ -353,25 +339,24 @@ void References::check_part(const std::string& arm, const std::string& name, con
 
 void References::check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const {
   if (step.at != ClaimStep::At::recorded) return;
-  for (const CellConfig* config : configs_.at(arm)) {
-    std::int64_t before = 0;  // steps of the phases before
+  for (const CellOptions* const cell : cells_.at(arm)) {
+    std::int64_t before = 0;  // steps of earlier phases
     bool is_recorded = false;
-    std::string every;  // what recorded steps are multiples of
-    const auto look_at = [&](const Json& part) {
-      const TrainOptions train = read_options<TrainOptions>(part.at("train"));
+    std::string every;  // intervals of the recorded steps, for the message
+    const auto look_at = [&](const TrainOptions& train, const DataOptions& data) {
       if (is_least_squares(train)) {
         throw UserError(
             path, fmt::format("got {}, but a least-squares fit records its start and end alone", step.step));
       }
-      const std::int64_t steps = total_steps(train, part.at("data").value("train_samples", 0));
+      const std::int64_t steps = total_steps(train, data.train_samples.value_or(0));
       const std::int64_t interval = record_interval(train, steps), own = step.step - before;
       is_recorded |= own >= 0 && own <= steps && (own == steps || own % interval == 0);
       before += steps;
       every += fmt::format("{}{}", every.empty() ? "" : " or, in a later phase, ", interval);
     };
-    if (config->at("phases").empty())
-      look_at(Json{{"train", config->at("train")}, {"data", config->at("data")}});
-    for (const Json& phase : config->at("phases")) look_at(phase);
+    const ExperimentOptions& experiment = cell->experiment;
+    if (experiment.phases.empty()) look_at(experiment.train, experiment.data);
+    for (const PhaseOptions& phase : experiment.phases) look_at(phase.train, phase.data);
     if (step.step > before)
       throw UserError(path, fmt::format("got {}, needs a step of the run, at most {}", step.step, before));
     if (!is_recorded) {
@@ -397,29 +382,28 @@ void References::check_metric_at(const std::string& metric, const ClaimStep& ste
 
 void References::check_saved(const std::string& arm, const std::string& arrays,
                              const std::string& path) const {
-  for (const CellConfig* config : configs_.at(arm)) {
-    const Json& saved = config->at("save");
-    if (config->at("model").at("kind") == "dense")
+  for (const CellOptions* const cell : cells_.at(arm)) {
+    if (mixtures_of(cell->experiment.model) == 0)
       throw UserError(path, "shows arm '" + arm + "', which is dense and has no routing");
-    if (std::find(saved.begin(), saved.end(), arrays) == saved.end())
+    if (!cell->saved.contains(arrays))
       throw UserError(path, "shows arm '" + arm + "', needs \"save\": [\"" + arrays + "\"]");
   }
 }
 
 std::set<int> References::saved_input_widths(const std::string& arm, const SweepPoint& where) const {
-  const std::vector<const CellConfig*>& configs = configs_.at(arm);
-  // An arm whose points are its own, by a search, is looked at everywhere.
-  const bool has_points_of_table = configs.size() == table_.rows.size();
-  std::set<const Json*> seen;
+  const std::vector<const CellOptions*>& cells = cells_.at(arm);
+  // A search can give an arm its own points. All of them are then checked.
+  const bool has_points_of_table = cells.size() == table_.rows.size();
+  std::set<std::string> seen;
   std::set<int> widths;
-  for (std::size_t i = 0; i < configs.size(); ++i) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
     if (has_points_of_table && !table_.rows[i].is_at(where)) continue;
     // Arrays are saved at the end of the last phase.
-    const Json& phases = configs[i]->at("phases");
-    const Json& data = phases.empty() ? configs[i]->at("data") : phases.back().at("data");
-    if (!seen.insert(&data).second) continue;
-    const Layout layout = draw_problem(read_small_data(data), Seeds{1, 0})->layout();
-    widths.insert(static_cast<int>(layout.input_shape(1).back()));
+    const DataOptions& data = last_data(*cells[i]);
+    if (!seen.insert(options_json(data).dump()).second) continue;
+    const Layout layout = draw_problem(small_data(data), Seeds{1, 0})->layout();
+    // A row of token ids has two columns: the id and its position.
+    widths.insert(layout.vocabulary > 0 ? 2 : static_cast<int>(layout.input_shape(1).back()));
   }
   return widths;
 }
@@ -456,14 +440,14 @@ void References::check_axes(const SweepPoint& where, const std::vector<std::stri
   }
 }
 
-void References::check_sizes(const Json& part, const std::string& along, const std::vector<std::string>& axes,
+void References::check_sizes(const SweepPoint& where, const std::vector<double>& window,
+                             const std::string& along, const std::vector<std::string>& axes,
                              const std::string& path, const std::string& along_path) const {
   check_swept(along, "", along_path);
-  check_axes(where_of(part), axes, path);
+  check_axes(where, axes, path);
   const std::string window_path = join_path(path, "window");
-  if (part.contains("window") &&
-      (part.at("window").size() != 2 || part.at("window")[0] >= part.at("window")[1]))
-    throw UserError(window_path, "got " + abbreviated(part.at("window")) + ", needs [least n, most n]");
+  if (!window.empty() && (window.size() != 2 || window[0] >= window[1]))
+    throw UserError(window_path, fmt::format("got [{}], needs [least n, most n]", fmt::join(window, ",")));
   std::set<double> sizes;
   for (const ResultRow& row : table_.rows) {
     const SweepValue* const value = row.coordinate(along);
@@ -473,10 +457,10 @@ void References::check_sizes(const Json& part, const std::string& along, const s
                       "has the value " + abbreviated(to_json(*value)) + ", needs numbers above 1");
     }
     const double n = *value->number();
-    if (!part.contains("window") || (n >= part.at("window")[0] && n <= part.at("window")[1])) sizes.insert(n);
+    if (window.empty() || (n >= window[0] && n <= window[1])) sizes.insert(n);
   }
   if (sizes.size() < 3) {
-    throw UserError(part.contains("window") ? window_path : along_path,
+    throw UserError(window.empty() ? along_path : window_path,
                     fmt::format("leaves {} values, a slope needs at least three", sizes.size()));
   }
 }
@@ -485,84 +469,62 @@ SweepPoint where_of(const Json& part) {
   return part.contains("where") ? read_point(part.at("where")) : SweepPoint();
 }
 
-void check_ids(const Json& parts, const std::string& path) {
-  std::set<std::string> ids;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string id = parts[i].at("id"), here = join_path(join_path(path, i), "id");
-    check_name(id, here);
-    if (!ids.insert(id).second) throw UserError(here, "got '" + id + "' a second time, needs distinct ids");
+void check_ids(const std::vector<std::string>& ids, const std::string& path) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string here = join_path(join_path(path, i), "id");
+    check_name(ids[i], here);
+    if (!seen.insert(ids[i]).second)
+      throw UserError(here, "got '" + ids[i] + "' a second time, needs distinct ids");
   }
 }
 
 namespace {
 
-/// Arrays that would not fit into any memory are refused before one is asked for: 8 GB in double.
-void check_size(const Json& data) {
+/// Rejects arrays that exceed memory (more than 8 GB in double) before any allocation.
+void check_size(const DataOptions& data) {
   constexpr std::int64_t kMostNumbers = 1'000'000'000;
-  if (!data.contains("dim")) return;
-  const std::int64_t width = data.at("dim").get<std::int64_t>() * data.value("tokens", std::int64_t{1});
+  const std::optional<std::int64_t> dim = value_at<std::int64_t>(data, "dim");
+  if (!dim) return;
+  const std::int64_t width = *dim * value_at<std::int64_t>(data, "tokens").value_or(1);
   for (const char* rows : {"clusters", "train_samples", "test_samples"}) {
-    if (!data.contains(rows) || data.at(rows).get<std::int64_t>() <= kMostNumbers / width) continue;
+    const std::optional<std::int64_t> count = value_at<std::int64_t>(data, rows);
+    if (!count || *count <= kMostNumbers / width) continue;
     throw UserError(std::string("data.") + rows,
-                    fmt::format("got {} rows of {} numbers, needs at most {} numbers in all",
-                                data.at(rows).dump(), width, kMostNumbers));
+                    fmt::format("got {} rows of {} numbers, needs at most {} numbers in all", *count, width,
+                                kMostNumbers));
   }
 }
 
-/// Elements of a list name different things.
-void check_distinct_names(const Json& config, const std::string& list) {
+/// Checks that the entries of a list are distinct.
+void check_distinct(const std::vector<Json>& names, const std::string& list) {
   std::set<Json> seen;
-  for (std::size_t i = 0; i < config.at(list).size(); ++i) {
-    const Json& element = config.at(list)[i];
-    Json name = element.is_object() ? element.at("kind") : element;
-    if (element.is_object() && element.contains("name")) name = Json::array({name, element.at("name")});
-    if (!seen.insert(name).second)
-      throw UserError(join_path(list, i), "got " + name.dump() + " a second time");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!seen.insert(names[i]).second)
+      throw UserError(join_path(list, i), "got " + names[i].dump() + " a second time");
   }
 }
 
-/// A file that is read twice counts its samples twice.
-void check_distinct_files(const Json& data, const std::string& path) {
-  if (!data.contains("paths") || !data.at("paths").is_array()) return;
+/// Rejects repeated files, because their samples would count twice.
+void check_distinct_files(const DataOptions& data) {
+  const std::string list = "paths";
   std::set<std::string> seen;
-  for (std::size_t i = 0; i < data.at("paths").size(); ++i) {
-    const std::string file = data.at("paths")[i];
+  std::size_t i = 0;
+  for (const auto& [field, file] : files_of(data)) {
+    if (field != list) continue;
     std::error_code unseen;
     const std::filesystem::path whole = std::filesystem::weakly_canonical(file, unseen);
     if (!seen.insert(unseen ? file : whole.string()).second)
-      throw UserError(join_path(path, i),
+      throw UserError(join_path("data." + list, i),
                       "got '" + file + "' a second time, needs distinct files and folders");
-  }
-}
-
-/// Phases are told by their names, which evaluations do not have, too, nor names that begin as those of the
-/// metrics of a phase do.
-void check_phase_names(const Json& config) {
-  std::set<std::string> seen;
-  for (const auto& [name, data] : config.at("evaluations").items()) seen.insert(name);
-  for (std::size_t i = 0; i < config.at("phases").size(); ++i) {
-    const std::string name = config.at("phases")[i].at("name");
-    const std::string path = join_path(join_path("phases", i), "name");
-    check_name(name, path);
-    if (name.find('.') != std::string::npos)
-      throw UserError(path, "got '" + name + "', needs a name without dots");
-    if (!seen.insert(name).second)
-      throw UserError(path, "got '" + name + "', which another phase or an evaluation has");
-    for (const auto& [evaluation, data] : config.at("evaluations").items()) {
-      if (!evaluation.starts_with(name + ".")) continue;
-      throw UserError(
-          join_path("evaluations", evaluation),
-          fmt::format("begins with the name of the phase '{}' and a dot, as metrics of that phase "
-                      "do; needs another name",
-                      name));
-    }
+    ++i;
   }
 }
 
 }  // namespace
 
 void check_name(const std::string& name, const std::string& path) {
-  constexpr std::size_t kLongest = 100;  // a file name may have 255 bytes, and endings are added
+  constexpr std::size_t kLongest = 100;  // a file name has at most 255 bytes, and suffixes are added
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   const bool is_allowed = !name.empty() && name.size() <= kLongest && name.front() != '.' &&
                           name.front() != '-' && name.find_first_not_of(kAllowed) == std::string::npos;
@@ -573,64 +535,92 @@ void check_name(const std::string& name, const std::string& path) {
                               abbreviated(name), kLongest));
 }
 
-void check_config(const Json& config, const ExperimentOptions& experiment) {
-  check_size(config.at("data"));
-  check_distinct_files(config.at("data"), "data.paths");
-  check(experiment);
-  const Json& metrics = config.at("metrics");
-  for (std::size_t i = 0; i < metrics.size(); ++i)
-    check(read_options<MetricOptions>(metrics[i]), experiment, join_path("metrics", i));
-  check_phase_names(config);
-  check_distinct_names(config, "metrics");
-  check_distinct_names(config, "save");
+void check_config(const CellOptions& cell) {
+  check_size(cell.experiment.data);
+  check_distinct_files(cell.experiment.data);
+  check(cell.experiment);
+  std::vector<Json> groups;
+  for (std::size_t i = 0; i < cell.metrics.size(); ++i) {
+    check(cell.metrics[i], cell.experiment, join_path("metrics", i));
+    const std::string kind = cell.metrics[i].chosen(), name = name_of(cell.metrics[i]);
+    groups.push_back(name.empty() ? Json(kind) : Json::array({kind, name}));
+  }
+  check_distinct(groups, "metrics");
+}
+
+/// The name of a phase is unique, also among evaluations. No evaluation name may start with the metric prefix
+/// of a phase.
+void check_phase_names(const CellOptions& cell) {
+  std::set<std::string> seen;
+  for (const auto& evaluation : cell.evaluations) seen.insert(evaluation.first);
+  for (std::size_t i = 0; i < cell.experiment.phases.size(); ++i) {
+    const std::string& name = cell.experiment.phases[i].name;
+    const std::string path = join_path(join_path("phases", i), "name");
+    check_name(name, path);
+    if (name.find('.') != std::string::npos)
+      throw UserError(path, "got '" + name + "', needs a name without dots");
+    if (!seen.insert(name).second)
+      throw UserError(path, "got '" + name + "', which another phase or an evaluation has");
+    for (const auto& evaluation : cell.evaluations) {
+      if (!evaluation.first.starts_with(name + ".")) continue;
+      throw UserError(
+          join_path("evaluations", evaluation.first),
+          fmt::format("begins with the name of the phase '{}' and a dot, as metrics of that phase "
+                      "do; needs another name",
+                      name));
+    }
+  }
 }
 
 void check_separation(const Scenario& scenario) {
   std::set<std::string> drawn;
-  const auto draw = [&](const Cell& cell, const Json& given) {
-    if (!given.contains("separation")) return;
-    Json data = given;
-    // Sample counts do not enter the means: one draw serves the whole sweep over them.
-    if (data.contains("train_samples")) data["train_samples"] = 1;
-    data["test_samples"] = 1;
-    if (!drawn.insert(canonical_text(data) + std::to_string(cell.seed)).second) return;
-    draw_problem(read_data(data), cell.seeds());
+  const auto draw = [&](const Cell& cell, DataOptions data) {
+    if (!value_at<double>(data, "separation")) return;
+    // Sample counts do not affect the means. One draw therefore serves the whole sweep over them.
+    if (data.train_samples) data.train_samples = 1;
+    data.test_samples = 1;
+    data.contents = nullptr;
+    if (!drawn.insert(options_json(data).dump() + std::to_string(cell.seed)).second) return;
+    draw_problem(data, cell.seeds());
   };
   for (const Cell& cell : scenario.cells) {
-    draw(cell, cell.config.at("data"));
-    for (const Json& phase : cell.config.at("phases")) draw(cell, phase.at("data"));
+    draw(cell, cell.options->experiment.data);
+    for (const PhaseOptions& phase : cell.options->experiment.phases) draw(cell, phase.data);
   }
 }
 
 void check_files(const Scenario& scenario) {
   std::set<std::string> read;
-  const auto look_at = [&](const Json& data, const Json& loss) {
-    if (data.at("generator") != "file") return;
-    const std::string task = loss.at("task");
-    if (!read.insert(canonical_text(data) + task).second) return;
-    check_file_values(read_data(data), task_loss_kind(task).needs_classes);
+  const auto look_at = [&](DataOptions data, const LossOptions& loss) {
+    if (data.chosen() != "file") return;
+    data.contents = nullptr;
+    if (!read.insert(options_json(data).dump() + loss.task).second) return;
+    check_file_values(data, task_loss_kind(loss.task).needs_classes);
   };
   for (const Cell& cell : scenario.cells) {
     if (cell.seed != 0) continue;
-    look_at(cell.config.at("data"), cell.config.at("loss"));
-    for (const Json& phase : cell.config.at("phases")) look_at(phase.at("data"), phase.at("loss"));
+    look_at(cell.options->experiment.data, cell.options->experiment.loss);
+    for (const PhaseOptions& phase : cell.options->experiment.phases) look_at(phase.data, phase.loss);
   }
 }
 
 namespace {
 
-std::unique_ptr<Problem> small_problem(const Json& data) {
-  return draw_problem(read_small_data(data), Seeds{1, 0});
+std::unique_ptr<Problem> small_problem(const DataOptions& data) {
+  return draw_problem(small_data(data), Seeds{1, 0});
 }
 
-/// Without the fields that every generator has, none of which has a part in the shape of a row.
-Json shaping(Json data) {
-  for (const char* field : {"contamination", "train_samples", "test_samples", "independent"})
-    data.erase(field);
-  return data;
+/// The options that affect the shape of a row. The options common to all generators are removed.
+Json shaping(DataOptions data) {
+  const DataOptions defaults;
+  data.contamination = defaults.contamination;
+  data.train_samples = defaults.train_samples;
+  data.test_samples = defaults.test_samples;
+  data.independent = defaults.independent;
+  return options_json(data);
 }
 
-/// "sequences of 4 rows of 3 inputs, 2 outputs a row".
+/// Describes a shape: "sequences of 4 rows of 3 inputs, 2 outputs a row".
 std::string shape_text(const Layout& layout) {
   if (layout.vocabulary > 0)
     return fmt::format("sequences of {} tokens, {} in all", layout.tokens, layout.vocabulary);
@@ -643,7 +633,7 @@ std::string shape_text(const Layout& layout) {
 
 }  // namespace
 
-void check_same_rows(const Json& data, const Json& other, const std::string& place) {
+void check_same_rows(const DataOptions& data, const DataOptions& other, const std::string& place) {
   if (shaping(data) == shaping(other)) return;
   const Layout needed = small_problem(data)->layout(), own = small_problem(other)->layout();
   if (own.has_same_rows(needed)) return;
@@ -651,7 +641,7 @@ void check_same_rows(const Json& data, const Json& other, const std::string& pla
                                      shape_text(needed)));
 }
 
-void check_training_on(const Json& data, const TrainOptions& train) {
+void check_training_on(const DataOptions& data, const TrainOptions& train) {
   const bool is_population = train.gradient == TrainOptions::Gradient::population;
   if (is_population && population_rule(train).rule == TrainOptions::Rule::quasi_monte_carlo)
     check_uniform_map(*small_problem(data));
@@ -660,7 +650,7 @@ void check_training_on(const Json& data, const TrainOptions& train) {
 
 namespace {
 
-/// The sweep of a profile may be wrong, which is told where it is chosen.
+/// The sweep axes of a variant. An invalid sweep of a profile is reported when that profile is chosen.
 std::vector<SweepAxis> axes_of(const Json& variant) {
   try {
     return read_sweep(variant.value("sweep", Json::object()));
@@ -669,10 +659,10 @@ std::vector<SweepAxis> axes_of(const Json& variant) {
   }
 }
 
-/// What the variants have together.
+/// The names that occur in any variant.
 struct LabelledNames {
   std::vector<std::string> names = {"step"};               ///< arms and swept paths
-  std::map<std::string, std::vector<std::string>> values;  ///< by swept path; none where they are searched
+  std::map<std::string, std::vector<std::string>> values;  ///< by swept path; none for a searched path
 
   void add(const Json& variant) {
     if (!variant.contains("arms")) add_name("base");
@@ -688,7 +678,7 @@ struct LabelledNames {
   }
 
  private:
-  /// Variants have most names together.
+  /// Adds new names only, because the variants share most names.
   static void add_new(const std::string& text, std::vector<std::string>& texts) {
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
   }
@@ -729,19 +719,19 @@ void check_labels(std::span<const Json> variants) {
 
 namespace {
 
-/// Throws UserError where the metric is known at an end alone, of the training or of a phase.
-void check_recorded(const CellConfig& config, const std::string& metric, const std::string& path) {
+/// Throws UserError if the metric exists only at the end of the training or of a phase.
+void check_recorded(const CellOptions& cell, const std::string& metric, const std::string& path) {
   const std::string evaluation = MetricKey::parse(metric).evaluation;
-  const Json& phases = config.at("phases");
-  const bool is_of_phase = std::any_of(phases.begin(), phases.end(), [&](const Json& phase) {
-    const std::string name = phase.at("name");
-    return evaluation == name || evaluation.starts_with(name + ".");
+  const std::vector<PhaseOptions>& phases = cell.experiment.phases;
+  const bool is_of_phase = std::any_of(phases.begin(), phases.end(), [&](const PhaseOptions& phase) {
+    return evaluation == phase.name || evaluation.starts_with(phase.name + ".");
   });
   if (is_of_phase || is_of_end_alone(metric))
     throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
 }
 
-/// What looks at a metric while training goes on cannot wait for what is held against the last step.
+/// Rejects a metric that is compared with the last step. Rules that act during training cannot wait for that
+/// step.
 void check_known_at_once(const std::string& metric, const std::string& path) {
   const std::vector<const Need*> all = needs_of(MetricKey::parse(metric).metric);
   if (std::find(all.begin(), all.end(), &needs::last_step) != all.end())
@@ -750,39 +740,33 @@ void check_known_at_once(const std::string& metric, const std::string& path) {
 
 }  // namespace
 
-void check_convergence(const Json& config) {
-  const Json& metrics = config.at("metrics");
-  if (std::none_of(metrics.begin(), metrics.end(),
-                   [](const Json& group) { return group.at("kind") == "convergence"; }))
-    return;
-  const MeasuredMetrics measured{CellConfig(config)};
-  for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (metrics[i].at("kind") != "convergence") continue;
-    const std::string here = join_path("metrics", i), metric = metrics[i].at("metric");
-    if (metrics[i].contains("name")) check_name(metrics[i].at("name"), join_path(here, "name"));
-    const std::string path = join_path(here, "metric");
-    check_recorded(CellConfig(config), metric, path);
-    measured.check(metric, path);
+void check_convergence(const CellOptions& cell) {
+  const MeasuredMetrics measured(cell);
+  for (std::size_t i = 0; i < cell.metrics.size(); ++i) {
+    const ConvergenceMetricOptions* const entry = cell.metrics[i].as<ConvergenceMetricOptions>();
+    if (entry == nullptr) continue;
+    const std::string here = join_path("metrics", i), path = join_path(here, "metric");
+    if (const std::string name = name_of(cell.metrics[i]); !name.empty())
+      check_name(name, join_path(here, "name"));
+    check_recorded(cell, entry->metric, path);
+    measured.check(entry->metric, path);
   }
 }
 
-void check_until(const Json& config) {
-  const auto check_rule = [&](const Json& train, const std::string& phase, const std::string& place) {
-    if (!train.contains("until")) return;
-    const UntilOptions until = read_options<UntilOptions>(train.at("until"));
-    const std::string metric = until.looked_at();
+void check_until(const CellOptions& cell) {
+  const auto check_rule = [&](const TrainOptions& train, const std::string& phase, const std::string& place) {
+    const std::string metric = train.until ? train.until->looked_at() : "";
     if (metric.empty()) return;
-    const std::string path = place + (until.plateau ? "train.until.plateau.metric" : "train.until.metric");
-    check_recorded(CellConfig(config), metric, path);
+    const std::string path =
+        place + (train.until->plateau ? "train.until.plateau.metric" : "train.until.metric");
+    check_recorded(cell, metric, path);
     check_known_at_once(metric, path);
-    MeasuredMetrics{CellConfig(config)}.check(phase + metric, path);
+    MeasuredMetrics(cell).check(phase + metric, path);
   };
-  const Json& phases = config.at("phases");
-  if (phases.empty()) return check_rule(config.at("train"), "", "");
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    check_rule(phases[i].at("train"), phases[i].at("name").get<std::string>() + ".",
-               join_path("phases", i) + ".");
-  }
+  const std::vector<PhaseOptions>& phases = cell.experiment.phases;
+  if (phases.empty()) return check_rule(cell.experiment.train, "", "");
+  for (std::size_t i = 0; i < phases.size(); ++i)
+    check_rule(phases[i].train, phases[i].name + ".", join_path("phases", i) + ".");
 }
 
 void check_crossing(const Scenario& scenario) {
@@ -808,7 +792,8 @@ void check_crossing(const Scenario& scenario) {
 
 namespace {
 
-/// The arm of a side or a trend, the one that it is held against, and the metrics, which both must have.
+/// Checks the arm of a side or a trend, its reference arms, and the metrics. All arms must measure the
+/// metrics.
 void check_measured(const References& references, const ClaimSide& side, const std::string& path,
                     const char* metric_key = "metric") {
   const std::string metric_path = join_path(path, metric_key);
@@ -824,8 +809,8 @@ void check_measured(const References& references, const ClaimSide& side, const s
   if (!side.distance_from.empty()) check_arm(side.distance_from, "distance_from");
 }
 
-/// `json` is what `side` was read from; a value is taken where the other side is.
-void check_side(const References& references, const ClaimSide& side, const ClaimSide& other, const Json& json,
+/// A constant side is evaluated at the point of the other side.
+void check_side(const References& references, const ClaimSide& side, const ClaimSide& other,
                 const std::string& path) {
   if (side.is_constant()) {
     const std::string here = join_path(path, "value");
@@ -837,7 +822,7 @@ void check_side(const References& references, const ClaimSide& side, const Claim
     }
     return;
   }
-  check_measured(references, side, path, json.contains("value") ? "value" : "metric");
+  check_measured(references, side, path, side.is_from_value ? "value" : "metric");
   if (!side.step) return;
   references.check_step(side.arm, *side.step, join_path(path, "step"));
   for (const std::string& name : Expression::parse(side.metric, join_path(path, "metric")).names())
@@ -847,12 +832,12 @@ void check_side(const References& references, const ClaimSide& side, const Claim
   }
 }
 
-// What will judge a claim finds its sweep points, and so refuses those that do not exist.
+// Claims
 
 void check_statement(const References& references, const RowIndex& rows, const Comparison& claim,
-                     const Json& json, const std::string& path) {
-  check_side(references, claim.left, claim.right, json.at("left"), join_path(path, "left"));
-  check_side(references, claim.right, claim.left, json.at("right"), join_path(path, "right"));
+                     const std::string& path) {
+  check_side(references, claim.left, claim.right, join_path(path, "left"));
+  check_side(references, claim.right, claim.left, join_path(path, "right"));
   if (const std::string metric = matched_metric(claim.matched); !metric.empty()) {
     for (const ClaimSide* side : {&claim.left, &claim.right})
       references.check_metric(side->arm, metric, join_path(path, "matched"));
@@ -860,7 +845,7 @@ void check_statement(const References& references, const RowIndex& rows, const C
   find_points(claim, rows, path);
 }
 
-void check_statement(const References& references, const RowIndex& rows, const Trend& claim, const Json&,
+void check_statement(const References& references, const RowIndex& rows, const Trend& claim,
                      const std::string& path) {
   check_measured(references, claim.side, path);
   references.check_swept(claim.along, "step", join_path(path, "along"));
@@ -879,7 +864,7 @@ void check_statement(const References& references, const RowIndex& rows, const T
   find_points(claim, rows, path);
 }
 
-void check_statement(const References& references, const RowIndex&, const RateClaim& claim, const Json& json,
+void check_statement(const References& references, const RowIndex&, const RateClaim& claim,
                      const std::string& path) {
   const RateQuery& query = claim.query;
   references.check_arm(query.arm, join_path(path, "arm"));
@@ -888,7 +873,8 @@ void check_statement(const References& references, const RowIndex&, const RateCl
     references.check_arm(*than, join_path(path, "than"));
     references.check_metric(*than, query.metric, join_path(path, "metric"));
   }
-  references.check_sizes(json, query.along, {query.along}, path, join_path(path, "along"));
+  references.check_sizes(query.where, claim.window, query.along, {query.along}, path,
+                         join_path(path, "along"));
 }
 
 /// The arms whose metrics a claim compares.
@@ -911,23 +897,26 @@ std::set<std::string> arms_of(const Claim& claim) {
   return arms;
 }
 
-/// What `moelab tune` has chosen for an arm stands among the arm's overrides.
+/// Checks that a tuned arm sets every path of "tune". `moelab tune` writes its values there.
 void check_tuned(const Scenario& scenario, const Claim& claim, const std::string& path) {
   const std::string here = join_path(path, "tuned");
-  const Json tune = scenario.document.value("tune", Json::object());
-  if (tune.empty()) throw UserError(here, "got true, needs \"tune\", which says what is chosen for each arm");
-  const Json arms = scenario.document.value("arms", Json::object());
-  for (const std::string& arm : arms_of(claim)) {
-    const Json own = arms.value(arm, Json::object());
-    for (const auto& [tuned, range] : tune.items()) {
-      if (own.contains(tuned)) continue;
-      throw UserError(here,
-                      "got true, but arms." + arm + " does not set " + tuned + ", which \"tune\" names");
+  if (scenario.tune.empty())
+    throw UserError(here, "got true, needs \"tune\", which says what is chosen for each arm");
+  for (const std::string& name : arms_of(claim)) {
+    const auto arm = std::find_if(scenario.arm_overrides.begin(), scenario.arm_overrides.end(),
+                                  [&](const Arm& each) { return each.name == name; });
+    for (const TuneRange& tuned : scenario.tune) {
+      const bool is_set = arm != scenario.arm_overrides.end() &&
+                          std::any_of(arm->overrides.begin(), arm->overrides.end(),
+                                      [&](const Override& change) { return change.path == tuned.path; });
+      if (!is_set)
+        throw UserError(
+            here, "got true, but arms." + name + " does not set " + tuned.path + ", which \"tune\" names");
     }
   }
 }
 
-/// Where a path is searched, its values are known later, but none is placed outside the ends.
+/// Checks that a value of a searched path lies within the ends. The values themselves are not known yet.
 void check_within_ends(const CrossingSearch& search, const SweepPoint& point, const std::string& path) {
   for (const auto& [name, value] : point) {
     const auto number = value.number();
@@ -938,30 +927,33 @@ void check_within_ends(const CrossingSearch& search, const SweepPoint& point, co
   }
 }
 
-/// `json` is a claim, whose "at" names points that every run of the search has.
-void check_within_ends(const CrossingSearch& search, const Json& json, const std::string& path) {
-  for (const char* side : {"left", "right"}) {
-    if (!json.contains(side) || !json.at(side).is_object()) continue;
-    check_within_ends(search, where_of(json.at(side)), join_path(join_path(path, side), "where"));
+/// Checks that "at" of a claim only names points that every run of the search has.
+void check_within_ends(const CrossingSearch& search, const Claim& claim, const std::string& path) {
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    check_within_ends(search, comparison->left.where, join_path(join_path(path, "left"), "where"));
+    check_within_ends(search, comparison->right.where, join_path(join_path(path, "right"), "where"));
+  } else if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
+    check_within_ends(search, rate->query.where, join_path(path, "where"));
   }
-  check_within_ends(search, where_of(json), join_path(path, "where"));
 }
 
 }  // namespace
 
-void check_claims(const Scenario& scenario) {
-  check_ids(scenario.claims, "claims");
+void check_claims(const Scenario& scenario, ErrorList& errors) {
+  std::vector<std::string> ids;
+  for (const Claim& claim : scenario.claims) ids.push_back(claim.id);
+  errors.check([&] { check_ids(ids, "claims"); });
   const References references(scenario);
   const RowIndex rows(references.table());
-  const std::vector<Claim> claims = read_claims(scenario.claims);
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    if (scenario.crossing) check_within_ends(*scenario.crossing, scenario.claims[i], join_path("claims", i));
-    if (claims[i].is_tuned) check_tuned(scenario, claims[i], join_path("claims", i));
-    std::visit(
-        [&](const auto& statement) {
-          check_statement(references, rows, statement, scenario.claims[i], join_path("claims", i));
-        },
-        claims[i].statement);
+  for (std::size_t i = 0; i < scenario.claims.size(); ++i) {
+    const Claim& claim = scenario.claims[i];
+    const std::string path = join_path("claims", i);
+    errors.check([&] {
+      if (scenario.crossing) check_within_ends(*scenario.crossing, claim, path);
+      if (claim.is_tuned) check_tuned(scenario, claim, path);
+      std::visit([&](const auto& statement) { check_statement(references, rows, statement, path); },
+                 claim.statement);
+    });
   }
 }
 

@@ -1,6 +1,17 @@
 #pragma once
 
-/// Checks that look at more than one field, after every field has been checked by its shape.
+/// Rules of a scenario that involve more than one field. Shapes (schema.h) check each field first.
+///
+/// The rules cover:
+///   a cell's configuration   sizes, files, metrics, phases, evaluations, convergence, until
+///   all cells                distances between means, values in the user's files
+///   a searched crossing      its arms and its metric
+///   claims                   ids, arms, metrics, sweep points, steps, tuned arms
+///   figures                  the References checks for the kinds in app/figures
+///   labels                   every replaced name exists
+///
+/// overrides.h checks paths, the sweep and tune. cells.h checks overrides that the sweep or an arm replaces.
+/// sim checks the options of one experiment (check() of ExperimentOptions).
 
 #include <map>
 #include <memory>
@@ -18,147 +29,183 @@
 
 namespace moelab {
 
-/// A name that becomes a file or folder: letters, digits, . _ -, at most 100 of them, not led by a dot or
-/// dash.
+/// All errors of one scenario, in the order of detection. As a UserError it equals the first.
+class ScenarioErrors : public UserError {
+ public:
+  /// `all` is not empty.
+  explicit ScenarioErrors(std::vector<UserError> all) : UserError(all.front()), all_(std::move(all)) {}
+  const std::vector<UserError>& all() const { return all_; }
+
+ private:
+  std::vector<UserError> all_;
+};
+
+/// Runs rules and collects their errors, so that a scenario's errors can be listed together.
+class ErrorList {
+ public:
+  template <class Rule>
+  void check(const Rule& rule) {
+    try {
+      rule();
+    } catch (const InvalidOption& error) {
+      errors_.emplace_back(error.path(), error.message());
+    }
+  }
+  /// Throws ScenarioErrors if any rule failed.
+  void throw_any() const {
+    if (!errors_.empty()) throw ScenarioErrors(errors_);
+  }
+
+ private:
+  std::vector<UserError> errors_;
+};
+
+/// Checks a name that becomes a file or folder. A name has at most 100 characters: letters, digits, . _ -. It
+/// does not start with a dot or a dash.
 void check_name(const std::string& name, const std::string& path);
 
-/// One resolved configuration, and what was read of it: no array beyond all memory, options that go together
-/// (see check() of ExperimentOptions), metrics that can be taken, nothing listed twice. Throws InvalidOption
-/// at the path in the configuration.
-void check_config(const Json& config, const ExperimentOptions& experiment);
+/// Checks one configuration: array sizes fit into memory, options are compatible (check() of
+/// ExperimentOptions), metrics can be measured, and no entry is listed twice. Throws InvalidOption at the
+/// path in the configuration.
+void check_config(const CellOptions& cell);
 
-/// Each entry of "convergence" looks at a metric that the configuration, whose evaluations are resolved,
-/// records, and has a name that is one.
-void check_convergence(const Json& config);
+/// Checks that the names of phases and evaluations are distinct and unambiguous.
+void check_phase_names(const CellOptions& cell);
 
-/// "train.until", of a phase too, looks at a metric that the configuration, whose evaluations are resolved,
-/// records.
-void check_until(const Json& config);
+/// Checks each entry of "convergence": its name is valid, and the configuration records its metric.
+/// Evaluations must be resolved.
+void check_convergence(const CellOptions& cell);
 
-/// A searched crossing: the arms exist and measure the metric, which has a mean and may lie on either side of
-/// the level.
+/// Checks "train.until", also in phases: the configuration records its metric. Evaluations must be resolved.
+void check_until(const CellOptions& cell);
+
+/// Checks a searched crossing: its arms exist and measure the metric. The metric must have a mean and can lie
+/// above or below the level.
 void check_crossing(const Scenario& scenario);
 
-/// The claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
-void check_claims(const Scenario& scenario);
+/// Checks the claims of an expanded scenario: arms, metrics, sweep points and steps exist and are measured.
+void check_claims(const Scenario& scenario, ErrorList& errors);
 
-/// The figures: x, series and `where` are swept and single out one value per seed; metrics and arms exist.
+/// Checks the figures: x, series and `where` are swept and select one value per seed; metrics and arms exist.
 void check_figures(const Scenario& scenario);
 
-/// Draws the means of every cell that requires a separation. Throws InvalidOption at "data.separation" where
-/// no place is found, before anything runs.
+/// Draws the means of every cell that requires a separation, before any run starts. Throws InvalidOption at
+/// "data.separation" if the means cannot be placed.
 void check_separation(const Scenario& scenario);
 
-/// Reads the rows that cells take from the user's files. Throws UserError for entries that are not finite.
+/// Reads the rows that cells take from the user's files. Throws UserError for non-finite entries.
 void check_files(const Scenario& scenario);
 
-// What cannot be told before a problem is drawn: the shape of its rows, maps from uniform variables.
+// Checks that draw a small problem
 
-/// A model that reads rows of `data` can read those of `other`, of an evaluation or a phase: small problems
-/// are drawn of both, unless they differ in what has no part in the shape alone. Throws UserError at `place`.
-void check_same_rows(const Json& data, const Json& other, const std::string& place);
+/// Checks that a model for rows of `data` can read rows of `other`, the data of an evaluation or a phase.
+/// Draws small problems of both, unless they differ only in options that do not affect the shape. Throws
+/// UserError at `place`.
+void check_same_rows(const DataOptions& data, const DataOptions& other, const std::string& place);
 
-/// A quasi-random rule has a generator with a map from uniform variables, the best of several starts targets
-/// of one number. `data` are those of the configuration. Throws InvalidOption at "train.…".
-void check_training_on(const Json& data, const TrainOptions& train);
+/// Checks training against the problem. A quasi-random rule needs a generator that maps uniform variables to
+/// rows. The best of several starts needs scalar targets. `data` is the data of the configuration. Throws
+/// InvalidOption at "train.…".
+void check_training_on(const DataOptions& data, const TrainOptions& train);
 
-// Numbers of a scenario that expressions of its claims and figures may name though they are not swept, such
-// as data.clusters in "model.experts / data.clusters".
+// Numbers outside the sweep
 
-/// The paths that expressions name and at which every cell has the same number, with that number.
+/// The paths that expressions of claims and figures use and that have the same number in every cell. Example:
+/// data.clusters in "model.experts / data.clusters", if data.clusters is not swept.
 std::map<std::string, double> fixed_numbers(const Scenario& scenario);
 
-// Display names ("labels").
+// Display names
 
-/// Every name that "labels" replaces is an arm, a swept path or one of its values ("path=value"), or a
-/// metric, in one of the scenario's `variants`, resolved documents: as it stands, by its profiles, as it was
-/// asked for. Throws UserError at the label.
+/// Checks that every name in "labels" exists: an arm, a swept path, a swept value ("path=value") or a metric.
+/// `variants` are resolved documents: the plain scenario, each profile, and the requested combination. A name
+/// may exist in any of them. Throws UserError at the label.
 void check_labels(std::span<const Json> variants);
 
-// Which metrics a cell measures.
+// Measured metrics
 
-/// The metrics of a resolved configuration, evaluations resolved too. Options are read, and a small problem
-/// is drawn, where a metric asks for them.
+/// The metrics of a resolved configuration with resolved evaluations. Reads options, and draws a small
+/// problem if a metric needs it.
 class MeasuredMetrics {
  public:
-  explicit MeasuredMetrics(CellConfig config) : config_(std::move(config)) {}
+  /// `cell` must outlive the object.
+  explicit MeasuredMetrics(const CellOptions& cell) : cell_(cell) {}
 
-  /// The cell measures the metric: its group is chosen, the evaluation, the layer and the entry are there,
-  /// and so is what the metric is taken of. Throws UserError at `path`, which names the
-  /// arm unless it is empty.
+  /// Checks that the cell measures the metric: its group is chosen, and its evaluation, layer, entry and
+  /// inputs exist. Throws UserError at `path`. The message names the arm unless `arm` is empty.
   void check(const std::string& metric, const std::string& path, const std::string& arm = "") const;
-  /// All that check() accepts.
+  /// All metrics that check() accepts.
   std::vector<std::string> names() const;
 
  private:
-  /// A test set: the cell's own, or one of its evaluations.
+  /// A test set: the cell's own, or the test set of an evaluation.
   struct Subject;
   const MetricSubject& subject(const std::string& evaluation) const;
 
-  CellConfig config_;
+  const CellOptions& cell_;
   mutable std::map<std::string, std::shared_ptr<const Subject>> subjects_;
 };
 
-/// Whether the metric is known at the last step alone: no meter takes it.
+/// Whether the metric exists only at the last step, where no meter records it.
 bool is_of_end_alone(const std::string& metric);
 
-// What claims and figures of a scenario may refer to.
+// References from claims and figures
 
-/// Each check throws UserError at `path`.
+/// Checks references to arms, metrics, sweep points and steps. Each check throws UserError at `path`.
 class References {
  public:
-  /// `scenario` outlives the object.
+  /// `scenario` must outlive the object.
   explicit References(const Scenario& scenario);
 
-  /// A table without results: the arms, and one row for each sweep point.
+  /// A table without results: the arms and one row per sweep point.
   const ResultTable& table() const { return table_; }
-  /// The scenario's claims.
-  const Json& claims() const { return claims_; }
+  const std::vector<Claim>& claims() const { return claims_; }
 
   void check_arm(const std::string& arm, const std::string& path) const;
-  /// A swept path, or `other` unless that is empty.
+  /// Checks for a swept path; `other` is accepted too unless it is empty.
   void check_swept(const std::string& name, const std::string& other, const std::string& path) const;
-  /// The arm measures it.
+  /// Checks that the arm measures the metric.
   void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const;
-  /// The values of a swept path are numbers.
+  /// Checks that the values of a swept path are numbers.
   void check_numbers(const std::string& swept, const std::string& path) const;
-  /// A swept path of numbers, or one at which all cells have one number.
+  /// Checks for a numeric swept path, or a path with one number in all cells.
   void check_number(const std::string& name, const std::string& path) const;
-  /// A name in an expression: a metric that the arm measures, or such a path.
+  /// Checks a name in an expression: a metric that the arm measures, or a path that check_number() accepts.
   void check_part(const std::string& arm, const std::string& name, const std::string& path) const;
-  /// The run of every cell of the arm records that step.
+  /// Checks that every cell of the arm records the step.
   void check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const;
-  /// The metric has a value at that step: at the start nothing is held against a step before, and some
-  /// metrics are of the end alone.
+  /// Checks that the metric has a value at the step. The start has no previous step to compare with. Some
+  /// metrics exist only at the end.
   void check_metric_at(const std::string& metric, const ClaimStep& step, const std::string& path) const;
-  /// Every cell of the arm saves these arrays, "routing" or "weights", and has a routing.
+  /// Checks that every cell of the arm saves these arrays ("routing" or "weights") and has routing.
   void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const;
-  /// The numbers of columns of the test inputs that the arm's cells at `where` save, each once. Small
-  /// problems are drawn for them.
+  /// The distinct column counts of the test inputs that the arm's cells at `where` save. Draws small
+  /// problems.
   std::set<int> saved_input_widths(const std::string& arm, const SweepPoint& where) const;
-  /// The sweep points at the `where` of the part of a scenario at `path`: swept paths, and at least one
-  /// point.
+  /// The sweep points that match `where`. `path` is the path of the claim or figure. The keys must be swept
+  /// paths, and at least one point must match.
   std::vector<const SweepPoint*> check_where(const SweepPoint& where, const std::string& path) const;
-  /// Every point of a figure or regression, told by `axes`, belongs to one sweep point of `where`.
+  /// Checks that the values of the paths `axes` identify one sweep point of `where`.
   void check_axes(const SweepPoint& where, const std::vector<std::string>& axes,
                   const std::string& path) const;
-  /// Along the path n is a number above 1, of which there are three or more in the window of `part` (a claim
-  /// or a figure); one sweep point of its `where` for each point that `axes` tell.
-  void check_sizes(const Json& part, const std::string& along, const std::vector<std::string>& axes,
-                   const std::string& path, const std::string& along_path) const;
+  /// Checks the sizes n along a path: numbers above 1, with at least three in `window` (all if it is empty).
+  /// Each coordinate on `axes` must belong to one sweep point of `where`. `path` is the path of the claim or
+  /// figure.
+  void check_sizes(const SweepPoint& where, const std::vector<double>& window, const std::string& along,
+                   const std::vector<std::string>& axes, const std::string& path,
+                   const std::string& along_path) const;
 
  private:
   ResultTable table_;
-  const Json& claims_;
-  std::map<std::string, std::vector<const CellConfig*>> configs_;
-  std::map<std::vector<const Json*>, MeasuredMetrics> metrics_;          ///< by the configurations' parts
-  std::map<std::string, std::vector<const MeasuredMetrics*>> measured_;  ///< of each arm, each once
+  const std::vector<Claim>& claims_;
+  std::map<std::string, std::vector<const CellOptions*>> cells_;  ///< cells of seed 0, by arm
+  std::map<const CellOptions*, MeasuredMetrics> metrics_;
+  std::map<std::string, std::vector<const MeasuredMetrics*>> measured_;  ///< by arm, without repeats
 };
 
-/// The sweep points that a figure or a claim on a rate is restricted to; none of that without "where".
+/// The "where" of a figure or of a claim on a rate; empty if it has none.
 SweepPoint where_of(const Json& part);
 
-/// Ids are names, and distinct.
-void check_ids(const Json& parts, const std::string& path);
+/// Checks that ids are valid names and distinct.
+void check_ids(const std::vector<std::string>& ids, const std::string& path);
 
 }  // namespace moelab

@@ -67,156 +67,92 @@ ExpandedClaims expand_claims(const Json& claims) {
 
 namespace {
 
-ClaimStep read_step(const Json& step) {
-  if (step.is_number()) return {ClaimStep::At::recorded, step.get<std::int64_t>()};
-  return {step == "start" ? ClaimStep::At::start : ClaimStep::At::end};
-}
-
-/// What a side has that is an arm's, from a side or a trend.
-ClaimSide read_measured(const Json& part) {
-  ClaimSide side;
-  side.arm = part.at("arm").get<std::string>();
-  side.metric = part.at("metric").get<std::string>();
-  side.relative_to = part.value("relative_to", "");
-  return side;
-}
-
-ClaimSide read_side(const Json& part, const std::string& path) {
-  ClaimSide side;
-  if (part.contains("value")) {
-    for (const char* key : {"arm", "metric", "relative_to", "distance_from", "where", "step"}) {
-      if (part.contains(key))
-        throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
+/// Checks that a side has either a value or an arm with a metric.
+void check_side(const ClaimSide& side, const std::string& path) {
+  if (side.is_constant()) {
+    const std::pair<const char*, bool> others[] = {{"arm", !side.arm.empty()},
+                                                   {"metric", !side.metric.empty()},
+                                                   {"relative_to", !side.relative_to.empty()},
+                                                   {"distance_from", !side.distance_from.empty()},
+                                                   {"where", !side.where.empty()},
+                                                   {"step", side.step.has_value()}};
+    for (const auto& [key, is_given] : others) {
+      if (is_given) throw UserError(join_path(path, key), "given beside 'value'; needs one or the other");
     }
-    const Json& value = part.at("value");
-    side.value = value.is_string() ? value.get<std::string>() : fmt::to_string(value.get<double>());
-  } else {
-    for (const char* key : {"arm", "metric"}) {
-      if (!part.contains(key))
-        throw UserError(join_path(path, key), "missing; a side needs arm and metric, or value");
-    }
-    for (const char* key : {"relative_to", "step"}) {
-      if (part.contains("distance_from") && part.contains(key))
-        throw UserError(join_path(path, key), "given beside 'distance_from', which is of whole curves");
-    }
-    side = read_measured(part);
-    side.distance_from = part.value("distance_from", "");
-    if (part.contains("where")) side.where = read_point(part.at("where"));
-    if (part.contains("step")) side.step = read_step(part.at("step"));
+    return;
   }
-  side.factor = part.value("factor", 1.0);
-  return side;
+  for (const auto& [key, name] : {std::pair("arm", &side.arm), std::pair("metric", &side.metric)}) {
+    if (name->empty())
+      throw UserError(join_path(path, key), "missing; a side needs arm and metric, or value");
+  }
+  if (side.distance_from.empty()) return;
+  for (const auto& [key, is_given] :
+       {std::pair("relative_to", !side.relative_to.empty()), std::pair("step", side.step.has_value())}) {
+    if (is_given)
+      throw UserError(join_path(path, key), "given beside 'distance_from', which is of whole curves");
+  }
 }
 
-/// A value that names metrics is an expression of the other side's arm, taken where that side is.
+/// A value that names metrics becomes an expression of the other side's arm, at the other side's step and
+/// place.
 void place_value(ClaimSide& side, const ClaimSide& other, const std::string& path) {
   if (!side.is_constant() || other.is_constant()) return;
   if (!has_metric(Expression::parse(side.value, path).names())) return;
   side.arm = other.arm;
   side.metric = std::exchange(side.value, "");
+  side.is_from_value = true;
   side.where = other.where;
   side.step = other.step;
 }
 
-ClaimPlaces read_places(const Json& at, const std::string& path) {
-  ClaimPlaces places;
-  if (at == "each") return places;
-  if (at == "last") return {ClaimPlaces::Which::last, {}};
-  if (!at.is_array()) {
-    throw UserError(path,
-                    fmt::format("{}; allowed: \"each\", \"last\" or a list of sweep points", at.dump()));
-  }
-  places.which = ClaimPlaces::Which::listed;
-  for (const Json& place : at) {
-    if (place.is_object()) {
-      places.listed.emplace_back(read_point(place));
-    } else {
-      places.listed.emplace_back(read_sweep_value(place));
-    }
-  }
-  return places;
-}
-
-/// Sides that are matched are the metrics of two arms at a record that the matching finds.
-Matched read_matched(const Json& claim, const Comparison& comparison, const std::string& path) {
-  const std::string name = claim.value("matched", "steps");
-  if (name == "steps") return Matched::steps;
-  const std::string here = join_path(path, "matched");
+/// Checks a matched comparison. Both sides must be metrics of arms. A side has no step, relative_to or
+/// distance_from, because the matching chooses its record.
+void check_matched(const Comparison& comparison, const std::string& path) {
+  if (comparison.matched == Matched::steps) return;
+  const std::string got = "got \"" + to_string(comparison.matched) + "\", ";
   for (const ClaimSide* side : {&comparison.left, &comparison.right}) {
-    const std::string got = "got \"" + name + "\", ";
-    if (side->is_constant()) throw UserError(here, got + "but a side is a number; needs two arms");
+    if (side->is_constant()) throw UserError(path, got + "but a side is a number; needs two arms");
     if (side->step || !side->relative_to.empty() || !side->distance_from.empty())
-      throw UserError(here, got + "but a side has a step, relative_to or distance_from of its own");
+      throw UserError(path, got + "but a side has a step, relative_to or distance_from of its own");
   }
-  return name == "loss" ? Matched::loss : Matched::flops;
 }
 
-Comparison read_comparison(const Json& claim, const std::string& op, const std::string& path) {
-  Comparison comparison;
-  comparison.left = read_side(claim.at("left"), join_path(path, "left"));
-  comparison.right = read_side(claim.at("right"), join_path(path, "right"));
+// Rules for several fields of a claim
+
+void complete(Comparison& comparison, const std::string& path) {
+  check_side(comparison.left, join_path(path, "left"));
+  check_side(comparison.right, join_path(path, "right"));
   place_value(comparison.left, comparison.right, join_path(path, "left.value"));
   place_value(comparison.right, comparison.left, join_path(path, "right.value"));
-  if (op != "<" && op != ">" && op != "~")
-    throw UserError(join_path(path, "op"), unknown_name("operator", op, {"<", ">", "~"}));
-  comparison.op = op[0];
-  if (op == "~") {
-    if (!claim.contains("tolerance"))
-      throw UserError(join_path(path, "tolerance"), "missing; op ~ needs a relative tolerance above 0");
-    comparison.tolerance = claim.at("tolerance").get<double>();
+  check_matched(comparison, join_path(path, "matched"));
+  for (const AnyValue& place : comparison.at.written) {
+    const Json json = to_json(place);
+    if (json.is_object())
+      comparison.at.listed.emplace_back(read_point(json));
+    else
+      comparison.at.listed.emplace_back(place);
   }
-  comparison.matched = read_matched(claim, comparison, path);
-  comparison.at = read_places(claim.value("at", Json("each")), join_path(path, "at"));
-  return comparison;
 }
 
-Trend read_trend(const Json& claim, const std::string& op, const std::string& path) {
-  if (op != "decreases" && op != "increases")
-    throw UserError(join_path(path, "op"), unknown_name("trend", op, {"decreases", "increases"}));
-  return {read_measured(claim), op == "increases", claim.at("along").get<std::string>(),
-          claim.value("shape", "ends") == "monotone" ? TrendShape::monotone : TrendShape::ends};
-}
+void complete(Trend&, const std::string&) {}
 
-RateClaim read_rate(const Json& claim, bool slower) {
-  RateClaim rate;
-  rate.query = read_rate_query(claim, claim.at("arm"), claim.at("metric"), claim.at("along"));
-  rate.slower = slower;
-  const Json& against = claim.at(slower ? "than" : "exponent");
-  if (against.is_string()) {
-    rate.against = against.get<std::string>();
-  } else {
-    rate.against = against.get<double>();
-  }
-  rate.tolerance = claim.value("tolerance", kRateTolerance);
-  return rate;
-}
-
-Claim read_claim(const Json& json, const std::string& path) {
-  const std::string op = json.at("op").get<std::string>();
-  Claim claim;
-  claim.id = json.at("id").get<std::string>();
-  if (op == "rate" || op == "slower") {
-    claim.statement = read_rate(json, op == "slower");
-  } else if (json.contains("along")) {
-    claim.statement = read_trend(json, op, path);
-  } else {
-    claim.statement = read_comparison(json, op, path);
-  }
-  if (json.value("origin", "ours") == "paper") claim.origin = Origin::paper;
-  if (json.contains("smallest_effect")) claim.smallest_effect = json.at("smallest_effect").get<double>();
-  claim.is_tuned = json.value("tuned", false);
-  if (json.contains("text")) claim.text = json.at("text").get<std::string>();
-  claim.source = json.value("source", "");
-  if (json.contains("reported")) claim.reported = json.at("reported").dump();
-  return claim;
+void complete(RateClaim& rate, const std::string&) {
+  if (rate.window.size() >= 2) rate.query.window = Interval{rate.window[0], rate.window[1]};
 }
 
 }  // namespace
 
 std::vector<Claim> read_claims(const Json& claims) {
   std::vector<Claim> read;
-  for (std::size_t i = 0; i < claims.size(); ++i)
-    read.push_back(read_claim(claims[i], join_path("claims", i)));
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const std::string place = join_path("claims", i);
+    try {
+      read.push_back(read_options<ClaimOptions>(claims[i]).options().get<Claim>());
+    } catch (const InvalidOption& error) {
+      throw UserError(join_path(place, error.path()), error.message());
+    }
+    std::visit([&](auto& statement) { complete(statement, place); }, read.back().statement);
+  }
   return read;
 }
 

@@ -16,7 +16,7 @@ template class nlohmann::basic_json<nlohmann::ordered_map>;
 namespace moelab {
 namespace {
 
-/// Reads characters and remembers how far the lexer has come, which its events do not tell.
+/// Iterates over characters and stores the lexer's position, which the parser events do not report.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -44,21 +44,21 @@ class CountingIterator {
   const char** reached_;
 };
 
-/// Line and column (both from 1, columns in characters) of the byte at `offset`.
+/// Line and column of the byte at `offset`. Both start at 1; columns count characters.
 std::string line_and_column(std::string_view text, std::size_t offset) {
   std::size_t line = 1, column = 1;
   for (const char byte : text.substr(0, offset)) {
     if (byte == '\n') {
       ++line;
       column = 1;
-    } else if ((static_cast<unsigned char>(byte) & 0xC0u) != 0x80u) {  // not a continuation of a character
+    } else if ((static_cast<unsigned char>(byte) & 0xC0u) != 0x80u) {  // not a UTF-8 continuation byte
       ++column;
     }
   }
   return fmt::format("{}:{}", line, column);
 }
 
-/// The library's message without its error number and position, which the path already gives.
+/// The library's message without its error number and position. The path already gives the position.
 std::string plain_message(std::string message) {
   if (const std::size_t end = message.find("] "); message.starts_with('[') && end != std::string::npos) {
     message.erase(0, end + 2);
@@ -67,7 +67,7 @@ std::string plain_message(std::string message) {
       message.starts_with("parse error") && end != std::string::npos) {
     message.erase(0, end + 2);
   }
-  // The text last read may be long, or not even be UTF-8.
+  // The text last read may be long or may not be UTF-8.
   const std::size_t read = message.find("; last read: ");
   const std::size_t read_end = message.find("; expected", read == std::string::npos ? 0 : read);
   const bool is_ill_formed = message.find("ill-formed") != std::string::npos;
@@ -78,7 +78,7 @@ std::string plain_message(std::string message) {
   return message;
 }
 
-/// The library's number for a number that overflows.
+/// The library's error number for numeric overflow.
 constexpr int kOverflow = 406;
 
 std::string refused_number(std::string digits, const char* allowed) {
@@ -87,7 +87,7 @@ std::string refused_number(std::string digits, const char* allowed) {
   return fmt::format("got {}, needs a number that a double holds: {} in size", digits, allowed);
 }
 
-/// Builds the document from the parser's events; refuses duplicate keys and deep nesting.
+/// Builds the document from parser events. Rejects duplicate keys and deep nesting.
 class DocumentBuilder : public nlohmann::json_sax<Json> {
  public:
   DocumentBuilder(std::string_view text, const std::string& source, const char** reached)
@@ -100,7 +100,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool number_integer(std::int64_t value) override { return add(value); }
   bool number_unsigned(std::uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string& digits) override {
-    // The lexer has read on behind the last digit.
+    // The lexer is already past the last digit.
     if (value == 0 && digits.find_first_of("123456789") < digits.find_first_of("eE"))
       fail<NumberOutOfRange>(text_.find_last_of("0123456789", offset()),
                              refused_number(digits, "0, or at least 4.9e-324"));
@@ -122,7 +122,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     const std::size_t at = std::min(position == 0 ? 0 : position - 1, text_.size());
     const std::string message = error.what();
     if (error.id != kOverflow) fail(at, plain_message(message));
-    const std::size_t quote = message.find('\'') + 1;  // the digits stand in quotes
+    const std::size_t quote = message.find('\'') + 1;  // the message quotes the digits
     const std::string digits = message.substr(quote, message.rfind('\'') - quote);
     fail<NumberOutOfRange>(at, refused_number(digits, "at most 1.8e308"));
   }
@@ -138,13 +138,13 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
     throw Error(source_ + ":" + line_and_column(text_, at), message);
   }
 
-  /// The last byte that the lexer has read.
+  /// The offset of the last byte that the lexer read.
   std::size_t offset() const {
     const std::size_t read = static_cast<std::size_t>(*reached_ - text_.data());
     return read == 0 ? 0 : read - 1;
   }
 
-  /// The opening quote of the string that the lexer has just read.
+  /// The offset of the opening quote of the last string.
   std::size_t start_of_string() const {
     std::size_t at = offset();
     while (at > 0) {
@@ -167,7 +167,7 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
       container.push_back(std::move(value));
       return &container.back();
     }
-    // The map's own insertion searches all keys, which `keys` has already done.
+    // `keys` has already excluded duplicates. The map's own insertion would search all keys again.
     Json::object_t& object = container.get_ref<Json::object_t&>();
     object.emplace_back(std::move(key_), std::move(value));
     return &object.back().second;
@@ -229,7 +229,7 @@ void append_canonical(const Json& value, std::string& text) {
     } else if (std::trunc(number) == number && number >= kTwoTo63 && number < 2 * kTwoTo63) {
       text += fmt::to_string(static_cast<std::uint64_t>(number));
     } else {
-      text += fmt::to_string(number);  // the shortest text that reads back as the same double
+      text += fmt::to_string(number);  // the shortest text that gives the same double
     }
   } else {
     text += value.dump();
@@ -256,7 +256,7 @@ Json read_json_file(const std::filesystem::path& file) {
   if (status.type() == std::filesystem::file_type::not_found) throw UserError(name, "no such file");
   if (error) throw EnvironmentError(name + ": " + error.message());
   if (std::filesystem::is_directory(status)) throw UserError(name, "is a folder, needs a JSON file");
-  // A pipe would be waited for, and be empty when a verb reads its scenario a second time.
+  // Reading a pipe would block. A command that reads its scenario twice would find it empty.
   if (!std::filesystem::is_regular_file(status))
     throw UserError(name, "is a pipe or a device, needs a JSON file on disk");
   const std::string too_large =
@@ -285,7 +285,8 @@ std::string abbreviated(const Json& value) {
   std::string text = json_text(value, -1);
   if (text.size() <= kLongest) return text;
   std::size_t end = kLongest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u) --end;  // keep characters whole
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u)
+    --end;  // do not split a UTF-8 character
   return text.substr(0, end) + "…";
 }
 

@@ -17,7 +17,7 @@
 namespace moelab {
 namespace {
 
-/// The longest key of `object` that is `path` or above it; empty when there is none.
+/// The longest key of `object` that equals `path` or lies above it; empty if there is none.
 std::string longest_key(const Json& object, const std::string& path) {
   std::string longest;
   if (!object.is_object()) return longest;
@@ -27,13 +27,13 @@ std::string longest_key(const Json& object, const std::string& path) {
   return longest;
 }
 
-/// What `object` has at `key`; null where it has nothing.
+/// The value of `object` at `key`; null if there is none.
 const Json& value_at(const Json& object, const std::string& key) {
   static const Json nothing;
   return object.is_object() && object.contains(key) ? object.at(key) : nothing;
 }
 
-/// The keys of a path below the "sweep" of `lists` or its "zip": a swept path, and which of its values.
+/// Splits a path below "sweep" or "zip" into the swept path and the index of a value.
 std::vector<std::string> split_swept_path(const std::string& path, const Json& lists) {
   const std::string swept = longest_key(lists, path);
   if (swept.empty() || swept == path || !lists.at(swept).is_array()) return {path};
@@ -42,7 +42,7 @@ std::vector<std::string> split_swept_path(const std::string& path, const Json& l
   return {swept, rest};
 }
 
-/// The keys of a dotted path. Below "sweep", and below the name of an arm, a dotted path is one key.
+/// Splits a dotted path into keys. Below "sweep" and below an arm's name, a dotted path is one key.
 std::vector<std::string> split_path(const std::string& path, const Json& document) {
   const std::size_t dot = path.find('.');
   if (dot == std::string::npos) return {path};
@@ -59,7 +59,7 @@ std::vector<std::string> split_path(const std::string& path, const Json& documen
   }
   if (root == "sweep") return add(split_swept_path(rest, part));
   if (root == "arms") {
-    // An arm's name may hold dots: the longest name that fits is meant.
+    // Names of arms can contain dots. The longest matching name is used.
     const std::string first = rest.substr(0, rest.find('.')), known = longest_key(part, rest);
     const std::string& name = known.size() > first.size() ? known : first;
     if (name == rest) return add({name});
@@ -79,7 +79,7 @@ const Field* field_named(const std::vector<Field>& fields, const std::string& na
   return found == fields.end() ? nullptr : &*found;
 }
 
-/// The field `key` of a value of this shape; null where there is none, or for free keys.
+/// The field `key` of a value of this shape; null if there is none, and for free keys.
 const Field* find_field(const Shape& shape, const Json& value, const std::string& key) {
   if (shape.type == Shape::Type::object) return field_named(shape.fields, key);
   if (shape.type == Shape::Type::variant) {
@@ -95,7 +95,7 @@ const Field* find_field(const Shape& shape, const Json& value, const std::string
   return nullptr;
 }
 
-/// The shape of the entries of a value that may be a list; null where it may not.
+/// The shape of the entries of a possible list; null if the value cannot be a list.
 const Shape* entry_shape(const Shape* shape) {
   if (shape == nullptr) return nullptr;
   if (shape->type == Shape::Type::list) return shape->element.get();
@@ -105,7 +105,7 @@ const Shape* entry_shape(const Shape* shape) {
   return nullptr;
 }
 
-/// Turns a short form into the object that it stands for, so that `key` can be set in it.
+/// Replaces a short form by its object, so that `key` can be set.
 void expand_short_form(const Shape* shape, const std::string& key, Json& value) {
   if (value.is_null()) value = entry_shape(shape) && list_index(key) ? Json::array() : Json::object();
   if (shape == nullptr) return;
@@ -122,7 +122,7 @@ void expand_short_form(const Shape* shape, const std::string& key, Json& value) 
   }
 }
 
-/// The entry that `key` names. Throws UserError where there is none.
+/// The list entry at index `key`. Throws UserError if there is none.
 Json& list_entry(const std::string& key, const Override& change, Json& list) {
   const std::optional<std::size_t> index = list_index(key);
   if (index && *index < list.size()) return list[*index];
@@ -132,7 +132,7 @@ Json& list_entry(const std::string& key, const Override& change, Json& list) {
   throw UserError(change.place, fmt::format("leads to entry '{}' of a list that has {}", key, entries));
 }
 
-/// Whether the shape is a map whose keys are dotted paths or names, that is, whose values have no fields.
+/// Whether the shape is a map whose keys are dotted paths or names; its values have no fields.
 bool has_whole_keys(const Shape& shape) {
   return shape.type == Shape::Type::map &&
          (shape.element->type == Shape::Type::any || shape.element->type == Shape::Type::text);
@@ -165,7 +165,7 @@ void assign(const Shape* shape, std::span<const std::string> keys, const Overrid
   assign(below, keys.subspan(1), change, target[key]);
 }
 
-/// The field that takes this one's place where it is set; empty for most.
+/// The alternative field that a setting of this field replaces; empty for most fields.
 std::string alternative_of(const std::string& path) {
   const std::string steps = "train.steps", epochs = "train.epochs";
   return path == steps ? epochs : path == epochs ? steps : "";
@@ -176,14 +176,14 @@ bool sets(std::span<const Override> overrides, const std::string& path) {
                      [&](const Override& change) { return change.path == path; });
 }
 
-/// "figures.0.y" from "figures[0].y".
+/// Converts "figures[0].y" to "figures.0.y".
 std::string dotted(std::string path) {
   std::replace(path.begin(), path.end(), '[', '.');
   path.erase(std::remove(path.begin(), path.end(), ']'), path.end());
   return path;
 }
 
-/// How `path` ("figures[0].y") goes on below `ancestor` ("figures.0"): ".y".
+/// The remainder of `path` ("figures[0].y") below `ancestor` ("figures.0"): ".y".
 std::string rest_after(const std::string& ancestor, const std::string& path) {
   std::size_t start = 0;
   while (start < path.size() && dotted(path.substr(0, start)) != dotted(ancestor)) ++start;
@@ -218,7 +218,7 @@ std::vector<Override> read_settings(const std::vector<std::string>& settings, co
     } catch (const NumberOutOfRange& error) {
       throw UserError(option + " " + path, error.message());
     } catch (const UserError&) {
-      // Not JSON, therefore a string: the shell has eaten the quotes. A wrong value is refused by the shape.
+      // The shell has removed the quotes, so the text is a string. The shape rejects wrong values.
     }
     overrides.push_back({path, std::move(value), option + " " + path, ""});
   }
@@ -274,16 +274,6 @@ UserError at_override(const InvalidOption& error, const Shape& shape, std::span<
   return {error.path(), error.message()};
 }
 
-SweepValue read_sweep_value(const Json& value) {
-  std::optional<double> number;
-  if (value.is_number()) number = value.get<double>();
-  return {value.dump(), canonical_text(value), number};
-}
-
-Json to_json(const SweepValue& value) {
-  return Json::parse(value.text());
-}
-
 std::string value_text(const SweepValue& value) {
   const Json json = to_json(value);
   return json.is_string() ? json.get<std::string>() : value.text();
@@ -297,7 +287,7 @@ Json read_written_value(const std::string& text) {
 Json read_written_value(const Json& value) {
   if (!value.is_string()) return value;
   const std::string text = value.get<std::string>();
-  if (Json::accept(text)) return value;  // it stood in quotes
+  if (Json::accept(text)) return value;  // the text was a quoted string
   const std::optional<double> number = read_written_number(text);
   return number ? Json(*number) : value;
 }
@@ -317,27 +307,15 @@ SweepPoint read_point(const Json& object) {
   return point;
 }
 
-SweepPoint read_point(const std::vector<std::pair<std::string, Json>>& coordinates) {
-  SweepPoint point;
-  for (const auto& [path, value] : coordinates) point.emplace_back(path, read_sweep_value(value));
-  return point;
-}
-
 Json point_json(const SweepPoint& point) {
   Json json = Json::object();
   for (const auto& [path, value] : point) json[path] = to_json(value);
   return json;
 }
 
-Json point_json(const std::vector<std::pair<std::string, Json>>& coordinates) {
-  Json json = Json::object();
-  for (const auto& [path, value] : coordinates) json[path] = value;
-  return json;
-}
-
 namespace {
 
-/// [low, 2 low, 4 low, …, high].
+/// Expands bounds to [low, 2 low, 4 low, …, high].
 Json log2_range(const Json& bounds, const std::string& place) {
   const std::string needs = "needs [low, high], whole numbers with high = low · 2^k";
   if (!bounds.is_array()) throw UserError(place, "got " + abbreviated(bounds) + ", " + needs);
@@ -348,7 +326,7 @@ Json log2_range(const Json& bounds, const std::string& place) {
   const std::int64_t high = resolve(bound, bounds[1], join_path(place, 1));
   Json values = Json::array();
   std::int64_t value = low;
-  for (; value < high; value *= 2) values.push_back(value);  // high ≤ 2^53: doubling it does not overflow
+  for (; value < high; value *= 2) values.push_back(value);  // high ≤ 2^53, so doubling cannot overflow
   values.push_back(value);
   if (value != high) throw UserError(place, "got " + abbreviated(bounds) + ", " + needs);
   return values;
@@ -365,7 +343,7 @@ void check_distinct(const SweepAxis& axis, const std::string& place) {
   }
 }
 
-/// Lists of values by path.
+/// Checks an object of lists, by path.
 void check_lists(const Json& lists, const std::string& place) {
   if (!lists.is_object() || lists.empty())
     throw UserError(place, "got " + abbreviated(lists) + ", needs an object {path: [values], …}");
@@ -395,9 +373,10 @@ SweepAxis read_zip(const Json& lists, const std::string& place) {
   return axis;
 }
 
-/// An axis whose values are searched, with its ends.
+/// Reads an axis with searched values. Its steps are the range ends.
 SweepAxis read_searched(const std::string& path, const Json& crossing, const std::string& place) {
-  SweepAxis axis{{path}, {}, resolve(crossing_shape(), crossing, join_path(place, "crossing"))};
+  static const Shape shape = shape_of<CrossingFields>();
+  SweepAxis axis{{path}, {}, resolve(shape, crossing, join_path(place, "crossing"))};
   for (const char* end : {"low", "high"})
     axis.steps.push_back({{path, CrossingSearch::value(axis.crossing.at(end)),
                            join_path(join_path(place, "crossing"), end), ""}});
@@ -461,7 +440,7 @@ std::vector<SweepAxis> read_sweep(const Json& sweep) {
 
 Override searched_override(const SweepAxis& axis, Json value) {
   for (const std::vector<Override>& end : axis.steps)
-    if (end.front().value == value) return end.front();  // the scenario says where that stands
+    if (end.front().value == value) return end.front();  // keep the scenario's place of this value
   const std::string& path = axis.paths.front();
   return {path, std::move(value), join_path(join_path("sweep", path), "crossing"), ""};
 }
@@ -488,50 +467,21 @@ std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_
 
 namespace {
 
-/// How far from the middle, as a share of the bracket, rounding may put a value.
+/// The largest rounding error of a bracket's middle, as a share of the bracket.
 constexpr double kRoundedBy = 1.0 / 64;
-/// Keeps the number of points of a search small.
-constexpr double kLeastResolution = 1e-4;
 
 std::int64_t nearest_whole(double value) {
   return static_cast<std::int64_t>(std::llround(value));
 }
 
-/// What a scenario and a plan say by the same names.
 CrossingSearch search_of(const std::string& path, const Json& given) {
   CrossingSearch search;
+  static_cast<CrossingFields&>(search) = read_options<CrossingFields>(given);
   search.path = path;
-  search.metric = given.at("metric");
-  if (given.contains("level")) search.level = given.at("level").get<double>();
-  search.against = given.value("against", "");
-  search.arm = given.value("arm", "");
-  search.low = given.at("low");
-  search.high = given.at("high");
-  search.is_log = given.at("scale") == "log";
-  search.resolution = given.at("resolution");
   return search;
 }
 
 }  // namespace
-
-Shape crossing_shape() {
-  Shape resolution = Shape::fraction();
-  resolution.minimum = kLeastResolution;
-  return Shape::object(
-      {{"metric", Shape::text(),
-        "a metric, or an expression of metrics and swept paths; its mean over seeds, geometric if positive"},
-       {"level", Shape::real(), "the number that it crosses (or give against)", kOptional},
-       {"against", Shape::text(), "an arm: the metric crosses that of this arm, in place of a level",
-        kOptional},
-       {"arm", Shape::text(),
-        "whose curve places the points, at which all arms then run (default: every arm has its own)",
-        kOptional},
-       {"low", Shape::real(), "least value, run in any case"},
-       {"high", Shape::real(), "greatest value, run in any case"},
-       {"scale", Shape::choice({"linear", "log"}), "on which the range is halved", "linear"},
-       {"resolution", resolution, "share of the range that is narrow enough; whole numbers end at neighbours",
-        0.04}});
-}
 
 CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, const Json& document) {
   const std::string place = join_path(join_path("sweep", path), "crossing");
@@ -602,7 +552,7 @@ std::optional<double> CrossingSearch::middle(double from, double to) const {
     if (is_log && rounded <= 0) continue;
     if (std::abs(scaled(rounded) - scaled(exact)) <= kRoundedBy * width) return rounded;
   }
-  return std::nullopt;  // as near as numbers are
+  return std::nullopt;  // the bracket is at the resolution of double
 }
 
 int CrossingSearch::most_within(double from, double to) const {
@@ -617,8 +567,8 @@ Json CrossingSearch::value(double number) {
 
 namespace {
 
-/// A tuned value is set after an arm's own, and would silently take the place of what the arm sets above or
-/// below it.
+/// Checks that no arm sets a path above or below a tuned path. Tuned values are applied last and would
+/// silently replace the arm's value.
 void check_arms(const std::string& path, const Json& arms, const std::string& place) {
   for (const auto& [arm, overrides] : arms.items()) {
     for (const auto& [own, value] : overrides.items()) {
@@ -630,7 +580,7 @@ void check_arms(const std::string& path, const Json& arms, const std::string& pl
   }
 }
 
-/// Whether a value of the shape may be a whole number, or any number; neither for what is none.
+/// Whether a shape accepts integers or real numbers; both are false for other shapes.
 struct NumberKind {
   bool is_whole = false, is_real = false;
 };
@@ -644,7 +594,7 @@ NumberKind number_kind(const Shape& shape) {
   return kind;
 }
 
-/// Refuses a path that no field has, with the nearest name where one key of it is wrong.
+/// Rejects a path without a field. Suggests the nearest name if one key is wrong.
 [[noreturn]] void refuse_unknown_field(const Json& base, const std::string& path, const std::string& place) {
   Json config = Json::object();
   for (const Field& field : config_shape().fields)
@@ -698,7 +648,10 @@ std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std:
       if (is_within(path, earlier.path) || is_within(earlier.path, path))
         throw UserError(place, fmt::format("'{}' is tuned, too; needs one of the two", earlier.path));
     }
-    TuneRange read{path, range.at("low"), range.at("high"), range.value("scale", "log") == "log", is_whole};
+    TuneRange read;
+    static_cast<TuneFields&>(read) = read_options<TuneFields>(range);
+    read.path = path;
+    read.is_whole = is_whole;
     if (read.low >= read.high)
       throw UserError(join_path(place, "high"),
                       fmt::format("got {}, needs more than low = {}", read.high, read.low));

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Overrides: dotted paths whose values replace what stands there (profiles, --set, arms, sweep points).
+/// Overrides: values for dotted paths of a document, from profiles, --set, arms and sweep points.
 
 #include <optional>
 #include <span>
@@ -10,168 +10,151 @@
 
 #include "analysis/stats/result_table.h"
 #include "app/scenario/json.h"
+#include "app/scenario/scenario_options.h"
 #include "app/scenario/schema.h"
 #include "sim/base/error.h"
 
 namespace moelab {
 
 struct Override {
-  std::string path;     ///< what is replaced: "model.router.trainable"
-  Json value;           ///< by what; null takes the value back to its default
+  std::string path;     ///< the field to replace: "model.router.trainable"
+  Json value;           ///< the new value; null restores the default
   std::string place;    ///< where the override is written: "arms.frozen.model.router.trainable"
-  std::string element;  ///< which element of the list at `place` the value is: "[2]", or empty
+  std::string element;  ///< index in the list at `place`: "[2]"; empty if there is no list
 };
 
-/// The overrides of {path: value, …} written at `place`.
+/// Reads the overrides of an object {path: value, …} at `place`.
 std::vector<Override> read_overrides(const Json& object, const std::string& place);
 
-/// The overrides of texts "path=value" given with this option; a value that is not JSON is taken as a string.
+/// Reads overrides from "path=value" texts of this option. A value that is not JSON is a string.
 std::vector<Override> read_settings(const std::vector<std::string>& settings,
                                     const std::string& option = "--set");
 
-/// The same overrides. Throws UserError at the place of one that a later one of them replaces, so that it
-/// would be without effect ("model.router.trainable" before "model.router"); one below an earlier one adds to
-/// it.
+/// Returns the overrides unchanged if each has an effect. An override below an earlier one adds to it.
+/// Throws UserError at the place of an override that a later one replaces ("model.router.trainable" before
+/// "model.router").
 std::vector<Override> kept(std::vector<Override> overrides);
 
-/// Applies overrides in their order. A number in a path is the index of an entry where it meets a list
-/// ("figures.0.y"). A name that stands for an object ("soft", one learning rate for both
-/// groups) becomes that object where a path leads into it. train.steps and train.epochs replace each other.
-/// Paths that do not exist are left for resolve to refuse. Throws UserError at the place of an override that
-/// leads into a value without fields, or to an entry that a list does not have.
+/// Applies overrides in order. In a list, a number in a path is an index ("figures.0.y").
+/// A short form ("soft", one learning rate for both groups) becomes its object if a path leads into it.
+/// train.steps and train.epochs replace each other. resolve() rejects unknown paths later. Throws UserError
+/// at the place of an override that leads into a value without fields or to a missing list entry.
 void apply_overrides(const Shape& shape, std::span<const Override> overrides, Json& document);
 
-/// Whether `path` is `ancestor` or lies below it.
+/// Whether `path` equals `ancestor` or lies below it.
 bool is_within(const std::string& path, const std::string& ancestor);
 
-/// Whether nothing is left of a value at `path` when one at `by` is set after it: `path` is `by`, lies below
-/// it, or is what it takes the place of (train.steps and train.epochs).
+/// Whether a later override at `by` completely replaces a value at `path`. This holds if `path` equals `by`,
+/// lies below it, or is its alternative (train.steps and train.epochs).
 bool is_replaced(const std::string& path, const std::string& by);
 
-/// What the user is told of an error: at the place of the override that wrote the refused value, or where it
-/// stands when none did.
+/// The error for the user, at the place of the override that wrote the rejected value. If no override wrote
+/// it, the error keeps its own path.
 UserError at_override(const InvalidOption& error, const Shape& shape, std::span<const Override> overrides,
                       const Json& document);
 
-// The sweep: from {path: values} to the points of the grid.
+// Sweep
 
-/// Coordinates that vary together: one path, or the paths of a "zip". Step i sets steps[i].
+/// Coordinates that vary together: one path, or the paths of a "zip". Step i applies steps[i].
 struct SweepAxis {
   std::vector<std::string> paths;
   std::vector<std::vector<Override>> steps;
-  Json crossing = {};  ///< of an axis whose values are searched, whose steps are the ends; null otherwise
+  Json crossing = {};  ///< the search of an axis whose `steps` are only the range ends; null for other axes
 };
 
-/// Throws UserError where the "zip" in the sweep of a scenario, an object, is no map of paths to lists. The
-/// shape of a sweep takes more, which other entries may be.
+/// Checks that "zip" in the sweep is an object of paths and lists. The shape of a sweep is wider, because
+/// other entries allow more. Throws UserError.
 void check_zip(const Json& document);
 
-/// The axes of a resolved "sweep" in the order of the file, one whose values are searched last. Throws
-/// UserError for values that repeat, ranges that are not powers of two apart, lists of unequal length, a path
-/// swept twice and two searches.
+/// Reads the axes of a resolved "sweep" in file order; a searched axis comes last.
+/// Throws UserError for repeated values, ranges whose ends are not a power of two apart, lists of unequal
+/// length, a path swept twice, or two searches.
 std::vector<SweepAxis> read_sweep(const Json& sweep);
 
-/// The number of grid points; stops counting beyond `limit`.
+/// The number of grid points; counting stops above `limit`.
 std::size_t count_points(const std::vector<SweepAxis>& axes, std::size_t limit);
 
-/// The override that sets the path of a search to a value.
+/// The override that sets the searched path to a value.
 Override searched_override(const SweepAxis& axis, Json value);
 
 /// The overrides of grid point `index`; the first axis varies slowest.
 std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_t index);
 
-// Swept values between JSON and the tables of results.
+// Swept values as text
 
-SweepValue read_sweep_value(const Json& value);
-Json to_json(const SweepValue& value);
-
-/// A swept value as a scenario writes it, names without their quotes.
+/// The text of a swept value; names have no quotes.
 std::string value_text(const SweepValue& value);
 
-/// What a person wrote for a swept value: JSON, else a number as C++ reads it (.5, +0.5, 1.), else a text.
+/// Parses a swept value: JSON, then a C++ number (.5, +0.5, 1.), then text.
 Json read_written_value(const std::string& text);
-/// The same of a value that was read as JSON or else a text, as --at does.
+/// Applies the same rule to a value from --at, which was already read as JSON or text.
 Json read_written_value(const Json& value);
 
-/// A finite number as C++ reads it, with a sign + as well; none of any other text.
+/// Parses a finite C++ number; a leading + is allowed. Returns no value for other text.
 std::optional<double> read_written_number(const std::string& text);
 
-/// From {"path": value, …}.
+/// Reads {"path": value, …}.
 SweepPoint read_point(const Json& object);
-/// From the point of a scenario's cell.
-SweepPoint read_point(const std::vector<std::pair<std::string, Json>>& coordinates);
-/// {"path": value, …}.
+/// Writes {"path": value, …}.
 Json point_json(const SweepPoint& point);
-Json point_json(const std::vector<std::pair<std::string, Json>>& coordinates);
 
-// `sweep: {"path": {"crossing": {…}}}`: points that a bisection places where a metric's mean crosses a
-// level, or that of another arm.
+// Crossing search
 
-/// The fields of "crossing".
-Shape crossing_shape();
-
-/// Of each arm and point of the other swept paths (a column), by bisection of [low, high].
-struct CrossingSearch {
-  std::string path;    ///< whose values are placed
-  std::string metric;  ///< a metric, or an expression
-  std::optional<double> level;
-  std::string against;  ///< the arm whose metric is in place of the level; empty with a level
-  std::string arm;      ///< whose curve places the points of all arms; empty: every arm's own
-  double low = 0, high = 0;
-  bool is_log = false;    ///< brackets are halved, and lines drawn, over the logarithm
-  bool is_whole = false;  ///< the path is a whole number
-  double resolution = 0;  ///< share of the range at or below which a bracket is not halved
-  /// The values at each column, ascending, in the order of the cells; empty for the ends alone. A pure
-  /// function of the results that were recorded (app/run/search.h).
+/// A search `sweep: {"path": {"crossing": {…}}}`, where a metric's mean crosses a level or another arm's
+/// mean. It bisects [low, high] for each arm and each point of the other swept paths (a column).
+struct CrossingSearch : CrossingFields {
+  std::string path;       ///< the searched path
+  bool is_whole = false;  ///< the path takes only integers
+  /// The ascending values of each column, in the order of the cells; empty for the ends only. A pure function
+  /// of the recorded results (app/run/search.h).
   std::vector<std::vector<Json>> placed;
 
-  /// `given` is a resolved "crossing" of the sweep of `path`, `document` the scenario before arms and sweep.
+  /// Reads a resolved "crossing" of the sweep over `path`. `document` is the scenario before arms and sweep.
   /// Throws UserError below sweep.<path>.crossing.
   static CrossingSearch read(const std::string& path, const Json& given, const Json& document);
-  /// Of a plan, as to_json() writes it; nothing for null.
+  /// Reads the search of a plan, as to_json() writes it. Null gives no search.
   static std::optional<CrossingSearch> of_plan(const Json& crossing);
   Json to_json() const;
 
-  /// The search has a curve of that arm.
+  /// Whether the search follows a curve of this arm.
   bool searches(const std::string& searched) const;
-  /// Where lines are straight: the value or its logarithm.
+  /// The coordinate in which lines are straight: the value or its logarithm.
   double scaled(double value) const;
   double unscaled(double place) const;
-  /// The value that halves a bracket, to as few digits as keep it within 1/64 of the middle; none where the
-  /// bracket is as narrow as was asked for, or holds no whole number inside.
+  /// The value that halves a bracket. It has as few digits as keep it within 1/64 of the bracket from the
+  /// middle. Returns no value if the bracket has the requested width, or contains no integer for an integer
+  /// path.
   std::optional<double> middle(double low, double high) const;
-  /// The most values that bisection can still place in a bracket.
+  /// The maximum number of values that bisection can still place in a bracket.
   int most_within(double low, double high) const;
-  /// A value as a scenario would write it: whole numbers without a point.
+  /// The value as a scenario writes it: integers have no decimal point.
   static Json value(double number);
-  /// At an end of the range, where every run of the search has cells.
+  /// Whether the value is an end of the range. Every run of the search has cells there.
   bool is_end(double number) const { return number <= low || number >= high; }
 };
 
-// `tune` of a scenario: what `moelab tune` chooses for each arm.
+// Tuning
 
-/// Values of the field at `path` between `low` and `high`.
-struct TuneRange {
+/// An entry of `tune`: the range from which `moelab tune` chooses a value of `path` for each arm.
+struct TuneRange : TuneFields {
   std::string path;
-  double low = 0;
-  double high = 0;
-  bool is_log = true;
-  bool is_whole = false;  ///< the field is a whole number
+  bool is_whole = false;  ///< the field takes only integers
 
-  /// The value at a share of the range in [0, 1], to so many digits and within the range; a whole number
-  /// where the field is one.
+  /// The value at a share of the range in [0, 1], rounded to `digits` digits and kept inside the range.
+  /// Integer fields get an integer.
   Json at(double share, int digits = 3) const;
-  /// The share at which a value lies.
+  /// The share of the range at which a value lies, the inverse of at().
   double share_of(const Json& value) const;
 };
 
-/// Whether the field at `path` of the configuration `base` takes whole numbers alone. Throws UserError at
-/// `place` where it takes no numbers, or is none.
+/// Whether the field at `path` of the configuration `base` takes only integers. Throws UserError at `place`
+/// if the field takes no numbers or does not exist.
 bool is_whole_field(const Json& base, const std::string& path, const std::string& place);
 
-/// The ranges of a scenario's "tune" in its order; none without it. Throws UserError below "tune" for fields
-/// that are no numbers of the configuration `base`, ranges that are empty or whose ends the field does not
-/// take, paths that the sweep sets, and paths above or below one that an arm of "arms" in `base` sets.
+/// Reads the ranges of "tune" in file order; empty if it is absent.
+/// Throws UserError below "tune" for fields that are not numbers in the configuration `base`, and for empty
+/// ranges or ends that the field rejects. It also throws for paths that the sweep sets, and for paths above
+/// or below a path that an arm in `base` sets.
 std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std::span<const SweepAxis> axes);
 
 }  // namespace moelab

@@ -111,7 +111,7 @@ Shape Shape::any() {
 
 namespace {
 
-/// What a number must be; counts leave out their upper limit unless it is the one that was broken.
+/// The requirement on a number. The upper limit of a count is named only if the value exceeds it.
 std::string number_needed(const Shape& shape, bool with_maximum) {
   std::string text = shape.type == Shape::Type::count ? "a whole number" : "a finite number";
   const bool has_minimum = std::isfinite(shape.minimum);
@@ -123,7 +123,7 @@ std::string number_needed(const Shape& shape, bool with_maximum) {
   return text;
 }
 
-/// What is allowed, as it stands after "needs".
+/// The allowed values, as text after "needs".
 std::string needed(const Shape& shape) {
   switch (shape.type) {
     case Shape::Type::boolean:
@@ -159,7 +159,7 @@ std::string needed(const Shape& shape) {
   throw UserError(path, "got " + abbreviated(given) + ", needs " + needs);
 }
 
-/// Whether the JSON type of `value` is one that `shape` takes.
+/// Whether `shape` accepts the JSON type of `value`.
 bool fits(const Shape& shape, const Json& value) {
   switch (shape.type) {
     case Shape::Type::boolean:
@@ -186,7 +186,8 @@ bool fits(const Shape& shape, const Json& value) {
   return true;
 }
 
-/// "router" from "model.router", for messages; the tag where the path ends in an index or is empty.
+/// A noun for messages: "router" from "model.router". The tag is used if the path is empty or ends in an
+/// index.
 std::string noun_of(const std::string& path, const std::string& tag) {
   if (tag != "kind" || path.empty() || path.back() == ']') return tag;
   const std::size_t dot = path.rfind('.');
@@ -202,13 +203,13 @@ Json resolve_number(const Shape& shape, const Json& given, const std::string& pa
     refuse(given, needed(shape), path);
   }
   if (!is_count) return given;
-  // A double is as far as a whole number beyond 2^53 comes, and that may be the next one.
+  // A double above 2^53 may differ from the integer that was written.
   const Json whole = static_cast<std::int64_t>(number);
   if (given.is_number_integer() && given != whole) refuse(given, number_needed(shape, true), path);
   return whole;
 }
 
-/// Adds the fields of `given` to `resolved`, defaults filled in; `tag` is a further key that is allowed.
+/// Adds the fields of `given` and the defaults to `resolved`. `tag` is an additional allowed key.
 void resolve_fields(const std::vector<Field>& fields, const Json& given, const std::string& path,
                     const std::string& tag, Json& resolved) {
   for (const auto& [key, value] : given.items()) {
@@ -224,7 +225,7 @@ void resolve_fields(const std::vector<Field>& fields, const Json& given, const s
   for (const Field& field : fields) {
     const auto found = given.find(field.name);
     const std::string field_path = join_path(path, field.name);
-    // A null stands for a field left out, so that an override can take a value back.
+    // A null counts as absent, so that an override can restore the default.
     const bool is_given = found != given.end() && !(found->is_null() && field.default_value);
     if (!is_given && !field.default_value) {
       throw UserError(field_path, "missing; needs " + needed(field.shape) + " (" + field.help + ")");
@@ -286,7 +287,7 @@ Json resolve(const Shape& shape, const Json& given, const std::string& path) {
     case Shape::Type::map: {
       Json resolved = Json::object();
       for (const auto& [key, value] : given.items()) {
-        // The keys are distinct; the map's own insertion would search them all.
+        // The keys are already distinct. The map's own insertion would search all of them.
         resolved.get_ref<Json::object_t&>().emplace_back(
             key, resolve(*shape.element, value, join_path(path, key)));
       }
@@ -356,105 +357,95 @@ Shape number_shape(Shape shape, const Range& range) {
   return shape;
 }
 
-Shape group_shape(const Range& range) {
-  const Shape number = number_shape(Shape::real(), range);
-  return Shape::either({number, Shape::object({{"expert", number, "experts (and dense models)"},
-                                               {"router", number, "router"}})});
-}
-
-/// Collects the fields of a binding as a schema has them.
+/// Collects the fields of a binding for a schema.
 class Describer final : public Fields {
  public:
   std::vector<Field> fields;
+  // The value of the last field, if it has one
+  Json value;
+  bool is_given = false;
 
-  void boolean(const About& about, bool& value) override { add_field(about, Shape::boolean(), value); }
-  void whole(const About& about, const Range& range, std::int64_t& value) override {
-    add_field(about, number_shape(Shape::count(), range), value);
+  void boolean(const About& about, bool& own) override { add_field(about, Shape::boolean(), own); }
+  void whole(const About& about, const Range& range, std::int64_t& own) override {
+    add_field(about, number_shape(Shape::count(), range), own);
   }
-  void real(const About& about, const Range& range, double& value) override {
-    add_field(about, number_shape(Shape::real(), range), value);
+  void real(const About& about, const Range& range, double& own) override {
+    add_field(about, number_shape(Shape::real(), range), own);
   }
-  void text(const About& about, std::string& value) override { add_field(about, Shape::text(), value); }
+  void text(const About& about, std::string& own) override { add_field(about, Shape::text(), own); }
   void choice(const About& about, std::span<const std::string> names, int& index) override {
     add_field(about, Shape::choice({names.begin(), names.end()}), names[static_cast<std::size_t>(index)]);
   }
-  void wholes(const About& about, const Range& range, int least_length,
-              std::vector<std::int64_t>& values) override {
-    add_field(about, Shape::list(number_shape(Shape::count(), range), least_length), values);
-  }
-  void reals(const About& about, const Range& range, int least_length, std::vector<double>& values) override {
-    add_field(about, Shape::list(number_shape(Shape::real(), range), least_length), values);
-  }
-  void real_or_reals(const About& about, const Range& range, std::vector<double>& values) override {
-    const Shape number = number_shape(Shape::real(), range);
-    add_field(about, Shape::either({number, Shape::list(number, 1)}),
-              values.size() == 1 ? Json(values.front()) : Json(values));
-  }
-  void rows(const About& about, std::vector<std::vector<double>>& values) override {
-    add_field(about, Shape::list(Shape::list(Shape::real(), 1), 1), values);
-  }
-  void per_group(const About& about, const Range& range, PerGroup& value) override {
-    add_field(about, group_shape(range),
-              value.expert == value.router ? Json(value.expert)
-                                           : Json{{"expert", value.expert}, {"router", value.router}});
-  }
+  void any_value(const About& about, AnyValue& own) override { add_field(about, Shape::any(), to_json(own)); }
   void object(const About& about, const Binding& binding) override {
-    add_field(about, Shape::object(fields_of(binding)), Json::object());
+    // As a default, {} is enough. An alternative or a list element needs the complete object.
+    add_field(about, Shape::object(fields_of(binding)),
+              about.name.empty() ? to_json(binding) : Json::object());
   }
   void one_of(const About& about, KindChoice& choice) override {
     add_field(about, shape_of(choice), choice.chosen());
   }
-  void texts(const About& about, std::vector<std::string>& values) override {
-    const Shape text = Shape::text();
-    add_field(about, Shape::either({text, Shape::list(Shape::either({text, Shape::count(0)}))}), values);
+  void list(const About& about, int least_length, Elements& elements) override {
+    Json values = Json::array();
+    for (std::size_t i = 0; i < elements.size(); ++i) values.push_back(value_of(elements, i));
+    add_field(about, Shape::list(element_shape(elements), least_length), std::move(values));
   }
-  void named(const About& about, NamedChoices& choices) override {
-    const std::vector<Field> of_one = fields_of([&](Fields& one) { choices.describe(one); });
-    add_field(about, Shape::map(Shape::either({Shape::text(), Shape::real(), Shape::object(of_one)})),
-              Json::object());
+  void map(const About& about, Elements& elements) override {
+    Json values = Json::object();
+    for (std::size_t i = 0; i < elements.size(); ++i) values[elements.key(i)] = value_of(elements, i);
+    add_field(about, Shape::map(element_shape(elements)), std::move(values));
+  }
+  void either(const About& about, std::span<const Binding> alternatives) override {
+    std::vector<Shape> shapes;
+    Json chosen;
+    for (const Binding& alternative : alternatives) {
+      Describer one;
+      alternative(one);
+      shapes.push_back(one.fields.front().shape);
+      if (chosen.is_null() && one.is_given) chosen = one.value;
+    }
+    add_field(about, Shape::either(std::move(shapes)), std::move(chosen));
   }
 
  private:
-  void add_field(const About& about, Shape shape, Json value) {
+  static Json value_of(Elements& elements, std::size_t index) {
+    Describer one;
+    elements.bind(index, one);
+    return one.value;
+  }
+  static Shape element_shape(const Elements& elements) {
+    Describer one;
+    elements.describe(one);
+    return one.fields.front().shape;
+  }
+  void add_field(const About& about, Shape shape, Json own) {
+    value = std::move(own);
+    is_given = !about.given || *about.given;
     std::optional<Json> default_value;
     if (about.presence == Presence::optional) default_value = kOptional;
-    if (about.presence == Presence::defaulted) default_value = std::move(value);
+    if (about.presence == Presence::defaulted) default_value = value;
     fields.push_back({about.name, std::move(shape), about.help, std::move(default_value)});
   }
 };
 
-/// Sets the members of a binding from a resolved object.
+/// Sets the members of a binding from a resolved value. The value is an object, or belongs to a field without
+/// a name.
 class Reader final : public Fields {
  public:
-  explicit Reader(const Json& object) : object_(object) {}
+  explicit Reader(const Json& given) : given_(given) {}
 
-  void boolean(const About& about, bool& value) override { set(about, value); }
-  void whole(const About& about, const Range&, std::int64_t& value) override { set(about, value); }
-  void real(const About& about, const Range&, double& value) override { set(about, value); }
-  void text(const About& about, std::string& value) override { set(about, value); }
+  void boolean(const About& about, bool& own) override { set(about, own); }
+  void whole(const About& about, const Range&, std::int64_t& own) override { set(about, own); }
+  void real(const About& about, const Range&, double& own) override { set(about, own); }
+  void text(const About& about, std::string& own) override { set(about, own); }
   void choice(const About& about, std::span<const std::string> names, int& index) override {
     const Json* const given = find(about);
     for (std::size_t i = 0; given && i < names.size(); ++i) {
       if (*given == names[i]) index = static_cast<int>(i);
     }
   }
-  void wholes(const About& about, const Range&, int, std::vector<std::int64_t>& values) override {
-    set(about, values);
-  }
-  void reals(const About& about, const Range&, int, std::vector<double>& values) override {
-    set(about, values);
-  }
-  void real_or_reals(const About& about, const Range&, std::vector<double>& values) override {
-    const Json* const given = find(about);
-    if (!given) return;
-    values = given->is_array() ? given->get<std::vector<double>>() : std::vector{given->get<double>()};
-  }
-  void rows(const About& about, std::vector<std::vector<double>>& values) override { set(about, values); }
-  void per_group(const About& about, const Range&, PerGroup& value) override {
-    const Json* const given = find(about);
-    if (!given) return;
-    value = given->is_object() ? PerGroup(given->at("expert"), given->at("router"))
-                               : PerGroup(given->get<double>());
+  void any_value(const About& about, AnyValue& own) override {
+    if (const Json* const given = find(about)) own = read_sweep_value(*given);
   }
   void object(const About& about, const Binding& binding) override {
     if (const Json* const given = find(about)) read_fields(*given, binding);
@@ -462,43 +453,112 @@ class Reader final : public Fields {
   void one_of(const About& about, KindChoice& choice) override {
     if (const Json* const given = find(about)) read_choice(*given, choice);
   }
-  void texts(const About& about, std::vector<std::string>& values) override {
+  void list(const About& about, int, Elements& elements) override { read_elements(about, elements); }
+  void map(const About& about, Elements& elements) override { read_elements(about, elements); }
+  void either(const About& about, std::span<const Binding> alternatives) override {
     const Json* const given = find(about);
     if (!given) return;
-    values.clear();
-    for (const Json& value : given->is_array() ? *given : Json::array({*given})) {
-      values.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-    }
-  }
-  void named(const About& about, NamedChoices& choices) override {
-    const Json* const given = find(about);
-    if (!given) return;
-    for (const auto& [name, value] : given->items()) {
-      Json fields = value;
-      if (value.is_string()) fields = {{choices.text_field(), value}};
-      if (value.is_number()) fields = {{choices.number_field(), value}};
-      Reader of_one(fields);
-      choices.add(name, of_one);
+    for (const Binding& alternative : alternatives) {
+      Describer one;
+      alternative(one);
+      if (!fits(one.fields.front().shape, *given)) continue;
+      read_fields(*given, alternative);
+      return;
     }
   }
 
  private:
-  /// Null where the field is absent.
+  /// Null if the field is absent.
   const Json* find(const About& about) const {
-    const auto found = object_.find(about.name);
-    const bool given = found != object_.end();
-    if (about.given) *about.given = given;
-    return given ? &*found : nullptr;
+    const Json* found = &given_;
+    if (!about.name.empty()) {
+      const auto place = given_.find(about.name);
+      found = place == given_.end() ? nullptr : &*place;
+    }
+    if (about.given) *about.given = found != nullptr;
+    return found;
   }
   template <class Value>
-  void set(const About& about, Value& value) const {
-    if (const Json* const given = find(about)) value = given->get<Value>();
+  void set(const About& about, Value& own) const {
+    if (const Json* const given = find(about)) own = given->get<Value>();
+  }
+  void read_elements(const About& about, Elements& elements) const {
+    const Json* const given = find(about);
+    if (!given) return;
+    elements.clear();
+    for (const auto& [key, value] : given->items()) {
+      Reader element(value);
+      elements.append(key, element);
+    }
   }
 
-  const Json& object_;
+  const Json& given_;
+};
+
+/// Writes the values of a binding as JSON: an object, or the value of a field without a name.
+class Writer final : public Fields {
+ public:
+  Json value = Json::object();
+
+  void boolean(const About& about, bool& own) override { set(about, own); }
+  void whole(const About& about, const Range&, std::int64_t& own) override { set(about, own); }
+  void real(const About& about, const Range&, double& own) override { set(about, own); }
+  void text(const About& about, std::string& own) override { set(about, own); }
+  void choice(const About& about, std::span<const std::string> names, int& index) override {
+    set(about, names[static_cast<std::size_t>(index)]);
+  }
+  void any_value(const About& about, AnyValue& own) override { set(about, to_json(own)); }
+  void object(const About& about, const Binding& binding) override { set(about, to_json(binding)); }
+  void one_of(const About& about, KindChoice& choice) override { set(about, to_json(choice)); }
+  void list(const About& about, int, Elements& elements) override {
+    Json values = Json::array();
+    for (std::size_t i = 0; i < elements.size(); ++i) values.push_back(value_of(elements, i));
+    set(about, std::move(values));
+  }
+  void map(const About& about, Elements& elements) override {
+    Json values = Json::object();
+    for (std::size_t i = 0; i < elements.size(); ++i) values[elements.key(i)] = value_of(elements, i);
+    set(about, std::move(values));
+  }
+  void either(const About& about, std::span<const Binding> alternatives) override {
+    for (const Binding& alternative : alternatives) {
+      Writer one;
+      alternative(one);
+      if (one.is_given_) return set(about, std::move(one.value));
+    }
+  }
+
+ private:
+  static Json value_of(Elements& elements, std::size_t index) {
+    Writer one;
+    elements.bind(index, one);
+    return one.value;
+  }
+  void set(const About& about, Json own) {
+    if (about.given && !*about.given) return;
+    // An optional field without std::optional is absent if its value is empty.
+    const bool is_empty = own.empty() || (own.is_string() && own.get_ref<const std::string&>().empty());
+    if (about.presence == Presence::optional && !about.given && is_empty) return;
+    is_given_ = true;
+    (about.name.empty() ? value : value[about.name]) = std::move(own);
+  }
+
+  bool is_given_ = false;
 };
 
 }  // namespace
+
+Json to_json(const Binding& binding) {
+  Writer writer;
+  binding(writer);
+  return writer.value;
+}
+
+Json to_json(KindChoice& choice) {
+  Json json = {{choice.tag(), choice.chosen()}};
+  json.update(to_json([&](Fields& fields) { choice.bind(fields); }));
+  return json;
+}
 
 std::vector<Field> fields_of(const Binding& binding) {
   Describer describer;
@@ -514,7 +574,19 @@ Shape shape_of(KindChoice& choice) {
     kinds.push_back({kind.name, kind.help, fields_of([&](Fields& fields) { choice.bind(fields); })});
   }
   if (!before.empty()) choice.choose(before);
-  return Shape::variant(std::move(kinds), choice.tag());
+  Shape shape = Shape::variant(std::move(kinds), choice.tag());
+  shape.has_default_kind = choice.has_default_kind();
+  return shape;
+}
+
+AnyValue read_sweep_value(const Json& value) {
+  std::optional<double> number;
+  if (value.is_number()) number = value.get<double>();
+  return {value.dump(), canonical_text(value), number};
+}
+
+Json to_json(const AnyValue& value) {
+  return Json::parse(value.text());
 }
 
 void read_fields(const Json& resolved, const Binding& binding) {
@@ -524,31 +596,23 @@ void read_fields(const Json& resolved, const Binding& binding) {
 
 void read_choice(const Json& resolved, KindChoice& choice) {
   if (resolved.is_string()) return choice.choose(resolved.get<std::string>());
-  choice.choose(resolved.at(choice.tag()).get<std::string>());
+  // Resolved values name their kind. Figures of older plans may lack it.
+  const bool is_first = choice.has_default_kind() && !resolved.contains(choice.tag());
+  choice.choose(is_first ? choice.kinds().front().name : resolved.at(choice.tag()).get<std::string>());
   read_fields(resolved, [&](Fields& fields) { choice.bind(fields); });
 }
 
-namespace {
-
-const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
-  const auto found =
-      std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return field.name == name; });
-  return found == fields.end() ? nullptr : &*found;
-}
-
-const Field* find_variant_field(const Shape& shape, const Json& value, const std::string& key) {
-  Json tag = value;
-  if (value.is_object()) tag = value.contains(shape.tag) ? value.at(shape.tag) : Json();
-  const bool is_known =
-      std::any_of(shape.kinds.begin(), shape.kinds.end(), [&](const Kind& kind) { return kind.name == tag; });
-  for (const Kind& kind : shape.kinds) {
-    if (is_known && kind.name != tag) continue;
-    if (const Field* field = find_field(kind.fields, key)) return field;
+const Json* find_value(const Json& object, const std::string& dotted_path) {
+  const Json* part = &object;
+  for (std::size_t begin = 0; begin <= dotted_path.size();) {
+    const std::size_t end = std::min(dotted_path.find('.', begin), dotted_path.size());
+    const std::string key = dotted_path.substr(begin, end - begin);
+    if (!part->is_object() || !part->contains(key)) return nullptr;
+    part = &part->at(key);
+    begin = end + 1;
   }
-  return nullptr;
+  return part;
 }
-
-}  // namespace
 
 std::optional<std::size_t> list_index(std::string_view key) {
   std::size_t index = 0;
@@ -558,41 +622,52 @@ std::optional<std::size_t> list_index(std::string_view key) {
   return index;
 }
 
+void visit_parts(const Shape& shape, const Json& value, const std::function<void(const ShapePart&)>& visit) {
+  static const Json none;
+  const auto visit_fields = [&](const std::vector<Field>& fields) {
+    for (const Field& field : fields) {
+      const auto given = value.is_object() ? value.find(field.name) : value.end();
+      const Json* child = value.is_object() && given != value.end() ? &*given : &none;
+      if (child->is_null() && field.default_value) child = &*field.default_value;
+      visit({field.name, &field.shape, child, &field});
+    }
+  };
+  if (shape.type == Shape::Type::object) visit_fields(shape.fields);
+  if (shape.type == Shape::Type::variant) {
+    visit({shape.tag, &shape, &none, nullptr, true});
+    const Json tag = value.is_object() ? value.value(shape.tag, Json()) : value;
+    const bool is_known = std::any_of(shape.kinds.begin(), shape.kinds.end(),
+                                      [&](const Kind& kind) { return kind.name == tag; });
+    for (const Kind& kind : shape.kinds)
+      if (!is_known || kind.name == tag) visit_fields(kind.fields);
+  }
+  if (shape.type == Shape::Type::map && value.is_object())
+    for (const auto& [key, child] : value.items()) visit({key, shape.element.get(), &child});
+  if (shape.type == Shape::Type::list && value.is_array())
+    for (std::size_t i = 0; i < value.size(); ++i) visit({std::to_string(i), shape.element.get(), &value[i]});
+  for (const Shape& alternative : shape.alternatives) visit_parts(alternative, value, visit);
+}
+
 const Shape* find_shape(const Shape& shape, const Json& value, const std::string& dotted_path) {
-  if (dotted_path.empty()) return &shape;
+  if (dotted_path.empty() || shape.type == Shape::Type::any) return &shape;
+  for (const Shape& alternative : shape.alternatives)
+    if (const Shape* found = find_shape(alternative, value, dotted_path)) return found;
+  if (!shape.alternatives.empty()) return nullptr;
   const std::size_t dot = dotted_path.find('.');
   const std::string key = dotted_path.substr(0, dot);
   const std::string rest = dot == std::string::npos ? "" : dotted_path.substr(dot + 1);
-  Json child = value.is_object() && value.contains(key) ? value.at(key) : Json();
-  const Field* field = nullptr;
-  switch (shape.type) {
-    case Shape::Type::object:
-      field = find_field(shape.fields, key);
-      break;
-    case Shape::Type::variant:
-      if (key == shape.tag) return rest.empty() ? &shape : nullptr;
-      field = find_variant_field(shape, value, key);
-      break;
-    case Shape::Type::map:
-      return find_shape(*shape.element, child, rest);
-    case Shape::Type::list: {
-      const std::optional<std::size_t> index = list_index(key);
-      if (!index || !value.is_array() || *index >= value.size()) return nullptr;
-      return find_shape(*shape.element, value[*index], rest);
-    }
-    case Shape::Type::either:
-      for (const Shape& alternative : shape.alternatives) {
-        if (const Shape* found = find_shape(alternative, value, dotted_path)) return found;
-      }
-      return nullptr;
-    case Shape::Type::any:
-      return &shape;
-    default:
-      return nullptr;
+  if (shape.type == Shape::Type::map) {  // free keys
+    const bool is_given = value.is_object() && value.contains(key);
+    return find_shape(*shape.element, is_given ? value.at(key) : Json(), rest);
   }
-  if (field == nullptr) return nullptr;
-  if (child.is_null() && field->default_value) child = *field->default_value;
-  return find_shape(field->shape, child, rest);
+  const Shape* found = nullptr;
+  visit_parts(shape, value, [&](const ShapePart& part) {
+    const bool is_meant =
+        shape.type == Shape::Type::list ? list_index(key) == list_index(part.key) : part.key == key;
+    if (found || !is_meant || (part.is_tag && !rest.empty())) return;
+    found = part.is_tag ? part.shape : find_shape(*part.shape, *part.value, rest);
+  });
+  return found;
 }
 
 namespace {

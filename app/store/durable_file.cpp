@@ -45,11 +45,11 @@ void flush(int descriptor, const std::filesystem::path& file) {
   if (disk_calls().flush(descriptor) != 0) fail(file, "flush to disk");
 }
 
-/// `entry` is what was made in it, of which an error tells.
+/// Flushes `folder` to disk. Error messages name `entry`, which was created in the folder.
 void flush_folder(const std::filesystem::path& folder, const std::filesystem::path& entry) {
   const OpenFile opened = {::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (opened.descriptor < 0) fail(entry, "open the folder of");
-  // Some network file systems cannot flush a folder; the rename is then as durable as they make it.
+  // Some network file systems cannot flush a folder. There the rename is as durable as the system makes it.
   if (disk_calls().flush(opened.descriptor) != 0 && errno != EINVAL) fail(entry, "flush to disk");
 }
 
@@ -57,8 +57,8 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
-/// What stands at `file` and is not for a file's content to replace, such as "a device"; empty where nothing
-/// does. A file that cannot be looked at is left to the call that opens it, which says why.
+/// Returns what makes `file` impossible to replace, such as "a device", or an empty string. A file that
+/// cannot be inspected counts as replaceable, because the call that opens it reports the reason.
 std::string obstacle_at(const std::filesystem::path& file) {
   namespace fs = std::filesystem;
   if (!file.has_filename()) return "a folder";
@@ -85,7 +85,7 @@ std::string obstacle_at(const std::filesystem::path& file) {
   }
 }
 
-/// Throws UserError at `option`, which named `path`, where what is there of the folders above is none.
+/// Throws UserError at `option`, which named `path`, if the nearest existing parent is not a folder.
 void check_folders_above(const std::filesystem::path& path, const std::string& option) {
   namespace fs = std::filesystem;
   std::error_code unseen;
@@ -101,8 +101,8 @@ void check_folders_above(const std::filesystem::path& path, const std::string& o
 
 constexpr const char* kReplaceable = "needs a regular file, a link to one, or a name that is free";
 
-/// Where the content of `file` goes: to where a link leads. Throws EnvironmentError where something stands in
-/// the way.
+/// Returns the file that receives the content of `file`: the target of a link, or `file`. Throws
+/// EnvironmentError if the file cannot be replaced.
 std::filesystem::path target_of(const std::filesystem::path& file) {
   if (const std::string obstacle = obstacle_at(file); !obstacle.empty())
     throw EnvironmentError(
@@ -160,7 +160,7 @@ void check_output_folder(const std::filesystem::path& folder, const std::string&
       type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
   if (is_free) return;
   const std::filesystem::file_type target = std::filesystem::status(folder, unseen).type();
-  // What cannot be looked at is not told to be anything else.
+  // The type is unknown if the folder cannot be inspected, so the message gives the system's reason.
   if (target == std::filesystem::file_type::none)
     throw EnvironmentError(fmt::format("{}: {}", folder.string(), unseen.message()));
   if (target != std::filesystem::file_type::directory)
@@ -171,7 +171,7 @@ void replace_file(const std::filesystem::path& name, std::string_view content) {
   const std::filesystem::path file = target_of(name), folder = folder_of(file);
   make_folder(folder);
   const std::filesystem::path temporary = temporary_beside(file);
-  // Exclusive: on a shared disk another machine's process may have the same number.
+  // O_EXCL, because a process of another machine on a shared disk may have the same process number.
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0) fail(temporary, "make the file");
   try {
@@ -192,18 +192,18 @@ void replace_file(const std::filesystem::path& name, std::string_view content) {
 }
 
 std::string read_bytes(const std::filesystem::path& file) {
-  // Before it is opened: a pipe, which has no size, would wait for somebody to write.
+  // Checks the type before the open, because opening a pipe would wait for a writer.
   std::error_code no_size;
   [[maybe_unused]] const std::uintmax_t size_before = std::filesystem::file_size(file, no_size);
   if (no_size)
     throw EnvironmentError(fmt::format("{}: cannot be read: {}", file.string(), no_size.message()));
   const OpenFile opened = {::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
-  // Another process may have replaced the file since: the size is that of what was opened.
+  // Takes the size of the opened file, because another process may have replaced the file since the check.
   struct stat status = {};
   if (opened.descriptor < 0 || ::fstat(opened.descriptor, &status) != 0) fail(file, "open");
   std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t size = 0;
-  // What is appended meanwhile is for the next reader.
+  // Bytes that are appended during the read are left to the next reader.
   while (size < bytes.size()) {
     const ssize_t got = ::read(opened.descriptor, bytes.data() + size, bytes.size() - size);
     if (got < 0 && errno != EINTR) fail(file, "read");
@@ -239,11 +239,11 @@ AppendedFile::AppendedFile(const std::filesystem::path& file) : file_(file), des
   make_folder(folder_of(file));
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail(file, "make the file");
-  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // its own: nobody else has it yet
+  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // cannot fail on a new file: no other process has it yet
   try {
     flush_folder(folder_of(file), file);
   } catch (...) {
-    ::close(descriptor_);  // no destructor follows a constructor that throws
+    ::close(descriptor_);  // a constructor that throws has no destructor call
     throw;
   }
 }
@@ -253,7 +253,7 @@ AppendedFile::~AppendedFile() {
 }
 
 void AppendedFile::append(std::string_view line) {
-  // What is written to a file without a name is lost.
+  // The content of a file that was removed or renamed would be lost.
   struct stat named {};
   struct stat open {};
   if (::fstat(descriptor_, &open) != 0) fail(file_, "look at");
@@ -307,7 +307,7 @@ constexpr std::size_t kSealedFrom = kBeforeSeal.size() + kSealDigits + kAfterSea
 
 std::string sealed_text(const Json& object) {
   const std::string text = json_text(object, 1) + "\n";
-  const std::string_view sealed = std::string_view(text).substr(2);  // behind "{\n"
+  const std::string_view sealed = std::string_view(text).substr(2);  // after "{\n"
   return fmt::format("{}{}{}{}", kBeforeSeal, checksum(sealed), kAfterSeal, sealed);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Files that survive a crash: either the old content or the new one, never a part.
+/// Files that survive a crash. After a crash, a file has either its old or its new content, never a part.
 
 #include <sys/types.h>
 
@@ -14,7 +14,7 @@
 
 namespace moelab {
 
-/// The system's calls that a disk can refuse: write, fsync and rename. Tests put failing ones in their place.
+/// The system calls that a disk can refuse: write, fsync and rename. Tests replace them with failing ones.
 struct DiskCalls {
   ssize_t (*write)(int descriptor, const void* bytes, std::size_t size);
   int (*flush)(int descriptor);
@@ -22,44 +22,50 @@ struct DiskCalls {
 };
 DiskCalls& disk_calls();
 
-/// Writes `content` under a temporary name beside `file`, flushes it to disk, renames it and flushes the
-/// folder. Makes missing folders. A link is followed: the regular file that it leads to is replaced, in its
-/// own folder, and the link stays. A device, a pipe, a socket, a folder, a link to one of these or to nothing
-/// is never replaced nor written to. Throws EnvironmentError (and leaves no temporary file) for these and
-/// when the disk refuses.
+/// Replaces the content of `file` durably. The function writes a temporary file in the same folder, flushes
+/// it to disk, renames it to `file` and flushes the folder. It creates missing folders.
+///
+/// If `file` is a link to a regular file, the function replaces the target in the target's own folder. The
+/// link stays. The function never replaces or writes to a device, a pipe, a socket, a folder, a link to one
+/// of these, or a broken link.
+///
+/// Throws EnvironmentError for all of these and when the disk refuses. In these cases no temporary file
+/// remains.
 void replace_file(const std::filesystem::path& file, std::string_view content);
 
-/// Whether `file` is a regular file of that content.
+/// Whether `file` is a regular file with this content.
 bool holds(const std::filesystem::path& file, std::string_view content);
 
-/// replace_file, unless the file holds the content already.
+/// Calls replace_file, unless the file already has this content.
 void update_file(const std::filesystem::path& file, std::string_view content);
 
-/// Makes a folder, and those above it. Each is flushed into the folder that it was made in: else a power cut
-/// may take it, and with it all that was flushed below it since. Throws EnvironmentError.
+/// Creates a folder and its missing parents, and flushes each one into its parent. Without these flushes, a
+/// power cut could remove the folder and everything flushed below it. Throws EnvironmentError.
 void make_folder(const std::filesystem::path& folder);
 
-/// Whether this process may not write into a folder that is there.
+/// Whether `folder` exists and this process may not write into it.
 bool is_read_only(const std::filesystem::path& folder);
 
-/// Throws UserError at `option`, which named `file`, where replace_file would not take its place: before the
-/// work whose result goes there.
+/// Throws UserError at `option`, which named `file`, if replace_file could not replace the file. Call it
+/// before the work that produces the content.
 void check_output_file(const std::filesystem::path& file, const std::string& option);
 
-/// The same for a folder that `option` named: one that is there, or a name that is free.
+/// Throws UserError at `option`, unless `folder` is an existing folder or a free name. Throws
+/// EnvironmentError if the folder cannot be inspected.
 void check_output_folder(const std::filesystem::path& folder, const std::string& option);
 
-/// The bytes of a regular file. Throws EnvironmentError, for a pipe or a device, too, without opening it.
+/// Returns the bytes of a regular file. Throws EnvironmentError. A pipe or a device is refused without
+/// opening it.
 std::string read_bytes(const std::filesystem::path& file);
 
-/// A name beside `file` for what becomes it when it is whole.
+/// A temporary name in the folder of `file`. A complete file is renamed from it to `file`.
 std::filesystem::path temporary_beside(const std::filesystem::path& file);
 
-/// Whether `name` is such a name, left by a process that was killed.
+/// Whether `name` is a temporary name, which a killed process leaves behind.
 bool is_temporary_name(std::string_view name);
 
-/// Holds a folder, which it waits for, against other processes that do the same; on a disk without locks it
-/// holds nothing.
+/// Waits for an exclusive lock on a folder and keeps it for the object's lifetime. It excludes other
+/// processes that use FolderLock. On a disk without locks it has no effect.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);
@@ -71,17 +77,17 @@ class FolderLock {
   int descriptor_;
 };
 
-/// A file that only grows, one line at a time. It is locked while it is open.
+/// An append-only file of lines. It is locked while it is open.
 class AppendedFile {
  public:
-  /// Makes the file, which must not exist yet, and its folder.
+  /// Creates the file and its folder. The file must not exist yet.
   explicit AppendedFile(const std::filesystem::path& file);
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
-  /// Appends `line` and a newline, on disk when it returns. Throws EnvironmentError, also where the file has
-  /// been removed or replaced; a part of the line may then be in it, so nothing may be appended after a
-  /// failure.
+  /// Appends `line` and a newline, and flushes both to disk before it returns. Throws EnvironmentError, also
+  /// if the file was removed or replaced. After a failure the file may end with a part of the line, so append
+  /// nothing more.
   void append(std::string_view line);
 
  private:
@@ -89,9 +95,10 @@ class AppendedFile {
   int descriptor_;
 };
 
-// Where figures are drawn, out of sight, before they take their places.
+// Drawing folder
 
-/// A folder with a temporary name in a run directory, removed with what is in it at the end.
+/// A temporary folder in a run directory, where figures are drawn before they are published. The destructor
+/// removes the folder and its content.
 class DrawingFolder {
  public:
   /// Throws EnvironmentError.
@@ -101,31 +108,33 @@ class DrawingFolder {
   DrawingFolder& operator=(const DrawingFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
 
-  /// Replaces files of `folder` by those of the same names here, whole ones each; their new places. Throws
-  /// EnvironmentError.
+  /// Copies `files` to `folder`, where each one replaces the file of the same name as a whole. Returns the
+  /// new paths. Throws EnvironmentError.
   std::vector<std::filesystem::path> publish(const std::vector<std::filesystem::path>& files,
                                              const std::filesystem::path& folder) const;
-  /// The files here with these endings.
+  /// The files in this folder that have one of these endings.
   std::vector<std::filesystem::path> files_ending(const std::vector<std::filesystem::path>& endings) const;
 
  private:
   std::filesystem::path path_;
 };
 
-// Documents of a run directory that carry the checksum of their own text.
+// Sealed documents: JSON files of a run directory that contain a checksum of their own text
 
-/// The text of an object with a first field "checksum", on a line of its own: the CRC-32 of every byte behind
-/// that line.
+/// Returns the text of `object` with a first field "checksum" on its own line. The checksum is the CRC-32 of
+/// all bytes after that line.
 std::string sealed_text(const Json& object);
 
-/// What is wrong with a text that sealed_text is to have written; empty where nothing is.
+/// Checks a text that sealed_text should have written. Returns the problem, or an empty string for a valid
+/// text.
 std::string seal_problem(std::string_view text);
 
-/// The object of a text that is whole, without its checksum, but for what `take` takes out of it while it is
-/// read; null where the text is no object.
+/// Parses a complete sealed text and removes the checksum. The callback `take` may remove other values during
+/// parsing. Returns null if the text is not an object.
 Json parse_sealed(std::string_view text, const Json::parser_callback_t& take = nullptr);
 
-/// Reads a file of such a text. Throws UserError at the file, with what to do about it, where it is damaged.
+/// Reads a sealed file. Throws UserError at the file if it is damaged; the message ends with `way_out`, the
+/// advice.
 Json read_sealed(const std::filesystem::path& file, const std::string& way_out);
 
 }  // namespace moelab

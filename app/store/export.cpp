@@ -12,7 +12,7 @@
 #include "analysis/metrics/metric_groups.h"
 #include "app/scenario/checks.h"
 #include "app/scenario/overrides.h"
-#include "plots/gnuplot.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// A text in which csv_cell has put an apostrophe.
+/// Whether csv_cell has put an apostrophe before this text.
 bool has_apostrophe(const std::string& field) {
   return field.size() > 1 && field[0] == '\'' &&
          std::string_view("=+-@\t\r'").find(field[1]) != std::string_view::npos;
 }
 
-/// Takes one line after another from a text.
+/// Splits a text into CSV records.
 class CsvLines {
  public:
   CsvLines(std::string_view text, const std::string& source) : text_(text), source_(source) {
@@ -50,7 +50,7 @@ class CsvLines {
     return fields;
   }
 
-  /// At the first line of what next() returned last.
+  /// Throws UserError at the first line of the record that next() returned last.
   [[noreturn]] void refuse(const std::string& message) const {
     throw UserError(fmt::format("{}:{}", source_, begin_), message);
   }
@@ -108,7 +108,7 @@ CsvTable parse_csv(std::string_view text, const std::string& source) {
 
 namespace {
 
-/// A metric's name without the ending of a layer, and that layer.
+/// A metric's name without its layer suffix, and the layer.
 struct LayerName {
   std::string name;
   std::optional<int> layer;
@@ -120,15 +120,15 @@ LayerName split_layer(const std::string& name) {
   return {layer ? key.text() : name, layer};
 }
 
-/// None of a table that was not planned.
+/// Returns the planned metrics, or an empty array for a table without a plan.
 Json planned_metrics(const Json& plan) {
   return plan.is_object() ? plan.value("metrics", Json::array()) : Json::array();
 }
 
-/// What a table has columns for: names (of a trace without the layers' endings), and layers.
+/// The columns of a table: metric names (without layer suffixes in a trace), and the layers.
 struct Present {
   std::set<std::string> names;
-  std::set<std::string> of_layers;  ///< those that some row has by layers
+  std::set<std::string> of_layers;  ///< metric names that have layers in some row
 
   Present(const ResultTable& table, const Json& planned, bool trace) {
     for (const Json& name : planned) {
@@ -144,7 +144,7 @@ struct Present {
 
  private:
   void add(const MetricValues& metrics, bool splits) {
-    // Most rows have the names of the row before.
+    // Most rows have the same names as the previous row, so the comparison saves time.
     const auto same_name = [](const auto& left, const auto& right) { return left.first == right.first; };
     if (last_ && std::equal(metrics.begin(), metrics.end(), last_->begin(), last_->end(), same_name)) return;
     last_ = &metrics;
@@ -173,8 +173,9 @@ std::vector<std::string> metric_columns(std::set<std::string> present,
   return columns;
 }
 
-/// The layers that these metrics are of: 0 of a model of one layer, whose names tell none, and nothing of a
-/// model without any. `of_layers` are the names that other models of the table have by layers.
+/// Returns the layers of these metrics. A model with one layer has no layer in its metric names and gets
+/// layer 0. A model without layers gets `nullopt`. `of_layers` holds the metric names that other models have
+/// by layer.
 std::set<std::optional<int>> layers_of(const MetricValues& metrics, const std::set<std::string>& of_layers) {
   std::set<std::optional<int>> layers;
   bool is_of_one_layer = false;
@@ -187,7 +188,7 @@ std::set<std::optional<int>> layers_of(const MetricValues& metrics, const std::s
   return layers;
 }
 
-/// A layer's metrics by their bare names, and those of the whole model.
+/// Returns a layer's metrics without layer suffix, and the metrics of the whole model.
 MetricValues metrics_of_layer(const MetricValues& metrics, std::optional<int> layer) {
   MetricValues own;
   for (const auto& [name, value] : metrics) {
@@ -197,7 +198,7 @@ MetricValues metrics_of_layer(const MetricValues& metrics, std::optional<int> la
   return own;
 }
 
-/// A text is a cell by the rule of csv_cell, which a number, written as it is, does not need.
+/// Appends a value as a CSV field. A text is escaped by csv_cell; a number needs no escape.
 void append_field(const Json& value, std::string& text) {
   if (value.is_number_float()) {
     fmt::format_to(std::back_inserter(text), "{}", value.get<double>());
@@ -208,7 +209,7 @@ void append_field(const Json& value, std::string& text) {
   }
 }
 
-/// The columns of a table and its rows, one at a time.
+/// Produces the columns of a table, and its rows one at a time.
 class Export {
  public:
   Export(const RunResults& results, bool trace, const std::vector<std::string>& metric_order)
@@ -229,7 +230,7 @@ class Export {
     return columns;
   }
 
-  /// `take` gets the fields of each row.
+  /// Calls `take` with the fields of each row.
   template <class Take>
   void rows(const Take& take) const {
     std::vector<Json> fields;
@@ -273,7 +274,7 @@ class Export {
     fields.resize(start + metrics_.size());
     auto place = places_.begin();
     for (const auto& [name, value] : metrics) {
-      // Both go by name, and every metric has a column.
+      // Both lists are sorted by name, and every metric has a column.
       while (place->first != name) ++place;
       fields[start + place->second] = value;
     }
@@ -283,7 +284,7 @@ class Export {
   bool trace_;
   Present present_;
   std::vector<std::string> metrics_;
-  std::map<std::string, std::size_t> places_;  ///< of the metrics among their columns
+  std::map<std::string, std::size_t> places_;  ///< indices of the metrics' columns
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
-/// The tidy table that figures, scripts and people read.
+/// The tidy table of a run's results, for figures, scripts and people. Also reads CSV tables from other
+/// programs.
 
 #include <string>
 #include <string_view>
@@ -10,34 +11,43 @@
 
 namespace moelab {
 
-/// Columns and rows; a null stands for an empty field.
+/// A table of JSON values. A null is an empty field.
 struct ExportTable {
   std::vector<std::string> columns;
   std::vector<std::vector<Json>> rows;
 };
 
-/// One row per planned cell, or with `trace` one per cell, recorded step and, where a model has several,
-/// layer (names are then without the layers' endings). Columns: cell, arm, seed, the swept paths, state,
-/// (step, layer,) then the metrics that occur or that the plan names: first in the order of `metric_order`,
-/// the others after them by name. Depends on the recorded numbers alone, not on when or by how many threads
-/// they were made.
+/// Returns the results as a tidy table.
+///
+/// - Without `trace`, one row per planned cell.
+/// - With `trace`, one row per cell, recorded step and layer. Layers have rows only if a model has several.
+///   Metric names then lack the layer suffix.
+///
+/// Columns: cell, arm, seed, the swept paths, state, with `trace` also step and layer, then the metrics. A
+/// metric has a column if it occurs or if the plan names it. Metrics in `metric_order` come first, in that
+/// order. The others follow by name. The table depends only on the recorded numbers, not on time or number of
+/// threads.
 ExportTable export_table(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
 
-/// The same table as CSV by RFC 4180 with "\n" line ends, its texts by the rule of csv_cell; doubles in the
-/// shortest form that reads back to the same bits, non-finite ones as nan, inf and -inf.
+/// Returns the same table as CSV (RFC 4180) with "\n" line ends. Texts are escaped by csv_cell. Doubles have
+/// the shortest form that reads back to the same bits. Non-finite doubles are nan, inf and -inf.
 std::string export_csv(const RunResults& results, bool trace, const std::vector<std::string>& metric_order);
 
-// Tables that people hand in as CSV.
+// CSV input
 
 struct CsvTable {
   std::vector<std::string> columns;
-  std::vector<std::vector<std::string>> rows;  ///< as many fields each as there are columns
+  std::vector<std::vector<std::string>> rows;  ///< each row has as many fields as there are columns
 };
 
-/// Reads CSV by RFC 4180, line ends "\n" or "\r\n", a byte-order mark left out, the apostrophe that csv_cell
-/// (plots/gnuplot.h) puts before a text taken away. Throws UserError at "source:line" for a line with more
-/// or less fields than the head, a quote that is not closed or stands inside a field, a column without a name
-/// or twice, and at "source" for a text without a head.
+/// Parses CSV (RFC 4180) with line ends "\n" or "\r\n". Skips a byte-order mark. Removes the apostrophe that
+/// csv_cell (plots/report/table.h) puts before a text.
+///
+/// Throws UserError
+/// - at "source:line" if a line has more or fewer fields than the header;
+/// - at "source:line" if a quote is not closed or stands inside a field, or if text follows a quoted field;
+/// - at "source:line" if a column has no name or the same name as another one;
+/// - at "source" if the text has no header.
 CsvTable parse_csv(std::string_view text, const std::string& source);
 
 }  // namespace moelab

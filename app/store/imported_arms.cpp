@@ -26,7 +26,7 @@ fs::path folder_of_imports(const fs::path& directory, const std::string& plan) {
   return directory / "plans" / plan / "imported";
 }
 
-/// What tells the rows of an arm apart.
+/// A key that identifies a row within an arm.
 std::string place_key(int seed, const SweepPoint& point) {
   std::string key = std::to_string(seed);
   for (const auto& [path, value] : point) key += "\n" + value.canonical();
@@ -43,12 +43,12 @@ double read_metric(const std::string& field, const std::string& place, const std
   return *value;
 }
 
-/// What an export has besides, and an arm that is imported does not need.
+/// Whether the column occurs in an export, but is not needed for an import.
 bool is_passed_over(const std::string& column) {
   return column == "cell" || column == "arm";
 }
 
-/// Reads the rows of a table for a plan.
+/// Reads the rows of an imported table for a plan.
 class ImportReader {
  public:
   ImportReader(const CsvTable& table, const RunResults& results, const std::string& source)
@@ -70,7 +70,7 @@ class ImportReader {
   Json rows() {
     Json rows = Json::array();
     for (std::size_t i = 0; i < table_.rows.size(); ++i) {
-      // Lines as editors count them, where no field has a line break.
+      // Line numbers match those in an editor if no field contains a line break.
       rows.push_back(row(table_.rows[i], fmt::format("{}:{}", source_, i + 2)));
     }
     if (rows.empty()) throw UserError(source_, "has no rows");
@@ -138,11 +138,11 @@ class ImportReader {
   const CsvTable& table_;
   const RunResults& results_;
   const std::string& source_;
-  std::set<std::string> planned_, missing_;  // keys of the plan's seeds and points, and those without a row
-  std::set<std::string> known_;              // metrics
+  std::set<std::string> planned_, missing_;  // keys of the plan's seeds and points, and keys without a row
+  std::set<std::string> known_;              // metric names
   std::size_t seed_ = 0;
   std::vector<std::pair<std::string, std::size_t>> paths_;  // swept paths with their columns
-  std::vector<std::size_t> metrics_;                        // columns
+  std::vector<std::size_t> metrics_;                        // column indices
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ std::vector<fs::path> journal_files(const fs::path& directory) {
   if (!fs::is_directory(folder)) return files;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".jsonl") continue;
-    if (!entry.is_regular_file())  // a pipe would be waited for
+    if (!entry.is_regular_file())  // opening a pipe would wait for a writer
       throw EnvironmentError(entry.path().string() + ": is no regular file, as a journal has to be");
     files.push_back(entry.path());
   }
@@ -46,11 +46,11 @@ std::vector<fs::path> journal_files(const fs::path& directory) {
 
 std::vector<JournalLine> read_journal(const fs::path& journal, RecordPart part) {
   std::vector<JournalLine> lines;
-  std::vector<char> buffer(1 << 20);  // a tenth of the time of a large file in place of the library's 8 kB
+  std::vector<char> buffer(1 << 20);  // a large file reads faster than with the library's 8 kB
   std::ifstream stream;
   stream.rdbuf()->pubsetbuf(buffer.data(), static_cast<std::streamsize>(buffer.size()));
   stream.open(journal, std::ios::binary);
-  stream.exceptions(std::ios::badbit);  // too little memory for a line would end the file otherwise
+  stream.exceptions(std::ios::badbit);  // otherwise a failed allocation would look like the end of the file
   JournalPlace place = {&journal};
   for (std::string text; std::getline(stream, text) && !stream.eof(); place.start += text.size() + 1) {
     ++place.number;
@@ -59,7 +59,7 @@ std::vector<JournalLine> read_journal(const fs::path& journal, RecordPart part) 
     try {
       lines.back().record = parse_record_line(text, part);
     } catch (const std::bad_alloc&) {
-      throw;  // nothing is known of the record
+      throw;  // the record's content is unknown
     } catch (const std::exception& error) {
       lines.back().damage = error.what();
     }
@@ -70,7 +70,8 @@ std::vector<JournalLine> read_journal(const fs::path& journal, RecordPart part) 
 
 namespace {
 
-/// The same in every process and build: from the hexadecimal digits that an id begins with.
+/// The byte offset of a cell's lease, from the leading hexadecimal digits of its id. It is the same in every
+/// process and build.
 off_t place_of_lease(const std::string& cell) {
   constexpr std::size_t kDigits = 15;
   std::uint64_t place = 0;
@@ -100,7 +101,8 @@ bool Leases::lock(const std::string& cell, bool taken) {
   range.l_whence = SEEK_SET;
   range.l_start = place_of_lease(cell);
   range.l_len = 1;
-  // Of the open file, not of the process: no other descriptor of it that is closed takes the locks along.
+  // An OFD lock belongs to the open file. A POSIX lock would end when the process closes any other descriptor
+  // of it.
   if (::fcntl(descriptor_, F_OFD_SETLK, &range) == 0) return true;
   return errno != EAGAIN && errno != EACCES;
 }
@@ -109,7 +111,7 @@ bool Leases::take(const std::string& cell, bool is_recorded) {
   const std::lock_guard guard(mutex_);
   if (!lock(cell, true)) return false;
   if (is_recorded) return true;
-  // Who held it before has written its record before giving it back.
+  // The previous holder wrote its record before it released the lease.
   read_on();
   if (!recorded_.contains(cell)) return true;
   lock(cell, false);
@@ -133,7 +135,7 @@ void Leases::read_on() {
         const Record record = parse_record_line(line, RecordPart::state);
         if (!retries_failed_ || record.state != "failed") recorded_.insert(record.cell);
       } catch (const std::runtime_error&) {
-        // Reading the records for claims and figures says what is wrong with the line.
+        // The reader of the results reports this damage.
       }
     }
   }

@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kIdBytes = 6;
 constexpr const char* kPlanWayOut = "run the scenario again, which writes it anew";
 
-/// The id of a plan from its document and the ids of its cells of seed 0, a line each; of that number of
-/// seeds alone unless it is 0.
+/// Computes a plan's id from its document and the cell ids of seed 0, one per line. If `seeds` is not 0, the
+/// id also covers the number of seeds.
 std::string id_from(Json document, const std::string& cells, int seeds) {
   if (document.is_object() && document.contains("seeds") && document.at("seeds").is_object()) {
     document["seeds"].erase("count");
@@ -37,7 +37,7 @@ std::string id_from(Json document, const std::string& cells, int seeds) {
   return id;
 }
 
-/// Whether a search has a cell there whatever its results are; every cell where nothing is searched.
+/// Whether the cell at `point` does not depend on search results. True for every cell if nothing is searched.
 bool is_at_end(const std::optional<CrossingSearch>& crossing, const SweepPoint& point) {
   if (!crossing) return true;
   for (const auto& [path, value] : point)
@@ -52,19 +52,19 @@ int seeds_of(const Cells& cells) {
   return count;
 }
 
-/// The metrics of the first and the last point of each arm, by name: a run has columns for them where no cell
-/// has a value, too.
+/// Returns the metric names at the first and the last point of each arm. A run has columns for these metrics
+/// even if no cell has a value.
 std::set<std::string> planned_metrics(const Scenario& scenario) {
   std::set<std::string> names;
   for (const std::string& arm : scenario.arms) {
     const auto is_own = [&](const Cell& cell) { return cell.arm == arm; };
     const auto first = std::find_if(scenario.cells.begin(), scenario.cells.end(), is_own);
     const auto last = std::find_if(scenario.cells.rbegin(), scenario.cells.rend(), is_own);
-    if (first == scenario.cells.end() || !first->config.parts()) continue;
+    if (first == scenario.cells.end() || !first->options) continue;
     std::vector<const Cell*> cells = {&*first};
-    if (last->config.parts() != first->config.parts()) cells.push_back(&*last);
+    if (last->options != first->options) cells.push_back(&*last);
     for (const Cell* const cell : cells) {
-      for (std::string& name : MeasuredMetrics(cell->config).names()) names.insert(std::move(name));
+      for (std::string& name : MeasuredMetrics(*cell->options).names()) names.insert(std::move(name));
     }
   }
   return names;
@@ -74,7 +74,7 @@ Json head_of(const Scenario& scenario, const std::string& id) {
   Json head = {{"version", kPlanVersion},       {"id", id},
                {"name", scenario.name},         {"title", scenario.title},
                {"source", scenario.source},     {"profile", scenario.profile},
-               {"scenario", scenario.document}, {"claims", scenario.claims},
+               {"scenario", scenario.document}, {"claims", scenario.written_claims},
                {"figures", scenario.figures},   {"arms", scenario.arms},
                {"sweep", scenario.sweep_paths}, {"metrics", planned_metrics(scenario)}};
   if (scenario.added_seeds_to > 0) head["added_seeds_to"] = scenario.added_seeds_to;
@@ -94,9 +94,9 @@ ResultRow planned_row(const Json& cell) {
   return row;
 }
 
-/// A plan of another version may mean something else by the same names.
+/// Throws UserError for a plan of another version, whose fields may have another meaning.
 void check_plan_version(const Json& plan, const std::string& file) {
-  const Json version = plan.value("version", Json(1));  // the first stated none
+  const Json version = plan.value("version", Json(1));  // plans of version 1 have no such field
   if (version != kPlanVersion) {
     throw UserError(
         file + ": version",
@@ -107,7 +107,7 @@ void check_plan_version(const Json& plan, const std::string& file) {
   if (plan.contains("scenario")) check_version(plan.at("scenario"), file + ": scenario.version");
 }
 
-/// The fields that every reader counts on.
+/// Checks the fields that all readers need.
 void check_fields(const Plan& plan) {
   for (const char* key : {"name", "scenario", "claims", "figures"}) plan.head.at(key);
   plan.head.at("arms").get<std::vector<std::string>>();
@@ -154,7 +154,7 @@ int seed_count(const std::vector<ResultRow>& cells) {
 std::string plan_id(const Scenario& scenario, bool of_its_seeds) {
   std::string cells;
   for (const Cell& cell : scenario.cells)
-    if (cell.seed == 0 && (!scenario.crossing || is_at_end(scenario.crossing, read_point(cell.point))))
+    if (cell.seed == 0 && (!scenario.crossing || is_at_end(scenario.crossing, cell.point)))
       cells += cell.id + "\n";
   return id_from(scenario.document, cells, of_its_seeds ? seed_count(scenario) : 0);
 }
@@ -164,7 +164,7 @@ Plan plan_of(const Scenario& scenario, std::string id) {
   plan.head = head_of(scenario, id);
   plan.id = std::move(id);
   for (const Cell& cell : scenario.cells)
-    plan.cells.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "missing", {}, {}});
+    plan.cells.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
   return plan;
 }
 
@@ -201,7 +201,7 @@ Plan read_plan(const fs::path& file) {
   }
   Plan plan;
   try {
-    // Cells go into rows one by one: of a large sweep they are nearly all of the plan.
+    // Moves cells into rows one at a time. In a large sweep they are almost the whole plan.
     bool in_cells = false;
     plan.head = parse_sealed(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
       if (event == Json::parse_event_t::key && depth == 1) in_cells = parsed == "cells";
@@ -211,7 +211,7 @@ Plan read_plan(const fs::path& file) {
     });
     if (plan.head.is_null()) throw damaged("it is not a JSON object");
     check_plan_version(plan.head, file.string());
-    // Every cell has been taken out.
+    // The callback has removed every cell, so the array must be empty.
     if (const Json& left = plan.head.at("cells"); !left.is_array() || !left.empty())
       throw damaged("'cells' holds no cells");
     plan.head.erase("cells");

@@ -1,11 +1,16 @@
 #pragma once
 
-/// What a run directory is to hold: the plan of a scenario, its text and its id.
+/// The plan of a run directory: the scenario, its planned cells and an id.
 ///
-/// plan.json is {"checksum", "version", "id", "name", "title", "source", "profile", "scenario", "claims",
-/// "figures", "arms", "sweep", "metrics", "cells": [{"id", "arm", "seed", "point"}]}, with "added_seeds_to"
-/// before the cells where seeds were added, "decided" where that was done until claims were
-/// (Scenario::decided), and "crossing" where the sweep searches one (CrossingSearch).
+/// plan.json:
+///
+///   {"checksum", "version", "id", "name", "title", "source", "profile", "scenario", "claims", "figures",
+///    "arms", "sweep", "metrics", "cells": [{"id", "arm", "seed", "point"}]}
+///
+/// Optional fields before "cells":
+/// - "added_seeds_to": set if seeds were added.
+/// - "decided": set if seeds were added until the claims were decided (Scenario::decided).
+/// - "crossing": set if the sweep searches a crossing (CrossingSearch).
 
 #include <filesystem>
 #include <string>
@@ -16,52 +21,54 @@
 
 namespace moelab {
 
-/// The version of the plan's format that this program writes and reads.
+/// The version of the plan's format. The program writes and reads only this version.
 constexpr int kPlanVersion = 2;
 
 struct Plan {
   std::string id;
   Json head;                     ///< plan.json without its cells
-  std::vector<ResultRow> cells;  ///< all of them `missing`
+  std::vector<ResultRow> cells;  ///< all cells, all `missing`
 };
 
-/// A plan that is not as it was written.
+/// Thrown for a plan whose file is damaged.
 class DamagedPlan : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// A run directory without a plan.
+/// Thrown for a run directory without a plan.
 class MissingPlan : public UserError {
  public:
   using UserError::UserError;
 };
 
-/// The number of seeds of the cells.
+/// Returns the number of seeds.
 int seed_count(const Scenario& scenario);
 int seed_count(const std::vector<ResultRow>& cells);
 
-/// 12 hexadecimal digits for the scenario's document without its number of seeds and the ids of the cells of
-/// seed 0, in which the contents of files and the version of the numerics are: more seeds make no other plan,
-/// nor do points that a search has placed between its ends.
-/// With `of_its_seeds` the number of seeds is in it, too.
+/// Returns the plan's id, 12 hexadecimal digits.
+///
+/// The id is a hash of the scenario's document without its number of seeds, and of the cell ids of seed 0.
+/// Cell ids cover the contents of files and the version of the numerics. Adding seeds keeps the id. Points
+/// that a search places between the ends of its range keep it too. With `of_its_seeds`, the hash also covers
+/// the number of seeds.
 std::string plan_id(const Scenario& scenario, bool of_its_seeds = false);
 
-/// The plan of a scenario by one of its two ids.
+/// Returns the plan of a scenario. `id` is one of its two ids (see plan_id).
 Plan plan_of(const Scenario& scenario, std::string id);
 
-/// The scenario of a plan, with the cells that the plan has. Throws InvalidOption where it is refused now,
-/// and std::invalid_argument where it has other arms and points.
+/// Returns the scenario of a plan, with the plan's cells. Throws InvalidOption if the program refuses the
+/// scenario now. Throws std::invalid_argument if the scenario has other arms or points.
 Scenario scenario_of(const Json& head);
 
-/// The text of its plan.json.
+/// Returns the text of the plan's plan.json.
 std::string plan_text(const Scenario& scenario, const std::string& id);
 
-/// Reads a plan.json. Throws DamagedPlan where its checksum, its fields or its id do not fit, and UserError
-/// where it is of another version of its format or of the scenario's.
+/// Reads a plan.json. Throws DamagedPlan if the checksum, the fields or the id do not match. Throws UserError
+/// if the plan's or the scenario's format has another version.
 Plan read_plan(const std::filesystem::path& file);
 
-/// The dotted paths at which two documents differ.
+/// Returns the dotted paths at which two documents differ.
 std::vector<std::string> differing_paths(const Json& left, const Json& right);
 
 }  // namespace moelab

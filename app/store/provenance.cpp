@@ -20,10 +20,9 @@
 #include "app/store/record.h"
 #include "commit.h"
 #include "sim/base/error.h"
-#include "sim/base/kernels/highway_version.h"
 #include "sim/base/kernels/kernels.h"
 
-// The build passes these three, the commit as a header; a build without them still runs.
+// The build defines these three macros, the commit through a header. A build without them still runs.
 #if __has_include("commit.h")
 #endif
 #ifndef MOELAB_VERSION
@@ -54,7 +53,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// sessions/<name>.json of journal/<name>.jsonl.
+/// Returns sessions/<name>.json for journal/<name>.jsonl.
 fs::path session_file(const fs::path& journal) {
   return journal.parent_path().parent_path() / "sessions" / (journal.stem().string() + ".json");
 }
@@ -62,7 +61,7 @@ fs::path session_file(const fs::path& journal) {
 constexpr const char* kSessionWayOut =
     "remove it, and the cells of its journal count as those of an unknown build";
 
-/// The job that Slurm runs this process in; null outside Slurm.
+/// Describes the Slurm job of this process. Null outside Slurm.
 Json slurm_json() {
   Json slurm = Json::object();
   for (const auto& [key, variable] :
@@ -88,7 +87,8 @@ std::string processor_model() {
   return "unknown";
 }
 
-/// A file that something else has put in the place of a session's is no damage of this one.
+/// Throws EnvironmentError if another program has replaced a session's file by other valid JSON. This is not
+/// damage, so it is not a UserError.
 void check_session_types(const fs::path& file, const Json& session) {
   if (session.is_discarded()) return;
   const auto refuse = [&](const std::string& place, const Json& given, const char* needed) {
@@ -180,7 +180,7 @@ std::vector<Json> read_sessions(const fs::path& directory) {
     try {
       sessions.push_back(read_sealed(entry.path(), kSessionWayOut));
     } catch (const UserError&) {
-      // Who needs this one's own provenance is told.
+      // read_journal_provenance reports the damage to a caller that needs this file.
     }
   }
   const auto started = [](const Json& session) {
@@ -205,7 +205,7 @@ Json gathered_provenance(const fs::path& directory, const std::string& plan) {
 void write_provenance(const fs::path& directory, const Json& provenance) {
   const fs::path journal = directory / "journal" / provenance.at("journal").get<std::string>();
   replace_file(session_file(journal), sealed_text(provenance));
-  // Gathered from the sessions' own files, so that no process loses what another one writes at the same time.
+  // Gathers from the sessions' own files, so that concurrent processes do not overwrite each other's entries.
   replace_file(directory / "provenance.json", sealed_text(gathered_provenance(directory)));
 }
 

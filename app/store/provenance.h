@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which program, on which machine, made the results.
+/// Provenance: which program made the results, and on which machine.
 
 #include <filesystem>
 #include <string>
@@ -10,56 +10,57 @@
 
 namespace moelab {
 
-// What this program was built from. A file of its own, since it is compiled anew after every commit.
+// Build. These functions have their own source file, which is recompiled after every commit.
 
-/// "0.1.0".
+/// The version, such as "0.1.0".
 std::string program_version();
-/// The commit the program was built from, with "-dirty" after local changes; "unknown" outside a checkout.
+/// The commit of the build, with "-dirty" for local changes. "unknown" outside a git checkout.
 std::string program_commit();
-/// The compiler's options.
+/// The compiler options.
 std::string program_flags();
 
 std::string host_name();
-/// Now, as "2026-01-31T12:00:00Z".
+/// The current time in UTC, such as "2026-01-31T12:00:00Z".
 std::string utc_now();
 
-/// What is particular to one start of the program.
+/// The properties of one start of the program.
 struct Session {
   std::vector<std::string> arguments;
   std::string profile;
   int threads = 1;
-  std::string journal;                  ///< the journal that this session fills
-  std::vector<std::string> files = {};  ///< the scenario file and those that it extends
-  Json scenario = {};                   ///< as resolved, written to plan.json too
-  std::string plan = {};                ///< the id of the plan that it ran
-  int added_seeds_to = 0;               ///< the plan's
-  Json decided = {};                    ///< likewise
+  std::string journal;                  ///< the journal that this session writes
+  std::vector<std::string> files = {};  ///< the scenario file and the files that it extends
+  Json scenario = {};                   ///< the resolved scenario, as in plan.json
+  std::string plan = {};                ///< the id of the plan that the session ran
+  int added_seeds_to = 0;               ///< the plan's "added_seeds_to"
+  Json decided = {};                    ///< the plan's "decided"
 };
 
-/// Program, build, libraries, machine and session as one object, at the session's start.
+/// Describes program, build, libraries, machine and session at the session's start, as one object.
 Json provenance_json(const Session& session);
 
-/// Adds how the session ended to its provenance: "ended_at" and the most memory that the process held, in
-/// bytes.
+/// Adds the end of the session: "ended_at", and the peak memory of the process in bytes.
 void add_end(Json& provenance);
 
-/// Writes a session's provenance to sessions/<journal>.json, then provenance.json: the newest session of all,
-/// with those before it under "earlier", oldest first.
+/// Writes a session's provenance to sessions/<journal>.json. Then updates provenance.json: the newest
+/// session, with the earlier sessions under "earlier", oldest first.
 void write_provenance(const std::filesystem::path& directory, const Json& provenance);
 
-/// The provenance of a journal; null where it is missing. Throws UserError where it is damaged.
+/// Reads the provenance of a journal. Returns null if the file is missing. Throws UserError if it is damaged.
 Json read_journal_provenance(const std::filesystem::path& journal);
 
-/// The provenance of every session of a run directory, oldest first, without those that are damaged.
+/// Reads the provenance of every session of a run directory, oldest first. Skips damaged files.
 std::vector<Json> read_sessions(const std::filesystem::path& directory);
 
-/// What provenance.json is to say, of the sessions that ran a plan alone unless it is empty; null without
-/// any.
+/// Returns the content of provenance.json. If `plan` is not empty, only sessions that ran this plan count.
+/// Returns null if there is no session.
 Json gathered_provenance(const std::filesystem::path& directory, const std::string& plan = "");
 
-/// "0.1.0 (commit 0123abc, g++ 12.2.0, flags 0123abcd)": what two sessions must share to be of one build. The
-/// flags stand as a checksum; processors without fused multiply-add, whose results differ in the last digits,
-/// count as another build. "unknown" for null.
+/// Names the build of a session: "0.1.0 (commit 0123abc, g++ 12.2.0, flags 0123abcd)".
+///
+/// Two sessions have the same build if their names are equal. The flags appear as a checksum. Processors
+/// without fused multiply-add count as another build, because their results differ in the last digits.
+/// Returns "unknown" for null.
 std::string build_name(const Json& provenance);
 
 }  // namespace moelab

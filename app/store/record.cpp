@@ -45,12 +45,12 @@ Json numbers_json(const Record& record) {
           {"trace", std::move(trace)}};
 }
 
-/// Fills a record from its JSON text as the text is read, without a tree of values in between. A text of
-/// another form is refused.
+/// Fills a record while its JSON text is parsed, without a tree of values. It refuses a text with another
+/// structure.
 class RecordReader : public nlohmann::json_sax<Json> {
  public:
   explicit RecordReader(RecordPart part) : part_(part) {}
-  /// Whether all that was asked for has been read.
+  /// Whether the reader has read all requested fields.
   bool is_complete() const { return stopped_ || (depth_ == 0 && fields_ == kFields); }
   Record record;
 
@@ -173,7 +173,7 @@ std::string state_name(CellResult::State state) {
 
 std::string record_line(const Record& record) {
   Json numbers = numbers_json(record), json = {{"cell", record.cell}, {"state", record.state}};
-  // Before what is long: whoever reads the state alone has them, too.
+  // Arrays come before the long fields, so that readers of the state alone get them too.
   if (!record.arrays.empty()) json["arrays"] = record.arrays;
   for (const char* part : {"metrics", "trace"}) json[part] = std::move(numbers[part]);
   json["message"] = record.message;
@@ -182,7 +182,7 @@ std::string record_line(const Record& record) {
     json["timing"]["training_seconds"] = record.spent->training;
     json["timing"]["measuring_seconds"] = record.spent->measuring;
   }
-  // A message may quote bytes that are not UTF-8; they become U+FFFD instead of losing the record.
+  // A message may quote bytes that are not UTF-8. They become U+FFFD, so that the record is not lost.
   return sealed_line(json_text(json, -1));
 }
 
@@ -228,7 +228,7 @@ std::vector<std::string> record_differences(const Record& left, const Record& ri
 }
 
 bool same_numbers(const Record& left, const Record& right) {
-  // A journal of an earlier version names no arrays.
+  // Journals of earlier builds name no arrays.
   const bool same_arrays = left.arrays.empty() || right.arrays.empty() || left.arrays == right.arrays;
   return same_arrays && numbers_json(left).dump() == numbers_json(right).dump();
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// One line of a journal: the result of one cell, with a checksum.
+/// A record: the result of one cell, with a checksum, on one line of a journal.
 
 #include <map>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace moelab {
 
-/// What the journal keeps of a cell. Times stand apart: they are never compared nor exported.
+/// The journal's data of a cell. Times are separate members, because they are never compared or exported.
 struct Record {
   std::string cell;
   std::string state;  ///< done, diverged or failed
@@ -23,13 +23,13 @@ struct Record {
   std::vector<TraceEntry> trace;
   double seconds = 0;
   std::string finished_at;                         ///< UTC, ISO 8601
-  std::map<std::string, std::string> arrays = {};  ///< saved arrays by name, with the checksum of their bytes
-  /// Name of the program that wrote the journal, one for all of its records; not part of the line.
+  std::map<std::string, std::string> arrays = {};  ///< checksums of the saved arrays' bytes, by name
+  /// The build that wrote the journal, shared by all of its records. It is not part of the line.
   std::shared_ptr<const std::string> build = {};
-  std::optional<TimeSpent> spent = {};  ///< of the seconds; journals of earlier builds have none
+  std::optional<TimeSpent> spent = {};  ///< parts of `seconds`; absent in journals of earlier builds
 };
 
-/// How much of a record is read: of a long journal, most is trace. Arrays belong to each part.
+/// How much of a record is read. Most of a long journal is trace. Every part includes the arrays.
 enum class RecordPart { state, metrics, all };
 
 /// CRC-32 of `bytes` as 8 hexadecimal digits.
@@ -38,21 +38,26 @@ std::string checksum(std::string_view bytes);
 /// "done", "diverged", "failed" or "interrupted".
 std::string state_name(CellResult::State state);
 
-/// {"checksum":"<CRC-32 of the record's text, 8 hexadecimal digits>","record":{…}}. Doubles are written in
-/// the shortest form that reads back to the same bits; non-finite ones as "nan", "inf" and "-inf".
+/// Formats a record as a line of a journal:
+///
+///   {"checksum": "<CRC-32 of the record's text, 8 hexadecimal digits>", "record": {…}}
+///
+/// The line itself has no spaces. Doubles have the shortest form that reads back to the same bits. Non-finite
+/// doubles are "nan", "inf" and "-inf".
 std::string record_line(const Record& record);
 
-/// The line of a record's text, as record_line writes it.
+/// Adds the checksum to a record's text, as in record_line.
 std::string sealed_line(std::string_view text);
 
-/// The inverse of record_line; what lies behind `part` stays empty, but for a failed cell. The checksum of
-/// the whole line is taken in any case. Throws std::runtime_error with the reason when the line is damaged.
+/// Parses a line of record_line. Fields beyond `part` stay empty, except for a failed cell. The function
+/// always verifies the checksum of the whole line. Throws std::runtime_error with the reason if the line is
+/// damaged.
 Record parse_record_line(std::string_view line, RecordPart part = RecordPart::all);
 
-/// Where two records of a cell differ, "test_nmse_soft: 0.5 and 0.25"; none for equal ones.
+/// Lists the differences of two records, such as "test_nmse_soft: 0.5 and 0.25". Empty for equal records.
 std::vector<std::string> record_differences(const Record& left, const Record& right);
 
-/// Whether two records of a cell hold the same state, the same numbers and the same arrays, to the last bit.
+/// Whether two records of a cell have the same state, numbers and arrays, bit for bit.
 bool same_numbers(const Record& left, const Record& right);
 
 }  // namespace moelab

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of these one is there before a plan can be lost.
+/// A run creates one of these folders before its plan can be lost.
 constexpr std::array kStoreFolders = {"journal", "sessions", "cells", "plans"};
 constexpr std::array kOwnFiles = {"plan.json", "provenance.json", "claims.json", "report.html",
                                   "figures",   "tune.json",       "leases"};
@@ -33,7 +33,7 @@ bool holds_store(const fs::path& directory) {
                      [&](const char* folder) { return fs::is_directory(directory / folder); });
 }
 
-/// Whether a run writes files of that name.
+/// Whether a run writes files with this name.
 bool is_own_name(const std::string& name) {
   const auto is_name = [&](const char* own) { return name == own; };
   return is_temporary_name(name) || name.starts_with("slurm") ||
@@ -41,7 +41,7 @@ bool is_own_name(const std::string& name) {
          std::any_of(kOwnFiles.begin(), kOwnFiles.end(), is_name);
 }
 
-/// The plan of `file`; nothing where there is none, or with `damage` filled where it is damaged.
+/// Reads the plan in `file`. Returns nothing if there is none. If the plan is damaged, fills `damage`.
 std::optional<Plan> plan_at(const fs::path& file, std::optional<DamagedPlan>& damage) {
   if (!fs::exists(file)) return std::nullopt;
   try {
@@ -52,7 +52,7 @@ std::optional<Plan> plan_at(const fs::path& file, std::optional<DamagedPlan>& da
   }
 }
 
-/// The plan of that id from the scenario that a session kept.
+/// Rebuilds the plan with this id from the scenario that a session stored.
 std::optional<Plan> plan_from_sessions(const fs::path& directory, const std::string& id) {
   const std::vector<Json> sessions = read_sessions(directory);
   for (auto session = sessions.rbegin(); session != sessions.rend(); ++session) {
@@ -65,7 +65,7 @@ std::optional<Plan> plan_from_sessions(const fs::path& directory, const std::str
       if (scenario.crossing) place_points(scenario, read_records(directory, RecordPart::metrics));
       if (plan_id(scenario) == id || plan_id(scenario, true) == id) return plan_of(scenario, id);
     } catch (const InvalidOption&) {
-      // The data that it reads may be gone.
+      // The data files that the scenario reads may be missing.
     } catch (const std::invalid_argument&) {
     } catch (const Json::exception&) {
     }
@@ -73,7 +73,7 @@ std::optional<Plan> plan_from_sessions(const fs::path& directory, const std::str
   return std::nullopt;
 }
 
-/// The plan of the newest session, or the one plan that there is; empty where nothing tells.
+/// The id of the newest session's plan, or of the only plan. Empty if neither is known.
 std::string last_plan(const fs::path& directory) {
   const std::vector<Json> sessions = read_sessions(directory);
   if (!sessions.empty()) return sessions.back().value("plan", "");
@@ -106,8 +106,8 @@ std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
   throw UserError("--plan", unknown_name("plan", address.plan(), ids));
 }
 
-/// Moves a plan's claims, report and figures from one folder to another; what cannot be moved is left, since
-/// all of it can be made again.
+/// Moves a plan's claims, report and figures to another folder. Files that cannot be moved stay, because they
+/// can be made again.
 void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
   std::vector<fs::path> files = {"claims.json", "report.html"};
   for (const auto& [parts, folder] :
@@ -127,9 +127,9 @@ bool is_decided(const Plan& plan) {
   return plan.head.contains("decided");
 }
 
-/// Whether a plan that grows has all of the scenario's cells and further ones: another process has recorded
-/// what this one has not read yet. A decided plan is further than any fixed one, which would hide that seeds
-/// were added after looking.
+/// Whether a growing plan has all cells of the scenario and more. Then another process has recorded cells
+/// that this process has not read yet. A decided plan always counts as further than a fixed one. Otherwise
+/// the fixed plan would hide that seeds were added after looking at results.
 bool is_further(const Plan& plan, const Scenario& scenario) {
   if (is_decided(plan) != !scenario.decided.is_null()) return is_decided(plan);
   if (is_decided(plan)) {
@@ -179,7 +179,7 @@ void check_run_directory(const fs::path& directory, const std::string& scenario_
     try {
       return check_name(directory, find_plan(directory).plan, scenario_name);
     } catch (const DamagedPlan&) {
-      if (!holds_store(directory)) throw;  // somebody else's plan.json
+      if (!holds_store(directory)) throw;  // the plan.json belongs to another program
     } catch (const MissingPlan&) {
     }
   }
@@ -188,7 +188,7 @@ void check_run_directory(const fs::path& directory, const std::string& scenario_
     const std::string name = entry.path().filename().string();
     if (!is_temporary_name(name)) (is_own_name(name) ? own : strange) = name;
   }
-  // Another process may be making the run: its first folder is there before anything else of it.
+  // Another process may be creating the run. It creates its store folder before any other file.
   if (strange.empty() && (own.empty() || holds_store(directory))) return;
   throw UserError("--out",
                   fmt::format("'{}' holds files ('{}') but no plan.json: it is no run directory; choose "
@@ -282,7 +282,7 @@ KeptPlan keep_plan(const fs::path& directory, const Scenario& scenario, bool sho
   const KeptPlan kept = {plan_id_in(directory, scenario), shown_plan(directory)};
   std::optional<Plan> before;
   if (!kept.before.empty() && kept.before != kept.id) before = plan_with_id(directory, kept.before);
-  if (before) check_name(directory, *before, scenario.name);  // of a process that started with this one
+  if (before) check_name(directory, *before, scenario.name);  // another process may have just written it
   std::optional<DamagedPlan> damage;
   const std::optional<Plan> known = plan_at(plan_file(directory, kept.id), damage);
   const bool is_kept = known && is_further(*known, scenario);

@@ -1,9 +1,10 @@
 #pragma once
 
-/// The plans of a run directory, and which of them is asked for.
+/// The plans of a run directory, and the choice of one of them.
 ///
-/// plans/<id>/plan.json is every plan that was run there; plan.json is a copy of the one that was run last,
-/// whose claims, figures and report stand beside it; those of another stand in plans/<id>.
+/// Each plan that was run is stored as plans/<id>/plan.json. The top-level plan.json is a copy of the plan
+/// that was run last. The claims, figures and report of that plan are also at the top level. The outputs of
+/// every other plan are in plans/<id>.
 
 #include <filesystem>
 #include <optional>
@@ -14,12 +15,12 @@
 
 namespace moelab {
 
-/// Which plan of which run directory a verb is asked about.
+/// The run directory and the plan that a command refers to.
 class RunAddress {
  public:
-  /// `given` is a folder, or FOLDER@ID where there is nothing of that name. ID and `plan` are beginnings of
-  /// ids, and empty for the plan last run. Throws UserError where both are given and neither begins the
-  /// other. Implicit: a folder is an address.
+  /// Parses an address. `given` is a folder, or FOLDER@ID if no file has this name. ID and `plan` are
+  /// prefixes of plan ids; an empty prefix means the plan that was run last. Throws UserError if both are
+  /// given and neither is a prefix of the other. The constructor is implicit, because a folder is an address.
   RunAddress(std::filesystem::path given, std::string plan = "");
   const std::filesystem::path& directory() const { return directory_; }
   const std::string& plan() const { return plan_; }
@@ -29,50 +30,56 @@ class RunAddress {
   std::string plan_;
 };
 
-/// Throws UserError when `directory` cannot take the scenario's results: it is a file, holds something else,
-/// or belongs to a scenario of another name. Writes nothing.
+/// Throws UserError if `directory` cannot take the scenario's results. Reasons: it is a file, it has other
+/// content, or it belongs to a scenario with another name. Writes nothing.
 void check_run_directory(const std::filesystem::path& directory, const std::string& scenario_name);
 
-/// The ids of the plans in a directory, by name.
+/// The ids of the plans in a directory, sorted by name.
 std::vector<std::string> plan_ids(const std::filesystem::path& directory);
 
-/// The id of the plan last run, as plan.json begins; empty where it does not say.
+/// Reads the id of the plan last run from the beginning of plan.json. Empty if it is not there.
 std::string shown_plan(const std::filesystem::path& directory);
 
 struct FoundPlan {
   Plan plan;
-  std::filesystem::path outputs;  ///< where its claims and figures go, below the directory; empty for its top
-  std::vector<std::string> notes;  ///< which plan this is where there are several, and what was read instead
+  std::filesystem::path outputs;   ///< outputs_of() this plan
+  std::vector<std::string> notes;  ///< which of several plans this is, and which file was read instead
 };
 
-/// A line each on stderr.
+/// Prints each note as a line on stderr.
 void print_notes(const std::vector<std::string>& notes);
 
-/// The plan that is asked for. One whose file is lost or damaged is read from its copy, or else made anew
-/// from the scenario in the directory's sessions. Throws UserError when there is none, when it is damaged
-/// beyond that, and for an id that no plan, or more than one, begins with.
+/// Finds the plan of an address. If its file is lost or damaged, the plan is read from the copy or rebuilt
+/// from the scenario in the directory's sessions. Throws UserError if there is no plan, if the plan cannot be
+/// restored, or if the id prefix matches no plan or several.
 FoundPlan find_plan(const RunAddress& address);
 
-/// The directory's plan of that id, whole; nothing where it has none.
+/// Reads the plan with this complete id. Returns nothing if the directory does not have it.
 std::optional<Plan> plan_with_id(const std::filesystem::path& directory, const std::string& id);
 
-/// The id that the scenario's plan has in a directory: where its plan has more seeds there, the one of its
-/// own seeds. A fixed and a decided plan are never two.
+/// Returns the id of the scenario's plan in a directory. If the plan there has more seeds than the scenario,
+/// the id also covers the number of seeds (plan_id with `of_its_seeds`). A fixed and a decided plan of one
+/// scenario share their id.
 std::string plan_id_in(const std::filesystem::path& directory, const Scenario& scenario);
 
-/// Where claims and figures of a plan go, below the directory: empty for the plan last run.
+/// The folder of a plan's claims and figures, relative to the directory. Empty for the plan that was run
+/// last.
 std::filesystem::path outputs_of(const std::filesystem::path& directory, const std::string& id);
 
 struct KeptPlan {
   std::string id;
-  std::string before;  ///< the id of the plan last run before this one
+  std::string before;  ///< the id of the plan that was run before this one
 };
 
-/// Writes the scenario's plan as the one last run, beside those that are there: what the folder showed of
-/// another plan moves to plans/<id>. One process at a time does so. Throws UserError where the directory has
-/// become that of a scenario of another name, EnvironmentError when the disk refuses. Without `shows` the
-/// plan is only kept, where the folder shows another. A plan that says more already stays: one whose search
-/// or whose looks went further, and a decided one where the scenario's is fixed.
+/// Writes the scenario's plan as the plan last run, and keeps the other plans. The outputs of the previous
+/// plan move to plans/<id>. Only one process does this at a time.
+///
+/// With `shows` = false, the plan is only stored if the folder shows another one. A plan that contains more
+/// than the scenario's plan stays. This holds if its search or its looks went further, or if it is decided
+/// and the scenario's plan is fixed.
+///
+/// Throws UserError if the directory now belongs to a scenario with another name. Throws EnvironmentError
+/// when the disk refuses.
 KeptPlan keep_plan(const std::filesystem::path& directory, const Scenario& scenario, bool shows = true);
 
 }  // namespace moelab

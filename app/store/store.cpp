@@ -26,35 +26,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Unique among the processes of all machines: host, process and the time in microseconds.
+/// Returns a name that is unique across machines: host, process and time in microseconds.
 std::string new_journal_name() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return fmt::format("{}-{}-{}.jsonl", host_name(), ::getpid(),
                      std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
-/// A failure has no numbers that could be lost: it gives way to any other state, and to a later failure.
+/// A failure has no numbers to lose. So any other state and any later failure replaces it.
 bool supersedes(const Record& record, const Record& failure) {
   if (failure.state != "failed") return false;
   return record.state != "failed" || record.finished_at > failure.finished_at;
 }
 
-/// Where what stands at `here` says otherwise than what stands at `there`, down to the last number; empty
-/// where it repeats it. Both places are read once more: few cells are recorded twice, and journals are long.
+/// Returns how the record at `here` differs from the record at `there`, or an empty string if they are equal.
+/// It reads both lines again, because few cells are recorded twice and journals are long.
 std::string difference_between(const JournalPlace& here, const JournalPlace& there) {
   try {
     const Record record = parse_record_line(line_at(here)), earlier = parse_record_line(line_at(there));
     if (same_numbers(record, earlier)) return "";
     return record_differences(record, earlier).front();
   } catch (const std::runtime_error& error) {
-    return error.what();  // damage behind the part that was asked for
+    return error.what();  // damage after the requested part
   }
 }
 
-/// By journal: the build that wrote it, and its vector level.
+/// The build and the vector level that wrote a journal, by journal.
 using Machines = std::unordered_map<const fs::path*, std::string>;
 
-/// Two records of a cell that cannot both be right: what differs, where each comes from, and the way out.
+/// The error for two conflicting records of a cell: the difference, both places and the advice.
 UserError conflict(const std::string& cell, const JournalPlace& here, const JournalPlace& there,
                    const std::string& difference, const Machines& machines) {
   const fs::path directory = here.journal->parent_path().parent_path();
@@ -67,7 +67,7 @@ UserError conflict(const std::string& cell, const JournalPlace& here, const Jour
                   directory.string(), here.journal->filename().string())};
 }
 
-/// Reads every journal, as many at a time as there are processors; `refuse` takes each error.
+/// Reads every journal in parallel, one thread per processor. `refuse` receives each error.
 template <class Refuse>
 Records read_all(const fs::path& directory, RecordPart part, const Refuse& refuse) {
   Records records;
@@ -185,14 +185,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A record that another one may speak against.
+/// A record that may conflict with another one.
 struct Contender {
   fs::path journal;
   std::string line;
   Record record;
 };
 
-/// The records of cells that are recorded more than once; few are. Damage is not this function's to mend.
+/// Returns the records of all cells that are recorded more than once. Skips damaged lines and failed cells.
 std::unordered_map<std::string, std::vector<Contender>> contenders(const std::vector<fs::path>& journals) {
   std::unordered_map<std::string, std::vector<JournalPlace>> places;
   for (const fs::path& journal : journals) {
@@ -215,7 +215,7 @@ std::unordered_map<std::string, std::vector<Contender>> contenders(const std::ve
   return found;
 }
 
-/// The journal that is meant; empty for the newest record of each cell.
+/// Returns the chosen journal. Empty for the newest record of each cell.
 fs::path chosen_journal(const std::vector<fs::path>& journals, const std::string& given) {
   if (given == "newest") return {};
   std::vector<std::string> names;
@@ -234,7 +234,7 @@ fs::path chosen_journal(const std::vector<fs::path>& journals, const std::string
   return found;
 }
 
-/// A journal that no process writes, held until this goes.
+/// A lock on a journal that no process writes. The destructor releases it.
 class HeldJournal {
  public:
   explicit HeldJournal(const fs::path& journal) : descriptor_(::open(journal.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -255,7 +255,7 @@ class HeldJournal {
   int descriptor_;
 };
 
-/// Moves lines from a journal to the file beside it.
+/// Moves lines from a journal to its .aside file.
 fs::path move_lines(const fs::path& journal, const std::unordered_set<std::string>& lines) {
   const fs::path aside = journal.string() + ".aside";
   std::string kept, moved = fs::exists(aside) ? read_bytes(aside) : "";
@@ -264,7 +264,7 @@ fs::path move_lines(const fs::path& journal, const std::unordered_set<std::strin
     const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
     const std::string line = text.substr(start, end - start);
     const bool goes = line.ends_with('\n') && lines.contains(line.substr(0, line.size() - 1));
-    // After a crash between the two files below, the line stands aside already.
+    // After a crash between the two writes below, the line is already in the .aside file.
     if (!goes)
       kept += line;
     else if (moved.find(line) == std::string::npos)

@@ -1,12 +1,15 @@
 #pragma once
 
-/// What a run directory stores of its cells: journal/*.jsonl and cells/<id>/*.npy. Beside them stand
-/// plan.json, plans/<id>/plan.json (app/store/run_folder.h), provenance.json and sessions/*.json
-/// (app/store/provenance.h).
+/// The store of a run directory: journal/*.jsonl and cells/<id>/*.npy.
 ///
-/// Every process appends to its own journal, one line per finished cell, after the cell's arrays are on disk.
-/// So a crash loses at most the cells that were running, several processes may fill one directory, and
-/// directories may be merged by copying their journals, sessions and cells together.
+/// The same directory has plan.json, plans/<id>/plan.json (app/store/run_folder.h), provenance.json and
+/// sessions/*.json (app/store/provenance.h).
+///
+/// Each process appends to its own journal. It writes one line per finished cell, after the cell's arrays are
+/// on disk. This has three effects:
+/// - A crash loses at most the cells that were running.
+/// - Several processes may fill one directory.
+/// - Directories can be merged: copy their journals, sessions and cells together.
 
 #include <filesystem>
 #include <string>
@@ -19,40 +22,40 @@
 
 namespace moelab {
 
-/// Records by cell id. Cells that are no longer planned are among them.
+/// Records by cell id. They include cells that are not in the plan.
 using Records = std::unordered_map<std::string, Record>;
 
-/// Reads every journal of `directory`; none is an empty result. A last line without its newline, which a
-/// killed process leaves, is dropped. Of a cell that failed and was run again the later record counts. Throws
-/// UserError naming file, line and byte for a damaged line, and for a cell with two records of other numbers,
-/// naming both places, a number, and what wrote each.
+/// Reads every journal of `directory`. Without journals the result is empty. A last line without a newline is
+/// dropped, because a killed process leaves one. If a failed cell was run again, the later record counts.
+///
+/// Throws UserError for a damaged line, with file, line and byte. Throws UserError if two records of a cell
+/// have different numbers, with both places, one number and both builds.
 Records read_records(const std::filesystem::path& directory, RecordPart part = RecordPart::all);
-/// The same, but with every such error added to `problems` as "place: message" and its line left out.
+/// Reads every journal. Adds each error to `problems` as "place: message" and skips its line.
 Records read_records(const std::filesystem::path& directory, std::vector<std::string>& problems);
 
-/// cells/<id>/<name>.npy.
+/// The path cells/<id>/<name>.npy in the directory.
 std::filesystem::path array_file(const std::filesystem::path& directory, const std::string& cell,
                                  const std::string& name);
-/// The bytes of that file.
+/// The bytes of an array's file.
 std::string array_bytes(const SavedArray& array);
 
-/// What is wrong with an array's file whose bytes were recorded with that checksum: "missing" or "other bytes
-/// than were recorded"; empty where nothing is.
+/// Compares an array's file with the recorded checksum of its bytes. Returns "missing", "other bytes than
+/// were recorded", or an empty string if they match.
 std::string array_problem(const std::filesystem::path& file, const std::string& recorded);
 
-/// What a cell's run leaves in its record, but for the checksums of its arrays.
+/// Makes a cell's record from its result, without the checksums of its arrays.
 Record numbers_of(const std::string& cell_id, const CellResult& result, double seconds);
 
-/// Writes a cell's arrays that are missing or damaged anew, from a further run of it, which is to have the
-/// numbers of its record; where it has others nothing is written, and the answer says which. Throws
-/// EnvironmentError.
+/// Writes the missing or damaged arrays of a cell from a second run of the cell. If the second run has other
+/// numbers than the record, the function writes nothing and returns the differences. Throws EnvironmentError.
 std::string restore_arrays(const std::filesystem::path& directory, const Record& recorded,
                            const CellResult& again);
 
-/// The one writer of a process.
+/// Writes the results of a process. A process has only one writer.
 class StoreWriter {
  public:
-  /// Opens a journal of its own. Throws EnvironmentError.
+  /// Creates a new journal. Throws EnvironmentError.
   explicit StoreWriter(const std::filesystem::path& directory);
   const std::string& journal_name() const { return journal_name_; }
   /// Writes the cell's arrays, then its record, and flushes both to disk. Throws EnvironmentError.
@@ -64,20 +67,23 @@ class StoreWriter {
   AppendedFile journal_;
 };
 
-// The way out where a cell is recorded twice with other numbers.
+// Conflicting records
 
-/// What was set aside.
+/// The records that were set aside.
 struct SetAside {
   int records = 0;
-  std::vector<std::filesystem::path> files;  ///< that hold it
+  std::vector<std::filesystem::path> files;  ///< the files that contain the records
 };
 
-/// For each cell with records of different numbers keeps the one in `journal`, the only journal whose name
-/// begins so, or of "newest" the one that finished last. Lines with other numbers move from their journals to
-/// <journal>.aside; a cell that `journal` does not hold keeps all of its records. Whole lines are never lost:
-/// they are in the one file before they leave the other. Throws UserError at --keep for a name that no
-/// journal, or more than one, begins with, and where a process that lives writes a journal that would change;
-/// EnvironmentError when the disk refuses.
+/// Resolves cells that were recorded twice with different numbers.
+///
+/// `journal` is the prefix of exactly one journal's name. For each conflict, the function keeps this
+/// journal's record. With "newest" it keeps the record that finished last. Lines with other numbers move to
+/// <journal>.aside. If the chosen journal does not have the cell, all records of the cell stay. No line is
+/// lost in a crash: the function writes it to the new file before it removes it from the old one.
+///
+/// Throws UserError at --keep if no journal or several journals match the prefix. Throws UserError if a
+/// running process writes a journal that would change. Throws EnvironmentError when the disk refuses.
 SetAside set_others_aside(const std::filesystem::path& directory, const std::string& journal);
 
 }  // namespace moelab

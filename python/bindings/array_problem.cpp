@@ -11,7 +11,7 @@
 namespace moelab::python {
 namespace {
 
-/// Rows of probabilities that were computed in single precision sum to one within it.
+/// Allowed error of a row sum of class probabilities, which may come from single precision.
 constexpr double kClassRounding = 1e-4;
 
 using Shape = std::vector<std::int64_t>;

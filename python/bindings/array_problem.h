@@ -1,6 +1,6 @@
 #pragma once
 
-/// Arrays in memory as the data of a training.
+/// Uses arrays in memory as training data.
 
 #include <memory>
 #include <optional>
@@ -12,29 +12,30 @@
 
 namespace moelab::python {
 
-/// x (n, d) or (n, s, d); y (n, o), (n), or (n, s, o) of sequences; clusters (n) or (n, s). All outlive the
-/// problem.
+/// The arrays of a training set: x (n, d) or (n, s, d); y (n), (n, o), or (n, s, o) for sequences; clusters
+/// (n) or (n, s). All must outlive the problem.
 struct TrainingArrays {
   MemoryArray x, y;
   std::optional<MemoryArray> labels;
 };
 
-/// The layout that the arrays have. Throws UserError at "x", "y" or "labels" where their shapes do not fit.
+/// The layout of the arrays. Throws UserError at "x", "y" or "labels" for shapes that do not match.
 Layout layout_of(const TrainingArrays& arrays);
 
-/// The rows as a training set; there is no other set. Throws UserError at "labels" for negative ones; at "x"
-/// and "y", when they are drawn, for entries that are not finite.
+/// A problem with these rows as its training set and no other set.
+/// Throws UserError at "labels" for negative labels. When the set is drawn, it throws at "x" and "y" for
+/// non-finite entries.
 std::unique_ptr<Problem> problem_of(const TrainingArrays& arrays);
 
-/// Throws UserError at "labels" where the router of `options` needs the true clusters and they are missing.
+/// Throws UserError at "labels" if the router of `options` needs the true clusters and there are none.
 void require_labels(const ModelOptions& options, bool has_labels);
 
-/// The labels of inputs of that layout. Throws UserError at "labels" for another shape, and for negative
-/// ones.
+/// The labels of inputs with shape `inputs` in this layout. Throws UserError at "labels" for another shape
+/// and for negative labels.
 std::vector<int> labels_of(const MemoryArray& labels, const Layout& layout,
                            const std::vector<std::int64_t>& inputs);
 
-/// Throws UserError at "y" unless its rows are indicators (or probabilities) of classes.
+/// Checks that each row of y is a class indicator or class probabilities. Throws UserError at "y".
 void check_classes(const TrainingArrays& arrays);
 
 }  // namespace moelab::python

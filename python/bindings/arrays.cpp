@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "app/cli/analyze.h"
-#include "app/cli/verbs.h"
+#include "app/cli/sample.h"
 #include "app/scenario/overrides.h"
 #include "bindings/memory_array.h"
 #include "sim/base/error.h"
@@ -11,7 +11,7 @@
 namespace moelab::python {
 namespace {
 
-/// None for types of values that are not read.
+/// The type of an array's values; unset for unsupported types.
 std::optional<NpyType> type_of(const nb::dlpack::dtype& type) {
   using Code = nb::dlpack::dtype_code;
   if (type.lanes != 1) return std::nullopt;
@@ -51,7 +51,7 @@ std::string analyze(const nb::dict& arrays, int top_k, int neighbours) {
       {"previous_probs", &analyzed.previous_probs},
       {"previous_logits", &analyzed.previous_logits},
       {"previous_assignments", &analyzed.previous_assignments}};
-  std::vector<GivenArray> kept;  // what the arrays share stays alive
+  std::vector<GivenArray> kept;  // keeps the shared arrays alive
   for (const auto& [name, source] : places) {
     if (!arrays.contains(name)) continue;
     kept.push_back(nb::cast<GivenArray>(arrays[name]));
@@ -60,11 +60,11 @@ std::string analyze(const nb::dict& arrays, int top_k, int neighbours) {
   return released([&] { return json_text(to_json(analyze_arrays(analyzed))); });
 }
 
-/// The arrays of one drawn set, by the names of Sample's fields.
+/// Adds the arrays of one drawn set. Their names are `prefix` and the names of Sample's fields.
 void add_set(const std::string& prefix, const Layout& layout, Dataset data, nb::dict& sample) {
   const std::int64_t n = data.x.rows();
   std::vector<std::int64_t> labels(data.cluster.begin(), data.cluster.end());
-  if (layout.vocabulary > 0) {  // of ids, as the program writes them
+  if (layout.vocabulary > 0) {  // token ids, as the program writes them
     std::vector<std::int64_t> x(data.x.data(), data.x.data() + data.x.size());
     std::vector<std::int64_t> y(data.y.data(), data.y.data() + data.y.size());
     sample[(prefix + "x").c_str()] = owning_array<std::int64_t>(std::move(x), layout.input_shape(n));

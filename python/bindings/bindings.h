@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the bindings share. They pass documents as JSON text, whose doubles read back to the same bits, and
-/// arrays as they are; everything that is for people (frames, figures, progress) is written in Python.
+/// Shared parts of the bindings. Documents are passed as JSON text, which preserves doubles exactly. Arrays
+/// are passed directly. Data frames, figures and progress displays are written in Python.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -25,7 +25,7 @@ void bind_arrays(nb::module_& module);
 void bind_runs(nb::module_& module);
 void bind_training(nb::module_& module);
 
-/// Does the work without the interpreter's lock. Throws UserError for an unknown MOELAB_VECTOR_LEVEL.
+/// Runs `work` without the interpreter's lock. Throws UserError for an unknown MOELAB_VECTOR_LEVEL.
 template <class Work>
 auto released(const Work& work) {
   const nb::gil_scoped_release unlocked;
@@ -33,14 +33,14 @@ auto released(const Work& work) {
   return work();
 }
 
-/// A scenario as Python gives it: the name of a file, or where that is empty the text of a document.
+/// A scenario from Python: the name of a file, or a document's text if the name is empty.
 struct GivenScenario {
   std::string file, document, profile;
 
   Scenario load(const std::vector<std::string>& settings) const;
 };
 
-/// A NumPy array that keeps `values`, whose entries it shares, alive.
+/// A NumPy array that owns `values` and uses their memory.
 template <class Value, class Values>
 nb::ndarray<nb::numpy, Value> owning_array(Values values, const std::vector<std::int64_t>& shape) {
   auto kept = std::make_unique<Values>(std::move(values));

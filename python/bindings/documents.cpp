@@ -9,7 +9,7 @@
 namespace moelab::python {
 namespace {
 
-/// What documents can name: not the routers of Python.
+/// The kinds that documents can name. Routers defined in Python are not listed.
 std::string list_kinds(const std::string& axis) {
   return released([&] {
     Json axes = list_json(axis);
@@ -39,7 +39,7 @@ std::string list_checks(const std::vector<std::string>& ids) {
   });
 }
 
-/// The finding of one check.
+/// Runs one check and returns its finding.
 std::string check(const std::string& id, int seeds) {
   return released([&] {
     CheckEffort effort;

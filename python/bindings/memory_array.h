@@ -7,10 +7,10 @@
 
 namespace moelab::python {
 
-/// A contiguous array of Python, whose entries are shared.
+/// A contiguous read-only array from Python, used without a copy.
 using GivenArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-/// Throws UserError at `path` for values of a type that is not read.
+/// Views the entries of an array. Throws UserError at `path` for an unsupported value type.
 MemoryArray memory_array(const GivenArray& array, const std::string& path);
 
 }  // namespace moelab::python

@@ -9,8 +9,10 @@
 namespace moelab::python {
 namespace {
 
-/// Errors as Python knows them: bad input is moelab.UserError(path, message), what the environment refuses an
-/// OSError, more than any memory holds a MemoryError.
+/// Translates C++ errors to Python exceptions:
+///   InvalidOption                           moelab.UserError(path, message)
+///   EnvironmentError, std::system_error     OSError
+///   std::length_error                       MemoryError
 void translate(const std::exception_ptr& thrown, void* /*payload*/) {
   try {
     std::rethrow_exception(thrown);
@@ -19,7 +21,7 @@ void translate(const std::exception_ptr& thrown, void* /*payload*/) {
     PyErr_SetObject(type.ptr(), nb::make_tuple(error.path(), error.message()).ptr());
   } catch (const EnvironmentError& error) {
     PyErr_SetString(PyExc_OSError, error.what());
-  } catch (const std::system_error& error) {  // of files, streams and threads
+  } catch (const std::system_error& error) {  // from files, streams and threads
     PyErr_SetString(PyExc_OSError, error.what());
   } catch (const std::length_error&) {
     PyErr_NoMemory();

@@ -18,12 +18,13 @@ constexpr std::int64_t kMostParameters = std::int64_t{1} << 30;
 
 struct RegisteredRouter {
   nb::object forward, backward;
-  std::vector<std::int64_t> shape;  ///< of w; empty for (E, d)
-  std::vector<double> start;        ///< its values; empty for a linear router's
+  std::vector<std::int64_t> shape;  ///< shape of w; empty for (E, d)
+  std::vector<double> start;        ///< values of w; empty for the start of a linear router
   double init_scale = 1;
 };
 
-/// Never freed: models may outlive the interpreter's own tables. The interpreter's lock guards them.
+/// All registered routers, guarded by the interpreter's lock. Never freed, because models may outlive the
+/// interpreter's own tables.
 std::deque<RegisteredRouter>& registered_routers() {
   static auto* const all = new std::deque<RegisteredRouter>;
   return *all;
@@ -31,7 +32,7 @@ std::deque<RegisteredRouter>& registered_routers() {
 
 struct PythonRouterOptions {
   bool trainable = true;
-  int handle = -1;  ///< given by router_options() alone
+  int handle = -1;  ///< set only by router_options()
 
   void bind(Fields& fields) { fields.add("trainable", trainable, "false freezes the router at its start"); }
 };
@@ -103,7 +104,7 @@ class PythonRouter final : public Router<Real> {
  private:
   const RegisteredRouter& router() const { return registered_routers()[static_cast<std::size_t>(handle_)]; }
 
-  /// What Python gets is its own: it may keep and change it.
+  /// A copy that Python owns, so it may keep and change the values.
   nb::ndarray<nb::numpy, Real> copied(const View<const Real>& view) const {
     std::vector<Real> values;
     values.reserve(entries(view.rows, view.columns));
@@ -153,8 +154,8 @@ int register_router(const nb::object& forward, const nb::object& backward, const
 }
 
 void add_python_router_kind() {
-  add_router_kind(router_kind<PythonRouterOptions, PythonRouter>(
-      kPythonRouter, "γ(x) computed by functions of Python, in this process alone"));
+  static const Extended<RouterAxis> extended({router_kind<PythonRouterOptions, PythonRouter>(
+      kPythonRouter, "γ(x) computed by functions of Python, in this process alone")});
 }
 
 RouterOptions router_options(int handle, bool trainable) {
@@ -166,8 +167,7 @@ RouterOptions router_options(int handle, bool trainable) {
 
 void refuse_python_routers(const Scenario& scenario) {
   for (const Cell& cell : scenario.cells) {
-    const Json& model = cell.config.at("model");
-    if (model.contains("router") && model.at("router").at("kind") == kPythonRouter)
+    if (cell.options->experiment.model.router.chosen() == kPythonRouter)
       throw UserError("model.router.kind", "a router in Python is for moelab.train alone");
   }
 }

@@ -19,8 +19,8 @@
 namespace moelab::python {
 namespace {
 
-/// A column of the table: metrics, the last `metrics` of the columns, as doubles with NaN for an empty field,
-/// others as JSON text of a list.
+/// A column of the table. A metric column has doubles, with NaN for an empty field. Other columns are JSON
+/// text of a list.
 nb::object column_of(const ExportTable& table, std::size_t place, bool is_metric) {
   if (!is_metric) {
     Json values = Json::array();
@@ -36,13 +36,14 @@ nb::object column_of(const ExportTable& table, std::size_t place, bool is_metric
   return nb::cast(owning_array<double>(std::move(values), {rows}));
 }
 
-/// The export as a list of (name, column).
+/// The exported table as a list of (name, column).
 nb::list table(const std::string& directory, const std::string& plan, bool trace) {
   std::size_t keys = 0;
   const ExportTable exported = released([&] {
     const RunResults results = load_results({directory, plan}, trace ? RecordPart::all : RecordPart::metrics);
     ExportTable own = export_table(results, trace, metric_names());
-    // cell, arm, seed, swept paths, state; of a trace step and, where there are several, layer.
+    // Key columns: cell, arm, seed, swept paths, state. A trace also has step, and layer if there are
+    // several.
     keys = 4 + results.table.sweep_paths.size() + (trace ? 1 : 0);
     if (trace && keys < own.columns.size() && own.columns[keys] == "layer") ++keys;
     return own;
@@ -92,7 +93,7 @@ std::string figure(const std::string& directory, const std::string& plan, const 
   });
 }
 
-/// The files of a cell's arrays, by name, whose bytes are those that were recorded.
+/// The files of a cell's arrays, by name. Checks that their bytes equal the recorded ones.
 std::string array_files(const std::string& directory, const std::string& plan, const std::string& cell) {
   return released([&] {
     const RunAddress address{directory, plan};
@@ -126,7 +127,7 @@ void import_frame(const std::string& directory, const std::string& plan, const s
   released([&] { return import_arm({directory, plan}, arm, csv, "frame"); });
 }
 
-/// Lets Python's handlers of signals and `progress` look at a session, and keeps what they throw.
+/// Runs Python's signal handlers and `progress` during a session, and stores the first exception.
 class Watch {
  public:
   explicit Watch(nb::object progress) : progress_(std::move(progress)) {}
@@ -148,7 +149,7 @@ class Watch {
     return error_ != nullptr;
   }
 
-  /// With the interpreter's lock.
+  /// Throws the stored exception. The caller must hold the interpreter's lock.
   void rethrow() {
     if (error_) throw nb::python_error(std::move(*error_));
   }
@@ -158,7 +159,7 @@ class Watch {
   std::unique_ptr<nb::python_error> error_;
 };
 
-/// The command line that says the same, for the provenance.
+/// The equivalent command line, for the provenance.
 std::vector<std::string> equal_command(const std::string& file, const std::string& profile,
                                        const std::vector<std::string>& settings) {
   std::vector<std::string> words = {"moelab", "run", file.empty() ? "(a dict of Python)" : file};
@@ -171,18 +172,17 @@ std::string run(const std::string& file, const std::string& document, const std:
                 const std::vector<std::string>& settings, const std::string& out, int threads,
                 nb::object progress) {
   Watch watch(std::move(progress));
-  Arguments arguments;
-  arguments.settings = settings;
-  arguments.out = out;
-  arguments.threads = threads;
+  PlanChoice choice;
+  choice.scenario.settings = settings;
+  choice.out = out;
   const std::string answer = released([&] {
     const auto load = [given = GivenScenario{file, document, profile}](const std::vector<std::string>& sets) {
       return given.load(sets);
     };
-    auto [scenario, directory] = planned_run(arguments, load);
+    auto [scenario, directory] = planned_run(choice, false, load);
     SessionOptions options;
     options.directory = directory;
-    options.threads = thread_count(arguments);
+    options.threads = thread_count(threads);
     options.arguments = equal_command(file, profile, settings);
     options.admit = [&, &planned = scenario](const Records& records) {
       const RunCost cost = run_cost(planned, records, options.threads);

@@ -70,7 +70,7 @@ class TypedModel final : public TrainedModel {
   struct Inputs {
     int samples;
     MatrixOf<Real> x;
-    std::vector<int> labels;  ///< none where they are not given
+    std::vector<int> labels;  ///< empty if not given
 
     Samples<Real> given() const { return {x.data(), labels.empty() ? nullptr : labels.data()}; }
   };
@@ -104,7 +104,8 @@ class TypedModel final : public TrainedModel {
   TrainOutcome outcome_;
 };
 
-/// What a scenario's generators are asked, of the arrays that take their place.
+/// Checks that arrays support the options. Unlike a generator, arrays have no true distribution. Throws
+/// UserError.
 void check_fit(const ExperimentOptions& options, const TrainingArrays& arrays, const Layout& layout) {
   if (options.train.gradient == TrainOptions::Gradient::population)
     throw UserError("train.gradient",
@@ -129,8 +130,8 @@ void check_fit(const ExperimentOptions& options, const TrainingArrays& arrays, c
   }
 }
 
-/// Throws EnvironmentError where parameters, their gradient and the optimizer's moments are more than there
-/// is memory.
+/// Checks that memory can hold the parameters, their gradient and the optimizer's moments. Throws
+/// EnvironmentError otherwise.
 template <class Real>
 void check_room(const ExperimentOptions& options, const Layout& layout) {
   constexpr double kArrays = 4;
@@ -164,7 +165,7 @@ std::shared_ptr<TrainedModel> restored(const TrainingSpec& spec, const Layout& l
   check_room<Real>(spec.options, layout);
   const ModelOptions options = resolved_for(spec.options.model, spec.options.train);
   const auto network = std::make_shared<const Network<Real>>(options, layout);
-  // Replaced like all values.
+  // restore() replaces these values like all others.
   const Matrix no_rows =
       Matrix::Zero(network->starts_at_train_rows() ? network->experts() : 0, layout.input_dim);
   Model<Real> model(network, {seeds_of(spec), &no_rows});

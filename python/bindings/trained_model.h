@@ -1,6 +1,6 @@
 #pragma once
 
-/// Models that Python holds.
+/// Trained models for Python.
 
 #include <functional>
 #include <memory>
@@ -14,38 +14,38 @@
 
 namespace moelab::python {
 
-/// The true clusters of rows, where they are known.
+/// The true clusters of the rows, if known.
 using Labels = std::optional<MemoryArray>;
 
-/// A trained model in either precision. Nothing here changes it, so that several threads may ask at once.
+/// A trained model in single or double precision. All members are const, so several threads may call them.
 class TrainedModel {
  public:
   virtual ~TrainedModel() = default;
   virtual const Layout& layout() const = 0;
-  virtual int layers() const = 0;  ///< with a router
+  virtual int layers() const = 0;  ///< number of layers with a router
   virtual int experts() const = 0;
   virtual TrainOutcome outcome() const = 0;
-  /// Outputs (n, o), or (n, s, o) with a target for each token, under a gating: "eval", "train", "soft" or
-  /// "top1". Throws UserError at "x" where its columns are not the model's, and for another gating; at
-  /// "labels" (n) or (n, s) where these do not fit x, or are missing and the router needs them.
+  /// Outputs (n, o), or (n, s, o) with a target per token, under a gating: "eval", "train", "soft" or "top1".
+  /// `labels` are (n) or (n, s). Throws UserError for an unknown gating, and at "x" for a wrong number of
+  /// columns. It throws at "labels" if their shape does not match x, or if the router needs missing labels.
   virtual Matrix predict(const MemoryArray& x, const std::string& gating, const Labels& labels) const = 0;
-  /// r (n·s, E) of a layer. Throws UserError at "layer", "x" and "labels".
+  /// Routing probabilities r (n·s, E) of a layer. Throws UserError at "layer", "x" and "labels".
   virtual Matrix route(const MemoryArray& x, int layer, const Labels& labels) const = 0;
   virtual std::vector<NamedArray<double>> arrays() const = 0;
 };
 
-/// How a model is trained: model, loss and train as a scenario writes them, the seed's index of root seed 1.
+/// The training setup: model, loss and train as in a scenario, and the seed index below root seed 1.
 struct TrainingSpec {
   ExperimentOptions options;
   int seed = 0;
 };
 
-/// Throws UserError, at the path of the option or the array.
+/// Trains a model on the arrays. Throws UserError at the path of an option or an array.
 std::shared_ptr<TrainedModel> train_model(TrainingSpec spec, const TrainingArrays& arrays,
                                           const std::function<bool(double)>& progress);
 
-/// A model of that layout with the values of arrays() of another. Throws UserError at "file" unless their
-/// names and shapes are the model's.
+/// Restores a model with this layout from the arrays() of another model. Throws UserError at "file" if names
+/// or shapes differ.
 std::shared_ptr<TrainedModel> restored_model(const TrainingSpec& spec, const Layout& layout,
                                              const TrainOutcome& outcome,
                                              const std::vector<NamedArray<double>>& arrays);

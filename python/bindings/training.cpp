@@ -12,7 +12,7 @@
 namespace moelab::python {
 namespace {
 
-/// A member that is a whole number of at least `least`. Throws UserError: of a file it may be anything.
+/// Reads a member that must be an integer ≥ `least`. Throws UserError, because a file may contain any value.
 int whole_number(const Json& object, const char* name, int least) {
   const Json& value = object.at(name);
   if (!value.is_number_integer() || value < least || value > std::numeric_limits<int>::max())
@@ -21,8 +21,8 @@ int whole_number(const Json& object, const char* name, int least) {
   return value.get<int>();
 }
 
-/// From {"model", "loss", "train", "seed"}, and where the router is one of Python's {"python_router":
-/// {"handle", "trainable"}}.
+/// Reads {"model", "loss", "train", "seed"}. A router defined in Python is {"python_router": {"handle",
+/// "trainable"}}.
 TrainingSpec read_spec(const Json& given) {
   TrainingSpec spec;
   spec.options.model = resolve_options<ModelOptions>(given.at("model"), "model");
@@ -37,7 +37,7 @@ TrainingSpec read_spec(const Json& given) {
   return spec;
 }
 
-/// What restoring a model needs beside the spec and the arrays.
+/// The data for restoring a model, in addition to the spec and the arrays.
 Json about(const TrainedModel& model) {
   const Layout& layout = model.layout();
   return {{"input_dim", layout.input_dim},
@@ -51,7 +51,7 @@ Json about(const TrainedModel& model) {
           {"experts", model.experts()}};
 }
 
-/// Labels that were given, or none; the array lives as long as `kept`.
+/// The given labels, or none. They are valid during the lifetime of `kept`.
 Labels given_labels(const nb::object& labels, GivenArray& kept) {
   if (labels.is_none()) return std::nullopt;
   kept = nb::cast<GivenArray>(labels);
@@ -94,7 +94,7 @@ std::shared_ptr<TrainedModel> restore_from(const std::string& spec, const std::s
       layout.tokens = whole_number(sizes, "tokens", 1);
       layout.target_per_token = sizes.at("target_per_token").get<bool>();
       layout.labels = layout.tokens;
-      // Rows that are not in sequences are one token each; more would be read than inputs have.
+      // Without sequences each row is one token. More tokens would read beyond the inputs.
       if (!layout.sequences && (layout.tokens != 1 || layout.target_per_token))
         throw UserError("file", "holds no model of moelab: has tokens without sequences");
       const TrainOutcome outcome{sizes.at("state") == "diverged" ? TrainState::diverged : TrainState::done,

@@ -1,86 +1,245 @@
-"""Figures by matplotlib: the data of ``moelab plot``, its colours, dashes and sizes."""
+"""Paints figures with matplotlib.
+
+``Run.figure_data`` returns a figure with its layout: frames, ticks, texts and legend in points from the lower left
+corner of the page. The program computes this layout once for all painters, so nothing is measured or chosen here.
+"""
 
 from __future__ import annotations
 
-import textwrap
+import math
 from typing import Any
 
 from ._extras import extra
-from ._figure_embedding import _draw_embedding, _embedding_looks
-from ._figure_heat_map import _draw_heat_map
-from ._figure_lines import _draw_lines, _grid, _looks
-from ._figure_parts import _TWO_COLUMNS, _WIDTH, _legend_height
-from ._figure_rates import _draw_rate_panels
-from ._heat_map_layout import TITLE_LINE, HeatMapLayout
-from ._text_width import wrapped
 
-_PANEL = 1.83
-_SMALL_PANEL = 1.39
-_CAPTION_LINE = 0.095  # inches
 _STYLE = {
     "font.family": "DejaVu Sans",
-    "font.size": 7,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7,
+    "font.size": 7.5,
+    "axes.labelsize": 7.5,
     "axes.linewidth": 0.6,
     "axes.edgecolor": "#333333",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "grid.color": "#D9D9D9",
     "grid.linewidth": 0.4,
-    "xtick.labelsize": 6,
-    "ytick.labelsize": 6,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 1.5,
+    "ytick.minor.size": 1.5,
     "svg.hashsalt": "moelab",
 }
+_MARKER_SIZE = 3
 
 
-def _title(data: dict[str, Any], width: float) -> list[str]:
-    return wrapped(data["title"], 8.5, 72 * width - 10)
+def _line(style: dict[str, Any], width: float) -> dict[str, Any]:
+    """A style of the layout as keywords of matplotlib. Dashes are in units of gnuplot, about half a line width."""
+    dash = style["dash"]
+    return {
+        "color": f"#{style['colour']}",
+        "linewidth": width,
+        "linestyle": "none" if dash is None else (0, [length / 2 for length in dash]) if dash else "-",
+        "marker": style["marker"] or "none",
+        "markersize": _MARKER_SIZE,
+        "markerfacecolor": f"#{style['colour']}" if style["filled"] else "white",
+    }
 
 
-def _size(data: dict[str, Any]) -> tuple[float, float]:
-    """Inches, without the caption."""
-    panels = data["panels"]
-    if data["kind"] == "heat_map":
-        return _WIDTH, (HeatMapLayout(data).height + TITLE_LINE * len(_title(data, _WIDTH))) / 72
-    if data["kind"] == "rate_panels":
-        names = {line["name"] for panel in panels for line in panel} | {r["name"] for r in data["references"]}
-        return _TWO_COLUMNS, 0.8 + 1.6 * len(data["rows"]) + _legend_height(names, _TWO_COLUMNS)
-    if data["kind"] == "embedding":
-        return _WIDTH, 0.8 + 1.7 * -(-len(panels) // 2) + _legend_height(set(_embedding_looks(data)), _WIDTH)
-    rows, _ = _grid(len(panels))
-    width, height = (_WIDTH, _PANEL) if len(panels) < 2 else (_TWO_COLUMNS, _SMALL_PANEL + 0.3)
-    names = data["x_categories"]
-    room = 0.05 * max(map(len, names), default=0)  # of names that stand upright
-    return width, rows * height + 0.8 + room + _legend_height(set(_looks(data)), width)
+def _values(points: list[dict[str, Any]], name: str, logarithmic: bool) -> list[float]:
+    """One number for each point. NaN, a gap, replaces an absent number and one that a logarithmic axis cannot show."""
+    values = (point.get(name) for point in points)
+    return [math.nan if v is None or (logarithmic and v <= 0) else v for v in values]
+
+
+def _paint_band(axes: Any, x: list[float], low: list[float], high: list[float], colour: str, bars: bool) -> None:
+    alone = [place for place in range(len(x)) if bars or _is_alone(place, low, high)]
+    axes.vlines([x[i] for i in alone], [low[i] for i in alone], [high[i] for i in alone], color=colour, linewidth=0.8)
+    if not bars:
+        axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+
+
+def _is_alone(place: int, low: list[float], high: list[float]) -> bool:
+    """Whether the band has no width there, because both neighbours are gaps."""
+    near = [i for i in (place - 1, place + 1) if 0 <= i < len(low)]
+    return all(math.isnan(low[i] + high[i]) for i in near)
+
+
+def _paint_series(axes: Any, line: dict[str, Any], data: dict[str, Any]) -> None:
+    y_log, look = data["y_log"], _line(data["styles"][line["name"]], 1.3)
+    within = data["x_range"] or (-math.inf, math.inf)
+    points = [point for point in line["points"] if within[0] <= point["x"] <= within[1]]
+    x = _values(points, "x", data["x_log"])
+    mean = _values(points, "mean", y_log)
+    if line["look"] == "reference":
+        axes.plot(x, mean, label=line["name"], **{**look, "linewidth": 1})
+        return
+    # On a logarithmic axis a band that reaches zero ends at the frame.
+    floor = data["layout"]["y"]["low"] if y_log else -math.inf
+    low = [max(value, floor) for value in _values(points, "low", False)]
+    _paint_band(axes, x, low, _values(points, "high", y_log), look["color"], line["look"] == "marks")
+    if line["seed_lines"]:
+        seeds = max(len(point["seeds"]) for point in points)
+        for seed in range(seeds):
+            of_seed = [{"y": (point["seeds"] + [None] * seeds)[seed]} for point in points]
+            axes.plot(x, _values(of_seed, "y", y_log), color=look["color"], linewidth=0.4, alpha=0.44)
+    marked = [i for i, point in enumerate(points) if not point["censored"]][:: line["marker_step"]]
+    axes.plot(x, mean, label=line["name"], markevery=marked, **look)
+    bounds = [i for i, point in enumerate(points) if point["censored"]]
+    if bounds:
+        axes.plot([x[i] for i in bounds], [mean[i] for i in bounds], label="_censored",
+                  **{**look, "linestyle": "none", "markerfacecolor": "white"})
+
+
+def _paint_lines(axes: Any, data: dict[str, Any], place: int) -> None:
+    axes.grid(True)
+    axes.set_axisbelow(True)
+    for line in data["panels"][place]["series"] if data["panels"] else []:
+        _paint_series(axes, line, data)
+
+
+def _paint_rates(axes: Any, data: dict[str, Any], place: int) -> None:
+    axes.grid(True)
+    for line in data["panels"][place]:
+        look, points = _line(data["styles"][line["name"]], 1.2), line["points"]
+        x = _values(points, "x", True)
+        axes.plot(x, _values(points, "fitted", True), color=look["color"], linewidth=1.2)
+        _paint_band(axes, x, _values(points, "low", True), _values(points, "high", True), look["color"], True)
+        axes.plot(x, _values(points, "mean", True), label=line["name"], **{**look, "linestyle": "none"})
+    for reference in data["references"]:
+        x, y = zip(*reference["ends"])
+        axes.plot(x, y, label=reference["name"], **_line(data["styles"][reference["name"]], 0.8))
+
+
+def _paint_heat_map(axes: Any, data: dict[str, Any], place: int) -> None:
+    import numpy as np
+    from matplotlib.colors import LinearSegmentedColormap
+
+    layout, panel = data["layout"], data["panels"][place]
+    frame, scale, columns = layout["panels"][place], layout["scale"], len(data["x_names"])
+    axes.set_facecolor("#D9D9D9")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(which="both", length=0, pad=3)
+    values = np.array([math.nan if v is None else v for v in panel["values"]], float)
+    image = axes.imshow(
+        values.reshape(len(data["y_names"]), columns), origin="lower", aspect="auto", interpolation="nearest",
+        cmap=LinearSegmentedColormap.from_list("scale", scale["palette"]), vmin=scale["low"], vmax=scale["high"],
+    )
+    for cell, text in enumerate(layout["cells"][place] if layout["cells"] else []):
+        row, column = divmod(cell, columns)
+        look = {"ha": "center", "va": "center", "color": "black" if text["bright"] else "white"}
+        if text["number"]:
+            axes.text(column, row + layout["number_rise"], text["number"], fontsize=layout["number_size"], **look)
+        if text["interval"]:
+            axes.text(column, row + layout["interval_rise"], text["interval"], fontsize=layout["interval_size"], **look)
+    if scale["panels"][place]:
+        page = (layout["width"], layout["height"])
+        beside = axes.figure.add_axes([
+            scale["left"] / page[0], frame["bottom"] / page[1], scale["width"] / page[0], frame["height"] / page[1],
+        ])
+        bar = axes.figure.colorbar(image, cax=beside, ticks=[value for value, _ in scale["ticks"]])
+        bar.set_ticklabels([label for _, label in scale["ticks"]])
+        beside.tick_params(length=2, pad=2, labelsize=7)
+
+
+def _paint_embedding(axes: Any, data: dict[str, Any], place: int) -> None:
+    from matplotlib.collections import PolyCollection
+
+    panel, colours = data["panels"][place], data["colours"]
+    corners = [
+        [(r["x_low"], r["y_low"]), (r["x_high"], r["y_low"]), (r["x_high"], r["y_high"]), (r["x_low"], r["y_high"])]
+        for r in panel["regions"]
+    ]
+    pale = [f"#{colours['areas'][region['colour']]}" for region in panel["regions"]]
+    axes.add_collection(PolyCollection(corners, facecolors=pale, linewidth=0), autolim=False)
+    for points, size in ((panel["points"], 1), (panel["arrows"], 5)):
+        for colour in range(-1 if points is panel["points"] else 0, len(colours["points"]) - 1):
+            shown = [point for point in points if point["colour"] == colour]
+            look = {"s": size, "color": f"#{colours['points'][colour]}", "zorder": 2}
+            axes.scatter([p["x"] for p in shown], [p["y"] for p in shown], **look)
+    for arrow in panel["arrows"]:
+        if arrow["colour"] >= 0:
+            axes.plot([0, arrow["x"]], [0, arrow["y"]], color="black", linewidth=0.8, zorder=1.9)
+    means = panel["means"]
+    axes.plot([p["x"] for p in means], [p["y"] for p in means], "x", color="black", markersize=3, markeredgewidth=1.2)
+    axes.spines[:].set(visible=True, color="#999999")
 
 
 _KINDS = {
-    "lines": _draw_lines,
-    "heat_map": _draw_heat_map,
-    "rate_panels": _draw_rate_panels,
-    "embedding": _draw_embedding,
+    "lines": _paint_lines,
+    "heat_map": _paint_heat_map,
+    "rate_panels": _paint_rates,
+    "embedding": _paint_embedding,
 }
 
 
+def _set_axis(axis: Any, of: dict[str, Any], labelled: bool) -> None:
+    """Scale, range and ticks. Ticks without a label are minor ones."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
+
+    axis._set_axes_scale("log" if of["log"] else "linear")
+    ticks = [(place, label) for place, label in of["ticks"] if label]
+    axis.set_major_locator(FixedLocator([place for place, _ in ticks]))
+    axis.set_major_formatter(FixedFormatter([label for _, label in ticks]))
+    axis.set_minor_locator(FixedLocator([place for place, label in of["ticks"] if not label]))
+    axis.set_minor_formatter(NullFormatter())
+    if of["upright"]:
+        axis.set_tick_params(rotation=90)
+    if not labelled:
+        axis.set_tick_params(which="both", labelbottom=False, labelleft=False)
+
+
+def _write_texts(axes: Any, frame: dict[str, Any], layout: dict[str, Any]) -> None:
+    """The texts that belong to a panel. Labels of axes and names of panels are matplotlib's own, at their places."""
+    from matplotlib.lines import Line2D
+
+    figure, width, height = axes.figure, layout["width"], layout["height"]
+    blocks: dict[str, list[dict[str, Any]]] = {}
+    for text in frame["texts"]:
+        if text["role"] in ("x_label", "y_label", "panel"):
+            blocks.setdefault(text["role"], []).append(text)
+            continue
+        x, y = text["x"] / width, text["y"] / height
+        if "sample" in text:
+            look, length = _line(text["sample"], 1.3), layout["sample"] / width
+            on_page = {"transform": figure.transFigure}
+            figure.add_artist(Line2D([x, x + length], [y, y], **{**look, "marker": "none"}, **on_page))
+            figure.add_artist(Line2D([x + length / 2], [y], **{**look, "linestyle": "none"}, **on_page))
+            continue
+        figure.text(
+            x, y, text["text"], fontsize=text["size"], rotation=text["rotation"], va="center",
+            ha="center" if text["centred"] else "left", rotation_mode="anchor" if not text["rotation"] else "default",
+            color=f"#{text['colour']}" if text["colour"] else "black",
+        )
+    for role, lines in blocks.items():
+        label = "\n".join(line["text"] for line in lines)
+        x, y = (sum(line[axis] for line in lines) / len(lines) for axis in ("x", "y"))
+        if role == "panel":
+            above = (y - frame["bottom"]) / frame["height"]
+            axes.set_title(label, loc="center" if lines[0]["centred"] else "left", y=above, pad=0, va="center",
+                           fontsize=lines[0]["size"])
+        else:
+            axis = axes.xaxis if role == "x_label" else axes.yaxis
+            axis.set_label_text(label, va="center", ha="center")
+            axis.set_label_coords(x / width, y / height, transform=figure.transFigure)
+
+
 def draw(data: dict[str, Any]) -> Any:
-    """A matplotlib figure of what ``Run.figure_data`` returns; no window and no global state of pyplot."""
+    """A matplotlib figure of what ``Run.figure_data`` returns. It opens no window and does not touch pyplot."""
     matplotlib = extra("matplotlib", "figures", "figures")
     from ._shown_figure import ShownFigure
 
+    layout = data["layout"]
+    width, height = layout["width"], layout["height"]
     with matplotlib.rc_context(_STYLE):
-        width, height = _size(data)
-        caption = textwrap.wrap(data["caption"], round(24 * width))
-        below = _CAPTION_LINE * (len(caption) + 1)
-        figure: Any = ShownFigure(figsize=(width, height + below), layout="constrained", dpi=200)
-        # Parts of their own, so that the legend, which lies below the panels, stays above the caption.
-        drawing, text = figure.subfigures(2, 1, height_ratios=[height, below])
-        _KINDS[data["kind"]](drawing, data)
-        for axes in figure.axes:  # ticks that are made later do not see this style
-            axes.tick_params(which="both", labelsize=_STYLE["ytick.labelsize"])
-        if data["title"]:
-            drawing.suptitle("\n".join(_title(data, width)), fontsize=8)
-        text.text(0.02, 1, "\n".join(caption), fontsize=5, va="top", ha="left", linespacing=1.25)
+        figure: Any = ShownFigure(figsize=(width / 72, height / 72), dpi=200)
+        for place, frame in enumerate(layout["panels"]):
+            axes = figure.add_axes([
+                frame["left"] / width, frame["bottom"] / height, frame["width"] / width, frame["height"] / height,
+            ])
+            _set_axis(axes.xaxis, layout["x"], frame["x_labels"])
+            _set_axis(axes.yaxis, layout["y"], frame["y_labels"])
+            _KINDS[data["kind"]](axes, data, place)
+            axes.set_xlim(layout["x"]["low"], layout["x"]["high"])
+            axes.set_ylim(layout["y"]["low"], layout["y"]["high"])
+            _write_texts(axes, frame, layout)
     return figure

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Array types. Arrays are row-major (n, d) everywhere, as in the files that the program writes.
+/// Array types. Arrays are row-major (n, d) everywhere, also in files.
 
 #include <Eigen/Core>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/base/contract.h"
+#include "sim/base/error.h"
 #include "sim/base/options.h"
 
 namespace moelab {
@@ -26,7 +26,7 @@ using Vector = VectorOf<double>;
 /// A read-only (n, d) view of contiguous row-major memory.
 using MatrixView = Eigen::Map<const Matrix>;
 
-// Cache-line-aligned arrays for everything that kernels touch.
+// Arrays for kernels, aligned to cache lines
 
 constexpr std::size_t kAlignment = 64;
 
@@ -51,7 +51,7 @@ struct AlignedAllocator {
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
-/// A count or an index, never negative, as arrays take it.
+/// A non-negative count or index as arrays take it.
 constexpr std::size_t size(std::ptrdiff_t value) {
   return static_cast<std::size_t>(value);
 }
@@ -61,13 +61,13 @@ constexpr std::size_t entries(std::ptrdiff_t rows, std::ptrdiff_t stride) {
   return size(rows) * size(stride);
 }
 
-/// Grows `values` to at least `count` entries; a no-op once it is large enough.
+/// Grows `values` to at least `count` entries.
 template <class T>
 void reserve_entries(AlignedVector<T>& values, std::size_t count) {
   if (values.size() < count) values.resize(count);
 }
 
-// Views of matrices in memory that somebody else owns.
+// Views of matrices in memory with another owner
 
 /// (rows, columns), entry (i, j) at data[i · row_stride + j · column_stride].
 template <class T>
@@ -111,9 +111,9 @@ View<T> rows_of(T* data, int rows, int columns) {
   return {data, rows, columns, columns};
 }
 
-// Functions that exist for either precision of training: what tables of parts hold.
+// Entries of tables of parts: functions for both precisions of training
 
-/// Signature<float>* and Signature<double>*; both null where there is no such function.
+/// Signature<float>* and Signature<double>*. Both are null if there is no such function.
 template <template <class Real> class Signature>
 struct PerPrecision {
   Signature<float>* in_float = nullptr;
@@ -130,7 +130,7 @@ struct PerPrecision {
   }
 };
 
-/// A Made<Real> from the options of its kind and what else it is made from, as the Part that it is.
+/// Makes a part of type Made from the options of its kind and further settings.
 template <class Part, class Options, class Made, class... Setting>
 std::unique_ptr<Part> make_from(const AnyOptions& options, Setting... setting) {
   return std::make_unique<Made>(options.get<Options>(), setting...);

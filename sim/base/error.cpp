@@ -9,10 +9,10 @@
 namespace moelab {
 namespace {
 
-/// Longer names are not misspellings of ours.
+/// Longer names are not misspelled names of ours.
 constexpr std::size_t kLongestName = 100;
 
-/// Names are all listed up to the first number, otherwise as many as the second says.
+/// Up to kMostListed names are all listed. Of more names, kListed are.
 constexpr std::size_t kMostListed = 40, kListed = 10;
 
 /// Damerau-Levenshtein distance (optimal string alignment): insertions, deletions, substitutions and
@@ -35,7 +35,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// In small letters, since names differ by more than capitals; letters beyond ASCII stay.
+/// In lower case, because names differ in more than capitals. Letters outside ASCII stay.
 std::string lower_cased(std::string_view text) {
   std::string lower(text);
   for (char& letter : lower)
@@ -43,7 +43,7 @@ std::string lower_cased(std::string_view text) {
   return lower;
 }
 
-/// The `count` names nearest to `given`, nearest first and otherwise in their order.
+/// The `count` names nearest to `given`, the nearest first. Equally near names keep their order.
 std::vector<std::string> nearest_names(std::string_view given, const std::vector<std::string>& allowed,
                                        std::size_t count) {
   std::vector<std::string> names = allowed;
@@ -95,7 +95,7 @@ unsigned byte_at(std::string_view text, std::size_t place) {
   return static_cast<unsigned char>(text[place]);
 }
 
-/// Bytes of the UTF-8 character that begins with this one; 0 where none does.
+/// Bytes of the UTF-8 character that begins with this byte, or 0.
 std::size_t bytes_announced(unsigned first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return 2;
@@ -105,10 +105,10 @@ std::size_t bytes_announced(unsigned first) {
 
 struct Utf8Character {
   unsigned code = 0;
-  std::size_t bytes = 0;  ///< 0 where there is no character
+  std::size_t bytes = 0;  ///< 0 for no character
 };
 
-/// The character at `place`, in its shortest form and neither a surrogate nor beyond U+10FFFF.
+/// The character at `place`. Longer forms than the shortest, surrogates and codes beyond U+10FFFF are none.
 Utf8Character character_at(std::string_view text, std::size_t place) {
   constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const unsigned first = byte_at(text, place);

@@ -1,18 +1,28 @@
 #pragma once
 
-/// Errors of the kinds that a caller can act on. All are caught once, in app/main.cpp.
+/// Errors that a caller can act on, contracts inside the program, and texts of messages. app/main.cpp catches
+/// all errors once.
 
 #include <fmt/core.h>
 
+#include <cassert>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+/// Checks a contract between parts of the program (shapes, strides, padding). A failure ends the program at
+/// that place. Release builds check nothing.
+#ifdef NDEBUG
+#define MOELAB_EXPECT(condition) static_cast<void>(sizeof((condition) ? 1 : 0))
+#else
+#define MOELAB_EXPECT(condition) assert(condition)
+#endif
+
 namespace moelab {
 
-/// A caller of the library asked for what cannot be: `path` names the option as scenarios do
-/// ("data.target.kind"), the message says what was given and what is allowed.
+/// An option that the library cannot accept. `path` names the option as scenarios do ("data.target.kind").
+/// The message says what was given and what is allowed.
 class InvalidOption : public std::invalid_argument {
  public:
   InvalidOption(std::string path, std::string message)
@@ -27,8 +37,8 @@ class InvalidOption : public std::invalid_argument {
   std::string message_;
 };
 
-/// Bad input that a user wrote (exit status 2): where it stands, what was given, what is allowed. `path` is a
-/// JSON path, "file:line:column", or a command-line option.
+/// Bad input that a user wrote (exit status 2). `path` is a JSON path, "file:line:column" or a command-line
+/// option.
 class UserError : public InvalidOption {
  public:
   using InvalidOption::InvalidOption;
@@ -40,7 +50,9 @@ class EnvironmentError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The names of entries that have a member `name`, in their order.
+// Names in messages
+
+/// The member `name` of each entry, in order.
 template <class Entries>
 std::vector<std::string> names_of(const Entries& entries) {
   std::vector<std::string> names;
@@ -48,36 +60,35 @@ std::vector<std::string> names_of(const Entries& entries) {
   return names;
 }
 
-/// The allowed name with the smallest Damerau-Levenshtein distance to `given`;
-/// empty when none is within half of the given name's length.
+/// The allowed name with the smallest Damerau-Levenshtein distance to `given`. Empty if no name is within
+/// half of the given name's length.
 std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed);
 
-/// "unknown router 'linaer'; did you mean 'linear'? Allowed: linear, mlp". Of over 40 names: the ten nearest.
+/// "unknown router 'linaer'; did you mean 'linear'? Allowed: linear, mlp". With more than 40 names, only the
+/// ten nearest are listed.
 std::string unknown_name(std::string_view what, std::string_view given,
                          const std::vector<std::string>& allowed);
-
-// Texts of others (scenarios, file names, error messages) made harmless to whoever reads them on a terminal.
-
-/// `text` with the characters that a terminal would obey written out: control characters (C0 without line
-/// feed and tab, DEL, C1) as \u001b, which JSON reads as the same character, and bytes that are no UTF-8 as
-/// \x9b. All else stays as it is, so texts without them come back unchanged.
-std::string visible_text(std::string_view text);
-
-/// The same on one line: line feeds and tabs become spaces.
-std::string visible_line(std::string_view text);
-
-/// How many bytes at the end of `text` begin a character of UTF-8 whose other bytes are still to come: 0–3.
-std::size_t unfinished_bytes(std::string_view text);
-
-/// The place of the first byte that is no UTF-8, the length of the text where there is none.
-std::size_t first_byte_outside_utf8(std::string_view text);
-
-// Numbers of things in texts for people.
 
 /// "1 cell", "2 cells".
 template <class Count>
 std::string counted(Count count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
+
+// Texts from elsewhere (scenarios, file names, error messages) that are shown on a terminal
+
+/// `text` with all characters written out that a terminal would obey. Control characters (C0 except line feed
+/// and tab, DEL, C1) become \u001b, which JSON reads as the same character. Bytes outside UTF-8 become \x9b.
+/// Everything else is unchanged.
+std::string visible_text(std::string_view text);
+
+/// The same in one line: line feeds and tabs become spaces.
+std::string visible_line(std::string_view text);
+
+/// The number of bytes at the end of `text` (0 to 3) that begin a UTF-8 character without completing it.
+std::size_t unfinished_bytes(std::string_view text);
+
+/// The place of the first byte outside UTF-8, or the length of the text if there is none.
+std::size_t first_byte_outside_utf8(std::string_view text);
 
 }  // namespace moelab

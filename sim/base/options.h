@@ -1,14 +1,15 @@
 #pragma once
 
-/// Typed options: structs whose fields are bound once.
+/// Typed options: structs that bind each field once.
 ///
-/// An options struct has `void bind(Fields& fields)`, which names every member once, with what it may be and
-/// what it means; its default is the member's initializer. Whoever reads options from a file, describes them
-/// in a schema or documents them walks the same binding, so a C++ user who writes
+/// An options struct has `void bind(Fields& fields)`, which declares the name, range and meaning of every
+/// member. The member's initializer is its default. Readers, schemas and documentation all use this binding.
+/// The C++ value
 ///     LinearRouterOptions router{.init_scale = 4.0};
-/// and a scenario with {"kind": "linear", "init_scale": 4.0} mean the same model.
+/// and the scenario {"kind": "linear", "init_scale": 4.0} therefore mean the same model.
 
 #include <any>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -18,15 +19,17 @@
 #include <string>
 #include <type_traits>
 #include <typeinfo>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "sim/base/error.h"
 
 namespace moelab {
 
-// What the fields of typed options are made of; see options.h.
+// Field types
 
-/// What a number may be: finite and within [minimum, maximum], the minimum excluded where said.
+/// The range of a finite number: [minimum, maximum]. `exclusive_minimum` excludes the minimum.
 struct Range {
   double minimum = -std::numeric_limits<double>::infinity();
   double maximum = std::numeric_limits<double>::infinity();
@@ -47,12 +50,43 @@ constexpr Range positive() {
 constexpr Range fraction() {
   return between(0, 1);
 }
-/// Counts from 1 on, as far as a double counts exactly.
+/// Integers from 1 to 2^53, the largest range that a double represents exactly.
 constexpr Range count() {
   return between(1, 9007199254740992.0);
 }
 
-/// A number for the parameters of each role, or one for both.
+/// A value of any type, stored as JSON text.
+class AnyValue {
+ public:
+  AnyValue() : AnyValue("null", "null", std::nullopt) {}
+  /// `text` is the original text. `canonical` is equal for equal values (1 and 1.0). `number` is set for
+  /// numbers.
+  AnyValue(std::string text, std::string canonical, std::optional<double> number)
+      : text_(std::move(text)), canonical_(std::move(canonical)), number_(number) {}
+  template <class Number>
+  requires(std::integral<Number> || std::floating_point<Number>) AnyValue(Number number)
+      : AnyValue(of_number(static_cast<double>(number))) {}
+  AnyValue(const std::string& name) : AnyValue(of_name(name)) {}
+  AnyValue(const char* name) : AnyValue(std::string(name)) {}
+
+  const std::string& text() const { return text_; }
+  const std::string& canonical() const { return canonical_; }
+  const std::optional<double>& number() const { return number_; }
+  bool operator==(const AnyValue& other) const { return canonical_ == other.canonical_; }
+
+ private:
+  static AnyValue of_number(double number);
+  static AnyValue of_name(const std::string& name);
+
+  std::string text_, canonical_;
+  std::optional<double> number_;
+};
+
+/// A map from names to values that keeps the order of its entries.
+template <class Value>
+using NamedValues = std::vector<std::pair<std::string, Value>>;
+
+/// A number for the expert parameters and one for the router parameters; they may be equal.
 struct PerGroup {
   double expert = 0;
   double router = 0;
@@ -64,10 +98,10 @@ struct PerGroup {
 
 class Fields;
 
-/// A struct of options inside another.
+/// Binds the fields of a struct. A value that is not a struct is one field without a name.
 using Binding = std::function<void(Fields&)>;
 
-/// One of several kinds, named by a tag, each with fields of its own; see OneOf.
+/// A choice between kinds. The tag names the kind, and each kind has its own fields; see OneOf.
 class KindChoice {
  public:
   virtual ~KindChoice() = default;
@@ -75,62 +109,57 @@ class KindChoice {
     std::string name;
     std::string help;  ///< one sentence: equation and source
   };
-  virtual std::string tag() const = 0;  ///< "kind", "generator"
+  virtual std::string tag() const = 0;  ///< the name of the tag: "kind", "generator"
+  /// Whether the tag is optional. Its default is the first kind.
+  virtual bool has_default_kind() const = 0;
   virtual std::vector<Kind> kinds() const = 0;
-  /// The chosen kind; empty where none is chosen yet.
+  /// The chosen kind; empty if no kind is chosen.
   virtual std::string chosen() const = 0;
-  /// Chooses a kind, its fields at their defaults. Throws InvalidOption where there is none of that name.
+  /// Chooses a kind and sets its fields to their defaults. Throws InvalidOption for an unknown name.
   virtual void choose(const std::string& kind) = 0;
-  /// The fields of the chosen kind.
+  /// Binds the fields of the chosen kind.
   virtual void bind(Fields& fields) = 0;
 };
 
-/// Options under names that the user chooses, all of one type.
-class NamedChoices {
+/// The elements of a list, or of a map with a key per element. An element is a field without a name.
+class Elements {
  public:
-  virtual ~NamedChoices() = default;
-  /// The field that a text alone is short for, and the one that a number alone is.
-  virtual std::string text_field() const = 0;
-  virtual std::string number_field() const = 0;
-  /// The fields of one at its defaults, for whoever describes them.
-  virtual void describe(Fields& fields) const = 0;
-  /// Adds one of that name, and binds it.
-  virtual void add(const std::string& name, Fields& fields) = 0;
+  virtual ~Elements() = default;
+  virtual std::size_t size() const = 0;
+  virtual std::string key(std::size_t index) const = 0;
+  virtual void bind(std::size_t index, Fields& element) = 0;
+  virtual void clear() = 0;
+  /// Appends an element and binds it.
+  virtual void append(const std::string& key, Fields& element) = 0;
+  /// Binds a temporary element with default values.
+  virtual void describe(Fields& element) const = 0;
 };
 
-/// `Options` have bind(), and the names kTextField and kNumberField.
-template <class Options>
-class Named final : public NamedChoices {
- public:
-  struct Entry {
-    std::string name;
-    Options options;
-  };
-  std::vector<Entry> entries;
-
-  Named() = default;
-  Named(std::vector<Entry> given) : entries(std::move(given)) {}
-  std::string text_field() const override { return Options::kTextField; }
-  std::string number_field() const override { return Options::kNumberField; }
-  void describe(Fields& fields) const override { Options().bind(fields); }
-  void add(const std::string& name, Fields& fields) override {
-    entries.push_back({name, Options()});
-    entries.back().options.bind(fields);
-  }
-};
-
-/// Whether a field has to be given, has its member's value as default, or may be absent.
+/// Whether a field is required, has its member's value as the default, or may be absent.
 enum class FieldPresence { required, defaulted, optional };
 
 struct FieldAbout {
-  std::string name;
+  std::string name;  ///< empty for a list element, a map element or an alternative
   std::string help;  ///< one line: meaning, unit, equation
   FieldPresence presence = FieldPresence::defaulted;
-  /// Of an optional field: whether it is given. A reader sets it, and the value only where it does.
+  /// For optional fields: whether a value is given. A reader sets the flag, and then the value if there is
+  /// one.
   bool* given = nullptr;
 };
 
-/// Walks the fields of an options struct. A reader sets the members, a describer only looks at them.
+/// Visits the fields of an options struct. A reader sets the members; a describer only inspects them.
+///
+/// Each virtual function is a type of the scenario language. bind() of a struct calls add(), which selects
+/// the type from the member:
+///     bool, std::string, double, an integer, an enum    boolean, text, real, whole, choice
+///     AnyValue                                          any_value: not checked
+///     a struct with bind()                              object
+///     OneOf<Axis>                                       one_of: a struct chosen by its tag
+///     std::vector<T>, NamedValues<T>                    list, map
+///     std::vector<std::vector<double>>                  a list of non-empty lists
+///     std::vector<std::string>                          a text or a list; an integer becomes its digits
+///     std::variant<T, …>, a struct with alternatives()  either: the first type that fits
+///     std::optional<T>                                  the type T; the field may be absent
 class Fields {
  public:
   virtual ~Fields() = default;
@@ -142,51 +171,33 @@ class Fields {
   virtual void whole(const About& about, const Range& range, std::int64_t& value) = 0;
   virtual void real(const About& about, const Range& range, double& value) = 0;
   virtual void text(const About& about, std::string& value) = 0;
-  /// One of `names`, by its index.
+  /// One of `names`, represented by its index.
   virtual void choice(const About& about, std::span<const std::string> names, int& index) = 0;
-  virtual void wholes(const About& about, const Range& range, int least_length,
-                      std::vector<std::int64_t>& values) = 0;
-  virtual void reals(const About& about, const Range& range, int least_length,
-                     std::vector<double>& values) = 0;
-  /// A number, or a list of numbers.
-  virtual void real_or_reals(const About& about, const Range& range, std::vector<double>& values) = 0;
-  virtual void rows(const About& about, std::vector<std::vector<double>>& values) = 0;
-  virtual void per_group(const About& about, const Range& range, PerGroup& value) = 0;
+  virtual void any_value(const About& about, AnyValue& value) = 0;
   virtual void object(const About& about, const Binding& binding) = 0;
   virtual void one_of(const About& about, KindChoice& choice) = 0;
-  /// Texts, whole numbers among them as their digits; one alone stands for a list of it.
-  virtual void texts(const About& about, std::vector<std::string>& values) = 0;
-  virtual void named(const About& about, NamedChoices& choices) = 0;
+  virtual void list(const About& about, int least_length, Elements& elements) = 0;
+  virtual void map(const About& about, Elements& elements) = 0;
+  /// Each alternative binds one optional field without a name. The field is given if the value has its type.
+  virtual void either(const About& about, std::span<const Binding> alternatives) = 0;
 
   /// The next field has no default.
   Fields& required() {
     presence_ = Presence::required;
     return *this;
   }
+  /// The next field may be absent; its member then keeps its value.
+  Fields& optional() {
+    presence_ = Presence::optional;
+    return *this;
+  }
 
   template <class Value>
   void add(const std::string& name, Value& value, const std::string& help) {
-    with(name, help, value, [&](const About& about, auto& own) {
-      using Own = std::remove_reference_t<decltype(own)>;
-      if constexpr (std::is_same_v<Own, bool>) {
-        boolean(about, own);
-      } else if constexpr (std::is_same_v<Own, std::string>) {
-        text(about, own);
-      } else if constexpr (std::is_same_v<Own, std::vector<std::vector<double>>>) {
-        rows(about, own);
-      } else if constexpr (std::is_base_of_v<KindChoice, Own>) {
-        one_of(about, own);
-      } else if constexpr (std::is_same_v<Own, std::vector<std::string>>) {
-        texts(about, own);
-      } else if constexpr (std::is_base_of_v<NamedChoices, Own>) {
-        named(about, own);
-      } else {
-        object(about, [&own](Fields& fields) { own.bind(fields); });
-      }
-    });
+    with(name, help, value, [&](const About& about, auto& own) { add_value(about, own); });
   }
 
-  /// A number within a range: an integral member is a whole number.
+  /// A number within a range. An integral member takes only integers.
   template <class Value>
   void add(const std::string& name, Value& value, const Range& range, const std::string& help) {
     with(name, help, value, [&](const About& about, auto& own) {
@@ -197,29 +208,24 @@ class Fields {
         per_group(about, range, own);
       } else {
         static_assert(std::is_integral_v<Own>);
-        std::int64_t number = own;
+        auto number = static_cast<std::int64_t>(own);
         whole(about, range, number);
         own = static_cast<Own>(number);
       }
     });
   }
 
+  /// A list of numbers within a range.
   template <class Value>
   void add(const std::string& name, Value& values, const Range& range, int least_length,
            const std::string& help) {
     with(name, help, values, [&](const About& about, auto& own) {
-      using Own = std::remove_reference_t<decltype(own)>;
-      if constexpr (std::is_same_v<Own, std::vector<double>>) {
-        reals(about, range, least_length, own);
-      } else {
-        std::vector<std::int64_t> numbers(own.begin(), own.end());
-        wholes(about, range, least_length, numbers);
-        own.assign(numbers.begin(), numbers.end());
-      }
+      add_elements(about, own, least_length,
+                   [&](Fields& element, auto& number) { element.add("", number, range, ""); });
     });
   }
 
-  /// One of several names: enumerators 0, 1, … in the order of the names.
+  /// One of several names. The enumerators 0, 1, … follow the order of the names.
   template <class Value>
   void add(const std::string& name, Value& value, std::initializer_list<const char*> names,
            const std::string& help) {
@@ -232,10 +238,24 @@ class Fields {
     });
   }
 
+  /// A list with at least `least_length` elements.
+  template <class Value>
+  void add_list(const std::string& name, Value& values, int least_length, const std::string& help) {
+    with(name, help, values, [&](const About& about, auto& own) {
+      add_elements(about, own, least_length,
+                   [](Fields& element, auto& value) { element.add("", value, ""); });
+    });
+  }
+  /// A text, or a list of at least `least_length` texts.
+  void add_text_or_list(const std::string& name, std::vector<std::string>& values, const std::string& help,
+                        int least_length = 1);
   void add_number_or_list(const std::string& name, std::vector<double>& values, const Range& range,
                           const std::string& help);
+  /// One of several names; add_names() takes a list of them.
   void add_name(const std::string& name, std::string& value, const std::vector<std::string>& names,
                 const std::string& help);
+  void add_names(const std::string& name, std::vector<std::string>& values,
+                 const std::vector<std::string>& names, int least_length, const std::string& help);
 
  private:
   template <class Value, class Visit>
@@ -254,13 +274,131 @@ class Fields {
     value = given ? std::optional(std::move(own)) : std::nullopt;
   }
 
+  template <class Value>
+  void add_value(const About& about, Value& value);
+  template <class Value>
+  void add_value(const About& about, std::vector<Value>& values) {
+    add_elements(about, values, 0, [](Fields& element, Value& value) { element.add("", value, ""); });
+  }
+  void add_value(const About& about, std::vector<std::string>& values);
+  void add_value(const About& about, std::vector<std::vector<double>>& rows);
+  template <class Value>
+  void add_value(const About& about, NamedValues<Value>& values);
+  template <class... Types>
+  void add_value(const About& about, std::variant<Types...>& value);
+  void per_group(const About& about, const Range& range, PerGroup& value);
+  template <class Value, class BindOne>
+  void add_elements(const About& about, std::vector<Value>& values, int least_length,
+                    const BindOne& bind_one);
+
   Presence presence_ = Presence::defaulted;
 };
 
-// A choice between the kinds of an axis (routers, experts, generators, …), with the options of the chosen
-// one: a value that is copied like any other.
+/// One alternative of a value with several possible types. `now` is the current value if it has this type.
+/// `bind(fields, value)` binds an optional field without a name. `set(value)` receives the value from a
+/// reader.
+template <class Value, class Bind, class Set>
+Binding alternative(std::optional<Value> now, Bind bind, Set set) {
+  return [now = std::move(now), bind = std::move(bind), set = std::move(set)](Fields& fields) {
+    std::optional<Value> own = now;
+    bind(fields, own);
+    if (own) set(*own);
+  };
+}
+template <class Value, class Set>
+Binding alternative(std::optional<Value> now, Set set) {
+  return alternative(
+      std::move(now), [](Fields& fields, auto& value) { fields.add("", value, ""); }, std::move(set));
+}
 
-/// Options of some type, and how they are bound.
+/// The elements of a vector; `bind_one(fields, element)` binds each.
+template <class Value, class BindOne>
+class ListElements final : public Elements {
+ public:
+  ListElements(std::vector<Value>& values, const BindOne& bind_one) : values_(values), bind_one_(bind_one) {}
+
+  std::size_t size() const override { return values_.size(); }
+  std::string key(std::size_t) const override { return ""; }
+  void bind(std::size_t index, Fields& element) override { bind_one_(element, values_[index]); }
+  void clear() override { values_.clear(); }
+  void append(const std::string&, Fields& element) override { bind_one_(element, values_.emplace_back()); }
+  void describe(Fields& element) const override {
+    Value value{};
+    bind_one_(element, value);
+  }
+
+ private:
+  std::vector<Value>& values_;
+  const BindOne& bind_one_;
+};
+
+template <class Value>
+class MapElements final : public Elements {
+ public:
+  explicit MapElements(NamedValues<Value>& values) : values_(values) {}
+
+  std::size_t size() const override { return values_.size(); }
+  std::string key(std::size_t index) const override { return values_[index].first; }
+  void bind(std::size_t index, Fields& element) override { element.add("", values_[index].second, ""); }
+  void clear() override { values_.clear(); }
+  void append(const std::string& key, Fields& element) override {
+    element.add("", values_.emplace_back(key, Value{}).second, "");
+  }
+  void describe(Fields& element) const override {
+    Value value{};
+    element.add("", value, "");
+  }
+
+ private:
+  NamedValues<Value>& values_;
+};
+
+template <class Value>
+void Fields::add_value(const About& about, Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    boolean(about, value);
+  } else if constexpr (std::is_same_v<Value, double>) {
+    real(about, any_number(), value);
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    text(about, value);
+  } else if constexpr (std::is_same_v<Value, AnyValue>) {
+    any_value(about, value);
+  } else if constexpr (std::is_base_of_v<KindChoice, Value>) {
+    one_of(about, value);
+  } else if constexpr (requires { value.alternatives(); }) {
+    either(about, value.alternatives());
+  } else {
+    object(about, [&value](Fields& fields) { value.bind(fields); });
+  }
+}
+
+template <class Value>
+void Fields::add_value(const About& about, NamedValues<Value>& values) {
+  MapElements<Value> elements(values);
+  map(about, elements);
+}
+
+template <class... Types>
+void Fields::add_value(const About& about, std::variant<Types...>& value) {
+  const auto of_type = [&value]<class Type>(const Type*) {
+    const Type* const held = std::get_if<Type>(&value);
+    return alternative(held ? std::optional(*held) : std::nullopt,
+                       [&value](Type own) { value = std::move(own); });
+  };
+  const std::vector<Binding> alternatives = {of_type(static_cast<const Types*>(nullptr))...};
+  either(about, alternatives);
+}
+
+template <class Value, class BindOne>
+void Fields::add_elements(const About& about, std::vector<Value>& values, int least_length,
+                          const BindOne& bind_one) {
+  ListElements<Value, BindOne> elements(values, bind_one);
+  list(about, least_length, elements);
+}
+
+// Choice of a kind
+
+/// Options of any type together with their bind function.
 class AnyOptions {
  public:
   template <class Options>
@@ -270,9 +408,13 @@ class AnyOptions {
 
   void bind(Fields& fields) { bind_(value_, fields); }
   const std::type_info& type() const { return value_.type(); }
-  /// Null where they are of another type.
+  /// Null if the options have another type.
   template <class Options>
   const Options* as() const {
+    return std::any_cast<Options>(&value_);
+  }
+  template <class Options>
+  Options* as() {
     return std::any_cast<Options>(&value_);
   }
   template <class Options>
@@ -285,25 +427,27 @@ class AnyOptions {
   void (*bind_)(std::any&, Fields&);
 };
 
-/// What the entry of every axis's table begins with.
+/// The common first fields of every entry in an axis's table.
 struct KindEntry {
   std::string name;
   std::string help;         ///< one sentence: equation and source
   AnyOptions defaults;      ///< the options of the kind, at their defaults
-  AnyOptions example;       ///< small ones that work in every test; as a rule the defaults
-  std::string needed = {};  ///< what the rest of a scenario has to have for it; empty for nothing
+  AnyOptions example;       ///< small options that work in every test; usually the defaults
+  std::string needed = {};  ///< what else a scenario must contain for this kind; empty for nothing
 };
 
-/// `Axis` has `struct Entry` derived from KindEntry, `static const std::vector<Entry>& table()`,
-/// `static constexpr const char* kTag` ("kind") and `kNoun` ("router").
+/// A copyable choice between the kinds of an axis (routers, experts, generators, …), with the options of the
+/// chosen kind. `Axis` has `struct Entry` derived from KindEntry and `static const std::vector<Entry>&
+/// table()`. It also has `static constexpr const char*` members `kTag` ("kind") and `kNoun` ("router").
+/// kFirstIsDefault is defined if the tag is optional.
 template <class Axis>
 class OneOf : public KindChoice {
  public:
   using Entry = typename Axis::Entry;
 
-  /// Nothing is chosen: for fields that have to be given.
+  /// No kind is chosen: for required fields.
   OneOf() = default;
-  /// The kind whose options these are.
+  /// Chooses the kind of these options. Throws std::invalid_argument if no kind has this options type.
   template <class Options>
   requires(!std::is_base_of_v<KindChoice, std::decay_t<Options>> &&
            !std::is_convertible_v<Options, std::string>) OneOf(Options options)
@@ -315,29 +459,38 @@ class OneOf : public KindChoice {
       throw std::invalid_argument(std::string("these are the options of no ") + Axis::kNoun);
     }
   }
-  /// The kind of that name with its defaults.
+  /// The kind `kind` with its default options.
   static OneOf named(const std::string& kind) {
     OneOf one;
     one.choose(kind);
     return one;
   }
-  /// The kind of that name with its example.
+  /// The kind `kind` with its example options.
   static OneOf example(const std::string& kind) {
     OneOf one = named(kind);
     one.options_ = one.entry().example;
     return one;
   }
 
-  /// The table's entry of the chosen kind.
+  /// The table entry of the chosen kind.
   const Entry& entry() const { return find(kind_); }
   const AnyOptions& options() const { return options_.value(); }
-  /// Null where another kind is chosen.
+  /// Null if another kind is chosen.
   template <class Options>
   const Options* as() const {
     return options_ ? options_->template as<Options>() : nullptr;
   }
+  template <class Options>
+  Options* as() {
+    return options_ ? options_->template as<Options>() : nullptr;
+  }
 
   std::string tag() const override { return Axis::kTag; }
+  bool has_default_kind() const override {
+    return requires {
+      Axis::kFirstIsDefault;
+    };
+  }
   std::vector<Kind> kinds() const override {
     std::vector<Kind> all;
     for (const Entry& entry : Axis::table()) all.push_back({entry.name, entry.help + caveats(entry)});
@@ -353,7 +506,7 @@ class OneOf : public KindChoice {
   }
 
  private:
-  /// What has to be known of an entry beside its equation.
+  /// The limits of an entry, as text after its equation.
   static std::string caveats(const Entry& entry) {
     std::string text = entry.needed.empty() ? "" : "; needs " + entry.needed;
     if constexpr (requires { entry.looks_ahead; }) {
@@ -371,6 +524,39 @@ class OneOf : public KindChoice {
 
   std::string kind_;
   std::optional<AnyOptions> options_;
+};
+
+/// Adds kinds to the table of an axis, for programs and tests with their own kinds:
+///     const Extended<RouterAxis> with_mine({my_router()});
+/// The longer table is active during the lifetime of the object. The destructor restores the previous table.
+/// No other thread may read the table during construction or destruction. Destroy these objects in reverse
+/// order.
+template <class Axis>
+class Extended {
+ public:
+  using Entry = typename Axis::Entry;
+
+  explicit Extended(std::vector<Entry> added) : table_(Axis::table()), before_(current()) {
+    for (Entry& entry : added) table_.push_back(std::move(entry));
+    current() = &table_;
+  }
+  ~Extended() { current() = before_; }
+  Extended(const Extended&) = delete;
+  Extended& operator=(const Extended&) = delete;
+
+  /// The active table: the most recent extension, or the axis's `own` table.
+  static const std::vector<Entry>& table_or(const std::vector<Entry>& own) {
+    return current() ? *current() : own;
+  }
+
+ private:
+  static const std::vector<Entry>*& current() {
+    static const std::vector<Entry>* table = nullptr;
+    return table;
+  }
+
+  std::vector<Entry> table_;
+  const std::vector<Entry>* before_;
 };
 
 }  // namespace moelab

@@ -13,7 +13,7 @@
 namespace moelab {
 namespace {
 
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection whose every output bit depends on every
+/// SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection in which every output bit depends on every
 /// input bit.
 std::uint64_t mix(std::uint64_t value) {
   value += 0x9e3779b97f4a7c15u;
@@ -32,7 +32,7 @@ Engine Seeds::stream(Purpose purpose, std::uint64_t counter) const {
 }
 
 Seeds Seeds::of_layer(int layer) const {
-  constexpr std::uint64_t kLayers = 0x6c6179657273u;  // keeps these roots apart from mix(root) alone
+  constexpr std::uint64_t kLayers = 0x6c6179657273u;  // these roots differ from mix(root)
   if (layer == 0) return *this;
   return {mix(mix(root) ^ (kLayers + static_cast<std::uint64_t>(layer))), index, shared};
 }
@@ -61,9 +61,27 @@ std::vector<int> draw_permutation(Engine& engine, int count) {
   return permutation;
 }
 
+void draw_to_front(Engine& engine, int count, std::vector<int>& values) {
+  const int all = static_cast<int>(values.size());
+  for (int place = 0; place < count; ++place)
+    std::swap(values[size(place)], values[size(place + draw_index(engine, all - place))]);
+}
+
+int draw_category(Engine& engine, const Eigen::Ref<const Eigen::RowVectorXd>& probabilities) {
+  double left = draw_uniform(engine);
+  int last = 0;
+  for (int i = 0; i < static_cast<int>(probabilities.size()); ++i) {
+    if (probabilities[i] <= 0) continue;
+    last = i;
+    left -= probabilities[i];
+    if (left < 0) break;
+  }
+  return last;
+}
+
 namespace {
 
-/// The middle of the cell of width 2⁻⁵³ that a word falls into: never 0 or 1.
+/// The middle of the interval of width 2⁻⁵³ that a word falls into: never 0 or 1.
 double centre_of_cell(std::uint64_t word) {
   return (static_cast<double>(word >> 11) + 0.5) * 0x1p-53;
 }
@@ -71,7 +89,7 @@ double centre_of_cell(std::uint64_t word) {
 }  // namespace
 
 double normal_quantile(double u) {
-  // Without promotion to long double, whose digits would be lost in the result.
+  // No promotion to long double: the result would lose the extra digits.
   using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
   return -boost::math::constants::root_two<double>() * boost::math::erfc_inv(2 * u, Policy());
 }
@@ -109,7 +127,7 @@ Matrix QuasiRandom::uniforms(int count) {
   Matrix points(count, sequence.dim);
   for (int i = 0; i < count; ++i) {
     for (int j = 0; j < sequence.dim; ++j) {
-      // Boost's sequence leaves out the point 0, without which the first 2^m points are not evenly spread.
+      // Boost's sequence omits the point 0, without which the first 2^m points are not evenly spread.
       const std::uint64_t digits = sequence.at_start ? 0 : sequence.sobol();
       points(i, j) = centre_of_cell(digits ^ sequence.shift[static_cast<std::size_t>(j)]);
     }

@@ -11,7 +11,7 @@
 namespace moelab {
 namespace {
 
-/// Draws of one mean before a required separation is given up.
+/// Draws of one mean before a required separation fails.
 constexpr int kSeparationTries = 10000;
 
 bool is_apart(const Matrix& means, int count, double distance) {
@@ -39,7 +39,7 @@ Matrix draw_separated_means(const SeparatedMeans& options, int count, Engine& en
   const double separation = options.separation.value_or(0.0);
   const bool scaled = options.scale_to_separation;
   const double wanted = separation * options.noise_std * std::sqrt(static_cast<double>(dim));
-  const double distance = scaled ? 0 : wanted;  // for which a draw is repeated
+  const double distance = scaled ? 0 : wanted;  // below which a draw is repeated
   Matrix means(count, dim);
   for (int c = 0; c < count; ++c) {
     int tries = 0;
@@ -56,6 +56,15 @@ Matrix draw_separated_means(const SeparatedMeans& options, int count, Engine& en
   }
   if (scaled) means *= wanted / least_distance(means);
   return means;
+}
+
+Vector posterior_of_distances(const Vector& squared, double variance) {
+  Eigen::Index nearest = 0;
+  const double least = squared.minCoeff(&nearest);
+  Vector mass = Vector::Zero(squared.size());
+  if (variance > 0) mass = ((least - squared.array()) / (2 * variance)).exp();
+  mass[nearest] = 1;
+  return mass / mass.sum();
 }
 
 void MeanHierarchy::bind(Fields& fields) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Centres of Gaussians that lie apart: what mixtures and dictionaries have in common.
+/// Centres of Gaussian clusters: drawn independently with a separation, or as leaves of a tree.
 
 #include <optional>
 
@@ -10,7 +10,7 @@
 
 namespace moelab {
 
-/// The options of a generator that centres depend on, under the names that they have there.
+/// The options on which centres depend, with the names that generators use.
 struct SeparatedMeans {
   int dim = 0;
   double mean_std = 1.5;
@@ -19,30 +19,32 @@ struct SeparatedMeans {
   bool scale_to_separation = false;
 };
 
-/// `count` rows μ_i ~ N(0, mean_std² I_dim); with `separation` each is drawn until
-/// ‖μ_i − μ_j‖ ≥ separation · noise_std · √dim for all before it (c-separation, Dikkala et al. 2023, 2).
-/// With `scale_to_separation`, instead, all are drawn once and scaled so that the two nearest are that far
-/// apart. Throws InvalidOption at "data.separation" when a place is not found.
+/// `count` rows μ_i ~ N(0, mean_std² I_dim). With `separation` each row is drawn until
+/// ‖μ_i − μ_j‖ ≥ separation · noise_std · √dim for all rows before it (c-separation, Dikkala et al. 2023,
+/// section 2). With `scale_to_separation` all rows are drawn once and scaled, so that the two nearest have
+/// exactly this distance. Throws InvalidOption at "data.separation" if no place is found.
 Matrix draw_separated_means(const SeparatedMeans& options, int count, Engine& engine);
 
-/// min_{i ≠ j} ‖μ_i − μ_j‖ over rows; ∞ for a single one.
+/// min_{i ≠ j} ‖μ_i − μ_j‖ over rows, or ∞ for a single row.
 double least_distance(const Matrix& means);
 
-// Centres of clusters on a tree (Dikkala et al. 2023, section 5.1, name such structure as the next
-// question).
+/// P(c | x) (k) for equal weights and Gaussians N(μ_c, variance · I): ∝ exp(−‖x − μ_c‖² / (2 variance)), from
+/// the squared distances (k). Without variance the nearest mean has all the mass.
+Vector posterior_of_distances(const Vector& squared, double variance);
 
-/// Clusters of a mixture at most.
+// Centres on a tree (Dikkala et al. 2023, section 5.1, name such structure as the next question)
+
+/// The largest number of clusters in a mixture, and of levels in a tree.
 constexpr int kMostClusters = 1'000'000;
-/// Levels of a tree at most.
 constexpr int kMostLevels = 8;
 
-/// A tree with `branching` children of every node down to level `depth`; the root is level 0. Node a of level
-/// l ≥ 1 has a step s_a ~ N(0, std_per_level² I), independent of all others, and the mean of a leaf is the
-/// sum of the steps from the root to it:
+/// A tree in which every node down to level `depth` has `branching` children. The root is level 0. Node a of
+/// level l ≥ 1 has an independent step s_a ~ N(0, std_per_level² I). The mean of a leaf is the sum of the
+/// steps from the root:
 ///   μ_c = Σ_{l=1}^{depth} s_{a_l(c)},   a_l(c) = ⌊c / branching^{depth − l}⌋ the ancestor of leaf c at level
 ///   l.
 /// So μ_c ~ N(0, depth · std_per_level² I), and two leaves whose last common ancestor is at level l have
-/// E‖μ − μ'‖² = 2 (depth − l) std_per_level² dim. Every level has the same deviation.
+/// E‖μ − μ'‖² = 2 (depth − l) std_per_level² dim.
 struct MeanHierarchy {
   int depth = 0;
   int branching = 0;
@@ -51,18 +53,18 @@ struct MeanHierarchy {
   void bind(Fields& fields);
 };
 
-/// branching^depth; more than kMostClusters where they are too many.
+/// branching^depth, or kMostClusters + 1 if that is larger.
 int leaves_of(const MeanHierarchy& hierarchy);
 
-/// a_level(leaf), 0 … branching^level − 1; the leaf itself at level `depth`.
+/// a_level(leaf), 0 … branching^level − 1. At level `depth` it is the leaf.
 int ancestor_of(const MeanHierarchy& hierarchy, int leaf, int level);
 
 /// Throws InvalidOption at "data.hierarchy.depth" for more leaves than kMostClusters.
 void check(const MeanHierarchy& hierarchy);
 
-/// The means of the leaves in their order, (branching^depth, dim). Steps are drawn level by level, so that a
-/// deeper tree has the nodes of a shallower one, and a tree of depth 1 the means N(0, std_per_level² I) that
-/// a mixture without a hierarchy has.
+/// The means of the leaves in order, (branching^depth, dim). Steps are drawn level by level. So a deeper tree
+/// has the nodes of a shallower one, and a tree of depth 1 has the means N(0, std_per_level² I) of a mixture
+/// without hierarchy.
 Matrix draw_tree_means(const MeanHierarchy& hierarchy, int dim, Engine& engine);
 
 }  // namespace moelab

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/error.h"
 
-// Adding a contamination or an attack is a new file that defines <name>_contamination() and a line here.
+// To add a contamination or an attack, define <name>_contamination() and add a line here.
 // clang-format off
 #define MOELAB_CONTAMINATIONS(entry) \
   entry(none)                        \
@@ -22,23 +24,11 @@ namespace moelab {
 MOELAB_CONTAMINATIONS(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<ContaminationKind>& contaminations() {
-#define MOELAB_CALL(name) name##_contamination(),
-  static std::vector<ContaminationKind> table = {MOELAB_CONTAMINATIONS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return table;
-}
-
-}  // namespace
-
 const std::vector<ContaminationKind>& ContaminationAxis::table() {
-  return contaminations();
-}
-
-void add_contamination_kind(ContaminationKind kind) {
-  contaminations().push_back(std::move(kind));
+#define MOELAB_CALL(name) name##_contamination(),
+  static const std::vector<ContaminationKind> own = {MOELAB_CONTAMINATIONS(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return Extended<ContaminationAxis>::table_or(own);
 }
 
 void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x) {
@@ -66,8 +56,8 @@ namespace {
 
 std::vector<double> deviations_of(const NoiseOptions& options, int columns) {
   const std::vector<double>& given = options.deviations;
-  if (given.size() == 1) return std::vector<double>(static_cast<std::size_t>(columns), given.front());
-  if (given.size() == static_cast<std::size_t>(columns)) return given;
+  if (given.size() == 1) return std::vector<double>(size(columns), given.front());
+  if (given.size() == size(columns)) return given;
   throw InvalidOption("data.contamination.std",
                       fmt::format("got {} numbers, needs one, or one for each of the {} input columns",
                                   given.size(), columns));
@@ -79,7 +69,7 @@ void add_noise(const AnyOptions& options, const Layout& layout, const Seeds& see
   Engine engine = seeds.stream(Purpose::evaluation, kNoise);
   for (Eigen::Index i = 0; i < x.rows(); ++i) {
     for (Eigen::Index j = 0; j < x.cols(); ++j) {
-      x(i, j) += deviations[static_cast<std::size_t>(j % dim)] * draw_normal(engine);
+      x(i, j) += deviations[size(j % dim)] * draw_normal(engine);
     }
   }
 }
@@ -103,7 +93,7 @@ void replace_rows(const AnyOptions& any, const Layout& layout, const Seeds& seed
   Engine rows = seeds.stream(Purpose::evaluation, kReplacedRows);
   Engine values = seeds.stream(Purpose::evaluation, kReplacement);
   Vector replacement(dim);
-  fill_normal(values, options.scale, replacement.data(), static_cast<std::size_t>(dim));
+  fill_normal(values, options.scale, replacement.data(), size(dim));
   for (Eigen::Index i = 0; i < x.rows(); ++i) {
     for (Eigen::Index start = 0; start < x.cols(); start += dim) {
       if (draw_uniform(rows) < options.share) x.row(i).segment(start, dim) = replacement;
@@ -153,11 +143,45 @@ ContaminationKind swapped_contamination() {
 
 namespace {
 
+/// The fields of attacks that repeat a step.
+void bind_steps(Fields& fields, double& budget, int& steps, std::optional<double>& step_size) {
+  fields.required().add("budget", budget, at_least(0), "largest change of an input entry, ε");
+  fields.add("steps", steps, between(1, 1e6), "steps");
+  fields.add("step_size", step_size, positive(), "change of an entry in a step (default 2.5 ε / steps)");
+}
+
+/// The step along the signs of a gradient within an l∞ budget, which all attacks share:
+/// x ← clamp(x + step_size · sign(g(x)), clean − ε, clean + ε), `steps` times. clean is the given x, ε the
+/// budget, and the default step size 2.5 ε / steps, or ε for a single step. `gradient_at(x, g)` writes the
+/// gradient g.
+template <class Real, class Gradient>
+void ascend(std::vector<Real>& x, double budget, int steps, std::optional<double> given_step_size,
+            const Gradient& gradient_at) {
+  const double step_size = given_step_size.value_or(steps > 1 ? 2.5 * budget / steps : budget);
+  const std::vector<Real> clean = x;
+  const Real largest = static_cast<Real>(budget);
+  std::vector<Real> gradient;
+  for (int step = 0; step < steps; ++step) {
+    gradient_at(x, gradient);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const Real sign = gradient[i] > 0 ? Real(1) : gradient[i] < 0 ? Real(-1) : Real(0);
+      x[i] = std::clamp(x[i] + static_cast<Real>(step_size) * sign, clean[i] - largest, clean[i] + largest);
+    }
+  }
+}
+
 template <class Real>
 void fgsm_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
                  std::vector<Real>& x) {
-  const double budget = any.get<FgsmOptions>().budget;
-  ascend(x, budget, 1, budget,
+  ascend(x, any.get<FgsmOptions>().budget, 1, std::nullopt,
+         [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
+}
+
+template <class Real>
+void pgd_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
+                std::vector<Real>& x) {
+  const PgdOptions& options = any.get<PgdOptions>();
+  ascend(x, options.budget, options.steps, options.step_size,
          [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
 }
 
@@ -173,19 +197,6 @@ ContaminationKind fgsm_contamination() {
           {fgsm_attack<float>, fgsm_attack<double>}};
 }
 
-namespace {
-
-template <class Real>
-void pgd_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engine*/, int /*samples*/,
-                std::vector<Real>& x) {
-  const PgdOptions& options = any.get<PgdOptions>();
-  const double step_size = options.step_size.value_or(default_step_size(options.budget, options.steps));
-  ascend(x, options.budget, options.steps, step_size,
-         [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
-}
-
-}  // namespace
-
 void PgdOptions::bind(Fields& fields) {
   bind_steps(fields, budget, steps, step_size);
 }
@@ -199,7 +210,7 @@ ContaminationKind pgd_contamination() {
 
 namespace {
 
-/// Proportional to the estimate of the gradient.
+/// Estimates the gradient up to a factor.
 template <class Real>
 void estimate_gradient(const SpsaOptions& options, AttackedLoss<Real>& loss, Engine& engine, int samples,
                        const std::vector<Real>& x, std::vector<Real>& gradient) {
@@ -208,7 +219,7 @@ void estimate_gradient(const SpsaOptions& options, AttackedLoss<Real>& loss, Eng
   std::vector<Real> signs(x.size()), moved(x.size());
   for (int direction = 0; direction < options.directions; ++direction) {
     for (Real& sign : signs) sign = draw_uniform(engine) < 0.5 ? Real(-1) : Real(1);
-    std::vector<double> slopes(static_cast<std::size_t>(samples), 0.0);
+    std::vector<double> slopes(size(samples), 0.0);
     for (const Real side : {Real(1), Real(-1)}) {
       for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = x[i] + side * difference * signs[i];
       loss.add_losses(moved, static_cast<double>(side), slopes);
@@ -224,8 +235,7 @@ template <class Real>
 void spsa_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& engine, int samples,
                  std::vector<Real>& x) {
   const SpsaOptions& options = any.get<SpsaOptions>();
-  const double step_size = options.step_size.value_or(default_step_size(options.budget, options.steps));
-  ascend(x, options.budget, options.steps, step_size,
+  ascend(x, options.budget, options.steps, options.step_size,
          [&](const std::vector<Real>& at, std::vector<Real>& gradient) {
            estimate_gradient(options, loss, engine, samples, at, gradient);
          });

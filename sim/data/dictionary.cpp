@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "sim/base/error.h"
 #include "sim/data/cluster_means.h"
@@ -12,29 +10,11 @@
 namespace moelab {
 namespace {
 
-/// Sets over which E[y | x] is summed at most: with more it would cost as much as training.
-constexpr int kMostSets = 1000;
-
-/// Every set of `rank` of `atoms` atoms, ascending; none when there are more than kMostSets.
-std::vector<std::vector<int>> all_sets(int atoms, int rank) {
-  double count = 1;
-  for (int i = 0; i < rank; ++i) count *= static_cast<double>(atoms - i) / (i + 1);
-  if (count > kMostSets) return {};
-  std::vector<std::vector<int>> sets;
-  std::vector<int> set(static_cast<std::size_t>(rank));
-  std::iota(set.begin(), set.end(), 0);
-  while (true) {
-    sets.push_back(set);
-    // The last place that can still move up moves, and those after it follow.
-    int place = rank - 1;
-    while (place >= 0 && set[static_cast<std::size_t>(place)] == atoms - rank + place) --place;
-    if (place < 0) return sets;
-    std::iota(set.begin() + place, set.end(), set[static_cast<std::size_t>(place)] + 1);
-  }
-}
+/// The largest number of sets over which E[y | x] is summed. More sets would cost as much as training.
+constexpr std::size_t kMostSets = 1000;
 
 class Dictionary final : public Problem {
-  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  /// One stream per ingredient: changing one leaves the others unchanged.
   enum ProblemStream : std::uint64_t { kAtoms = 0, kTargets = 1 };
 
  public:
@@ -50,7 +30,7 @@ class Dictionary final : public Problem {
                                    .separation = options.separation},
                                   options.atoms, engine);
     draw_targets(seeds);
-    sets_ = all_sets(clusters(), rank_);
+    sets_ = subsets_of(clusters(), rank_, kMostSets);
   }
 
   Layout layout() const override { return {.input_dim = dim(), .output_dim = output_dim_, .labels = rank_}; }
@@ -60,7 +40,7 @@ class Dictionary final : public Problem {
     Dataset data;
     data.x = Matrix::Zero(range.count, dim());
     data.y = Matrix::Zero(range.count, output_dim_);
-    data.cluster.reserve(static_cast<std::size_t>(range.count) * static_cast<std::size_t>(rank_));
+    data.cluster.reserve(size(range.count) * size(rank_));
     boost::random::normal_distribution<double> normal;
     for (int i = 0; i < range.count; ++i) {
       const std::vector<int> set = draw_set_of_atoms(engine);
@@ -83,14 +63,8 @@ class Dictionary final : public Problem {
     }
     Matrix prediction = Matrix::Zero(x.rows(), output_dim_);
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
-      const Vector squared = (centres.rowwise() - x.row(i)).rowwise().squaredNorm();
-      Eigen::Index nearest = 0;
-      const double least = squared.minCoeff(&nearest);
-      // Without noise the nearest set has all the mass.
-      Vector mass = Vector::Zero(squared.size());
-      if (variance > 0) mass = ((least - squared.array()) / (2 * variance)).exp();
-      mass[nearest] = 1;
-      mass /= mass.sum();
+      const Vector mass =
+          posterior_of_distances((centres.rowwise() - x.row(i)).rowwise().squaredNorm(), variance);
       Vector share = Vector::Zero(clusters());
       for (std::size_t s = 0; s < sets_.size(); ++s) {
         for (const int atom : sets_[s]) share[atom] += mass[static_cast<Eigen::Index>(s)];
@@ -117,7 +91,7 @@ class Dictionary final : public Problem {
     }
   }
 
-  /// r different atoms, ascending, every set equally likely: each draw is a place among those that are left.
+  /// r different atoms, ascending, all sets equally likely. Each draw is a place among the remaining atoms.
   std::vector<int> draw_set_of_atoms(Engine& engine) const {
     std::vector<int> set;
     for (int left = clusters(); left > clusters() - rank_; --left) {
@@ -146,7 +120,7 @@ class Dictionary final : public Problem {
   Matrix atoms_;                        // μ (c, d)
   Matrix slopes_;                       // (c, o · d)
   Matrix values_;                       // (c, o), W_i μ_i
-  std::vector<std::vector<int>> sets_;  // empty when there are too many
+  std::vector<std::vector<int>> sets_;  // empty if there are too many
 };
 
 void check_selected_atoms(const DataOptions& data) {

@@ -56,7 +56,7 @@ InputFile::InputFile(std::filesystem::path file, std::shared_ptr<const FileConte
     failure = "is no regular file";
   }
   if (!failure.empty()) {
-    if (descriptor_ >= 0) ::close(descriptor_);  // no destructor follows a constructor that throws
+    if (descriptor_ >= 0) ::close(descriptor_);  // the destructor does not run after a throwing constructor
     fail_to_read(file_, failure);
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
@@ -104,7 +104,7 @@ void InputFile::read(std::uint64_t offset, char* bytes, std::size_t count) const
     const auto length = static_cast<std::size_t>(std::min(kBlock, size_ - start));
     const auto skipped = static_cast<std::size_t>(offset - start);
     const std::size_t wanted = std::min(count, length - skipped);
-    // The bytes that are checked are those that are used: none is read twice.
+    // The checked bytes are the used bytes: none is read twice.
     char* checked = bytes;
     if (wanted < length) {
       block.resize(kBlock);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Files of data whose every byte is held against what they held when they were first read, so that numbers
-/// belong to the content that a cell's id names.
+/// Data files whose bytes are compared with their first reading. So the results belong to the content that a
+/// cell's id names.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +16,11 @@
 
 namespace moelab {
 
-/// Length and checksums of what a file held when it was read from its first byte to its last.
+/// Length and checksums of a file's content at its first complete reading.
 class FileContent {
  public:
-  /// Bytes with a checksum of their own: what is read later is checked without reading all of the file.
+  /// Each block of this many bytes has its own checksum. So a later reading of a part needs no reading of the
+  /// whole file.
   static constexpr std::size_t kBlock = 1u << 16;
 
   /// Reads the file. Throws EnvironmentError.
@@ -27,7 +28,7 @@ class FileContent {
   std::uint64_t size() const { return size_; }
   /// "123 bytes, 0123456789abcdef": the length and the CRC-64 of all bytes.
   const std::string& name() const { return name_; }
-  /// Whether block `number` (the last one may be shorter) held these bytes, by their CRC-32.
+  /// Whether block `number` held these bytes, by their CRC-32. The last block may be shorter.
   bool holds(std::uint64_t number, std::string_view bytes) const;
 
  private:
@@ -36,21 +37,21 @@ class FileContent {
   std::vector<std::uint32_t> blocks_;
 };
 
-/// A regular file that is open for reading. Reading does not change the object, so that several threads may
-/// read at once.
+/// A regular file that is open for reading. Reading does not change the object: several threads may read at
+/// once.
 class InputFile {
  public:
-  /// Opens `file`. With `content`, what it has to hold still. Throws EnvironmentError where it cannot be
-  /// read, is no regular file (a pipe is not waited for), or is longer or shorter than its content was.
+  /// Opens `file`, which must still hold `content` if given. Throws EnvironmentError if it cannot be read, is
+  /// not a regular file (without waiting for a pipe), or is longer or shorter than `content`.
   explicit InputFile(std::filesystem::path file, std::shared_ptr<const FileContent> content = nullptr);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
 
   const std::filesystem::path& path() const { return file_; }
-  std::uint64_t size() const { return size_; }  ///< when it was opened
-  /// Bytes offset … offset + count − 1. Throws EnvironmentError where reading fails, the file ends before, or
-  /// holds other bytes than its content.
+  std::uint64_t size() const { return size_; }  ///< at opening
+  /// Reads bytes offset … offset + count − 1. Throws EnvironmentError if reading fails, the file ends before,
+  /// or its bytes differ from its content.
   void read(std::uint64_t offset, char* bytes, std::size_t count) const;
 
  private:
@@ -63,12 +64,12 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// What files held when each was first asked for. Several threads may ask.
+/// The content of files at their first use. Several threads may call.
 class FileContents {
  public:
-  /// Throws EnvironmentError where the file is to be read and cannot be.
+  /// Throws EnvironmentError if the file must be read and cannot be.
   std::shared_ptr<const FileContent> of(const std::filesystem::path& file);
-  /// What stands for a file, or for a folder by the files in it, wherever it lies.
+  /// A name for the content of a file or folder, independent of its path.
   std::string name_of(const std::filesystem::path& path);
 
  private:
@@ -79,7 +80,7 @@ class FileContents {
   std::map<std::string, std::string> folders_;                       ///< names, by path
 };
 
-/// What `file` has to hold; null, for whatever it holds, where no contents are given.
+/// The content that `file` must hold, or null for any content if `contents` is null.
 inline std::shared_ptr<const FileContent> content_of(const std::shared_ptr<FileContents>& contents,
                                                      const std::filesystem::path& file) {
   return contents ? contents->of(file) : nullptr;

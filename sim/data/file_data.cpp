@@ -13,13 +13,13 @@ namespace {
 
 constexpr std::int64_t kMaxColumns = 1000000;
 constexpr int kBlock = 4096;  // rows read at a time when a file is checked
-/// Rows of float32 probabilities sum to one within some 1e-7 an entry.
+/// Rows of float32 probabilities sum to one within about 1e-7 per entry.
 constexpr double kProbabilityRounding = 1e-4;
 
-/// Rows of files that belong together.
+/// The files of one set.
 struct FileSet {
   NpyReader inputs, targets;
-  std::vector<int> labels;  // (n), empty when none are given
+  std::vector<int> labels;  // (n), or empty
 };
 
 void require_shape(bool holds, const NpyReader& array, const std::string& needed) {
@@ -51,7 +51,7 @@ FileSet open_set(const std::string& prefix, const std::string& inputs, const std
   return set;
 }
 
-/// Fields of the test files come together, and their columns are those of the training files.
+/// The fields of the test files must all be given or none.
 void check_test_fields(const FileOptions& files) {
   const bool has_inputs = files.test_inputs.has_value();
   if (has_inputs != files.test_targets.has_value()) {
@@ -105,7 +105,7 @@ class FileProblem final : public Problem {
           "data.inputs",
           fmt::format("{} samples from {} on are asked for, more than there are", range.count, range.first));
     Dataset rows{set.inputs.read_finite(first, range.count), set.targets.read_finite(first, range.count),
-                 std::vector<int>(static_cast<std::size_t>(range.count), 0)};
+                 std::vector<int>(size(range.count), 0)};
     if (!set.labels.empty()) std::copy_n(set.labels.begin() + first, range.count, rows.cluster.begin());
     return rows;
   }
@@ -146,7 +146,7 @@ class FileProblem final : public Problem {
   }
 
   FileSet train_;
-  std::optional<FileSet> test_;  // none when the test set is the end of the training files
+  std::optional<FileSet> test_;  // none if the test set is the end of the training files
   int train_count_ = 0;
   int test_count_ = 0;
   int clusters_ = 1;

@@ -15,7 +15,7 @@
 namespace moelab {
 namespace {
 
-/// Clusters are given, or the leaves of a tree.
+/// Clusters must be given, or be the leaves of a tree.
 void check_clusters(const GaussianMixtureOptions& options) {
   if (!options.hierarchy) {
     if (!options.clusters)
@@ -47,13 +47,13 @@ int clusters_of(const GaussianMixtureOptions& options) {
 
 Vector cluster_shares(const GaussianMixtureOptions& options) {
   const int clusters = clusters_of(options);
-  std::vector<double> weights(static_cast<std::size_t>(clusters), 1.0);
+  std::vector<double> weights(size(clusters), 1.0);
   if (options.weights) weights = *options.weights;
   for (int c = 0; options.weight_power && c < clusters; ++c)
-    weights[static_cast<std::size_t>(c)] = std::pow(c + 1, -*options.weight_power);
+    weights[size(c)] = std::pow(c + 1, -*options.weight_power);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   Vector shares(clusters);
-  for (int c = 0; c < clusters; ++c) shares[c] = weights[static_cast<std::size_t>(c)] / total;
+  for (int c = 0; c < clusters; ++c) shares[c] = weights[size(c)] / total;
   return shares;
 }
 
@@ -64,7 +64,7 @@ void check(const DataOptions& data) {
   check_clusters(options);
   const int clusters = clusters_of(options);
   const std::size_t weights = options.weights ? options.weights->size() : 0;
-  if (weights > 0 && weights != static_cast<std::size_t>(clusters)) {
+  if (weights > 0 && weights != size(clusters)) {
     throw InvalidOption(
         "data.weights",
         fmt::format("got {} weights, needs one for each of data.clusters = {}", weights, clusters));
@@ -143,7 +143,7 @@ void GaussianMixtureOptions::bind(Fields& fields) {
 namespace {
 
 class GaussianMixture final : public Problem {
-  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  /// One stream per ingredient: changing one leaves the others unchanged.
   enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1, kRotation = 2, kTightFeatures = 3 };
 
  public:
@@ -219,17 +219,17 @@ class GaussianMixture final : public Problem {
  private:
   int input_dim() const { return dim_ + spurious_dims_; }
 
-  /// `uniform(i)` picks the component of sample i, `normal(i, j)` is its standardised coordinate j, asked for
-  /// in the order of j.
+  /// uniform(i) selects the component of sample i. normal(i, j) is its standardised coordinate j, called in
+  /// the order of j.
   template <class Uniform, class Normal>
   Dataset samples_from(int samples, const Uniform& uniform, const Normal& normal) const {
     Dataset data;
     data.x.resize(samples, input_dim());
     data.y.resize(samples, output_dim_);
-    data.cluster.resize(static_cast<std::size_t>(samples));
+    data.cluster.resize(size(samples));
     for (int i = 0; i < samples; ++i) {
       const int c = component_of(uniform(i));
-      data.cluster[static_cast<std::size_t>(i)] = c;
+      data.cluster[size(i)] = c;
       for (int j = 0; j < input_dim(); ++j) {
         const double z = normal(i, j);
         data.x(i, j) = j < dim_ ? deviations_(c, j) * z : spurious_value(spurious_law_, z);
@@ -247,7 +247,8 @@ class GaussianMixture final : public Problem {
       }
       data.x.row(i).head(dim_) += means_.row(c);
     }
-    // Row by row: a product of the whole array may sum in an order that depends on the number of rows.
+    // Row by row, because a product of the whole array may sum in an order that depends on the number of
+    // rows.
     for (int i = 0; i < samples && rotation_.size() > 0; ++i)
       data.x.row(i) = data.x.row(i) * rotation_.transpose();
     return data;
@@ -296,17 +297,17 @@ class GaussianMixture final : public Problem {
         clusters_of(options), engine);
   }
 
-  /// `tight` is null where all features have σ.
+  /// `tight` is null if all features have σ.
   void draw_deviations(const gaussian_mixture::TightSubsets* tight, const Seeds& seeds) {
     deviations_ = Matrix::Constant(clusters(), dim_, noise_std_);
     if (!tight) return;
     for (int c = 0; c < clusters(); ++c) {
-      // A stream for each component, so that adding one changes no other.
+      // A stream for each component: adding one changes no other.
       Engine engine =
           seeds.stream(Purpose::problem, kTightFeatures + 1000 * static_cast<std::uint64_t>(c + 1));
       const std::vector<int> order = draw_permutation(engine, dim_);
       for (int j = 0; j < tight->tight_features; ++j) {
-        deviations_(c, order[static_cast<std::size_t>(j)]) = tight->tight_std;
+        deviations_(c, order[size(j)]) = tight->tight_std;
       }
     }
   }
@@ -352,7 +353,7 @@ class GaussianMixture final : public Problem {
   Matrix rotation_;  // (d, d), empty for the identity
 };
 
-/// Means, deviations, targets, the weights with their sums; a rotation with the factors that it is made of.
+/// Means, deviations, targets, weights and their sums, and a rotation with its factors.
 double gaussian_mixture_numbers(const AnyOptions& any, const Layout& layout) {
   const GaussianMixtureOptions& options = any.get<GaussianMixtureOptions>();
   const double dim = options.dim, outputs = layout.output_dim, width = layout.input_dim;

@@ -12,12 +12,11 @@
 
 namespace moelab {
 
-/// Laws of mean 0 and variance 1 of coordinates that say nothing: N(0, 1); Laplace's, which is
-/// self-decomposable as the normal law is; ±1 with equal probability, which is not (see Dikkala et al. 2023,
-/// Theorem 1).
+/// Laws of the spurious coordinates, with mean 0 and variance 1. N(0, 1) and Laplace's law are
+/// self-decomposable; ±1 with equal probability is not (see Dikkala et al. 2023, Theorem 1).
 enum class SpuriousLaw { normal, laplace, two_point };
 
-/// A draw of the law from one of N(0, 1), of which it is an increasing function.
+/// A draw of the law as an increasing function of a draw from N(0, 1).
 inline double spurious_value(SpuriousLaw law, double normal) {
   if (law == SpuriousLaw::normal) return normal;
   if (law == SpuriousLaw::two_point) return normal < 0 ? -1 : 1;
@@ -28,14 +27,12 @@ inline double spurious_value(SpuriousLaw law, double normal) {
 namespace gaussian_mixture {
 
 /// σ² I.
-struct IsotropicCovariance {
-  void bind(Fields& /*fields*/) {}
-};
-/// Each component is tight on random features of its own and has σ on the others (Nielsen et al. 2025).
+struct IsotropicCovariance : NoFields {};
+/// Each component has its own random tight features, and σ on the others (Nielsen et al. 2025).
 struct TightSubsets {
   int tight_features = 0;
   double tight_std = 0.2;
-  double correlation = 0;  ///< ρ of every two features, below 1
+  double correlation = 0;  ///< ρ < 1 of every two features
   void bind(Fields& fields);
 };
 struct CovarianceAxis : PlainAxis {
@@ -57,29 +54,28 @@ struct Targets : TargetAxis {
   static const std::vector<TargetKind>& table();
 };
 
-/// Throws InvalidOption at "data.<field>" unless there are weights for each cluster, and what is tight and
-/// what is scaled is there.
+/// Checks the rules between fields. Throws InvalidOption at "data.<field>".
 void check(const DataOptions& data);
 
 }  // namespace gaussian_mixture
 
-/// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim), h ~ N(0, I_spurious) or another law of mean 0 and
-/// variance 1 for each of its coordinates, R the identity or a random rotation. Means: μ_c ~ N(0, mean_std²
-/// I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ · √dim for all pairs, or the leaves of a `hierarchy`,
-/// beside which mean_std has no effect and the number of clusters is that of the leaves.
+/// x = R [μ_c + σ g ; h],  c ~ weights, g ~ N(0, I_dim). The coordinates of h have the spurious law. R is the
+/// identity or a random rotation. Means: μ_c ~ N(0, mean_std² I), or drawn until ‖μ_i − μ_j‖ ≥ separation · σ
+/// · √dim for all pairs, or the leaves of a `hierarchy`. With a hierarchy mean_std has no effect, and the
+/// leaves are the clusters.
 struct GaussianMixtureOptions {
   std::optional<int> clusters = std::nullopt;  ///< k; see clusters_of()
-  int dim = 0;                                 ///< of the signal, spurious ones not counted
+  int dim = 0;                                 ///< of the signal, without spurious ones
   int spurious_dims = 0;
   bool rotate = false;
   double mean_std = 1.5;
   std::optional<double> separation = std::nullopt;
-  bool scale_to_separation = false;  ///< scale all means so that the two nearest are exactly that far apart
+  bool scale_to_separation = false;  ///< scale all means so that the two nearest have exactly this distance
   std::optional<MeanHierarchy> hierarchy = std::nullopt;
   double noise_std = 1;  ///< σ
   OneOf<gaussian_mixture::CovarianceAxis> covariance = gaussian_mixture::IsotropicCovariance{};
-  std::optional<std::vector<double>> weights = std::nullopt;  ///< (k), scaled to sum 1; none: uniform
-  std::optional<double> weight_power = std::nullopt;          ///< a: weights (c + 1)^−a in their place
+  std::optional<std::vector<double>> weights = std::nullopt;  ///< (k), scaled to sum 1; default uniform
+  std::optional<double> weight_power = std::nullopt;          ///< a: weights (c + 1)^−a instead
   OneOf<gaussian_mixture::Targets> target = {};
   SpuriousLaw spurious_law = SpuriousLaw::normal;  ///< of the spurious coordinates
 
@@ -89,7 +85,7 @@ struct GaussianMixtureOptions {
 /// k: as given, or branching^depth of the hierarchy.
 int clusters_of(const GaussianMixtureOptions& options);
 
-/// p (k), sum 1: as given, (c + 1)^−weight_power scaled, or uniform.
+/// p (k) with sum 1: the given weights, (c + 1)^−weight_power, or uniform.
 Vector cluster_shares(const GaussianMixtureOptions& options);
 
 }  // namespace moelab

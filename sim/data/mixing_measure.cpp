@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
+
+#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {
@@ -30,17 +31,13 @@ Vector two_level_scores(const MixingMeasure& measure, const Eigen::Ref<const Eig
   return scores;
 }
 
-/// exp(γ − max γ) of a softmax, zero for those that are not selected; σ(γ) of sigmoids.
+/// exp(γ − max γ) for a softmax, with zeros for components that are not selected, or σ(γ) for sigmoids.
 Vector masses(const MixtureForm& form, const Vector& scores) {
   if (form.gate != MixtureForm::Gate::softmax) return 1 / (1 + (-scores.array()).exp());
   Vector mass = (scores.array() - scores.maxCoeff()).exp();
   if (form.selected == 0 || form.selected >= scores.size()) return mass;
-  std::vector<Eigen::Index> order(static_cast<std::size_t>(scores.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Eigen::Index i, Eigen::Index j) { return scores[i] > scores[j]; });
-  for (std::size_t place = static_cast<std::size_t>(form.selected); place < order.size(); ++place)
-    mass[order[place]] = 0;
+  const std::vector<Eigen::Index> order = descending_order(scores);
+  for (std::size_t place = size(form.selected); place < order.size(); ++place) mass[order[place]] = 0;
   return mass;
 }
 

@@ -147,7 +147,7 @@ Matrix matrix_of(const std::vector<std::vector<double>>& rows, int columns) {
   return matrix;
 }
 
-/// Streams of a drawn measure that no component has.
+/// Streams of a drawn measure in addition to those of the components.
 constexpr std::uint64_t kGroupStreams = std::uint64_t{1} << 32, kSharedStreams = std::uint64_t{1} << 33;
 
 int groups_of(const MoeRegressionOptions& options) {
@@ -180,7 +180,7 @@ MixingMeasure drawn_measure(const DrawnMeasure& law, const MoeRegressionOptions&
   measure.group_bias.resize(groups);
   measure.shared_slope.resize(shared, dim);
   measure.shared_intercept.resize(shared);
-  const std::size_t entries = static_cast<std::size_t>(dim);
+  const std::size_t entries = size(dim);
   for (int j = 0; j < components; ++j) {
     Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(j));
     fill_normal(engine, law.gate_std, measure.gate.row(j).data(), entries);
@@ -199,13 +199,6 @@ MixingMeasure drawn_measure(const DrawnMeasure& law, const MoeRegressionOptions&
     fill_normal(engine, law.intercept_std, &measure.shared_intercept[s], 1);
   }
   return measure;
-}
-
-/// j with probability weights_j, from a uniform number.
-int draw_component(const Vector& weights, double uniform) {
-  int j = 0;
-  while (j + 1 < weights.size() && (uniform -= weights[j]) >= 0) ++j;
-  return j;
 }
 
 class MoeRegression final : public Problem {
@@ -233,16 +226,16 @@ class MoeRegression final : public Problem {
     Dataset data;
     data.x.resize(range.count, dim_);
     data.y.resize(range.count, 1);
-    data.cluster.resize(static_cast<std::size_t>(range.count));
+    data.cluster.resize(size(range.count));
     boost::random::normal_distribution<double> normal;
     for (int i = 0; i < range.count; ++i) {
       for (int j = 0; j < dim_; ++j) {
         data.x(i, j) =
             half_width_ > 0 ? center_ + half_width_ * (2 * draw_uniform(engine) - 1) : normal(engine);
       }
-      int& label = data.cluster[static_cast<std::size_t>(i)];
+      int& label = data.cluster[size(i)];
       if (measure_.variance.size() > 0) {
-        label = draw_component(gate_values(measure_, data.x.row(i)), draw_uniform(engine));
+        label = draw_category(engine, gate_values(measure_, data.x.row(i)).transpose());
         data.y(i, 0) = expert_values(measure_, data.x.row(i))[label] +
                        std::sqrt(measure_.variance[label]) * normal(engine);
         continue;
@@ -269,7 +262,7 @@ class MoeRegression final : public Problem {
   MixingMeasure measure_;
 };
 
-/// Components that y is drawn from have gates that add up to 1, and a variance each.
+/// A law that draws y from the components needs gates that sum to 1 and a variance for each component.
 void check_law(const MoeRegressionOptions& options) {
   const MixtureLaw* const law = options.law.as<MixtureLaw>();
   if (!law) return;
@@ -280,19 +273,19 @@ void check_law(const MoeRegressionOptions& options) {
         "got \"mixture\", needs gates that add up to 1 and no shared experts: y is that of one "
         "component");
   }
-  const std::size_t components = static_cast<std::size_t>(components_of(options));
+  const std::size_t components = size(components_of(options));
   if (law->variance.size() == components) return;
   throw InvalidOption("data.law.variance", fmt::format("got {} components, needs {} as data.measure has",
                                                        law->variance.size(), components));
 }
 
-/// The arrays of a given measure have to fit each other and the rest of the data.
+/// The arrays of a given measure must fit each other and the rest of the data.
 void check_measure(const DataOptions& data) {
   const MoeRegressionOptions& options = data.options().get<MoeRegressionOptions>();
   check_law(options);
   const GivenMeasure* const measure = options.measure.as<GivenMeasure>();
   if (!measure) return;
-  const std::size_t dim = static_cast<std::size_t>(options.dim);
+  const std::size_t dim = size(options.dim);
   const auto check_count = [&](const char* name, std::size_t count, std::size_t needed, const char* reason) {
     if (count == needed) return;
     throw InvalidOption(std::string("data.measure.") + name,
@@ -313,8 +306,7 @@ void check_measure(const DataOptions& data) {
   check_count("bias", measure->bias.size(), components, as_gate);
   check_rows("slope", measure->slope, components, as_gate);
   check_count("intercept", measure->intercept.size(), components, as_gate);
-  const std::size_t groups = static_cast<std::size_t>(groups_of(options)),
-                    shared = static_cast<std::size_t>(options.shared_experts);
+  const std::size_t groups = size(groups_of(options)), shared = size(options.shared_experts);
   const std::vector<std::vector<double>> no_rows;
   const auto size_of = [](const std::optional<std::vector<double>>& numbers) {
     return numbers ? numbers->size() : 0;

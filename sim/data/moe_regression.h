@@ -11,28 +11,24 @@
 
 namespace moelab {
 
-// What moe_regression is made of: routers, gates, experts, measures and laws.
+// The choices of moe_regression: routers, gates, experts, measures and laws
 
 namespace moe_regression {
 
-/// γ_j(x) = β1_j^T x + β0_j, or that over a temperature t.
+/// γ_j(x) = β1_j^T x + β0_j, or its quotient by a temperature t.
 struct LinearRouter {
   std::optional<double> temperature = std::nullopt;  ///< t
   void bind(Fields& fields);
 };
 /// γ_j(x) = β1_j^T x / (‖β1_j‖ ‖x‖) + β0_j.
-struct CosineRouter {
-  void bind(Fields& /*fields*/) {}
-};
+struct CosineRouter : NoFields {};
 /// γ_j(x) = β1_j^T x / ((‖β1_j‖ + τ1) (‖x‖ + τ2)) + β0_j.
 struct PerturbedCosineRouter {
   double tau1 = 0.1, tau2 = 0.1;
   void bind(Fields& fields);
 };
 /// γ_j(x) = −‖x − β1_j‖² / 2 + β0_j.
-struct SquaredDistanceRouter {
-  void bind(Fields& /*fields*/) {}
-};
+struct SquaredDistanceRouter : NoFields {};
 /// γ_j(x) = log softmax(U x + c)_g + log softmax over the group g of j of β1_j^T x + β0_j.
 struct TwoLevelRouter {
   int groups = 2;  ///< G
@@ -44,15 +40,13 @@ struct Routers : PlainAxis {
 };
 
 /// r = softmax(γ).
-struct SoftGates {
-  void bind(Fields& /*fields*/) {}
-};
+struct SoftGates : NoFields {};
 /// r = softmax of the K largest γ, zero for the others.
 struct TopKGates {
   int k = 1;
   void bind(Fields& fields);
 };
-/// r = σ(γ), or that over its sum.
+/// r = σ(γ), or σ(γ) over its sum.
 struct SigmoidGates {
   bool renormalize = false;
   void bind(Fields& fields);
@@ -63,39 +57,35 @@ struct Gates : PlainAxis {
 };
 
 /// h(x) = a^T x + b.
-struct LinearExpert {
-  void bind(Fields& /*fields*/) {}
-};
+struct LinearExpert : NoFields {};
 /// h(x) = (a^T x + b)^power.
 struct PolynomialExpert {
   int power = 2;
   void bind(Fields& fields);
 };
 /// h(x) = (a^T x + b)_+.
-struct ReluExpert {
-  void bind(Fields& /*fields*/) {}
-};
+struct ReluExpert : NoFields {};
 struct Experts : PlainAxis {
   static const std::vector<KindEntry>& table();
   static constexpr const char* kNoun = "expert";
 };
 
-/// G* by its parameters, the same for every seed: the theory's rates are those of one fixed G*.
+/// G* by its parameters, the same for every seed. The theory's rates are for one fixed G*.
 struct GivenMeasure {
   std::vector<std::vector<double>> gate = {};   ///< β1 (k, d)
   std::vector<double> bias = {};                ///< β0 (k)
   std::vector<std::vector<double>> slope = {};  ///< a (k, d)
   std::vector<double> intercept = {};           ///< b (k)
-  // Of a two-level router, and of shared experts.
+  // For a two-level router and shared experts
   std::optional<std::vector<std::vector<double>>> group_gate = {};    ///< U (G, d)
   std::optional<std::vector<double>> group_bias = {};                 ///< c (G)
   std::optional<std::vector<std::vector<double>>> shared_slope = {};  ///< a (shared_experts, d)
   std::optional<std::vector<double>> shared_intercept = {};           ///< b (shared_experts)
   void bind(Fields& fields);
 };
-/// G* anew for every seed: entries of β1_j ~ N(0, gate_std²), β0_j ~ N(0, bias_std²), entries of a_j ~ N(0,
-/// slope_std²), b_j ~ N(0, intercept_std²), each component from its own stream; U and c as β1 and β0, shared
-/// experts as the others.
+/// A new G* for every seed: entries of β1_j ~ N(0, gate_std²), β0_j ~ N(0, bias_std²), entries of a_j ~ N(0,
+/// slope_std²), b_j ~ N(0, intercept_std²). Each component has its own stream. U and c have the laws of β1
+/// and β0, and shared experts the law of the other experts.
 struct DrawnMeasure {
   int components = 0;  ///< k*
   double gate_std = 1;
@@ -110,9 +100,7 @@ struct Measures : PlainAxis {
 };
 
 /// x ~ N(0, I).
-struct NormalInputs {
-  void bind(Fields& /*fields*/) {}
-};
+struct NormalInputs : NoFields {};
 /// x uniform on [center − half_width, center + half_width]^dim.
 struct UniformInputs {
   double half_width = 1;
@@ -125,9 +113,7 @@ struct Inputs : PlainAxis {
 };
 
 /// Y = f_{G*}(x) + ε, ε ~ N(0, noise_std²).
-struct MeanLaw {
-  void bind(Fields& /*fields*/) {}
-};
+struct MeanLaw : NoFields {};
 /// Y = h_j(x) + ε_j with probability r_j(x), ε_j ~ N(0, variance_j).
 struct MixtureLaw {
   std::vector<double> variance = {};
@@ -140,9 +126,9 @@ struct Laws : PlainAxis {
 
 }  // namespace moe_regression
 
-/// Y = f_{G*}(X) + ε,  ε ~ N(0, noise_std²),  f_{G*} as in sim/data/mixing_measure.h. A sample's label is its
-/// likeliest component, argmax_j γ_j(x). E[y | x] = f_{G*}(x). Under a MixtureLaw Y is drawn from one of the
-/// components, which is its label.
+/// Y = f_{G*}(X) + ε,  ε ~ N(0, noise_std²), with f_{G*} of sim/data/mixing_measure.h. E[y | x] = f_{G*}(x).
+/// The label of a sample is argmax_j γ_j(x). Under a MixtureLaw Y is drawn from one of the components, which
+/// is the label.
 struct MoeRegressionOptions {
   int dim = 0;  ///< d
   OneOf<moe_regression::Routers> router = {};

@@ -51,7 +51,7 @@ const TypeEntry& entry_of(NpyType type) {
   throw std::runtime_error(message);
 }
 
-/// Text from the file as it may stand in a message.
+/// Text from the file in a form that is safe in a message.
 std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 40;
   std::string shown;
@@ -197,7 +197,7 @@ std::size_t byte(std::string_view bytes, std::size_t at) {
   return static_cast<unsigned char>(bytes[at]);
 }
 
-/// Bytes that preamble and header take together.
+/// The length of preamble and header.
 std::size_t header_end(std::string_view start) {
   if (start.starts_with("PK\x03\x04"))
     refuse("is a zip archive (.npz or .pt), not a .npy file; save each array with numpy.save");
@@ -269,10 +269,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are read in the machine's own byte order");
 
-/// The longest start that holds a header.
+/// The longest beginning of a file that can hold a header.
 constexpr std::uint64_t kStart = kMaxNpyHeader + 12;
 
-/// Opens a file that a user named at `place`; one with a content was found there before.
+/// Opens a file that a user named at `place`. A file with a content was checked before.
 InputFile open_array(const std::filesystem::path& file, const std::string& place,
                      std::shared_ptr<const FileContent> content) {
   std::error_code unseen;
@@ -411,7 +411,7 @@ void NpyReader::read_values(std::int64_t first, std::int64_t count, Value* value
     convert(type(), bytes_at(first * row_size_, entries, buffer), entries, values, 1);
     return;
   }
-  // Columns that follow one another are read together, as many as a block holds.
+  // Consecutive columns are read together, as many as fit a block.
   const auto columns = static_cast<std::int64_t>(fortran_offsets_.size());
   const auto column = [&](std::int64_t entry) { return fortran_offsets_[static_cast<std::size_t>(entry)]; };
   const std::int64_t most = static_cast<std::int64_t>(FileContent::kBlock) / (rows() * width);

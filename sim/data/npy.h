@@ -1,6 +1,7 @@
 #pragma once
 
-/// Arrays in NumPy's file format, version 1.0: magic, header, then the values in C order, little-endian.
+/// Arrays in NumPy's file format: writing of version 1.0, and reading of versions 1.0, 2.0 and 3.0 in blocks
+/// of rows.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,17 +17,18 @@
 
 namespace moelab {
 
-/// The header of an array of `shape`; `type` is "<f8" (double) or "<i8" (64-bit integer). Its length is a
-/// multiple of 64 bytes, so that the values are aligned when the file is mapped.
+/// The header of an array of `shape`. `type` is "<f8" (double) or "<i8" (64-bit integer). The values follow
+/// in C order, little-endian. The length is a multiple of 64 bytes, so that the values are aligned when the
+/// file is mapped.
 std::string npy_header(const std::string& type, const std::vector<std::int64_t>& shape);
 
-/// A whole file. The shape's product must be the number of values (throws std::invalid_argument).
+/// A whole file. Throws std::invalid_argument if the number of values is not the product of the shape.
 std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const double> values);
 std::string npy_bytes(const std::vector<std::int64_t>& shape, std::span<const std::int64_t> values);
 
-// What the header of a .npy file says: NumPy's format 1.0, 2.0 and 3.0 (NEP 1), read with care.
+// Headers of .npy files (NEP 1)
 
-/// Types of values that are read; all little-endian.
+/// The types of values that can be read, all little-endian.
 enum class NpyType { float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, boolean };
 
 std::string type_name(NpyType type);  ///< NumPy's name: "float32", "bool"
@@ -35,47 +37,45 @@ bool is_integer(NpyType type);        ///< integers and bool
 
 struct NpyFormat {
   NpyType type = NpyType::float64;
-  bool fortran_order = false;  ///< the first index runs fastest, instead of the last
+  bool fortran_order = false;  ///< the first index runs fastest
   std::vector<std::int64_t> shape;
-  std::size_t header_bytes = 0;  ///< where the values begin
+  std::size_t header_bytes = 0;  ///< the offset of the values
 
-  /// Bytes of all values. The product does not overflow: parse_npy_header saw to it.
+  /// Bytes of all values. parse_npy_header ensures that this does not overflow.
   std::uint64_t value_bytes() const;
 };
 
-/// "(1000, 64)", "(1000,)" or "()", as NumPy writes it.
+/// "(1000, 64)", "(1000,)" or "()", as in NumPy.
 std::string shape_text(const std::vector<std::int64_t>& shape);
 
-/// A longer header is refused: NumPy writes some 128 bytes for arrays without fields.
+/// Longer headers are refused. NumPy writes about 128 bytes for arrays without fields.
 constexpr std::size_t kMaxNpyHeader = 1u << 16;
 
-/// Parses the beginning of a file; it may go on after the header. Throws std::runtime_error with a message
-/// that completes "the file …": "is not a .npy file: …". Refuses other keys than descr, fortran_order and
-/// shape, types that are not read (big-endian, complex, text, objects, fields), more than 32
-/// dimensions, and a shape of more than 2^63 − 1 bytes.
+/// Parses the beginning of a file. Bytes after the header are ignored. Throws std::runtime_error with a
+/// message that completes "the file …": "is not a .npy file: …". Refuses keys other than descr, fortran_order
+/// and shape, other types (big-endian, complex, text, objects, fields), more than 32 dimensions, and a shape
+/// of more than 2^63 − 1 bytes.
 NpyFormat parse_npy_header(std::string_view bytes);
 
-// Arrays of .npy files read in blocks of rows, so that files may be larger than memory; arrays in memory are
-// read in the same way.
+// Reading in blocks of rows, so that files may be larger than memory
 
-/// An array in memory, which outlives whoever reads it: `format.header_bytes` is 0.
+/// An array in memory, which must outlive its readers. `format.header_bytes` is 0.
 struct MemoryArray {
   NpyFormat format = {};
   const char* values = nullptr;
 };
 
-/// An open array of shape (n, …): n ≥ 1 rows of row_size() entries each. Reading does not change the object,
-/// so that several threads may read at once.
+/// An open array of shape (n, …): n ≥ 1 rows of row_size() entries each. Reading does not change the object:
+/// several threads may read at once.
 class NpyReader {
  public:
-  /// Opens `file`; `place` is the path of the errors: the field or option that names the file. Throws
-  /// UserError where there is no such file, it is no regular one, its header is refused (see
-  /// parse_npy_header), it holds less or more bytes than its shape says, it is a single value, or it has no
-  /// rows or no entries; EnvironmentError where it cannot be read, and where it does not hold `content` any
-  /// more, now or when it is read.
+  /// Opens `file`. `place` is the path of the errors: the field or option that names the file. Throws
+  /// UserError if the file does not exist or is not a regular file, its header is refused (see
+  /// parse_npy_header), its length does not match its shape, or it is a single value or has no entries.
+  /// Throws EnvironmentError if it cannot be read or no longer holds `content`, now or at a later reading.
   NpyReader(const std::filesystem::path& file, std::string place,
             std::shared_ptr<const FileContent> content = nullptr);
-  /// An array in memory. Throws UserError for a single value and for no rows or no entries.
+  /// An array in memory. Throws UserError for a single value and for no entries.
   NpyReader(const MemoryArray& array, std::string place);
   const std::string& place() const { return place_; }
   const std::vector<std::int64_t>& shape() const { return format_.shape; }
@@ -83,17 +83,17 @@ class NpyReader {
   std::int64_t rows() const { return format_.shape.front(); }  ///< n
   std::int64_t row_size() const { return row_size_; }          ///< entries of a row
 
-  /// Rows first … first + count − 1 as (count, row_size), each row in C order whatever the file's order.
-  /// Throws std::out_of_range for rows that do not exist, EnvironmentError when reading fails.
+  /// Rows first … first + count − 1 as (count, row_size), each row in C order for any order of the file.
+  /// Throws std::out_of_range for missing rows, EnvironmentError if reading fails.
   Matrix read(std::int64_t first, std::int64_t count) const;
-  /// The same; throws UserError, with the place, when an entry is NaN or infinite.
+  /// The same. Throws UserError with the place if an entry is NaN or infinite.
   Matrix read_finite(std::int64_t first, std::int64_t count) const;
-  /// The same of an array of integers or bools. Throws UserError when it holds floating-point numbers.
+  /// The same for integers and bools. Throws UserError for floating-point numbers.
   std::vector<std::int64_t> read_integers(std::int64_t first, std::int64_t count) const;
 
-  /// Where entry `entry` of a row stands: "row 5", "row 5, column 3", or "[5, 2, 3]" of three dimensions.
+  /// The place of entry `entry` of a row: "row 5", "row 5, column 3", or "[5, 2, 3]" for three dimensions.
   std::string place_of(std::int64_t row, std::int64_t entry) const;
-  /// The error of this array: `message` completes "'X.npy' …", or "the array …" of memory.
+  /// Throws the error of this array. `message` completes "'X.npy' …", or "the array …" for memory.
   [[noreturn]] void refuse(const std::string& message) const;
 
  private:
@@ -103,19 +103,19 @@ class NpyReader {
   void read_values(std::int64_t first, std::int64_t count, Value* values) const;
 
   std::string place_;
-  std::optional<InputFile> file_;  ///< none of an array in memory
+  std::optional<InputFile> file_;  ///< none for an array in memory
   const char* memory_ = nullptr;
   NpyFormat format_;
   std::int64_t row_size_ = 0;
-  std::vector<std::int64_t> fortran_offsets_;  ///< per entry of a row in C order: its column in the file
+  std::vector<std::int64_t> fortran_offsets_;  ///< for each entry of a row in C order, its column in the file
 };
 
-/// Names of clusters or experts: rows first … first + count − 1 of an integer array, each in [0, limit).
-/// Throws UserError with the row (and the column where a row has several), the value and the limits.
+/// Labels of clusters or experts: rows first … first + count − 1 of an integer array, each in [0, limit).
+/// Throws UserError with the row (and column), the value and the limits.
 std::vector<int> read_labels(const NpyReader& array, std::int64_t first, std::int64_t count,
                              std::int64_t limit);
 
-/// The limit of labels that only name clusters.
+/// The limit of labels that are only names of clusters.
 constexpr std::int64_t kLabelLimit = std::int64_t{1} << 31;
 
 }  // namespace moelab

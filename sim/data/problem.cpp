@@ -9,7 +9,7 @@
 
 #include "sim/base/error.h"
 
-// Adding a generator is a new file that defines <name>_generator() and a line here.
+// To add a generator, define <name>_generator() in a new file and add a line here.
 // clang-format off
 #define MOELAB_GENERATORS(entry) \
   entry(gaussian_mixture)        \
@@ -30,23 +30,11 @@ namespace moelab {
 MOELAB_GENERATORS(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<GeneratorKind>& generators() {
-#define MOELAB_CALL(name) name##_generator(),
-  static std::vector<GeneratorKind> table = {MOELAB_GENERATORS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return table;
-}
-
-}  // namespace
-
 const std::vector<GeneratorKind>& GeneratorAxis::table() {
-  return generators();
-}
-
-void add_generator_kind(GeneratorKind kind) {
-  generators().push_back(std::move(kind));
+#define MOELAB_CALL(name) name##_generator(),
+  static const std::vector<GeneratorKind> own = {MOELAB_GENERATORS(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return Extended<GeneratorAxis>::table_or(own);
 }
 
 void DataOptions::bind(Fields& fields) {
@@ -80,6 +68,21 @@ std::unique_ptr<Problem> draw_problem(const DataOptions& options, const Seeds& s
   return options.entry().draw(options, seeds);
 }
 
+std::vector<std::vector<int>> subsets_of(int count, int members, std::size_t most) {
+  std::vector<std::vector<int>> sets;
+  std::vector<int> set(size(members));
+  std::iota(set.begin(), set.end(), 0);
+  for (;;) {
+    if (sets.size() == most) return {};
+    sets.push_back(set);
+    // The last place that can still move up moves, and the places after it follow.
+    int place = members - 1;
+    while (place >= 0 && set[size(place)] == count - members + place) --place;
+    if (place < 0) return sets;
+    std::iota(set.begin() + place, set.end(), set[size(place)] + 1);
+  }
+}
+
 std::uint64_t train_stream(const DataOptions& options) {
   return options.independent ? static_cast<std::uint64_t>(options.train_samples.value_or(0)) : 0;
 }
@@ -93,14 +96,13 @@ Dataset draw_set(const Problem& problem, const Seeds& seeds, Purpose purpose, in
 template <class Real>
 void mask_tokens(const TokenMasks& masks, Engine& engine, int samples, int tokens, Real* x, Real* y) {
   const int masked = std::max(1, static_cast<int>(std::lround(masks.share * tokens)));
-  std::vector<std::size_t> places(static_cast<std::size_t>(tokens));
+  std::vector<int> places(size(tokens));
   for (int sample = 0; sample < samples; ++sample, x += tokens, y += tokens) {
     std::fill_n(y, tokens, static_cast<Real>(kNoTarget));
-    std::iota(places.begin(), places.end(), std::size_t{0});
+    std::iota(places.begin(), places.end(), 0);
+    draw_to_front(engine, masked, places);
     for (int i = 0; i < masked; ++i) {
-      const int other = i + draw_index(engine, tokens - i);
-      std::swap(places[static_cast<std::size_t>(i)], places[static_cast<std::size_t>(other)]);
-      const std::size_t place = places[static_cast<std::size_t>(i)];
+      const int place = places[size(i)];
       y[place] = std::exchange(x[place], static_cast<Real>(masks.mask));
     }
   }
@@ -110,7 +112,7 @@ void mask_tokens(const TokenMasks& masks, const Seeds& seeds, Purpose set, int t
   const std::uint64_t purpose = static_cast<std::uint64_t>(set);
   Seeds own = seeds;
   if ((seeds.shared >> purpose & 1) != 0) own.share(Purpose::masks);
-  // Training has the streams from 0 on.
+  // Training uses the streams from 0 on.
   Engine engine = own.stream(Purpose::masks, std::numeric_limits<std::uint64_t>::max() - purpose);
   mask_tokens(masks, engine, static_cast<int>(data.x.rows()), tokens, data.x.data(), data.y.data());
 }

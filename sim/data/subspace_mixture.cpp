@@ -18,7 +18,7 @@ void check_rank(const SubspaceMixtureOptions& options) {
 }
 
 class SubspaceMixture final : public Problem {
-  /// Streams of the problem: one per ingredient, and one per cluster for its basis (kBases + c).
+  /// One stream per ingredient, and one per cluster for its basis (kBases + c).
   enum ProblemStream : std::uint64_t { kTargets = 0, kBases = 1 };
 
  public:
@@ -44,14 +44,15 @@ class SubspaceMixture final : public Problem {
     Dataset data;
     data.x.resize(range.count, dim_);
     data.y.resize(range.count, output_dim_);
-    data.cluster.resize(static_cast<std::size_t>(range.count));
+    data.cluster.resize(size(range.count));
     Vector coordinates(rank_), noise(dim_);
-    // Row by row: a product of the whole array may sum in an order that depends on the number of rows.
+    // Row by row, because a product of the whole array may sum in an order that depends on the number of
+    // rows.
     for (int i = 0; i < range.count; ++i) {
       const int c = draw_index(engine, clusters());
-      data.cluster[static_cast<std::size_t>(i)] = c;
-      fill_normal(engine, signal_std_, coordinates.data(), static_cast<std::size_t>(rank_));
-      fill_normal(engine, noise_std_, noise.data(), static_cast<std::size_t>(dim_));
+      data.cluster[size(i)] = c;
+      fill_normal(engine, signal_std_, coordinates.data(), size(rank_));
+      fill_normal(engine, noise_std_, noise.data(), size(dim_));
       const Vector signal = basis(c) * coordinates;
       data.y.row(i) = slopes(c) * (label_of_noise_ ? noise : signal);
       data.x.row(i) = signal + noise;
@@ -71,8 +72,8 @@ class SubspaceMixture final : public Problem {
   }
 
  private:
-  const Matrix& basis(int c) const { return bases_[static_cast<std::size_t>(c)]; }    // (d, t)
-  const Matrix& slopes(int c) const { return slopes_[static_cast<std::size_t>(c)]; }  // W_c (o, d)
+  const Matrix& basis(int c) const { return bases_[size(c)]; }    // (d, t)
+  const Matrix& slopes(int c) const { return slopes_[size(c)]; }  // W_c (o, d)
 
   /// v, the share of the signal in the variance along the subspace.
   double shrinkage() const {
@@ -99,8 +100,8 @@ class SubspaceMixture final : public Problem {
     return posterior;
   }
 
-  /// Q of a Gaussian matrix, drawn direction by direction. Its span is uniform; the signs of its columns do
-  /// not matter, since g is symmetric.
+  /// Q of a Gaussian matrix, drawn direction by direction. Its span is uniform. The signs of its columns do
+  /// not matter, because g is symmetric.
   Matrix draw_basis(const Seeds& seeds, int cluster) const {
     Engine engine = seeds.stream(Purpose::problem, kBases + static_cast<std::uint64_t>(cluster));
     return qr_factors(draw_normals(engine, rank_, dim_).transpose()).q;

@@ -22,7 +22,7 @@ Matrix pair_law(const LanguageLaw& law, int tokens) {
   for (int t = 0; t < tokens; ++t) {
     const int seen = std::min(t + 1, law.order);
     const bool is_starting = seen < law.order;
-    // One token more is remembered until there are `order` of them.
+    // The context grows by one token until it has `order` tokens.
     Matrix next = Matrix::Zero(domains, is_starting ? joint.cols() * vocabulary : joint.cols());
     for (Eigen::Index context = 0; context < joint.cols(); ++context) {
       const Vector belief = joint.col(context);
@@ -45,13 +45,13 @@ Matrix pair_law(const LanguageLaw& law, int tokens) {
 
 Eigen::Ref<const Eigen::RowVectorXd> LanguageLaw::row(int domain, int seen, Eigen::Index context) const {
   const bool is_key = seen > 0 && context % vocabulary() >= vocabulary() - keys;
-  // Rows after a key do not depend on what went before it: that of one token stands for all.
-  if (seen >= order || is_key) return transitions[static_cast<std::size_t>(domain)].row(context);
+  // Rows after a key do not depend on earlier tokens, so the row of any context serves.
+  if (seen >= order || is_key) return transitions[size(domain)].row(context);
   return start.row(domain);
 }
 
 Eigen::Ref<const Eigen::RowVectorXd> LanguageLaw::next(int domain, std::span<const double> ids) const {
-  const std::size_t seen = std::min(ids.size(), static_cast<std::size_t>(order));
+  const std::size_t seen = std::min(ids.size(), size(order));
   Eigen::Index context = 0;
   for (const double id : ids.last(seen)) context = context * vocabulary() + static_cast<Eigen::Index>(id);
   return row(domain, static_cast<int>(seen), context);
@@ -79,8 +79,7 @@ void add_facts(LanguageLaw& law, double rate, const std::vector<std::vector<int>
       if (last < first_key) {
         mix_in_keys(rows.row(context));
       } else {
-        rows.row(context) =
-            Eigen::RowVectorXd::Unit(vocabulary, values[c][static_cast<std::size_t>(last - first_key)]);
+        rows.row(context) = Eigen::RowVectorXd::Unit(vocabulary, values[c][size(last - first_key)]);
       }
     }
   }
@@ -100,9 +99,9 @@ LanguageLosses losses_of(const LanguageLaw& law, const Matrix& x, const Matrix& 
     belief /= belief.sum();
     for (int t = 0; t < tokens; ++t) {
       const Eigen::Index last = static_cast<Eigen::Index>(ids[t]), next = static_cast<Eigen::Index>(y(i, t));
-      const std::span<const double> seen(ids, static_cast<std::size_t>(t) + 1);
+      const std::span<const double> seen(ids, size(t) + 1);
       for (int c = 0; c < count; ++c) likelihood[c] = law.next(c, seen)[next];
-      const int domain = domains[static_cast<std::size_t>(i * tokens + t)];
+      const int domain = domains[size(i * tokens + t)];
       const Vector predicted = law.switched(belief).cwiseProduct(likelihood);
       sums.bayes -= std::log(predicted.sum());
       sums.oracle_domain -= std::log(law.switched(Vector::Unit(count, domain)).dot(likelihood));
@@ -117,7 +116,7 @@ LanguageLosses losses_of(const LanguageLaw& law, const Matrix& x, const Matrix& 
 
 namespace {
 
-/// Entries of all chains at most: 160 MB.
+/// The largest number of entries of all chains: 160 MB.
 constexpr double kMostTransitions = 2e7;
 
 /// The base of the tokens first … first + count − 1, and 0 elsewhere.
@@ -128,28 +127,16 @@ Eigen::RowVectorXd base_law(TransitionOptions::Base base, int vocabulary, int fi
   return law / law.sum();
 }
 
-/// A draw of Dirichlet(weights · base), 0 where the base is.
+/// A draw of Dirichlet(weight · base), with zeros at the zeros of the base.
 Eigen::RowVectorXd draw_dirichlet(Engine& engine, const Eigen::RowVectorXd& base, double weight) {
   Eigen::RowVectorXd row = Eigen::RowVectorXd::Zero(base.size());
-  // Small weights may let every entry underflow.
+  // With small weights every entry may underflow.
   while (row.sum() <= 0) {
     for (Eigen::Index v = 0; v < base.size(); ++v) {
       if (base[v] > 0) row[v] = boost::random::gamma_distribution<double>(weight * base[v])(engine);
     }
   }
   return row / row.sum();
-}
-
-int draw_token(Engine& engine, const Eigen::Ref<const Eigen::RowVectorXd>& law) {
-  double left = draw_uniform(engine);
-  int last = 0;  // of positive probability, where rounding leaves a rest
-  for (int v = 0; v < static_cast<int>(law.size()); ++v) {
-    if (law[v] <= 0) continue;
-    last = v;
-    left -= law[v];
-    if (left < 0) break;
-  }
-  return last;
 }
 
 class SyntheticLanguage final : public Problem {
@@ -166,7 +153,7 @@ class SyntheticLanguage final : public Problem {
       const int first = are_own ? place_of(c, options) : 0;
       const int count = are_own ? place_of(c + 1, options) - first : options.chained();
       law_.start.row(c) = base_law(options.transitions.base, vocabulary, first, count);
-      // A stream for each domain, so that one more leaves the others as they were.
+      // A stream for each domain: adding one leaves the others unchanged.
       const int stream = options.first_domain + c;
       Engine engine = seeds.stream(Purpose::problem, static_cast<std::uint64_t>(stream));
       Matrix& rows = law_.transitions.emplace_back(contexts, vocabulary);
@@ -185,14 +172,14 @@ class SyntheticLanguage final : public Problem {
 
   Dataset draw(Engine& engine, const SampleRange& range) const override {
     Dataset data{Matrix(range.count, tokens_), Matrix(range.count, tokens_), {}};
-    data.cluster.reserve(static_cast<std::size_t>(data.x.size()));
-    std::vector<double> ids(static_cast<std::size_t>(tokens_) + 1);
+    data.cluster.reserve(size(data.x.size()));
+    std::vector<double> ids(size(tokens_) + 1);
     for (int i = 0; i < range.count; ++i) {
       int domain = draw_index(engine, law_.domains());
       for (int t = 0; t <= tokens_; ++t) {
         if (t > 0) domain = draw_switch(engine, domain);
-        const std::span<const double> seen(ids.data(), static_cast<std::size_t>(t));
-        ids[static_cast<std::size_t>(t)] = draw_token(engine, law_.next(domain, seen));
+        const std::span<const double> seen(ids.data(), size(t));
+        ids[size(t)] = draw_category(engine, law_.next(domain, seen));
         if (t < tokens_) data.cluster.push_back(domain);
       }
       data.x.row(i) = Eigen::Map<const Eigen::RowVectorXd>(ids.data(), tokens_);
@@ -206,7 +193,7 @@ class SyntheticLanguage final : public Problem {
   }
 
  private:
-  /// The first token of a domain that has its own.
+  /// The first token of a domain with separate tokens.
   static int place_of(int domain, const SyntheticLanguageOptions& options) {
     return static_cast<int>(std::int64_t{domain} * options.chained() / options.domains);
   }

@@ -12,28 +12,13 @@
 namespace moelab {
 namespace {
 
-/// Sets of topics that the conditional mean is summed over at most.
+/// The largest number of sets of topics over which the conditional mean is summed.
 constexpr std::size_t kTopicSets = 200;
-/// Log-likelihoods this far below a token's best count as this: their exponentials stay above zero.
+/// The least log-likelihood relative to a token's best, so that exponentials stay above zero.
 constexpr double kLeastLog = -700;
 
-/// All sets of `size` out of 0 … count − 1, or none where there are more than kTopicSets.
-std::vector<std::vector<int>> topic_sets(int count, int size) {
-  std::vector<std::vector<int>> sets;
-  std::vector<int> set(static_cast<std::size_t>(size));
-  std::iota(set.begin(), set.end(), 0);
-  for (;;) {
-    if (sets.size() == kTopicSets) return {};
-    sets.push_back(set);
-    int place = size - 1;
-    while (place >= 0 && set[static_cast<std::size_t>(place)] == count - size + place) --place;
-    if (place < 0) return sets;
-    std::iota(set.begin() + place, set.end(), set[static_cast<std::size_t>(place)] + 1);
-  }
-}
-
 class TokenTopics final : public Problem {
-  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  /// One stream per ingredient: changing one leaves the others unchanged.
   enum ProblemStream : std::uint64_t { kTopics = 0, kClusters = 1, kTargets = 2, kClasses = 3 };
 
  public:
@@ -59,7 +44,7 @@ class TokenTopics final : public Problem {
     means_ = draw_normals(nearby, topics_ * clusters_per_topic_, dim_, options.cluster_std);
     for (int c = 0; c < clusters(); ++c) means_.row(c) += centres.row(c / clusters_per_topic_);
     draw_targets(seeds);
-    sets_ = topic_sets(topics_, topics_per_sequence_);
+    sets_ = subsets_of(topics_, topics_per_sequence_, kTopicSets);
   }
 
   Layout layout() const override {
@@ -77,15 +62,16 @@ class TokenTopics final : public Problem {
     Dataset data;
     data.x.resize(range.count, tokens_ * dim_);
     data.y.resize(range.count, tokens_ * output_dim_);
-    data.cluster.reserve(static_cast<std::size_t>(range.count) * static_cast<std::size_t>(tokens_));
-    std::vector<int> topics(static_cast<std::size_t>(topics_));
+    data.cluster.reserve(size(range.count) * size(tokens_));
+    std::vector<int> topics(size(topics_));
     Vector noise(dim_);
     for (int i = 0; i < range.count; ++i) {
-      draw_topics(engine, topics);
+      std::iota(topics.begin(), topics.end(), 0);
+      draw_to_front(engine, topics_per_sequence_, topics);
       for (int t = 0; t < tokens_; ++t) {
-        const int topic = topics[static_cast<std::size_t>(draw_index(engine, topics_per_sequence_))];
+        const int topic = topics[size(draw_index(engine, topics_per_sequence_))];
         const int c = topic * clusters_per_topic_ + draw_index(engine, clusters_per_topic_);
-        fill_normal(engine, noise_std_, noise.data(), static_cast<std::size_t>(dim_));
+        fill_normal(engine, noise_std_, noise.data(), size(dim_));
         data.cluster.push_back(c);
         data.x.row(i).segment(t * dim_, dim_) = means_.row(c) + noise.transpose();
         data.y.row(i).segment(t * output_dim_, output_dim_) = target(noise, c);
@@ -121,18 +107,9 @@ class TokenTopics final : public Problem {
       Engine classes = seeds.stream(Purpose::problem, kClasses);
       const std::vector<int> order = draw_permutation(classes, clusters());
       values_ = Matrix::Zero(means_.rows(), output_dim_);
-      for (int c = 0; c < clusters(); ++c) values_(c, order[static_cast<std::size_t>(c)] % output_dim_) = 1;
+      for (int c = 0; c < clusters(); ++c) values_(c, order[size(c)] % output_dim_) = 1;
     } else {
       values_ = draw_normals(engine, means_.rows(), output_dim_);
-    }
-  }
-
-  /// Puts m topics, drawn without replacement, in the first places.
-  void draw_topics(Engine& engine, std::vector<int>& topics) const {
-    std::iota(topics.begin(), topics.end(), 0);
-    for (int place = 0; place < topics_per_sequence_; ++place) {
-      const int other = place + draw_index(engine, topics_ - place);
-      std::swap(topics[static_cast<std::size_t>(place)], topics[static_cast<std::size_t>(other)]);
     }
   }
 
@@ -196,10 +173,10 @@ class TokenTopics final : public Problem {
   int output_dim_;
   Matrix means_;                        // (k, d)
   Matrix values_;                       // (k, o), or (k · o, d) where the target is linear
-  std::vector<std::vector<int>> sets_;  // of m topics; empty when there are too many
+  std::vector<std::vector<int>> sets_;  // of m topics; empty if there are too many
 };
 
-/// A sequence has at most as many topics as there are, and a class at least one cluster.
+/// A sequence needs at most T topics, and a class at least one cluster.
 void check_topics(const DataOptions& data) {
   const TokenTopicsOptions& options = data.options().get<TokenTopicsOptions>();
   if (options.topics_per_sequence > options.topics) {

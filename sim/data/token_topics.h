@@ -1,7 +1,7 @@
 #pragma once
 
-/// Sequences of tokens that share latent topics, with one target a token: data on which the tokens of a
-/// sequence tell something about one another (Nguyen et al. 2025, "graph of tokens").
+/// Sequences of tokens that share latent topics, with one target per token. The tokens of a sequence carry
+/// information about one another (Nguyen et al. 2025, "graph of tokens").
 
 #include <optional>
 #include <vector>
@@ -22,12 +22,12 @@ struct LinearTarget {
   int dim = 10;
   void bind(Fields& fields) { bind_outputs(fields, dim); }
 };
-/// The indicator of a class that the cluster has; the classes share the clusters evenly.
+/// The indicator of the class of the cluster. The classes share the clusters evenly.
 struct ClassTarget {
   int classes = 4;
   void bind(Fields& fields);
 };
-/// The indicator of argmax_j (W_c (x_t − μ_c))_j, so that experts have something to learn.
+/// The indicator of argmax_j (W_c (x_t − μ_c))_j, which gives experts something to learn.
 struct LinearClassTarget {
   int classes = 4;
   void bind(Fields& fields);
@@ -38,13 +38,13 @@ struct Targets : TargetAxis {
 
 }  // namespace token_topics
 
-/// A sequence draws m of T topics without replacement; each of its s tokens takes one of these m and one of
+/// A sequence draws m of T topics without replacement. Each of its s tokens takes one of these m and one of
 /// the q clusters of that topic, both uniformly, and is
 ///   x_t = μ_c + σ g,  g ~ N(0, I_d),  μ_c = a_τ + cluster_std · b_c,
-/// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I): clusters of a topic lie near one another. A token's label
-/// is its cluster c = τ q + j, (n, s); its target, (n, s, o), depends on that cluster alone.
-/// The source has text and images instead; this is the least law under which similar tokens belong together.
-/// E[y_t | x_1, …, x_s] is computed over the sets of m topics where there are at most 200 of them.
+/// with a_τ ~ N(0, mean_std² I) and b_c ~ N(0, I): clusters of a topic are near one another. A token's label
+/// is its cluster c = τ q + j, (n, s). Its target, (n, s, o), depends only on that cluster. The paper uses
+/// text and images. This is the simplest law under which similar tokens belong together. E[y_t | x_1, …, x_s]
+/// is a sum over the sets of m topics, computed for at most 200 sets.
 struct TokenTopicsOptions {
   int topics = 0;               ///< T
   int topics_per_sequence = 2;  ///< m

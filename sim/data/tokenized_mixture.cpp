@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "sim/data/cluster_means.h"
+
 namespace moelab {
 namespace {
 
@@ -14,7 +16,7 @@ double divisor_of(const TokenizedMixtureOptions& options) {
 }
 
 class TokenizedMixture final : public Problem {
-  /// Streams of the problem: one per ingredient, so that changing one leaves the others as they were.
+  /// One stream per ingredient: changing one leaves the others unchanged.
   enum ProblemStream : std::uint64_t { kMeans = 0, kTargets = 1 };
 
  public:
@@ -31,9 +33,8 @@ class TokenizedMixture final : public Problem {
     const double mean_std = options.mean_std;
     const double token_std = std::hypot(mean_std, noise_std_);
     Engine means = seeds.stream(Purpose::problem, kMeans), targets = seeds.stream(Purpose::problem, kTargets);
-    fill_normal(means, mean_std, means_.data(), static_cast<std::size_t>(means_.size()));
-    fill_normal(targets, 1 / (token_std * std::sqrt(static_cast<double>(dim_))), slopes_.data(),
-                static_cast<std::size_t>(slopes_.size()));
+    fill_normal(means, mean_std, means_);
+    fill_normal(targets, 1 / (token_std * std::sqrt(static_cast<double>(dim_))), slopes_);
   }
 
   Layout layout() const override {
@@ -49,7 +50,7 @@ class TokenizedMixture final : public Problem {
     Dataset data;
     data.x.resize(range.count, tokens_ * dim_);
     data.y.setZero(range.count, output_dim_);
-    data.cluster.reserve(static_cast<std::size_t>(range.count) * static_cast<std::size_t>(tokens_));
+    data.cluster.reserve(size(range.count) * size(tokens_));
     Eigen::RowVectorXd token(dim_);
     for (int i = 0; i < range.count; ++i) {
       for (int t = 0; t < tokens_; ++t) {
@@ -73,8 +74,10 @@ class TokenizedMixture final : public Problem {
         const Eigen::RowVectorXd token = x.row(i).segment(t * dim_, dim_);
         Vector values = slopes_ * token.transpose();
         if (quadratic_) values = values.cwiseAbs2();
-        prediction.row(i) +=
-            posterior_of(token).transpose() * MatrixView(values.data(), clusters(), output_dim_);
+        prediction.row(i) += posterior_of_distances((means_.rowwise() - token).rowwise().squaredNorm(),
+                                                    noise_std_ * noise_std_)
+                                 .transpose() *
+                             MatrixView(values.data(), clusters(), output_dim_);
       }
       prediction.row(i) /= divisor_;
     }
@@ -82,26 +85,12 @@ class TokenizedMixture final : public Problem {
   }
 
  private:
-  /// What a token of component c adds to y, (o).
+  /// The contribution of a token of component c to y, (o).
   Eigen::RowVectorXd target(const Eigen::RowVectorXd& token, int c) const {
     const Eigen::Index first = static_cast<Eigen::Index>(c) * output_dim_;
     Eigen::RowVectorXd value = token * slopes_.middleRows(first, output_dim_).transpose();
     if (quadratic_) value = value.cwiseAbs2();
     return value;
-  }
-
-  /// P(c | x_t), (k). Without noise the nearest mean has all the mass.
-  Vector posterior_of(const Eigen::RowVectorXd& token) const {
-    const Vector squared = (means_.rowwise() - token).rowwise().squaredNorm();
-    Eigen::Index nearest = 0;
-    const double least = squared.minCoeff(&nearest);
-    Vector mass = Vector::Zero(clusters());
-    if (noise_std_ == 0) {
-      mass[nearest] = 1;
-    } else {
-      mass = ((least - squared.array()) / (2 * noise_std_ * noise_std_)).exp();
-    }
-    return mass / mass.sum();
   }
 
   int dim_;

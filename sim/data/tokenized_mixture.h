@@ -11,7 +11,7 @@ namespace moelab {
 
 namespace tokenized_mixture {
 
-/// What the sum over tokens is divided by: nothing, or s.
+/// The divisor of the sum over tokens: none, or s.
 enum class Normalize { none, tokens };
 
 /// y = Σ_t W_{c_t} x_t.
@@ -32,15 +32,15 @@ struct Targets : TargetAxis {
 
 }  // namespace tokenized_mixture
 
-/// A sample is s independent tokens x_t = μ_{c_t} + σ g,  c_t ~ U{0, …, k − 1}, g ~ N(0, I_d), and a target
-/// that is a sum over tokens, divided by s where the target's `normalize` says so. Means μ_c ~ N(0, mean_std²
-/// I); rows of W_c ~ N(0, I / (d (mean_std² + noise_std²))), so that an entry of W_c x_t is of order one and
-/// the label variance of order s. The paper prints neither scale. Labels are the tokens' components, (n, s).
+/// A sample is s independent tokens x_t = μ_{c_t} + σ g,  c_t ~ U{0, …, k − 1}, g ~ N(0, I_d). The target is
+/// a sum over tokens, divided by s if `normalize` is `tokens`. Means are μ_c ~ N(0, mean_std² I). Rows of W_c
+/// are N(0, I / (d (mean_std² + noise_std²))), so an entry of W_c x_t is of order one and the label variance
+/// of order s. The paper prints neither scale. Labels are the tokens' components, (n, s).
 ///
 /// Means and W depend neither on s nor on the target. The tokens of a set are one stream that is cut into
-/// samples: a sample at 2s is two consecutive samples at s one after the other, and its target their sum
-/// (before any division). With label noise N(0, label_noise²) is added to each entry of y, drawn after the
-/// sample's tokens: those of later samples are then others.
+/// samples: a sample at 2s is two consecutive samples at s, and its target is their sum (before any
+/// division). Label noise N(0, label_noise²) is added to each entry of y. It is drawn after the sample's
+/// tokens, so it changes later samples.
 struct TokenizedMixtureOptions {
   int clusters = 0;  ///< k
   int dim = 0;       ///< d

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What self-attention computed for a batch of n sequences of s tokens, and what routers that look at it hand
-/// back.
+/// The state of self-attention for a batch of n sequences with s tokens, and the gradients from routers that
+/// read it.
 
 #include <algorithm>
 #include <numeric>
@@ -12,11 +12,11 @@
 
 namespace moelab {
 
-/// log A_h where a causal mask lets nothing through: finite, so that sums and differences stay numbers.
+/// log A_h at entries that a causal mask hides. It is finite, so sums and differences stay finite.
 constexpr double kMaskedLogWeight = -1e30;
 
-/// The causal mask M on logits (queries, keys) of the queries from `first_query` on: key j is hidden from
-/// query i where j > i.
+/// Applies the causal mask M to logits (queries, keys), for queries from `first_query` on. It hides key j
+/// from query i if j > i.
 template <class Real>
 void hide_later_keys(const View<Real>& logits, int first_query = 0) {
   for (int row = 0; row < logits.rows; ++row) {
@@ -34,9 +34,9 @@ struct AttentionState {
   AlignedVector<Real> outputs;      ///< U = MHA(X) (n·s, padded(d)), padding zero
 };
 
-/// ∂L/∂(log A, centres, U) through the routers, in those shapes. A router calls start_adding() before it
-/// adds, and touch() before it adds to a head of a sequence: those of others are not defined, and count as
-/// zero. Most routers look at one head of each sequence.
+/// ∂L/∂(log A, centres, U) through the routers, in the shapes of AttentionState. A router calls
+/// start_adding() before it adds, and touch() before it adds to a head of a sequence. Gradients of other
+/// heads are undefined and count as zero, since most routers read one head of each sequence.
 template <class Real>
 struct AttentionGradients {
   AlignedVector<Real> log_weights;
@@ -44,7 +44,7 @@ struct AttentionGradients {
   AlignedVector<Real> outputs;
   bool used = false;  ///< whether a router added since the last forward pass
 
-  /// For n·s rows of padded(d) = `stride` entries, unless a router has added already.
+  /// Clears the gradients for n·s rows of padded(d) = `stride` entries, unless a router has already added.
   void start_adding(const AttentionState<Real>& state, int rows, int tokens, int stride) {
     if (used) return;
     used = true;
@@ -59,7 +59,7 @@ struct AttentionGradients {
     touched_.assign(size(rows / tokens * heads_), 0);
   }
 
-  /// Zeros in a head of a sequence, the first time.
+  /// Clears a head of a sequence, the first time.
   void touch(int sample, int head) {
     char& touched = touched_[size(sample * heads_ + head)];
     if (touched) return;
@@ -69,7 +69,7 @@ struct AttentionGradients {
   }
   bool is_touched(int sample, int head) const { return used && touched_[size(sample * heads_ + head)]; }
 
-  /// (s, padded(s)) and (s, padded(d)) of a head of a sequence.
+  /// Gradients of a head of a sequence: (s, padded(s)) and (s, padded(d)).
   Real* log_weights_of(int sample, int head) {
     return log_weights.data() + entries(sample * heads_ + head, tokens_) * size(weight_stride());
   }
@@ -77,8 +77,8 @@ struct AttentionGradients {
     return centres.data() + entries(head * rows_ + sample * tokens_, stride_);
   }
 
-  /// Of Z = log A + const of a head of a sequence, to ∂L/∂Z (queries, keys) of the queries from `first_query`
-  /// on: ∂L/∂log A − A (row sums of it).
+  /// Adds the routers' gradient of a head of a sequence to ∂L/∂Z (queries, keys), Z = log A + const, for
+  /// queries from `first_query` on. It adds ∂L/∂log A − A (row sums of ∂L/∂log A).
   void add_to_logits(int sample, int head, int first_query, const View<const Real>& weights,
                      const View<Real>& of_logits) {
     if (!is_touched(sample, head)) return;

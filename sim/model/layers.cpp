@@ -155,8 +155,9 @@ int outputs_per_side(int side, int kernel, const Window& window) {
   return (side + 2 * window.padding - kernel) / window.stride + 1;
 }
 
-/// Calls visit(patch entry, pixel) for every tap of every window that lies inside the image: the first of its
-/// `channels` entries within the patches of one image whose patches are `patch_stride` apart.
+/// Calls visit(patch entry, pixel) for every tap of every window that lies inside the image. The patch entry
+/// is the first of the tap's `channels` entries in the patches of one image. Consecutive patches are
+/// `patch_stride` entries apart.
 template <class Visit>
 void for_each_tap(const ImageShape& input, const Window& window, const ImageShape& output,
                   std::ptrdiff_t patch_stride, const Visit& visit) {

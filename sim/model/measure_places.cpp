@@ -6,7 +6,7 @@
 namespace moelab {
 namespace {
 
-/// Each returns whether there is such a form.
+/// Each function returns whether there is such a form.
 bool set_router(const RouterOptions& router, MixtureForm& form) {
   if (const auto* const cosine = router.as<CosineRouterOptions>()) {
     form.router = MixtureForm::Router::cosine;
@@ -56,8 +56,8 @@ bool set_expert(const ExpertOptions& expert, MixtureForm& form) {
 }
 
 MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
-  if (options.kind != ModelOptions::Kind::moe) {
-    throw InvalidOption("model.kind", "got \"dense\", needs a mixture, \"moe\"");
+  if (!options.kind.as<MoeOptions>()) {
+    throw InvalidOption("model.kind", "got \"" + options.kind.chosen() + "\", needs a mixture, \"moe\"");
   }
   if (options.layers != 1) throw InvalidOption("model.layers", "a mixing measure needs 1");
   const std::optional<MixtureForm> form = mixture_form(options);
@@ -79,7 +79,9 @@ MixtureForm checked_form(const ModelOptions& options, const Layout& layout) {
 }  // namespace
 
 std::optional<MixtureForm> mixture_form(const ModelOptions& options) {
-  if (options.attention || options.input_width || options.null_experts > 0) return std::nullopt;
+  if (!options.kind.as<MoeOptions>() || options.layers != 1 || options.attention || has_projection(options) ||
+      options.null_experts > 0)
+    return std::nullopt;
   MixtureForm form;
   if (!set_router(options.router, form) || !set_gate(options.gating.train, form) ||
       !set_expert(options.expert, form))

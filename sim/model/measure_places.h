@@ -1,6 +1,6 @@
 #pragma once
 
-/// A mixture of ridge experts as a mixing measure, and back.
+/// Conversions between a mixture of ridge experts and a mixing measure.
 
 #include <optional>
 #include <span>
@@ -10,22 +10,22 @@
 
 namespace moelab {
 
-/// The form of the mixing measures that a model's parameters are, under gating.train; none for others (an MLP
-/// router, say, or gates that couple rows).
+/// The form of the mixing measures that describe the model's parameters under gating.train. Empty for models
+/// that are not a mixing measure: several mixtures, an MLP router, or gates that couple rows.
 std::optional<MixtureForm> mixture_form(const ModelOptions& options);
 
-/// Whether its router has the biases β0 of a mixing measure: a linear one may lack them.
+/// Whether the router has the biases β0 of a mixing measure. A linear router may lack them.
 bool has_gate_bias(const ModelOptions& options);
 
-/// Where β1, β0, a, b and what components share lie in the flat buffer of parameters, for one output.
+/// The places of β1, β0, a, b and shared parameters in the flat buffer of parameters, for one output.
 class MeasurePlaces {
  public:
-  /// For a mixture that has a mixture_form(), with a bias in the router. Throws InvalidOption at "model.…"
-  /// for other models.
+  /// The mixture needs a mixture_form() and a router with biases. Throws InvalidOption at "model.…" for other
+  /// models.
   MeasurePlaces(const ModelOptions& options, const Network<double>& network);
 
   MixingMeasure read(std::span<const double> parameters) const;
-  /// `measure` has as many components as the model has experts.
+  /// `measure` must have as many components as the model has experts.
   void write(MixingMeasure measure, std::span<double> parameters) const;
 
  private:
@@ -37,7 +37,7 @@ class MeasurePlaces {
     const std::vector<std::size_t>& places;
     double* values;
   };
-  /// A measure of the model's size; and its parts.
+  /// An empty measure of the model's size, and its parts.
   MixingMeasure empty() const;
   std::vector<Part> parts(MixingMeasure& measure) const;
 

@@ -25,7 +25,7 @@ Pass<Real> pass_of(const Model<Real>& model, const Gating<Real>& gating, bool ke
   return pass;
 }
 
-/// The samples from `first` on through the blocks before `end`.
+/// Runs the samples from `first` on through the blocks before `end`.
 template <class Real>
 View<const Real> forward_from(const Model<Real>& model, Pass<Real>& pass, const Samples<Real>& x, int first,
                               int count, Workspace<Real>& workspace, std::size_t end = kAllBlocks) {
@@ -35,14 +35,14 @@ View<const Real> forward_from(const Model<Real>& model, Pass<Real>& pass, const 
                                 model.state, workspace, end);
 }
 
-/// Calls visit(first sample, samples) for every block.
+/// Calls visit(first sample, samples) for every block of samples.
 template <class Real, class Visit>
 void for_each_block(const Model<Real>& model, int samples, const Visit& visit) {
   const int most = model.network->block_samples();
   for (int first = 0; first < samples; first += most) visit(first, std::min(most, samples - first));
 }
 
-/// Forward and backward pass of the task loss, with what the pass adds on the way.
+/// Forward and backward pass of the task loss, with the terms that the pass adds.
 template <class Real>
 double pass_through(const Model<Real>& model, Pass<Real>& pass, const TaskLoss<Real>& loss, const Real* x,
                     const Real* y, int samples, Workspace<Real>& workspace, Real* input_gradient) {
@@ -57,7 +57,7 @@ double pass_through(const Model<Real>& model, Pass<Real>& pass, const TaskLoss<R
   return value;
 }
 
-/// Rows with coordinate π(j) at place j of the first places; the rest stays.
+/// Copies rows with coordinate π(j) at place j, for the first places. Other coordinates do not change.
 template <class Real>
 View<const Real> permute_columns(const View<const Real>& rows, std::span<const int> permutation,
                                  AlignedVector<Real>& permuted) {
@@ -71,8 +71,8 @@ View<const Real> permute_columns(const View<const Real>& rows, std::span<const i
   return rows_of<const Real>(permuted.data(), rows.rows, rows.columns);
 }
 
-/// Routes block after block of samples through a layer under `gating`, the layers before it under the
-/// evaluation gating, and calls visit(first row, rows, scratch of the layer).
+/// Routes samples in blocks through a layer under `gating`, and through earlier layers under the evaluation
+/// gating. Calls visit(first row, rows, scratch of the layer) for each block.
 template <class Real, class Visit>
 void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gating, const Samples<Real>& x,
                   int samples, Workspace<Real>& workspace, std::span<const int> permutation,
@@ -197,7 +197,7 @@ MOELAB_INSTANTIATE(float);
 MOELAB_INSTANTIATE(double);
 #undef MOELAB_INSTANTIATE
 
-// A model as named arrays, and back.
+// Conversion between a model and named arrays.
 
 template <class Real>
 std::vector<NamedArray<Real>> arrays(const Model<Real>& model) {
@@ -214,7 +214,7 @@ std::vector<NamedArray<Real>> arrays(const Model<Real>& model) {
 
 template <class Real>
 void restore(Model<Real>& model, const std::vector<NamedArray<Real>>& arrays) {
-  // All are found before one is written.
+  // Find all arrays before writing one, so that an error changes nothing.
   const std::vector<NamedArray<Real>> own = moelab::arrays(model);
   std::vector<const NamedArray<Real>*> given;
   for (const NamedArray<Real>& array : own) {
@@ -231,7 +231,7 @@ void restore(Model<Real>& model, const std::vector<NamedArray<Real>>& arrays) {
     throw std::invalid_argument("restore: " + std::to_string(arrays.size()) + " arrays, the model has " +
                                 std::to_string(own.size()));
   }
-  // The parameters, the state and its progress, in this order.
+  // Order: the parameters, the state, the state's progress.
   auto next = given.begin();
   for (const auto& [name, places] : array_places(*model.network)) {
     const std::vector<Real>& values = (*next++)->values;
@@ -249,46 +249,9 @@ template std::vector<NamedArray<double>> arrays(const Model<double>&);
 template void restore(Model<float>&, const std::vector<NamedArray<float>>&);
 template void restore(Model<double>&, const std::vector<NamedArray<double>>&);
 
-// What a model's options and the data's layout come to: how many mixtures, of which width.
-
-bool reads_mixture(const ModelOptions& options) {
-  if (options.kind == ModelOptions::Kind::dense) return !options.width;
-  return mixtures_of(options) > 0 || options.match;
-}
-
-int mixtures_of(const ModelOptions& options) {
-  switch (options.kind) {
-    case ModelOptions::Kind::moe:
-      return options.layers;
-    case ModelOptions::Kind::transformer:
-      return static_cast<int>(moe_layers(options.transformer, options.layers).size());
-    case ModelOptions::Kind::dense:
-      break;
-  }
-  return 0;
-}
-
-int router_dim(const ModelOptions& options, const Layout& layout) {
-  return layout_of_blocks(options, layout).router_dim();
-}
-
-Layout layout_of_blocks(const ModelOptions& options, const Layout& layout) {
-  Layout own = layout_read_by(options, layout);
-  own.input_dim = options.input_width.value_or(own.input_dim);
-  if (options.kind == ModelOptions::Kind::transformer) own.input_dim = own.output_dim = *options.width;
-  return own;
-}
-
-Layout layout_read_by(const ModelOptions& options, const Layout& layout) {
-  const bool reads_sequence =
-      options.kind == ModelOptions::Kind::dense && options.reads == ModelOptions::Reads::sequence;
-  if (!reads_sequence) return layout;
-  return {.input_dim = layout.sample_dim(), .output_dim = layout.target_dim()};
-}
-
 namespace {
 
-/// Adds the losses of a block of scores for its targets.
+/// Adds the losses of a block of scores at its targets.
 template <class Real>
 void append_losses(const View<const Real>& scores, bool is_finite, const double* targets,
                    std::vector<double>& losses) {
@@ -316,7 +279,7 @@ void copy_outputs(const View<const Real>& block, bool is_finite, Real* place) {
   }
 }
 
-/// Adds the rows of a block that went through a layer.
+/// Adds the routing of a block's rows in a layer.
 template <class Real>
 void append_routed(const MixtureScratch<Real>& scratch, RoutedRows& routed) {
   const Routing<Real>& routing = scratch.routing();
@@ -337,7 +300,7 @@ void append_routed(const MixtureScratch<Real>& scratch, RoutedRows& routed) {
   });
 }
 
-/// The place of a row's first output among those of all samples.
+/// The place of a row's first output among the outputs of all samples.
 template <class Real>
 std::size_t first_output(const Network<Real>& network, int first_row) {
   return entries(first_row / network.layout().tokens, network.layout().prediction_dim());

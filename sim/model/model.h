@@ -1,6 +1,7 @@
 #pragma once
 
-/// A model: a network with its parameters and state, and what can be asked of it. Nothing here changes it.
+/// A model is a network with its parameters and state. The functions here evaluate a model and do not change
+/// it.
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +19,7 @@ namespace moelab {
 template <class Real>
 struct Model {
   std::shared_ptr<const Network<Real>> network;
-  AlignedVector<Real> parameters;  ///< flat; see Network::arrays() and array_places() for names
+  AlignedVector<Real> parameters;  ///< one flat buffer; Network::arrays() and array_places() name its entries
   State state;
 
   /// An initialised model.
@@ -26,16 +27,16 @@ struct Model {
   Model(const ModelOptions& options, const Layout& layout, const Start& start);
 };
 
-/// What training minimises on a batch.
+/// The loss that training minimises on a batch.
 template <class Real>
 struct Objective {
   const TaskLoss<Real>& task;
   AuxiliaryLosses losses = {};
-  TokenMasks masks = {};  ///< of batches
+  TokenMasks masks = {};  ///< masks of training batches
 };
 
-/// Samples x (n, s, d) as a model is given them, and the true cluster of each of their rows (n·s), for
-/// routers that need it; null where it is not known.
+/// Samples x (n, s, d), and the true cluster of each row (n·s) for routers that need it; null if it is
+/// unknown.
 template <class Real>
 struct Samples {
   const Real* x = nullptr;
@@ -47,84 +48,89 @@ struct Samples {
 template <class Real>
 using SamplesOf = std::type_identity_t<Samples<Real>>;
 
-/// L of a batch of n samples x (n, s, d), y (n, o) or (n, s, o) under the training gating, auxiliary losses
-/// included, and its gradient in `workspace.gradient`. Allocates only while batches, or the active pairs of a
-/// batch, grow beyond any before. With hooks that take gradients of experts, those are not in the workspace;
-/// they are not called where the task loss is not finite.
+/// The loss L of a batch under the training gating, including auxiliary losses. Writes its gradient to
+/// `workspace.gradient`.
+///
+/// Samples x are (n, s, d), and targets y are (n, o) or (n, s, o). Allocates only if the batch, or its number
+/// of active pairs, is larger than all before. Hooks may take the gradients of experts; these gradients are
+/// then not in the workspace. Hooks are not called if the task loss is not finite.
 template <class Real>
 double loss_and_gradient(const Model<Real>& model, const Objective<Real>& objective, const SamplesOf<Real>& x,
                          const Real* y, int samples, Workspace<Real>& workspace,
                          const ExpertHooks<Real>* expert_hooks = nullptr);
 
-/// Whether L of a batch is the mean of its samples' losses: not with losses on a batch's routing, not with a
-/// gating or a router that routes rows together, and not in a stack.
+/// Whether L of a batch is the mean of its samples' losses. This is false for losses on a batch's routing,
+/// for gatings or routers that couple rows, and for stacks.
 template <class Real>
 bool separates_samples(const Network<Real>& network, const Objective<Real>& objective);
 
-/// The task loss alone and its gradient ∂L/∂x (n·s, padded(d)), for attacks.
+/// The task loss without auxiliary losses. Writes its gradient ∂L/∂x (n·s, padded(d)), for attacks.
 template <class Real>
 double input_gradient(const Model<Real>& model, const TaskLoss<Real>& loss, const SamplesOf<Real>& x,
                       const Real* y, int samples, Workspace<Real>& workspace, Real* gradient);
 
-/// outputs (n, o), (n, s, o), or (n, s, V) for ids, under `gating`, for any number of samples (done in
-/// blocks). NaN in a block in which a router's probabilities are not finite.
+/// Writes the outputs under `gating`: (n, o), (n, s, o), or (n, s, V) for ids. Works in blocks, for any
+/// number of samples. A block's outputs are NaN if a router's probabilities are not finite in it.
 template <class Real>
 void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
              Workspace<Real>& workspace, Real* outputs);
 
-/// −log softmax(f)_y of each token that has a target id y ≥ 0, nats, of all (n·s) unless tokens are masked,
-/// for targets y (n, s), under `gating`. NaN where predict() says so. For models on ids.
+/// The losses −log softmax(f)_y in nats of each token with a target id y ≥ 0, under `gating`. Targets y are
+/// (n, s). All (n·s) tokens have a target unless tokens are masked. NaN in the same cases as predict(). For
+/// models on ids.
 template <class Real>
 std::vector<double> token_losses(const Model<Real>& model, const Gating<Real>& gating,
                                  const SamplesOf<Real>& x, const double* y, int samples,
                                  Workspace<Real>& workspace);
 
-/// r (n·s, E) of a layer by the evaluation gating, also in the layers before it. With
-/// `permutation` (of the router's d columns) the router alone sees coordinate π(j) of its input at place j,
-/// which is the same as shuffling the columns of W. Only for models with a router.
+/// Writes r (n·s, E) of a layer under the evaluation gating; earlier layers also use this gating.
+///
+/// With `permutation` (of the router's d columns), the router sees coordinate π(j) of its input at place j.
+/// No other part of the model sees the permutation. This equals a shuffle of the columns of W. Only for
+/// models with a router.
 template <class Real>
 void route(const Model<Real>& model, int layer, const SamplesOf<Real>& x, int samples,
            Workspace<Real>& workspace, Real* probabilities, std::span<const int> permutation = {});
 
-/// How a layer routes rows under the evaluation gating.
+/// The routing of rows in a layer under the evaluation gating.
 struct RoutedRows {
   std::vector<double> probabilities;       ///< r (n·s, E)
-  std::vector<double> base_probabilities;  ///< r before tokens mixed it (n·s, E), of routers that leave it
-  std::vector<int> serving;                ///< the serving expert of each row (n·s), −1 where it has none
+  std::vector<double> base_probabilities;  ///< r before tokens mix it (n·s, E), if the router provides it
+  std::vector<int> serving;                ///< the serving expert of each row (n·s), −1 if it has none
   std::vector<unsigned char> selected;     ///< whether each expert is selected (n·s, E), 1 or 0
 };
 
-/// What one pass under the evaluation gating tells of samples.
+/// The results of one pass over samples under the evaluation gating.
 template <class Real>
 struct EvaluatedSamples {
-  std::vector<Real> outputs;         ///< as predict() gives them; empty for models on ids
-  std::vector<double> token_losses;  ///< as token_losses() gives them, for models on ids
-  std::vector<RoutedRows> layers;    ///< of those with a router, where they were asked for
+  std::vector<Real> outputs;         ///< as from predict(); empty for models on ids
+  std::vector<double> token_losses;  ///< as from token_losses(), for models on ids
+  std::vector<RoutedRows> layers;    ///< of layers with a router, if requested
 };
-/// `y` are targets (n, s) of a model on ids, null for others.
+/// `y` holds the targets (n, s) of a model on ids; null for other models.
 template <class Real>
 EvaluatedSamples<Real> evaluate(const Model<Real>& model, const SamplesOf<Real>& x, const double* y,
                                 int samples, Workspace<Real>& workspace, bool with_routing = true);
 
-/// Rows that each expert of a layer computes under `gating`, (E).
+/// The number of rows that each expert of a layer computes under `gating`, (E).
 template <class Real>
 std::vector<std::int64_t> expert_loads(const Model<Real>& model, int layer, const Gating<Real>& gating,
                                        const SamplesOf<Real>& x, int samples, Workspace<Real>& workspace);
 
-/// Calls visit(first row) after the forward pass of every block of samples under `gating`, for what the
-/// layers leave of a batch in the workspace: routing, outputs, and where they are to `keep` what a backward
-/// pass needs, outputs of experts, auxiliary losses.
+/// Calls visit(first row) after the forward pass of every block of samples under `gating`. The workspace then
+/// holds the block's routing and outputs. With `keep` it also holds the arrays for a backward pass, for
+/// experts' outputs and for auxiliary losses.
 template <class Real>
 void visit_blocks(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,
                   Workspace<Real>& workspace, const std::function<void(int first_row)>& visit,
                   bool keep = true);
 
-/// Parameters and state as named arrays, padding removed: what `"save": ["weights"]` keeps, and enough to
-/// predict. The state's progress is "training_progress" (1).
+/// Parameters and state as named arrays without padding, for `"save": ["weights"]`. They suffice for
+/// predictions. The state's progress is "training_progress" (1).
 template <class Real>
 std::vector<NamedArray<Real>> arrays(const Model<Real>& model);
 
-/// Puts the values of such arrays back. Throws std::invalid_argument unless names and shapes are the model's.
+/// Sets the values from named arrays. Throws std::invalid_argument unless names and shapes match the model.
 template <class Real>
 void restore(Model<Real>& model, const std::vector<NamedArray<Real>>& arrays);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a training step changes beside the parameters.
+/// State, starting values, scratch and signals of the parts of a model.
 
 #include <cmath>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace moelab {
 
-/// A named array of a component's state, (shape) row-major without padding.
+/// A named array of a component's state, row-major, without padding.
 struct StateArray {
   std::string name;
   std::vector<std::int64_t> shape;
@@ -26,20 +26,20 @@ struct StateArray {
   }
 };
 
-/// Selection biases, statistics of routers, progress of schedules: all of them, so that a model is its
-/// parameters and this. Values are exact for either precision of training.
+/// State that training changes in addition to the parameters: selection biases, router statistics, schedule
+/// progress. A model is its parameters and its state. Values are exact in both precisions of training.
 struct State {
-  /// Share of the training's steps that were done when the last one began; stays after training.
+  /// The share of training steps done when the last step began. It stays after training.
   double progress = 0;
   std::vector<double> values;  ///< every component's arrays, one after another; see Network::state_arrays()
 
   bool operator==(const State&) const = default;
 };
 
-// What starting values may be drawn from.
+// Starting values.
 
-/// The streams of a model's or a layer's starting values, and the first rows (≥ E, d) of the training set for
-/// the start laws that need them (null where there are none).
+/// The streams for the starting values of a model or layer. Start laws may also need the first rows (≥ E, d)
+/// of the training set; null if there are none.
 struct Start {
   Seeds seeds;
   const Matrix* train_rows = nullptr;
@@ -47,28 +47,28 @@ struct Start {
   Start of_layer(int layer) const { return {seeds.of_layer(layer), layer == 0 ? train_rows : nullptr}; }
 };
 
-/// A law from which the rows w_e of a router that is linear in x start.
+/// A start law: the distribution of the starting rows w_e of a router that is linear in x.
 struct StartLaw {
   std::string name;
   std::string help;
   bool needs_train_rows = false;
-  /// row (d) ← the start of w_e, with the router's init_scale; expert e's does not depend on E.
+  /// row (d) ← the start of w_e, with the router's init_scale. The start of expert e does not depend on E.
   void (*fill)(const Start& start, int expert, double init_scale, std::span<double> row) = nullptr;
 };
 
-/// The table of start laws: adding one is a new file in sim/model/router/start/ and a line in start_laws.cpp.
+/// The table of start laws. A new law is one file and one line in router/router.cpp.
 const std::vector<StartLaw>& start_laws();
 const StartLaw& start_law(const std::string& name);
 std::vector<std::string> start_law_names();
 
-// Arrays that a part of a model writes while it works: nothing that has to be kept, copied or compared.
+// Temporary arrays of a part of a model. They need not be kept, copied or compared.
 
-/// What make_scratch() of a router, expert bank or block returns and its passes take back; each derives its
-/// own. Backward passes read what the forward pass of the same batch left here.
+/// Temporary arrays of a router, expert bank or block; each derives its own class. make_scratch() makes it,
+/// and the passes take it. A backward pass reads what the forward pass of the same batch left here.
 class Scratch {
  public:
   virtual ~Scratch() = default;
-  /// That of the block inside, where a block wraps another.
+  /// The scratch of the inner block, if a block wraps another.
   virtual Scratch& innermost() { return *this; }
 };
 
@@ -80,29 +80,30 @@ struct NamedArray {
   std::vector<Real> values;
 };
 
-// What the blocks of a model hand on to the routers of later blocks, beside the rows themselves.
+// Values that blocks pass to the routers of later blocks, in addition to the rows.
 
-/// One value that passes through the list of blocks: each reads what those before it left, and adds its own.
+/// The signals that pass through the list of blocks. Each block reads the signals of earlier blocks and adds
+/// its own.
 template <class Real>
 struct LayerSignals {
   /// The model's own inputs (n, d).
   View<const Real> first_inputs;
-  /// The true cluster of each row (n); null where nobody knows it.
+  /// The true cluster of each row (n); null if it is unknown.
   const int* labels = nullptr;
-  /// Inputs (n, d) and routing probabilities r (n, E) of the mixture before; empty before the first.
+  /// Inputs (n, d) and routing probabilities r (n, E) of the previous mixture; empty before the first.
   View<const Real> previous_inputs;
   View<const Real> previous_probabilities;
-  /// Of the attention block that handed on the rows; null where there is none.
+  /// The state of the attention block that wrote the rows; null if there is none.
   const AttentionState<Real>* attention = nullptr;
-  /// Where a router's backward pass adds to ∂L/∂(that state); null as above.
+  /// A router's backward pass adds ∂L/∂(attention state) here; null if there is no attention block.
   AttentionGradients<Real>* attention_gradients = nullptr;
 };
 
-// Temperatures that move over a training.
+// Temperature schedules.
 
 enum class TauSchedule { linear, cosine, geometric };
 
-/// τ between its start and its end at a share of the training steps.
+/// τ between `start` and `end` at a share `progress` of the training steps.
 inline double temperature_at(double start, double end, TauSchedule schedule, double progress) {
   if (schedule == TauSchedule::geometric) return start * std::pow(end / start, progress);
   const bool is_cosine = schedule == TauSchedule::cosine;

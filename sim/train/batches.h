@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where training takes its gradients from: batches of a training set, or rules for the whole population.
+/// The sources of training gradients: batches of a training set, or rules for the whole population.
 
 #include <memory>
 #include <vector>
@@ -13,8 +13,8 @@
 
 namespace moelab {
 
-/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o), and where they are asked
-/// for the true clusters (n·s).
+/// A training set in the precision of training: x (n, s·d), y (n, o) or (n, s·o), and, if requested, the true
+/// clusters (n·s).
 template <class Real>
 struct TrainingSet {
   int rows = 0;
@@ -29,7 +29,7 @@ struct TrainingSet {
   }
 };
 
-/// One batch after another, each as contiguous arrays x (rows, s·d), y (rows, o) or (rows, s·o).
+/// A source of batches. Each batch has contiguous arrays x (rows, s·d) and y (rows, o) or (rows, s·o).
 template <class Real>
 class BatchSource {
  public:
@@ -37,12 +37,12 @@ class BatchSource {
   /// Moves to the next batch and returns its number of samples.
   virtual int advance() = 0;
   const Real* x() const { return x_.data(); }
-  /// With the true clusters of their rows, where the batches have them.
+  /// The inputs with the true clusters of their rows, if the batches have them.
   Samples<Real> samples() const { return {x_.data(), labels_.empty() ? nullptr : labels_.data()}; }
   const Real* y() const { return y_.data(); }
 
  protected:
-  /// Masks the tokens of a batch that has just been made; anew in each.
+  /// Masks the tokens of a new batch. Each batch gets new masks.
   void mask(int samples) {
     if (masks_) mask_tokens(masks_, mask_engine_, samples, mask_columns_, x_.data(), y_.data());
   }
@@ -62,12 +62,12 @@ class BatchSource {
   Engine mask_engine_;
 };
 
-/// Mini-batches drawn without replacement: each epoch visits every sample once in a new random order (its
-/// last batch may be smaller).
+/// Mini-batches drawn without replacement. Each epoch visits every sample once in a new random order. Its
+/// last batch may be smaller.
 template <class Real>
 class SampleBatches final : public BatchSource<Real> {
  public:
-  /// Orders of another `stream` are independent of these.
+  /// Another `stream` gives independent orders.
   SampleBatches(const TrainingSet<Real>& data, const Layout& layout, int batch_size, const Seeds& seeds,
                 std::uint64_t stream = 0, const TokenMasks& masks = {});
   int advance() override;
@@ -83,15 +83,16 @@ class SampleBatches final : public BatchSource<Real> {
   std::size_t next_;
 };
 
-/// Rules for the expectation over the population: `points` samples with equal weights, independent
-/// (rule "monte_carlo") or images of Sobol points under a random digital shift ("quasi_monte_carlo", for
-/// generators that map uniforms). Either way the gradient over a rule is unbiased, and every step has a new
-/// rule unless `redraw` is false. There is no training set whose size could limit what is learned.
+/// Integration rules for the expectation over the population: `points` samples with equal weights.
+///
+/// Rule "monte_carlo" has independent samples. Rule "quasi_monte_carlo" maps Sobol points with a random
+/// digital shift, for generators that map uniforms. Both give an unbiased gradient. Every step has a new rule
+/// unless `redraw` is false. No finite training set limits what the model can learn.
 template <class Real>
 class PopulationBatches final : public BatchSource<Real> {
  public:
-  /// From options with gradient "population"; `problem` must outlive the object. Rules of another `stream`
-  /// are independent of these. Throws InvalidOption where the generator has no map from uniforms.
+  /// Uses options with gradient "population". `problem` must outlive the object. Another `stream` gives
+  /// independent rules. Throws InvalidOption if the generator has no map from uniforms.
   PopulationBatches(const Problem& problem, const TrainOptions& options, const Seeds& seeds,
                     std::uint64_t stream = 0, const TokenMasks& masks = {});
   int advance() override;
@@ -103,18 +104,19 @@ class PopulationBatches final : public BatchSource<Real> {
   int points_;
   bool redraw_;
   Engine engine_;
-  std::unique_ptr<QuasiRandom> quasi_random_;  // null for independent samples
+  std::unique_ptr<QuasiRandom> quasi_random_;  // null for rule "monte_carlo"
   std::int64_t drawn_ = 0;
 };
 
-/// What options have with gradient "population" only, defaults filled in.
+/// The options of gradient "population", with defaults filled in.
 struct PopulationRule {
   int points = 4096;
   TrainOptions::Rule rule = TrainOptions::Rule::monte_carlo;
   bool redraw = true;
 };
 PopulationRule population_rule(const TrainOptions& options);
-/// Rule "quasi_monte_carlo" has a generator with a map from uniforms. Throws InvalidOption at "train.rule".
+/// Throws InvalidOption at "train.rule" if the generator has no map from uniforms, which rule
+/// "quasi_monte_carlo" needs.
 void check_uniform_map(const Problem& problem);
 
 }  // namespace moelab

@@ -14,10 +14,10 @@ namespace moelab {
 namespace {
 
 constexpr int kMostRounds = 50;
-/// Of the regressions, in units of the inputs' second moments: clusters may hold few samples.
+/// The ridge of the regressions, in units of the inputs' second moments, since clusters may hold few samples.
 constexpr double kClusterRidge = 1e-2;
 
-/// Each row's nearest centre, and whether any is another than before.
+/// Assigns each row to its nearest centre. Returns whether an assignment changed.
 bool assign(const Matrix& points, const Matrix& centres, std::vector<int>& nearest) {
   bool changed = false;
   for (Eigen::Index i = 0; i < points.rows(); ++i) {
@@ -30,8 +30,8 @@ bool assign(const Matrix& points, const Matrix& centres, std::vector<int>& neare
   return changed;
 }
 
-/// k-means++ (Arthur and Vassilvitskii 2007): each centre a point, with probability by its squared distance
-/// to the centres before it.
+/// k-means++ (Arthur and Vassilvitskii 2007): each centre is a data point, drawn with probability
+/// proportional to its squared distance to the earlier centres.
 Matrix seed_centres(const Matrix& points, int count, Engine& engine) {
   Matrix centres(count, points.cols());
   Vector distances = Vector::Constant(points.rows(), std::numeric_limits<double>::infinity());
@@ -68,13 +68,13 @@ std::vector<int> k_means(const Matrix& points, int count, Engine& engine) {
   return nearest;
 }
 
-/// What h = (a'x + b)^p is at a'x + b.
+/// The value of a'x + b at which h = (a'x + b)^p equals y.
 double before_power(const MixtureForm& form, double y) {
   if (form.expert == MixtureForm::Expert::relu || form.power == 1) return y;
   return std::copysign(std::pow(std::abs(y), 1.0 / form.power), y);
 }
 
-/// A fit's component of a truth, and how many fits it has.
+/// The component of a truth for a fit, and the number of fits of this component.
 struct SharedComponent {
   int component;
   int sharing;
@@ -95,7 +95,7 @@ SharedComponent component_of(const MixingMeasure& truth, int fit, int fits) {
   return found;
 }
 
-/// Ridge regression on x and 1, (d + 1), of the rows that `takes` says; zero for none.
+/// Ridge regression on x and 1, (d + 1), of the rows that `takes` selects; zero if there are none.
 template <class Takes>
 Vector affine_fit(const Matrix& x, const Vector& y, const Takes& takes) {
   const Eigen::Index dim = x.cols();
@@ -114,7 +114,7 @@ Vector affine_fit(const Matrix& x, const Vector& y, const Takes& takes) {
   return least_norm_solution(moments, products);
 }
 
-/// The groups of two levels at the mean of their experts' clusters.
+/// Sets the groups of two levels to the mean of their experts' clusters.
 void start_groups(MixingMeasure& start) {
   const int groups = std::min(start.form.groups, start.components());
   start.group_gate.resize(groups, start.gate.cols());
@@ -145,7 +145,7 @@ MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturb
     const auto [component, sharing] = component_of(truth, i, experts);
     for (Eigen::Index j = 0; j < dim; ++j) start.gate(i, j) = moved(truth.gate(component, j));
     for (Eigen::Index j = 0; j < dim; ++j) start.slope(i, j) = moved(truth.slope(component, j));
-    // A temperature divides the logarithms of weights, too.
+    // A temperature also divides the logarithms of weights.
     const double temperature = std::exp(-truth.log_scale);
     start.bias[i] = moved(truth.bias[component] - temperature * std::log(static_cast<double>(sharing)));
     start.intercept[i] = moved(truth.intercept[component]);
@@ -209,23 +209,23 @@ MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>
 
 namespace {
 
-/// Differences of ℓ up to this are one maximum, met again.
+/// Maxima whose ℓ differ by at most this value count as the same maximum.
 constexpr double kSameLikelihood = 1e-6;
-/// Of p / (2 n), which sampling takes from ℓ: maxima nearer than that are not told apart.
+/// A share of p / (2 n), the effect of sampling on ℓ. The data cannot tell closer maxima apart.
 constexpr double kNearMaximum = 0.1;
 
 RegressionSample regression_sample(const TrainingSet<double>& data, int rows, int dim) {
   return {Eigen::Map<const Matrix>(data.x.data(), rows, dim), Eigen::Map<const Vector>(data.y.data(), rows)};
 }
 
-/// What the form knows, put into a start.
+/// Puts the known parts of the form into a start.
 void set_known_parts(const GaussianForm& form, GaussianExperts& mixture) {
   if (!form.gate) mixture.measure.gate.setZero();
   if (!form.slope) mixture.measure.slope.setZero();
   if (form.variance) mixture.variance.setConstant(*form.variance);
 }
 
-/// Start after start, as the least-squares fit's.
+/// Makes one start after another, as in the least-squares fit.
 GaussianExperts likelihood_start(const LikelihoodFitSetting& setting, const GaussianForm& form,
                                  const MeasurePlaces& places, const RegressionSample& first, int number) {
   Engine engine = start_stream(setting.seeds, setting.data.rows, number);
@@ -247,7 +247,7 @@ GaussianExperts likelihood_start(const LikelihoodFitSetting& setting, const Gaus
   } else {
     network.initialize({{engine(), setting.seeds.index}}, setting.model.parameters, setting.model.state);
     start.measure = places.read(setting.model.parameters);
-    // Experts that are all 0 at the centre of y would be one: they start at samples.
+    // Experts start at samples, since equal experts at 0, the centre of y, would stay equal.
     for (int i = 0; i < experts; ++i) {
       const auto row = static_cast<Eigen::Index>(draw_uniform(engine) * static_cast<double>(first.y.size()));
       start.measure.intercept[i] = first.y[row];
@@ -266,9 +266,7 @@ bool has_likelihood(const GaussianFit& fit) {
 void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start) {
   if (!start || !start->as<BestStartOptions>())
     throw InvalidOption("train.start", "needs \"best\" beside train.optimizer.likelihood");
-  if (model.kind == ModelOptions::Kind::moe && model.layers == 1 && mixture_form(model) == MixtureForm{} &&
-      has_gate_bias(model))
-    return;
+  if (mixture_form(model) == MixtureForm{} && has_gate_bias(model)) return;
   throw InvalidOption("train.optimizer.likelihood",
                       "given, needs model.router \"linear\" with bias and no temperature, model.expert "
                       "\"linear\", model.gating.train \"soft\", one layer and no shared experts");
@@ -337,18 +335,18 @@ FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallba
 
 namespace {
 
-/// Relative differences of the loss up to this are one minimum, met again.
+/// Minima whose losses differ by at most this relative value count as the same minimum.
 constexpr double kSameLoss = 1e-9;
-/// Of L p / n, the scale of what noise adds to a minimum's loss.
+/// A share of L p / n, the scale of noise in a minimum's loss.
 constexpr double kNear = 0.05;
 
-/// A start's fit to the first samples.
+/// The fit of a start to the first samples.
 struct Candidate {
   std::vector<double> parameters;
   double loss = 0;
 };
 
-/// Writes start after start into the model.
+/// Writes one start after another into the model.
 class Starts {
  public:
   explicit Starts(const BestFitSetting& setting) : setting_(setting), network_(*setting.model.network) {
@@ -375,7 +373,7 @@ class Starts {
     }
   }
 
-  /// The model's parameters as a mixing measure, where they are one.
+  /// The model's parameters as a mixing measure, if they have this form.
   std::optional<MixingMeasure> measure() const {
     if (!places_) return std::nullopt;
     return places_->read(setting_.model.parameters);
@@ -389,7 +387,7 @@ class Starts {
   bool knows_truth_ = false;
 };
 
-/// Fits of the starts to the first samples, lowest first; those without a finite loss are left out.
+/// Fits the starts to the first samples. Returns the fits with a finite loss, lowest first.
 std::vector<Candidate> fit_starts(const BestFitSetting& setting, const Starts& starts, SampleLoss& loss,
                                   const TrainCallbacks& callbacks) {
   std::vector<Candidate> candidates;
@@ -409,7 +407,7 @@ std::vector<Candidate> fit_starts(const BestFitSetting& setting, const Starts& s
   return candidates;
 }
 
-/// The first of each run of equal losses.
+/// The first fit of each run of equal losses.
 void keep_distinct(std::vector<Candidate>& candidates) {
   const auto same = [](const Candidate& a, const Candidate& b) {
     return b.loss - a.loss <= kSameLoss * std::max(a.loss, std::numeric_limits<double>::min());

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The start "best" of a least-squares fit.
+/// Least-squares and likelihood fits with the start "best", which keeps the best of many fits.
 
 #include "sim/data/mixing_measure.h"
 #include "sim/train/batches.h"
@@ -10,7 +10,7 @@
 
 namespace moelab {
 
-/// What such a fit is made from.
+/// The inputs of best_fit().
 struct BestFitSetting {
   Model<double>& model;
   const ModelOptions& options;
@@ -18,46 +18,55 @@ struct BestFitSetting {
   const TrainingSet<double>& data;
   const BestStartOptions& start;
   const LeastSquaresOptions& descent;
-  int steps;                   ///< of polishing, at most
-  const MixingMeasure* truth;  ///< null where there is none
+  int steps;                   ///< most steps of polishing
+  const MixingMeasure* truth;  ///< null if there is none
   const Seeds& seeds;
 };
 
-/// Targets are of one number. Throws InvalidOption at "train.start".
+/// Throws InvalidOption at "train.start" unless each target is one number.
 void check_best_targets(const Layout& layout);
 
-/// See fit_least_squares(). Throws InvalidOption at "train.start" for models with several outputs, and where
-/// L is not the mean of losses of single samples: several layers, losses on the routing, gates that couple
-/// rows.
+/// Runs the start "best" of fit_least_squares().
+///
+/// Throws InvalidOption at "train.start" for models with several outputs. Also throws if L is not the mean of
+/// single samples' losses: for several layers, losses on the routing, or gates that couple rows.
 FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const TrainCallbacks& callbacks);
 
-// Where least-squares fits of mixtures begin.
+// Starts of least-squares fits of mixtures.
 
-/// Starts come in turns: near the truth, at clusters, at random; one that cannot be made is a random one.
+/// The kinds of starts, which alternate. If a start of one kind is impossible, a random start replaces it.
 enum class StartTurn { near_truth, clusters, random };
 inline StartTurn start_turn(int number) {
   return static_cast<StartTurn>(number % 3);
 }
 
-/// The stream of a start for n samples: another n has other starts, more starts have the same first ones.
+/// The random stream of start `number` for n samples. Another n gives other starts. More starts keep the
+/// earlier ones.
 Engine start_stream(const Seeds& seeds, int samples, int number);
 
-/// Fit i at component i mod k* of `truth` (of two levels so within each group), its weight exp(β0) shared by
-/// the fits of that component, each parameter moved by an independent N(0, perturbation²). At least k*
-/// experts.
+/// A start near `truth`: fit i starts at component i mod k*.
+///
+/// With two levels this holds within each group. The fits of a component share its weight exp(β0). Each
+/// parameter is moved by an independent N(0, perturbation²). Needs at least k* experts.
 MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine);
 
-/// Experts that share out the samples by themselves: the clusters of k-means (k-means++ seeds) on x and y,
-/// each coordinate in units of its deviation. An expert starts at the ridge regression of y on its cluster's
-/// x (of a power p, of sign(y) |y|^(1/p)); a linear router at β1 = c, β0 = −‖c‖²/2 and a cosine at β1 = c, β0
-/// = 0, with c the cluster's mean input less that of all samples; squared distances at the mean input itself;
-/// two levels at the c of each expert and, of a group, their mean. The first shared expert starts at the
-/// regression of all samples, the others at 0, and routed ones at what it leaves. For one output, of the
-/// first `rows` samples.
+/// A start at the clusters of k-means (with k-means++ seeds) on x and y.
+///
+/// Each coordinate is divided by its standard deviation. Uses the first `rows` samples and needs one output.
+/// Let m be the mean input of a cluster, and let c be m minus the mean input of all samples.
+///
+/// - An expert starts at the ridge regression of y on its cluster's x. With power p the regression is of
+///   sign(y) |y|^(1/p).
+/// - A linear router starts at β1 = c, β0 = −‖c‖²/2.
+/// - A cosine router starts at β1 = c, β0 = 0.
+/// - Squared distances start at m.
+/// - A two-level router starts at the c of each expert, and each group at the mean c of its experts.
+/// - The first shared expert starts at the regression of all samples, and the other shared experts at 0.
+///   Routed experts start at the regression of its residuals.
 MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>& data, int rows, int dim,
                               int experts, Engine& engine);
 
-// The best of many maximum-likelihood fits of a Gaussian mixture of linear experts.
+// Maximum-likelihood fits of a Gaussian mixture of linear experts: the best of many.
 
 struct LikelihoodFitSetting {
   Model<double>& model;
@@ -65,16 +74,18 @@ struct LikelihoodFitSetting {
   const TrainingSet<double>& data;
   const BestStartOptions& start;
   const LikelihoodOptions& likelihood;
-  int steps;                   ///< of polishing, at most
-  const MixingMeasure* truth;  ///< null where there is none
+  int steps;                   ///< most steps of polishing
+  const MixingMeasure* truth;  ///< null if there is none
   const Seeds& seeds;
 };
 
-/// Throws InvalidOption at "train.optimizer.likelihood" where the model is no softmax of linear scores over
-/// linear experts, and at "train.start" for a start other than "best".
+/// Checks the options of a likelihood fit.
+///
+/// Throws InvalidOption at "train.optimizer.likelihood" unless the model is a softmax of linear scores over
+/// linear experts. Throws InvalidOption at "train.start" for a start other than "best".
 void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start);
 
-/// See fit_least_squares(). For options that check_likelihood_fit() lets pass.
+/// Runs the likelihood fit of fit_least_squares(). The options must pass check_likelihood_fit().
 FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallbacks& callbacks);
 
 }  // namespace moelab

@@ -15,10 +15,11 @@
 namespace moelab {
 namespace {
 
-/// Samples drawn at a time: a training set is the largest array of a run, and is kept in one precision only.
+/// Samples drawn at a time. A training set is the largest array of a run, so it is kept in one precision
+/// only.
 constexpr int kDrawnSamples = 4096;
 
-/// Data, loss and training of a phase in place of the experiment's own.
+/// Replaces the experiment's data, loss and training by a phase's.
 ExperimentOptions in_phase(ExperimentOptions options, std::size_t phase) {
   if (phase >= options.phases.size()) return options;
   options.data = options.phases[phase].data;
@@ -27,8 +28,8 @@ ExperimentOptions in_phase(ExperimentOptions options, std::size_t phase) {
   return options;
 }
 
-/// A model has one set of gatings: they leave out no pair where a phase's optimizer counts every one, and
-/// route as many rows together as the last phase does.
+/// Fills in the model's gatings, which are the same in all phases. They skip no pair if a phase's optimizer
+/// counts every pair. They route as many rows together as in the last phase.
 ExperimentOptions prepared(ExperimentOptions options, const Problem* own_problem) {
   own_problem ? check_training(options) : check(options);
   const TrainOptions* shown = &options.train;
@@ -41,7 +42,7 @@ ExperimentOptions prepared(ExperimentOptions options, const Problem* own_problem
   return in_phase(std::move(options), 0);
 }
 
-/// The first `count` rows of the training set, a token a row, (count, d).
+/// The first `count` rows of the training set, one token per row, (count, d).
 Matrix first_rows(const Problem& problem, const Seeds& seeds, int count, std::uint64_t stream) {
   const Layout layout = problem.layout();
   const int samples = (count + layout.tokens - 1) / layout.tokens;
@@ -124,7 +125,7 @@ bool Experiment<Real>::next_phase() {
 template <class Real>
 TrainOutcome Experiment<Real>::train(const TrainCallbacks& callbacks) {
   const TrainOptions& options = options_.train;
-  if (options_.phases.empty()) course_ = {};  // a training of its own each time
+  if (options_.phases.empty()) course_ = {};  // without phases, each call starts a new training
   const auto in_course = [&](TrainOutcome outcome) {
     course_.steps = outcome.step;
     return outcome;
@@ -165,8 +166,7 @@ void check_warm_start(const ExperimentOptions& options) {
   const MoeRegressionOptions* const truth = options.data.as<MoeRegressionOptions>();
   if (!truth) throw InvalidOption(path, "got \"warm\", needs data.generator \"moe_regression\"");
   const std::optional<MixtureForm> form = mixture_form(model);
-  if (model.kind != ModelOptions::Kind::moe || model.layers != 1 || !form ||
-      !is_same_family(*form, form_of(*truth))) {
+  if (!form || !is_same_family(*form, form_of(*truth))) {
     throw InvalidOption(
         path,
         "got \"warm\", needs a mixture of one layer whose router, gating.train and expert are those of the "
@@ -187,7 +187,7 @@ void check_likelihood(const ExperimentOptions& options) {
   if (fit && fit->likelihood) check_likelihood_fit(options.model, options.train.start);
 }
 
-/// Sample gradients need a training set, population gradients have none.
+/// Sample gradients need a training set, and population gradients have none.
 void check_train_samples(const ExperimentOptions& options) {
   const bool given = options.data.train_samples.has_value();
   const bool population = options.train.gradient == TrainOptions::Gradient::population;
@@ -207,7 +207,7 @@ void check_law(const ExperimentOptions& options) {
       "a file is a sample without a law; needs another generator or train.gradient \"sample\"");
 }
 
-/// A router that starts at training rows needs one for each expert.
+/// A router that starts at training rows needs one row per expert.
 void check_start(const ExperimentOptions& options) {
   const RouterOptions& router = options.model.router;
   if (!reads_mixture(options.model) || !options.data.train_samples ||
@@ -224,10 +224,11 @@ void check_start(const ExperimentOptions& options) {
                   routed_experts(options.model), rows));
 }
 
-/// Where later tokens are seen the next one is no task, and where they are not a mask says little.
+/// Predicting the next token is trivial if the model sees later tokens. Masks make little sense if it does
+/// not.
 void check_sight(const ExperimentOptions& options) {
   const bool masks = task_loss_kind(options.loss.task).masks_tokens;
-  if (masks != options.model.transformer.is_causal()) return;
+  if (masks != is_causal(options.model)) return;
   if (masks) {
     throw InvalidOption("loss.task",
                         fmt::format("got \"{}\", but model.causal is true: a token would be told from "
@@ -240,7 +241,7 @@ void check_sight(const ExperimentOptions& options) {
                                   options.loss.task));
 }
 
-/// A loss for classes needs targets that are classes; those of files are looked at when they are read.
+/// A loss for classes needs targets that are classes. Targets from files are checked when they are read.
 void check_loss(const ExperimentOptions& options) {
   const std::string path = "loss.task";
   if (options.loss.mask_share && !task_loss_kind(options.loss.task).masks_tokens) {
@@ -280,7 +281,7 @@ void check_loss(const ExperimentOptions& options) {
                                         got, target, generator.name, fmt::join(classes, ", ")));
 }
 
-/// Losses within sequences need some.
+/// Losses within sequences need sequences.
 void check_sequences(const ExperimentOptions& options) {
   const GeneratorKind& generator = options.data.entry();
   if (generator.tokens && generator.tokens(options.data.options()) > 1) return;
@@ -296,9 +297,9 @@ void check_sequences(const ExperimentOptions& options) {
   }
 }
 
-/// What losses look at that the gating may not have.
+/// Losses may read values that the gating does not have.
 void check_gating_of_losses(const ExperimentOptions& options) {
-  if (options.model.width) return;
+  if (!reads_mixture(options.model) || reads_ids(options.model)) return;
   const GatingRule& gating = options.model.gating.train;
   const auto* const noisy = gating.as<NoisyTopKGatingOptions>();
   const bool has_noise = noisy && noisy->noise == NoisyTopKGatingOptions::Noise::learned;
@@ -322,14 +323,16 @@ void check_gating_of_losses(const ExperimentOptions& options) {
   }
 }
 
-/// Ids of tokens are no numbers: they need a model that reads them, and cannot be moved but swapped.
+/// Token ids are not numbers. They need a model that reads ids, and contamination can swap but not shift
+/// them.
 void check_tokens(const ExperimentOptions& options) {
   const GeneratorKind& generator = options.data.entry();
-  const bool reads_ids = options.model.kind == ModelOptions::Kind::transformer;
-  if (generator.token_ids != reads_ids) {
+  if (generator.token_ids != reads_ids(options.model)) {
     const std::string samples = fmt::format("samples of data.generator \"{}\" are ", generator.name);
-    throw InvalidOption("model.kind", reads_ids ? "got \"transformer\", but " + samples + "no ids of tokens"
-                                                : samples + "ids of tokens; needs \"transformer\"");
+    throw InvalidOption("model.kind", generator.token_ids
+                                          ? samples + "ids of tokens; needs \"transformer\""
+                                          : fmt::format("got \"{}\", but {}no ids of tokens",
+                                                        options.model.kind.chosen(), samples));
   }
   const ContaminationKind& contamination = options.data.contamination.entry();
   const bool moves_numbers = contamination.contaminate || contamination.is_attack();
@@ -341,7 +344,7 @@ void check_tokens(const ExperimentOptions& options) {
                   generator.token_ids ? "" : "no "));
 }
 
-/// What several phases cannot be.
+/// Checks the restrictions on one of several phases.
 void check_phase(const ExperimentOptions& options, std::size_t place) {
   const PhaseOptions& phase = options.phases[place];
   if (is_least_squares(phase.train))
@@ -376,7 +379,7 @@ void check_phases(const ExperimentOptions& options) {
   }
 }
 
-/// The one place of a reduction that losses and fits cannot have.
+/// The only check of a reduction that losses or fits do not support.
 void check_reduction(const ExperimentOptions& options) {
   if (options.loss.reduction == LossOptions::Reduction::sum) return;
   if (is_least_squares(options.train))

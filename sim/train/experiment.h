@@ -1,6 +1,7 @@
 #pragma once
 
-/// Data, model, loss and training together: what one cell of a scenario runs, without its metrics.
+/// An experiment: data, model, loss and training. One cell of a scenario runs one experiment; metrics are
+/// separate.
 
 #include <memory>
 #include <optional>
@@ -14,14 +15,14 @@
 
 namespace moelab {
 
-/// One of several trainings of a model, each from where the one before ended.
+/// One of several trainings of a model. Each phase starts at the end of the previous phase.
 struct PhaseOptions {
   std::string name = {};
   DataOptions data = {};
   LossOptions loss = {};
   TrainOptions train = {};
   Learns learns = {};
-  bool keep_optimizer = false;  ///< moments of the phase before; otherwise they start anew
+  bool keep_optimizer = false;  ///< keeps the optimizer's moments of the previous phase
 };
 
 struct ExperimentOptions {
@@ -29,38 +30,38 @@ struct ExperimentOptions {
   ModelOptions model = {};
   LossOptions loss = {};
   TrainOptions train = {};
-  std::vector<PhaseOptions> phases = {};  ///< in place of one training by the members above; or none
+  std::vector<PhaseOptions> phases =
+      {};  ///< replace the training with `data`, `loss` and `train`; may be empty
 };
 
-/// What the parts cannot be together. Throws InvalidOption at the path of the option, as a scenario names it.
+/// Checks the options and their combinations. Throws InvalidOption at the path that a scenario uses.
 void check(const ExperimentOptions& options);
 
-/// The part of it that does not look at the data: model and training, each for itself and together.
+/// The checks of model and training that do not depend on the data.
 void check_training(const ExperimentOptions& options);
 
-/// The first `samples` of a training set, in the precision of training; `stream` as train_stream() has it,
-/// `with_labels` with the true clusters of its rows.
+/// Draws the first `samples` samples of a training set, in the precision of training. `stream` is
+/// train_stream(). `with_labels` adds the true clusters of the rows.
 template <class Real>
 TrainingSet<Real> draw_training_set(const Problem& problem, const Seeds& seeds, int samples,
                                     std::uint64_t stream = 0, bool with_labels = false);
 
-/// The masks of a task that has them, on data of that layout.
+/// The masks of the task on data with this layout; none if the task has no masks.
 TokenMasks masks_of(const LossOptions& options, const Layout& layout);
 
-/// Runs to its end on the calling thread. A C++ program and a scenario that say the same give the same
-/// numbers.
+/// A training run on the calling thread. A C++ program and a scenario with equal options give equal numbers.
 ///
-/// With phases it stands in one of them, at first in the first: options(), problem() and objective() are its
-/// own, the model is that of all. Each phase draws its problem, training set and rules from the same streams,
-/// so that equal data are the same data, and has an order of batches of its own. What a training step changes
-/// beside the parameters (selection biases, statistics) goes on changing whatever learns.
+/// An experiment with phases starts in the first phase. options(), problem() and objective() refer to the
+/// current phase. All phases share the model. Each phase draws its problem, training set and rules from the
+/// same streams, so equal options give equal data. Each phase has its own order of batches. The state
+/// (selection biases, statistics) changes in every phase, whichever parameters learn.
 template <class Real>
 class Experiment {
  public:
-  /// Checks the options, draws the problem and the model's starting values.
+  /// Checks the options. Draws the problem and the model's starting values.
   Experiment(ExperimentOptions options, const Seeds& seeds);
-  /// On a problem of the caller's own: of `options.data` only train_samples is looked at, and the caller sees
-  /// to it that model, loss and data go together. Throws InvalidOption as check_training() does.
+  /// Uses the caller's problem. It reads only train_samples of `options.data`. The caller ensures that model,
+  /// loss and data fit together. Throws InvalidOption in the same cases as check_training().
   Experiment(ExperimentOptions options, std::unique_ptr<Problem> problem, const Seeds& seeds);
 
   const ExperimentOptions& options() const { return options_; }
@@ -68,13 +69,13 @@ class Experiment {
   const Model<Real>& model() const { return model_; }
   const Objective<Real>& objective() const { return *objective_; }
   Workspace<Real>& workspace() { return workspace_; }
-  /// Of a least-squares fit, after train().
+  /// The outcome of a least-squares fit, after train().
   const FitOutcome& fit() const { return fit_; }
 
-  /// Trains, with phases the one at hand; steps are counted through.
+  /// Trains the current phase. Steps count through all phases.
   TrainOutcome train(const TrainCallbacks& callbacks = {});
-  /// Goes on to the next phase, if there is one; what problem() and objective() gave is no longer there.
-  /// Throws InvalidOption where its data are not laid out as those before.
+  /// Moves to the next phase; returns false if there is none. References from problem() and objective()
+  /// become invalid. Throws InvalidOption if the new data have another layout.
   bool next_phase();
 
  private:
@@ -89,19 +90,21 @@ class Experiment {
   FitOutcome fit_;
 };
 
-// The parts of check(TrainOptions), between which an experiment checks what concerns its data and model.
+// The parts of check(TrainOptions). An experiment checks its data and model between them.
 
-/// Fits have no rate and no batches, and work in double; optimizers have a rate and no start.
+/// Fits have no learning rate and no batches, and use double precision. Optimizers have a learning rate and
+/// no start.
 void check_rule(const TrainOptions& options);
 
-/// Sample gradients have batches, population gradients a rule. Messages name the gradient by gradient_name().
+/// Sample gradients need batches, and population gradients need a rule. Messages name the gradient by
+/// gradient_name().
 void check_batches(const TrainOptions& options);
 void check_epochs(const TrainOptions& options);
 
-/// Steps or epochs.
+/// Training needs either steps or epochs.
 void check_length(const TrainOptions& options);
 
-/// `"sample"` or `"population"`, quoted.
+/// The gradient's name in quotes: `"sample"` or `"population"`.
 const char* gradient_name(const TrainOptions& options);
 
 }  // namespace moelab

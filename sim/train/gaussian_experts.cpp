@@ -9,16 +9,17 @@
 namespace moelab {
 namespace {
 
-constexpr double kLeastShare = 1e-3;      // of the variance of y
-constexpr double kSmallGain = 1e-6;       // of ℓ in a round of EM
-constexpr double kNegligibleGain = 5e-4;  // times p / n
+constexpr double kLeastShare = 1e-3;      // share of the variance of y
+constexpr double kSmallGain = 1e-6;       // gain of ℓ in a round of EM, nats
+constexpr double kNegligibleGain = 5e-4;  // in units of p / n
 constexpr double kScoreStep = 1e-5;
 constexpr double kMostNewtonDamping = 1e8;
 constexpr int kGateSteps = 20;
-/// Of the second moments: clusters may hold less than a sample.
+/// The ridge of the regressions, in units of the second moments, since clusters may hold less than one
+/// sample.
 constexpr double kExpertRidge = 1e-10, kGateRidge = 1e-9;
 
-/// ln of the gates of rows, (n, k).
+/// Logarithms of the gates of rows, (n, k).
 Matrix log_gates(const MixingMeasure& measure, const Matrix& x) {
   Matrix scores = x * measure.gate.transpose();
   scores.rowwise() += measure.bias.transpose();
@@ -40,7 +41,7 @@ Matrix with_one(const Matrix& x) {
   return all;
 }
 
-/// Columns of (x, 1) that a part of the mixture has: all, or the last alone.
+/// The columns of (x, 1) that a part of the mixture uses: all columns, or the last column alone.
 Matrix inputs_of(const Matrix& x, bool has_slopes) {
   return has_slopes ? with_one(x) : Matrix(Vector::Ones(x.rows()));
 }
@@ -58,13 +59,13 @@ void fit_experts(const RegressionSample& sample, const Matrix& shares, const Gau
   }
 }
 
-/// Σ_ij share_ij ln r_j(x_i) / n, the part of EM's lower bound that has the gates.
+/// Σ_ij share_ij ln r_j(x_i) / n, the part of EM's lower bound that depends on the gates.
 double gate_value(const MixingMeasure& measure, const Matrix& x, const Matrix& shares) {
   return shares.cwiseProduct(log_gates(measure, x)).sum() / static_cast<double>(x.rows());
 }
 
-/// Newton's steps on the concave gate_value, halved until it grows; the last component stays, as softmax
-/// leaves a common shift free.
+/// Maximises the concave gate_value() by Newton's method, and halves steps until it grows. The last component
+/// stays fixed, since softmax does not change under a common shift.
 void fit_gates(const RegressionSample& sample, const Matrix& shares, const GaussianForm& form,
                MixingMeasure& measure) {
   const Matrix inputs = inputs_of(sample.x, form.gate);
@@ -119,7 +120,7 @@ void for_each_part(Mixture& mixture, const GaussianForm& form, const Each& each)
 
 struct Curvature {
   Vector gradient;
-  Vector values;  // of −H
+  Vector values;  // eigenvalues of −H
   Matrix vectors;
 };
 
@@ -144,7 +145,7 @@ Curvature curvature_at(const GaussianExperts& mixture, const RegressionSample& s
   return found;
 }
 
-/// The inverse of |−H|, damped: directions without curvature, as a common shift of gates, have no step.
+/// The inverse of |−H|, damped. Directions without curvature, such as a common shift of gates, have no step.
 Vector newton_step(const Curvature& curvature, double damping) {
   const double largest = curvature.values.cwiseAbs().maxCoeff();
   const Vector along = curvature.vectors.transpose() * curvature.gradient;
@@ -209,7 +210,7 @@ Vector likelihood_gradient(const GaussianExperts& mixture, const RegressionSampl
   slopes.measure.bias = of_scores.colwise().sum().transpose();
   slopes.measure.slope = pull.transpose() * sample.x;
   slopes.measure.intercept = pull.colwise().sum().transpose();
-  // Of ln ν: ½ share (e² / ν − 1).
+  // The gradient in ln ν: ½ share (e² / ν − 1).
   const Vector squares = shares.cwiseProduct(errors.cwiseAbs2()).colwise().sum().transpose() / rows;
   const Vector weights = shares.colwise().sum().transpose() / rows;
   slopes.variance = (0.5 * (squares.cwiseQuotient(mixture.variance) - weights)).array().exp();

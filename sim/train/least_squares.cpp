@@ -92,21 +92,22 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
 
 namespace {
 
-/// A promise below this share of L is rounding, and one below this of all is for data without noise.
+/// A predicted decrease below kSmallestPromise · L is rounding error. One below kNothing counts as zero, for
+/// data without noise.
 constexpr double kSmallestPromise = 1e-12, kNothing = 1e-28;
-/// Of the sampling error L p / n: an optimizer's error that does not count beside it.
+/// The share of the sampling error L p / n below which an optimizer's error is negligible.
 constexpr double kNegligible = 1e-3;
-/// Keeps directions without curvature, as a common shift of the gates' biases, out of a step.
+/// Keeps directions without curvature, such as a common shift of the gates' biases, out of a step.
 constexpr double kStepRidge = 1e-13;
 constexpr double kLeastDamping = 1e-12, kMostDamping = 1e12;
 
-/// The quadratic that L is taken for around a point: ∇L and H.
+/// The quadratic model of L around a point: ∇L and H.
 struct Quadratic {
   Vector gradient;
   Matrix curvature;
 };
 
-/// H = (2/m) JᵀJ at the loss's parameters, J being ∂f/∂θ of the first m samples.
+/// H = (2/m) JᵀJ at the loss's parameters, with J = ∂f/∂θ of the first m samples.
 Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
   const int rows = std::min(loss.rows(), kCurvatureRows);
   Matrix products = Matrix::Zero(count, count);
@@ -119,7 +120,7 @@ Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
   return (2.0 / rows * products).selfadjointView<Eigen::Lower>();
 }
 
-/// −∇L is no way for a parameter that it pushes beyond its bound: its row and column become those of 1.
+/// Replaces the row and column of a parameter by unit ones if −∇L would push it beyond its bound.
 void hold(const std::vector<double>& values, double bound, Quadratic& quadratic) {
   for (Eigen::Index i = 0; i < quadratic.gradient.size(); ++i) {
     const double value = values[static_cast<std::size_t>(i)];
@@ -139,7 +140,7 @@ Vector step_of(const Quadratic& quadratic, double damping) {
   return -least_norm_solution(damped, quadratic.gradient);
 }
 
-/// What the quadratic says that L loses by a step.
+/// The decrease of L that the quadratic model predicts for a step.
 double gain_of(const Quadratic& quadratic, const Vector& step) {
   return -step.dot(quadratic.gradient) - 0.5 * step.dot(quadratic.curvature * step);
 }
@@ -152,7 +153,8 @@ PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps) {
   std::vector<double> next(count), gradient(count), next_gradient(count);
   fit.loss = loss.evaluate(fit.parameters.data(), gradient.data());
   double damping = 1e-3, growth = 2;
-  // Nielsen (1999): λ by how much of the predicted gain came true, and doubled faster with every failure.
+  // Nielsen (1999): λ depends on the ratio of actual to predicted decrease. Each further failure doubles its
+  // growth factor.
   const auto lower = [&](const Quadratic& quadratic) {
     for (; damping < kMostDamping && !loss.interrupted(); damping *= growth, growth *= 2) {
       const Vector step = step_of(quadratic, damping);

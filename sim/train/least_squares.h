@@ -1,6 +1,6 @@
 #pragma once
 
-/// Least-squares fits: the whole training set at once, to convergence.
+/// Least-squares fits: they minimise the loss on the whole training set until convergence.
 
 #include <optional>
 #include <vector>
@@ -14,98 +14,108 @@
 
 namespace moelab {
 
-/// Whether training is a fit: the training rule "lbfgs".
+/// Whether the training rule is "lbfgs", so that training is a fit.
 bool is_least_squares(const TrainOptions& options);
 
-/// What a fit of many starts found. Two minima count as distinct where their losses differ by more than 1e-9
-/// of them; near is one whose loss on all samples exceeds the least, L, by at most L p / (20 n): the data do
-/// not tell it from the least.
+/// The minima that a fit of many starts found. Two minima are distinct if their losses differ by more than a
+/// relative 1e-9. A minimum is near if its loss on all samples exceeds the least loss L by at most L p / (20
+/// n). The data cannot tell a near minimum from the least one.
 struct MinimaFound {
-  int distinct = 0;  ///< on the samples of the first fits
-  int near = 0;      ///< of those that were polished, the least among them
-  /// Between near minima, the largest distance from an expert (a, b) of one to the nearest of the other; 0
-  /// for one alone, and for models that are no mixing measure.
+  int distinct = 0;  ///< distinct minima on the samples of the first fits
+  int near = 0;      ///< near minima among the polished ones, including the least
+  /// The largest distance, over pairs of near minima, from an expert (a, b) of one to the nearest expert of
+  /// the other. 0 if there is one near minimum, or if the model is not a mixing measure.
   double diameter = 0;
 };
 
 /// How a fit ended.
 struct FitOutcome {
   TrainState state = TrainState::done;
-  bool converged = false;                            ///< of the start that was kept
-  int evaluations = 0;                               ///< of loss and gradient, all starts together
-  int starts = 0;                                    ///< starts that were made
-  std::optional<MinimaFound> minima = std::nullopt;  ///< of start "best"
-  // Of a fit by maximum likelihood.
+  bool converged = false;                            ///< whether the kept start converged
+  int evaluations = 0;                               ///< evaluations of loss and gradient, over all starts
+  int starts = 0;                                    ///< starts made
+  std::optional<MinimaFound> minima = std::nullopt;  ///< only for start "best"
+  // Set by fits with maximum likelihood.
   std::optional<GaussianExperts> mixture = std::nullopt;
-  double likelihood = 0;                                 ///< ℓ on the training set
-  std::optional<double> likelihood_gain = std::nullopt;  ///< less that of the truth, where that has variances
+  double likelihood = 0;  ///< ℓ on the training set
+  std::optional<double> likelihood_gain =
+      std::nullopt;  ///< ℓ minus the truth's ℓ, if the truth has variances
 };
 
-/// argmin_θ L(θ), L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)², over the free parameters of `model` (those of the
-/// experts alone where the router is frozen), by limited-memory BFGS (Nocedal 1980; Luksan's
-/// implementation) with the model's exact gradients, in double. Of `options`, whose optimizer is "lbfgs",
-/// `steps` limits the evaluations of each start, and the bound B of the optimizer keeps every |θ_i| ≤ B, as
-/// the theory's compact parameter space does: without it a superfluous component may run off to an ever
-/// steeper expert with an ever smaller gate. What a training step changes beside the parameters stays at its
-/// start.
+/// Fits the free parameters of `model` by least squares:
 ///
-/// A fit has converged when ‖∇L‖ ≤ √L / n (entries that push a parameter beyond its bound left out), of the
-/// order of what the residual of one sample adds to the gradient: the optimizer's error is then small against
-/// the sampling error in every direction of curvature well above 1/n. Where experts are rectifiers L has
-/// kinks at which ∇L jumps by as much, so that no smaller gradient can be asked for. Without noise L → 0, and
-/// ‖∇L‖ ≤ 1e-7 will do. A start goes on beyond that, until no entry of ∇L is above 1e-8 or L no longer
-/// changes in double, or until `steps`: superfluous components have directions so flat that a fit stopped
-/// earlier would lie near its start and not where the data want it. Directions that do not change f (a common
-/// shift of the biases) have no gradient and stay where they started.
+///     argmin_θ L(θ), L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)²
 ///
-/// `options.start` "cold" (the default) begins at the model's own initial weights, "warm" at `truth`
-/// (model.experts ≥ its components): fit i at component i mod k*, its weight exp(β0) shared by the fits of
-/// that component, each parameter moved by an independent N(0, perturbation²). A start that does not converge
-/// is followed by another, `tries` in all; the first that converges is kept, or else the one of least L. The
-/// model ends at the kept fit. `diverged` when no start has a finite loss; `interrupted` when `progress` says
-/// so.
+/// The free parameters are the experts' alone if the router is frozen. The method is limited-memory BFGS
+/// (Nocedal 1980; Luksan's implementation) with the model's exact gradients, in double precision.
 ///
-/// "best" fits `starts` models to the first `rows` samples (near the truth where it is known and of the
-/// model's form, at clusters of k-means where the model is a mixing measure, at initial weights: in turn;
-/// starts of another n are others) and takes the `polished` lowest distinct minima to all samples by
-/// polish(), `steps` steps at most: see sim/train/least_squares.h for what converged means then. The lowest
-/// is kept.
+/// The optimizer of `options` is "lbfgs", and `steps` limits the evaluations of each start. The
+/// optimizer's bound B keeps every |θ_i| ≤ B, like the compact parameter space of the theory. Without a
+/// bound, a superfluous component can move to an ever steeper expert with an ever smaller gate. State that a
+/// training step would change stays at its start. `model_options` are the options that made the model.
 ///
-/// With `likelihood` among the optimizer's options the fit is the Gaussian mixture of linear experts of
-/// largest likelihood (sim/train/gaussian_experts.h), of the starts of "best", which EM takes up to
-/// `evaluations` rounds on the first rows and Newton's method to all samples. Maxima count as distinct above
-/// 1e-6 nats, and as near within p / (20 n). The model ends at its gates and experts.
+/// Convergence. A fit has converged when ‖∇L‖ ≤ √L / n. The norm omits entries that push a parameter beyond
+/// its bound. This threshold has the order of one sample's contribution to the gradient. The optimizer's
+/// error is then small against the sampling error in every direction with curvature well above 1/n. A smaller
+/// threshold is out of reach for rectifier experts: L has kinks, where ∇L jumps by as much. Without noise L →
+/// 0, and then ‖∇L‖ ≤ 1e-7 suffices.
 ///
-/// Throws InvalidOption where a warm start lacks a truth of the model's form. `model_options` are those that
-/// the model was made from.
+/// Stopping. A start continues beyond this point. It stops when every entry of ∇L is at most 1e-8, when L
+/// stops changing in double precision, or after `steps`. Superfluous components have very flat directions. A
+/// fit that stopped earlier would stay near its start there, whatever the data say. Directions that do not
+/// change f (a common shift of the biases) have no gradient, so they stay at their start.
+///
+/// Starts:
+/// - "cold" (the default) starts at the model's own initial weights.
+/// - "warm" starts at `truth` and needs model.experts ≥ k*, the components of `truth`. Fit i starts at
+///   component i mod k*. The fits of a component share its weight exp(β0). Each parameter is moved by an
+///   independent N(0, perturbation²).
+/// - "best" fits `starts` models to the first `rows` samples. The starts alternate: near the truth (if it is
+///   known and has the model's form), at k-means clusters (if the model is a mixing measure), and at initial
+///   weights. Another n has other starts. polish() then takes the `polished` lowest distinct minima to all
+///   samples, in at most `steps` steps each. PolishedFit defines convergence for these. The lowest minimum is
+///   kept.
+///
+/// If a cold or warm start does not converge, another follows, up to `tries` starts. The first start that
+/// converges is kept, else the start with the least L. The model ends at the kept fit.
+///
+/// Likelihood. If the optimizer has `likelihood`, the fit is the Gaussian mixture of linear experts with the
+/// largest likelihood (sim/train/gaussian_experts.h). It uses the starts of "best". EM runs up to
+/// `evaluations` rounds on the first rows, and Newton's method continues on all samples. Maxima are distinct
+/// if they differ by more than 1e-6 nats, and near if they differ by at most p / (20 n). The model ends at
+/// the gates and experts of this mixture.
+///
+/// Ends as `diverged` if no start has a finite loss, and as `interrupted` if `progress` returns true. Throws
+/// InvalidOption if a warm start has no truth of the model's form.
 FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_options,
                              const Objective<double>& objective, const TrainingSet<double>& data,
                              const TrainOptions& options, const MixingMeasure* truth, const Seeds& seeds,
                              const TrainCallbacks& callbacks, Workspace<double>& workspace);
 
-// Least squares to the last digit: the method of Levenberg (1944) and Marquardt (1963).
+// The method of Levenberg (1944) and Marquardt (1963), which polishes least-squares fits.
 
-/// Samples that the curvature is taken from; the gradient is taken from all. A fit of three experts to 32,000
-/// samples of two takes a quarter of the time that it takes with the curvature of all, and ends .14 L p / n
-/// higher (mean of nine pairs of a router and an expert), in valleys without a bottom; what is identifiable
-/// ends as low.
+/// Samples used for the curvature; the gradient uses all samples. This takes a quarter of the time of the
+/// full curvature, for three experts on 32,000 samples from two experts. In valleys without a bottom the fit
+/// ends 0.14 L p / n higher (mean over nine pairs of router and expert). Identifiable parameters end as low.
 inline constexpr int kCurvatureRows = 2000;
 
 /// A minimum of L.
 struct PolishedFit {
   std::vector<double> parameters;  ///< θ (p)
   double loss = 0;                 ///< L(θ)
-  /// What a step of Gauss and Newton promises to take from L, ½ ∇Lᵀ H⁻¹ ∇L with H = (2/m) JᵀJ over the first
-  /// m samples and the parameters that no bound holds: at the scale L p / n of the sampling error it is to be
-  /// small.
+  /// The decrease of L that a Gauss-Newton step predicts: ½ ∇Lᵀ H⁻¹ ∇L with H = (2/m) JᵀJ. H covers the first
+  /// m samples and the parameters that are not at a bound. The decrease must be small against L p / n, the
+  /// scale of the sampling error.
   double promised = 0;
   bool converged = false;  ///< promised ≤ L p / (1000 n)
 };
 
-/// Follows (H + λ diag H) δ = −∇L from θ on, λ changed by how well H foretold the last step (Nielsen, Damping
-/// Parameter in Marquardt's Method, 1999), until 10⁻¹² of L is promised, no step lowers L, or `steps` are
-/// done. Steps end at the bound, and a parameter that is held there stays out of the next. For models with
-/// one output.
+/// Minimises L from `start` with steps δ that solve (H + λ diag H) δ = −∇L.
+///
+/// λ adapts to how well H predicted the last step (Nielsen, Damping Parameter in Marquardt's Method, 1999).
+/// The method stops when the predicted decrease is at most 10⁻¹² L, when no step lowers L, or after `steps`
+/// steps. Steps end at the bound. A parameter that is held at its bound does not take part in the next step.
+/// The model must have one output.
 PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps);
 
 }  // namespace moelab

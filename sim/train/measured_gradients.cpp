@@ -17,7 +17,7 @@ GradientError population_gradient_error(const Model<Real>& model, const Objectiv
   const std::size_t size = model.parameters.size();
   std::vector<double> mean(size, 0.0), squares(size, 0.0);  // Welford's recursion, entry by entry
   for (int rule = 0; rule < kGradientRules; ++rule) {
-    // Stream 0 trains.
+    // Training uses stream 0.
     const std::uint64_t stream = 1 + moment * kGradientRules + static_cast<std::uint64_t>(rule);
     PopulationBatches<Real> batches(problem, options, seeds, stream, objective.masks);
     const int points = batches.advance();
@@ -102,7 +102,7 @@ class LossOfModel final : public AttackedLoss<Real> {
   AlignedVector<Real> padded_;
 };
 
-/// The true clusters of the rows of a sample and of those after it; null where rows have none of their own.
+/// The true clusters of the rows of a sample and of later samples; null if rows have none.
 const int* labels_of_rows(const Dataset& data, const Layout& layout, Eigen::Index first) {
   const Eigen::Index rows = data.x.rows() * layout.tokens;
   return static_cast<Eigen::Index>(data.cluster.size()) == rows ? data.cluster.data() + first * layout.tokens

@@ -5,7 +5,6 @@
 
 #include "sim/base/arrays.h"
 #include "sim/base/kernels/kernels.h"
-#include "sim/base/kernels/optimizer_steps.h"
 
 namespace moelab {
 namespace {
@@ -121,7 +120,7 @@ TrainingRuleKind adamw_rule() {
       "adamw", "Loshchilov, Hutter 2019; weight decay is decoupled, w ← w − η λ w");
 }
 
-// Adding a schedule is a new file that defines <name>_schedule() and a line here.
+// To add a schedule, write a new file that defines <name>_schedule() and add a line here.
 // clang-format off
 #define MOELAB_SCHEDULES(entry) \
   entry(constant)               \
@@ -133,23 +132,11 @@ TrainingRuleKind adamw_rule() {
 MOELAB_SCHEDULES(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<ScheduleKind>& schedules() {
-#define MOELAB_ENTRY(name) name##_schedule(),
-  static std::vector<ScheduleKind> all = {MOELAB_SCHEDULES(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return all;
-}
-
-}  // namespace
-
 const std::vector<ScheduleKind>& ScheduleAxis::table() {
-  return schedules();
-}
-
-void add_schedule_kind(ScheduleKind kind) {
-  schedules().push_back(std::move(kind));
+#define MOELAB_ENTRY(name) name##_schedule(),
+  static const std::vector<ScheduleKind> own = {MOELAB_SCHEDULES(MOELAB_ENTRY)};
+#undef MOELAB_ENTRY
+  return Extended<ScheduleAxis>::table_or(own);
 }
 
 ScheduleKind constant_schedule() {

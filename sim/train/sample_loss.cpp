@@ -13,16 +13,16 @@
 namespace moelab {
 namespace {
 
-/// NLopt's L-BFGS ends by itself where no entry of the gradient is above 1e-8: of up to a hundred entries the
-/// norm is then this.
+/// NLopt's L-BFGS stops when no entry of the gradient exceeds 1e-8. For up to a hundred entries the norm is
+/// then at most this value.
 constexpr double kSmallestGradient = 1e-7;
-/// Samples of a block: its arrays stay in the cache. With 1e5 samples and 3 experts an evaluation by blocks
-/// takes 0.4 of the time of one pass over all.
+/// Samples of a block, whose arrays fit in the cache. With 1e5 samples and 3 experts, an evaluation by blocks
+/// takes 0.4 times as long as one pass over all samples.
 constexpr int kBlock = 512;
-/// A relative change of L below this is rounding.
+/// A relative change of L below this value is rounding error.
 constexpr double kSmallestChange = 1e-15;
 
-/// Σ_i f(x_i) / n, whose gradient with one sample is ∇f.
+/// The loss Σ_i f(x_i) / n. With one sample its gradient is ∇f.
 class MeanOutput final : public TaskLoss<double> {
  public:
   double value_and_gradient(const double* outputs, const double* /*targets*/, int rows, int output_dim,
@@ -42,13 +42,13 @@ struct Descent {
   SampleLoss& loss;
   nlopt_opt optimizer;
   double least = std::numeric_limits<double>::infinity();
-  std::vector<double> best = {};       ///< the point of least L
-  std::exception_ptr error = nullptr;  ///< of an evaluation
+  std::vector<double> best = {};       ///< the point with the least L
+  std::exception_ptr error = nullptr;  ///< exception of an evaluation
 };
 
 double evaluate_point(Descent& descent, unsigned count, const double* values, double* gradient) {
   const double value = descent.loss.evaluate(values, gradient);
-  // NLopt's line search takes an infinite value for one to turn away from.
+  // NLopt's line search turns away from an infinite value.
   if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
   if (value < descent.least) {
     descent.least = value;
@@ -58,7 +58,7 @@ double evaluate_point(Descent& descent, unsigned count, const double* values, do
   return value;
 }
 
-/// What is thrown must not pass through NLopt, whose C frames would not free their memory.
+/// Stores exceptions. They must not pass through NLopt, since its C frames would not free their memory.
 double evaluate_for_nlopt(unsigned count, const double* values, double* gradient, void* argument) {
   Descent& descent = *static_cast<Descent*>(argument);
   try {
@@ -115,7 +115,7 @@ double SampleLoss::evaluate(const double* values, double* gradient) {
   const double value = sum_over_blocks();
   double square = 0;
   for (const double entry : gradient_) {
-    // At its bound a parameter can follow the gradient to one side alone.
+    // A parameter at its bound can follow the gradient in one direction only.
     const bool held = std::abs(*values) >= bound_ && *values * entry < 0;
     ++values;
     if (!held) square += entry * entry;
@@ -127,7 +127,8 @@ double SampleLoss::evaluate(const double* values, double* gradient) {
   return value;
 }
 
-/// L, with its gradient in `gradient_`: the mean over blocks of samples, weighted by their sizes.
+/// Returns L and writes its gradient to `gradient_`: the mean over blocks of samples, weighted by their
+/// sizes.
 double SampleLoss::sum_over_blocks() {
   const std::size_t targets = size(model_.network->layout().target_dim());
   const int block = separates_samples(*model_.network, objective_) ? kBlock : rows_;
@@ -162,7 +163,7 @@ std::vector<double> descend(SampleLoss& loss, int memory, int evaluations, std::
   nlopt_set_ftol_rel(optimizer.get(), kSmallestChange);
   nlopt_set_maxeval(optimizer.get(), evaluations);
   double value = 0;
-  // What it returns is of no use: the gradient at the point tells whether it is a minimum.
+  // Ignore the returned status: the gradient at the point shows whether it is a minimum.
   nlopt_optimize(optimizer.get(), values.data(), &value);
   if (descent.error) std::rethrow_exception(descent.error);
   return descent.best;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The loss of a least-squares fit as a function of the free parameters alone, and descents on it.
+/// The loss of a least-squares fit as a function of the free parameters, and its minimisation.
 
 #include <functional>
 #include <vector>
@@ -10,32 +10,34 @@
 
 namespace moelab {
 
-/// L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)² on the first n samples of a training set, and its gradient, θ (p) being
-/// the parameters that learn. What a training step changes beside them stays as it is.
+/// L(θ) = (1/n) Σ_i (f_θ(x_i) − y_i)² on the first n samples of a training set, and its gradient. θ (p) are
+/// the parameters that learn. State that a training step would change stays constant.
 class SampleLoss {
  public:
-  /// What is given has to outlive it. |θ_i| ≤ `bound`. `progress` says of each evaluation whether to stop.
+  /// The arguments must outlive the object. |θ_i| ≤ `bound`. `progress` is called at each evaluation, and
+  /// true stops the fit.
   SampleLoss(Model<double>& model, const Objective<double>& objective, const TrainingSet<double>& data,
              double bound, const std::function<bool(double)>& progress, Workspace<double>& workspace);
 
-  /// θ of the model, within the bound.
+  /// The model's θ, clamped to the bound.
   std::vector<double> parameters() const;
   void set_parameters(const double* values);
-  /// Takes the first `rows` samples from now on; at first it takes all.
+  /// Uses the first `rows` samples from now on. Initially all samples are used.
   void use_rows(int rows) { rows_ = rows; }
   int rows() const { return rows_; }
 
   /// L(θ); `gradient` (p) may be null.
   double evaluate(const double* values, double* gradient);
-  /// Whether ‖∇L‖ ≤ √L / n at the last evaluation, entries that push a parameter beyond its bound left out.
+  /// Whether ‖∇L‖ ≤ √L / n at the last evaluation. The norm omits entries that push a parameter beyond its
+  /// bound.
   bool has_converged() const { return gradient_norm_ <= converged_at_; }
   bool interrupted() const { return interrupted_; }
   int evaluations() const { return evaluations_; }
   double bound() const { return bound_; }
 
-  /// ∇f_θ(x_i) at the current parameters in `gradient` (p). For models with one output.
+  /// Writes ∇f_θ(x_i) at the current parameters to `gradient` (p). For models with one output.
   void output_gradient(int sample, double* gradient);
-  /// Counts as an evaluation; true where it is to stop.
+  /// Counts an evaluation. Returns true if the fit must stop.
   bool count_evaluation();
 
  private:
@@ -56,8 +58,8 @@ class SampleLoss {
   bool interrupted_ = false;
 };
 
-/// The least point that limited-memory BFGS meets from θ on; empty when no value on the way is finite.
-/// `memory` pairs are kept, and L evaluated at most `evaluations` times.
+/// Runs limited-memory BFGS from θ = `values` and returns the lowest point that it meets. Empty if no value
+/// on the way is finite. It keeps `memory` pairs and evaluates L at most `evaluations` times.
 std::vector<double> descend(SampleLoss& loss, int memory, int evaluations, std::vector<double> values);
 
 }  // namespace moelab

@@ -12,7 +12,7 @@
 namespace moelab {
 namespace {
 
-/// Refuses a field that is given where it is not wanted, or missing where it is needed.
+/// Rejects a field that is given but not allowed, or missing but required.
 void check_presence(const TrainOptions& options, const char* field, bool given, bool wanted, bool required) {
   const std::string path = std::string("train.") + field;
   if (given && !wanted) {
@@ -193,11 +193,17 @@ void LikelihoodOptions::bind(Fields& fields) {
 }
 
 TrainingRuleKind lbfgs_rule() {
-  return {{"lbfgs",
-           "least squares over the whole training set by limited-memory BFGS, to convergence; needs "
-           "train.steps (the most evaluations of a start) and train.precision \"double\", has no rate and no "
-           "batches",
-           LeastSquaresOptions{}, LeastSquaresOptions{}}};
+  TrainingRuleKind kind = {
+      {"lbfgs",
+       "least squares over the whole training set by limited-memory BFGS, to convergence; needs "
+       "train.steps (the most evaluations of a start) and train.precision \"double\", has no rate and no "
+       "batches",
+       LeastSquaresOptions{}, LeastSquaresOptions{}}};
+  // The work array of nlopt's luksan/plis.c, up to the pairs that are used.
+  kind.library_numbers = [](const AnyOptions& options, double parameters, double steps) {
+    return parameters * (6 + 2 * std::min<double>(options.get<LeastSquaresOptions>().memory, steps));
+  };
+  return kind;
 }
 
 const std::vector<KindEntry>& FitStartAxis::table() {

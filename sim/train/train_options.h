@@ -1,6 +1,6 @@
 #pragma once
 
-/// `train` of a scenario.
+/// The `train` section of a scenario.
 
 #include <cstdint>
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace moelab {
 
-// Options of least-squares fits, see least_squares.h.
+// Options of least-squares fits; see least_squares.h.
 
-/// Maximum likelihood in place of least squares, see sim/train/gaussian_experts.h.
+/// Maximum likelihood instead of least squares; see sim/train/gaussian_experts.h.
 struct LikelihoodOptions {
   bool gate = true;
   bool slope = true;
@@ -30,7 +30,7 @@ struct LeastSquaresOptions {
   void bind(Fields& fields);
 };
 
-/// `train.start`.
+/// The axis `train.start`: the starts of fits.
 struct FitStartAxis {
   using Entry = KindEntry;
   static const std::vector<KindEntry>& table();
@@ -39,19 +39,19 @@ struct FitStartAxis {
 };
 using FitStart = OneOf<FitStartAxis>;
 
-/// At the model's own initial weights.
+/// Starts at the model's own initial weights.
 struct ColdStartOptions {
   int tries = 2;
   void bind(Fields& fields);
 };
-/// At the true measure of the data, each parameter moved by N(0, perturbation²).
+/// Starts at the true measure of the data, with each parameter moved by N(0, perturbation²).
 struct WarmStartOptions {
   double perturbation = 0.1;
   int tries = 2;
   void bind(Fields& fields);
 };
-/// At many places, of which the lowest minimum is kept: near the true measure, at the clusters of k-means and
-/// at weights of the model's own in turn.
+/// Starts at many places and keeps the lowest minimum. The places alternate: near the true measure, at
+/// k-means clusters, and at initial weights of the model.
 struct BestStartOptions {
   int starts = 20;
   double perturbation = 0.1;
@@ -61,11 +61,11 @@ struct BestStartOptions {
   void bind(Fields& fields);
 };
 
-// `train.until`: when training ends before its steps are done. Whoever trains looks at its metrics; the
-// options are checked and described here.
+// `train.until`: rules that end training early. The calling program evaluates the metrics. This file only
+// checks and describes the options.
 
-/// A metric that no longer falls: the least of its last `records` values is not below (1 − relative) times
-/// the least of those before.
+/// A plateau of a metric: the least of its last `records` values is at least (1 − relative) times the least
+/// of the earlier values.
 struct PlateauOptions {
   std::string metric;
   int records = 5;
@@ -73,8 +73,8 @@ struct PlateauOptions {
   void bind(Fields& fields);
 };
 
-/// One of three rules, looked at after every record: a metric at most `below` or at least `above` a level; a
-/// plateau; a budget of operations, 6 · (parameters that a row reaches) · (rows) a step.
+/// One of three rules, evaluated after every record. A level: the metric is at most `below` or at least
+/// `above`. A plateau. A budget of operations: 6 · (parameters that a row reaches) · (rows) per step.
 struct UntilOptions {
   std::optional<std::string> metric = std::nullopt;
   std::optional<double> below = std::nullopt;
@@ -83,11 +83,11 @@ struct UntilOptions {
   std::optional<double> flops = std::nullopt;
   void bind(Fields& fields);
 
-  /// The metric that the rule looks at; empty for a budget.
+  /// The metric that the rule reads; empty for a budget.
   std::string looked_at() const { return plateau ? plateau->metric : metric.value_or(""); }
 };
 
-/// Exactly one rule, whole. Throws InvalidOption at "train.until…".
+/// Requires exactly one complete rule. Throws InvalidOption at "train.until…".
 void check(const UntilOptions& options);
 
 struct TrainOptions {
@@ -95,14 +95,14 @@ struct TrainOptions {
   enum class Rule { monte_carlo, quasi_monte_carlo };
   enum class Precision { in_float, in_double };
   Gradient gradient = Gradient::sample;
-  std::optional<int> points = std::nullopt;   ///< of population gradients; 4096
-  std::optional<Rule> rule = std::nullopt;    ///< of population gradients; monte_carlo
-  std::optional<bool> redraw = std::nullopt;  ///< of population gradients; true
+  std::optional<int> points = std::nullopt;   ///< for population gradients; unset: 4096
+  std::optional<Rule> rule = std::nullopt;    ///< for population gradients; unset: monte_carlo
+  std::optional<bool> redraw = std::nullopt;  ///< for population gradients; unset: true
   TrainingRule optimizer = SgdOptions{};
   std::optional<PerGroup> lr = std::nullopt;
-  std::optional<FitStart> start = std::nullopt;  ///< of fits: where they begin
+  std::optional<FitStart> start = std::nullopt;  ///< start of fits
   PerGroup weight_decay = 0.0;
-  std::optional<double> clip_norm = std::nullopt;  ///< most of the gradient's norm
+  std::optional<double> clip_norm = std::nullopt;  ///< largest norm of the gradient
   ScheduleOptions schedule = ConstantScheduleOptions{};
   std::optional<std::int64_t> batch_size = std::nullopt;
   std::optional<std::int64_t> steps = std::nullopt;
@@ -114,7 +114,7 @@ struct TrainOptions {
   void bind(Fields& fields);
 };
 
-/// What does not go together. Throws InvalidOption at "train.…".
+/// Checks combinations of options. Throws InvalidOption at "train.…".
 void check(const TrainOptions& options);
 
 /// Optimizer steps: `steps`, or epochs · ⌈n / batch_size⌉.
@@ -123,13 +123,13 @@ std::int64_t total_steps(const TrainOptions& options, int train_samples);
 /// Steps between records: `record_every`, or a tenth of the run.
 std::int64_t record_interval(const TrainOptions& options, std::int64_t steps);
 
-/// Pairs with a smaller gate are skipped by soft gatings unless the options say otherwise: they move the
-/// output by at most 1e-8 of an expert's, below float's resolution. Adam divides gradients by their own size,
-/// so there every pair counts.
+/// The default `skip_below`: soft gatings skip pairs with a smaller gate. Skipped pairs change the output by
+/// at most 1e-8 times an expert's output, below float's resolution. For Adam it is 0: Adam divides gradients
+/// by their own size, so every pair counts.
 double default_skip_below(const TrainOptions& options);
 
-/// The model's options with what depends on how it is trained filled in: `skip_below` of soft gatings, and
-/// the samples that are routed together.
+/// Fills in the model's options that depend on training: `skip_below` of soft gatings, and the samples that
+/// are routed together.
 ModelOptions resolved_for(ModelOptions model, const TrainOptions& train);
 
 }  // namespace moelab

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Training: gradients of batches, one update a batch. The only place where a model changes.
+/// Training by one update per batch. Only this code changes a model.
 
 #include <cstdint>
 #include <functional>
@@ -17,53 +17,55 @@ enum class TrainState { done, diverged, interrupted };
 
 struct TrainOutcome {
   TrainState state = TrainState::done;
-  std::int64_t step = 0;  ///< steps done, those of earlier phases included
-  bool stopped = false;   ///< by TrainCallbacks::stop, before the last step
+  std::int64_t step = 0;  ///< steps done, including earlier phases
+  bool stopped = false;   ///< whether TrainCallbacks::stop ended training before the last step
 };
 
-/// Which groups of parameters learn in a phase; a frozen router does not in any.
+/// The groups of parameters that learn in a phase. A frozen router learns in none.
 struct Learns {
   bool router = true;
-  bool experts = true;  ///< of mixtures, and dense networks
-  bool layers = true;   ///< attention, projection, read-out
+  bool experts = true;  ///< experts of mixtures, and dense networks
+  bool layers = true;   ///< attention, projection and read-out
 };
 
-/// Where a phase of training stands in a sequence of them.
+/// The position of a phase in a sequence of phases.
 template <class Real>
 struct PhaseCourse {
-  int phase = 0;           ///< the first records its start, and each has its own order of batches
-  std::int64_t steps = 0;  ///< of the phases before
+  int phase = 0;           ///< the first phase records its start; each phase has its own order of batches
+  std::int64_t steps = 0;  ///< steps of earlier phases
   Learns learns = {};
-  /// Of each group of parameters with its moments; null where it has not learned yet. What is here goes on.
+  /// The optimizer of each group of parameters, with its moments; null if the group has not learned yet.
   std::vector<std::unique_ptr<Optimizer<Real>>> optimizers = {};
 };
 
-/// The trainer knows no metric: it calls back with the step, and the caller looks at the model.
+/// Callbacks of the trainer. The trainer knows no metrics. It passes the step, and the caller measures the
+/// model.
 struct TrainCallbacks {
-  /// Before the first step (0), every `record_every` steps, and after the last.
+  /// Called before the first step (0), every `record_every` steps, and after the last.
   std::function<void(std::int64_t)> record = [](std::int64_t) {};
-  /// Now and then, with the share done; true abandons the run.
+  /// Called from time to time with the share of steps done; true interrupts the run.
   std::function<bool(double)> progress = [](double) { return false; };
-  /// After every record; true ends the training there, as `done`.
+  /// Called after every record; true ends the training there, as `done`.
   std::function<bool(std::int64_t)> stop = [](std::int64_t) { return false; };
 };
 
-/// Trains `model` in place with `steps` batches. Ends as `diverged` at the first batch loss that is not
-/// finite, or when a parameter is not finite at a record. `workspace` may be used by the callbacks too.
-/// Schedules and progress go by `steps`; the callbacks' steps, and those of the outcome, count from `course`
-/// on.
+/// Trains `model` in place with `steps` batches.
+///
+/// Ends as `diverged` at the first batch loss that is not finite, or if a parameter is not finite at a
+/// record. Callbacks may also use `workspace`. Schedules and progress depend on `steps`. The steps of
+/// callbacks and outcome include the earlier steps in `course`.
 template <class Real>
 TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSource<Real>& batches,
                    std::int64_t steps, const TrainOptions& options, const TrainCallbacks& callbacks,
                    Workspace<Real>& workspace, PhaseCourse<Real>& course);
 
-/// The same with mini-batches of a training set.
+/// Trains with mini-batches of a training set.
 template <class Real>
 TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, const TrainingSet<Real>& data,
                    const TrainOptions& options, const Seeds& seeds, const TrainCallbacks& callbacks,
                    Workspace<Real>& workspace, PhaseCourse<Real>& course);
 
-/// Both as the only phase.
+/// Both functions for training with a single phase.
 template <class Real>
 TrainOutcome train(Model<Real>& model, const Objective<Real>& objective, BatchSource<Real>& batches,
                    std::int64_t steps, const TrainOptions& options, const TrainCallbacks& callbacks,

@@ -4,20 +4,19 @@
 #include "docs/example/distance_router.cpp"
 #include "docs/example/entropy_loss.cpp"
 #include "docs/example/gain_expert.cpp"
+#include "docs/example/gated_recurrence_mixer.cpp"
 #include "docs/example/rings_generator.cpp"
 #include "docs/example/sharpened_gating.cpp"
 
 namespace moelab {
 namespace {
 
-[[maybe_unused]] const bool kRegistered = [] {
-  add_router_kind(distance_router());
-  add_auxiliary_loss_kind(entropy_loss());
-  add_expert_kind(gain_expert());
-  add_generator_kind(rings_generator());
-  add_gating_kind(sharpened_gating());
-  return true;
-}();
+const Extended<RouterAxis> kRouters({distance_router()});
+const Extended<AuxiliaryLossAxis> kAuxiliaryLosses({entropy_loss()});
+const Extended<ExpertAxis> kExperts({gain_expert()});
+const Extended<GeneratorAxis> kGenerators({rings_generator()});
+const Extended<MixerAxis> kMixers({gated_recurrence_mixer()});
+const Extended<GatingAxis> kGatings({sharpened_gating()});
 
 }  // namespace
 }  // namespace moelab

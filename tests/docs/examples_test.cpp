@@ -40,7 +40,7 @@ TEST_CASE("examples: every one is in its table") {
   const std::map<std::string, std::vector<std::string>> tables = {
       {"router", names_of(RouterAxis::table())},       {"gating", names_of(GatingAxis::table())},
       {"expert", names_of(ExpertAxis::table())},       {"loss", names_of(auxiliary_loss_kinds())},
-      {"generator", names_of(GeneratorAxis::table())},
+      {"generator", names_of(GeneratorAxis::table())}, {"mixer", names_of(MixerAxis::table())},
   };
   for (const std::string& stem : examples()) {  // <name>_<axis>
     CAPTURE(stem);

@@ -121,9 +121,10 @@ TEST_CASE("fuzzed readers: the properties notice what breaks them") {
   changed.document["seeds"]["count"] = 1;
   CHECK_THROWS_AS(check_expansion(changed), std::logic_error);
   changed = scenario;
-  Json config = scenario.cells.front().config.json();
-  config.erase("model");
-  changed.cells.front().config = config;
+  CellOptions options = *scenario.cells.front().options;
+  options.experiment.model = ModelOptions();  // without what the file says, some of which has no default
+  options.experiment.data = DataOptions();
+  changed.cells.front().options = std::make_shared<const CellOptions>(options);
   CHECK_THROWS_AS(check_expansion(changed), UserError);
 }
 

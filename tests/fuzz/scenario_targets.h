@@ -46,7 +46,7 @@ inline void check_expansion(const Scenario& scenario) {
   require(second.cells.size() == scenario.cells.size(), "another number of cells when read again");
   for (std::size_t i = 0; i < scenario.cells.size(); ++i) {
     require(second.cells[i].id == scenario.cells[i].id, "another cell id when read again");
-    const std::string text = canonical_text(scenario.cells[i].config.json());
+    const std::string text = canonical_text(config_json(*scenario.cells[i].options));
     require(canonical_text(resolve(config_shape(), parse_json(text, "config"), "")) == text,
             "a resolved configuration resolves to another");
   }

@@ -1,11 +1,10 @@
-#include "plots/embedding.h"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "plots/painters/gnuplot.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::embedding_test {
@@ -38,7 +37,7 @@ TEST_CASE("the CSV holds every point with its label and colour") {
 }
 
 TEST_CASE("every panel takes its own rows of the CSV, all the same ranges") {
-  const std::string script = embedding_script(example());
+  const std::string script = gnuplot_script(example());
   CHECK(script.find("every ::1::3 ") != std::string::npos);
   for (const char* rows : {"every ::4::4 ", "every ::5::5 ", "every ::6::6 ", "every ::7::7 "})
     CHECK(script.find(rows) != std::string::npos);
@@ -56,7 +55,7 @@ TEST_CASE("the page shows what is drawn, or draws panels with frames itself, and
   const std::string html = drawing_of(embedding).html;
   for (
       const char* part :
-      {R"("box":[-0.06,2.06,-1.06,1.06],"colours":[0,-1])",
+      {R"("colours":["0072B2","D0D0D0"],"grey":"D0D0D0")", R"("low":-0.06,"high":2.06)",
        R"("name":"none","points":[[0.0,1.0],[2.0,-1.0],[0.5,0.25]],"means":[],"frames":[{"name":"","scores":[],"labels":[3,5,9]}])",
        R"({"name":"step 0","scores":[[1.0,0.0,0.12346],[0.0,1.0,0.0]],"labels":[1]})",
        R"({"name":"step 9","scores":[[1.0,0.0,0.0],[0.0,2.0,0.0]],"labels":[0]})"}) {
@@ -68,7 +67,7 @@ TEST_CASE("the page shows what is drawn, or draws panels with frames itself, and
 TEST_CASE("no points are black, as crosses and rows are; areas are opaque, so that their edges do not show") {
   Embedding embedding = example();
   embedding.panels[0].points[0].colour = 6;
-  const std::string script = embedding_script(embedding);
+  const std::string script = gnuplot_script(embedding);
   CHECK(script.find("ps dot_size lc rgb '#8C6BB1'") != std::string::npos);
   CHECK(script.find("ps dot_size lc rgb '#000000'") == std::string::npos);
   CHECK(script.find("transparent") == std::string::npos);

@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "plots/embedding.h"
 #include "plots/figure.h"
 #include "plots/heat_map.h"
-#include "plots/page.h"
+#include "plots/layout.h"
+#include "plots/painters/gnuplot.h"
 #include "plots/rate_panels.h"
 #include "tests/temporary_folder.h"
 

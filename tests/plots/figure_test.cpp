@@ -1,5 +1,3 @@
-#include "plots/figure.h"
-
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
@@ -7,7 +5,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "plots/gnuplot.h"
+#include "plots/painters/gnuplot.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 #include "tests/temporary_folder.h"
 
@@ -59,24 +58,24 @@ TEST_CASE("the CSV is tidy, exact, and empty where a value is missing") {
 }
 
 TEST_CASE("a missing point, or one that a logarithmic axis cannot show, splits the line") {
-  const std::string script = figure_script(example());
+  const std::string script = gnuplot_script(example());
   CHECK(script.find("every ::1::2 using 2:3 with lines lw 1.3") != std::string::npos);
   CHECK(script.find("every ::4::4 using 2:3 with lines lw 1.3") != std::string::npos);
   Figure zero = example();
   zero.panels[0].series[0].points[1].mean = 0;
-  CHECK(figure_script(zero).find("every ::1::1 using 2:3 with lines lw 1.3") != std::string::npos);
+  CHECK(gnuplot_script(zero).find("every ::1::1 using 2:3 with lines lw 1.3") != std::string::npos);
   zero.y_log = false;
-  CHECK(figure_script(zero).find("every ::1::2 using 2:3 with lines lw 1.3") != std::string::npos);
+  CHECK(gnuplot_script(zero).find("every ::1::2 using 2:3 with lines lw 1.3") != std::string::npos);
 }
 
 TEST_CASE("thin lines are drawn below ten seeds, and none for a reference") {
   // Each of the three terminals has all clauses.
-  CHECK(count(figure_script(example()), "with lines lw 0.4") == 3 * 2);
+  CHECK(count(gnuplot_script(example()), "with lines lw 0.4") == 3 * 2);
   Figure ten = example();
   for (FigurePoint& at : ten.panels[0].series[0].points) at.seeds.resize(10, 0.1);
-  CHECK(count(figure_script(ten), "with lines lw 0.4") == 0);
-  CHECK(count(figure_script(ten), "with filledcurves") == 3);
-  CHECK(count(figure_script(ten), "with yerrorbars") == 3);  // the lone point after the gap
+  CHECK(count(gnuplot_script(ten), "with lines lw 0.4") == 0);
+  CHECK(count(gnuplot_script(ten), "with filledcurves") == 3);
+  CHECK(count(gnuplot_script(ten), "with yerrorbars") == 3);  // the lone point after the gap
 }
 
 TEST_CASE("many points: a line has some of the markers, marks without a line have all of them") {
@@ -84,9 +83,9 @@ TEST_CASE("many points: a line has some of the markers, marks without a line hav
   std::vector<FigurePoint>& points = figure.panels[0].series[0].points;
   points.clear();
   for (int i = 1; i <= 30; ++i) points.push_back(point(i, 0.1 * i));
-  CHECK(figure_script(figure).find("every 3::1::30 using 2:3 with points") != std::string::npos);
+  CHECK(gnuplot_script(figure).find("every 3::1::30 using 2:3 with points") != std::string::npos);
   figure.panels[0].series[0].look = SeriesLook::marks;
-  CHECK(figure_script(figure).find("every ::1::30 using 2:3 with points") != std::string::npos);
+  CHECK(gnuplot_script(figure).find("every ::1::30 using 2:3 with points") != std::string::npos);
 }
 
 TEST_CASE("names of panels have the lines that they need, up to three") {

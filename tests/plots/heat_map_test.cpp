@@ -1,11 +1,10 @@
-#include "plots/heat_map.h"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "plots/painters/gnuplot.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::heat_map_test {
@@ -66,9 +65,9 @@ TEST_CASE("intervals: columns of their own, half of them in the cells where they
   }
   CHECK(heat_map_csv(map).starts_with("panel,x,y,value,low,high\n\"normal\",\"0.5\",\"8\",1,0.5,1.5\n"));
   CHECK(heat_map_csv(map).ends_with("\"16\",,,\n"));
-  CHECK(heat_map_script(map).find("±") != std::string::npos);
+  CHECK(gnuplot_script(map).find("±") != std::string::npos);
   for (std::size_t i = 0; i < 5; ++i) map.panels[0].intervals[i]->first = *map.panels[0].values[i] - 0.1;
-  CHECK(heat_map_script(map).find("'±'.") == std::string::npos);
+  CHECK(gnuplot_script(map).find("'±'.") == std::string::npos);
 }
 
 /// What gnuplot writes, as SVG.
@@ -80,15 +79,41 @@ std::string drawn(const HeatMap& map) {
   return svg.str();
 }
 
+TEST_CASE("numbers of cells: as many digits as needed, whole from there on, half of their intervals") {
+  HeatMap map = example();
+  const auto texts = [&](const HeatMapPanel& panel) {
+    map.panels = {panel};
+    map.y_names.resize(1);
+    map.x_names.assign(panel.values.size(), "0");
+    std::vector<std::string> found;
+    for (const std::vector<CellText>& cells : HeatMapLayout(map).cells)
+      for (const CellText& cell : cells)
+        for (const std::string& text : {cell.number, cell.interval})
+          if (!text.empty()) found.push_back(text);
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(texts({"", {400.4, 99.4, 99.6, 9999.4, 12345, -123.4, 0.12345, std::nullopt}}) ==
+        Texts{"400", "99", "100", "9999", "1.2e+04", "-123", "0.12"});
+  CHECK(texts({"", {400, 0.5}, {{{388, 412}}, {{0.38, 0.62}}}}) == Texts{"400", "±12", "0.5", "±0.1"});
+  CHECK(texts({"", {100, 200, std::nullopt}, {}, {false, true, false}}) == Texts{"100", ">200"});
+  CHECK(texts({"", {0.5, 400, std::nullopt}, {{{0.12, 0.88}}, {{250.4, 640}}, std::nullopt}}) ==
+        Texts{"0.5", "0.12–0.88", "400", "250–640"});
+  CHECK(texts({"", std::vector<std::optional<double>>(16, 0.5)}).empty());  // no room
+  map.low = 100.04;
+  map.high = 101;
+  CHECK(texts({"", {100.04, 100.5, 101}}) == Texts{"100.04", "100.5", "101"});
+}
+
 TEST_CASE("intervals that are not symmetric stand below the numbers from end to end, where there is room") {
   HeatMap map = example();
   map.panels = {{"normal", {1.0, 2.0, 3.0, 4.0, 5.0, std::nullopt}, {}}};
   map.high = 5;
-  CHECK_FALSE(draws_intervals(map));
+  CHECK_FALSE(HeatMapLayout(map).has_intervals);
   map.panels[0].intervals.resize(6);
-  CHECK_FALSE(draws_intervals(map));
+  CHECK_FALSE(HeatMapLayout(map).has_intervals);
   map.panels[0].intervals[1] = {1.6, 2.7};
-  CHECK(draws_intervals(map));
+  CHECK(HeatMapLayout(map).has_intervals);
   CHECK(drawn(map).find(">1.6–2.7<") != std::string::npos);
   map.panels[0].values[1] = 2.15;
   CHECK(drawn(map).find(">±0.6<") != std::string::npos);
@@ -97,7 +122,7 @@ TEST_CASE("intervals that are not symmetric stand below the numbers from end to 
   map.panels[0].values.resize(18);
   map.panels[0].intervals.resize(18);
   map.panels[0].intervals[1] = {0.0016, 0.0027};
-  CHECK_FALSE(draws_intervals(map));
+  CHECK_FALSE(HeatMapLayout(map).has_intervals);
 }
 
 TEST_CASE("a censored number has its sign before it, and a column; numbers below 10000 have no exponents") {
@@ -130,7 +155,7 @@ TEST_CASE("values that lie close together: ticks between them, and as many digit
   }
   map.panels[0].values.assign(6, 0.939);
   map.high = map.low;
-  const std::string script = heat_map_script(map);
+  const std::string script = gnuplot_script(map);
   CHECK(script.find("set cbtics scale 0.4 ('0.939' 0.939)") != std::string::npos);
   CHECK(script.find("set cbrange [0.8451:1.0329]") != std::string::npos);
 }
@@ -141,7 +166,7 @@ TEST_CASE("few rows are higher, so that the label of the scale is whole") {
   map.value_label = "maximal violation of the balance of load, softmax gates";
   map.y_names.resize(1);
   map.panels[0].values.resize(3);
-  CHECK(heat_map_script(map).find("…") == std::string::npos);
+  CHECK(gnuplot_script(map).find("…") == std::string::npos);
 }
 
 TEST_CASE("a compact map has its panels side by side, and no numbers; every name that has room") {
@@ -184,7 +209,7 @@ TEST_CASE("the labels of a compact map leave no gap below its title") {
   map.compact = true;
   map.y_label = "cluster, by its expert";
   map.panels.resize(4, map.panels[1]);
-  const std::string script = heat_map_script(map);
+  const std::string script = gnuplot_script(map);
   const auto share = [&](const std::string& before) {
     const std::size_t at = script.find(before);
     REQUIRE(at != std::string::npos);

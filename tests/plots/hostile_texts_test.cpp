@@ -8,10 +8,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "plots/figure.h"
-#include "plots/gnuplot.h"
-#include "plots/page.h"
-#include "plots/report.h"
+#include "plots/layout.h"
+#include "plots/painters/gnuplot.h"
+#include "plots/report/report.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 #include "tests/temporary_folder.h"
 
@@ -57,12 +57,13 @@ Report report_of(const std::string& text) {
   figure.x_categories = {text};
   figure.panels = {{"", {{text, {{0, 1.0, {}, {}, {}}}}}}};
   ReportedRun run;
-  run.name = run.title = run.source = run.state = run.command = run.summary_caption = text;
-  run.rates = {{text, {{text, text}, {text, text}}}};
+  const Table table = {{text, text}, {{text, text}}, text};
+  run.name = run.title = run.source = run.state = run.command = text;
+  run.rates = {table};
   run.builds = {{text, 2}};
   run.builds_note = text;
   run.notes = {text};
-  run.summary = run.unfinished = {{text, text}, {text, text}};
+  run.summary = run.unfinished = table;
   run.claims = {{text,
                  text,
                  text,
@@ -74,7 +75,7 @@ Report report_of(const std::string& text) {
                  text,
                  0.01,
                  7,
-                 {{text, text}, {text, text}},
+                 table,
                  ReportedFigure{drawing_of(figure), ""}}};
   run.figures = {{drawing_of(figure), ""}, {{"f", text, text, text, text, ""}, text}};
   run.provenance = {{text, text}};

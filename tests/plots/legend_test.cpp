@@ -5,7 +5,7 @@
 #include <regex>
 #include <sstream>
 
-#include "plots/figure.h"
+#include "plots/painters/gnuplot.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::legend_test {

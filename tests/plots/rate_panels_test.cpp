@@ -1,11 +1,10 @@
-#include "plots/rate_panels.h"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "plots/painters/gnuplot.h"
 #include "tests/temporary_folder.h"
 
 namespace moelab::rate_panels_test {
@@ -62,7 +61,7 @@ TEST_CASE("long names of rows have two lines, and an axis within a decade its nu
   figure.rows = {"exponent of the location of the first component"};
   figure.panels[0][0].points = {{200, 0.1, 0.09, 0.12, {}}, {800, 0.08, 0.07, 0.09, {}}};
   figure.panels[1] = figure.panels[0];
-  const std::string script = rate_panels_script(figure);
+  const std::string script = gnuplot_script(figure);
   CHECK(script.find("…") == std::string::npos);
   CHECK(script.find("'200' 200 0") != std::string::npos);
   CHECK(script.find("'500' 500 0") != std::string::npos);

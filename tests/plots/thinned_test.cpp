@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plots/figure.h"
-#include "plots/report.h"
+#include "plots/painters/gnuplot.h"
+#include "plots/report/report.h"
 
 namespace moelab::thinned_test {
 namespace {

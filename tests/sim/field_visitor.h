@@ -14,15 +14,12 @@ class FieldVisitor : public Fields {
   void real(const About&, const Range&, double&) override {}
   void text(const About&, std::string&) override {}
   void choice(const About&, std::span<const std::string>, int&) override {}
-  void wholes(const About&, const Range&, int, std::vector<std::int64_t>&) override {}
-  void reals(const About&, const Range&, int, std::vector<double>&) override {}
-  void real_or_reals(const About&, const Range&, std::vector<double>&) override {}
-  void rows(const About&, std::vector<std::vector<double>>&) override {}
-  void per_group(const About&, const Range&, PerGroup&) override {}
+  void any_value(const About&, AnyValue&) override {}
   void object(const About&, const Binding&) override {}
   void one_of(const About&, KindChoice&) override {}
-  void texts(const About&, std::vector<std::string>&) override {}
-  void named(const About&, NamedChoices&) override {}
+  void list(const About&, int, Elements&) override {}
+  void map(const About&, Elements&) override {}
+  void either(const About&, std::span<const Binding>) override {}
 };
 
 }  // namespace moelab

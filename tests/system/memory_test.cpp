@@ -26,6 +26,11 @@ constexpr const char* kBase = R"({
   "model": {"experts": 8, "router": "linear", "expert": "constant"},
   "train": {"lr": 0.01, "batch_size": 64, "steps": 4}, "metrics": ["task"], "seeds": {"count": 1}})";
 
+constexpr const char* kTopics =
+    "data={\"generator\": \"token_topics\", \"topics\": 8, \"dim\": 32, \"tokens\": 32, \"target\": "
+    "\"constant\", "
+    "\"train_samples\": 2000, \"test_samples\": 4000}";
+
 struct Extreme {
   const char* name;
   std::vector<std::string> settings;
@@ -56,6 +61,64 @@ const std::vector<Extreme>& extremes() {
       {"double precision", {"train.precision=double", "data.train_samples=200000", "data.dim=64"}},
       {"saved arrays",
        {"save=[\"weights\", \"routing\"]", "data.test_samples=100000", "data.dim=64", "model.experts=64"}},
+      {"limited memory",
+       {"train={\"optimizer\": {\"kind\": \"lbfgs\", \"memory\": 200}, \"steps\": 220, \"precision\": "
+        "\"double\"}",
+        "model.experts=8", "model.expert={\"kind\": \"mlp\", \"depth\": 2, \"width\": 1000}",
+        "data.train_samples=200"}},
+      {"outputs of experts",
+       {"metrics=[\"task\", \"expert_outputs\"]", "data.test_samples=20000", "model.experts=64",
+        "data.target={\"kind\": \"constant\", \"dim\": 10}"}},
+      {"attention of routers",
+       {kTopics,
+        "model={\"experts\": 16, \"router\": \"attention_aware\", \"attention\": {\"heads\": 4}, \"expert\": "
+        "{\"kind\": \"mlp\", \"depth\": 2, \"width\": 32}}"}},
+      {"images",
+       {"data={\"generator\": \"image_clusters\", \"classes\": 20, \"size\": 32, \"train_samples\": 2000, "
+        "\"test_samples\": 2000}",
+        "model.router=cnn", "model.expert={\"kind\": \"mlp\", \"depth\": 2, \"width\": 32}"}},
+      {"20,000 experts", {"model.experts=20000", "data.train_samples=20000"}},
+      {"transformer",
+       {"data={\"generator\": \"synthetic_language\", \"domains\": 4, \"vocabulary\": 256, \"tokens\": 64, "
+        "\"train_samples\": 2000, \"test_samples\": 1000}",
+        "model={\"kind\": \"transformer\", \"width\": 64, \"heads\": 4, \"layers\": 2, \"experts\": 8, "
+        "\"router\": \"linear\", \"gating\": {\"train\": {\"kind\": \"topk\", \"k\": 2}}, \"feed_forward\": "
+        "128}",
+        "loss={\"task\": \"cross_entropy\"}", "train.batch_size=16"}},
+      {"dense model", {"model={\"kind\": \"dense\", \"width\": 1024, \"depth\": 4}", "train.optimizer=adam"}},
+      {"slots",
+       {"model.gating={\"train\": {\"kind\": \"soft_slots\", \"slots\": 4}, \"eval\": {\"kind\": "
+        "\"soft_slots\", "
+        "\"slots\": 4}}",
+        "model.expert={\"kind\": \"mlp\", \"depth\": 2, \"width\": 64}", "data.test_samples=20000",
+        "train.batch_size=512", "model.experts=32"}},
+      {"layers",
+       {"model.layers=6", "model.expert={\"kind\": \"mlp\", \"depth\": 2, \"width\": 128}",
+        "model.experts=32", "data.dim=64", "train.batch_size=1000"}},
+      {"formula",
+       {"model.router={\"kind\": \"formula\", \"score\": \"dot(x, w)/norm(x)\", \"parameters\": {\"w\": "
+        "\"d\"}}",
+        "model.experts=512", "train.batch_size=1000"}},
+      {"population",
+       {"train={\"gradient\": \"population\", \"points\": 65536, \"lr\": 0.01, \"steps\": 4}",
+        "data.train_samples=null", "model.experts=64"}},
+      {"evaluations",
+       {"evaluations={\"a\": {\"data.contamination\": {\"kind\": \"noise\", \"std\": 0.1}}, \"b\": "
+        "{\"data.contamination\": {\"kind\": \"noise\", \"std\": 0.2}}}",
+        "data.test_samples=100000", "data.dim=32"}},
+      {"noisy gating",
+       {"model.gating={\"train\": {\"kind\": \"noisy_topk\", \"k\": 2}}", "model.experts=1024",
+        "train.batch_size=1000", "data.dim=128"}},
+      {"similarity of tokens",
+       {kTopics,
+        "model={\"experts\": 32, \"router\": \"similarity_aware\", \"expert\": {\"kind\": \"mlp\", "
+        "\"depth\": 2, "
+        "\"width\": 64}}"}},
+      {"records",
+       {"train.steps=20000", "train.record_every=1", "data.test_samples=20", "data.train_samples=64"}},
+      {"routing of every step",
+       {"save=[\"routing_steps\"]", "train.steps=2000", "train.record_every=1", "model.experts=64",
+        "data.test_samples=200"}},
       {"threads", {"seeds.count=4", "data.test_samples=50000", "data.dim=64"}, "4"},
   };
   return all;

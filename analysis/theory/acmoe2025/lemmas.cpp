@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "analysis/theory/acmoe2025.h"
-#include "analysis/theory/check.h"
-#include "sim/base/feature_weights.h"
 #include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {
 
 std::span<const double> span_of(const Vector& values) {
-  return {values.data(), static_cast<std::size_t>(values.size())};
+  return {values.data(), size(values.size())};
 }
 
 Vector vector_of(const std::vector<double>& values) {
@@ -54,8 +51,8 @@ namespace {
 constexpr int kSeparationDim = 8;
 constexpr int kSeparationInstances = 2000, kSeparationMeasured = 200000;
 constexpr double kSeparationSpreads[] = {0.25, 0.5, 1, 2};
-/// Sums of 8 products, relative to their size.
-constexpr double kSeparationRounding = 32 * std::numeric_limits<double>::epsilon();
+/// The rounding of sums of 8 products, relative to their size.
+constexpr double kSeparationRounding = 32 * kEpsilon;
 
 /// The diagonal of M and the squared differences δμ_q².
 struct SeparationInstance {
@@ -69,8 +66,7 @@ struct SeparationInstance {
   }
 };
 
-/// With `separated_where_tight` the differences are exchanged between features until the tightest feature has
-/// the largest, and so on.
+/// With `separated_where_tight` both are sorted: the tightest feature has the largest difference, and so on.
 SeparationInstance draw_instance(Engine& engine, double spread, const MetricRule& rule,
                                  bool separated_where_tight) {
   Vector dispersion = draw_log_normal(engine, kSeparationDim, spread);
@@ -100,19 +96,17 @@ CheckFinding check_separation_criterion(const CheckEffort& effort, const MetricR
       ++all;
     }
   }
-  CheckFinding finding;
-  finding.hypotheses = {
-      {"mean_q m_q = 1 (largest deviation)", mean_error, mean_error <= kSeparationRounding}};
-  finding.measured = largest;
-  finding.error_bound = kSeparationRounding;
-  finding.error_origin = "rounding: 32 epsilon";
-  finding.details = {{"instances", all}, {"of which closer in M than without", closer}};
-  return finding;
+  return {
+      .hypotheses = {{"mean_q m_q = 1 (largest deviation)", mean_error, mean_error <= kSeparationRounding}},
+      .measured = largest,
+      .error_bound = kSeparationRounding,
+      .error_origin = "rounding: 32 epsilon",
+      .details = {{"instances", all}, {"of which closer in M than without", closer}}};
 }
 
 CheckFinding check_separated_where_tight(const CheckEffort& effort, const MetricRule& rule) {
   const std::string id = "acmoe2025.lemma1.separated_where_tight";
-  double smallest = std::numeric_limits<double>::infinity();
+  double smallest = kInfinity;
   int farther = 0, all = 0;
   for (const double spread : kSeparationSpreads) {
     Engine engine = check_stream(effort, id + fmt::format("{}", spread), 0);
@@ -123,9 +117,8 @@ CheckFinding check_separated_where_tight(const CheckEffort& effort, const Metric
       ++all;
     }
   }
-  CheckFinding finding = every_instance(farther, all, "none: each instance is judged by itself");
-  finding.details.emplace_back("smallest Cov_q(m, dmu^2)", smallest);
-  return finding;
+  return every_instance(farther, all, "none: each instance is judged by itself",
+                        {{"smallest Cov_q(m, dmu^2)", smallest}});
 }
 
 CheckFinding check_separation_failures(const CheckEffort& effort, double spread, double predicted,
@@ -147,11 +140,11 @@ std::vector<Check> acmoe2025_lemma1_checks() {
       {id + "criterion", source,
        "|dmu|_M^2 - |dmu|^2 = d Cov_q(m_q, dmu_q^2) for M = diag(m) of mean 1, so that |dmu|_M >= |dmu| if "
        "and only if Cov >= 0 (largest relative difference)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_separation_criterion(effort); }},
+       CheckVerdict::holds, [](Effort effort) { return check_separation_criterion(effort); }},
       {id + "separated_where_tight", source,
        "|dmu|_M >= |dmu| for M = diag(1/s) of mean 1 where the tighter of two features has the larger "
        "|dmu_q|: share of random instances",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_separated_where_tight(effort); }}};
+       CheckVerdict::holds, [](Effort effort) { return check_separated_where_tight(effort); }}};
   struct Law {
     const char* name;
     double spread, frequency;
@@ -160,13 +153,12 @@ std::vector<Check> acmoe2025_lemma1_checks() {
        {Law{"025", 0.25, 0.52}, Law{"050", 0.5, 0.54}, Law{"100", 1, 0.57}, Law{"200", 2, 0.60}})
     list.push_back(
         {id + "unrelated.spread_" + law.name, source,
-         fmt::format("|dmu|_M < |dmu|, against the lemma, for dispersions and means that are "
-                     "unrelated, log s ~ N(0, {}^2), dmu ~ N(0, I), d = 8: frequency, a regression against "
-                     "{:.2f} of an earlier simulation",
-                     law.spread, law.frequency),
-         CheckVerdict::holds, [law](const CheckEffort& effort) {
-           return check_separation_failures(effort, law.spread, law.frequency);
-         }});
+         fmt::format(
+             "|dmu|_M < |dmu|, against the lemma, for dispersions and means that are unrelated, log s ~ N(0, "
+             "{}^2), dmu ~ N(0, I), d = 8: frequency, a regression against {:.2f} of an earlier simulation",
+             law.spread, law.frequency),
+         CheckVerdict::holds,
+         [law](Effort effort) { return check_separation_failures(effort, law.spread, law.frequency); }});
   return list;
 }
 
@@ -197,16 +189,6 @@ Metrics metrics_of(const GaussianClusters& clean, const CovarianceMetric& rule) 
   return metrics;
 }
 
-CheckFinding in_standard_errors(double largest, Relation relation, double mean_share) {
-  CheckFinding finding;
-  finding.relation = relation;
-  finding.measured = largest;
-  finding.error_bound = kStandardErrors;
-  finding.error_origin = "4 standard errors";
-  finding.details = {{"mean share drawn", mean_share}};
-  return finding;
-}
-
 }  // namespace
 
 Matrix euclidean_metric(const Matrix& covariance) {
@@ -232,11 +214,11 @@ CheckFinding check_pair(const CheckEffort& effort, const CovarianceMetric& metri
     largest = larger(largest, std::abs(share.value - probability) / share.standard_error);
     mean_share += share.value / kAssignmentProblems;
   }
-  return in_standard_errors(largest, Relation::equal, mean_share);
+  return in_standard_errors(largest, {{"mean share drawn", mean_share}});
 }
 
 MisassignmentBounds nearest_only(const GaussianClusters& clusters, const Metrics& metrics) {
-  double nearest = std::numeric_limits<double>::infinity(), probability = 0;
+  double nearest = kInfinity, probability = 0;
   for (Eigen::Index j = 1; j < clusters.means.rows(); ++j) {
     const Vector difference = clusters.means.row(j) - clusters.means.row(0);
     const double distance = difference.dot(metrics[0] * difference);
@@ -253,7 +235,7 @@ MisassignmentBounds pairwise_bounds(const GaussianClusters& clusters, const Metr
 }
 
 CheckFinding check_many(const CheckEffort& effort, const BoundRule& rule) {
-  double largest = -std::numeric_limits<double>::infinity(), mean_share = 0;
+  double largest = -kInfinity, mean_share = 0;
   for (int problem = 0; problem < kAssignmentProblems; ++problem) {
     Engine engine = check_stream(effort, "acmoe2025.lemma2.many", problem);
     const GaussianClusters clean = draw_clusters(engine, kAssignmentClusters);
@@ -268,7 +250,9 @@ CheckFinding check_many(const CheckEffort& effort, const BoundRule& rule) {
       mean_share += share.value / (2 * kAssignmentProblems);
     }
   }
-  return in_standard_errors(largest, Relation::at_most, mean_share);
+  CheckFinding finding = in_standard_errors(largest, {{"mean share drawn", mean_share}});
+  finding.relation = Relation::at_most;
+  return finding;
 }
 
 std::vector<Check> acmoe2025_lemma2_checks() {
@@ -278,19 +262,19 @@ std::vector<Check> acmoe2025_lemma2_checks() {
       {id + "euclidean", source,
        "of two clusters, Pr[wrong] = 1 - Phi(|dmu|^2 / (2 sqrt(dmu'(S + S_eps) dmu))) for the nearest mean "
        "(largest difference from draws in standard errors)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_pair(effort, euclidean_metric); }},
+       CheckVerdict::holds, [](Effort effort) { return check_pair(effort, euclidean_metric); }},
       {id + "metric", source,
        "Pr[wrong] = 1 - Phi(dmu' M dmu / (2 sqrt(dmu' M (S + S_eps) M dmu))) for the nearest mean in the "
        "metric M = diag(1/s) of the clean cluster (the same)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_pair(effort, adaptive_metric); }},
+       CheckVerdict::holds, [](Effort effort) { return check_pair(effort, adaptive_metric); }},
       {id + "many.as_printed", source,
        "of six clusters, the formula for the nearest other mean gives Pr[wrong] (largest difference from "
        "draws in standard errors)",
-       CheckVerdict::fails, [](const CheckEffort& effort) { return check_many(effort, nearest_only); }},
+       CheckVerdict::fails, [](Effort effort) { return check_many(effort, nearest_only); }},
       {id + "many.corrected", source,
        "of six clusters, the largest pairwise probability <= Pr[wrong] <= their sum (largest violation in "
        "standard errors of the draws)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_many(effort, pairwise_bounds); }}};
+       CheckVerdict::holds, [](Effort effort) { return check_many(effort, pairwise_bounds); }}};
 }
 
 namespace {
@@ -298,14 +282,13 @@ namespace {
 constexpr const char* kRootId = "acmoe2025.lemma3";
 constexpr int kRootInstances = 500;
 
-/// Of eigenvalues, relative to the largest.
+/// The rounding of eigenvalues.
 double rounding_of(const Vector& dispersion, double lambda) {
-  return 16 * static_cast<double>(dispersion.size()) * std::numeric_limits<double>::epsilon() *
-         (dispersion.maxCoeff() + lambda);
+  return 16 * static_cast<double>(dispersion.size()) * kEpsilon * (dispersion.maxCoeff() + lambda);
 }
 
-/// d uniform on 2 … 12, log s ~ N(0, 1); in every second instance the last half of the features, rounded up,
-/// repeats others.
+/// d uniform on 2 … 12, log s ~ N(0, 1). With `ties` the last half of the features, rounded up, repeats
+/// others.
 Vector draw_dispersion(Engine& engine, bool ties) {
   const int dim = 2 + draw_index(engine, 11);
   Vector dispersion = draw_log_normal(engine, dim, 1);
@@ -313,10 +296,10 @@ Vector draw_dispersion(Engine& engine, bool ties) {
   return dispersion;
 }
 
-/// Whether there is one root in each interval (p_j, p_{j+1}) of the poles, the last one (p_d, ∞), and no
-/// other.
+/// Whether each interval (p_j, p_{j+1}) of the poles, and (p_d, ∞), has one root, and there are no other
+/// roots.
 bool one_right_of_each(const std::set<double>& poles, const Vector& roots) {
-  if (poles.size() != static_cast<std::size_t>(roots.size())) return false;
+  if (poles.size() != size(roots.size())) return false;
   Eigen::Index j = 0;
   for (auto pole = poles.begin(); pole != poles.end(); ++pole, ++j) {
     const auto next = std::next(pole);
@@ -344,7 +327,7 @@ Vector weight_equation_roots(const Vector& dispersion, double lambda) {
     for (auto place = sorted.begin(); place != sorted.end(); ++place) is_pole = is_pole || repeats(place);
     if (!is_pole) roots.push_back(value);
   }
-  return Eigen::Map<const Vector>(roots.data(), static_cast<Eigen::Index>(roots.size()));
+  return vector_of(roots);
 }
 
 CheckFinding check_root_count(const CheckEffort& effort, bool as_printed, const RootFinder& roots) {
@@ -362,30 +345,27 @@ CheckFinding check_root_count(const CheckEffort& effort, bool as_printed, const 
     most = std::max(most, static_cast<double>(found.size()));
     if (as_printed ? found.size() == dispersion.size() : one_right_of_each(poles, found)) ++right;
   }
-  CheckFinding finding = every_instance(right, instances, "none: numbers are counted");
-  finding.details.emplace_back("instances with ties", tied);
-  finding.details.emplace_back("largest number of solutions", most);
-  return finding;
+  return every_instance(right, instances, "none: numbers are counted",
+                        {{"instances with ties", tied}, {"largest number of solutions", most}});
 }
 
 std::vector<Check> acmoe2025_lemma3_checks() {
   const std::string source = "Nielsen et al. 2025, Lemma 3", id = kRootId;
-  return {
-      {id + ".as_printed", source,
-       "sum_q 1/(s_q + alpha) = d/lambda has exactly d real solutions: share of random dispersions, every "
-       "second with ties",
-       CheckVerdict::fails, [](const CheckEffort& effort) { return check_root_count(effort, true); }},
-      {id + ".corrected", source,
-       "it has one solution right of each different -s_q, before the next one, and no other: share of the "
-       "same dispersions",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_root_count(effort, false); }}};
+  return {{id + ".as_printed", source,
+           "sum_q 1/(s_q + alpha) = d/lambda has exactly d real solutions: share of random dispersions, "
+           "every second with ties",
+           CheckVerdict::fails, [](Effort effort) { return check_root_count(effort, true); }},
+          {id + ".corrected", source,
+           "it has one solution right of each different -s_q, before the next one, and no other: share of "
+           "the same dispersions",
+           CheckVerdict::holds, [](Effort effort) { return check_root_count(effort, false); }}};
 }
 
 namespace {
 
 constexpr const char* kEigenvalueId = "acmoe2025.lemma4";
 constexpr int kEigenvalueInstances = 2000;
-/// Eigenvectors nearer to the axes are drawn again: rounding would decide there.
+/// Eigenvectors nearer to the axes are drawn again, because rounding would decide.
 constexpr double kSmallestEpsilon = 1e-6;
 
 }  // namespace
@@ -418,28 +398,25 @@ CheckFinding check_eigenvalue_bound(const CheckEffort& effort, const BoundFactor
       largest = larger(largest, deviation / (factor(epsilon) * widest));
     }
   }
-  CheckFinding finding;
-  finding.hypotheses = {{"v_i.b_i > 0: epsilon < 1 (largest)", largest_epsilon, largest_epsilon < 1}};
-  finding.relation = Relation::at_most;
-  finding.predicted = 1;
-  finding.measured = largest;
-  finding.error_bound = 1e-4;
-  finding.error_origin = "rounding: 1e-15 of the sides, as small as 1e-6 times a difference of eigenvalues";
-  finding.details = {{"instances", instances}};
-  return finding;
+  return {.hypotheses = {{"v_i.b_i > 0: epsilon < 1 (largest)", largest_epsilon, largest_epsilon < 1}},
+          .relation = Relation::at_most,
+          .predicted = 1,
+          .measured = largest,
+          .error_bound = 1e-4,
+          .error_origin = "rounding: 1e-15 of the sides, as small as 1e-6 times a difference of eigenvalues",
+          .details = {{"instances", instances}}};
 }
 
 std::vector<Check> acmoe2025_lemma4_checks() {
   const std::string source = "Nielsen et al. 2025, Lemma 4", id = kEigenvalueId;
-  return {{id + ".as_printed", source,
-           "v_i.b_i >= 1 - eps for all eigenvectors implies |lambda_i - S_ii| <= eps max_j |lambda_i - "
-           "lambda_j| (largest quotient of the sides)",
-           CheckVerdict::fails,
-           [](const CheckEffort& effort) { return check_eigenvalue_bound(effort, factor_as_printed); }},
-          {id + ".corrected", source,
-           "it implies |lambda_i - S_ii| <= (2 eps - eps^2) max_j |lambda_i - lambda_j| (the same)",
-           CheckVerdict::holds,
-           [](const CheckEffort& effort) { return check_eigenvalue_bound(effort, corrected_factor); }}};
+  return {
+      {id + ".as_printed", source,
+       "v_i.b_i >= 1 - eps for all eigenvectors implies |lambda_i - S_ii| <= eps max_j |lambda_i - "
+       "lambda_j| (largest quotient of the sides)",
+       CheckVerdict::fails, [](Effort effort) { return check_eigenvalue_bound(effort, factor_as_printed); }},
+      {id + ".corrected", source,
+       "it implies |lambda_i - S_ii| <= (2 eps - eps^2) max_j |lambda_i - lambda_j| (the same)",
+       CheckVerdict::holds, [](Effort effort) { return check_eigenvalue_bound(effort, corrected_factor); }}};
 }
 
 }  // namespace moelab

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <numeric>
 
 #include "analysis/metrics/geometry.h"
 #include "analysis/theory/acmoe2025.h"
-#include "analysis/theory/check.h"
 #include "sim/base/numerics.h"
 
 namespace moelab {
@@ -12,10 +11,10 @@ namespace {
 
 constexpr int kGainDim = 8;
 constexpr int kGainInstances = 5000, kGainMeasured = 100000, kCeilings = 500;
-/// Boundary distances are quotients of sums of 8 products.
-constexpr double kGainRounding = 64 * std::numeric_limits<double>::epsilon();
+/// The rounding of boundary distances, quotients of sums of 8 products.
+constexpr double kGainRounding = 64 * kEpsilon;
 
-/// Two clusters with diagonal covariance, by standard deviations.
+/// Two clusters with diagonal covariance, given by standard deviations.
 struct GainInstance {
   Vector deviation;
   Vector noise;
@@ -25,7 +24,7 @@ struct GainInstance {
     const Matrix covariance = (deviation.cwiseAbs2() + noise.cwiseAbs2()).asDiagonal();
     return boundary_distance(difference, covariance, Matrix(metric.asDiagonal()));
   }
-  /// The boundary distance in M relative to that without: at least 1 where M assigns no more points wrongly.
+  /// The boundary distance in M relative to M = I. It is at least 1 if M assigns no more points wrongly.
   double gain(const Vector& metric) const { return distance(metric) / distance(Vector::Ones(kGainDim)); }
 };
 
@@ -37,8 +36,8 @@ GainInstance draw_instance(Engine& engine, bool noise) {
 }
 
 struct GainCount {
-  int no_more_errors = 0;  ///< instances whose gain is at least 1, but for rounding
-  double smallest = std::numeric_limits<double>::infinity();
+  int no_more_errors = 0;  ///< instances with a gain of at least 1 up to rounding
+  double smallest = kInfinity;
 };
 
 GainCount count_gains(Engine& engine, int instances, bool noise, const NoisyMetricRule& rule) {
@@ -66,19 +65,16 @@ CheckFinding check_fewer_errors(const CheckEffort& effort, bool noise, const Noi
   const int instances = kGainInstances * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.fewer_errors", noise ? 1 : 0);
   const GainCount count = count_gains(engine, instances, noise, rule);
-  CheckFinding finding =
-      every_instance(count.no_more_errors, instances, "none: each instance is judged beyond rounding");
-  finding.details.emplace_back("smallest relative boundary distance", count.smallest);
-  return finding;
+  return every_instance(count.no_more_errors, instances, "none: each instance is judged beyond rounding",
+                        {{"smallest relative boundary distance", count.smallest}});
 }
 
 CheckFinding check_more_errors(const CheckEffort& effort, const NoisyMetricRule& rule) {
   const int instances = kGainMeasured * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition1.more_errors", 0);
   const GainCount count = count_gains(engine, instances, true, rule);
-  CheckFinding finding = measured_frequency(instances - count.no_more_errors, instances, 0.40, 0.01);
-  finding.details.emplace_back("smallest relative boundary distance", count.smallest);
-  return finding;
+  return measured_frequency(instances - count.no_more_errors, instances, 0.40, 0.01,
+                            {{"smallest relative boundary distance", count.smallest}});
 }
 
 double isotropic_threshold(const Vector& deviation, const Vector& difference) {
@@ -102,10 +98,9 @@ CheckFinding check_isotropic(const CheckEffort& effort, const NoiseThreshold& th
     if (holds == (variance <= threshold(instance.deviation, instance.difference))) ++agree;
     if (holds) ++fewer;
   }
-  CheckFinding finding = every_instance(agree, instances, "none: each instance is judged by itself");
-  finding.details.emplace_back("share in which M assigns no more points wrongly",
-                               static_cast<double>(fewer) / instances);
-  return finding;
+  return every_instance(
+      agree, instances, "none: each instance is judged by itself",
+      {{"share in which M assigns no more points wrongly", static_cast<double>(fewer) / instances}});
 }
 
 Matrix best_metric(const Matrix& covariance, const Matrix& noise) {
@@ -134,15 +129,13 @@ CheckFinding check_ceiling(const CheckEffort& effort, const FullMetricRule& best
       largest = larger(largest, found);
     mean_adaptive += adaptive / instances;
   }
-  CheckFinding finding;
-  finding.relation = Relation::at_most;
-  finding.predicted = 1;
-  finding.measured = largest;
-  finding.error_bound = 1e-9;
-  finding.error_origin = "rounding of the inverse, whose condition number is below 1e5";
-  finding.details = {{"instances", instances},
-                     {"mean of M re-estimated on contaminated points", mean_adaptive}};
-  return finding;
+  return {.relation = Relation::at_most,
+          .predicted = 1,
+          .measured = largest,
+          .error_bound = 1e-9,
+          .error_origin = "rounding of the inverse, whose condition number is below 1e5",
+          .details = {{"instances", instances},
+                      {"mean of M re-estimated on contaminated points", mean_adaptive}}};
 }
 
 std::vector<Check> acmoe2025_proposition1_checks() {
@@ -151,29 +144,26 @@ std::vector<Check> acmoe2025_proposition1_checks() {
   return {
       {id + "clean", source,
        "two clusters, diagonal covariance, no noise: M = diag(1/sigma) assigns no more points wrongly than M "
-       "= "
-       "I (share of random instances)",
-       CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_fewer_errors(effort, false, metric_of_clean); }},
+       "= I (share of random instances)",
+       CheckVerdict::holds, [](Effort effort) { return check_fewer_errors(effort, false, metric_of_clean); }},
       {id + "contaminated", source,
        "the same with noise, log sigma ~ N(0, 1), log sigma_eps ~ N(0, 2^2), dmu ~ N(0, I), d = 8: frequency "
        "of instances in which M of the clean cluster assigns more points wrongly, against the proposition: a "
        "regression against .40 of an earlier simulation",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_more_errors(effort); }},
+       CheckVerdict::holds, [](Effort effort) { return check_more_errors(effort); }},
       {id + "re_estimated", source,
        "the same noise, M = diag(1/sqrt(sigma^2 + sigma_eps^2)) from the contaminated points, as inferred in "
        "the paper's method: share of instances in which M assigns no more points wrongly",
        CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_fewer_errors(effort, true, metric_of_contaminated); }},
+       [](Effort effort) { return check_fewer_errors(effort, true, metric_of_contaminated); }},
       {id + "isotropic", source,
        "noise tau^2 I, M = diag(1/sigma): no more points are assigned wrongly if and only if tau^2 <= "
        "(E[1/sigma]^2 E[sigma^2] - 1)/Var(1/sigma) under weights dmu_q^2 (share of instances that agree)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_isotropic(effort); }},
+       CheckVerdict::holds, [](Effort effort) { return check_isotropic(effort); }},
       {id + "ceiling", source,
        "no metric assigns fewer points wrongly than M = (S + S_eps)^-1, by Cauchy and Schwarz (largest "
-       "boundary "
-       "distance of five others, relative to its own)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_ceiling(effort); }}};
+       "boundary distance of five others, relative to its own)",
+       CheckVerdict::holds, [](Effort effort) { return check_ceiling(effort); }}};
 }
 
 namespace {
@@ -185,13 +175,21 @@ constexpr double kTilt = 0.05;
 constexpr double kScalingRounding = 1e-7;
 
 CheckFinding largest_value(double largest, double predicted, int instances) {
-  CheckFinding finding;
-  finding.predicted = predicted;
-  finding.measured = largest;
-  finding.error_bound = kScalingRounding;
-  finding.error_origin = "rounding: 8 epsilon times the largest condition number, with a margin";
-  finding.details = {{"instances", instances}};
-  return finding;
+  return {.predicted = predicted,
+          .measured = largest,
+          .error_bound = kScalingRounding,
+          .error_origin = "rounding: 8 epsilon times the largest condition number, with a margin",
+          .details = {{"instances", instances}}};
+}
+
+Matrix draw_near_axis_covariance(Engine& engine) {
+  const Vector eigenvalues = draw_log_normal(engine, kScalingDim, 2);
+  const Matrix rotation = draw_near_axis_rotation(engine, kScalingDim, kTilt);
+  return rotation * eigenvalues.asDiagonal() * rotation.transpose();
+}
+
+Matrix draw_wishart_covariance(Engine& engine) {
+  return draw_wishart(engine, kScalingDim, 2 * kScalingDim);
 }
 
 double condition_after(const Matrix& covariance, const ScalingRule& rule) {
@@ -210,16 +208,6 @@ Vector scale_by_variance(const Matrix& covariance) {
 
 Matrix draw_diagonal_covariance(Engine& engine) {
   return draw_log_normal(engine, kScalingDim, 2).asDiagonal();
-}
-
-Matrix draw_near_axis_covariance(Engine& engine) {
-  const Vector eigenvalues = draw_log_normal(engine, kScalingDim, 2);
-  const Matrix rotation = draw_near_axis_rotation(engine, kScalingDim, kTilt);
-  return rotation * eigenvalues.asDiagonal() * rotation.transpose();
-}
-
-Matrix draw_wishart_covariance(Engine& engine) {
-  return draw_wishart(engine, kScalingDim, 2 * kScalingDim);
 }
 
 CheckFinding check_sphering(const CheckEffort& effort, const ScalingRule& rule) {
@@ -259,18 +247,16 @@ ConditioningFailures count_conditioning_failures(const CheckEffort& effort, cons
 
 CheckFinding check_near_axis(const CheckEffort& effort, const ScalingRule& rule) {
   const ConditioningFailures count = count_conditioning_failures(effort, draw_near_axis_covariance, rule);
-  CheckFinding finding = every_instance(count.instances - count.failures, count.instances,
-                                        "none: each instance is judged beyond rounding");
-  finding.details.emplace_back("largest kappa(M S M) / kappa(S)", count.largest_ratio);
-  return finding;
+  return every_instance(count.instances - count.failures, count.instances,
+                        "none: each instance is judged beyond rounding",
+                        {{"largest kappa(M S M) / kappa(S)", count.largest_ratio}});
 }
 
 CheckFinding check_wishart(const CheckEffort& effort, const ScalingRule& rule, double predicted,
                            double unit) {
   const ConditioningFailures count = count_conditioning_failures(effort, draw_wishart_covariance, rule);
-  CheckFinding finding = measured_frequency(count.failures, count.instances, predicted, unit);
-  finding.details.emplace_back("largest kappa(M S M) / kappa(S)", count.largest_ratio);
-  return finding;
+  return measured_frequency(count.failures, count.instances, predicted, unit,
+                            {{"largest kappa(M S M) / kappa(S)", count.largest_ratio}});
 }
 
 std::vector<Check> acmoe2025_proposition2_checks() {
@@ -278,26 +264,183 @@ std::vector<Check> acmoe2025_proposition2_checks() {
   const std::string id = "acmoe2025.proposition2.";
   return {
       {id + "diagonal.deviation", source, "kappa(M S M) = 1 for diagonal S and M = diag(S)^(-1/2) (largest)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_sphering(effort); }},
+       CheckVerdict::holds, [](Effort effort) { return check_sphering(effort); }},
       {id + "diagonal.variance", source,
        "kappa(M S M) = kappa(S) for diagonal S and M = diag(S)^-1: no gain (largest relative difference)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_unchanged(effort); }},
+       CheckVerdict::holds, [](Effort effort) { return check_unchanged(effort); }},
       {id + "near_axis.deviation", source,
        "kappa(M S M) <= kappa(S) for M = diag(S)^(-1/2) and eigenvectors of S near the axes: share of random "
        "S",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_near_axis(effort); }},
+       CheckVerdict::holds, [](Effort effort) { return check_near_axis(effort); }},
       {id + "near_axis.variance", source,
        "the same for M = diag(S)^-1, which even near the axes is no better than chance", CheckVerdict::fails,
-       [](const CheckEffort& effort) { return check_near_axis(effort, scale_by_variance); }},
+       [](Effort effort) { return check_near_axis(effort, scale_by_variance); }},
       {id + "wishart.deviation", source,
        "kappa(M S M) > kappa(S), against the proposition, for M = diag(S)^(-1/2) and S ~ Wishart(I, 16), d = "
        "8: frequency, a regression against .05 of an earlier simulation",
        CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_wishart(effort, scale_by_deviation, 0.05, 0.01); }},
+       [](Effort effort) { return check_wishart(effort, scale_by_deviation, 0.05, 0.01); }},
       {id + "wishart.variance", source,
        "the same for M = diag(S)^-1: frequency, a regression against .5 of an earlier simulation",
        CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_wishart(effort, scale_by_variance, 0.5, 0.1); }}};
+       [](Effort effort) { return check_wishart(effort, scale_by_variance, 0.5, 0.1); }}};
+}
+
+namespace {
+
+constexpr int kPooledClusters = 16, kPooledDim = 24, kTightFeatures = 6, kPooledDraws = 400;
+constexpr double kTightDeviation = 0.15, kWideDeviation = 1.5;
+/// The means of the scenarios that rely on the proposition.
+constexpr double kShippedMeanStd = 0.6;
+
+Vector draw_deviations(Engine& engine) {
+  std::vector<Eigen::Index> features(kPooledDim);
+  std::iota(features.begin(), features.end(), 0);
+  Vector deviations = Vector::Constant(kPooledDim, kWideDeviation);
+  for (std::size_t i = 0; i < kTightFeatures; ++i) {
+    const std::size_t left = features.size() - i;
+    std::swap(features[i],
+              features[i + static_cast<std::size_t>(draw_uniform(engine) * static_cast<double>(left))]);
+    deviations[features[i]] = kTightDeviation;
+  }
+  return deviations;
+}
+
+/// κ of the pooled second moment with the clusters' scales over κ without them.
+double pooled_quotient(Engine& engine, double mean_std) {
+  Matrix plain = Matrix::Zero(kPooledDim, kPooledDim), scaled = plain;
+  for (int c = 0; c < kPooledClusters; ++c) {
+    const Vector mean = draw_normals(engine, kPooledDim, 1, mean_std), deviations = draw_deviations(engine);
+    Matrix moment = mean * mean.transpose();
+    moment.diagonal() += deviations.cwiseAbs2();
+    plain += moment;
+    scaled += transformed_covariance(moment, inverse_weights(deviations));
+  }
+  return conditioning(scaled).condition / conditioning(plain).condition;
+}
+
+}  // namespace
+
+CheckFinding check_pooled_moment(const CheckEffort& effort, double mean_std) {
+  const int draws = kPooledDraws * effort.seeds;
+  Engine engine = check_stream(effort, "acmoe2025.proposition2.pooled", 0);
+  std::vector<double> quotients;
+  for (int i = 0; i < draws; ++i) quotients.push_back(pooled_quotient(engine, mean_std));
+  std::sort(quotients.begin(), quotients.end());
+  const auto hits = std::upper_bound(quotients.begin(), quotients.end(), 1.0) - quotients.begin();
+  return every_instance(static_cast<int>(hits), draws, "none: every quotient is far from 1",
+                        {{"median quotient", quotients[quotients.size() / 2]},
+                         {"smallest quotient", quotients.front()},
+                         {"largest quotient", quotients.back()}});
+}
+
+std::vector<Check> acmoe2025_pooled_moment_checks() {
+  const std::string source = "Nielsen et al. 2025, Proposition 2", id = "acmoe2025.proposition2.pooled.";
+  return {{id + "shipped_means", source,
+           "kappa of the second moment pooled over 16 clusters, each scaled by its own M = diag(1/s), is at "
+           "most that without M: share of draws of the law of scenarios/acmoe2025",
+           CheckVerdict::fails, [](Effort effort) { return check_pooled_moment(effort, kShippedMeanStd); }},
+          {id + "zero_means", source, "the same where all means are 0", CheckVerdict::holds,
+           [](Effort effort) { return check_pooled_moment(effort, 0); }}};
+}
+
+namespace {
+
+constexpr int kHessianDim = 5, kHessianExperts = 4, kHessianOutputs = 3, kSamples = 200;
+constexpr int kMixtures = 20;
+
+struct HessianMixture {
+  MixtureSamples batch;
+  Matrix router;  ///< W (E, d)
+};
+
+void route(HessianMixture& mixture) {
+  mixture.batch.probabilities = softmax(mixture.batch.features * mixture.router.transpose());
+}
+
+/// x has features of log-normal width, experts are linear, and targets are a linear teacher with noise. z =
+/// Mx with M = diag(1/σ) if `adaptive`, otherwise z = x.
+HessianMixture draw_hessian_mixture(Engine& engine, bool adaptive) {
+  const Vector widths = draw_log_normal(engine, kHessianDim, 1);
+  const Matrix x = draw_normals(engine, kSamples, kHessianDim) * widths.asDiagonal();
+  HessianMixture mixture;
+  mixture.batch.features = x;
+  if (adaptive) mixture.batch.features = x * inverse_weights(widths).asDiagonal();
+  mixture.batch.outputs = x * draw_normals(engine, kHessianDim, kHessianExperts * kHessianOutputs);
+  mixture.batch.targets = x * draw_normals(engine, kHessianDim, kHessianOutputs) +
+                          draw_normals(engine, kSamples, kHessianOutputs);
+  mixture.router = draw_normals(engine, kHessianExperts, kHessianDim, 0.5);
+  route(mixture);
+  return mixture;
+}
+
+Matrix hessian_by_differences(const HessianMixture& mixture) {
+  Matrix hessian(kHessianDim, kHessianDim);
+  HessianMixture moved = mixture;
+  for (Eigen::Index q = 0; q < kHessianDim; ++q) {
+    hessian.row(q) = central_difference(moved.router(0, q), 1e-5, [&] {
+      route(moved);
+      return Vector(router_gradient(moved.batch).row(0));
+    });
+  }
+  return hessian;
+}
+
+Matrix row_block(const MixtureSamples& batch, RouterCurvature curvature) {
+  return expert_block(router_hessian(batch, curvature), static_cast<int>(batch.probabilities.cols()), 0);
+}
+
+}  // namespace
+
+Matrix constant_curvature(const MixtureSamples& batch) {
+  const Matrix second_moment =
+      batch.features.transpose() * batch.features / static_cast<double>(batch.features.rows());
+  const double product = exact_curvature(batch).cwiseProduct(second_moment).sum();
+  return product / second_moment.squaredNorm() * second_moment;
+}
+
+Matrix exact_curvature(const MixtureSamples& batch) {
+  return row_block(batch, RouterCurvature::exact);
+}
+
+CheckFinding check_router_hessian(const CheckEffort& effort, const RowHessian& hessian) {
+  const int mixtures = kMixtures * effort.seeds;
+  double largest = 0;
+  int indefinite = 0, negative = 0;
+  for (int i = 0; i < mixtures; ++i) {
+    Engine engine = check_stream(effort, "acmoe2025.proposition2.hessian", i);
+    for (const bool adaptive : {false, true}) {
+      const HessianMixture mixture = draw_hessian_mixture(engine, adaptive);
+      const Matrix differences = hessian_by_differences(mixture);
+      largest = larger(largest, (hessian(mixture.batch) - differences).norm() / differences.norm());
+      const int below_zero = conditioning(exact_curvature(mixture.batch)).negative;
+      negative += below_zero;
+      if (below_zero > 0) ++indefinite;
+    }
+  }
+  Engine engine = check_stream(effort, "acmoe2025.proposition2.hessian", 0);
+  const MixtureSamples first = draw_hessian_mixture(engine, false).batch;
+  return expected_zero(
+      largest, 1e-6, "central differences of step 1e-5: rounding and curvature about 1e-9, with a margin",
+      {{"mixtures", 2 * mixtures},
+       {"of which with an indefinite Hessian", indefinite},
+       {"negative eigenvalues, mean", static_cast<double>(negative) / (2 * mixtures)},
+       {"max|lambda|/min|lambda| of the first, exact", conditioning(exact_curvature(first)).condition},
+       {"the same, Gauss-Newton", conditioning(row_block(first, RouterCurvature::gauss_newton)).condition}});
+}
+
+std::vector<Check> acmoe2025_router_hessian_checks() {
+  const std::string source = "Nielsen et al. 2025, proof of Proposition 2";
+  const std::string id = "acmoe2025.proposition2.hessian";
+  return {
+      {id + ".as_printed", source,
+       "the Hessian in one row of the router is B E[(Mh)(Mh)'] with a constant B (largest relative "
+       "difference of the nearest multiple)",
+       CheckVerdict::fails, [](Effort effort) { return check_router_hessian(effort, constant_curvature); }},
+      {id + ".corrected", source,
+       "it is E[B(h)(Mh)(Mh)'], B = 2 r^2 |o - f|^2 + 2 r (1 - 2 r)(f - y).(o - f) for the row's "
+       "probability r and output o (largest relative difference from differences of the gradient)",
+       CheckVerdict::holds, [](Effort effort) { return check_router_hessian(effort, exact_curvature); }}};
 }
 
 }  // namespace moelab

@@ -2,9 +2,7 @@
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
-#include <limits>
 
-#include "analysis/theory/check.h"
 #include "analysis/theory/dikkala2023.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/routers.h"
@@ -28,16 +26,15 @@ Matrix squared_distances(const Matrix& inputs, const Matrix& centres) {
 
 std::vector<Eigen::Index> nearest_centres(const Matrix& inputs, const Matrix& centres) {
   const Matrix distances = squared_distances(inputs, centres);
-  std::vector<Eigen::Index> nearest(static_cast<std::size_t>(inputs.rows()));
-  for (Eigen::Index i = 0; i < inputs.rows(); ++i)
-    distances.row(i).minCoeff(&nearest[static_cast<std::size_t>(i)]);
+  std::vector<Eigen::Index> nearest(size(inputs.rows()));
+  for (Eigen::Index i = 0; i < inputs.rows(); ++i) distances.row(i).minCoeff(&nearest[size(i)]);
   return nearest;
 }
 
-/// The smallest gap between the nearest and the second nearest centre. At a tie the argmin is not defined.
+/// The smallest gap between the nearest and the second nearest centre. The argmin is undefined for ties.
 double smallest_margin(const Matrix& inputs, const Matrix& centres) {
   const Matrix distances = squared_distances(inputs, centres);
-  double margin = std::numeric_limits<double>::infinity();
+  double margin = kInfinity;
   for (Eigen::Index i = 0; i < inputs.rows(); ++i) {
     std::vector<double> sorted(distances.row(i).begin(), distances.row(i).end());
     std::nth_element(sorted.begin(), sorted.begin() + 1, sorted.end());
@@ -51,7 +48,7 @@ double smallest_margin(const Matrix& inputs, const Matrix& centres) {
 Matrix expert_gradient_step(const Matrix& inputs, const Matrix& centres, double rate) {
   const std::vector<Eigen::Index> nearest = nearest_centres(inputs, centres);
   Matrix gates = Matrix::Zero(inputs.rows(), centres.rows());
-  for (Eigen::Index i = 0; i < inputs.rows(); ++i) gates(i, nearest[static_cast<std::size_t>(i)]) = 1;
+  for (Eigen::Index i = 0; i < inputs.rows(); ++i) gates(i, nearest[size(i)]) = 1;
   const Matrix residual = gates * centres - inputs;
   return centres - rate * 2 / static_cast<double>(inputs.rows()) * (gates.transpose() * residual);
 }
@@ -90,15 +87,15 @@ Matrix trained_step(const Matrix& inputs, const Matrix& centres, double rate) {
 Matrix k_means_step(const Matrix& inputs, const Matrix& centres, double rate) {
   const std::vector<Eigen::Index> nearest = nearest_centres(inputs, centres);
   Matrix sums = Matrix::Zero(centres.rows(), centres.cols());
-  std::vector<int> counts(static_cast<std::size_t>(centres.rows()), 0);
+  std::vector<int> counts(size(centres.rows()), 0);
   for (Eigen::Index i = 0; i < inputs.rows(); ++i) {
-    const Eigen::Index j = nearest[static_cast<std::size_t>(i)];
+    const Eigen::Index j = nearest[size(i)];
     sums.row(j) += inputs.row(i);
-    ++counts[static_cast<std::size_t>(j)];
+    ++counts[size(j)];
   }
   Matrix next = centres;
   for (Eigen::Index j = 0; j < centres.rows(); ++j) {
-    const double count = counts[static_cast<std::size_t>(j)];
+    const double count = counts[size(j)];
     if (count == 0) continue;
     const double share = 2 * rate * count / static_cast<double>(inputs.rows());
     next.row(j) += share * (sums.row(j) / count - centres.row(j));
@@ -107,7 +104,7 @@ Matrix k_means_step(const Matrix& inputs, const Matrix& centres, double rate) {
 }
 
 CheckFinding check_lemma1(const CheckEffort& effort, const CentreStep& step) {
-  double difference = 0, movement = 0, margin = std::numeric_limits<double>::infinity(), largest = 0;
+  double difference = 0, movement = 0, margin = kInfinity, largest = 0;
   const int runs = kRuns * effort.seeds;
   for (int run = 0; run < runs; ++run) {
     Engine engine = check_stream(effort, kCentreId, run);
@@ -123,22 +120,19 @@ CheckFinding check_lemma1(const CheckEffort& effort, const CentreStep& step) {
       centres = next;
     }
   }
-  CheckFinding finding;
-  finding.hypotheses = {{"no input is equally near to two centres (smallest gap > 0)", margin, margin > 0}};
-  finding.measured = difference;
-  finding.error_bound = kCentreInputs * std::numeric_limits<double>::epsilon() * largest;
-  finding.error_origin = "rounding: n epsilon max|x|";
-  finding.details = {
-      {"runs", runs}, {"steps per run", kCentreSteps}, {"largest movement in a step", movement}};
-  return finding;
+  return {
+      .hypotheses = {{"no input is equally near to two centres (smallest gap > 0)", margin, margin > 0}},
+      .measured = difference,
+      .error_bound = kCentreInputs * kEpsilon * largest,
+      .error_origin = "rounding: n epsilon max|x|",
+      .details = {{"runs", runs}, {"steps per run", kCentreSteps}, {"largest movement in a step", movement}}};
 }
 
 std::vector<Check> dikkala2023_lemma1_checks() {
-  return {
-      {kCentreId, "Dikkala et al. 2023, Lemma 1",
-       "with f(x) = u_j, j = argmin |u_j - x|, and target x, the gradient step on the squared loss is the "
-       "k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j); the step is the trainer's",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_lemma1(effort); }}};
+  return {{kCentreId, "Dikkala et al. 2023, Lemma 1",
+           "with f(x) = u_j, j = argmin |u_j - x|, and target x, the gradient step on the squared loss is "
+           "the k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j); the step is the trainer's",
+           CheckVerdict::holds, [](Effort effort) { return check_lemma1(effort); }}};
 }
 
 namespace {
@@ -146,8 +140,8 @@ namespace {
 constexpr const char* kRatioId = "dikkala2023.lemma2";
 constexpr int kRatioRepetitions = 50;
 constexpr int kGrid = 1000;
-/// A gap is a difference of sums of up to 30 positive terms, divided by their size.
-constexpr double kRatioRounding = 64 * std::numeric_limits<double>::epsilon();
+/// The rounding of a gap: a difference of sums of up to 30 positive terms, divided by their size.
+constexpr double kRatioRounding = 64 * kEpsilon;
 
 WeightedPoints normalised(Vector x, const Vector& weight) {
   return {std::move(x), weight / weight.sum()};
@@ -159,7 +153,7 @@ WeightedPoints at_nodes(double end, const std::function<double(double)>& density
   using Rule = boost::math::quadrature::gauss<double, kNodes>;
   Vector x(kNodes), weight(kNodes);
   for (int i = 0; i < kNodes; ++i) {
-    const std::size_t place = static_cast<std::size_t>(i / 2);
+    const std::size_t place = size(i / 2);
     x[i] = end * (1 + (i % 2 == 0 ? 1 : -1) * Rule::abscissa()[place]) / 2;
     weight[i] = Rule::weights()[place] * density(x[i]);
   }
@@ -170,7 +164,7 @@ WeightedPoints atoms(Engine& engine, double end, int count) {
   Vector x(count), weight(count);
   for (int i = 0; i < count; ++i) {
     x[i] = end * (1 - draw_uniform(engine));
-    x[i] = std::min(x[i], end * (1 - std::numeric_limits<double>::epsilon()));
+    x[i] = std::min(x[i], end * (1 - kEpsilon));
     weight[i] = 1 - draw_uniform(engine);
   }
   return normalised(x, weight);
@@ -191,9 +185,9 @@ std::vector<WeightedPoints> draw_distributions(Engine& engine, double end) {
       atoms(engine, end, 5)};
 }
 
-/// The smallest step down of f(x)/x between neighbours of a grid on (0, T), as a share of its size there.
+/// The smallest relative decrease of f(x)/x between neighbours of a grid on (0, T).
 double smallest_descent(const ScalarFunction& f) {
-  double smallest = std::numeric_limits<double>::infinity();
+  double smallest = kInfinity;
   double before = 0;
   for (int i = 1; i < kGrid; ++i) {
     const double x = f.end * i / kGrid, ratio = f.value(x) / x;
@@ -204,7 +198,7 @@ double smallest_descent(const ScalarFunction& f) {
 }
 
 Hypothesis ratio_falls(const std::vector<ScalarFunction>& functions) {
-  double smallest = std::numeric_limits<double>::infinity();
+  double smallest = kInfinity;
   for (const ScalarFunction& f : functions) smallest = std::min(smallest, smallest_descent(f));
   return {"f(a)/a > f(b)/b for a < b (smallest relative step on a grid > 0)", smallest,
           smallest > kRatioRounding};
@@ -238,7 +232,7 @@ CheckFinding check_lemma2(const CheckEffort& effort, bool with_point_masses,
                           const std::vector<ScalarFunction>& functions, const Lemma2Gap& gap) {
   const int repetitions = kRatioRepetitions * effort.seeds;
   int pairs = 0, strict = 0;
-  double smallest = std::numeric_limits<double>::infinity();
+  double smallest = kInfinity;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     Engine engine = check_stream(effort, kRatioId, repetition);
     for (const ScalarFunction& f : functions) {
@@ -252,13 +246,11 @@ CheckFinding check_lemma2(const CheckEffort& effort, bool with_point_masses,
       }
     }
   }
-  CheckFinding finding;
-  finding.hypotheses = {ratio_falls(functions)};
-  finding.predicted = 1;
-  finding.measured = static_cast<double>(strict) / pairs;
-  finding.error_origin = "none: each pair is judged beyond rounding";
-  finding.details = {{"pairs", pairs}, {"smallest relative gap", smallest}};
-  return finding;
+  return {.hypotheses = {ratio_falls(functions)},
+          .predicted = 1,
+          .measured = static_cast<double>(strict) / pairs,
+          .error_origin = "none: each pair is judged beyond rounding",
+          .details = {{"pairs", pairs}, {"smallest relative gap", smallest}}};
 }
 
 CheckFinding check_lemma2_point_mass(const CheckEffort& effort, const Lemma2Gap& gap) {
@@ -269,27 +261,24 @@ CheckFinding check_lemma2_point_mass(const CheckEffort& effort, const Lemma2Gap&
     for (const ScalarFunction& f : functions)
       largest = larger(largest, std::abs(gap(atoms(engine, f.end, 1), f)));
   }
-  CheckFinding finding;
-  finding.hypotheses = {ratio_falls(functions)};
-  finding.measured = largest;
-  finding.error_bound = kRatioRounding;
-  finding.error_origin = "rounding: 64 epsilon";
-  return finding;
+  return {.hypotheses = {ratio_falls(functions)},
+          .measured = largest,
+          .error_bound = kRatioRounding,
+          .error_origin = "rounding: 64 epsilon"};
 }
 
 std::vector<Check> dikkala2023_lemma2_checks() {
   const std::string source = "Dikkala et al. 2023, Lemma 2";
-  return {
-      {std::string(kRatioId) + ".as_printed", source,
-       "f(a)/a > f(b)/b for a < b implies E[x^2] E[f] > E[x] E[x f] for any distribution on (0, T): share "
-       "of pairs of functions and distributions, point masses among them, where it does",
-       CheckVerdict::fails, [](const CheckEffort& effort) { return check_lemma2(effort, true); }},
-      {std::string(kRatioId) + ".corrected", source,
-       "the same for any distribution on (0, T) that is not a point mass", CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_lemma2(effort, false); }},
-      {std::string(kRatioId) + ".point_mass", source,
-       "E[x^2] E[f] = E[x] E[x f] for a point mass (largest relative difference)", CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_lemma2_point_mass(effort); }}};
+  return {{std::string(kRatioId) + ".as_printed", source,
+           "f(a)/a > f(b)/b for a < b implies E[x^2] E[f] > E[x] E[x f] for any distribution on (0, T): "
+           "share of pairs of functions and distributions, point masses among them, where it does",
+           CheckVerdict::fails, [](Effort effort) { return check_lemma2(effort, true); }},
+          {std::string(kRatioId) + ".corrected", source,
+           "the same for any distribution on (0, T) that is not a point mass", CheckVerdict::holds,
+           [](Effort effort) { return check_lemma2(effort, false); }},
+          {std::string(kRatioId) + ".point_mass", source,
+           "E[x^2] E[f] = E[x] E[x f] for a point mass (largest relative difference)", CheckVerdict::holds,
+           [](Effort effort) { return check_lemma2_point_mass(effort); }}};
 }
 
 }  // namespace moelab

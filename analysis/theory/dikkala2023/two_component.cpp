@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <boost/math/constants/constants.hpp>
 #include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/non_central_chi_squared.hpp>
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
-#include <limits>
 
-#include "analysis/theory/check.h"
 #include "analysis/theory/dikkala2023.h"
-#include "sim/base/arrays.h"
 #include "sim/base/error.h"
-#include "sim/data/gaussian_mixture.h"
 
 namespace moelab {
 namespace {
@@ -20,7 +15,7 @@ namespace {
 /// Beyond this many σ a Gaussian holds less than 1e-16 of its mass.
 constexpr double kTail = 8.5;
 
-/// P(χ²_freedom ≤ value); with no degrees of freedom χ² is 0.
+/// P(χ²_freedom ≤ value). Without degrees of freedom χ² is 0.
 double chi_squared_cdf(int freedom, double value) {
   if (freedom == 0 || std::isinf(value)) return 1;
   return boost::math::cdf(boost::math::chi_squared(freedom), std::max(value, 0.0));
@@ -42,7 +37,7 @@ TwoComponentPopulation::TwoComponentPopulation(TwoComponentProblem problem) : pr
   const double reach = std::min(radius, kTail * sigma);
   using Rule = boost::math::quadrature::gauss<double, kNodes>;
   for (int i = 0; i < kNodes; ++i) {
-    const std::size_t place = static_cast<std::size_t>(i / 2);
+    const std::size_t place = size(i / 2);
     const double side = i % 2 == 0 ? 1 : -1;
     const double theta = side * boost::math::constants::half_pi<double>() * Rule::abscissa()[place];
     t_[i] = reach * std::sin(theta);
@@ -57,7 +52,7 @@ TwoComponentPopulation::TwoComponentPopulation(TwoComponentProblem problem) : pr
 
 RouterMoments TwoComponentPopulation::moments(double signal, double norm) const {
   const NodeArray score = signal + norm * t_;
-  // With e = exp(−|s|): |q| = (1 − e)/(1 + e) and q' = 2 e/(1 + e)², which keep their digits for large |s|.
+  // With e = exp(−|s|), |q| = (1 − e)/(1 + e) and q' = 2 e/(1 + e)² are accurate for large |s|.
   const NodeArray e = (-score.abs()).exp();
   const NodeArray q = score.sign() * (1 - e) / (1 + e);
   const NodeArray weighted_dq = weight_ * 2 * e / (1 + e).square();
@@ -97,7 +92,7 @@ Vector TwoComponentPopulation::best_expert(const Vector& w) const {
 namespace {
 
 constexpr int kReferenceDim = 10;
-/// Runge-Kutta steps of the flow; twice as many change α by less than 1e-10.
+/// Runge-Kutta steps of the flow. Twice as many steps change α by less than 1e-10.
 constexpr int kFlowSteps = 400;
 
 /// −dL*/dα at w = α z, u = u*(w): −4 (‖u‖² E[x₁ q q'] − vᵀu E[x₁ q']), x₁ = 1 + t.
@@ -143,10 +138,19 @@ TwoComponentProblem reference_problem(Engine& engine) {
   return problem;
 }
 
+Vector draw_noise(Engine& engine, const TwoComponentProblem& problem) {
+  Vector g(problem.mean.size());
+  // The ball of the reference problem holds 98 % of the Gaussian.
+  do {
+    fill_normal(engine, problem.noise_std, g);
+  } while (g.norm() > problem.radius);
+  return g;
+}
+
 TwoComponentState draw_start(Engine& engine, const TwoComponentProblem& problem, double scale, int side) {
   TwoComponentState state{Vector(problem.mean.size()), Vector(problem.value.size())};
-  fill_normal(engine, scale, state.w.data(), static_cast<std::size_t>(state.w.size()));
-  fill_normal(engine, scale, state.u.data(), static_cast<std::size_t>(state.u.size()));
+  fill_normal(engine, scale, state.w);
+  fill_normal(engine, scale, state.u);
   if (side * state.w.dot(problem.mean) < 0) state.w = -state.w;
   return state;
 }
@@ -181,226 +185,88 @@ double reduced_flow(const TwoComponentPopulation& population, double router_rate
 
 namespace {
 
-constexpr const char* kShrinkageId = "dikkala2023.theorem1.shrinkage";
-constexpr int kIrrelevantFeatures = 6, kShrinkageExperts = 4, kDirections = 3, kShrinkageDraws = 20000;
+constexpr int kGradientDraws = 100000;
+constexpr std::initializer_list<double> kNorms = {0.1, 1.0, 4.0};  // of w at the compared points
 
-/// The variances of the columns.
-Vector variances(const Matrix& samples) {
-  const Matrix centred = samples.rowwise() - samples.colwise().mean();
-  return centred.colwise().squaredNorm().transpose() / static_cast<double>(samples.rows() - 1);
+/// A point with ‖w‖ = norm in a random direction and u ~ N(0, I).
+TwoComponentState draw_point(Engine& engine, const TwoComponentProblem& problem, double norm) {
+  TwoComponentState point = draw_start(engine, problem, 1.0, 0);
+  point.w *= norm / point.w.norm();
+  return point;
+}
+
+/// ∂/∂(w, u) of ‖(2p − 1)u − y‖² at one input, y = ±v: a vector (d + o).
+Vector sample_gradient(const TwoComponentState& point, const Vector& x, const Vector& y) {
+  const double p = 1 / (1 + std::exp(-point.w.dot(x)));
+  const Vector residual = (2 * p - 1) * point.u - y;
+  Vector gradient(point.w.size() + point.u.size());
+  gradient << 2 * residual.dot(point.u) * 2 * p * (1 - p) * x, 2 * (2 * p - 1) * residual;
+  return gradient;
+}
+
+Vector joined(const TwoComponentGradient& gradient) {
+  Vector all(gradient.router.size() + gradient.expert.size());
+  all << gradient.router, gradient.expert;
+  return all;
 }
 
 }  // namespace
 
-double shrinkage_factor_as_printed(double epsilon) {
-  return std::sqrt(1 - (1 - epsilon) * (1 - epsilon));
-}
-
-double shrinkage_factor(double epsilon) {
-  return 1 - (1 - epsilon) * (1 - epsilon);
-}
-
-CheckFinding check_shrinkage(const CheckEffort& effort, const ShrinkageFactor& factor) {
-  // More seeds are more draws, not more comparisons: the largest of many would pass any number of errors.
-  const int draws = kShrinkageDraws * effort.seeds;
-  Engine engine = check_stream(effort, kShrinkageId, 0);
-  const Matrix weights = draw_normals(engine, kShrinkageExperts, kIrrelevantFeatures);
-  const Matrix directions = draw_normals(engine, kDirections, kShrinkageExperts);
-  const Matrix scores = directions * weights;  // of W₂ x₂ along the directions, for x₂ ~ N(0, I)
+CheckFinding check_gradient_by_sampling(const CheckEffort& effort, const TwoComponentRule& rule) {
+  Engine engine = check_stream(effort, "dikkala2023.theorem4.gradient.monte_carlo", 0);
+  const TwoComponentProblem problem = reference_problem(engine);
+  const TwoComponentPopulation population(problem);
+  // More seeds give more draws and the same number of comparisons: the largest of many would exceed any
+  // bound.
+  const int draws = kGradientDraws * effort.seeds;
   double largest = 0;
-  for (const double epsilon : {0.05, 0.3, 0.7}) {
-    const Matrix before = draw_normals(engine, draws, kIrrelevantFeatures) * scores.transpose();
-    const Matrix after =
-        (1 - epsilon) * draw_normals(engine, draws, kIrrelevantFeatures) * scores.transpose() +
-        std::sqrt(factor(epsilon)) * draw_normals(engine, draws, kIrrelevantFeatures) * scores.transpose();
-    // The logarithm of a Gaussian sample's variance has standard error √(2/n).
-    const Vector difference = (variances(after).array() / variances(before).array()).log();
-    largest = larger(largest, difference.cwiseAbs().maxCoeff<Eigen::PropagateNaN>() / std::sqrt(4.0 / draws));
-  }
-  CheckFinding finding;
-  finding.measured = largest;
-  finding.error_bound = kStandardErrors;
-  finding.error_origin = "4 standard errors";
-  finding.details = {{"draws of each side", draws}, {"comparisons", 3 * kDirections}};
-  return finding;
-}
-
-std::vector<Check> dikkala2023_theorem1_checks() {
-  const std::string source = "Dikkala et al. 2023, proof of Theorem 1 (3)";
-  const std::string measured = " (largest difference of variances in standard errors)";
-  return {{std::string(kShrinkageId) + ".as_printed", source,
-           "(1 - e) W2 x2 + z is distributed as W2 x2 for Cov(z) = sqrt(1 - (1 - e)^2) Cov(W2 x2)" + measured,
-           CheckVerdict::fails,
-           [](const CheckEffort& effort) { return check_shrinkage(effort, shrinkage_factor_as_printed); }},
-          {std::string(kShrinkageId) + ".corrected", source,
-           "(1 - e) W2 x2 + z is distributed as W2 x2 for Cov(z) = (1 - (1 - e)^2) Cov(W2 x2)" + measured,
-           CheckVerdict::holds,
-           [](const CheckEffort& effort) { return check_shrinkage(effort, shrinkage_factor); }}};
-}
-
-namespace {
-
-constexpr const char* kCoverageId = "dikkala2023.theorem2.coverage";
-constexpr const char* kDistanceId = "dikkala2023.theorem2.distance";
-constexpr int kCoverageDraws = 2000;   // of routers for coverage
-constexpr int kDistancePairs = 20000;  // of inputs for distances
-constexpr double kRadius = 0.04;       // C
-
-/// |share − p| in binomial standard errors, for p in (0, 1).
-double standard_errors(int hits, int draws, double p) {
-  return std::abs(static_cast<double>(hits) / draws - p) / std::sqrt(p * (1 - p) / draws);
-}
-
-std::unique_ptr<Problem> draw_gaussian_mixture(int clusters, const Seeds& seeds) {
-  const DataOptions data = GaussianMixtureOptions{
-      .clusters = clusters, .dim = 1, .target = gaussian_mixture::ConstantTarget{.dim = 1}};
-  return draw_problem(data, seeds);
-}
-
-CheckFinding in_standard_errors(double largest) {
-  CheckFinding finding;
-  finding.measured = largest;
-  finding.error_bound = kStandardErrors;
-  finding.error_origin = "4 standard errors";
-  return finding;
-}
-
-}  // namespace
-
-int router_rows(double c, int clusters) {
-  return static_cast<int>(std::ceil(c * clusters * std::log(static_cast<double>(clusters))));
-}
-
-bool covers_all(const std::vector<int>& labels, int clusters) {
-  std::vector<bool> owned(static_cast<std::size_t>(clusters), false);
-  for (const int c : labels) owned[static_cast<std::size_t>(c)] = true;
-  return std::find(owned.begin(), owned.end(), false) == owned.end();
-}
-
-double coverage_probability(int clusters, int rows) {
-  // chain[m]: the probability of m different values so far.
-  std::vector<double> chain(static_cast<std::size_t>(clusters) + 1, 0.0);
-  chain[0] = 1;
-  for (int row = 0; row < rows; ++row) {
-    for (std::size_t m = chain.size() - 1; m > 0; --m) {
-      const double known = static_cast<double>(m) / clusters;
-      chain[m] = known * chain[m] + (1 - static_cast<double>(m - 1) / clusters) * chain[m - 1];
+  for (const double norm : kNorms) {
+    const TwoComponentState point = draw_point(engine, problem, norm);
+    const Vector exact = joined(rule(population, point));
+    MeanOfZero mean(exact.size());
+    for (int i = 0; i < draws; ++i) {
+      // One draw of each component, because L is the sum over the two.
+      const Vector at_other = -(problem.mean + draw_noise(engine, problem));
+      const Vector at = problem.mean + draw_noise(engine, problem);
+      mean.add(sample_gradient(point, at, problem.value) + sample_gradient(point, at_other, -problem.value) -
+               exact);
     }
-    chain[0] = 0;
+    largest = larger(largest, mean.largest_deviation());
   }
-  return chain.back();
+  return in_standard_errors(largest, {{"draws of each component", draws}});
 }
 
-CheckFinding check_coverage(const CheckEffort& effort, const CoverageFormula& formula) {
-  // More seeds are more draws: the largest of many comparisons would pass any number of errors.
-  const int draws = kCoverageDraws * effort.seeds;
+CheckFinding check_gradient_by_differences(const CheckEffort& effort, const TwoComponentRule& rule) {
   double largest = 0;
-  std::vector<std::pair<std::string, double>> details;
-  for (const int clusters : {4, 16, 64}) {
-    const std::unique_ptr<Problem> problem = draw_gaussian_mixture(clusters, Seeds{effort.root, 0});
-    for (const double c : {1.0, 1.5}) {
-      const int rows = router_rows(c, clusters);
-      Engine engine = check_stream(effort, fmt::format("{} {} {}", kCoverageId, clusters, rows), 0);
-      int covered = 0;
-      for (int draw = 0; draw < draws; ++draw) {
-        const Dataset samples = problem->draw(engine, {Purpose::evaluation, draw * rows, rows});
-        if (covers_all(samples.cluster, clusters)) ++covered;
-      }
-      largest = std::max(largest, standard_errors(covered, draws, formula(clusters, rows)));
-      details.emplace_back(fmt::format("share covered, k = {}, E = {}", clusters, rows),
-                           static_cast<double>(covered) / draws);
-      details.emplace_back(fmt::format("exact probability, k = {}, E = {}", clusters, rows),
-                           coverage_probability(clusters, rows));
+  for (int repetition = 0; repetition < effort.seeds; ++repetition) {
+    Engine engine = check_stream(effort, "dikkala2023.theorem4.gradient.central_difference", repetition);
+    const TwoComponentProblem problem = reference_problem(engine);
+    const TwoComponentPopulation population(problem);
+    for (const double norm : kNorms) {
+      TwoComponentState point = draw_point(engine, problem, norm);
+      const TwoComponentGradient exact = rule(population, point);
+      const auto compare = [&](double& coordinate, double derivative) {
+        const double slope =
+            central_difference(coordinate, 1e-4, [&] { return population.loss(point.w, point.u); });
+        largest = larger(largest, std::abs(slope - derivative));
+      };
+      for (Eigen::Index i = 0; i < point.w.size(); ++i) compare(point.w[i], exact.router[i]);
+      for (Eigen::Index i = 0; i < point.u.size(); ++i) compare(point.u[i], exact.expert[i]);
     }
   }
-  CheckFinding finding = in_standard_errors(largest);
-  finding.details = std::move(details);
-  return finding;
+  return expected_zero(largest, 1e-7,
+                       "central differences of step 1e-4: curvature about 1e-9, rounding 1e-11");
 }
 
-CheckFinding check_coverage_bound(const CoverageFormula& formula) {
-  double largest = 0;
-  for (const int clusters : {2, 4, 8, 16, 32, 64, 128, 256}) {
-    for (const double c : {1.5, 2.0, 3.0}) {
-      const double missed = 1 - formula(clusters, router_rows(c, clusters));
-      largest = std::max(largest, missed * std::pow(static_cast<double>(clusters), c - 1));
-    }
-  }
-  CheckFinding finding;
-  finding.relation = Relation::at_most;
-  finding.predicted = 1;
-  finding.measured = largest;
-  finding.error_bound = 1e-9;
-  finding.error_origin = "rounding: 1 - P to 1e-15, times at most 256^2";
-  return finding;
-}
-
-double near_probability(int dim, double separation, double radius) {
-  const double d = dim;
-  const boost::math::non_central_chi_squared law(d, separation * separation * d / 2);
-  return boost::math::cdf(law, radius * radius * d / 2);
-}
-
-CheckFinding check_distance(double radius) {
-  double largest = -std::numeric_limits<double>::infinity();
-  int at = 0;
-  for (int dim = 2; dim <= 1024; dim += std::max(1, dim / 16)) {
-    const double excess = std::log10(near_probability(dim, 1.0, radius)) + 10 * std::log10(dim);
-    if (excess > largest) {
-      largest = excess;
-      at = dim;
-    }
-  }
-  CheckFinding finding;
-  finding.relation = Relation::at_most;
-  finding.measured = largest;
-  finding.error_bound = 1e-6;
-  finding.error_origin = "rounding of the distribution function";
-  finding.details = {{"C", radius}, {"d with the largest value", at}};
-  return finding;
-}
-
-CheckFinding check_distance_drawn(const CheckEffort& effort, const NearFormula& formula) {
-  constexpr double kDrawnSeparation = 1, kSeen = 1.2;
-  const int pairs = kDistancePairs * effort.seeds;
-  double largest = 0;
-  for (const int dim : {2, 4, 8, 16}) {
-    Engine engine = check_stream(effort, kDistanceId, dim);
-    const double reach = kSeen * std::sqrt(static_cast<double>(dim));
-    int near = 0;
-    Vector first(dim), second(dim);
-    for (int pair = 0; pair < pairs; ++pair) {
-      fill_normal(engine, 1.0, first.data(), static_cast<std::size_t>(dim));
-      fill_normal(engine, 1.0, second.data(), static_cast<std::size_t>(dim));
-      second.array() += kDrawnSeparation;  // in every coordinate: √d in all
-      if ((first - second).norm() <= reach) ++near;
-    }
-    largest = std::max(largest, standard_errors(near, pairs, formula(dim, kDrawnSeparation, kSeen)));
-  }
-  CheckFinding finding = in_standard_errors(largest);
-  finding.details = {{"C", kSeen}, {"pairs per d", pairs}};
-  return finding;
-}
-
-std::vector<Check> dikkala2023_theorem2_checks() {
-  const std::string source = "Dikkala et al. 2023, proof of Theorem 2";
-  const std::string coverage = kCoverageId, distance = kDistanceId;
-  return {
-      {coverage + ".exact", source,
-       "E = c k ln k samples cover all k clusters with the coupon collector's probability k! S(E, k) / k^E "
-       "(largest difference in standard errors)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_coverage(effort); }},
-      {coverage + ".bound", source,
-       "they do with probability >= 1 - 1/poly(k): (1 - P) k^(c - 1) <= 1 for c > 1 (largest over k and c)",
-       CheckVerdict::holds, [](const CheckEffort&) { return check_coverage_bound(); }},
-      {distance + ".exact", source + ", (1)",
-       "Pr[|x_i - x_j| <= C sqrt(d)] <= d^-10 across 1-separated components for small C: log10(Pr d^10), "
-       "largest over d",
-       CheckVerdict::holds, [](const CheckEffort&) { return check_distance(kRadius); }},
-      {distance + ".drawn", source + ", (1)",
-       "|x_i - x_j|^2 / 2 is non-central chi-squared: Pr against draws (largest difference in standard "
-       "errors)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_distance_drawn(effort); }}};
+std::vector<Check> dikkala2023_theorem4_gradient_checks() {
+  const std::string prefix = "dikkala2023.theorem4.gradient.", source = "Dikkala et al. 2023, appendix F";
+  const std::string formula =
+      "dL/du = 4(E[q^2] u - E[q] v), dL/dw = 4 E[q'(q |u|^2 - v.u)(z + t w/|w|)] by quadrature ";
+  return {{prefix + "monte_carlo", source, formula + "is the mean of sampled gradients (in standard errors)",
+           CheckVerdict::holds, [](Effort effort) { return check_gradient_by_sampling(effort); }},
+          {prefix + "central_difference", source,
+           formula + "is the derivative of the quadrature of L (largest deviation)", CheckVerdict::holds,
+           [](Effort effort) { return check_gradient_by_differences(effort); }}};
 }
 
 }  // namespace moelab

@@ -1,134 +1,17 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
 
-#include "analysis/theory/check.h"
 #include "analysis/theory/graph_of_tokens2025.h"
 #include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {
 
-constexpr double kPosteriorSigma = 1e-3, kDistance = 1e3;
-constexpr int kPosteriorDim = 8, kPosteriorCentres = 16, kPosteriorRows = 500;
-/// Sums of 16 probabilities.
-constexpr double kPosteriorRounding = 32 * std::numeric_limits<double>::epsilon();
-
-struct Row {
-  Vector log_prior;
-  Vector token;
-  Matrix centres;
-};
-
-/// Centres at the distance in random directions, or, `close`, in one direction and 1e-9 apart.
-Row draw_row(Engine& engine, bool close) {
-  Row row{log_softmax(draw_normals(engine, 1, kPosteriorCentres)).transpose(),
-          draw_normals(engine, kPosteriorDim, 1),
-          {}};
-  const auto direction = [&]() -> Eigen::RowVectorXd {
-    return draw_normals(engine, 1, kPosteriorDim).normalized();
-  };
-  const Eigen::RowVectorXd shared = direction();
-  row.centres.resize(kPosteriorCentres, kPosteriorDim);
-  for (int j = 0; j < kPosteriorCentres; ++j) {
-    row.centres.row(j) = row.token.transpose() + kDistance * (close ? shared : direction());
-    if (close) row.centres.row(j) += 1e-9 * draw_normals(engine, 1, kPosteriorDim);
-  }
-  return row;
-}
-
-/// The same from squared distances in long double, whose rounding is 1e-7 of log-odds here.
-Vector long_posterior(const Row& row) {
-  long double logs[kPosteriorCentres], peak = -std::numeric_limits<long double>::infinity(), sum = 0;
-  const long double variance = static_cast<long double>(kPosteriorSigma) * kPosteriorSigma;
-  for (int j = 0; j < kPosteriorCentres; ++j) {
-    long double square = 0;
-    for (int k = 0; k < kPosteriorDim; ++k) {
-      const long double difference = static_cast<long double>(row.token[k]) - row.centres(j, k);
-      square += difference * difference;
-    }
-    logs[j] = row.log_prior[j] - square / (2 * variance);
-    peak = std::max(peak, logs[j]);
-  }
-  Vector probabilities(kPosteriorCentres);
-  for (const long double value : logs) sum += std::exp(value - peak);
-  for (int j = 0; j < kPosteriorCentres; ++j)
-    probabilities[j] = static_cast<double>(std::exp(logs[j] - peak) / sum);
-  return probabilities;
-}
-
-}  // namespace
-
-Vector log_space_posterior(const Vector& log_prior, const Vector& token, const Matrix& centres,
-                           double sigma) {
-  const Vector log_joint = log_prior + log_likelihood_ratios(token, centres, sigma);
-  return log_softmax(log_joint.transpose()).transpose();
-}
-
-Vector product_posterior(const Vector& log_prior, const Vector& token, const Matrix& centres, double sigma) {
-  const double volume = std::pow(2 * std::numbers::pi * sigma * sigma, static_cast<double>(token.size()) / 2);
-  const Vector squares = (centres.rowwise() - token.transpose()).rowwise().squaredNorm();
-  Vector joint(log_prior.size());
-  for (Eigen::Index j = 0; j < joint.size(); ++j) {
-    joint[j] = std::exp(log_prior[j]) * std::exp(-squares[j] / (2 * sigma * sigma)) / volume;
-  }
-  return (joint / joint.sum()).array().log();
-}
-
-CheckFinding check_proper(const CheckEffort& effort, const PositionPosterior& rule) {
-  Engine engine = check_stream(effort, "graph_of_tokens2025.likelihoods.proper", 0);
-  const int rows = kPosteriorRows * effort.seeds;
-  int proper = 0;
-  for (int i = 0; i < rows; ++i) {
-    const Row row = draw_row(engine, i % 2 == 0);
-    const Vector probabilities = rule(row.log_prior, row.token, row.centres, kPosteriorSigma).array().exp();
-    if (std::abs(probabilities.sum() - 1) <= kPosteriorRounding) ++proper;
-  }
-  return every_instance(proper, rows, "none: each row is judged beyond rounding");
-}
-
-CheckFinding check_precise(const CheckEffort& effort, const PositionPosterior& rule) {
-  Engine engine = check_stream(effort, "graph_of_tokens2025.likelihoods.precise", 0);
-  double largest = 0, mass = 0;
-  const int rows = kPosteriorRows * effort.seeds;
-  for (int i = 0; i < rows; ++i) {
-    const Row row = draw_row(engine, true);
-    const Vector probabilities = rule(row.log_prior, row.token, row.centres, kPosteriorSigma).array().exp();
-    largest = larger(largest, (probabilities - long_posterior(row)).cwiseAbs().maxCoeff());
-    mass += probabilities.maxCoeff() / rows;
-  }
-  CheckFinding finding;
-  finding.measured = largest;
-  finding.error_bound = 1e-6;
-  finding.error_origin = "rounding of squares of 1e3 in long double, over 2 sigma^2";
-  finding.details = {{"rows", rows}, {"largest probability of a row, mean", mass}};
-  return finding;
-}
-
-std::vector<Check> graph_of_tokens2025_likelihood_checks() {
-  const std::string source = "Nguyen et al. 2025, Lemma 1", id = "graph_of_tokens2025.likelihoods.";
-  return {
-      {id + "as_printed", source,
-       "the posterior as a quotient of products with densities, sigma = 1e-3 and centres 1e3 away: share of "
-       "rows that are probabilities",
-       CheckVerdict::fails,
-       [](const CheckEffort& effort) { return check_proper(effort, product_posterior); }},
-      {id + "corrected", source, "the same from logarithms, each relative to the nearest centre",
-       CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_proper(effort, log_space_posterior); }},
-      {id + "precise", source,
-       "the same for centres 1e-9 apart, so that all keep some mass: difference to long double (largest)",
-       CheckVerdict::holds, [](const CheckEffort& effort) { return check_precise(effort); }}};
-}
-
-namespace {
-
 constexpr int kWorldTokens = 3, kWorldDim = 2, kWorldExperts = 3, kWorldValues = 3, kWorldHeads = 2;
 constexpr int kWorlds = 20;
-/// A few dozen products of probabilities: what rounding leaves of zero.
+/// The rounding of zero in a few dozen products of probabilities.
 constexpr double kInformationRounding = 1e-13;
-/// Far above that, and below what any of the instances has where there is dependence at all.
+/// Far above the rounding, and below the information of every dependent instance.
 constexpr double kSomeInformation = 1e-10;
 
 constexpr TokenModel kTokenModels[] = {TokenModel::plain, TokenModel::similarity_aware, TokenModel::attention,
@@ -145,10 +28,10 @@ void for_each_sequence(const TokenWorld& world, const Visit& visit) {
   const Eigen::Index tokens = world.x.rows(), values = world.values.rows();
   Matrix laws(tokens, values);
   for (Eigen::Index i = 0; i < tokens; ++i) laws.row(i) = world.joint_of_token(i).colwise().sum();
-  std::vector<int> places(static_cast<std::size_t>(tokens), 0);
+  std::vector<int> places(size(tokens), 0);
   for (bool done = false; !done;) {
     double probability = 1;
-    for (Eigen::Index i = 0; i < tokens; ++i) probability *= laws(i, places[static_cast<std::size_t>(i)]);
+    for (Eigen::Index i = 0; i < tokens; ++i) probability *= laws(i, places[size(i)]);
     visit(places, probability);
     std::size_t at = 0;
     while (at < places.size() && ++places[at] == values) places[at++] = 0;
@@ -156,7 +39,7 @@ void for_each_sequence(const TokenWorld& world, const Visit& visit) {
   }
 }
 
-/// What the expert of token i is drawn from given U, (E): Σ_j P(the routing of token j is taken) r(u_j).
+/// The law of the expert of token i given U, (E): Σ_j P(token i takes the routing of token j) r(u_j).
 Eigen::RowVectorXd experts_of(const TokenWorld& world, TokenModel model, const Matrix& u,
                               const std::vector<int>& places, Eigen::Index i) {
   const Matrix routing = world.mixture.routing(u);
@@ -166,29 +49,23 @@ Eigen::RowVectorXd experts_of(const TokenWorld& world, TokenModel model, const M
     return similarity.row(i) * routing;
   }
   // P(z_i | u_i, X), over heads.
-  const Vector given = world.joint_of_token(i).col(places[static_cast<std::size_t>(i)]);
+  const Vector given = world.joint_of_token(i).col(places[size(i)]);
   Eigen::RowVectorXd sources = Eigen::RowVectorXd::Zero(u.rows());
   for (Eigen::Index at = 0; at < given.size(); ++at) sources[at % u.rows()] += given[at] / given.sum();
   return sources * routing;
 }
 
 CheckFinding information_at_most(double largest) {
-  CheckFinding finding;
-  finding.measured = largest;
-  finding.error_bound = kInformationRounding;
-  finding.error_origin = "rounding of sums of probabilities";
-  finding.details = {{"instances", kWorlds}};
-  return finding;
+  return expected_zero(largest, kInformationRounding, "rounding of sums of probabilities",
+                       {{"instances", kWorlds}});
 }
 
 CheckFinding information_at_least(double value) {
-  CheckFinding finding;
-  finding.relation = Relation::at_least;
-  finding.predicted = kSomeInformation;
-  finding.measured = value;
-  finding.error_origin = "none: sums over all values, far above their rounding";
-  finding.details = {{"instances", kWorlds}};
-  return finding;
+  return {.relation = Relation::at_least,
+          .predicted = kSomeInformation,
+          .measured = value,
+          .error_origin = "none: sums over all values, far above their rounding",
+          .details = {{"instances", kWorlds}}};
 }
 
 double largest_given_tokens(const CheckEffort& effort, TokenModel model) {
@@ -230,8 +107,7 @@ TokenWorld draw_world(Engine& engine) {
 
 Matrix pair_given_tokens(const TokenWorld& world, TokenModel model, const std::vector<int>& tokens) {
   Matrix u(world.x.rows(), world.x.cols());
-  for (Eigen::Index i = 0; i < u.rows(); ++i)
-    u.row(i) = world.values.row(tokens[static_cast<std::size_t>(i)]);
+  for (Eigen::Index i = 0; i < u.rows(); ++i) u.row(i) = world.values.row(tokens[size(i)]);
   const Eigen::RowVectorXd first = experts_of(world, model, u, tokens, 0),
                            second = experts_of(world, model, u, tokens, 1);
   return first.transpose() * second;
@@ -278,7 +154,7 @@ CheckFinding check_independent_without_tokens(const CheckEffort& effort, TokenMo
 }
 
 CheckFinding check_dependent_without_tokens(const CheckEffort& effort, TokenModel model, bool two_laws) {
-  double least = std::numeric_limits<double>::infinity(), largest = 0;
+  double least = kInfinity, largest = 0;
   for (int index = 0; index < kWorlds * effort.seeds; ++index) {
     const TokenWorld world = world_of(effort, index);
     TokenWorld other = world;
@@ -297,39 +173,33 @@ std::vector<Check> graph_of_tokens2025_independence_checks() {
   return {
       {id + "given_tokens.as_printed", source,
        "in the similarity-aware model the experts of two tokens are dependent given U: the largest I(e_1; "
-       "e_2 "
-       "| U) is above 0",
+       "e_2 | U) is above 0",
        CheckVerdict::fails,
-       [](const CheckEffort& effort) {
-         return check_dependent_given_tokens(effort, TokenModel::similarity_aware);
-       }},
+       [](Effort effort) { return check_dependent_given_tokens(effort, TokenModel::similarity_aware); }},
       {id + "given_tokens.corrected", source,
        "given U they are independent in all four models: I(e_1; e_2 | U) = 0 (largest)", CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_independent_given_tokens(effort); }},
+       [](Effort effort) { return check_independent_given_tokens(effort); }},
       {id + "plain", source,
        "without U, tokens being independent, so are experts in the plain model: I(e_1; e_2) = 0 (largest)",
        CheckVerdict::holds,
-       [](const CheckEffort& effort) { return check_independent_without_tokens(effort, TokenModel::plain); }},
+       [](Effort effort) { return check_independent_without_tokens(effort, TokenModel::plain); }},
       {id + "attention", source, "and in that of attention before it, given X", CheckVerdict::holds,
-       [](const CheckEffort& effort) {
-         return check_independent_without_tokens(effort, TokenModel::attention);
-       }},
+       [](Effort effort) { return check_independent_without_tokens(effort, TokenModel::attention); }},
       {id + "similarity_aware", source,
        "without U they are dependent in the similarity-aware model: I(e_1; e_2) > 0 (least)",
        CheckVerdict::holds,
-       [](const CheckEffort& effort) {
+       [](Effort effort) {
          return check_dependent_without_tokens(effort, TokenModel::similarity_aware, false);
        }},
       {id + "attention_aware", source, "and, given X, in the attention-aware model", CheckVerdict::holds,
-       [](const CheckEffort& effort) {
+       [](Effort effort) {
          return check_dependent_without_tokens(effort, TokenModel::attention_aware, false);
        }},
       {id + "dependent_tokens", source,
        "where tokens depend on each other, experts may in the plain model, too: I(e_1; e_2) > 0 for U of one "
        "of two laws (largest)",
-       CheckVerdict::holds, [](const CheckEffort& effort) {
-         return check_dependent_without_tokens(effort, TokenModel::plain, true);
-       }}};
+       CheckVerdict::holds,
+       [](Effort effort) { return check_dependent_without_tokens(effort, TokenModel::plain, true); }}};
 }
 
 }  // namespace moelab

@@ -9,7 +9,7 @@ namespace moelab {
 namespace {
 
 constexpr int kDescentSteps = 60;
-/// Of the central differences: errors of the derivatives about h² = 1e-10.
+/// The step h of central differences. The derivatives have errors of about h² = 1e-10.
 constexpr double kDifferenceStep = 1e-5;
 
 bool sees_radius(const MixtureForm& form) {
@@ -36,7 +36,7 @@ Vector tangent(const SplitCell& cell, const Vector& theta, Vector offset) {
   return offset;
 }
 
-/// Writes θ, drawn back to the family of `like`, into a component.
+/// Writes θ, pulled back to the family of `like`, into a component.
 void set_component(const SplitCell& cell, const Vector& like, Vector theta, Eigen::Index j,
                    MixingMeasure& measure) {
   const Eigen::Index dim = measure.gate.cols();
@@ -50,7 +50,7 @@ void set_component(const SplitCell& cell, const Vector& like, Vector theta, Eige
   measure.intercept[j] = theta[2 * dim];
 }
 
-/// γ (n, k) but for a number for each row, which a softmax does not see.
+/// γ (n, k) up to a constant for each row, which a softmax does not see.
 Matrix softmax_scores(const MixingMeasure& measure, const Matrix& x) {
   const MixtureForm& form = measure.form;
   Matrix scores = x * measure.gate.transpose();
@@ -78,7 +78,7 @@ Matrix softmax_scores(const MixingMeasure& measure, const Matrix& x) {
   return scores;
 }
 
-/// The measure with a copy of its first component at a place behind it.
+/// The measure with a copy of its first component at a later place.
 MixingMeasure with_copy(const MixingMeasure& truth, Eigen::Index place) {
   const Eigen::Index count = truth.gate.rows(), dim = truth.gate.cols(), after = count - place;
   MixingMeasure copy = truth;
@@ -93,7 +93,7 @@ MixingMeasure with_copy(const MixingMeasure& truth, Eigen::Index place) {
   return copy;
 }
 
-/// Levenberg–Marquardt on ½‖r‖², r(z) by `residuals`.
+/// Minimises ½‖r(z)‖², r by `residuals`, by the method of Levenberg and Marquardt.
 template <class Residuals>
 FlattestSplit descend(const Residuals& residuals, Vector z) {
   Vector residual = residuals(z);
@@ -101,10 +101,7 @@ FlattestSplit descend(const Residuals& residuals, Vector z) {
   for (int step = 0; step < kDescentSteps && damping < 1e12; ++step) {
     Matrix jacobian(residual.size(), z.size());
     for (Eigen::Index i = 0; i < z.size(); ++i) {
-      Vector forward = z, back = z;
-      forward[i] += kDifferenceStep;
-      back[i] -= kDifferenceStep;
-      jacobian.col(i) = (residuals(forward) - residuals(back)) / (2 * kDifferenceStep);
+      jacobian.col(i) = central_difference(z[i], kDifferenceStep, [&] { return residuals(z); });
     }
     const Vector gradient = jacobian.transpose() * residual;
     Matrix normal = jacobian.transpose() * jacobian;
@@ -180,7 +177,7 @@ FlattestSplit flattest_split(const SplitCell& cell, const Matrix& x, double spre
   const auto residuals = [&](const Vector& z) -> Vector {
     return (regression_values(cell.at(z, spread), x) - truth) / truth.norm();
   };
-  FlattestSplit flattest{std::numeric_limits<double>::infinity(), {}};
+  FlattestSplit flattest{kInfinity, {}};
   for (const Vector& start : starts) {
     FlattestSplit found = descend(residuals, start);
     if (found.distance < flattest.distance) flattest = std::move(found);

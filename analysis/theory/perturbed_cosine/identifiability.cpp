@@ -4,20 +4,179 @@
 
 #include "analysis/theory/perturbed_cosine.h"
 #include "sim/base/numerics.h"
-#include "sim/base/random.h"
 
 namespace moelab {
 namespace {
 
+/// The published rates of a gate with linear experts, (a'x + b)² and rectifiers.
+struct PublishedRates {
+  const char* gate;
+  const char* linear;
+  const char* polynomial;
+  const char* relu;
+};
+
+constexpr const char* kNone = "none found";
+constexpr PublishedRates kRates[] = {
+    {"linear", "1/log^tau n (Table 1)", "1/log^tau n (Table 1)", "n^-1/4 (Table 1)"},
+    {"cosine", "1/log^tau n (Table 1)", "1/log^tau n (Table 1)", "1/log^tau n (Table 1)"},
+    {"perturbed_cosine", "1/log^tau n (Table 1)", "n^-1/4 (Table 1)", "n^-1/4 (Table 1)"},
+    {"temperature", "slower than any power of n (ICML 2024, abstract; by likelihood)", kNone, kNone},
+    {"topk", "as softmax if K reaches the fits of certain cells (ICLR 2024, abstract; by likelihood)", kNone,
+     kNone},
+    {"sigmoid", kNone, "1/log^tau n if some beta1* = 0, else n^-1/2 (NeurIPS 2024, not read)",
+     "n^-1/4 if some beta1* = 0, else n^-1/2 (NeurIPS 2024, not read)"},
+    {"shared_expert", "n^-1/2 to the nearest measure, by likelihood (2505.10860, dense regime)", kNone,
+     kNone},
+};
+
+MixingMeasure shifted(MixingMeasure measure, const Eigen::RowVectorXd& gate, double bias) {
+  measure.gate.rowwise() += gate;
+  measure.bias.array() += bias;
+  return measure;
+}
+
+/// g = β1 / (‖β1‖ + τ1) fills the unit ball, so it may shift. ‖β1‖ = τ1 ‖g‖ / (1 − ‖g‖).
+Invariance shifted_cosines(const MixingMeasure& measure, const Eigen::RowVectorXd& shift) {
+  MixingMeasure moved = measure;
+  moved.gate = effective_directions(measure).rowwise() + shift;
+  for (Eigen::Index j = 0; j < moved.gate.rows(); ++j)
+    moved.gate.row(j) *= measure.form.tau1 / (1 - moved.gate.row(j).norm());
+  return {"a common shift of beta1 / (|beta1| + tau1)", static_cast<int>(shift.size()), moved};
+}
+
+void add_softmax_shift(const MixingMeasure& measure, std::vector<Invariance>& all) {
+  const Eigen::RowVectorXd shift = Eigen::RowVectorXd::LinSpaced(measure.gate.cols(), 0.5, -0.4);
+  switch (measure.form.router) {
+    case MixtureForm::Router::linear:
+      all.push_back({"a common shift of beta1", static_cast<int>(shift.size()), shifted(measure, shift, 0)});
+      break;
+    case MixtureForm::Router::squared_distance: {
+      // −‖x − w − v‖² / 2 = −‖x − w‖² / 2 + v'x − v'w − ‖v‖² / 2.
+      MixingMeasure moved = shifted(measure, shift, 0);
+      moved.bias += measure.gate * shift.transpose();
+      all.push_back(
+          {"a common shift of centres, taken back by beta0", static_cast<int>(shift.size()), moved});
+      break;
+    }
+    case MixtureForm::Router::cosine:
+      if (measure.form.tau1 > 0) all.push_back(shifted_cosines(measure, 0.2 * shift));
+      break;
+    case MixtureForm::Router::two_level: {
+      MixingMeasure moved = measure;
+      moved.group_gate.rowwise() += shift;
+      moved.group_bias.array() += 0.3;
+      all.push_back({"a common shift of U and c", static_cast<int>(shift.size()) + 1, moved});
+      moved = measure;
+      const int groups = static_cast<int>(measure.group_gate.rows());
+      for (int j = 0; j < first_of_group(1, groups, measure.components()); ++j) {
+        moved.gate.row(j) += shift;
+        moved.bias[j] += 0.3;
+      }
+      all.push_back({"a common shift of beta1 and beta0 in each group",
+                     groups * (static_cast<int>(shift.size()) + 1), moved});
+      return;
+    }
+  }
+  all.push_back({"a common shift of beta0", 1, shifted(measure, 0 * shift, 0.7)});
+}
+
+}  // namespace
+
+std::vector<NamedForm> gate_forms() {
+  using Router = MixtureForm::Router;
+  using Gate = MixtureForm::Gate;
+  return {{"linear", {.router = Router::linear}},
+          {"cosine", {.router = Router::cosine}},
+          {"perturbed_cosine", {.router = Router::cosine, .tau1 = 1, .tau2 = 1}},
+          {"temperature", {.router = Router::linear, .temperature = true}},
+          {"squared_distance", {.router = Router::squared_distance}},
+          {"two_level", {.router = Router::two_level, .groups = 2}},
+          {"topk", {.router = Router::linear, .selected = 2}},
+          {"sigmoid", {.router = Router::linear, .gate = Gate::sigmoid}},
+          {"normalised_sigmoid", {.router = Router::linear, .gate = Gate::normalised_sigmoid}},
+          {"shared_expert", {.router = Router::linear, .gate = Gate::normalised_sigmoid, .shared = 1}}};
+}
+
+std::vector<NamedForm> with_experts(const NamedForm& gate) {
+  std::vector<NamedForm> pairs = {{"linear", gate.form}, {"polynomial", gate.form}, {"relu", gate.form}};
+  pairs[1].form.power = 2;
+  pairs[2].form.expert = MixtureForm::Expert::relu;
+  return pairs;
+}
+
+std::string published_rate(const NamedForm& gate, const NamedForm& expert) {
+  for (const PublishedRates& rates : kRates) {
+    if (gate.name != rates.gate) continue;
+    if (expert.form.expert == MixtureForm::Expert::relu) return rates.relu;
+    return expert.form.power == 1 ? rates.linear : rates.polynomial;
+  }
+  return kNone;
+}
+
+MixingMeasure example_measure(const MixtureForm& form) {
+  const int components = form.router == MixtureForm::Router::two_level ? 4 : (form.selected > 0 ? 3 : 2);
+  Matrix gate(4, 2), slope(4, 2);
+  Vector bias(4), intercept(4);
+  gate << 2, 0, -1, 1.5, 0.5, -2, -1.5, -1;
+  bias << 0, 0.3, -0.2, 0.1;
+  slope << 1, -0.5, -0.5, 1.5, -1, -1, 1.5, 0.5;
+  intercept << 0.5, -0.5, 0.8, -0.2;
+  MixingMeasure measure{form, gate.topRows(components), bias.head(components), slope.topRows(components),
+                        intercept.head(components)};
+  if (form.router == MixtureForm::Router::two_level) {
+    measure.group_gate = (Matrix(2, 2) << 1, 0.5, -1, 0.5).finished();
+    measure.group_bias = (Vector(2) << 0, 0.2).finished();
+  }
+  if (form.temperature) measure.log_scale = -std::log(2.0);
+  if (form.shared > 0) {
+    measure.shared_slope = (Matrix(1, 2) << 0.3, 0.8).finished();
+    measure.shared_intercept = Vector::Constant(1, 0.4);
+  }
+  return measure;
+}
+
+std::vector<Invariance> invariances(const MixingMeasure& measure) {
+  const MixtureForm& form = measure.form;
+  const int dim = static_cast<int>(measure.gate.cols());
+  std::vector<Invariance> all;
+  if (form.gate == MixtureForm::Gate::softmax) add_softmax_shift(measure, all);
+  if (form.router == MixtureForm::Router::cosine && form.tau1 == 0) {
+    MixingMeasure moved = measure;
+    moved.gate.row(0) *= 2;
+    all.push_back({"the length of each beta1", measure.components(), moved});
+  }
+  if (form.temperature) {
+    MixingMeasure moved = measure;
+    moved.gate *= 3;
+    moved.bias *= 3;
+    moved.log_scale -= std::log(3.0);
+    all.push_back({"beta1, beta0 and t in proportion", 1, moved});
+  }
+  const bool is_linear = form.expert == MixtureForm::Expert::power && form.power == 1;
+  if (form.shared > 0 && is_linear && form.gate != MixtureForm::Gate::sigmoid) {
+    MixingMeasure moved = measure;
+    moved.slope.array() += 0.6;
+    moved.intercept.array() -= 0.2;
+    moved.shared_slope.row(0).array() -= 0.6;
+    moved.shared_intercept[0] += 0.2;
+    all.push_back({"what routed experts have in common, taken from the shared one", dim + 1, moved});
+  }
+  return all;
+}
+
+namespace {
+
 constexpr int kInputRows = 256, kDescents = 6;
-/// The slope is that of the first two, judged by its change to the third; the others show where it holds.
+/// The slope is taken between the first two, and its change to the third gives the error. The others are for
+/// figures.
 constexpr double kSpreads[] = {0.025, 0.05, 0.1, 0.2, 0.4};
-/// Of sums of a few terms of order one.
+/// The rounding of sums of a few terms of order one.
 constexpr double kValueRounding = 1e-13;
-/// Of second differences with step 1e-4 of functions of order ten.
+/// The error of second differences with step 1e-4 of functions of order ten.
 constexpr double kDifferenceError = 1e-5;
 constexpr double kFirstScale = 0.5;
-/// Of a slope of distances over 256 rows, a few of which lie within a spread of a rectifier's kink.
+/// The error of a slope of distances over 256 rows, a few of which are near a rectifier's kink.
 constexpr double kSlopeError = 0.05;
 
 Matrix draw_inputs(const CheckEffort& effort, const char* id) {
@@ -30,11 +189,7 @@ double largest_change(const MixingMeasure& measure, const MixingMeasure& truth, 
 }
 
 CheckFinding nothing_changes(double change) {
-  CheckFinding finding;
-  finding.measured = change;
-  finding.error_bound = kValueRounding;
-  finding.error_origin = "rounding";
-  return finding;
+  return expected_zero(change, kValueRounding, "rounding");
 }
 
 /// The degree q of h(x, c η) = c^q h(x, η), c > 0.
@@ -42,12 +197,12 @@ int degree(const MixtureForm& form) {
   return form.expert == MixtureForm::Expert::relu ? 1 : form.power;
 }
 
-/// F of the first component alone at one row, its weight kept apart from the others'.
+/// F of the first component at one row: its unnormalised weight times its expert.
 double numerator(const MixingMeasure& measure, const Matrix& x, Eigen::Index row) {
   return std::exp(gate_scores(measure, x.row(row))[0]) * expert_values(measure, x.row(row))[0];
 }
 
-/// All parameters, one after another.
+/// All parameters in order.
 std::vector<double*> parameters_of(MixingMeasure& measure) {
   std::vector<double*> all;
   const auto add = [&](auto& values) {
@@ -76,7 +231,7 @@ CheckFinding check_scaled_experts(const CheckEffort& effort, const MixtureForm& 
   const MixingMeasure truth = example_measure(form);
   const double power = degree(form);
   const bool divides = form.gate == MixtureForm::Gate::softmax;
-  if (!divides) first_scale *= first_scale;  // of halves, too, the second is another
+  if (!divides) first_scale *= first_scale;  // also for c = 1/2 the second scale must differ
   const double second_scale = std::pow((divides ? 2 : 1) - std::pow(first_scale, power), 1 / power);
   const SplitCell cell{truth};
   MixingMeasure split = cell.at(Vector::Unit(cell.coordinates(), 0), 0);
@@ -114,19 +269,14 @@ CheckFinding check_invariances(const CheckEffort& effort, const MixtureForm& for
 }
 
 CheckFinding check_gram(const CheckEffort& effort, const MixtureForm& form) {
-  constexpr double kStep = 1e-5, kUnseen = 1e-13;
+  constexpr double kUnseen = 1e-13;
   MixingMeasure moved = example_measure(form);
   const Matrix x = draw_inputs(effort, "identifiability.gram");
   const std::vector<double*> parameters = parameters_of(moved);
   Matrix jacobian(x.rows(), static_cast<Eigen::Index>(parameters.size()));
   for (Eigen::Index i = 0; i < jacobian.cols(); ++i) {
-    double& parameter = *parameters[static_cast<std::size_t>(i)];
-    const double kept = parameter;
-    parameter = kept + kStep;
-    const Vector above = regression_values(moved, x);
-    parameter = kept - kStep;
-    jacobian.col(i) = (above - regression_values(moved, x)) / (2 * kStep);
-    parameter = kept;
+    jacobian.col(i) =
+        central_difference(*parameters[size(i)], 1e-5, [&] { return regression_values(moved, x); });
   }
   const Vector spectrum =
       symmetric_eigenvalues(jacobian.transpose() * jacobian / static_cast<double>(x.rows()));
@@ -164,18 +314,14 @@ CheckFinding check_mixed_derivative(const CheckEffort& effort, const MixtureForm
       largest = std::max(largest, std::abs(slope));
     }
   }
-  CheckFinding finding;
-  finding.measured = difference / largest;
-  finding.error_bound = kDifferenceError;
-  finding.error_origin = "central differences";
-  return finding;
+  return expected_zero(difference / largest, kDifferenceError, "central differences");
 }
 
 CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, ExpertFamily family) {
   const SplitCell cell{example_measure(form), family};
   const Matrix x = draw_inputs(effort, "identifiability.flatness");
   Engine engine = check_stream(effort, "identifiability.flatness.starts", 0);
-  // From the smallest spread on, each flattest measure is a start for the next.
+  // Each flattest measure is the start for the next larger spread.
   std::vector<Vector> starts = draw_starts(cell, kDescents * effort.seeds, engine);
   CheckFinding finding;
   finding.curve = {"flattest two components in one cell",
@@ -206,7 +352,7 @@ namespace {
 constexpr const char* kTable = "Nguyen et al. (perturbed cosine router), Table 1";
 constexpr const char* kOthers = "Nguyen et al. (estimation in mixtures of experts), rates";
 
-/// What Table 1 names as causes, of its three routers.
+/// The causes that Table 1 names for its three routers.
 void add_causes(const NamedForm& gate, std::vector<Check>& checks) {
   const bool is_linear = gate.form.router == MixtureForm::Router::linear;
   const bool is_cosine = !is_linear && gate.form.tau1 == 0;
@@ -214,12 +360,12 @@ void add_causes(const NamedForm& gate, std::vector<Check>& checks) {
   const std::string id = "identifiability." + gate.name;
   checks.push_back({id + ".radius", kTable, "f_G is the same where every beta1 is twice as long",
                     expected(is_cosine),
-                    [form = gate.form](const CheckEffort& effort) { return check_radius(effort, form); }});
+                    [form = gate.form](Effort effort) { return check_radius(effort, form); }});
   checks.push_back(
       {id + ".mixed_derivative", kTable,
        "d2F / dbeta1 db = dF / da for F = exp(gate score) h(a'x + b), h linear (largest difference)",
        expected(is_linear),
-       [form = gate.form](const CheckEffort& effort) { return check_mixed_derivative(effort, form); }});
+       [form = gate.form](Effort effort) { return check_mixed_derivative(effort, form); }});
 }
 
 void add_pair(const NamedForm& gate, const NamedForm& expert, const char* source,
@@ -229,27 +375,22 @@ void add_pair(const NamedForm& gate, const NamedForm& expert, const char* source
   const bool splits = can_split(form), is_split = splits || form.gate == MixtureForm::Gate::sigmoid;
   checks.push_back({name + ".invariances", source,
                     "what f_G cannot see with as many components as the truth (largest change of f_G)",
-                    CheckVerdict::holds,
-                    [form](const CheckEffort& effort) { return check_invariances(effort, form); }});
-  checks.push_back(
-      {name + ".gram", source,
-       "with as many components as the truth f_G sees everything else to first order: rate n^(-1/2) "
-       "(directions that it does not see)",
-       CheckVerdict::holds, [form](const CheckEffort& effort) { return check_gram(effort, form); }});
+                    CheckVerdict::holds, [form](Effort effort) { return check_invariances(effort, form); }});
+  checks.push_back({name + ".gram", source,
+                    "with as many components as the truth f_G sees everything else to first order: rate "
+                    "n^(-1/2) (directions that it does not see)",
+                    CheckVerdict::holds, [form](Effort effort) { return check_gram(effort, form); }});
   checks.push_back({name + ".scaled_experts", source,
                     "two components with one gate and experts c eta of different c give the f* of one: no "
-                    "least-squares fit "
-                    "tells c, at any n; published rate: " +
+                    "least-squares fit tells c, at any n; published rate: " +
                         published_rate(gate, expert),
-                    is_split ? CheckVerdict::holds : CheckVerdict::fails, [form](const CheckEffort& effort) {
-                      return check_scaled_experts(effort, form, kFirstScale);
-                    }});
+                    is_split ? CheckVerdict::holds : CheckVerdict::fails,
+                    [form](Effort effort) { return check_scaled_experts(effort, form, kFirstScale); }});
   if (!splits) return;
   checks.push_back({name + ".flatness", source,
                     "where the length of (a, b) is known, two components e apart in one cell have at least "
                     "|f_G - f*| ~ e^2: rate n^(-1/4)",
-                    CheckVerdict::holds,
-                    [form](const CheckEffort& effort) { return check_flatness(effort, form); }});
+                    CheckVerdict::holds, [form](Effort effort) { return check_flatness(effort, form); }});
 }
 
 }  // namespace

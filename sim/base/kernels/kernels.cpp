@@ -1,15 +1,71 @@
 #include "sim/base/kernels/kernels.h"
 
-// Three levels are enough on x86-64: the baseline (SSE), AVX2 with FMA, and AVX-512. On ARM there is NEON,
-// which has fused multiply-adds, too; vectors of a length that only the processor knows have no place in
-// arrays.
+// Levels on x86-64: the baseline (SSE), AVX2 with FMA, and AVX-512. On ARM: NEON, which also has fused
+// multiply-adds. Vectors whose length only the processor knows cannot be members of arrays.
 #define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sim/base/kernels/kernels.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 // Re-included once per level.
-#include "sim/base/kernels/kernels-inl.h"
+#include "sim/base/kernels/optimizer-inl.h"
 #include "sim/base/kernels/product-inl.h"
+#include "sim/base/kernels/rows-inl.h"
+
+// Every kernel NAME for a number type T, which its template NAME_of<T> computes.
+#ifndef MOELAB_KERNELS
+// clang-format off
+#define MOELAB_KERNELS(entry, T)                                                                                \
+  entry(void, multiply, T, (const Product<T>& product), (product))                                              \
+  entry(void, softmax_rows, T, (const T* scores, T* probabilities, int rows, int columns, int stride),          \
+        (scores, probabilities, rows, columns, stride))                                                         \
+  entry(void, log_softmax_rows, T, (T* scores, T* probabilities, int rows, int columns, int stride),            \
+        (scores, probabilities, rows, columns, stride))                                                         \
+  entry(void, softmax_backward_rows, T,                                                                         \
+        (const T* probabilities, const T* gradient, T* score_gradient, int rows, int columns, int stride),      \
+        (probabilities, gradient, score_gradient, rows, columns, stride))                                       \
+  entry(void, find_largest, T, (const T* values, int count, int k, int* found), (values, count, k, found))      \
+  entry(void, normalize_rows, T, (const RowNorm<T>& norm, T* y), (norm, y))                                     \
+  entry(void, normalize_rows_backward, T, (const RowNorm<T>& norm, const RowNormGradient<T>& gradient),         \
+        (norm, gradient))                                                                                       \
+  entry(void, sum_rows, T, (const T* a, int rows, int columns, std::ptrdiff_t stride, T* sums),                 \
+        (a, rows, columns, stride, sums))                                                                       \
+  entry(void, add_scaled, T, (T scale, const T* x, T* y, int count), (scale, x, y, count))                      \
+  entry(void, scale_into, T, (T scale, const T* x, T* y, int count), (scale, x, y, count))                      \
+  entry(T, dot, T, (const T* x, const T* y, int count), (x, y, count))                                          \
+  entry(void, dot_rows, T,                                                                                      \
+        (const RowsOf<const T>& x, const RowsOf<const T>& y, int rows, int count, const RowsOf<T>& sums),       \
+        (x, y, rows, count, sums))                                                                              \
+  entry(void, squared_distances, T,                                                                             \
+        (const T* x, const RowsOf<const T>& y, int rows, int count, T* distances), (x, y, rows, count, distances)) \
+  entry(void, scale_rows, T,                                                                                    \
+        (const RowsOf<const T>& scales, const RowsOf<const T>& x, int rows, int count, const RowsOf<T>& y),     \
+        (scales, x, rows, count, y))                                                                            \
+  entry(void, copy_rows, T, (const T* from, const int* order, int rows, int known, int columns, T* to),         \
+        (from, order, rows, known, columns, to))                                                                \
+  entry(void, sgd_step, T,                                                                                      \
+        (const SgdStep<T>& step, const T* gradient, T* velocity, T* parameters, std::size_t count),             \
+        (step, gradient, velocity, parameters, count))                                                          \
+  entry(void, sgd_idle_steps, T,                                                                                \
+        (const SgdStep<T>& step, const T* rates, int steps, T* velocity, T* parameters, std::size_t count),     \
+        (step, rates, steps, velocity, parameters, count))                                                      \
+  entry(void, adam_step, T,                                                                                     \
+        (const AdamStep<T>& step, const T* gradient, T* first, T* second, T* parameters, std::size_t count),    \
+        (step, gradient, first, second, parameters, count))
+// clang-format on
+#endif
+
+// The functions of one level, as the dispatch tables hold them.
+HWY_BEFORE_NAMESPACE();
+namespace moelab::kernels::HWY_NAMESPACE {
+#define MOELAB_DEFINE(result, name, T, parameters, arguments) \
+  result name##_##T parameters {                              \
+    return name##_of<T> arguments;                            \
+  }
+MOELAB_KERNELS(MOELAB_DEFINE, float)
+MOELAB_KERNELS(MOELAB_DEFINE, double)
+#undef MOELAB_DEFINE
+}  // namespace moelab::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <fmt/format.h>
@@ -17,38 +73,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
-#include <vector>
 
 #include "sim/base/error.h"
-#include "sim/base/kernels/highway_version.h"
-#include "sim/base/kernels/optimizer_steps.h"
-#include "sim/base/kernels/row_norm.h"
 
 namespace moelab::kernels {
 namespace {
-
-#define MOELAB_EXPORT(name) \
-  HWY_EXPORT(name##_float); \
-  HWY_EXPORT(name##_double)
-MOELAB_EXPORT(multiply);
-MOELAB_EXPORT(softmax_rows);
-MOELAB_EXPORT(log_softmax_rows);
-MOELAB_EXPORT(softmax_backward_rows);
-MOELAB_EXPORT(find_largest);
-MOELAB_EXPORT(normalize_rows);
-MOELAB_EXPORT(normalize_rows_backward);
-MOELAB_EXPORT(sum_rows);
-MOELAB_EXPORT(add_scaled);
-MOELAB_EXPORT(dot);
-MOELAB_EXPORT(dot_rows);
-MOELAB_EXPORT(squared_distances);
-MOELAB_EXPORT(scale_rows);
-MOELAB_EXPORT(copy_rows);
-MOELAB_EXPORT(scale_into);
-MOELAB_EXPORT(sgd_step);
-MOELAB_EXPORT(sgd_idle_steps);
-MOELAB_EXPORT(adam_step);
-#undef MOELAB_EXPORT
 
 struct Level {
   const char* name;
@@ -63,8 +92,8 @@ const Level kLevels[] = {{"neon", 0}};
 
 constexpr const char* kLevelVariable = "MOELAB_VECTOR_LEVEL";
 
-/// The variable, read before the first kernel runs. No exception may leave here: it would end every program
-/// that uses the library before its main() begins. check_vector_level() refuses what is no level.
+/// Reads the variable before the first kernel runs. An exception here would end every program that uses the
+/// library before its main() begins. So check_vector_level() refuses unknown levels.
 [[maybe_unused]] const bool kLimitedByEnvironment = [] {
   const char* name = std::getenv(kLevelVariable);
   for (const Level& level : kLevels) {
@@ -77,7 +106,7 @@ constexpr const char* kLevelVariable = "MOELAB_VECTOR_LEVEL";
 
 std::string vector_level_name() {
   const std::int64_t supported = hwy::SupportedTargets();
-  // Highway's query resets the choice to all that the processor has, limits forgotten: choose again.
+  // Highway's query forgets the limits and resets the choice to all levels of the processor. Choose again.
   hwy::GetChosenTarget().Update(supported);
 #if HWY_ARCH_X86
   if (supported & HWY_AVX3) return "avx512";
@@ -110,146 +139,15 @@ void check_vector_level() {
     throw UserError(kLevelVariable, unknown_name("vector level", name, names));
 }
 
-void multiply(const Product<float>& product) {
-  HWY_DYNAMIC_DISPATCH(multiply_float)(product);
-}
-void multiply(const Product<double>& product) {
-  HWY_DYNAMIC_DISPATCH(multiply_double)(product);
-}
-
-void softmax_rows(const float* scores, float* probabilities, int rows, int columns, int stride) {
-  HWY_DYNAMIC_DISPATCH(softmax_rows_float)(scores, probabilities, rows, columns, stride);
-}
-void softmax_rows(const double* scores, double* probabilities, int rows, int columns, int stride) {
-  HWY_DYNAMIC_DISPATCH(softmax_rows_double)(scores, probabilities, rows, columns, stride);
-}
-
-void log_softmax_rows(float* scores, float* probabilities, int rows, int columns, int stride) {
-  HWY_DYNAMIC_DISPATCH(log_softmax_rows_float)(scores, probabilities, rows, columns, stride);
-}
-void log_softmax_rows(double* scores, double* probabilities, int rows, int columns, int stride) {
-  HWY_DYNAMIC_DISPATCH(log_softmax_rows_double)(scores, probabilities, rows, columns, stride);
-}
-
-void softmax_backward_rows(const float* probabilities, const float* gradient, float* score_gradient, int rows,
-                           int columns, int stride) {
-  HWY_DYNAMIC_DISPATCH(softmax_backward_rows_float)
-  (probabilities, gradient, score_gradient, rows, columns, stride);
-}
-void softmax_backward_rows(const double* probabilities, const double* gradient, double* score_gradient,
-                           int rows, int columns, int stride) {
-  HWY_DYNAMIC_DISPATCH(softmax_backward_rows_double)
-  (probabilities, gradient, score_gradient, rows, columns, stride);
-}
-
-void find_largest(const float* values, int count, int k, int* found) {
-  HWY_DYNAMIC_DISPATCH(find_largest_float)(values, count, k, found);
-}
-void find_largest(const double* values, int count, int k, int* found) {
-  HWY_DYNAMIC_DISPATCH(find_largest_double)(values, count, k, found);
-}
-
-void normalize_rows(const RowNorm<float>& norm, float* y) {
-  HWY_DYNAMIC_DISPATCH(normalize_rows_float)(norm, y);
-}
-void normalize_rows(const RowNorm<double>& norm, double* y) {
-  HWY_DYNAMIC_DISPATCH(normalize_rows_double)(norm, y);
-}
-
-void normalize_rows_backward(const RowNorm<float>& norm, const RowNormGradient<float>& gradient) {
-  HWY_DYNAMIC_DISPATCH(normalize_rows_backward_float)(norm, gradient);
-}
-void normalize_rows_backward(const RowNorm<double>& norm, const RowNormGradient<double>& gradient) {
-  HWY_DYNAMIC_DISPATCH(normalize_rows_backward_double)(norm, gradient);
-}
-
-void sum_rows(const float* a, int rows, int columns, std::ptrdiff_t stride, float* sums) {
-  HWY_DYNAMIC_DISPATCH(sum_rows_float)(a, rows, columns, stride, sums);
-}
-void sum_rows(const double* a, int rows, int columns, std::ptrdiff_t stride, double* sums) {
-  HWY_DYNAMIC_DISPATCH(sum_rows_double)(a, rows, columns, stride, sums);
-}
-
-void add_scaled(float scale, const float* x, float* y, int count) {
-  HWY_DYNAMIC_DISPATCH(add_scaled_float)(scale, x, y, count);
-}
-void add_scaled(double scale, const double* x, double* y, int count) {
-  HWY_DYNAMIC_DISPATCH(add_scaled_double)(scale, x, y, count);
-}
-
-float dot(const float* x, const float* y, int count) {
-  return HWY_DYNAMIC_DISPATCH(dot_float)(x, y, count);
-}
-double dot(const double* x, const double* y, int count) {
-  return HWY_DYNAMIC_DISPATCH(dot_double)(x, y, count);
-}
-
-void dot_rows(const RowsOf<const float>& x, const RowsOf<const float>& y, int rows, int count,
-              const RowsOf<float>& sums) {
-  HWY_DYNAMIC_DISPATCH(dot_rows_float)(x, y, rows, count, sums);
-}
-void dot_rows(const RowsOf<const double>& x, const RowsOf<const double>& y, int rows, int count,
-              const RowsOf<double>& sums) {
-  HWY_DYNAMIC_DISPATCH(dot_rows_double)(x, y, rows, count, sums);
-}
-
-void squared_distances(const float* x, const RowsOf<const float>& y, int rows, int count, float* distances) {
-  HWY_DYNAMIC_DISPATCH(squared_distances_float)(x, y, rows, count, distances);
-}
-void squared_distances(const double* x, const RowsOf<const double>& y, int rows, int count,
-                       double* distances) {
-  HWY_DYNAMIC_DISPATCH(squared_distances_double)(x, y, rows, count, distances);
-}
-
-void scale_rows(const RowsOf<const float>& scales, const RowsOf<const float>& x, int rows, int count,
-                const RowsOf<float>& y) {
-  HWY_DYNAMIC_DISPATCH(scale_rows_float)(scales, x, rows, count, y);
-}
-void scale_rows(const RowsOf<const double>& scales, const RowsOf<const double>& x, int rows, int count,
-                const RowsOf<double>& y) {
-  HWY_DYNAMIC_DISPATCH(scale_rows_double)(scales, x, rows, count, y);
-}
-
-void copy_rows(const float* from, const int* order, int rows, int known, int columns, float* to) {
-  HWY_DYNAMIC_DISPATCH(copy_rows_float)(from, order, rows, known, columns, to);
-}
-void copy_rows(const double* from, const int* order, int rows, int known, int columns, double* to) {
-  HWY_DYNAMIC_DISPATCH(copy_rows_double)(from, order, rows, known, columns, to);
-}
-
-void scale_into(float scale, const float* x, float* y, int count) {
-  HWY_DYNAMIC_DISPATCH(scale_into_float)(scale, x, y, count);
-}
-void scale_into(double scale, const double* x, double* y, int count) {
-  HWY_DYNAMIC_DISPATCH(scale_into_double)(scale, x, y, count);
-}
-
-void sgd_step(const SgdStep<float>& step, const float* gradient, float* velocity, float* parameters,
-              std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(sgd_step_float)(step, gradient, velocity, parameters, count);
-}
-void sgd_step(const SgdStep<double>& step, const double* gradient, double* velocity, double* parameters,
-              std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(sgd_step_double)(step, gradient, velocity, parameters, count);
-}
-
-void sgd_idle_steps(const SgdStep<float>& step, const float* rates, int steps, float* velocity,
-                    float* parameters, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(sgd_idle_steps_float)(step, rates, steps, velocity, parameters, count);
-}
-void sgd_idle_steps(const SgdStep<double>& step, const double* rates, int steps, double* velocity,
-                    double* parameters, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(sgd_idle_steps_double)(step, rates, steps, velocity, parameters, count);
-}
-
-void adam_step(const AdamStep<float>& step, const float* gradient, float* first, float* second,
-               float* parameters, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(adam_step_float)(step, gradient, first, second, parameters, count);
-}
-void adam_step(const AdamStep<double>& step, const double* gradient, double* first, double* second,
-               double* parameters, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(adam_step_double)(step, gradient, first, second, parameters, count);
-}
+// The calls, each to the level that was chosen.
+#define MOELAB_DISPATCH(result, name, T, parameters, arguments) \
+  HWY_EXPORT(name##_##T);                                       \
+  result name parameters {                                      \
+    return HWY_DYNAMIC_DISPATCH(name##_##T) arguments;          \
+  }
+MOELAB_KERNELS(MOELAB_DISPATCH, float)
+MOELAB_KERNELS(MOELAB_DISPATCH, double)
+#undef MOELAB_DISPATCH
 
 }  // namespace moelab::kernels
 #endif  // HWY_ONCE

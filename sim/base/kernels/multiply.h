@@ -1,6 +1,6 @@
 #pragma once
 
-/// Matrix products of views, each one line that reads as its equation:
+/// Matrix products of views, whose calls read like equations:
 ///
 ///     multiply(x, w, scores);                               // γ ← X W
 ///     multiply(x.transposed(), score_gradient, w_gradient); // ∂L/∂W ← X^T ∂L/∂γ
@@ -13,18 +13,17 @@
 
 namespace moelab::kernels {
 
-/// What a product starts from and what is done to it at the end.
+/// The initial value of a product, and the operation at its end.
 template <class Real>
 struct Extras {
   bool accumulate = false;          ///< C ← C + A B
   const Real* bias = nullptr;       ///< (padded(n)), added to every row
   bool relu = false;                ///< C ← max(C, 0)
-  const Real* relu_mask = nullptr;  ///< as C: zero where an entry of it is at most 0
+  const Real* relu_mask = nullptr;  ///< shaped like C: zero if its entry is at most 0
 };
 
 /// C (m, n) ← A (m, k) B (k, n), then `extras`. A may have any strides. B is row-major or the transpose of
-/// such a view. Rows of C, and of B where it is not transposed, are vectors: they lie at least padded(n)
-/// apart.
+/// such a view. Rows of C, and of B unless transposed, are at least padded(n) apart.
 template <class Real>
 void multiply(const std::type_identity_t<View<const Real>>& a,
               const std::type_identity_t<View<const Real>>& b, const View<Real>& c,
@@ -53,8 +52,7 @@ void multiply(const std::type_identity_t<View<const Real>>& a,
   multiply(product);
 }
 
-/// Rows of `columns` entries with their padding, as kernels write them: (rows, columns), padded(columns)
-/// apart.
+/// A view of rows with padding, as kernels write them: (rows, columns), padded(columns) apart.
 template <class T>
 View<T> padded_rows(T* data, int rows, int columns) {
   return {data, rows, columns, padded(columns)};

@@ -1,7 +1,6 @@
-// The matrix product, compiled once per vector level.
-//
-// A block of kRows × kVectors accumulators stays in registers while p runs from 0 to k, so every output is
-// one chain of multiply-adds in the order of p, whatever the width: the blocking cannot be seen in the bits.
+// The matrix product. A block of kRows × kVectors accumulators stays in registers while p runs from 0 to k.
+// So every output is one chain of multiply-adds in the order of p at any width, and the blocking changes no
+// bits.
 
 #if defined(MOELAB_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MOELAB_PRODUCT_INL_H_
@@ -13,21 +12,20 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace moelab::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Rows of a block of so many vectors: 8 × 3 or 6 × 4 accumulators fill the 32 registers of AVX-512, 4 × 3 or
-/// 3 × 4 the 16 of AVX2 and SSE.
+/// Rows of a block of kVectors vectors: 8 × 3 or 6 × 4 accumulators fill the 32 registers of AVX-512, 4 × 3
+/// or 3 × 4 fill the 16 registers of AVX2 and SSE.
 template <int kVectors>
 constexpr int kBlockRows = (HWY_TARGET == HWY_AVX3 ? 2 : 1) * (kVectors == 4 ? 3 : 4);
 
-/// From so many steps on, C is fetched while they run, so that writing it does not wait. With this and blocks
-/// of 6 × 4 the six products of 64 experts in turn, which a second cache cannot hold, run at 130 GFLOP/s
-/// (112).
+/// With at least this many steps, C is prefetched while they run, so that writing it does not wait. With this
+/// and blocks of 6 × 4, the six products of 64 experts in turn, which exceed the second cache, run at 130
+/// GFLOP/s instead of 112.
 constexpr int kLeastPrefetched = 64;
 
 /// One block of C: rows [row, row + kRows), columns [column, column + kVectors · width).
@@ -107,8 +105,7 @@ void panel(const Product<T>& product, const T* b, std::ptrdiff_t b_row, int colu
   if (product.m - row == 1) block<T, 1, kVectors>(product, b, b_row, row, column);
 }
 
-/// Copies B^T into a panel (k, columns): panel[p, j] = b[(column + j) · b_row + p], zero for columns beyond
-/// n.
+/// Copies Bᵀ into a panel (k, columns): panel[p, j] = b[(column + j) · b_row + p], zero for columns beyond n.
 template <class T>
 void pack_transposed(const Product<T>& product, int column, int columns, T* HWY_RESTRICT panel_values) {
   const int valid = HWY_MIN(columns, product.n - column);
@@ -138,8 +135,8 @@ void pack_transposed(const Product<T>& product, int column, int columns, T* HWY_
   }
 }
 
-/// `kDepth` steps of p, and what is left of them, with a panel of B that stays in the second cache: C waits
-/// in memory between them, which changes no bits. 64 rows of 256 over 2048 steps: 100 instead of 58 GFLOP/s.
+/// Steps of p that use one panel of B, which then stays in the second cache. Between panels C waits in
+/// memory, which changes no bits. 64 rows of 256 over 2048 steps run at 100 instead of 58 GFLOP/s.
 constexpr int kDepth = 256;
 
 /// The part of a product from step `first` on.
@@ -154,10 +151,10 @@ Product<T> steps_from(const Product<T>& product, int first) {
   return part;
 }
 
-/// `width` vectors, four at most, of the columns from `column` on; product.k is kDepth at most.
+/// `width` ≤ 4 vectors of the columns from `column` on, for product.k ≤ kDepth.
 template <class T>
 void columns_of(const Product<T>& product, int column, int width) {
-  alignas(64) T packed[kDepth * 4 * Lanes16<T>::kWidth];  // of kDepth steps: 64 KB in float
+  alignas(64) T packed[kDepth * 4 * Lanes16<T>::kWidth];  // 64 KB in float
   const T* b = product.b + column;
   std::ptrdiff_t b_row = product.b_row;
   if (product.b_transposed) {
@@ -183,22 +180,15 @@ void multiply_of(const Product<T>& product) {
   int vectors = padded(product.n) / Lanes16<T>::kWidth;
   int column = 0;
   while (vectors > 0) {
-    // A lone vector would leave the multiply-add units waiting for its sums.
+    // A single vector would leave the multiply-add units waiting for its sums.
     const int width = vectors % 3 == 0 || vectors == 5 ? 3 : HWY_MIN(vectors, 4);
-    // Once at least: a product of no steps is its start.
+    // At least once: a product of no steps is its start.
     for (int first = 0; first == 0 || first < product.k; first += kDepth) {
       columns_of(steps_from(product, first), column, width);
     }
     column += width * Lanes16<T>::kWidth;
     vectors -= width;
   }
-}
-
-void multiply_float(const Product<float>& product) {
-  multiply_of<float>(product);
-}
-void multiply_double(const Product<double>& product) {
-  multiply_of<double>(product);
 }
 
 }  // namespace moelab::kernels::HWY_NAMESPACE

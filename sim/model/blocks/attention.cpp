@@ -12,11 +12,11 @@ template <class Real>
 struct AttentionScratch final : Scratch {
   AttentionState<Real> state;
   AttentionGradients<Real> gradients;
-  AlignedVector<Real> queries, keys;                 ///< X W_Q^T / √k and X W_K^T (H, n·s, padded(k))
-  AlignedVector<Real> mean_gradient;                 ///< ∂L/∂(Σ_h A_h X W_h) (n·s, padded(d))
-  AlignedVector<Real> weight_gradient;               ///< of one sequence and head (s, padded(s))
-  AlignedVector<Real> query_gradient, key_gradient;  ///< of one head (n·s, padded(k))
-  AlignedVector<Real> centre_gradient;               ///< of one head (n·s, padded(d))
+  AlignedVector<Real> queries, keys;    ///< X W_Q^T / √k and X W_K^T (H, n·s, padded(k))
+  AlignedVector<Real> mean_gradient;    ///< ∂L/∂(Σ_h A_h X W_h) (n·s, padded(d))
+  AlignedVector<Real> weight_gradient;  ///< gradient of A for one sequence and head (s, padded(s))
+  AlignedVector<Real> query_gradient, key_gradient;  ///< gradients for one head (n·s, padded(k))
+  AlignedVector<Real> centre_gradient;               ///< gradient for one head (n·s, padded(d))
 };
 
 template <class Real>
@@ -101,7 +101,8 @@ void Attention<Real>::initialize(const Start& start, Real* parameters) const {
   std::fill_n(parameters, block_size(), Real(0));
   const double deviation = init_scale_ / std::sqrt(static_cast<double>(dim_));
   for (int h = 0; h < heads_; ++h) {
-    // Streams that no expert uses: those count up from 0, these down from the largest number.
+    // Use streams that no expert uses. Experts' streams count up from 0; these count down from the largest
+    // number.
     Engine engine = start.seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
     for (const Rows& matrix :
          {query_matrix(parameters, h), key_matrix(parameters, h), value_matrix(parameters, h)}) {
@@ -146,7 +147,7 @@ void Attention<Real>::forward(const Pass<Real>& pass, const View<const Real>& in
   signals.attention_gradients = &mine.gradients;
 }
 
-/// A_h and U = (1/H) Σ_h A_h (centres of h), sequence by sequence.
+/// Computes A_h and U = (1/H) Σ_h A_h (centres of h), sequence by sequence.
 template <class Real>
 void Attention<Real>::weigh_tokens(int rows, AttentionScratch<Real>& mine) const {
   const int samples = rows / tokens_;
@@ -206,8 +207,8 @@ void Attention<Real>::backward(const Pass<Real>& /*pass*/, const View<const Real
   }
 }
 
-/// ∂L/∂(X W_Q^T), ∂L/∂(X W_K^T) and ∂L/∂(X W) of one head. With Z the logits and T = A ∘ ∂L/∂A + ∂L/∂log A:
-/// ∂L/∂Z = T − A (row sums of T).
+/// Computes ∂L/∂(X W_Q^T), ∂L/∂(X W_K^T) and ∂L/∂(X W) of one head. With logits Z and T = A ∘ ∂L/∂A + ∂L/∂log
+/// A: ∂L/∂Z = T − A (row sums of T).
 template <class Real>
 void Attention<Real>::head_backward(int head, int rows, AttentionScratch<Real>& mine) const {
   const std::size_t key_entries = entries(rows, kernels::padded(key_dim_));
@@ -239,7 +240,7 @@ void Attention<Real>::head_backward(int head, int rows, AttentionScratch<Real>& 
     kernels::multiply(weights.transposed(), upstream, of_sequence(mine.centre_gradient, dim_, 0),
                       {.accumulate = by_router});
   }
-  // The keys' gradient met queries that were already divided by √k.
+  // The keys' gradient needs no further factor, since the queries were already divided by √k.
   kernels::scale_into(key_scale(), mine.query_gradient.data(), mine.query_gradient.data(),
                       static_cast<int>(key_entries));
 }

@@ -57,7 +57,7 @@ class Dense final : public Block<Real> {
   }
 
  private:
-  /// Every row to the one expert.
+  /// Routes every row to the single expert.
   static void route_all(int rows, DenseScratch<Real>& mine) {
     constexpr int kStride = kernels::padded(1);
     std::size_t filled = mine.gates.size();
@@ -111,7 +111,7 @@ class LinearBlock final : public Block<Real> {
  private:
   DenseLayer<Real> layer_;
   Purpose start_;
-  std::string prefix_;  // of the arrays' names
+  std::string prefix_;  // prefix of the arrays' names
 };
 
 template <class Real>

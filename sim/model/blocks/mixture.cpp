@@ -266,7 +266,7 @@ double Mixture<Real>::added_loss(const Pass<Real>& pass, const BlockValues<Real>
   double value = mine.router_output.added_loss +
                  pass.gating->added_loss(gating_context(pass, no_inputs, values, mine), mine.gating);
   if (!pass.losses || pass.losses->empty()) return value;
-  // The outputs of pairs are those that the backward pass has written.
+  // The backward pass has already written the outputs of pairs.
   const bool reads_outputs = pass.losses->reads(AuxiliaryPath::pair_outputs);
   return value + pass.losses->weighted_sum(routed_batch(mine, reads_outputs), mine.auxiliary);
 }
@@ -326,7 +326,7 @@ void Mixture<Real>::backward(const Pass<Real>& pass, const View<const Real>& inp
     parts_.bank->backward(read, mine.routing(), parameters, *mine.bank, of_experts);
   }
   if (!reads_all && input_gradient) {
-    // The columns that the experts read: those after the image.
+    // The experts read the columns after the image.
     const int rest = expert_dim_ - features;
     std::fill_n(input_gradient, entries(rows, kernels::padded(dim)), Real(0));
     for (int row = 0; row < rows; ++row) {
@@ -438,7 +438,7 @@ MOELAB_INSTANTIATE(double);
 
 namespace {
 
-/// Slots of a group.
+/// The number of slots of a group.
 template <class Real>
 int slots_of_group(const GatingScratch<Real>& gating) {
   return gating.routing.experts * gating.slots.each;
@@ -452,7 +452,7 @@ void for_each_slot_group(const GatingScratch<Real>& gating, const Visit& visit) 
     visit(first, std::min(most, rows - first), slot);
 }
 
-/// A slot is read by its expert alone.
+/// Routes each slot to its own expert alone.
 template <class Real>
 void route_slots(const GatingScratch<Real>& gating, SlotScratch<Real>& scratch) {
   Routing<Real>& routing = scratch.routing;
@@ -471,7 +471,7 @@ void route_slots(const GatingScratch<Real>& gating, SlotScratch<Real>& scratch) 
   list_pairs(routing);
 }
 
-/// Rows of D, C or their gradients.
+/// A group's rows of D, C or their gradients.
 template <class Real, class Values>
 auto slot_weights(const GatingScratch<Real>& gating, Values& values) {
   return kernels::padded_rows(values.data(), gating.routing.rows, slots_of_group(gating));
@@ -488,7 +488,7 @@ void forward_slots(const View<const Real>& x, const GatingScratch<Real>& gating,
   reserve_entries(scratch.rows, entries(x.rows, kernels::padded(x.columns)));
   reserve_entries(scratch.slots, entries(slots, kernels::padded(x.columns)));
   reserve_entries(scratch.outputs, entries(slots, kernels::padded(outputs.columns)));
-  // Products read whole vectors of a row.
+  // Clear the padding, since products read whole vectors of a row.
   const View<Real> rows = kernels::padded_rows(scratch.rows.data(), x.rows, x.columns);
   for (int row = 0; row < x.rows; ++row) {
     std::copy_n(x.row(row), x.columns, rows.row(row));

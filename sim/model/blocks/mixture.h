@@ -1,6 +1,6 @@
 #pragma once
 
-/// One mixture of experts: a router, gating and a bank of experts.
+/// One mixture of experts: a router, a gating and a bank of experts.
 
 #include <cmath>
 #include <optional>
@@ -12,52 +12,53 @@
 
 namespace moelab {
 
-// Experts behind slots: between the rows of a mixture and its bank, where the gating mixes rows into slots.
+// Slots: the gating mixes rows into slots, and the experts read slots.
 
-/// What the passes of a batch leave. Slots of all groups lie one after another, expert by expert in each.
+/// The arrays of a batch's passes. Slots are stored group by group, and expert by expert within a group.
 template <class Real>
 struct SlotScratch {
-  Routing<Real> routing;                    ///< slot to expert, gates 1
-  AlignedVector<Real> gates;                ///< of it
+  Routing<Real> routing;                    ///< each slot to its expert, gates 1
+  AlignedVector<Real> gates;                ///< gates of `routing`
   AlignedVector<Real> rows;                 ///< X (n, padded(d))
-  AlignedVector<Real> slots, of_slots;      ///< D^T X (slots, padded(d)) and ∂L/∂ them
-  AlignedVector<Real> outputs, of_outputs;  ///< of the experts (slots, padded(o)) and ∂L/∂ them
+  AlignedVector<Real> slots, of_slots;      ///< D^T X (slots, padded(d)) and its gradient
+  AlignedVector<Real> outputs, of_outputs;  ///< experts' outputs (slots, padded(o)) and their gradient
 };
 
-/// outputs (n, padded(o)) ← C f(D^T X), group by group; `gating` holds D and C.
+/// outputs (n, padded(o)) ← C f(D^T X), group by group, with D and C in `gating`.
 template <class Real>
 void forward_slots(const View<const Real>& x, const GatingScratch<Real>& gating, const ExpertBank<Real>& bank,
                    const Real* parameters, Scratch& bank_scratch, SlotScratch<Real>& scratch,
                    const View<Real>& outputs, bool keep);
 
-/// From gradients.outputs those of the bank's parameters, of D and C (in `gating`) and, unless null, of X
-/// (n, padded(d)); gradients.gates is not touched. For the batch of the last forward pass that kept.
+/// Writes the gradients of the bank's parameters, of D and C (in `gating`) and, unless null, of X (n,
+/// padded(d)) from gradients.outputs. Does not touch gradients.gates. For the batch of the last forward pass
+/// with `keep`.
 template <class Real>
 void backward_slots(GatingScratch<Real>& gating, const ExpertBank<Real>& bank, const Real* parameters,
                     Scratch& bank_scratch, SlotScratch<Real>& scratch, int input_dim, int output_dim,
                     const ExpertGradients<Real>& gradients);
 
-/// What a mixture is made from.
+/// The parts of a mixture.
 template <class Real>
 struct MixtureParts {
   std::unique_ptr<Router<Real>> router;
   std::unique_ptr<ExpertBank<Real>> bank;
   bool router_trainable = true;
   int layer = 0;
-  int experts = 0;       ///< E, those that the router scores
-  int null_experts = 0;  ///< the last of them, which no network is behind
+  int experts = 0;       ///< E, the experts that the router scores
+  int null_experts = 0;  ///< the last of these experts, which have no network
   double jitter = 0;     ///< training steps multiply what the router reads by U[1 − jitter, 1 + jitter]
-  int input_dim = 0;     ///< d, of the rows
+  int input_dim = 0;     ///< d, columns of the rows
   int output_dim = 0;    ///< o
   int image_size = 0;    ///< leading columns that only the router reads
   /// The gating whose parameters the mixture holds; null for none. Outlives the mixture.
   const Gating<Real>* learned_gating = nullptr;
-  /// That of training, whose state the mixture holds; null for none.
+  /// The training gating, whose state the mixture holds; null for none.
   const Gating<Real>* train_gating = nullptr;
-  std::optional<double> balance_rate;  ///< of loss-free balancing; none: no biases of the selection
+  std::optional<double> balance_rate;  ///< rate of loss-free balancing; empty: no selection biases
 };
 
-/// What the passes of a batch leave: routing, scores, outputs of pairs.
+/// The arrays of a batch's passes: routing, scores, outputs of pairs.
 template <class Real>
 struct MixtureScratch final : Scratch {
   GatingScratch<Real> gating;
@@ -75,10 +76,14 @@ struct MixtureScratch final : Scratch {
   const Routing<Real>& routing() const { return gating.routing; }
 };
 
-/// f(x) = Σ_e gate_e(x) expert_e(x) for rows x (n, d). Parameters [router | gating | experts]; state: the
-/// router's, then `selection_bias` (E) with loss-free balancing, which a step moves by the rate against the
-/// sign of each expert's load error, the number of its rows over the mean; then the training gating's, then
-/// `router_jitter` (3) with jitter.
+/// A mixture of experts: f(x) = Σ_e gate_e(x) expert_e(x) for rows x (n, d).
+///
+/// Parameters: [router | gating | experts]. State, in this order:
+/// - the router's state.
+/// - `selection_bias` (E) with loss-free balancing. A step moves each bias by the rate, against the sign of
+///   the expert's load error. The load error is its number of rows minus the mean.
+/// - the training gating's state.
+/// - `router_jitter` (3) with jitter.
 template <class Real>
 class Mixture final : public Block<Real> {
  public:
@@ -92,7 +97,7 @@ class Mixture final : public Block<Real> {
   std::size_t parameters_per_expert() const { return parts_.bank->parameters_per_expert(); }
   std::size_t expert_block_size() const { return parts_.bank->expert_block_size(); }
   int output_stride() const;
-  /// Entries of the router's part, which comes first, and its arrays.
+  /// Entries of the router's part of the parameters, which comes first, and its arrays.
   std::size_t router_size() const { return gating_begin_; }
   std::vector<NamedArray<Real>> router_arrays(const Real* parameters) const {
     return parts_.router->arrays(parameters);
@@ -101,9 +106,10 @@ class Mixture final : public Block<Real> {
   /// Scores, probabilities and gates of a batch, without the experts.
   void route(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
              const LayerSignals<Real>& signals, MixtureScratch<Real>& scratch) const;
-  /// x̃ (n, E, padded(o)) of the last forward pass that kept, at active pairs; null where experts read slots.
+  /// The outputs x̃ (n, E, padded(o)) before gates at active pairs, of the last forward pass with `keep`.
+  /// Null if experts read slots.
   const Real* pair_outputs(const BlockValues<Real>& values, MixtureScratch<Real>& scratch) const;
-  /// What auxiliary losses look at, of the last batch; with `pair_outputs` after a forward pass that kept.
+  /// The last batch as auxiliary losses read it. `with_outputs` needs a forward pass with `keep`.
   RoutedBatch<Real> routed_batch(const MixtureScratch<Real>& scratch, bool with_outputs) const;
 
   int output_dim() const override { return parts_.output_dim; }
@@ -128,12 +134,12 @@ class Mixture final : public Block<Real> {
   RouterContext<Real> router_context(const Pass<Real>& pass, const View<const Real>& inputs,
                                      const BlockValues<Real>& values,
                                      const LayerSignals<Real>& signals) const;
-  /// `x`: what the router reads.
+  /// `x` holds the rows that the router reads.
   GatingContext<Real> gating_context(const Pass<Real>& pass, const View<const Real>& x,
                                      const BlockValues<Real>& values,
                                      const MixtureScratch<Real>& scratch) const;
   View<const Real> expert_inputs(const View<const Real>& inputs, MixtureScratch<Real>& scratch) const;
-  /// Rows that are routed together of so many.
+  /// Rows that are routed together in a batch of `rows` rows.
   static int group_rows(const Pass<Real>& pass, int rows);
   bool is_jittered(const Pass<Real>& pass) const { return pass.training && parts_.jitter > 0; }
   View<const Real> jittered(const View<const Real>& x, const BlockValues<Real>& values,
@@ -147,17 +153,17 @@ class Mixture final : public Block<Real> {
 
   MixtureParts<Real> parts_;
   int expert_dim_;             ///< columns that the experts read
-  bool experts_read_rows_;     ///< the rows as they are: no image to leave out, no features to add
-  std::size_t gating_begin_;   ///< of the gating's part of the parameters
-  std::size_t experts_begin_;  ///< of the bank's
-  std::size_t router_state_;   ///< values of the router's state
-  std::size_t gating_state_;   ///< begin of the gating's
-  std::size_t jitter_state_;   ///< and of the jitter's
+  bool experts_read_rows_;     ///< experts read the unchanged rows: no image to omit, no features to add
+  std::size_t gating_begin_;   ///< begin of the gating's part of the parameters
+  std::size_t experts_begin_;  ///< begin of the bank's part
+  std::size_t router_state_;   ///< size of the router's state
+  std::size_t gating_state_;   ///< begin of the gating's state
+  std::size_t jitter_state_;   ///< begin of the jitter's state
 };
 
-// Rotary places (Su et al. 2021).
+// Rotary positions (Su et al. 2021).
 
-/// Turns the pairs (j, j + k/2) of a row at place t by the angle t 10000^(−2j/k).
+/// Rotates the pairs (j, j + k/2) of a row at place t by the angle t 10000^(−2j/k).
 template <class Real>
 class Turns {
  public:
@@ -171,7 +177,7 @@ class Turns {
     }
   }
 
-  /// `direction` 1, or −1 for back.
+  /// `direction` is 1, or −1 for the inverse rotation.
   void turn(int place, Real direction, Real* values) const {
     const std::size_t first = static_cast<std::size_t>(place) * static_cast<std::size_t>(half_);
     for (int j = 0; j < half_; ++j) {

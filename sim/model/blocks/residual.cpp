@@ -5,7 +5,6 @@
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/base/kernels/multiply.h"
-#include "sim/base/kernels/row_norm.h"
 #include "sim/model/gating/selection.h"
 
 namespace moelab {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The residual connection around a block.
+/// Residual connections and normalisation around a block.
 
 #include <string>
 
@@ -12,18 +12,20 @@ namespace moelab {
 
 template <class Real>
 struct ResidualScratch final : Scratch {
-  std::unique_ptr<Scratch> inner;  ///< of the block inside
+  std::unique_ptr<Scratch> inner;  ///< scratch of the inner block
   AlignedVector<Real> branch;      ///< f(x) (n, padded(d)) of the last forward pass
-  /// D and D ∘ ∂L/∂outputs (n, padded(d)) with dropout, padding zero.
+  /// With dropout: D and D ∘ ∂L/∂outputs (n, padded(d)), with zero padding.
   AlignedVector<Real> kept, branch_gradient;
 
   Scratch& innermost() override { return inner->innermost(); }
 };
 
-/// x + f(x) of a block f: R^d → R^d; in training steps with dropout x + D ∘ f(x), the entries of D
-/// independently 0 with probability p and else 1 / (1 − p) (Srivastava et al. 2014, scaled in training).
-/// Parameters, signals and added losses are those of f, the state [that of f | where dropout is above 0 its
-/// step, Dropout::name (3)].
+/// A residual connection around a block f: R^d → R^d: x + f(x), or x + D ∘ f(x) with dropout in training
+/// steps.
+///
+/// The entries of D are independent: 0 with probability p, else 1 / (1 − p) (Srivastava et al. 2014, scaled
+/// in training). Parameters, signals and added losses are f's. The state is [state of f | step of the
+/// dropout, Dropout::name (3)]; the second part exists if dropout is above 0.
 template <class Real>
 class Residual final : public Block<Real> {
  public:
@@ -50,7 +52,7 @@ class Residual final : public Block<Real> {
   std::unique_ptr<Scratch> make_scratch() const override;
   void forward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
                LayerSignals<Real>& signals, Scratch& scratch, const View<Real>& outputs) const override;
-  /// `input_gradient` is not the array of `output_gradient`.
+  /// `input_gradient` must not be the array of `output_gradient`.
   void backward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
                 const LayerSignals<Real>& signals, Scratch& scratch, const View<const Real>& outputs,
                 const Real* output_gradient, Real* gradient, Real* input_gradient) const override;
@@ -67,21 +69,21 @@ class Residual final : public Block<Real> {
 
   std::unique_ptr<Block<Real>> inner_;
   Dropout dropout_;
-  std::size_t dropout_state_ = 0;  ///< begin of its part of the state
+  std::size_t dropout_state_ = 0;  ///< begin of the dropout's part of the state
 };
 
-// Normalization of rows, before other blocks.
+// Normalisation of rows before other blocks.
 
 enum class Normalization { layer, rms };
 
-/// y = g ∘ x̂ + b with x̂ = (x − mean x) / √(var x + 1e-5) (`layer`, Ba et al. 2016), or y = g ∘ x / √(mean x²
-/// + 1e-5) (`rms`, Zhang, Sennrich 2019), of each row x (d). g starts at 1, b at 0. Arrays: <prefix>norm_gain
-/// and, of `layer`, <prefix>norm_bias (d).
+/// Normalises each row x (d). `layer` (Ba et al. 2016): y = g ∘ x̂ + b with x̂ = (x − mean x) / √(var x +
+/// 1e-5). `rms` (Zhang, Sennrich 2019): y = g ∘ x / √(mean x² + 1e-5). g starts at 1 and b at 0. Arrays:
+/// <prefix>norm_gain and, for `layer`, <prefix>norm_bias (d).
 template <class Real>
 std::unique_ptr<Block<Real>> make_normalization(Normalization kind, int dim, const std::string& prefix);
 
-/// f(norm(x)) of a block f. Parameters [those of f | those of norm], so that values of the chain are values
-/// of f; state and signals are those of f, and <prefix> leads the names of its arrays, too.
+/// A block f after a normalisation: f(norm(x)). Parameters [f's | norm's], so the values of the chain are
+/// also values of f. State and signals are f's. The names of f's arrays also begin with <prefix>.
 template <class Real>
 std::unique_ptr<Block<Real>> make_normalized(Normalization kind, int dim, const std::string& prefix,
                                              std::unique_ptr<Block<Real>> block);

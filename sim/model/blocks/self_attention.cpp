@@ -1,5 +1,3 @@
-#include "sim/model/blocks/self_attention.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -7,25 +5,26 @@
 #include "sim/base/kernels/multiply.h"
 #include "sim/model/blocks/attention.h"
 #include "sim/model/blocks/mixture.h"
+#include "sim/model/blocks/sequence_mixer.h"
 
 namespace moelab {
 namespace {
 
-/// Queries whose weights are computed at a time: few enough that those above the diagonal cost little.
+/// Queries in a block of weights. The block is small, so entries above the diagonal cost little.
 constexpr int kQueries = 32;
 
 template <class Real>
 struct SelfAttentionScratch final : Scratch {
   AlignedVector<Real> projected, projected_gradient;  ///< [Q | K | V] (n·s, 3 H padded(k)), Q / √k
   AlignedVector<Real> mixed, mixed_gradient;          ///< A_h V_h (n·s, H padded(k))
-  AlignedVector<Real> weights, weight_gradient;       ///< of a block of queries (kQueries, padded(s))
-  AttentionRecord<Real> record;                       ///< for routers, where it is kept
+  AlignedVector<Real> weights, weight_gradient;       ///< weights of a block of queries (kQueries, padded(s))
+  AttentionRecord<Real> record;                       ///< for routers, if it is kept
 };
 
 template <class Real>
 class SelfAttention final : public Block<Real> {
  public:
-  explicit SelfAttention(const SelfAttentionSetting& setting)
+  SelfAttention(const SelfAttentionOptions& /*options*/, const MixerSetting& setting)
       : dim_(setting.dim),
         heads_(setting.heads),
         key_dim_(setting.dim / setting.heads),
@@ -82,9 +81,9 @@ class SelfAttention final : public Block<Real> {
     return {mixed + entries(first, mixed_dim()) + head * head_stride_, rows, key_dim_, mixed_dim()};
   }
 
-  /// Turns Q and K of all rows by the angles of their places, or back.
+  /// Rotates Q and K of all rows by the angles of their places, or back.
   void turn(Real* projected, int rows, Real direction) const;
-  /// Keys that a block of queries up to that one looks at.
+  /// Keys that a block of queries up to this query reads.
   int keys_before(int end_query) const { return causal_ ? end_query : tokens_; }
   /// A (queries, keys) of the queries from `first_query` on.
   Rows weigh(const Real* projected, int head, int first, int first_query, int queries,
@@ -99,7 +98,7 @@ class SelfAttention final : public Block<Real> {
   bool causal_;
   bool recorded_;
   Real scale_;
-  std::optional<Turns<Real>> turns_;  ///< of rotary places
+  std::optional<Turns<Real>> turns_;  ///< for rotary positions
 };
 
 template <class Real>
@@ -116,7 +115,8 @@ void SelfAttention<Real>::initialize(const Start& start, Real* parameters) const
   std::fill_n(parameters, block_size(), Real(0));
   const double deviation = 1 / std::sqrt(static_cast<double>(dim_));
   for (int h = 0; h < heads_; ++h) {
-    // Streams that no expert uses: those count up from 0, these down from the largest number.
+    // Use streams that no expert uses. Experts' streams count up from 0; these count down from the largest
+    // number.
     Engine engine = start.seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
     const auto draw = [&](const Rows& matrix) {
       for (int row = 0; row < matrix.rows; ++row) {
@@ -236,7 +236,7 @@ void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const 
   Real* const of_projected = mine.projected_gradient.data();
   for (int first = 0; first < rows; first += tokens_) {
     for (int h = 0; h < heads_; ++h) {
-      // From the last block of queries, which has all keys, to the first.
+      // Start at the last block of queries, which has all keys, and end at the first.
       for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
         const int count = std::min(kQueries, tokens_ - query), keys = keys_before(query + count);
         const bool is_first = query + count == tokens_;
@@ -276,11 +276,19 @@ void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const 
 }  // namespace
 
 template <class Real>
-std::unique_ptr<Block<Real>> make_self_attention(const SelfAttentionSetting& setting) {
-  return std::make_unique<SelfAttention<Real>>(setting);
+std::unique_ptr<Block<Real>> make_self_attention(const MixerSetting& setting) {
+  return std::make_unique<SelfAttention<Real>>(SelfAttentionOptions{}, setting);
 }
 
-template std::unique_ptr<Block<float>> make_self_attention(const SelfAttentionSetting&);
-template std::unique_ptr<Block<double>> make_self_attention(const SelfAttentionSetting&);
+template std::unique_ptr<Block<float>> make_self_attention(const MixerSetting&);
+template std::unique_ptr<Block<double>> make_self_attention(const MixerSetting&);
+
+MixerKind self_attention_mixer() {
+  MixerKind kind = mixer_kind<SelfAttentionOptions, SelfAttention>(
+      "self_attention", "softmax(Q K^T / √k) V of each head (Vaswani et al. 2017)");
+  kind.has_heads = kind.leaves_attention = true;
+  kind.prefix = "attention";
+  return kind;
+}
 
 }  // namespace moelab

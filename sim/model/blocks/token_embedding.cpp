@@ -1,15 +1,14 @@
-#include "sim/model/blocks/token_embedding.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
+#include "sim/model/blocks/dense.h"
 
 namespace moelab {
 namespace {
 
 struct EmbeddingScratch final : Scratch {
-  std::vector<int> touched;  ///< ids of the last backward pass
+  std::vector<int> touched;  ///< ids that the last backward pass wrote
 };
 
 template <class Real>
@@ -20,7 +19,7 @@ NamedArray<Real> table_array(const std::string& name, const View<const Real>& ta
   return array;
 }
 
-/// Parameters [E (V + masks, padded(d)) | P (places, padded(d))], padding zero.
+/// The token embedding. Parameters [E (V + masks, padded(d)) | P (places, padded(d))], with zero padding.
 template <class Real>
 class TokenEmbedding final : public Block<Real> {
  public:
@@ -72,7 +71,7 @@ class TokenEmbedding final : public Block<Real> {
                 const Real* output_gradient, Real* gradient, Real* input_gradient) const override {
     MOELAB_EXPECT(!input_gradient);
     std::vector<int>& touched = static_cast<EmbeddingScratch&>(scratch).touched;
-    // A workspace's gradient starts at zero, and nobody else leaves anything at other ids.
+    // Clear only these ids: a workspace's gradient starts at zero, and nothing else writes to other ids.
     for (const int id : touched) std::fill_n(gradient + entries(id, stride_), stride_, Real(0));
     touched.clear();
     std::fill_n(place_row(gradient, 0), entries(places_, stride_), Real(0));
@@ -96,7 +95,7 @@ class TokenEmbedding final : public Block<Real> {
     return parameters + entries(vocabulary_ + place, stride_);
   }
 
-  int vocabulary_;  ///< with masks
+  int vocabulary_;  ///< size of the vocabulary with masks
   int dim_;
   int places_;
   int tied_;  ///< rows of E whose gradient the read-out writes first

@@ -6,9 +6,9 @@
 namespace moelab {
 namespace {
 
-/// U is (E, padded(o)), and the whole bank is one product: f = gates · U. Gates of inactive pairs are zero,
-/// so the list of active pairs is not needed; a product over all E is cheaper than gathering rows of width o,
-/// unless few of them are active.
+/// A bank of constant experts: f = gates · U, one product for the whole bank, with U (E, padded(o)). Gates of
+/// inactive pairs are zero, so the product needs no list of active pairs. A product over all E is cheaper
+/// than gathering rows with width o, unless few experts are active.
 template <class Real>
 class ConstantBank final : public ExpertBank<Real> {
  public:
@@ -32,7 +32,7 @@ class ConstantBank final : public ExpertBank<Real> {
     }
   }
 
-  /// The passes need no arrays of their own.
+  /// The passes need no arrays.
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
 
   void forward(const View<const Real>& /*x*/, const Routing<Real>& routing, const Real* parameters,
@@ -83,7 +83,7 @@ class ConstantBank final : public ExpertBank<Real> {
   }
 
  private:
-  /// ∂L/∂U and ∂L/∂gates, pair by pair or for all of them.
+  /// Computes ∂L/∂U and ∂L/∂gates, pair by pair or for all pairs.
   void backward_pairs(const Routing<Real>& routing, const Real* parameters,
                       const ExpertGradients<Real>& gradients) const {
     std::fill_n(gradients.parameters, block_size(), Real(0));

@@ -1,6 +1,6 @@
 #include "sim/model/expert/expert.h"
 
-// Adding an expert is a new file that defines <name>_expert() and a line here.
+// To add an expert, write a new file that defines <name>_expert() and add a line here.
 // clang-format off
 #define MOELAB_EXPERTS(entry) \
   entry(constant)             \
@@ -16,23 +16,11 @@ namespace moelab {
 MOELAB_EXPERTS(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<ExpertKind>& experts() {
-#define MOELAB_ENTRY(name) name##_expert(),
-  static std::vector<ExpertKind> table = {MOELAB_EXPERTS(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return table;
-}
-
-}  // namespace
-
 const std::vector<ExpertKind>& ExpertAxis::table() {
-  return experts();
-}
-
-void add_expert_kind(ExpertKind kind) {
-  experts().push_back(std::move(kind));
+#define MOELAB_ENTRY(name) name##_expert(),
+  static const std::vector<ExpertKind> own = {MOELAB_EXPERTS(MOELAB_ENTRY)};
+#undef MOELAB_ENTRY
+  return Extended<ExpertAxis>::table_or(own);
 }
 
 int expert_depth(const ExpertOptions& options) {

@@ -6,16 +6,16 @@
 namespace moelab {
 namespace {
 
-/// Streams that no layer of a stack has.
+/// The first stream of shared experts; no layer of a stack uses it.
 constexpr int kSharedStreams = 1 << 20;
 
 template <class Real>
 struct SharedScratch final : Scratch {
   std::unique_ptr<Scratch> own, shared;
-  Routing<Real> routing;          ///< every row to every shared expert
-  AlignedVector<Real> gates;      ///< of it, 1
-  AlignedVector<Real> outputs;    ///< of the shared ones
-  AlignedVector<Real> of_inputs;  ///< ∂L/∂x by way of them
+  Routing<Real> routing;          ///< routes every row to every shared expert
+  AlignedVector<Real> gates;      ///< gates of this routing, all 1
+  AlignedVector<Real> outputs;    ///< outputs of the shared experts
+  AlignedVector<Real> of_inputs;  ///< ∂L/∂x through the shared experts
 };
 
 template <class Real>
@@ -134,9 +134,9 @@ namespace {
 template <class Real>
 struct NullScratch final : Scratch {
   std::unique_ptr<Scratch> own;
-  Routing<Real> routing;  ///< to the experts that are networks
+  Routing<Real> routing;  ///< routes to the experts that are networks
   AlignedVector<Real> gates, gate_gradient;
-  AlignedVector<Real> pair_gradient;  ///< (n, E, padded(o)) of them
+  AlignedVector<Real> pair_gradient;  ///< their gradient (n, E, padded(o))
 };
 
 template <class Real>
@@ -211,7 +211,7 @@ class BankWithNulls final : public ExpertBank<Real> {
                     Real* outputs) const override {
     const auto& mine = static_cast<const NullScratch<Real>&>(scratch);
     bank_->pair_outputs(mine.routing, parameters, *mine.own, outputs);
-    // Rows of the networks lie nearer together: the last are moved first.
+    // Rows of the networks are closer together, so move the last rows first.
     const int own = networks_ * output_stride_, all = experts_ * output_stride_;
     for (int row = routing.rows - 1; row >= 0; --row) {
       const Real* const from = outputs + entries(row, own);

@@ -21,13 +21,14 @@ struct MlpScratch final : Scratch {
   AlignedVector<Real> delta, layers;
   AlignedVector<Real> input_delta;  ///< ∂L/∂x of one expert's rows
   AlignedVector<Real> taken;        ///< ∂L/∂parameters of one expert
-  /// Experts whose part of `gradient` is zero already: spares inactive ones the refill.
+  /// Experts whose part of `gradient` is already zero. Inactive experts then need no refill.
   std::vector<bool> gradient_is_zero;
   const Real* gradient = nullptr;
 };
 
-/// Experts one after another, each on its own active rows: rows are gathered, pass the network as one block,
-/// and are added to the outputs with their gates. The cost follows the number of active pairs.
+/// A bank of MLPs. Each expert runs in turn on its own active rows: it gathers the rows, computes them as one
+/// block, and adds them to the outputs with their gates. The cost is proportional to the number of active
+/// pairs.
 template <class Real>
 class MlpBank final : public ExpertBank<Real> {
  public:
@@ -138,13 +139,13 @@ class MlpBank final : public ExpertBank<Real> {
     mine.gradient_is_zero[size(expert)] = true;
   }
   std::size_t of_expert(int expert) const { return size(expert) * mlp_.block_size(); }
-  /// What an expert whose pairs begin at `start` reads.
+  /// The input rows of an expert whose pairs begin at `start`.
   View<const Real> read_rows(const View<const Real>& x, const Routing<Real>& routing,
                              const MlpScratch<Real>& mine, std::size_t start, int rows) const {
     if (routing.every_pair) return x;
     return rows_of<const Real>(mine.gathered.data() + start * size(input_dim_), rows, input_dim_);
   }
-  /// Its outputs (rows, stride): its last activations.
+  /// The expert's outputs (rows, stride): its last activations.
   const Real* outputs_of(const MlpScratch<Real>& mine, std::size_t start, int rows) const {
     return mine.activations.data() + (start + size(rows)) * mlp_.activation_size(1) - entries(rows, stride_);
   }
@@ -155,7 +156,7 @@ class MlpBank final : public ExpertBank<Real> {
     return routing.every_pair ? i : routing.pair_rows[size(routing.offsets[size(expert)] + i)];
   }
 
-  /// ∂L/∂gates at an expert's pairs, and `delta` ← ∂L/∂(its outputs).
+  /// ∂L/∂gates at an expert's pairs, and `delta` ← ∂L/∂(the expert's outputs).
   void backward_gates(const Routing<Real>& routing, int expert, const ExpertGradients<Real>& gradients,
                       MlpScratch<Real>& mine) const {
     const int rows = routing.pairs_of(expert);

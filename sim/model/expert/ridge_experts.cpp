@@ -1,4 +1,4 @@
-#include "sim/model/expert/ridge_experts.h"
+/// Experts that are ridge functions: linear, polynomial and one-neuron experts.
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,13 @@
 namespace moelab {
 namespace {
 
+/// The function φ, entry by entry: z, z^power or (z)_+ (slope 0 at 0).
+struct Activation {
+  enum class Kind { identity, power, relu };
+  Kind kind = Kind::identity;
+  int power = 1;
+};
+
 template <class Real>
 Real power(Real base, int exponent) {
   Real result = 1;
@@ -17,17 +24,19 @@ Real power(Real base, int exponent) {
   return result;
 }
 
-/// What the passes of a batch leave, all (n, o · padded(E)).
+/// The arrays of a batch's passes, all (n, o · padded(E)).
 template <class Real>
 struct RidgeScratch final : Scratch {
   AlignedVector<Real> values;  ///< φ(X W + b)
-  AlignedVector<Real> slopes;  ///< φ′(X W + b); unused where φ is the identity
+  AlignedVector<Real> slopes;  ///< φ′(X W + b); unused if φ is the identity
   AlignedVector<Real> delta;   ///< ∂L/∂φ, then ∂L/∂(X W + b)
 };
 
-/// All experts as one product: columns [j · padded(E), j · padded(E) + E) of W (d, o · padded(E)) hold output
-/// j of every expert, so that output j of the mixture is the dot product of a row of gates and a row of
-/// φ(X W + b). Inactive pairs have gate zero.
+/// A bank of ridge functions, computed as one product for all experts.
+///
+/// Columns [j · padded(E), j · padded(E) + E) of W (d, o · padded(E)) hold output j of every expert. Output j
+/// of the mixture is then the dot product of a row of gates and a row of φ(X W + b). Inactive pairs have gate
+/// zero.
 template <class Real>
 class RidgeBank final : public ExpertBank<Real> {
  public:
@@ -119,7 +128,7 @@ class RidgeBank final : public ExpertBank<Real> {
   }
 
  private:
-  /// The entry of W (row i of A_e^T, output j, expert e); i = d is the bias.
+  /// The place of an entry of W: row i of A_e^T, output j, expert e. i = d is the bias.
   std::size_t place(int i, int j, int e) const {
     return size(i) * size(columns_) + size(j) * size(slab_) + size(e);
   }
@@ -127,7 +136,7 @@ class RidgeBank final : public ExpertBank<Real> {
     return mine.values.data() + entries(row, columns_) + entries(j, slab_);
   }
 
-  /// ∂L/∂gates, column j of the outputs after the other.
+  /// Computes ∂L/∂gates, one output column j after another.
   void backward_gates(const Real* output_gradient, int rows, const RidgeScratch<Real>& mine,
                       Real* gates) const {
     kernels::scale_rows({output_gradient, stride_}, {value(mine, 0, 0), columns_}, rows, slab_,
@@ -140,7 +149,7 @@ class RidgeBank final : public ExpertBank<Real> {
     }
   }
 
-  /// values ← φ(values), and slopes ← φ′ at the former values.
+  /// values ← φ(values), and slopes ← φ′(former values).
   void activate(int rows, RidgeScratch<Real>& mine) const {
     if (activation_.kind == Activation::Kind::identity) return;
     const std::size_t count = entries(rows, columns_);
@@ -172,10 +181,8 @@ class RidgeBank final : public ExpertBank<Real> {
   int stride_;              // padded(o)
   int slab_;                // padded(E)
   int columns_;             // o · padded(E)
-  DenseLayer<Real> layer_;  // of all experts
+  DenseLayer<Real> layer_;  // the layer of all experts
 };
-
-}  // namespace
 
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, double init_scale,
@@ -183,13 +190,8 @@ std::unique_ptr<ExpertBank<Real>> make_ridge_bank(const Activation& activation, 
   return std::make_unique<RidgeBank<Real>>(activation, init_scale, setting);
 }
 
-template std::unique_ptr<ExpertBank<float>> make_ridge_bank(const Activation&, double, const ExpertSetting&);
-template std::unique_ptr<ExpertBank<double>> make_ridge_bank(const Activation&, double, const ExpertSetting&);
-
-namespace {
-
-/// Up to this many outputs a linear expert is a ridge function. Above, it is an MLP of depth 1, whose cost
-/// follows the active pairs.
+/// Largest number of outputs for which a linear expert is a ridge function. Above it the expert is an MLP of
+/// depth 1, whose cost is proportional to the active pairs.
 constexpr int kRidgeOutputs = 4;
 
 template <class Real>

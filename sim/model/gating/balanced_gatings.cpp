@@ -79,12 +79,12 @@ class ExpertChoiceGating final : public Gating<Real> {
   }
 
  private:
-  /// Gates of the rows with the largest r_e, the earlier of two that are equal.
+  /// Sets the gates of the rows with the largest r_e. Ties go to the earlier row.
   void choose_rows(int first, int rows, int expert, int capacity, GatingScratch<Real>& scratch) const {
     const auto place = [&](int row) { return entries(row, scratch.routing.stride) + size(expert); };
     scratch.rows.clear();
     for (int row = first; row < first + rows; ++row) scratch.rows.push_back(row);
-    // What is not a number comes last, so that this is an order.
+    // NaN comes last, so that this is a strict order.
     const auto key = [&](int row) {
       const Real r = scratch.probabilities[place(row)];
       return r >= 0 ? r : Real(-1);
@@ -128,7 +128,7 @@ GatingKind expert_choice_gating() {
 
 namespace {
 
-/// Guards the sums of rows and columns (Megatron).
+/// Added to sums of rows and columns, to avoid division by zero (Megatron).
 constexpr double kSinkhornGuard = 1e-8;
 
 template <class Real>
@@ -145,7 +145,7 @@ class SinkhornGating final : public Gating<Real> {
     begin_pairs(scratch.routing);
     const int stride = scratch.routing.stride;
     const int k = std::min(k_, context.experts);
-    // exp(γ) over its row's sum: a factor of a row changes no plan.
+    // Divide exp(γ) by its row's sum. A factor on a row does not change the plan.
     const std::size_t count = entries(context.rows, stride);
     reserve_entries(scratch.selected_by, count);
     for_each_group(context, [&](int first, int rows) {
@@ -181,7 +181,7 @@ class SinkhornGating final : public Gating<Real> {
                      GatingScratch<Real>& scratch) const {
     std::vector<double>& scales = scratch.column_scales;
     scales.assign(size(experts), 1.0);
-    scratch.keys.resize(std::max(scratch.keys.size(), size(experts)));  // sums of columns
+    scratch.keys.resize(std::max(scratch.keys.size(), size(experts)));  // column sums
     for (int round = 0; round < rounds_; ++round) {
       std::fill_n(scratch.keys.begin(), experts, 0.0);
       for (int row = 0; row < rows; ++row) {

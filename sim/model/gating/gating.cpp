@@ -5,7 +5,7 @@
 
 #include "sim/model/gating/selection.h"
 
-// Adding a gating is a new file that defines <name>_gating() and a line here.
+// To add a gating, write a new file that defines <name>_gating() and add a line here.
 // clang-format off
 #define MOELAB_GATINGS(entry) \
   entry(soft)                 \
@@ -28,23 +28,11 @@ namespace moelab {
 MOELAB_GATINGS(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<GatingKind>& gatings() {
-#define MOELAB_CALL(name) name##_gating(),
-  static std::vector<GatingKind> table = {MOELAB_GATINGS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return table;
-}
-
-}  // namespace
-
 const std::vector<GatingKind>& GatingAxis::table() {
-  return gatings();
-}
-
-void add_gating_kind(GatingKind kind) {
-  gatings().push_back(std::move(kind));
+#define MOELAB_CALL(name) name##_gating(),
+  static const std::vector<GatingKind> own = {MOELAB_GATINGS(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return Extended<GatingAxis>::table_or(own);
 }
 
 double experts_per_row(const GatingRule& rule, int experts, double group_rows) {

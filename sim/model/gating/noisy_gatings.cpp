@@ -6,11 +6,12 @@
 namespace moelab {
 namespace {
 
-/// Of s = softplus(x W_noise) + this (Shazeer et al. 2017 as published in code; not in the paper).
+/// The constant in s = softplus(x W_noise) + constant. It is in the public code of Shazeer et al. 2017, but
+/// not in the paper.
 constexpr double kLeastNoise = 1e-2;
 
-/// Learned noise has the parameters W_noise^T (d, padded(E)), which start at zero: the array
-/// "gating_noise_weight" (E, d).
+/// The noisy top-K gating. Learned noise has the parameters W_noise^T (d, padded(E)), which start at zero.
+/// Their array is "gating_noise_weight" (E, d).
 template <class Real>
 class NoisyTopKGating final : public LimitedGating<Real> {
  public:
@@ -74,7 +75,7 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     hand_on(context, scratch, gradient, input_gradient);
   }
 
-  /// ∂s/∂u of s = softplus(u) + c is σ(u) = 1 − exp(−(s − c)).
+  /// The slope of s = softplus(u) + c: ∂s/∂u = σ(u) = 1 − exp(−(s − c)).
   void add_spread_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
                            const Real* spread_gradient, Real* gradient,
                            const View<Real>& input_gradient) const override {
@@ -89,7 +90,7 @@ class NoisyTopKGating final : public LimitedGating<Real> {
   }
 
  private:
-  /// From ∂L/∂(x W_noise).
+  /// Computes gradients from ∂L/∂(x W_noise).
   void hand_on(const GatingContext<Real>& context, const GatingScratch<Real>& scratch, Real* gradient,
                const View<Real>& input_gradient) const {
     const View<const Real> delta =
@@ -104,7 +105,7 @@ class NoisyTopKGating final : public LimitedGating<Real> {
     return {block, setting_.input_dim, setting_.experts, stride_};
   }
 
-  /// h, and what ∂L/∂h is multiplied by to give ∂L/∂(x W_noise).
+  /// Computes h, and the factor from ∂L/∂h to ∂L/∂(x W_noise).
   const Real* noisy_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
     const int stride = scratch.routing.stride;
     const std::size_t count = entries(context.rows, stride);
@@ -217,7 +218,7 @@ class DenseToSparseGating final : public Gating<Real> {
   }
 
  private:
-  /// (γ + g) / τ, (n, padded(E)); −ln(−ln u) is a Gumbel variable.
+  /// Computes (γ + g) / τ, (n, padded(E)). With uniform u, g = −ln(−ln u) is a Gumbel variable.
   void write_warm_scores(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const {
     const int stride = scratch.routing.stride;
     const std::size_t count = entries(context.rows, stride);
@@ -229,7 +230,7 @@ class DenseToSparseGating final : public Gating<Real> {
     for (int row = 0; row < context.rows; ++row) {
       for (int e = 0; e < context.experts; ++e) {
         const double noise = -std::log(-std::log1p(-draw_uniform(engine)));
-        if (!std::isfinite(noise)) continue;  // a draw of 0
+        if (!std::isfinite(noise)) continue;  // u = 0
         scratch.selected_by[entries(row, stride) + size(e)] +=
             static_cast<Real>(noise * scratch.inverse_temperature);
       }

@@ -12,7 +12,7 @@
 namespace moelab {
 namespace {
 
-/// Whether one of kPadding gates, none of them negative, is positive: integer bits, which vectorise.
+/// Whether one of kPadding nonnegative gates is positive. It uses integer bits, which compilers vectorise.
 template <class Real>
 bool any_positive(const Real* gates) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
@@ -47,7 +47,7 @@ void sort_pairs(Routing<Real>& routing) {
   for (const int e : routing.row_experts) ++routing.offsets[size(e) + 1];
   for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += routing.offsets[e];
   if (routing.pair_rows.size() < pairs) routing.pair_rows.resize(pairs);
-  // `offsets[e]` walks to the start of expert e + 1 and is moved back afterwards.
+  // `offsets[e]` moves to the start of expert e + 1, and is moved back afterwards.
   std::size_t pair = 0;
   for (int row = 0; row < routing.rows; ++row) {
     for (; pair < size(routing.row_ends[size(row)]); ++pair) {
@@ -60,8 +60,8 @@ void sort_pairs(Routing<Real>& routing) {
   routing.every_pair = pairs == experts * size(routing.rows);
 }
 
-// One pass over the gates, 16 at a time, then a counting sort of the pairs: with 4096 experts, of which a row
-// has one or two, entry by entry took a quarter of a whole step.
+// One pass over the gates, 16 at a time, then a counting sort of the pairs. A loop over single entries took a
+// quarter of a whole step, with 4096 experts and one or two experts per row.
 template <class Real>
 void list_pairs(Routing<Real>& routing) {
   begin_pairs(routing);
@@ -106,7 +106,8 @@ namespace {
 
 using Drop = CapacityOptions::Drop;
 
-/// The selected experts of a row that are likelier than this one, or as likely and of a lower index.
+/// The number of selected experts of a row with a larger probability than this one. Ties count experts with a
+/// lower index.
 template <class Real>
 int choice_rank(const Real* gates, const Real* r, int expert, int experts) {
   int rank = 0;
@@ -116,7 +117,7 @@ int choice_rank(const Real* gates, const Real* r, int expert, int experts) {
   return rank;
 }
 
-/// keys[row] ← by what the rows of one expert are kept, the smallest first.
+/// keys[row] ← the value by which one expert's rows are kept, the smallest first.
 template <class Real>
 void write_keys(Drop drop, int expert, GatingScratch<Real>& scratch, Engine& engine) {
   for (const int row : scratch.rows) {

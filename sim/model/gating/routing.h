@@ -1,10 +1,10 @@
 #pragma once
 
-/// Which (row, expert) pairs a mixture computes, and with which gate.
+/// The routing of a mixture: which (row, expert) pairs it computes, and with which gates.
 ///
-/// The vocabulary of routing: `probabilities` r, the scores made to sum to 1; `selected`, the experts that
-/// the gating dispatches a row to, biases of the selection included; `serving`, the selected expert with the
-/// largest gate (ties to the lower index), −1 where a row has none.
+/// Terms: `probabilities` r are the scores normalised to sum 1. `selected` experts are those to which the
+/// gating dispatches a row, including the effect of selection biases. The `serving` expert is the selected
+/// expert with the largest gate (ties go to the lower index), −1 if a row has none.
 
 #include <algorithm>
 #include <limits>
@@ -15,15 +15,17 @@
 
 namespace moelab {
 
-// Exact assignment of rows to experts that take several of them each.
+// Exact assignment of rows to experts with several rows each.
 
-/// Assigns rows one after another along cheapest augmenting paths (the Hungarian method, for columns that
-/// take several rows). Prices of the experts keep reduced costs from being negative, so each path is a
-/// shortest one with edges that are none: row to expert, and from a full expert by one of its rows to
-/// another.
+/// An exact assignment by the Hungarian method, for columns that take several rows.
+///
+/// Each row in turn follows the cheapest augmenting path. An edge goes from a row to an expert, or from a
+/// full expert through one of its rows to another expert. Prices of the experts keep reduced costs
+/// nonnegative, so each path is a shortest path with nonnegative edges.
 class Assignment {
  public:
-  /// Of n rows to experts with room for `most` each, least Σ cost(row, expert). Ties: the lower expert.
+  /// Assigns `rows` rows to experts with room for `most` rows each, with the least Σ cost(row, expert). Ties
+  /// go to the lower expert.
   template <class Cost>
   void solve(int rows, int experts, int most, const Cost& cost) {
     experts_ = experts;
@@ -33,7 +35,7 @@ class Assignment {
     expert_of_.assign(size(rows), -1);
     for (int row = 0; row < rows; ++row) place(row, most, cost);
   }
-  /// −1 for a row whose costs are no numbers.
+  /// The expert of a row; −1 if its costs are NaN.
   int expert_of(int row) const { return expert_of_[size(row)]; }
 
  private:
@@ -81,7 +83,8 @@ class Assignment {
   int experts_ = 0;
   std::vector<double> prices_, distances_;
   std::vector<std::vector<int>> members_;  ///< rows of each expert
-  std::vector<int> expert_of_, from_row_;  ///< of each row; the row by which the path reaches an expert
+  std::vector<int> expert_of_,
+      from_row_;  ///< the expert of each row; the row through which the path reaches an expert
   std::vector<char> is_done_;
 };
 
@@ -94,8 +97,8 @@ struct Routing {
   bool every_pair = false;       ///< all pairs are active; `offsets` and `pair_rows` are then unused
   std::vector<int> offsets;      ///< (E + 1): expert e's pairs are [offsets[e], offsets[e + 1])
   std::vector<int> pair_rows;    ///< the row of each pair, ascending within an expert
-  std::vector<int> row_experts;  ///< the same pairs row by row: the expert of each, ascending within a row,
-  std::vector<int> row_ends;     ///< and where each row's end
+  std::vector<int> row_experts;  ///< the same pairs row by row: their experts, ascending within a row
+  std::vector<int> row_ends;     ///< end of each row's pairs in `row_experts`
 
   Real gate_of(int row, int expert) const { return gates[entries(row, stride) + size(expert)]; }
   int pairs_of(int expert) const {
@@ -105,12 +108,12 @@ struct Routing {
   }
 };
 
-/// Lists the pairs with a positive gate, by expert and by row. No gate is negative.
+/// Lists the pairs with a positive gate, by expert and by row. Gates must not be negative.
 template <class Real>
 void list_pairs(Routing<Real>& routing);
 
-/// The same where it is known which experts of a row, in ascending order, may have one: lists begin empty,
-/// take one row after another, and are sorted by expert at the end.
+/// Lists the pairs if the candidate experts of each row are known, in ascending order. begin_pairs() empties
+/// the lists, add_row() appends one row, and sort_pairs() sorts the pairs by expert at the end.
 template <class Real>
 void begin_pairs(Routing<Real>& routing);
 template <class Real>
@@ -118,8 +121,8 @@ void add_row(Routing<Real>& routing, int row, std::span<const int> experts);
 template <class Real>
 void sort_pairs(Routing<Real>& routing);
 
-/// Whether a row has less than one in 64 of the experts: then what goes from pair to pair is cheaper than
-/// products over all.
+/// Whether rows have on average less than 1 in 64 of the experts. Loops over pairs are then cheaper than
+/// products over all experts.
 template <class Real>
 bool is_sparse(const Routing<Real>& routing) {
   return !routing.every_pair && 64 * routing.row_experts.size() < size(routing.rows) * size(routing.experts);
@@ -134,7 +137,7 @@ template <class Real, class Visit>
 void for_each_pair(const Routing<Real>& routing, const Visit& visit) {
   for (int e = 0; e < routing.experts; ++e) {
     for (int i = 0; i < routing.pairs_of(e); ++i) {
-      if (routing.every_pair) {  // there are no lists
+      if (routing.every_pair) {  // there are no lists of pairs
         visit(i, e);
         continue;
       }
@@ -144,44 +147,46 @@ void for_each_pair(const Routing<Real>& routing, const Visit& visit) {
   }
 }
 
-/// Scores to which a training step has added learned noise: the K largest of h = γ + s ∘ ε are selected.
+/// Scores with the learned noise of a training step. The K largest of h = γ + s ∘ ε are selected.
 template <class Real>
 struct NoisyScores {
-  int k = 0;                      ///< 0: no such noise
+  int k = 0;                      ///< 0: no learned noise
   const Real* noisy = nullptr;    ///< h (n, stride)
   const Real* spreads = nullptr;  ///< s (n, stride)
 };
 
-/// Rows mixed into slots: slot (e, j) of a group of rows is Σ_i dispatch_i,ej x_i, which expert e reads, and
-/// row i gets Σ_ej combine_i,ej f_e(slot (e, j)). Columns e · `each` + j.
+/// Rows mixed into slots. Slot (e, j) of a group of rows is Σ_i dispatch_i,ej x_i, and expert e reads it. Row
+/// i gets Σ_ej combine_i,ej f_e(slot (e, j)). Columns are e · `each` + j.
 template <class Real>
 struct SlotMixing {
   int each = 0;                                 ///< slots of an expert; 0: experts read rows
-  int group_rows = 0;                           ///< n of a group, the last one's at most
+  int group_rows = 0;                           ///< rows n of a group; the last group may have fewer
   AlignedVector<Real> dispatch, combine;        ///< (n, padded(E · each))
-  AlignedVector<Real> of_dispatch, of_combine;  ///< ∂L/∂ those
-  AlignedVector<Real> further, logit_gradient;  ///< what further slots add to the scores; ∂L/∂logits
-  bool has_logit_gradient = false;              ///< that of backward(), not yet handed on
+  AlignedVector<Real> of_dispatch, of_combine;  ///< ∂L/∂dispatch and ∂L/∂combine
+  AlignedVector<Real> further, logit_gradient;  ///< what extra slots add to the scores; ∂L/∂logits
+  bool has_logit_gradient = false;  ///< backward() left ∂L/∂logits, which is not passed on yet
 };
 
-/// Gate arrays of one batch, reused from step to step.
+/// The arrays of one batch's gating, reused from step to step.
 template <class Real>
 struct GatingScratch {
   AlignedVector<Real> probabilities;  ///< r (n, stride)
-  AlignedVector<Real> gates;          ///< used where gates differ from r; before pairs were dropped
-  AlignedVector<Real> kept_gates;     ///< used where pairs were dropped
-  /// What a gating selects by where that is neither scores nor r: activations, noisy scores, a plan.
+  AlignedVector<Real> gates;          ///< used if gates differ from r; gates before pairs were dropped
+  AlignedVector<Real> kept_gates;     ///< used if pairs were dropped
+  /// The values by which a gating selects, if they are neither scores nor r: activations, noisy scores, a
+  /// plan.
   AlignedVector<Real> selected_by;
   AlignedVector<Real> noise_slope, noise_gradient;  ///< of learned noise: ∂h/∂(x W_noise), ∂L/∂(x W_noise)
   AlignedVector<Real> noise_spread;                 ///< s of learned noise
   NoisyScores<Real> noise;
   SlotMixing<Real> slots;
-  Assignment assignment;                    ///< of a balanced one
-  double inverse_temperature = 1;           ///< of scores that a temperature divides
-  std::vector<int> rows, room;              ///< of one expert; left at each expert
-  std::vector<int> chosen;                  ///< experts of one row
-  AlignedVector<Real> values;               ///< by which they are chosen, where no array holds that
-  std::vector<double> keys, column_scales;  ///< by which rows are kept, (n); of a plan, (E)
+  Assignment assignment;           ///< of a balanced assignment
+  double inverse_temperature = 1;  ///< 1 / τ, if a temperature divides the scores
+  std::vector<int> rows, room;     ///< rows of one expert; room left at each expert
+  std::vector<int> chosen;         ///< experts of one row
+  AlignedVector<Real> values;      ///< values by which they are chosen, if no other array holds these
+  std::vector<double> keys,
+      column_scales;  ///< values by which rows are kept, (n); column scales of a plan, (E)
   Routing<Real> routing;
 };
 

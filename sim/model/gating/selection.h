@@ -1,6 +1,6 @@
 #pragma once
 
-/// What gatings have in common.
+/// Shared helpers of gatings.
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace moelab {
 
-/// Shapes of the batch, and room for r; nothing is left of another gating.
+/// Sets the shapes of the batch and reserves r. Clears what another gating left.
 template <class Real>
 void shape_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
   scratch.noise = {};
@@ -26,7 +26,7 @@ void shape_routing(const GatingContext<Real>& context, GatingScratch<Real>& scra
   reserve_entries(scratch.probabilities, entries(routing.rows, routing.stride));
 }
 
-/// Shapes of the batch, and r ← softmax(γ).
+/// Sets the shapes of the batch, and r ← softmax(γ).
 template <class Real>
 void start_routing(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
   shape_routing(context, scratch);
@@ -35,7 +35,7 @@ void start_routing(const GatingContext<Real>& context, GatingScratch<Real>& scra
                         routing.stride);
 }
 
-/// Gates of the batch, all zero.
+/// Sets all gates of the batch to zero.
 template <class Real>
 void clear_gates(GatingScratch<Real>& scratch) {
   Routing<Real>& routing = scratch.routing;
@@ -45,8 +45,8 @@ void clear_gates(GatingScratch<Real>& scratch) {
   std::fill_n(scratch.gates.begin(), count, Real(0));
 }
 
-/// Gates and pairs of the batch whose r is there: set(GatedRow), with scores of `selected_by` (n, stride),
-/// writes the experts of a row to `chosen`, ascending, and their gates.
+/// Sets gates and pairs of a batch, from r. set(GatedRow) gets `selected_by` (n, stride) as scores. It writes
+/// the row's experts to `chosen`, ascending, and their gates.
 template <class Real, class Set>
 void gate_rows(const Real* selected_by, GatingScratch<Real>& scratch, const Set& set) {
   clear_gates(scratch);
@@ -62,7 +62,7 @@ void gate_rows(const Real* selected_by, GatingScratch<Real>& scratch, const Set&
 
 /// ⌈factor · share⌉, at least 1.
 inline int capacity_of(double factor, double share) {
-  constexpr double kRounding = 1e-12;  // what is whole but for it counts as whole
+  constexpr double kRounding = 1e-12;  // a number this close to an integer counts as the integer
   constexpr double kMost = std::numeric_limits<int>::max();
   return std::max(1, static_cast<int>(std::min(std::ceil(factor * share * (1 - kRounding)), kMost)));
 }
@@ -74,7 +74,7 @@ void for_each_group(const GatingContext<Real>& context, const Visit& visit) {
   for (int first = 0; first < context.rows; first += most) visit(first, std::min(most, context.rows - first));
 }
 
-/// ∂L/∂gates ← 0 at pairs that are not active.
+/// ∂L/∂gates ← 0 at inactive pairs.
 template <class Real>
 void clear_inactive(const Routing<Real>& routing, Real* gate_gradient) {
   if (routing.every_pair) return;
@@ -91,7 +91,8 @@ void clear_inactive(const Routing<Real>& routing, Real* gate_gradient) {
   }
 }
 
-/// ∂L/∂gates → ∂L/∂scores at active pairs, in place, for gates that are a softmax over these alone.
+/// ∂L/∂gates → ∂L/∂scores at active pairs, in place, for gates that are a softmax over the active pairs
+/// alone.
 template <class Real>
 void softmax_backward_pairs(const Routing<Real>& routing, Real* gate_gradient) {
   std::size_t begin = 0;
@@ -105,8 +106,8 @@ void softmax_backward_pairs(const Routing<Real>& routing, Real* gate_gradient) {
   }
 }
 
-/// ∂L/∂gates → ∂L/∂scores for gates r_e of a selection that is held fixed. Renormalised gates are the softmax
-/// over the selected experts alone, those whose pair was dropped included.
+/// ∂L/∂gates → ∂L/∂scores for gates r_e of a fixed selection. Renormalised gates are the softmax over the
+/// selected experts alone, including experts whose pair was dropped.
 template <class Real>
 void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Real* gate_gradient,
                        Real* score_gradient) {
@@ -121,13 +122,13 @@ void selected_backward(bool renormalize, const GatingScratch<Real>& scratch, Rea
                                  routing.stride);
 }
 
-/// σ(γ), and never 0, which would be no gate.
+/// σ(γ), but never 0, since a gate of 0 makes a pair inactive.
 template <class Real>
 Real sigmoid_gate(Real score) {
   return std::max(1 / (1 + std::exp(-score)), std::numeric_limits<Real>::min());
 }
 
-/// ∂L/∂gates → ∂L/∂scores for such gates.
+/// ∂L/∂gates → ∂L/∂scores for sigmoid gates.
 template <class Real>
 void sigmoid_gates_backward(const Routing<Real>& routing, Real* gate_gradient, Real* score_gradient) {
   clear_inactive(routing, gate_gradient);
@@ -137,13 +138,13 @@ void sigmoid_gates_backward(const Routing<Real>& routing, Real* gate_gradient, R
   }
 }
 
-// Random numbers of training steps, from a state that tells which step it is.
+// Random numbers of training steps, from a state that holds the step.
 
-/// What random numbers of a step are for.
+/// The uses of random numbers in a step.
 enum StepUse : std::uint64_t { kStepNoise = 1, kStepDrops = 2, kStepJitter = 3, kStepDropout = 4 };
 
-/// An array (3), "gating_noise" where it is a gating's: a key and the number of the step in two parts, each
-/// exact in float.
+/// The state of random streams, an array (3): a key, and the number of the step in two parts, each exact in
+/// float. Its name is "gating_noise" for a gating.
 namespace step_stream {
 
 constexpr double kPart = 16777216;  ///< 2^24
@@ -151,7 +152,7 @@ constexpr double kPart = 16777216;  ///< 2^24
 inline StateArray array(const char* name = "gating_noise") {
   return {name, {3}};
 }
-/// `stream`: of the key, for each array of a layer its own; 2 is that of random routers.
+/// `stream` is the stream of the key, different for each array of a layer; random routers use 2.
 inline void start(const Start& start, double* state, std::uint64_t stream = 1) {
   Engine engine = start.seeds.stream(Purpose::router_noise, stream);
   state[0] = static_cast<double>(engine() >> 40);
@@ -162,8 +163,8 @@ inline void advance(double* state) {
   state[1] = 0;
   ++state[2];
 }
-/// The stream of a use of the state's step; without a state that of step 0 of any model, for what is drawn in
-/// measuring.
+/// The stream of a use in the state's step. Without a state, it is the stream of step 0 of any model, for
+/// draws in measuring.
 inline Engine engine(const double* state, std::uint64_t use) {
   if (!state) return Seeds{}.stream(Purpose::router_noise, use);
   const double step = state[1] + kPart * state[2];
@@ -173,22 +174,23 @@ inline Engine engine(const double* state, std::uint64_t use) {
 
 }  // namespace step_stream
 
-// Gatings that select K experts of a row, with a limit on the rows of an expert.
+// Gatings that select K experts of a row and limit the rows of an expert.
 
-/// Throws InvalidOption below `path` where `drop` is given without effect.
+/// Throws InvalidOption below `path` if `drop` is given but has no effect.
 void check_capacity(const CapacityOptions& capacity, const std::string& path);
 
-/// See GatingKind::looks_ahead. Who comes first, and who chooses what is left, is known when a row comes;
-/// that it loses its place to a later row is not.
+/// GatingKind::looks_ahead of a capacity. A row's selection may depend on earlier rows, which took their
+/// places first. It looks ahead only if the row can lose its place to a later row.
 std::string capacity_looks_ahead(const CapacityOptions& capacity, int k);
 
-/// Gates ← 0, in `kept_gates`, for the pairs of each group of rows that an expert has no capacity for. Before
+/// Gates ← 0, in `kept_gates`, for the pairs of each group that exceed an expert's capacity. Call it before
 /// the pairs are listed.
 template <class Real>
 void drop_pairs(const CapacityOptions& capacity, const GatingContext<Real>& context,
                 GatingScratch<Real>& scratch);
 
-/// `draws`: whether the gating draws random numbers in a step, apart from those that say what is dropped.
+/// A gating with a capacity. `draws`: whether the gating draws random numbers in a step, apart from random
+/// drops.
 template <class Real>
 class LimitedGating : public Gating<Real> {
  public:
@@ -209,8 +211,9 @@ class LimitedGating : public Gating<Real> {
   }
 
  protected:
-  /// Routes the batch whose r is there: marks the k experts of each row, `chosen`, by what row_at(place of
-  /// its first entry), a GatedRow without gates, has, and calls set(GatedRow) for its gates.
+  /// Routes the batch, from r. row_at(place of the row's first entry) returns a GatedRow without gates.
+  /// select() marks the k experts of each row, `chosen`, by its values, and calls set(GatedRow) to set the
+  /// gates.
   template <class RowAt, class Set>
   void select(int k, const GatingContext<Real>& context, GatingScratch<Real>& scratch, const RowAt& row_at,
               const Set& set) const {
@@ -236,7 +239,7 @@ class LimitedGating : public Gating<Real> {
     drop_pairs(capacity_, context, scratch);
     list_pairs(routing);
   }
-  /// By scores γ, or r + bias.
+  /// Selects by scores γ, or by r + bias.
   template <class Set>
   void select(int k, const GatingContext<Real>& context, GatingScratch<Real>& scratch, const Set& set) const {
     const auto row_at = [&](std::size_t at) {

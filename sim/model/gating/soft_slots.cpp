@@ -6,8 +6,8 @@
 namespace moelab {
 namespace {
 
-/// With more than one slot it has the parameters V (d, padded(E (p − 1))), columns e (p − 1) + j − 1: the
-/// array "gating_slot_weight" (E, p − 1, d).
+/// Soft MoE. With p > 1 slots per expert it has the parameters V (d, padded(E (p − 1))), in columns e (p − 1)
+/// + j − 1. Their array is "gating_slot_weight" (E, p − 1, d).
 template <class Real>
 class SoftSlotsGating final : public Gating<Real> {
  public:
@@ -30,7 +30,7 @@ class SoftSlotsGating final : public Gating<Real> {
     std::fill_n(parameters, block_size(), Real(0));
     const double deviation = init_scale_ / std::sqrt(static_cast<double>(input_dim_));
     for (int column = 0; column < further_; ++column) {
-      // Streams of the routers' rows have counters below 2^32; that of a slot depends on neither E nor p.
+      // Streams of the routers' rows have counters below 2^32. A slot's counter depends on neither E nor p.
       const std::uint64_t expert = static_cast<std::uint64_t>(column / (each_ - 1)) + 1;
       const std::uint64_t slot = static_cast<std::uint64_t>(column % (each_ - 1));
       Engine engine = start.seeds.stream(Purpose::router_init, expert << 32 | slot);
@@ -83,7 +83,7 @@ class SoftSlotsGating final : public Gating<Real> {
     mixing.has_logit_gradient = true;
   }
 
-  /// What came through the probabilities falls to an expert's slots by their shares in r_e.
+  /// The gradient through the probabilities goes to an expert's slots in proportion to their shares of r_e.
   void add_own_gradient(const GatingContext<Real>& context, GatingScratch<Real>& scratch,
                         const Real* score_gradient, Real* gradient,
                         const View<Real>& input_gradient) const override {
@@ -180,7 +180,7 @@ class SoftSlotsGating final : public Gating<Real> {
     }
   }
 
-  /// of_experts (n, stride) ← Σ_j of_slots, padding zero.
+  /// of_experts (n, stride) ← Σ_j of_slots, with zero padding.
   void sum_slots(const Real* of_slots, int rows, int stride, Real* of_experts) const {
     for (int row = 0; row < rows; ++row) {
       const Real* const from = of_slots + entries(row, stride_);

@@ -161,8 +161,8 @@ GatingKind topk_gating() {
 
 namespace {
 
-/// (r_e − p)⁺ for the experts whose gate is marked by 1, over their sum when renormalised; a row without an
-/// expert above p keeps its mark.
+/// Sets the gates of marked experts (gate 1) to (r_e − p)⁺, divided by their sum when renormalised. A row
+/// without an expert above p keeps its mark.
 template <class Real>
 void set_excess_gates(bool renormalize, Real p, const GatedRow<Real>& row, int experts) {
   Real total = 0;
@@ -173,7 +173,7 @@ void set_excess_gates(bool renormalize, Real p, const GatedRow<Real>& row, int e
   for (int e = 0; e < experts; ++e) row.gates[e] /= total;
 }
 
-/// ∂L/∂gates of one row → ∂L/∂r for set_excess_gates; returns ∂L/∂p = −Σ_e ∂L/∂r_e.
+/// The backward pass of set_excess_gates() for one row: ∂L/∂gates → ∂L/∂r. Returns ∂L/∂p = −Σ_e ∂L/∂r_e.
 template <class Real>
 Real excess_gates_backward(bool renormalize, Real p, const Real* probabilities, const Real* gates,
                            int experts, Real* gradient) {
@@ -193,7 +193,7 @@ Real excess_gates_backward(bool renormalize, Real p, const Real* probabilities, 
   return -sum;
 }
 
-/// A learnable threshold has the parameter a = logit p, at the front of its block: the array
+/// The top-p gating. A learnable threshold has the parameter a = logit p at the front of its block: the array
 /// "gating_threshold_logit" (1).
 template <class Real>
 class TopPGating final : public Gating<Real> {
@@ -251,7 +251,7 @@ class TopPGating final : public Gating<Real> {
     return learnable_ ? 1 / (1 + std::exp(-static_cast<double>(*parameters))) : p_;
   }
 
-  double p_;  ///< of a learnable threshold its start
+  double p_;  ///< p, or the start of a learnable p
   bool learnable_;
   bool renormalize_;
 };

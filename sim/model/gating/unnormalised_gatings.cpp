@@ -7,7 +7,7 @@
 namespace moelab {
 namespace {
 
-/// σ(γ) by row, and r. Never 0, so that sums are not.
+/// Computes σ(γ) row by row, and r. σ(γ) is never 0, so its sums are not 0.
 template <class Real>
 void write_activations(const GatingContext<Real>& context, GatingScratch<Real>& scratch) {
   shape_routing(context, scratch);
@@ -29,8 +29,8 @@ void write_activations(const GatingContext<Real>& context, GatingScratch<Real>& 
   }
 }
 
-/// From ∂L/∂share_e of share_e = σ_e / Σ_j σ_j over the experts with a share, or of share_e = σ_e, ∂L/∂γ;
-/// both (n, stride), in place is allowed.
+/// Computes ∂L/∂γ from ∂L/∂share_e; both (n, stride), and in place is allowed. share_e = σ_e / Σ_j σ_j over
+/// the experts with a share, or share_e = σ_e.
 template <class Real>
 void sigmoid_backward(bool normalised, const GatingScratch<Real>& scratch, const Real* shares,
                       const Real* share_gradient, Real* score_gradient) {
@@ -131,7 +131,7 @@ GatingKind sigmoid_gating() {
 
 namespace {
 
-/// With a target K its state is "gating_l1" (1), λ.
+/// The ReLU gating. With a target K its state is "gating_l1" (1), λ.
 template <class Real>
 class ReluGating final : public Gating<Real> {
  public:
@@ -163,7 +163,7 @@ class ReluGating final : public Gating<Real> {
       Real* const r = scratch.probabilities.data() + at;
       Real total = 0;
       for (int e = 0; e < context.experts; ++e) {
-        gates[e] = scores[e] < 0 ? Real(0) : scores[e];  // what is not a number stays so
+        gates[e] = scores[e] < 0 ? Real(0) : scores[e];  // NaN stays NaN
         total += gates[e];
       }
       for (int e = 0; e < context.experts; ++e)
@@ -188,7 +188,7 @@ class ReluGating final : public Gating<Real> {
     std::copy_n(gate_gradient, entries(routing.rows, routing.stride), score_gradient);
   }
 
-  /// Of r_e = γ_e / Σ_j γ_j over the experts with a positive score.
+  /// The backward pass of r_e = γ_e / Σ_j γ_j over the experts with a positive score.
   void backward_probabilities(const GatingScratch<Real>& scratch, Real* gradient) const override {
     const Routing<Real>& routing = scratch.routing;
     for (int row = 0; row < routing.rows; ++row) {
@@ -230,7 +230,7 @@ class ReluGating final : public Gating<Real> {
   bool has_l1(const GatingContext<Real>& context) const {
     return k_ > 0 && context.training && context.state;
   }
-  /// λ E f_e / n, of the sum of an expert's gates.
+  /// The coefficient of the sum of an expert's gates: λ E f_e / n.
   double l1_slope(const GatingContext<Real>& context, const Routing<Real>& routing, int expert) const {
     const double rows = routing.rows;
     return *context.state * routing.experts * routing.pairs_of(expert) / (rows * k_) / rows;

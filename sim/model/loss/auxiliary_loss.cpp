@@ -5,7 +5,7 @@
 #include "sim/base/error.h"
 #include "sim/model/loss/task_loss.h"
 
-// Adding a term is a new file that defines <name>_loss() and a line here. Metrics have the same order.
+// To add a term, write a new file that defines <name>_loss() and add a line here. Metrics follow this order.
 // clang-format off
 #define MOELAB_AUXILIARY_LOSSES(entry) \
   entry(aux)                           \
@@ -35,13 +35,6 @@ MOELAB_AUXILIARY_LOSSES(MOELAB_DECLARE)
 
 namespace {
 
-std::vector<AuxiliaryLossKind>& auxiliary_losses() {
-#define MOELAB_CALL(name) name##_loss(),
-  static std::vector<AuxiliaryLossKind> table = {MOELAB_AUXILIARY_LOSSES(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return table;
-}
-
 template <class Real>
 const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradients) {
   switch (path) {
@@ -59,25 +52,24 @@ const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradien
 
 }  // namespace
 
-const std::vector<AuxiliaryLossKind>& auxiliary_loss_kinds() {
-  return auxiliary_losses();
-}
-
-void add_auxiliary_loss_kind(AuxiliaryLossKind kind) {
-  auxiliary_losses().push_back(std::move(kind));
+const std::vector<AuxiliaryLossKind>& AuxiliaryLossAxis::table() {
+#define MOELAB_CALL(name) name##_loss(),
+  static const std::vector<AuxiliaryLossKind> own = {MOELAB_AUXILIARY_LOSSES(MOELAB_CALL)};
+#undef MOELAB_CALL
+  return Extended<AuxiliaryLossAxis>::table_or(own);
 }
 
 std::size_t auxiliary_loss_place(const std::string& name) {
-  for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
-    if (auxiliary_losses()[t].name == name) return t;
+  for (std::size_t t = 0; t < auxiliary_loss_kinds().size(); ++t) {
+    if (auxiliary_loss_kinds()[t].name == name) return t;
   }
-  throw std::invalid_argument(unknown_name("auxiliary loss", name, names_of(auxiliary_losses())));
+  throw std::invalid_argument(unknown_name("auxiliary loss", name, names_of(auxiliary_loss_kinds())));
 }
 
-LossOptions::LossOptions() : coefficients(auxiliary_losses().size(), 0.0) {}
+LossOptions::LossOptions() : coefficients(auxiliary_loss_kinds().size(), 0.0) {}
 
 double& LossOptions::coefficient(const std::string& name) {
-  coefficients.resize(auxiliary_losses().size(), 0.0);
+  coefficients.resize(auxiliary_loss_kinds().size(), 0.0);
   return coefficients[auxiliary_loss_place(name)];
 }
 
@@ -90,15 +82,15 @@ void LossOptions::bind(Fields& fields) {
       "mask_share", mask_share, between(1e-6, 1),
       "masked_tokens: share m / s of a sequence's s tokens that are masked, at least one of them, anew "
       "in every training step and once for each test set (default 0.15)");
-  coefficients.resize(auxiliary_losses().size(), 0.0);
-  for (std::size_t t = 0; t < auxiliary_losses().size(); ++t) {
-    fields.add(auxiliary_losses()[t].name, coefficients[t], at_least(0),
-               "coefficient of " + auxiliary_losses()[t].help);
+  coefficients.resize(auxiliary_loss_kinds().size(), 0.0);
+  for (std::size_t t = 0; t < auxiliary_loss_kinds().size(); ++t) {
+    fields.add(auxiliary_loss_kinds()[t].name, coefficients[t], at_least(0),
+               "coefficient of " + auxiliary_loss_kinds()[t].help);
   }
 }
 
 AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options) : coefficients_(options.coefficients) {
-  coefficients_.resize(auxiliary_losses().size(), 0.0);
+  coefficients_.resize(auxiliary_loss_kinds().size(), 0.0);
   for (std::size_t t = 0; t < coefficients_.size(); ++t) {
     if (coefficients_[t] != 0) weighted_.push_back(t);
   }
@@ -106,7 +98,7 @@ AuxiliaryLosses::AuxiliaryLosses(const LossOptions& options) : coefficients_(opt
 
 bool AuxiliaryLosses::reads(AuxiliaryPath path) const {
   for (const std::size_t t : weighted_) {
-    if (auxiliary_losses()[t].path == path) return true;
+    if (auxiliary_loss_kinds()[t].path == path) return true;
   }
   return false;
 }
@@ -114,7 +106,7 @@ bool AuxiliaryLosses::reads(AuxiliaryPath path) const {
 template <class Real>
 std::vector<double> AuxiliaryLosses::values(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   std::vector<double> values;
-  for (const AuxiliaryLossKind& kind : auxiliary_losses()) {
+  for (const AuxiliaryLossKind& kind : auxiliary_loss_kinds()) {
     values.push_back(kind.value.of<Real>()(batch, scratch));
   }
   return values;
@@ -124,7 +116,7 @@ template <class Real>
 double AuxiliaryLosses::weighted_sum(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const {
   double sum = 0;
   for (const std::size_t t : weighted_) {
-    sum += coefficients_[t] * auxiliary_losses()[t].value.of<Real>()(batch, scratch);
+    sum += coefficients_[t] * auxiliary_loss_kinds()[t].value.of<Real>()(batch, scratch);
   }
   return sum;
 }
@@ -133,8 +125,8 @@ template <class Real>
 void AuxiliaryLosses::add_gradients(const RoutedBatch<Real>& batch, const AuxiliaryGradients<Real>& gradients,
                                     AuxiliaryScratch& scratch) const {
   for (const std::size_t t : weighted_) {
-    if (!array_of(auxiliary_losses()[t].path, gradients)) continue;
-    auxiliary_losses()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
+    if (!array_of(auxiliary_loss_kinds()[t].path, gradients)) continue;
+    auxiliary_loss_kinds()[t].add.of<Real>()(batch, coefficients_[t], gradients, scratch);
   }
 }
 
@@ -147,13 +139,13 @@ template void AuxiliaryLosses::add_gradients(const RoutedBatch<float>&, const Au
 template void AuxiliaryLosses::add_gradients(const RoutedBatch<double>&, const AuxiliaryGradients<double>&,
                                              AuxiliaryScratch&) const;
 
-// Balance within sequences: the term `aux` of every sequence by itself, averaged (DeepSeek-V3,
+// Balance within sequences: the term `aux` of each sequence, averaged over sequences (DeepSeek-V3,
 // sequence-wise).
 
 namespace {
 
-/// Calls visit(first row, rows) for every sequence, with weights (E) of its own in `scratch`: E n_j / Σn over
-/// its rows.
+/// Calls visit(first row, rows) for every sequence. `scratch` holds the sequence's weights (E): E n_j / Σn
+/// over its rows.
 template <class Real, class Visit>
 void for_each_sequence(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
   const Routing<Real>& routing = *batch.routing;
@@ -166,7 +158,7 @@ void for_each_sequence(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch
         ++pairs;
       });
     }
-    if (pairs == 0) continue;  // no expert serves it
+    if (pairs == 0) continue;  // no expert serves the sequence
     for (double& weight : scratch.weights) weight *= routing.experts / pairs;
     visit(first, batch.tokens);
   }

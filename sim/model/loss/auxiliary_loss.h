@@ -1,7 +1,7 @@
 #pragma once
 
-/// The axis of auxiliary losses: losses on the routing itself, added to the task loss (Guo et al. 2025, and
-/// the baselines it compares with).
+/// The axis of auxiliary losses. They depend on the routing and are added to the task loss (Guo et al. 2025,
+/// and its baselines).
 
 #include <algorithm>
 #include <memory>
@@ -15,41 +15,43 @@
 
 namespace moelab {
 
-/// What the terms look at: the forward pass of one mixture on n rows. r = softmax(γ) (n, E), gates g, n_j the
-/// rows that activate expert j, c_j those whose likeliest expert it is, P_j = (1/n) Σ_i r_ij, x̃_ij the output
-/// of an active expert before its gate. Counts and selections are held fixed in the gradients.
+/// The inputs of auxiliary losses: the forward pass of one mixture on n rows.
+///
+/// r = softmax(γ) (n, E), and g are the gates. n_j counts the rows that activate expert j, and c_j the rows
+/// whose argmax expert is j. P_j = (1/n) Σ_i r_ij. x̃_ij is the output of an active expert before its gate.
+/// Gradients hold counts and selections fixed.
 template <class Real>
 struct RoutedBatch {
   const Real* scores = nullptr;         ///< γ (n, routing.stride)
   const Real* probabilities = nullptr;  ///< r (n, routing.stride)
   const Routing<Real>* routing = nullptr;
-  const Real* pair_outputs = nullptr;        ///< x̃ (n, E, output_stride), read at active pairs; or null
+  const Real* pair_outputs = nullptr;        ///< x̃ (n, E, output_stride), read at active pairs; may be null
   int output_stride = 0;                     ///< padded(o), padding zero
   bool is_softmax = true;                    ///< r = softmax(γ)
   int tokens = 1;                            ///< s, rows of a sequence
-  const NoisyScores<Real>* noise = nullptr;  ///< of a training step with learned noise; or null
+  const NoisyScores<Real>* noise = nullptr;  ///< scores of a training step with learned noise; may be null
 };
 
-/// Gradients that a term is added to; null where they are not wanted now.
+/// The gradients to which a term adds; null if they are not needed.
 template <class Real>
 struct AuxiliaryGradients {
   Real* gates = nullptr;          ///< ∂L/∂g (n, stride), written at active pairs
   Real* probabilities = nullptr;  ///< ∂L/∂r (n, stride)
-  Real* scores = nullptr;         ///< ∂L/∂γ (n, stride), what does not come through r
-  Real* spreads = nullptr;        ///< beside it ∂L/∂s (n, stride) of learned noise; or null
+  Real* scores = nullptr;         ///< ∂L/∂γ (n, stride), the part that does not go through r
+  Real* spreads = nullptr;        ///< ∂L/∂s (n, stride) of learned noise; may be null
   Real* pair_outputs = nullptr;   ///< ∂L/∂x̃ (n, E, output_stride), written at active pairs
 };
 
-/// Numbers and lists of one term at a time, so that steps do not allocate.
+/// Temporary arrays of one term at a time, so that steps do not allocate.
 struct AuxiliaryScratch {
   std::vector<double> weights, means;  ///< (E)
   std::vector<int> active;             ///< experts of a row
 };
 
-/// Guards squared norms of outputs against zero.
+/// Added to squared norms of outputs, to avoid division by zero.
 constexpr double kOrthogonalityGuard = 1e-8;
 
-/// One term. Its gradient goes through one of the four arrays of AuxiliaryGradients.
+/// The path of a term's gradient: one of the four arrays of AuxiliaryGradients.
 enum class AuxiliaryPath { gates, probabilities, scores, pair_outputs };
 
 template <class Real>
@@ -59,65 +61,70 @@ using AddAuxiliaryGradient = void(const RoutedBatch<Real>&, double coefficient,
                                   const AuxiliaryGradients<Real>&, AuxiliaryScratch&);
 
 struct AuxiliaryLossKind {
-  std::string name;  ///< its coefficient in `loss`, and of its metrics `<name>_loss`
+  std::string name;  ///< name of its coefficient in `loss`; its metrics are `<name>_loss`
   std::string help;  ///< the equation
   AuxiliaryPath path = AuxiliaryPath::probabilities;
-  /// The term on a batch, unweighted; 0 where it needs `pair_outputs` and there are none.
+  /// The term on a batch, without its coefficient; 0 if it needs `pair_outputs` and there are none.
   PerPrecision<AuxiliaryValue> value = {};
   /// Adds coefficient · ∂term to the array of its path.
   PerPrecision<AddAuxiliaryGradient> add = {};
-  bool needs_sequences = false;  ///< says nothing where every row is a sequence of its own
-  bool needs_noise = false;      ///< has a gradient with learned noise alone
+  bool needs_sequences = false;  ///< has no effect if every sequence has one row
+  bool needs_noise = false;      ///< has a gradient only with learned noise
 };
 
-/// The table: adding a term is a new file and a line in auxiliary_losses.cpp.
-const std::vector<AuxiliaryLossKind>& auxiliary_loss_kinds();
-void add_auxiliary_loss_kind(AuxiliaryLossKind kind);
-/// The place of the term of that name in the table. Throws std::invalid_argument where there is none.
+/// The table of auxiliary losses. A new term is one file and one line in auxiliary_loss.cpp.
+struct AuxiliaryLossAxis {
+  using Entry = AuxiliaryLossKind;
+  static const std::vector<AuxiliaryLossKind>& table();
+};
+inline const std::vector<AuxiliaryLossKind>& auxiliary_loss_kinds() {
+  return AuxiliaryLossAxis::table();
+}
+/// The index of the term with this name in the table. Throws std::invalid_argument if there is none.
 std::size_t auxiliary_loss_place(const std::string& name);
 
-/// `loss` of a scenario: the task loss and a coefficient for each auxiliary term, 0 by default.
+/// The `loss` section of a scenario: the task loss, and a coefficient for each auxiliary term (default 0).
 struct LossOptions {
   enum class Reduction { sum, mean };
   std::string task = "mse";
-  std::vector<double> coefficients;       ///< in the order of the table; shorter ones end in zeros
-  Reduction reduction = Reduction::sum;   ///< of the task loss over outputs
-  std::optional<double> mask_share = {};  ///< of `masked_tokens`; unset: .15
+  std::vector<double> coefficients;       ///< in the order of the table; missing ones are zero
+  Reduction reduction = Reduction::sum;   ///< reduction of the task loss over outputs
+  std::optional<double> mask_share = {};  ///< share of masked tokens for `masked_tokens`; unset: 0.15
 
   LossOptions();
-  /// The coefficient of the term of that name. Throws std::invalid_argument where there is none.
+  /// The coefficient of the term with this name. Throws std::invalid_argument if there is none.
   double& coefficient(const std::string& name);
   void bind(Fields& fields);
 };
 
 template <class Real>
 class TaskLoss;
-/// The task loss that is optimised: summed over the o outputs, or with `reduction` mean that divided by o; of
-/// targets that are ids where said. Throws InvalidOption at "loss.…" for an unknown name, one without a form
-/// for ids, and for a mean over classes.
+/// Makes the optimised task loss: the sum over the o outputs, or the sum divided by o with `reduction` mean.
+/// With `of_ids` targets are ids. Throws InvalidOption at "loss.…" for an unknown name, for a loss without a
+/// form for ids, and for a mean over classes.
 template <class Real>
 std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options, bool of_ids = false);
 
-/// The terms with their coefficients. Immutable.
+/// The auxiliary terms with their coefficients. Immutable.
 class AuxiliaryLosses {
  public:
   AuxiliaryLosses() = default;
   explicit AuxiliaryLosses(const LossOptions& options);
 
   bool empty() const { return weighted_.empty(); }
-  /// Of a term by its place in the table.
+  /// The coefficient of a term, by its index in the table.
   double coefficient(std::size_t term) const {
     return term < coefficients_.size() ? coefficients_[term] : 0.0;
   }
-  /// Whether a term with a coefficient goes through that array.
+  /// Whether a term with a coefficient uses this path.
   bool reads(AuxiliaryPath path) const;
-  /// Every term's value, unweighted, in the order of the table.
+  /// The value of every term without its coefficient, in the order of the table.
   template <class Real>
   std::vector<double> values(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const;
   /// Σ_t coefficient_t · value_t over the terms with a coefficient.
   template <class Real>
   double weighted_sum(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) const;
-  /// Adds coefficient times gradient of the terms with a coefficient, where their array is not null.
+  /// Adds coefficient_t · ∂term_t of the terms with a coefficient, to arrays that are not null.
   template <class Real>
   void add_gradients(const RoutedBatch<Real>& batch, const AuxiliaryGradients<Real>& gradients,
                      AuxiliaryScratch& scratch) const;
@@ -127,7 +134,7 @@ class AuxiliaryLosses {
   std::vector<std::size_t> weighted_;  ///< terms with a coefficient
 };
 
-// What auxiliary losses have in common.
+// Shared helpers of auxiliary losses.
 
 /// Calls visit(expert) for the active experts of a row, in no particular order.
 template <class Real, class Visit>
@@ -140,7 +147,7 @@ void for_each_active(const Routing<Real>& routing, int row, const Visit& visit) 
   for (int at = begin; at < routing.row_ends[size(row)]; ++at) visit(routing.row_experts[size(at)]);
 }
 
-/// counts (E) ← n_j, the rows that activate each expert. Returns their sum.
+/// counts (E) ← n_j, the number of rows that activate expert j. Returns their sum.
 template <class Real>
 double count_active(const Routing<Real>& routing, std::vector<double>& counts) {
   counts.resize(size(routing.experts));
@@ -152,7 +159,7 @@ double count_active(const Routing<Real>& routing, std::vector<double>& counts) {
   return pairs;
 }
 
-/// counts (E) ← c_j, the rows whose likeliest expert each is.
+/// counts (E) ← c_j, the number of rows whose argmax expert is j.
 template <class Real>
 void count_first_choices(const RoutedBatch<Real>& batch, std::vector<double>& counts) {
   const Routing<Real>& routing = *batch.routing;
@@ -174,7 +181,7 @@ void column_means(const Real* values, const Routing<Real>& routing, std::vector<
   for (double& mean : means) mean /= routing.rows;
 }
 
-/// Σ_j weight_j P_j, P_j = (1/n) Σ_i r_ij: what balance terms are, with weights (E) that are held fixed.
+/// The value of a balance term: Σ_j weight_j P_j, P_j = (1/n) Σ_i r_ij, with fixed weights (E).
 template <class Real>
 double balance_value(const RoutedBatch<Real>& batch, const std::vector<double>& weights,
                      AuxiliaryScratch& scratch) {
@@ -184,7 +191,7 @@ double balance_value(const RoutedBatch<Real>& batch, const std::vector<double>& 
   return value;
 }
 
-/// Adds coefficient times its gradient to ∂L/∂r.
+/// Adds coefficient times the gradient of balance_value() to ∂L/∂r.
 template <class Real>
 void add_balance(const RoutedBatch<Real>& batch, const std::vector<double>& weights, double coefficient,
                  Real* gradient) {

@@ -1,4 +1,5 @@
-/// Losses on the balance of loads: Σ_j weight_j P_j with weights that grow with the rows of expert j.
+/// Losses on the balance of loads: Σ_j weight_j P_j, with weights that grow with the number of rows of expert
+/// j.
 
 #include <cmath>
 #include <numbers>
@@ -9,7 +10,7 @@
 namespace moelab {
 namespace {
 
-/// A loss from the function that writes its weights (E): write(batch, weights).
+/// Makes a loss from the function that writes its weights (E): write(batch, weights).
 template <class Weights>
 struct Balance {
   template <class Real>
@@ -32,7 +33,7 @@ struct Balance {
   }
 };
 
-/// E n_j / Σn: the term is 1 when either factor is uniform, and 0 where no pair is active.
+/// Weights E n_j / Σn. The term is 1 if either factor is uniform, and 0 if no pair is active.
 struct ShareOfPairs {
   template <class Real>
   static void write(const RoutedBatch<Real>& batch, std::vector<double>& weights) {
@@ -43,7 +44,7 @@ struct ShareOfPairs {
   }
 };
 
-/// n_j, so that the term is Σ_j (n_j / n) Σ_i r_ij: n·K/E times `aux`.
+/// Weights n_j. The term is Σ_j (n_j / n) Σ_i r_ij: n·K/E times `aux`.
 struct ActiveRows {
   template <class Real>
   static void write(const RoutedBatch<Real>& batch, std::vector<double>& weights) {
@@ -51,7 +52,7 @@ struct ActiveRows {
   }
 };
 
-/// c_j / (n E).
+/// Weights c_j / (n E).
 struct FirstChoicesOverExperts {
   template <class Real>
   static void write(const RoutedBatch<Real>& batch, std::vector<double>& weights) {
@@ -61,7 +62,7 @@ struct FirstChoicesOverExperts {
   }
 };
 
-/// E c_j / n.
+/// Weights E c_j / n.
 struct FirstChoicesTimesExperts {
   template <class Real>
   static void write(const RoutedBatch<Real>& batch, std::vector<double>& weights) {
@@ -90,14 +91,14 @@ AuxiliaryLossKind switch_loss() {
       "switch", "balance, E Σ_j f_j P_j with first choices f_j (Switch Transformer)");
 }
 
-// Squared coefficients of variation of what experts weigh in a batch: var(I) / (mean(I)² + 1e-10),
-// population variance over experts (Shazeer et al. 2017, Eq. 7; the guard is that of public code).
+// Squared coefficients of variation over experts: CV² = var(I) / (mean(I)² + 1e-10) with the population
+// variance (Shazeer et al. 2017, Eq. 7; the constant 1e-10 is from public code).
 
 namespace {
 
 constexpr double kImportanceGuard = 1e-10;
 
-/// CV² of the values, (E).
+/// CV² of the values (E).
 double squared_variation(const std::vector<double>& values) {
   const double count = static_cast<double>(values.size());
   double mean = 0, variance = 0;
@@ -119,7 +120,7 @@ void squared_variation_slopes(const std::vector<double>& values, std::vector<dou
   }
 }
 
-/// Of gates, (1/n) Σ_i g_ie; a step in n leaves CV² alone but for the guard.
+/// CV² of the mean gates (1/n) Σ_i g_ie. A factor on all values changes CV² only through the constant.
 struct Importance {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
@@ -139,7 +140,7 @@ struct Importance {
   }
 };
 
-/// Of probabilities, P_e: E Σ_e P_e² − 1 but for the guard.
+/// CV² of the mean probabilities P_e: E Σ_e P_e² − 1, up to the constant.
 struct ImportanceOfProbabilities {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
@@ -155,10 +156,12 @@ struct ImportanceOfProbabilities {
   }
 };
 
-/// Of how likely each expert is to be among the K of a row when its own noise is drawn anew, those of the
-/// others held: mean_i Φ((γ_ie − θ_ie) / s_ie), θ_ie the K-th largest of the other experts' noisy scores h
-/// (Shazeer et al. 2017, Eqs. 8–10). The gradient goes through γ, s and θ. Without learned noise, and where
-/// every expert is selected, of the numbers of rows, with no gradient.
+/// CV² of the experts' loads, mean_i Φ((γ_ie − θ_ie) / s_ie) (Shazeer et al. 2017, Eqs. 8–10).
+///
+/// The load is the probability that an expert is among the K of a row if only its own noise is drawn anew.
+/// θ_ie is the K-th largest of the other experts' noisy scores h. The gradient goes through γ, s and θ.
+/// Without learned noise, and if every expert is selected, the loads are the numbers of rows and have no
+/// gradient.
 struct Load {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
@@ -207,7 +210,7 @@ struct Load {
       scratch.means[e] += std::erfc(-argument / std::numbers::sqrt2) / 2 / routing.rows;
     });
   }
-  /// visit(begin of the row, expert, expert at its threshold, (γ − θ) / s).
+  /// Calls visit(begin of the row, expert, expert at its threshold, (γ − θ) / s).
   template <class Real, class Visit>
   static void for_each_chance(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
     const Routing<Real>& routing = *batch.routing;
@@ -216,7 +219,7 @@ struct Load {
     for (int row = 0; row < routing.rows; ++row) {
       const std::size_t at = entries(row, routing.stride);
       const Real* const h = noise.noisy + at;
-      // The K + 1 largest in their order, of equal ones the lower index first.
+      // The K + 1 largest in order; ties go to the lower index.
       std::vector<int>& order = scratch.active;
       order.resize(size(routing.experts));
       std::iota(order.begin(), order.end(), 0);

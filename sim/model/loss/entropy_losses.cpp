@@ -23,8 +23,8 @@ double mean_row_entropy(const RoutedBatch<Real>& batch) {
   return sum / routing.rows;
 }
 
-/// Adds `slope`(expert, r_ie) / n to ∂L/∂r_ie; nothing where r_ie is 0, as r ln r changes nothing there once
-/// the probabilities sum to 1.
+/// Adds `slope`(expert, r_ie) / n to ∂L/∂r_ie. Entries with r_ie = 0 are skipped: r ln r has no effect there,
+/// because the probabilities sum to 1.
 template <class Real, class Slope>
 void add_entropy_slope(const RoutedBatch<Real>& batch, Real* gradient, const Slope& slope) {
   const Routing<Real>& routing = *batch.routing;

@@ -1,4 +1,4 @@
-/// Losses on the likeness of the outputs x̃ of a row's active experts (Guo et al. 2025).
+/// Losses on the similarity of the outputs x̃ of a row's active experts (Guo et al. 2025).
 
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/loss/auxiliary_loss.h"
@@ -6,18 +6,18 @@
 namespace moelab {
 namespace {
 
-/// Two outputs of a row: x_a·x_b and q = ‖x‖² + ε of each.
+/// Two outputs of a row: x_a·x_b, and q = ‖x‖² + ε of each.
 struct OutputPair {
   double product, norm_a, norm_b;
 };
 
-/// What the pair adds to the term, both orders at once, and its slopes: along the other output, and along the
-/// own one (which is a denominator).
+/// The pair's contribution to the term, for both orders, and its slopes: along the other output and along the
+/// output itself (through the denominator).
 struct PairSlopes {
   double other, own_a, own_b;
 };
 
-/// (x_a·x_b)² (1/q_a + 1/q_b): 1/n of L_o.
+/// (x_a·x_b)² (1/q_a + 1/q_b): 1/n times L_o.
 struct Projection {
   static double value(const OutputPair& pair) {
     return pair.product * pair.product * (1 / pair.norm_a + 1 / pair.norm_b);
@@ -29,7 +29,7 @@ struct Projection {
   }
 };
 
-/// 2 (x_a·x_b)² / (q_a q_b): blind to the outputs' lengths.
+/// 2 (x_a·x_b)² / (q_a q_b), which does not depend on the outputs' lengths.
 struct Cosine {
   static double value(const OutputPair& pair) {
     return 2 * pair.product * pair.product / (pair.norm_a * pair.norm_b);
@@ -63,8 +63,8 @@ void for_each_output_pair(const RoutedBatch<Real>& batch, std::vector<int>& acti
   }
 }
 
-/// The same for every two outputs of a group of K, the mean of active experts per row: the list of all active
-/// pairs, by expert and then by row, is cut into groups of K.
+/// Calls visit() for every two outputs in a group of K, with K the mean number of active experts per row. The
+/// groups cut the list of all active pairs, which is sorted by expert and then by row.
 template <class Real, class Visit>
 void for_each_listed_pair(const RoutedBatch<Real>& batch, std::vector<int>& listed, const Visit& visit) {
   const Routing<Real>& routing = *batch.routing;
@@ -79,7 +79,7 @@ void for_each_listed_pair(const RoutedBatch<Real>& batch, std::vector<int>& list
   }
 }
 
-/// Which pairs of outputs a term goes over.
+/// The pairs of outputs that a term sums over.
 struct OfRow {
   template <class Real, class Visit>
   static void for_each(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
@@ -148,7 +148,7 @@ AuxiliaryLossKind orthogonality_cosine_loss() {
 
 namespace {
 
-/// −(1/(nE)) Σ_ij (a_ij − ā_j)², and its gradient times `coefficient`, added where `gradient` is not null.
+/// −(1/(nE)) Σ_ij (a_ij − ā_j)². Adds its gradient times `coefficient` to `gradient` unless this is null.
 template <class Real>
 double variance_term(const Real* values, const Routing<Real>& routing, double coefficient,
                      std::vector<double>& means, Real* gradient) {
@@ -166,7 +166,7 @@ double variance_term(const Real* values, const Routing<Real>& routing, double co
   return -scale * total;
 }
 
-/// Of the gates: 1/n of L_v of Guo et al. 2025.
+/// The variance of the gates: 1/n times L_v of Guo et al. 2025.
 template <class Real>
 double gates_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
   return variance_term<Real>(batch.routing->gates, *batch.routing, 0, scratch.means, nullptr);
@@ -177,7 +177,7 @@ void add_gates(const RoutedBatch<Real>& batch, double coefficient, const Auxilia
   variance_term(batch.routing->gates, *batch.routing, coefficient, scratch.means, gradients.gates);
 }
 
-/// Of r.
+/// The variance of r.
 template <class Real>
 double probabilities_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
   return variance_term<Real>(batch.probabilities, *batch.routing, 0, scratch.means, nullptr);
@@ -188,7 +188,8 @@ void add_probabilities(const RoutedBatch<Real>& batch, double coefficient,
   variance_term(batch.probabilities, *batch.routing, coefficient, scratch.means, gradients.probabilities);
 }
 
-/// −(1/n) Σ_i Var_j(r_ij) with E − 1 in the denominator, and its gradient as above.
+/// −(1/n) Σ_i Var_j(r_ij), with E − 1 in the denominator of the variance. Adds its gradient times
+/// `coefficient` to `gradient` unless this is null.
 template <class Real>
 double row_variance_term(const RoutedBatch<Real>& batch, double coefficient, Real* gradient) {
   const Routing<Real>& routing = *batch.routing;

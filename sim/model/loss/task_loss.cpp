@@ -7,7 +7,7 @@
 #include "sim/base/kernels/kernels.h"
 #include "sim/model/loss/auxiliary_loss.h"
 
-// Adding a task loss is a new file that defines <name>_task_loss() and a line here.
+// To add a task loss, write a new file that defines <name>_task_loss() and add a line here.
 // clang-format off
 #define MOELAB_TASK_LOSSES(entry) \
   entry(mse)                      \
@@ -21,31 +21,19 @@ namespace moelab {
 MOELAB_TASK_LOSSES(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<TaskLossKind>& task_losses() {
+const std::vector<TaskLossKind>& TaskLossAxis::table() {
 #define MOELAB_CALL(name) name##_task_loss(),
-  static std::vector<TaskLossKind> table = {MOELAB_TASK_LOSSES(MOELAB_CALL)};
+  static const std::vector<TaskLossKind> own = {MOELAB_TASK_LOSSES(MOELAB_CALL)};
 #undef MOELAB_CALL
-  return table;
-}
-
-}  // namespace
-
-const std::vector<TaskLossKind>& task_loss_kinds() {
-  return task_losses();
-}
-
-void add_task_loss_kind(TaskLossKind kind) {
-  task_losses().push_back(std::move(kind));
+  return Extended<TaskLossAxis>::table_or(own);
 }
 
 std::vector<std::string> task_loss_names() {
-  return names_of(task_losses());
+  return names_of(task_loss_kinds());
 }
 
 const TaskLossKind& task_loss_kind(const std::string& name) {
-  for (const TaskLossKind& kind : task_losses()) {
+  for (const TaskLossKind& kind : task_loss_kinds()) {
     if (kind.name == name) return kind;
   }
   throw InvalidOption("loss.task", unknown_name("loss", name, task_loss_names()));
@@ -131,8 +119,8 @@ TaskLossKind mse_task_loss() {
 
 namespace {
 
-/// ℓ = (Σ_j y_j) log Σ_j exp f_j − y^T f, ∂ℓ/∂f = (Σ_j y_j) softmax(f) − y: from the log-sum-exp of f, finite
-/// for all finite f.
+/// Cross-entropy with class probabilities: ℓ = (Σ_j y_j) log Σ_j exp f_j − y^T f, ∂ℓ/∂f = (Σ_j y_j)
+/// softmax(f) − y. It uses the log-sum-exp of f, so it is finite for all finite f.
 template <class Real>
 class CrossEntropy final : public TaskLoss<Real> {
  public:
@@ -162,8 +150,8 @@ class CrossEntropy final : public TaskLoss<Real> {
   }
 };
 
-/// ℓ = −log softmax(f)_y of the id y, ∂ℓ/∂f = softmax(f) − e_y: the same without an indicator of V entries.
-/// The mean is that of rows with a target, y ≥ 0; 0 where there are none.
+/// Cross-entropy with ids: ℓ = −log softmax(f)_y of the id y, ∂ℓ/∂f = softmax(f) − e_y, without an indicator
+/// of V entries. The mean covers rows with a target, y ≥ 0; it is 0 if there are none.
 template <class Real>
 class CrossEntropyOfIds final : public TaskLoss<Real> {
  public:
@@ -182,7 +170,7 @@ class CrossEntropyOfIds final : public TaskLoss<Real> {
       const Real* const f = outputs + at;
       Real* const gradient = output_gradient + at;
       const std::ptrdiff_t id = static_cast<std::ptrdiff_t>(targets[row]);
-      // The largest probability, unlike that of y, is never 0.
+      // The largest probability is never 0; the probability of y may be.
       int largest = 0;
       kernels::find_largest(f, output_dim, 1, &largest);
       total += static_cast<double>(f[largest] - f[id]) - std::log(static_cast<double>(gradient[largest]));

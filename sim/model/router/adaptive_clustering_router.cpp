@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "sim/base/arrays.h"
-#include "sim/base/feature_weights.h"
 #include "sim/base/kernels/kernels.h"
+#include "sim/base/numerics.h"
 #include "sim/model/gating/selection.h"
 #include "sim/model/router/cluster_weights.h"
 #include "sim/model/router/routers.h"
@@ -33,7 +33,7 @@ void ClusterDispersion<Real>::measure(const View<const Real>& x, const View<cons
     const Real* const r = probabilities.row(row);
     const std::size_t k = size(std::max_element(r, r + probabilities.columns) - r);
     cluster_of_row_[size(row)] = k;
-    // Sums of differences from the cluster's first row: a constant feature has dispersion exactly 0.
+    // Sum differences from the cluster's first row, so that a constant feature has dispersion exactly 0.
     const Real* const own = x.row(row);
     if (counts_[k]++ == 0) first_rows_[k] = own;
     for (std::size_t q = 0; q < dim; ++q) {
@@ -69,7 +69,7 @@ void ClusterDispersion<Real>::measure_quartiles(const View<const Real>& x) {
       for (int row = 0; row < x.rows; ++row) {
         if (cluster_of_row_[size(row)] == k) column_.push_back(x.row(row)[q]);
       }
-      // NaN has no place in an order.
+      // NaN cannot be sorted.
       if (!std::all_of(column_.begin(), column_.end(), [](Real value) { return std::isfinite(value); })) {
         values_[k * size(dim_) + size(q)] = std::numeric_limits<double>::quiet_NaN();
         continue;
@@ -92,12 +92,12 @@ template class ClusterDispersion<double>;
 
 namespace {
 
-/// The share of a cluster's largest dispersion below which one is rounding.
+/// A dispersion below this share of its cluster's largest is rounding error.
 constexpr double kNoSpread = 1e-12;
 /// Standard deviation of an entry of a random M.
 constexpr double kRandomDeviation = 0.5;
 
-/// Entries first, first + step, … before `end`, as many of them as are not 0, get mean 1.
+/// Scales the nonzero entries first, first + step, … before `end` to mean 1.
 void give_mean_one(std::span<double> weights, std::size_t first, std::size_t step, std::size_t end) {
   double sum = 0, counted = 0;
   for (std::size_t i = first; i < end; i += step) {
@@ -167,9 +167,9 @@ void draw_cluster_weights(Engine& engine, std::size_t dim, std::span<double> wei
 
 namespace {
 
-/// Share of the statistics of the past in those that are frozen for evaluation, per training step.
+/// The decay of the running statistics for evaluation: the weight of the past per training step.
 constexpr double kDecay = 0.99;
-/// The use of a step's stream; gatings have those before it.
+/// The use of a step's stream; gatings have the uses before it.
 constexpr std::uint64_t kWeightDraws = 3;
 
 /// Whether a layer of a stack has M (Nielsen et al. 2025, placement).
@@ -187,11 +187,11 @@ struct AdaptiveScratch final : Scratch {
   AdaptiveScratch(int experts, int dim)
       : dispersion(experts, dim), weights(entries(experts, dim)), order(size(experts)) {}
   std::unique_ptr<Scratch> linear;
-  ClusterDispersion<Real> dispersion;              // of the batch
-  std::vector<double> weights;                     // M_k (E, d) from it
+  ClusterDispersion<Real> dispersion;              // dispersions of the batch
+  std::vector<double> weights;                     // M_k (E, d) from these
   AlignedVector<Real> row_weights, weighted_rows;  // M and M x of every row (n, d)
-  AlignedVector<Real> memberships;                 // (n, padded(E)), where no layer before has them
-  std::vector<std::size_t> order;                  // of a row's clusters
+  AlignedVector<Real> memberships;                 // (n, padded(E)), if no earlier layer has them
+  std::vector<std::size_t> order;                  // order of a row's clusters
 };
 
 template <class Real>
@@ -312,8 +312,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     return state + 2 * entries_of_m();
   }
 
-  /// r (n, E) that says to which cluster a row belongs: that of the layer before, softmax(w_e^T x), the
-  /// router's own first choice, or 1 for the true cluster (mod E).
+  /// Memberships r (n, E), whose argmax is a row's cluster. They come from the layer before, from the
+  /// router's own softmax(w_e^T x), or they are 1 at the true cluster (mod E).
   View<const Real> cluster_memberships(const RouterContext<Real>& context, const Real* parameters,
                                        AdaptiveScratch<Real>& own) const {
     using Memberships = AdaptiveClusteringRouterOptions::Memberships;
@@ -334,7 +334,7 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     return {shares, rows, experts_, stride};
   }
 
-  /// M (E, d) of every cluster: that of the state, or from the dispersions of a group of rows.
+  /// M (E, d) of every cluster, from the state or from the dispersions of a group of rows.
   const double* feature_weights(const RouterContext<Real>& context, const View<const Real>& memberships,
                                 int first, int count, AdaptiveScratch<Real>& own) const {
     const LayerSignals<Real>& signals = context.signals;
@@ -361,7 +361,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     for (std::size_t first = 0; first < all; first += dim) {
       optimal_feature_weights({dispersions + first, dim}, options_.lambda, {weights + first, dim});
     }
-    for (std::size_t i = 0; i < all; ++i) weights[i] *= input_dim_;  // those of Theorem 1 sum to 1
+    for (std::size_t i = 0; i < all; ++i)
+      weights[i] *= input_dim_;  // the weights of Theorem 1 sum to 1, not to d
   }
 
   RouterContext<Real> weighted(const RouterContext<Real>& context, const AdaptiveScratch<Real>& own) const {
@@ -370,8 +371,8 @@ class AdaptiveClusteringRouter final : public Router<Real> {
     return rows;
   }
 
-  /// row_weights ← Σ_k a_k M_k over the row's likeliest clusters, a_k their probabilities renormalised;
-  /// weighted_rows ← M x; of a group of rows.
+  /// For a group of rows: row_weights ← Σ_k a_k M_k over the row's most probable clusters, with a_k their
+  /// renormalised probabilities. weighted_rows ← M x.
   void weigh_rows(const RouterContext<Real>& context, const View<const Real>& memberships, int first,
                   int count, const double* weights, AdaptiveScratch<Real>& own) const {
     const std::size_t dim = size(input_dim_);

@@ -14,7 +14,8 @@ namespace {
 
 constexpr Window kConvolution{3, 3, 2, 1};
 
-/// Convolutions, then the dense layer and the output layer as windows as large as their inputs.
+/// The layers: convolutions, then the dense layer and the output layer. The last two are windows as large as
+/// their inputs.
 template <class Real>
 std::vector<Convolution<Real>> make_layers(const CnnRouterOptions& options, const RouterSetting& setting) {
   if (setting.image.size() == 0) throw no_image_error();
@@ -32,7 +33,7 @@ std::vector<Convolution<Real>> make_layers(const CnnRouterOptions& options, cons
 template <class Real>
 struct CnnScratch final : Scratch {
   std::vector<AlignedVector<Real>> patches;
-  std::vector<AlignedVector<Real>> outputs;  // of all layers but the last
+  std::vector<AlignedVector<Real>> outputs;  // outputs of all layers except the last
   AlignedVector<Real> delta;                 // ∂L/∂ outputs of the current layer
   AlignedVector<Real> patch_gradients;
 };
@@ -63,7 +64,7 @@ class CnnRouter final : public Router<Real> {
   }
 
   void initialize(const Start& start, Real* parameters) const override {
-    // The hidden layers have the stream that no expert uses.
+    // The hidden layers use the stream that no expert uses.
     Engine hidden = start.seeds.stream(Purpose::router_init, ~std::uint64_t{0});
     for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].initialize(hidden, parameters + offsets_[l]);
     const std::ptrdiff_t stride = layers_.back().output_strides().pixel;
@@ -95,7 +96,7 @@ class CnnRouter final : public Router<Real> {
       x = output;
       strides = layers_[l].output_strides();
     }
-    // The output layer's patches: one a row, without padding.
+    // The output layer has one patch per row, without padding.
     return {.features = own.patches.back().data()};
   }
 
@@ -148,13 +149,13 @@ class CnnRouter final : public Router<Real> {
   }
 
  private:
-  /// The image leads a row, one channel after another.
+  /// A row begins with the image, one channel after another.
   ImageStrides image_strides(std::ptrdiff_t row) const {
     const ImageShape& image = layers_.front().input();
     return {row, static_cast<std::ptrdiff_t>(image.height) * image.width, 1};
   }
 
-  /// ∂L/∂features joins what comes back from the scores.
+  /// Adds ∂L/∂features to the gradient from the scores.
   void add_feature_gradient(const Real* features, int rows, AlignedVector<Real>& patch_gradients) const {
     if (!features) return;
     const int stride = kernels::padded(feature_dim());

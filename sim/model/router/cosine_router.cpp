@@ -27,9 +27,11 @@ struct CosineScratch final : Scratch {
   AlignedVector<Real> delta;          // ∂L/∂P (n, padded(E))
 };
 
-/// With P = X β1^T, a_e = 1 / (t (‖β1_e‖ + τ1)) and c_i = 1 / (‖x_i‖ + τ2): γ_ie = P_ie a_e c_i + β0_e. β1 is
-/// kept transposed, (d, padded(E)), and β0 follows it, so that scores of a row are vectors over experts. A
-/// learned t is kept as log 1/t, the first entry of one more row.
+/// The cosine routers: γ_ie = P_ie a_e c_i + β0_e with P = X β1^T, a_e = 1 / (t (‖β1_e‖ + τ1)), c_i = 1 /
+/// (‖x_i‖ + τ2).
+///
+/// β1 is stored transposed, (d, padded(E)), and β0 follows it, so a row's scores are vectors over experts. A
+/// learned t is stored as log 1/t, the first entry of one more row.
 template <class Real>
 class CosineRouter final : public Router<Real> {
  public:
@@ -81,7 +83,8 @@ class CosineRouter final : public Router<Real> {
                 const RouterGradients<Real>& gradients) const override {
     auto& own = static_cast<CosineScratch<Real>&>(scratch);
     const int count = context.x.rows;
-    // ∂L/∂P, and what pulls the norms: ∂L/∂β1_e holds −(Σ_i D_ie P_ie c_i) t a_e² β1_e / ‖β1_e‖, D = ∂L/∂γ.
+    // ∂L/∂P, and the part of the norms: ∂L/∂β1_e includes −(Σ_i D_ie P_ie c_i) t a_e² β1_e / ‖β1_e‖, D =
+    // ∂L/∂γ.
     reserve_entries(own.delta, entries(count, stride_));
     std::fill(own.pull.begin(), own.pull.end(), Real(0));
     for (int i = 0; i < count; ++i) {
@@ -132,7 +135,7 @@ class CosineRouter final : public Router<Real> {
         experts_(setting.experts),
         stride_(kernels::padded(setting.experts)) {}
 
-  /// β1^T (d, E) of a block.
+  /// β1^T (d, E) in a parameter block.
   template <class Value>
   View<Value> rows(Value* block) const {
     return {block, input_dim_, experts_, stride_};
@@ -140,7 +143,7 @@ class CosineRouter final : public Router<Real> {
   std::size_t bias_place() const { return entries(input_dim_, stride_); }
   std::size_t scale_place() const { return entries(input_dim_ + 1, stride_); }
 
-  /// a_e, and c_i of the batch.
+  /// Computes a_e, and c_i of the batch.
   void measure_norms(const View<const Real>& x, const Real* parameters, CosineScratch<Real>& own) const {
     own.inverse_temperature = learns_temperature_ ? std::exp(parameters[scale_place()]) : Real(1);
     for (int e = 0; e < experts_; ++e) {
@@ -177,7 +180,7 @@ class CosineRouter final : public Router<Real> {
   double init_scale_;
   Real tau1_;
   Real tau2_;
-  double temperature_;  // where t starts
+  double temperature_;  // start of t
   bool learns_temperature_;
   int input_dim_;
   int experts_;

@@ -14,7 +14,7 @@
 namespace moelab {
 namespace {
 
-/// Brackets and signs inside one another, at most.
+/// Largest nesting depth of brackets and signs.
 constexpr int kDeepest = 200;
 
 bool is_digit(char c) {
@@ -24,7 +24,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/// Recursive descent, a function for each level of precedence.
+/// A recursive-descent parser with one function per level of precedence.
 class FormulaParser {
  public:
   explicit FormulaParser(const std::string& text) : text_(text) {}
@@ -38,7 +38,7 @@ class FormulaParser {
  private:
   using Kind = FormulaExpression::Kind;
 
-  /// The next character but for blanks, '\0' at the end.
+  /// The next character that is not blank; '\0' at the end.
   char next() {
     while (at_ < text_.size() && std::strchr(" \t\n\r", text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -127,7 +127,7 @@ class FormulaParser {
     return expression;
   }
 
-  /// Takes the ')' of the '(' at `open`.
+  /// Reads the ')' that matches the '(' at `open`.
   void close(std::size_t open) {
     if (next() == ')') {
       ++at_;
@@ -152,7 +152,7 @@ FormulaExpression parse_formula(const std::string& text) {
 std::string located(const std::string& text, const FormulaError& error) {
   constexpr std::size_t kShown = 12;
   if (error.at() >= text.size()) return fmt::format("at the end: {}", error.what());
-  // Characters may have several bytes, of which all but the first are 10xxxxxx.
+  // A character may have several bytes. All bytes after the first are 10xxxxxx.
   const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
   const auto at = text.begin() + static_cast<std::ptrdiff_t>(error.at());
   const auto place = 1 + std::count_if(text.begin(), at, begins);
@@ -167,7 +167,7 @@ namespace {
 using Node = FormulaNode;
 using Extent = FormulaExtent;
 
-/// Functions of one argument, component by component.
+/// Functions of one argument, applied to each component.
 struct NamedFunction {
   const char* name;
   Node::Kind kind;
@@ -182,7 +182,7 @@ std::string length_text(int length) {
   return length == kInputDim ? "d" : std::to_string(length);
 }
 
-/// "a vector of 3", for messages.
+/// A description for messages, such as "a vector of 3".
 std::string described(const Extent& extent) {
   if (extent.columns != 0) {
     return fmt::format("a matrix of {} by {}", length_text(extent.length), length_text(extent.columns));
@@ -190,7 +190,7 @@ std::string described(const Extent& extent) {
   return extent.is_vector ? "a vector of " + length_text(extent.length) : "a number";
 }
 
-/// Adds the parts of a formula to its graph, each result once.
+/// Adds the parts of a formula to its graph. Equal results share one node.
 class GraphMaker {
  public:
   GraphMaker(const FormulaRouterOptions& options, int input_dim, int experts)
@@ -199,17 +199,17 @@ class GraphMaker {
   FormulaGraph make() {
     std::vector<std::string> taken = formula_functions();
     taken.push_back("x");
-    for (const auto& [name, own] : options_.parameters.entries) {
+    for (const auto& [name, own] : options_.parameters) {
       if (std::find(taken.begin(), taken.end(), name) != taken.end()) {
         throw InvalidOption(formula_parameter_path(name), "has the name of what formulas have anyway");
       }
-      formula_extent(name, own);  // whether or not it is used
+      formula_extent(name, own);  // checks the parameter even if the formula does not use it
     }
     const int score = add(parse_formula(options_.score));
     const Extent extent = graph_.nodes[size(score)].extent;
     if (extent.is_vector || extent.columns != 0)
       throw FormulaError(0, "the score is " + described(extent) + ", needs a number");
-    for (const auto& [name, own] : options_.parameters.entries) {
+    for (const auto& [name, own] : options_.parameters) {
       if (std::find(used_.begin(), used_.end(), name) != used_.end()) continue;
       throw InvalidOption(formula_parameter_path(name), "given, but the score does not use it");
     }
@@ -220,7 +220,7 @@ class GraphMaker {
   }
 
  private:
-  /// Leaves out what the score does not need; it becomes the last node.
+  /// Removes nodes that the score does not need. The score becomes the last node.
   void keep_needed(int score) {
     std::vector<int> places(graph_.nodes.size(), -1);
     places[size(score)] = 0;
@@ -241,7 +241,7 @@ class GraphMaker {
     }
     graph_.nodes = std::move(needed);
   }
-  /// Puts the length of x in, and the parameters in their places.
+  /// Replaces kInputDim by the length of x, and sets the places of the parameters.
   void place() {
     const auto know = [&](Extent& extent) {
       if (extent.length == kInputDim) extent.length = input_dim_;
@@ -279,12 +279,12 @@ class GraphMaker {
     return push({Node::Kind::constant, -1, -1, number, -1, {}, false, false, at});
   }
 
-  /// Rows and experts of either; the components are the caller's.
+  /// An extent with rows and experts of either operand. The caller sets the components.
   static Extent widest(const Extent& a, const Extent& b) {
     return {a.rows || b.rows, a.experts || b.experts};
   }
 
-  /// Of operations component by component: a number goes with anything.
+  /// The extent of a componentwise operation. A number combines with any extent.
   int componentwise(Node::Kind kind, std::size_t at, int a, int b) {
     const Extent &left = extent(a), &right = extent(b);
     if (left.columns != 0 || right.columns != 0) {
@@ -307,7 +307,8 @@ class GraphMaker {
     if (node.kind == Node::Kind::constant) return constant(-node.number, at);
     return unary(Node::Kind::negate, at, a);
   }
-  /// A product or quotient; a sign before a goes to b where that is no row's, of which there are many.
+  /// Adds a product or quotient. A sign in front of a moves to b if b does not vary over rows, because a
+  /// batch has many rows.
   int scaled(Node::Kind kind, std::size_t at, int a, int b) {
     const Node& left = graph_.nodes[size(a)];
     if (left.kind != Node::Kind::negate || extent(b).rows || extent(b).columns != 0) {
@@ -365,7 +366,7 @@ class GraphMaker {
       return push({Node::Kind::input, -1, -1, 0, -1, rows, false, true, expression.at});
     }
     std::vector<std::string> allowed = {"x"};
-    for (const auto& [own_name, own] : options_.parameters.entries) {
+    for (const auto& [own_name, own] : options_.parameters) {
       if (own_name == name) return parameter(name, own, expression.at);
       allowed.push_back(own_name);
     }
@@ -424,7 +425,7 @@ class GraphMaker {
       throw FormulaError(expression.parts[1].at, "an exponent needs to be a number or a constant");
     }
     const Node& of = graph_.nodes[size(base)];
-    if (node.number == 2 && of.kind == Node::Kind::root) return of.a;  // ‖a‖² without its root
+    if (node.number == 2 && of.kind == Node::Kind::root) return of.a;  // ‖a‖² needs no root
     return unary(Node::Kind::power, expression.at, base, node.number);
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// A formula as a list of operations on whole batches, each on results of those before it.
+/// Formulas of routers: parsing, a graph of operations, evaluation and gradients. Each operation reads
+/// results of earlier operations for a whole batch.
 
 #include <optional>
 #include <stdexcept>
@@ -13,9 +14,9 @@
 
 namespace moelab {
 
-// Formulas as text: from "-(norm(x)^2 - 2*dot(x, w)) / s" to a tree that knows where each part stands.
+// Parsing: from the text "-(norm(x)^2 - 2*dot(x, w)) / s" to a tree that knows the place of each part.
 
-/// What is wrong with a formula, and at which of its characters (from 0).
+/// An error in a formula, with the index of its character (from 0).
 class FormulaError : public std::invalid_argument {
  public:
   FormulaError(std::size_t at, const std::string& message) : std::invalid_argument(message), at_(at) {}
@@ -29,37 +30,40 @@ class FormulaError : public std::invalid_argument {
 struct FormulaExpression {
   enum class Kind { number, name, call, negate, add, subtract, multiply, divide, power };
   Kind kind = Kind::number;
-  std::size_t at = 0;                    ///< its first character; of an operator the operator's
-  double number = 0;                     ///< of a number
-  std::string name;                      ///< of a name or a call
+  std::size_t at = 0;                    ///< its first character, or the operator's character
+  double number = 0;                     ///< the value of a number
+  std::string name;                      ///< the name of a name or call
   std::vector<FormulaExpression> parts;  ///< arguments or operands, from left to right
 };
 
-/// Sums and differences of products and quotients of powers, from left to right; powers from right to left
-/// and before a sign: -x^2 is -(x^2). Numbers are those of JSON, without a sign. Throws FormulaError.
+/// Parses a formula. Throws FormulaError.
+///
+/// The grammar has sums and differences of products and quotients of powers, from left to right. Powers go
+/// from right to left and bind before a sign: -x^2 is -(x^2). Numbers are JSON numbers without a sign.
 FormulaExpression parse_formula(const std::string& text);
 
-/// "at character 5, "+ w": …": the message of an error with its place, counted from 1.
+/// The message of an error with its place, counted from 1: "at character 5, "+ w": …".
 std::string located(const std::string& text, const FormulaError& error);
 
-/// The length of x before it is known: x goes with what has "d" components, not with as many by chance.
+/// The length of x while d is unknown. x then combines with parameters of length "d" only, and not with a
+/// number that equals d by chance.
 constexpr int kInputDim = -1;
 
-/// What a value varies over: rows of the batch, experts, and its own components.
+/// The axes over which a value varies: rows of the batch, experts, and its own components.
 struct FormulaExtent {
   bool rows = false;
   bool experts = false;
-  int length = 1;          ///< components; 1 of a number
-  int columns = 0;         ///< of a matrix of `length` rows; else 0
-  bool is_vector = false;  ///< of however many components
+  int length = 1;          ///< components; 1 for a number
+  int columns = 0;         ///< columns of a matrix with `length` rows; else 0
+  bool is_vector = false;  ///< whether it is a vector, of any length
 
   bool operator==(const FormulaExtent&) const = default;
 };
 
 struct FormulaNode {
-  /// What it is of the results a and b. `root`: √a with slope 0 at 0; `inverse`: 1/a, 0 at 0; `power`:
-  /// a^number; `at_least`: max(a, number), whose gradient leaves out what would lower an a below; `product`:
-  /// matrix a times vector b; `spread`: a, for every row and expert.
+  /// The operation on the results a and b. `root`: √a, with slope 0 at 0. `inverse`: 1/a, and 0 at 0.
+  /// `power`: a^number. `at_least`: max(a, number); its gradient omits parts that would lower an a below the
+  /// number. `product`: matrix a times vector b. `spread`: a, for every row and expert.
   enum class Kind {
     input,
     parameter,
@@ -85,34 +89,35 @@ struct FormulaNode {
   Kind kind = Kind::constant;
   int a = -1, b = -1;
   double number = 0;
-  int parameter = -1;  ///< of a parameter, its place in `parameters`
+  int parameter = -1;  ///< the place of a parameter in `parameters`
   FormulaExtent extent = {};
-  bool learns = false;   ///< whether it depends on parameters,
-  bool reads_x = false;  ///< and on x
-  std::size_t at = 0;    ///< character of the formula
+  bool learns = false;   ///< whether it depends on parameters
+  bool reads_x = false;  ///< whether it depends on x
+  std::size_t at = 0;    ///< index of its character in the formula
 
   bool is_leaf() const { return kind <= Kind::constant; }
 };
 
-/// A parameter where it lies in the router's block.
+/// A parameter and its place in the router's block.
 struct PlacedParameter {
   std::string name;
   FormulaParameterOptions options;
   FormulaExtent extent;
   std::size_t begin = 0;  ///< entries before it
-  /// Whether it is the first vector for each expert that is as wide as x: it starts by the start law.
+  /// Whether it is the first vector per expert with the width of x. This one starts by the start law.
   bool leads = false;
 
-  /// Entries of its part of the block: components side by side, (k, padded(l)), or experts, (k, l,
-  /// padded(E)).
+  /// Entries of its part of the block: components side by side, (k, padded(l)), or experts side by side, (k,
+  /// l, padded(E)).
   std::size_t entries(int experts) const;
-  /// The place in the block of component l (row of a matrix), column k and expert e; 0 for what it has not.
+  /// The place in the block of component l (row of a matrix), column k and expert e. Pass 0 for an axis that
+  /// it lacks.
   std::size_t place(int experts, int l, int k, int e) const;
 };
 
-/// "model.router.parameters.s".
+/// The path of a parameter, for example "model.router.parameters.s".
 std::string formula_parameter_path(const std::string& name);
-/// What a parameter varies over; a constant is a number. Throws InvalidOption.
+/// The extent of a parameter; a constant is a number. Throws InvalidOption.
 FormulaExtent formula_extent(const std::string& name, const FormulaParameterOptions& options);
 
 struct FormulaGraph {
@@ -121,23 +126,25 @@ struct FormulaGraph {
   std::size_t block_size = 0;
 };
 
-/// Checks names and shapes. Throws InvalidOption at "model.router.score" or "model.router.parameters…".
+/// Makes the graph of a formula and checks names and shapes. Throws InvalidOption at "model.router.score" or
+/// "model.router.parameters…".
 FormulaGraph make_formula_graph(const FormulaRouterOptions& options, int input_dim, int experts);
 
-/// The functions of formulas.
+/// The names of the functions in formulas.
 std::vector<std::string> formula_functions();
 
-// A formula's scores of a batch, and their gradients, operation by operation over all rows and experts.
+// Evaluation and gradients, operation by operation over all rows and experts.
 
-/// The results of a batch and ∂L/∂ each. Results lie as parameters do: (rows, components, padded(E)) where
-/// they differ between experts, else (rows, padded(components)), or (rows) of a number. Padding is zero.
+/// The results of a batch and the gradients ∂L/∂result. The layout follows the parameters: (rows, components,
+/// padded(E)) for results that differ between experts, else (rows, padded(components)), or (rows) for a
+/// number. Padding is zero.
 template <class Real>
 struct FormulaScratch final : Scratch {
   explicit FormulaScratch(std::size_t nodes) : values(nodes), gradients(nodes) {}
   std::vector<AlignedVector<Real>> values, gradients;
 };
 
-/// What both passes read: the batch's inputs x (n, d) and the router's block.
+/// The inputs of both passes: the batch's inputs x (n, d) and the router's block.
 template <class Real>
 struct FormulaInputs {
   const FormulaGraph* graph = nullptr;
@@ -146,11 +153,11 @@ struct FormulaInputs {
   const Real* parameters = nullptr;
 };
 
-/// scores (n, padded(E)), padding zero.
+/// Writes scores (n, padded(E)), with zero padding.
 template <class Real>
 void evaluate_formula(const FormulaInputs<Real>& of, FormulaScratch<Real>& scratch, Real* scores);
 
-/// From ∂L/∂scores that of the block and, unless null, of x (n, padded(d)); both are overwritten.
+/// Computes ∂L/∂block and, unless null, ∂L/∂x (n, padded(d)) from ∂L/∂scores. Overwrites both.
 template <class Real>
 void differentiate_formula(const FormulaInputs<Real>& of, FormulaScratch<Real>& scratch, const Real* scores,
                            Real* parameters, Real* inputs);

@@ -10,7 +10,7 @@ namespace {
 using Node = FormulaNode;
 using Extent = FormulaExtent;
 
-/// Entries of an own array.
+/// Entries of a result in its own array.
 std::size_t entries_of(const Extent& extent, int rows, int experts) {
   const int width = extent.experts     ? extent.length * kernels::padded(experts)
                     : extent.is_vector ? kernels::padded(extent.length)
@@ -18,12 +18,12 @@ std::size_t entries_of(const Extent& extent, int rows, int experts) {
   return entries(extent.rows ? rows : 1, width);
 }
 
-/// The extent over which a dot product or a product with a matrix runs, before its sum.
+/// The extent of a dot product or matrix product before its sum.
 Extent extent_of_terms(const Extent& out, int length) {
   return {out.rows, out.experts, length, 0, true};
 }
 
-/// A row for each sample, nothing for each expert: what the kernels take as the left factor.
+/// Whether a result varies over rows and not over experts, as the kernels need for the left factor.
 bool is_of_rows(const Extent& extent) {
   return extent.rows && !extent.experts && extent.is_vector;
 }
@@ -108,7 +108,7 @@ class FormulaPass {
   View<T> score_view(const Strided<T>& of) const {
     return {of.data, of_.x.rows, of_.experts, of.row};
   }
-  /// A matrix on rows: (columns, length), or (columns, length · padded(E)), and what it makes of rows.
+  /// The matrix of a product with rows: (columns, length), or (columns, length · padded(E)); and the product.
   template <class T>
   View<T> matrix_view(const Strided<T>& of, const Extent& extent) const {
     const int width = extent.experts ? extent.length * stride() : extent.length;
@@ -161,7 +161,7 @@ class FormulaPass {
     }
   }
 
-  /// Hands ∂L/∂node on to what it is made of.
+  /// Adds ∂L/∂node to the gradients of its operands.
   void pull(const Node& node, const In& out, const In& g) {
     const In a = value(node.a);
     const In b = node.b >= 0 ? value(node.b) : out;

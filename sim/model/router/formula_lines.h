@@ -1,6 +1,6 @@
 #pragma once
 
-/// The operations of formulas that go entry by entry, and their slopes.
+/// The entrywise operations of formulas, and their slopes.
 
 #include <cmath>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace moelab {
 
-/// Calls map(f), f(u, v) the operation on entries of a and b.
+/// Calls map(f), where f(u, v) is the operation on entries of a and b.
 template <class Real, class Map>
 void apply_operation(FormulaNode::Kind kind, Real number, const Map& map) {
   using Kind = FormulaNode::Kind;
@@ -27,7 +27,7 @@ void apply_operation(FormulaNode::Kind kind, Real number, const Map& map) {
     case Kind::tanh:
       return map([](Real u, Real) { return std::tanh(u); });
     case Kind::relu:
-      return map([](Real u, Real) { return u < 0 ? Real(0) : u; });  // what is not a number stays so
+      return map([](Real u, Real) { return u < 0 ? Real(0) : u; });  // NaN stays NaN
     case Kind::abs:
       return map([](Real u, Real) { return std::abs(u); });
     case Kind::root:
@@ -52,8 +52,8 @@ void apply_operation(FormulaNode::Kind kind, Real number, const Map& map) {
   }
 }
 
-/// Calls to(is_second, f) for a and, where there is one, b: f(d, u, v) is what ∂L/∂ of the result, d, adds to
-/// theirs; u is the entry of a, v that of b, or the result's where there is no b.
+/// Calls to(is_second, f) for a and, if it exists, b. f(d, u, v) is the term that d = ∂L/∂result adds to the
+/// gradient of a or b. u is the entry of a. v is the entry of b, or the result's entry if there is no b.
 template <class Real, class To>
 void pull_operation(FormulaNode::Kind kind, Real number, const To& to) {
   using Kind = FormulaNode::Kind;
@@ -98,21 +98,21 @@ void pull_operation(FormulaNode::Kind kind, Real number, const To& to) {
   }
 }
 
-// Loops over results of a formula that differ in what they vary over. What does not vary over an axis has
-// stride 0 there: it is spread on the way forward and summed on the way back.
+// Loops over results of a formula with different extents. A result has stride 0 on an axis over which it does
+// not vary. The forward pass broadcasts it there, and the backward pass sums over the axis.
 
-/// Where the entries of a result lie.
+/// The data and strides of a result.
 template <class T>
 struct Strided {
   T* data = nullptr;
   std::ptrdiff_t row = 0, component = 0, column = 0, expert = 0;
 
-  /// Of a matrix, column k, which is a vector; of a vector, component k, which is a number.
+  /// Column k of a matrix, which is a vector, and component k of a vector, which is a number.
   Strided column_at(int k) const { return {data + k * column, row, component, 0, expert}; }
   Strided component_at(int k) const { return {data + k * component, row, 0, 0, expert}; }
 };
 
-/// Of an own array of that extent.
+/// The strides of a result with this extent in its own array.
 template <class T>
 Strided<T> strided(T* data, const FormulaExtent& extent, int experts) {
   const std::ptrdiff_t stride = extent.experts ? kernels::padded(experts) : 1;
@@ -139,7 +139,7 @@ class Lines {
   std::ptrdiff_t step(const Strided<T>& of) const {
     return axis_ == Axis::expert ? of.expert : axis_ == Axis::component ? of.component : of.row;
   }
-  /// Calls visit(r, l) for every line; at(of, r, l) is where it begins.
+  /// Calls visit(r, l) for every line; at(of, r, l) is the start of the line.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (int r = 0; r < rows_; ++r) {
@@ -157,7 +157,7 @@ class Lines {
   int rows_, components_, length_;
 };
 
-/// Calls call(first, second) with two truth values as types.
+/// Calls call(first, second) with both truth values as types.
 template <class Call>
 void with_flags(bool first, bool second, const Call& call) {
   if (first && second) return call(std::true_type(), std::true_type());
@@ -166,10 +166,10 @@ void with_flags(bool first, bool second, const Call& call) {
   call(std::false_type(), std::false_type());
 }
 
-/// Entries that are worked on at a time, in an array of their own: compilers then use vectors.
+/// Entries that are processed together in a local array, which lets compilers vectorise the loop.
 constexpr int kFormulaLanes = kernels::kPadding;
 
-/// place[i] ← value(i), or with `Adds` place[i] + value(i), i < count.
+/// place[i] ← value(i), or place[i] + value(i) with `Adds`, for i < count.
 template <bool Adds, class Real, class Value>
 void write_line(Real* place, int count, const Value& value) {
   int i = 0;
@@ -183,7 +183,7 @@ void write_line(Real* place, int count, const Value& value) {
   for (; i < count; ++i) place[i] = Adds ? place[i] + value(i) : value(i);
 }
 
-/// Σ_i value(i), i < count, in lanes that are added in a fixed order.
+/// Σ_i value(i), i < count. Partial sums in lanes are added in a fixed order.
 template <class Real, class Value>
 Real sum_line(int count, const Value& value) {
   Real lanes[kFormulaLanes] = {};
@@ -212,8 +212,8 @@ void map_lines(const Lines& lines, const Strided<const Real>& a, const Strided<c
   });
 }
 
-/// target ← target + f(g, a, b), entry by entry; summed over the axes that target does not have. With
-/// `Spreads` g may lack axes, too.
+/// target ← target + f(g, a, b), entry by entry, summed over the axes that target lacks. With `Spreads` g may
+/// also lack axes.
 template <bool Spreads = false, class Real, class F>
 void add_lines(const Lines& lines, const Strided<const Real>& g, const Strided<const Real>& a,
                const Strided<const Real>& b, const Strided<Real>& target, const F& f) {

@@ -78,7 +78,7 @@ class FormulaRouter final : public Router<Real> {
   }
 
  private:
-  /// Calls visit(place) by expert, row and column.
+  /// Calls visit(place) in the order of experts, rows and columns.
   template <class Visit>
   void for_each_entry(const PlacedParameter& parameter, const Visit& visit) const {
     for (int e = 0; e < (parameter.extent.experts ? experts_ : 1); ++e) {
@@ -90,7 +90,7 @@ class FormulaRouter final : public Router<Real> {
     }
   }
 
-  /// The first vector from the start law; every other from streams of its own, expert by expert.
+  /// Starts the first vector from the start law. Every other parameter has its own streams, one per expert.
   void draw(const Start& start, const PlacedParameter& parameter, std::size_t p, Real* parameters) const {
     const FormulaExtent& extent = parameter.extent;
     const int columns = std::max(1, extent.columns);
@@ -113,7 +113,7 @@ class FormulaRouter final : public Router<Real> {
     }
   }
 
-  /// Throws InvalidOption where the start alone, whatever x is, makes a result that is not finite.
+  /// Throws InvalidOption if the start alone, whatever x is, gives a result that is not finite.
   void check_start(const Real* parameters) const {
     const std::vector<Real> row(size(input_dim_), Real(1));
     AlignedVector<Real> scores(size(kernels::padded(experts_)));
@@ -155,6 +155,12 @@ void FormulaParameterOptions::bind(Fields& fields) {
   fields.add("value", value, any_number(), "a constant in place of what is learned");
 }
 
+std::vector<Binding> FormulaParameterOptions::alternatives() {
+  return {alternative(std::optional<std::string>(), [this](const std::string& extent) { shape = {extent}; }),
+          alternative(std::optional<double>(), [this](double constant) { value = constant; }),
+          [this](Fields& fields) { fields.object({}, [this](Fields& own) { bind(own); }); }};
+}
+
 void FormulaRouterOptions::bind(Fields& fields) {
   fields.add("trainable", trainable, "false freezes the router at its start");
   fields.required().add(
@@ -169,15 +175,6 @@ void FormulaRouterOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "scale of the start");
 }
 
-double formula_numbers_per_row(const FormulaRouterOptions& options, int input_dim, int experts) {
-  double numbers = 0;
-  for (const FormulaNode& node : make_formula_graph(options, input_dim, experts).nodes) {
-    const double width = node.extent.experts ? kernels::padded(experts) : 1;
-    if (node.extent.rows && !node.is_leaf()) numbers += node.extent.length * width;
-  }
-  return numbers;
-}
-
 RouterKind formula_router() {
   FormulaRouterOptions example;
   example.score = "-(norm(x)^2 - 2*dot(x, w) + norm(w)^2) / (2*s^2)";
@@ -185,14 +182,14 @@ RouterKind formula_router() {
   vector.shape = {"d"};
   number.start = 1.0;
   number.min = 0.01;
-  example.parameters = Named<FormulaParameterOptions>({{"w", vector}, {"s", number}});
+  example.parameters = {{"w", vector}, {"s", number}};
   RouterKind kind = router_kind<FormulaRouterOptions, FormulaRouter>(
       "formula", "γ_e(x) by a formula of x and of named parameters, differentiated exactly", example);
   kind.starts_at_rows = true;
   kind.needs_train_rows = [](const AnyOptions& options) {
     return start_law(options.get<FormulaRouterOptions>().init).needs_train_rows;
   };
-  // A formula that cannot be made or started says so by itself, on however many inputs.
+  // Any number of inputs will do here, since a formula that cannot be made or started throws for all of them.
   kind.check = [](const AnyOptions& options, int experts) {
     const FormulaRouter<float> router(options.get<FormulaRouterOptions>(),
                                       {.input_dim = 4, .experts = experts});

@@ -17,7 +17,7 @@ struct HashScratch final : Scratch {
   AlignedVector<Real> products;  // (n, padded(bits))
 };
 
-/// The projection is kept transposed, (d, padded(bits)).
+/// The hash router. The projection is stored transposed, (d, padded(bits)).
 template <class Real>
 class HashRouter final : public Router<Real> {
  public:
@@ -89,7 +89,7 @@ class HashRouter final : public Router<Real> {
     return signs;
   }
 
-  int bits_;  // 0: of the token
+  int bits_;  // 0: the hash of the token
   Real scale_;
   std::uint64_t layer_;
   int input_dim_;
@@ -118,9 +118,9 @@ RouterKind hash_router() {
 
 namespace {
 
-/// Parts of the number of the step, each exact in float.
+/// The base of the two parts of the step number. Each part is exact in float.
 constexpr double kDrawsPart = 16777216;  // 2^24
-/// The stream of the key; gatings have those before it.
+/// The stream of the key; gatings use the streams before it.
 constexpr std::uint64_t kDrawsStream = 2;
 
 template <class Real>
@@ -260,12 +260,12 @@ struct CentroidScratch final : Scratch {
   CentroidScratch(int experts, int dim, std::size_t block)
       : sums(entries(experts, dim)), counts(size(experts)), centroids(block), unused(block) {}
   std::unique_ptr<Scratch> distances;
-  std::vector<double> sums, counts;  // of the rows nearest to each centroid, (E, d) and (E)
-  AlignedVector<Real> centroids;     // as a block of the distances
-  AlignedVector<Real> unused;        // its gradient, which nobody asked for
+  std::vector<double> sums, counts;  // sum and number of the rows nearest to each centroid, (E, d) and (E)
+  AlignedVector<Real> centroids;     // centroids as a parameter block of the distance router
+  AlignedVector<Real> unused;        // gradient of this block; unused
 };
 
-/// The scores are those of squared_distance with centers from the state.
+/// The nearest-centroid router. Its scores come from squared_distance, with centers from the state.
 template <class Real>
 class NearestCentroidRouter final : public Router<Real> {
  public:
@@ -277,7 +277,7 @@ class NearestCentroidRouter final : public Router<Real> {
         input_dim_(setting.input_dim),
         experts_(setting.experts),
         distances_(make_router<Real>(SquaredDistanceRouterOptions{}, setting)) {
-    // Arrays of the places themselves tell where the entries of an array lie.
+    // Reading arrays of a block that holds its own places gives the places of their entries.
     const std::unique_ptr<Router<double>> numbered =
         make_router<double>(SquaredDistanceRouterOptions{}, setting);
     std::vector<double> places(numbered->block_size());
@@ -361,11 +361,11 @@ class NearestCentroidRouter final : public Router<Real> {
   StartLaw law_;
   double init_scale_;
   bool moves_;
-  double memory_;  // 0: all of the past
+  double memory_;  // 0: all past rows count
   int input_dim_;
   int experts_;
   std::unique_ptr<Router<Real>> distances_;
-  std::vector<std::size_t> places_;  // of the centroids' entries in its block
+  std::vector<std::size_t> places_;  // places of the centroids' entries in the block
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace moelab {
 namespace {
 
-/// W is kept transposed, (d, padded(E)), so that scores of a row are vectors over experts; biases follow it,
-/// and then log 1/t.
+/// The linear router. W is stored transposed, (d, padded(E)), so a row's scores are vectors over experts.
+/// Biases follow W, and then log 1/t.
 template <class Real>
 class LinearRouter final : public Router<Real> {
  public:
@@ -76,7 +76,7 @@ class LinearRouter final : public Router<Real> {
 
  private:
   int block_rows() const { return input_dim_ + (has_bias_ ? 1 : 0); }
-  /// W^T (d, E) and b of a block.
+  /// W^T (d, E) and b in a parameter block.
   template <class Value>
   View<Value> weight(Value* block) const {
     return {block, input_dim_, experts_, stride_};
@@ -92,8 +92,8 @@ class LinearRouter final : public Router<Real> {
   void scale(const Real* parameters, Real* values, std::size_t count) const {
     kernels::scale_into(std::exp(parameters[scale_place()]), values, values, static_cast<int>(count));
   }
-  /// From ∂L/∂(W, b) for t = 1 to those for t. Scores are homogeneous of degree one in W and b, as they are
-  /// in 1/t: ∂L/∂log(1/t) = Σ W ∂L/∂W + Σ b ∂L/∂b.
+  /// Converts ∂L/∂(W, b) at t = 1 to the gradient at t. Scores are homogeneous of degree one in (W, b) and in
+  /// 1/t, so ∂L/∂log(1/t) = Σ W ∂L/∂W + Σ b ∂L/∂b.
   void scale_gradient(const Real* parameters, Real* gradient) const {
     const std::size_t place = scale_place();
     scale(parameters, gradient, place);
@@ -104,7 +104,7 @@ class LinearRouter final : public Router<Real> {
   StartLaw law_;
   double init_scale_;
   bool has_bias_;
-  std::optional<double> temperature_;  // where t starts
+  std::optional<double> temperature_;  // start of t
   int input_dim_;
   int experts_;
   int stride_;

@@ -10,8 +10,8 @@
 namespace moelab {
 namespace {
 
-/// Below this a mixed probability has lost digits to underflow: its logarithm is taken term by term, and it
-/// is left out of the gradient, whatever reaches it from a gating being in proportion to it.
+/// Below this a mixed probability has lost digits to underflow. Its logarithm is then computed term by term.
+/// The gradient omits it, since gradients from a gating are proportional to the probability.
 template <class Real>
 constexpr Real kSmallest = std::numeric_limits<Real>::min() / std::numeric_limits<Real>::epsilon();
 
@@ -25,13 +25,13 @@ struct MixingScratch final : Scratch {
   AlignedVector<Real> weight_gradient;                             // ∂L/∂S
 };
 
-/// The tokens of a sequence that begins at row `first`: (s, columns) of an array of padded rows.
+/// The tokens of the sequence that begins at row `first`: (s, columns) of an array of padded rows.
 template <class Value>
 View<Value> sequence(Value* rows, int first, int tokens, int columns) {
   return kernels::padded_rows(rows + entries(first, kernels::padded(columns)), tokens, columns);
 }
 
-/// log Σ_j exp(log S_ij + log r_e(u_j)), from log S_i and log r of the sequence's first token.
+/// log Σ_j exp(log S_ij + log r_e(u_j)), from log S_i and the log r of the sequence's first token.
 template <class Real>
 Real log_mixture(const Real* log_weights, const View<const Real>& log_probabilities, int expert) {
   const auto term = [&](int j) { return log_weights[j] + log_probabilities(j, expert); };
@@ -134,7 +134,7 @@ void MixingRouter<Real>::backward(const RouterContext<Real>& context, const Real
         own.mixtures[i] > kSmallest<Real> ? gradients.scores[i] / own.mixtures[i] : Real(0);
   }
   for (int first = 0; first < rows; first += tokens) {
-    // Of P = S R: ∂L/∂S = (∂L/∂P) R^T and ∂L/∂R = S^T ∂L/∂P.
+    // For P = S R: ∂L/∂S = (∂L/∂P) R^T and ∂L/∂R = S^T ∂L/∂P.
     const View<const Real> delta = sequence(own.mixture_gradient.data(), first, tokens, experts_);
     const View<const Real> r = sequence(own.base_probabilities.data(), first, tokens, experts_);
     const View<const Real> weights = sequence(own.token_weights.data(), first, tokens, tokens);
@@ -171,14 +171,14 @@ template <class Real>
 struct PosteriorScratch final : Scratch {
   int joint_stride = 0;
   AlignedVector<int> heads;                              // h* of each row
-  AlignedVector<Real> entropies;                         // of each head, added up over a sequence
-  AlignedVector<Real> of_head;                           // ∂L of rows with one h* (s, padded(s))
+  AlignedVector<Real> entropies;                         // entropy of each head, summed over a sequence
+  AlignedVector<Real> of_head;                           // ∂L of rows with the same h* (s, padded(s))
   AlignedVector<Real> joint, log_joint, joint_gradient;  // w (n·s, padded(heads · s)), its logarithm, ∂L
 };
 
-/// The posterior of (head, position) of each token: w_i[h, j] = A_h[i,j] N(u_i; c_hj, σ² I) / Σ over the
-/// heads that count and all j, c_hj = W_h^T x_j; S_ij = Σ_h w_i[h, j]. All heads count, or one for each
-/// token.
+/// The posterior of (head, position) for each token: w_i[h, j] = A_h[i,j] N(u_i; c_hj, σ² I) / Σ over the
+/// counted heads and all j, with c_hj = W_h^T x_j. S_ij = Σ_h w_i[h, j]. Either all heads count, or one head
+/// for each token.
 template <class Real>
 class PosteriorWeights final : public TokenWeights<Real> {
  public:
@@ -245,7 +245,7 @@ class PosteriorWeights final : public TokenWeights<Real> {
   }
 
  private:
-  /// The gradient of a sequence's rows whose h* is h, zero in others; empty where there are none.
+  /// The gradient of a sequence's rows with h* = h, zero in other rows. Empty if there are no such rows.
   static View<Real> gradient_of_head(PosteriorScratch<Real>& own, int first, int tokens, int h) {
     const auto heads = own.heads.begin() + first;
     if (std::find(heads, heads + tokens, h) == heads + tokens) return {};
@@ -267,8 +267,8 @@ class PosteriorWeights final : public TokenWeights<Real> {
     return entries(head, context.x.rows) + size(row);
   }
 
-  /// heads ← argmin_h of the mean of H(A_h[i, :]) over the tokens i of the sequence, or where it is causal
-  /// over those up to the row's own; ties go to the lower index.
+  /// heads ← argmin_h of the mean of H(A_h[i, :]) over the tokens i of the sequence. A causal model averages
+  /// over tokens up to the row's own. Ties go to the lower index.
   void choose_heads(const AttentionState<Real>& attention, int rows, int tokens,
                     PosteriorScratch<Real>& own) const {
     reserve_entries(own.heads, size(rows));
@@ -289,8 +289,8 @@ class PosteriorWeights final : public TokenWeights<Real> {
     }
   }
 
-  /// log A_h[i, j] − ‖u_i − c_hj‖² / (2σ²), j = 1 … s; where the mask hides j, log A_h alone, which no
-  /// distance changes.
+  /// log A_h[i, j] − ‖u_i − c_hj‖² / (2σ²), j = 1 … s. If the mask hides j, the entry is log A_h alone, so
+  /// that no distance changes it.
   void write_log_joint(const RouterContext<Real>& context, int row, int head, Real* log_joint) const {
     const AttentionState<Real>& attention = *context.signals.attention;
     const int tokens = context.tokens, first_row = row - row % tokens;
@@ -328,9 +328,9 @@ class PosteriorWeights final : public TokenWeights<Real> {
     }
   }
 
-  /// From G = ∂L/∂(log A_h[i,j] + log N(u_i; c_hj)) of a sequence and head (s, s), which it overwrites. Over
-  /// heads and positions a row of G sums to zero, so that u_i itself drops out of ∂L/∂u_i = Σ_hj G_i[h,j]
-  /// c_hj / σ².
+  /// Adds the gradients of A, the centres and U from G = ∂L/∂(log A_h[i,j] + log N(u_i; c_hj)) of a sequence
+  /// and head (s, s), and overwrites G. A row of G sums to zero over heads and positions. So u_i drops out:
+  /// ∂L/∂u_i = Σ_hj G_i[h,j] c_hj / σ².
   void likelihood_backward(const RouterContext<Real>& context, int sample, int head, const View<Real>& delta,
                            AttentionGradients<Real>& gradients) const {
     const AttentionState<Real>& attention = *context.signals.attention;
@@ -417,7 +417,7 @@ struct SimilarityScratch final : Scratch {
   AlignedVector<Real> rows, turned, turned_gradient;  // U, Y and ∂L/∂Y (n·s, padded(d))
 };
 
-/// S = row-softmax(Y U^T / τ), Y = U W_s, where it is causal over j ≤ i. W_s is kept as (d, padded(d)).
+/// S = row-softmax(Y U^T / τ), Y = U W_s, over j ≤ i in a causal model. W_s is stored as (d, padded(d)).
 template <class Real>
 class SimilarityWeights final : public TokenWeights<Real> {
  public:
@@ -478,7 +478,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
     const View<Real> of_u = all_of(gradients.inputs, rows);
     const View<Real> of_y = learned_ ? all_of(own.turned_gradient.data(), rows) : of_u;
     for (int first = 0; first < rows; first += tokens) {
-      // With Z = Y U^T / τ: ∂L/∂Y = (∂L/∂Z) U / τ, and U gets (∂L/∂Z)^T Y / τ on its own side.
+      // With Z = Y U^T / τ: ∂L/∂Y = (∂L/∂Z) U / τ, and ∂L/∂U gets the direct term (∂L/∂Z)^T Y / τ.
       const View<const Real> delta =
           kernels::padded_rows(weight_gradient + entries(first, weight_stride), tokens, tokens);
       kernels::multiply(delta, u.middle_rows(first, tokens), of_y.middle_rows(first, tokens),
@@ -504,7 +504,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
   }
 
  private:
-  /// W_s (d, d) of a block, and arrays of rows (n·s, d).
+  /// W_s (d, d) in a parameter block, and arrays of rows (n·s, d).
   template <class Value>
   View<Value> matrix(Value* block) const {
     return {block, dim_, dim_, stride_};
@@ -513,7 +513,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
   View<Value> all_of(Value* rows, int count) const {
     return {rows, count, dim_, stride_};
   }
-  /// Y.
+  /// The array Y (n·s, d).
   View<const Real> turned(const SimilarityScratch<Real>& own, int count) const {
     return all_of((learned_ ? own.turned : own.rows).data(), count);
   }

@@ -16,7 +16,7 @@ struct ProjectedScratch final : Scratch {
   AlignedVector<Real> rows, gradient;  // x A and ∂L/∂(x A) (n, padded(m))
 };
 
-/// What the inner router sees.
+/// The context of the inner router.
 template <class Real>
 RouterContext<Real> with_rows(RouterContext<Real> context, const View<const Real>& rows) {
   context.x = rows;
@@ -46,7 +46,7 @@ std::size_t ProjectedRouter<Real>::parameter_count() const {
 
 template <class Real>
 void ProjectedRouter<Real>::initialize(const Start& start, Real* parameters) const {
-  // The stream that no expert uses, as for an MLP router's hidden layers.
+  // Use the stream that no expert uses, as for an MLP router's hidden layers.
   Engine engine = start.seeds.stream(Purpose::router_init, ~std::uint64_t{0});
   const double deviation = 1 / std::sqrt(static_cast<double>(input_dim_));
   std::fill_n(parameters, projection_size(), Real(0));
@@ -138,7 +138,7 @@ class MlpRouter final : public Router<Real> {
   void initialize(const Start& start, Real* parameters) const override {
     const int inputs = mlp_.layer_inputs(mlp_.depth() - 1);
     const int stride = mlp_.output_stride();
-    // The hidden layers have the stream that no expert uses; the output layer is then drawn expert by expert.
+    // The hidden layers use the stream that no expert uses. The output layer then uses one stream per expert.
     Engine hidden = start.seeds.stream(Purpose::router_init, ~std::uint64_t{0});
     mlp_.initialize(hidden, 1.0, parameters);
     const View<Real> weight{parameters + mlp_.block_size() - entries(inputs + 1, stride), inputs, experts_,

@@ -4,8 +4,8 @@
 
 namespace moelab {
 
-/// γ(x) = inner(x A), A (d, m) learned from N(0, 1 / d): a router on a low-dimensional projection of its
-/// inputs (Chi et al. 2022). Array "router_projection" (m, d), A^T, before those of the inner router.
+/// A router on a low-dimensional projection of its inputs (Chi et al. 2022): γ(x) = inner(x A), A (d, m)
+/// learned from N(0, 1 / d). Array "router_projection" (m, d), A^T, before the arrays of the inner router.
 template <class Real>
 class ProjectedRouter final : public Router<Real> {
  public:
@@ -25,7 +25,7 @@ class ProjectedRouter final : public Router<Real> {
 
  private:
   std::size_t projection_size() const;
-  /// A (d, m) of a block.
+  /// The projection A (d, m) in a parameter block.
   template <class Value>
   View<Value> projection(Value* block) const {
     return {block, input_dim_, projection_dim_, stride_};

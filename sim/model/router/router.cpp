@@ -3,11 +3,10 @@
 #include <cmath>
 #include <string>
 
-#include "sim/base/contract.h"
 #include "sim/base/error.h"
 #include "sim/model/parameters.h"
 
-// Adding a router is a new file that defines <name>_router() and a line here.
+// To add a router, write a new file that defines <name>_router() and add a line here.
 // clang-format off
 #define MOELAB_ROUTERS(entry) \
   entry(linear)               \
@@ -29,7 +28,7 @@
   entry(oracle)
 // clang-format on
 
-// Adding a start law is a new file that defines <name>_start_law() and a line here.
+// To add a start law, write a new file that defines <name>_start_law() and add a line here.
 // clang-format off
 #define MOELAB_START_LAWS(entry) \
   entry(normal)                  \
@@ -42,23 +41,11 @@ namespace moelab {
 MOELAB_ROUTERS(MOELAB_DECLARE)
 #undef MOELAB_DECLARE
 
-namespace {
-
-std::vector<RouterKind>& routers() {
-#define MOELAB_ENTRY(name) name##_router(),
-  static std::vector<RouterKind> all = {MOELAB_ROUTERS(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return all;
-}
-
-}  // namespace
-
 const std::vector<RouterKind>& RouterAxis::table() {
-  return routers();
-}
-
-void add_router_kind(RouterKind kind) {
-  routers().push_back(std::move(kind));
+#define MOELAB_ENTRY(name) name##_router(),
+  static const std::vector<RouterKind> own = {MOELAB_ROUTERS(MOELAB_ENTRY)};
+#undef MOELAB_ENTRY
+  return Extended<RouterAxis>::table_or(own);
 }
 
 bool is_trainable(const RouterOptions& options) {
@@ -89,7 +76,7 @@ const StartLaw& start_law(const std::string& name) {
 
 namespace {
 
-/// w_e ~ N(0, init_scale² I / d), each row with a stream of its own.
+/// Start law "normal": w_e ~ N(0, init_scale² I / d), with one stream per row.
 void fill_normal(const Start& start, int expert, double init_scale, std::span<double> row) {
   Engine engine = start.seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(expert));
   const double deviation = init_scale / std::sqrt(static_cast<double>(row.size()));
@@ -104,8 +91,9 @@ StartLaw normal_start_law() {
 
 namespace {
 
-/// w_e ← init_scale x_e, x_e row e of the training set (Dikkala et al. 2023, Theorem 2): the router of the
-/// first layer. Where there are no such rows, as for later layers, the law is `normal`.
+/// Start law at training rows: w_e ← init_scale x_e, x_e row e of the training set (Dikkala et al. 2023,
+/// Theorem 2), for the router of the first layer. Without such rows, for example in later layers, the law is
+/// `normal`.
 void fill_train_samples(const Start& start, int expert, double init_scale, std::span<double> row) {
   if (!start.train_rows) return start_law("normal").fill(start, expert, init_scale, row);
   const Matrix& rows = *start.train_rows;

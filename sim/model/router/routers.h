@@ -1,5 +1,7 @@
 #pragma once
 
+/// The options of the built-in routers, each with its equation.
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,22 +15,24 @@
 
 namespace moelab {
 
-/// γ_e(x) = w_e^T x, no bias (Dikkala et al. 2023, section 2), or with `bias` w_e^T x + b_e (Nguyen et al.,
-/// Statistical Advantages of Perturbing Cosine Router). Rows start by the start law `init`, biases at zero.
-/// With `temperature`, the start of a learned t > 0, all of that over t.
+/// The linear router: γ_e(x) = w_e^T x (Dikkala et al. 2023, section 2), or with `bias` γ_e(x) = w_e^T x +
+/// b_e (Nguyen et al., Statistical Advantages of Perturbing Cosine Router).
 ///
-/// Arrays: "router_weight" (E, d), "router_bias" (E) with `bias`, "router_log_scale" (1), log 1/t, with
-/// `temperature`.
+/// The start law `init` draws the rows w_e. Biases start at zero. With `temperature`, scores are divided by a
+/// learned t > 0, which starts at that value.
+///
+/// Arrays: "router_weight" (E, d); with `bias` "router_bias" (E); with `temperature` "router_log_scale" (1),
+/// log 1/t.
 struct LinearRouterOptions {
   bool trainable = true;
   std::string init = "normal";
   double init_scale = 1.0;
   std::optional<bool> bias = {};
-  std::optional<double> temperature = {};  ///< where t starts; unset: t = 1
+  std::optional<double> temperature = {};  ///< start of t; unset: t = 1
   void bind(Fields& fields);
 };
 
-/// The same as a part of another router, whose rows always start at random.
+/// The linear router as a part of another router. Its rows always start at random.
 struct LinearBaseOptions {
   bool trainable = true;
   double init_scale = 1.0;
@@ -37,8 +41,8 @@ struct LinearBaseOptions {
 };
 RouterKind linear_base();
 
-/// For routers that are made of linear ones and have their fields. The linear router is without state, and
-/// without arrays in its scratch.
+/// Makes a linear router, for routers that contain one and have its fields. A linear router has no state and
+/// no arrays in its scratch.
 template <class Real>
 std::unique_ptr<Router<Real>> make_linear_router(const LinearRouterOptions& options,
                                                  const RouterSetting& setting);
@@ -50,16 +54,17 @@ LinearRouterOptions linear_part(const Options& options) {
   return {options.trainable, options.init, options.init_scale, options.bias};
 }
 
-/// See RouterKind::needs_train_rows, for options with those fields.
+/// RouterKind::needs_train_rows of options with these fields.
 template <class Options>
 bool starts_at_train_rows(const AnyOptions& options) {
   return start_law(options.get<Options>().init).needs_train_rows;
 }
 
-/// γ(x) = MLP(x) with ReLU hidden layers and biases (Dikkala et al. 2023, appendix C.1: depth 3 for
-/// subspaces). Depth counts weight matrices; depth 1 is an affine router. Hidden weights start N(0, 2 / in),
-/// the output layer's N(0, init_scale² / in), one stream per expert, so that expert e's row does not depend
-/// on E.
+/// The MLP router: γ(x) = MLP(x) with ReLU hidden layers and biases (Dikkala et al. 2023, appendix C.1: depth
+/// 3 for subspaces).
+///
+/// Depth counts weight matrices; depth 1 is an affine router. Hidden weights start N(0, 2 / in). The output
+/// layer starts N(0, init_scale² / in) with one stream per expert, so expert e's row does not depend on E.
 ///
 /// Arrays: "router_weight_1" (width, d), "router_bias_1" (width), …
 struct MlpRouterOptions {
@@ -70,15 +75,17 @@ struct MlpRouterOptions {
   void bind(Fields& fields);
 };
 
-/// γ(x) = W h + b, h = relu(dense(z_L)), z_l = relu(conv_l(z_{l−1})), z_0 the image x (Dikkala et al. 2023,
-/// section 3.4). Convolutions are 3 × 3 with zero padding 1 and stride 2 in place of pooling (sides halve,
-/// rounded up; Springenberg et al. 2015, "all convolutional"), so any image will do. The experts get the
-/// penultimate layer h (n, width) beside the columns after the image, as in the paper, which prints neither
-/// depth nor widths. Hidden weights start N(0, 2 / in) with one stream for all layers, output row e
-/// N(0, init_scale² / width) with its own stream, biases zero.
+/// The convolutional router: γ(x) = W h + b, h = relu(dense(z_L)), z_l = relu(conv_l(z_{l−1})), z_0 the image
+/// x (Dikkala et al. 2023, section 3.4).
 ///
-/// Arrays: "router_weight_1" (channels, channels of the image, 3, 3), "router_bias_1" (channels), …, then
-/// those of the two dense layers.
+/// Convolutions are 3 × 3 with zero padding 1. Stride 2 replaces pooling: sides halve, rounded up
+/// (Springenberg et al. 2015, "all convolutional"). So an image may have any size. The experts read the
+/// columns after the image and the penultimate layer h (n, width), as in the paper. The paper gives neither
+/// depth nor widths. Hidden weights start N(0, 2 / in), with one stream for all layers. Output row e starts
+/// N(0, init_scale² / width) with its own stream. Biases start at zero.
+///
+/// Arrays: "router_weight_1" (channels, channels of the image, 3, 3), "router_bias_1" (channels), …, then the
+/// arrays of the two dense layers.
 struct CnnRouterOptions {
   bool trainable = true;
   double init_scale = 1.0;
@@ -87,28 +94,30 @@ struct CnnRouterOptions {
   void bind(Fields& fields);
 };
 
-/// The error at "model.router.kind" of data without images; it names the generators that have them.
+/// The error at "model.router.kind" for data without images. It names the generators that have images.
 InvalidOption no_image_error(const std::string& router = "cnn");
 
-/// γ_e(x) = β1_e^T x / (‖β1_e‖ ‖x‖) + β0_e, the cosine without a temperature (Chi et al. 2022; Nguyen et al.,
-/// Statistical Advantages of Perturbing Cosine Router in Mixture of Experts). Where a norm is zero, its
-/// cosine and the gradient of it are taken as zero. Rows β1_e start N(0, init_scale² / d), biases zero. The
-/// router of X-MoE (Chi et al. 2022) is this with both `projection_dim` m, which puts x A, A (d, m), in the
-/// place of x (see ProjectedRouter), and `temperature`, the start of a learned t > 0 that divides the cosine.
+/// The cosine router: γ_e(x) = β1_e^T x / (‖β1_e‖ ‖x‖) + β0_e, without a temperature (Chi et al. 2022; Nguyen
+/// et al., Statistical Advantages of Perturbing Cosine Router in Mixture of Experts).
 ///
-/// Arrays: "router_direction" (E, d) or (E, m), the rows β1, whose scale says little, "router_bias" (E), and
-/// with them "router_projection" (m, d) and "router_log_scale" (1), log 1/t, where there are such.
+/// If a norm is zero, its cosine and the cosine's gradient are zero. Rows β1_e start N(0, init_scale² / d)
+/// and biases start at zero. `projection_dim` m replaces x by x A, A (d, m); see ProjectedRouter.
+/// `temperature` is the start of a learned t > 0 that divides the cosine. The router of X-MoE (Chi et al.
+/// 2022) has both.
+///
+/// Arrays: "router_direction" (E, d) or (E, m), the rows β1, whose scale has little effect, and "router_bias"
+/// (E). With `projection_dim` "router_projection" (m, d). With `temperature` "router_log_scale" (1), log 1/t.
 struct CosineRouterOptions {
   bool trainable = true;
   double init_scale = 1.0;
-  std::optional<int> projection_dim = {};  ///< m; unset: the router reads x itself
-  std::optional<double> temperature = {};  ///< where t starts; unset: t = 1
+  std::optional<int> projection_dim = {};  ///< m; unset: the router reads x
+  std::optional<double> temperature = {};  ///< start of t; unset: t = 1
   void bind(Fields& fields);
 };
 RouterKind cosine_router();
 
-/// γ_e(x) = β1_e^T x / ((‖β1_e‖ + τ1) (‖x‖ + τ2)) + β0_e (Nguyen et al., as above). Starts and arrays as
-/// above.
+/// The perturbed cosine router: γ_e(x) = β1_e^T x / ((‖β1_e‖ + τ1) (‖x‖ + τ2)) + β0_e (Nguyen et al., as for
+/// the cosine router). Starts and arrays are the same as for the cosine router.
 struct PerturbedCosineRouterOptions {
   bool trainable = true;
   double init_scale = 1.0;
@@ -117,12 +126,14 @@ struct PerturbedCosineRouterOptions {
   void bind(Fields& fields);
 };
 
-/// γ_e(x) = −‖x − w_e‖² / (2 s_e²): the logarithm of a spherical Gaussian's density but for its factor, so
-/// that soft gates are the responsibilities of a mixture of equal weights and widths. s_e = 1, or learned
-/// from `std` on; below kLeastRouterStd it counts as that, and what would lower it further is left out of its
-/// gradient. With `bias` + b_e, the logarithm of a weight, started at zero.
+/// The squared-distance router: γ_e(x) = −‖x − w_e‖² / (2 s_e²), the log density of a spherical Gaussian
+/// without its normalising factor.
 ///
-/// Arrays: "router_centers" (E, d), "router_std" (E) where it is learned, and "router_bias" (E) with `bias`.
+/// Soft gates are then the responsibilities of a mixture with equal weights and widths. s_e = 1, or s_e is
+/// learned and starts at `std`. A value below kLeastRouterStd counts as kLeastRouterStd, and gradients that
+/// would lower it are dropped. `bias` adds b_e, the logarithm of a weight, which starts at zero.
+///
+/// Arrays: "router_centers" (E, d), "router_std" (E) if it is learned, and "router_bias" (E) with `bias`.
 struct SquaredDistanceRouterOptions {
   bool trainable = true;
   std::string init = "normal";
@@ -134,20 +145,25 @@ struct SquaredDistanceRouterOptions {
 
 constexpr double kLeastRouterStd = 0.01;
 
-/// The AC router (Nielsen et al. 2025, Definition 2): γ_e(x) = x^T M_{k*} w_e, k* the row's likeliest expert
-/// in the layer before, M_k = diag of weights that are large on the features on which cluster k is tight, of
-/// mean 1 over the features. The dispersions s_qk are taken, in every batch, in measuring in every group of
-/// rows, over those of which k is the likeliest expert; with `frozen` statistics, outside training, they are
-/// a running mean of those of training. No gradient goes through M, so ∂L/∂x holds M fixed. In a first layer,
-/// and where the router is not placed, M = I: a linear router. With `own` memberships k* is the row's
-/// likeliest expert under w_e^T x of this router, with `oracle` ones the row's true cluster (mod E), so that
-/// a first layer has M, too. With `weighted_experts` the experts read M x as well, as those of the paper's
-/// released image code do.
+/// The AC router (Nielsen et al. 2025, Definition 2): γ_e(x) = x^T M_{k*} w_e, where k* is the row's argmax
+/// expert in the layer before.
 ///
-/// State, where the router is placed: "router_feature_weights" (E, d), M; unless it is drawn,
-/// "router_dispersion" (E, d), s of the last step's batch or the running mean, and
-/// "router_dispersion_batches" (1), the steps that it is of. Before the first step a batch has its own.
-/// "router_weight_draws" (3), a key and the step in two parts, where M is drawn anew at every step.
+/// M_k is a diagonal matrix of weights with mean 1. The weights are large on the features on which cluster k
+/// is tight. The dispersions s_qk cover the rows whose argmax expert is k. Training computes them in each
+/// batch, and measuring in each group of rows. With `frozen` statistics, measuring uses a running mean from
+/// training. No gradient goes through M, so ∂L/∂x holds M fixed. In a first layer, and in layers outside the
+/// placement, M = I and the router is linear.
+///
+/// With `own` memberships k* is this router's own argmax expert under w_e^T x. With `oracle` memberships k*
+/// is the row's true cluster (mod E). In both cases a first layer has M, too. With `weighted_experts` the
+/// experts also read M x, as in the paper's released image code.
+///
+/// State, in layers of the placement:
+/// - "router_feature_weights" (E, d), M.
+/// - "router_dispersion" (E, d), s of the last step's batch or the running mean, unless M is drawn.
+/// - "router_dispersion_batches" (1), the number of steps in this s, unless M is drawn. Before the first step
+///   a batch uses its own s.
+/// - "router_weight_draws" (3), a key and the step in two parts, if M is drawn anew at every step.
 struct AdaptiveClusteringRouterOptions {
   enum class Weights { inverse, optimal, random, redrawn };
   using Dispersion = DispersionMeasure;
@@ -167,14 +183,15 @@ struct AdaptiveClusteringRouterOptions {
   Memberships memberships = Memberships::previous;
   Statistics statistics = Statistics::batch;
   Placement placement = Placement::full;
-  ClusterWeighting weighting = {};  ///< of inverse weights
+  ClusterWeighting weighting = {};  ///< for inverse weights
   bool weighted_experts = false;
   void bind(Fields& fields);
 };
 
-// Routers that let the tokens of a sequence mix their routing (Nguyen et al. 2025, Definitions 2 and 5).
+// Routers that mix the routing of the tokens of a sequence (Nguyen et al. 2025, Definitions 2 and 5).
 
-/// The axis of routers that see tokens alone: what a mixing router mixes. Its table is in mixing_router.cpp.
+/// The axis of routers that see single tokens. A mixing router mixes one of them. The table is in
+/// mixing_router.cpp.
 struct BaseRouterAxis {
   using Entry = RouterKind;
   static const std::vector<RouterKind>& table();
@@ -183,11 +200,11 @@ struct BaseRouterAxis {
 };
 using BaseRouterOptions = OneOf<BaseRouterAxis>;
 
-/// The fields that routers which mix begin with.
+/// Binds the fields that all mixing routers have.
 void bind_mixing_fields(Fields& fields, bool& trainable, BaseRouterOptions& base);
 
-/// Weights S (s, s) of a sequence, rows on the simplex: how much token i listens to token j. Immutable, as
-/// routers are.
+/// Weights S (s, s) between the tokens of a sequence, immutable. S_ij is the weight of token j in the routing
+/// of token i. Rows lie on the simplex.
 template <class Real>
 class TokenWeights {
  public:
@@ -197,21 +214,23 @@ class TokenWeights {
   virtual std::size_t block_size() const { return 0; }
   virtual void initialize(Real* /*parameters*/) const {}
   virtual std::unique_ptr<Scratch> make_scratch() const = 0;
-  /// S and log S (n·s, padded(s)), padding of S zero.
+  /// Writes S and log S (n·s, padded(s)); the padding of S is zero.
   virtual void forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
                        Real* weights, Real* log_weights) const = 0;
-  /// From ∂L/∂S (n·s, padded(s)), which it may overwrite, ∂L/∂parameters (overwritten); adds to ∂L/∂x and to
-  /// the attention's gradients unless they are null. For the batch of the last forward pass.
+  /// Writes ∂L/∂parameters (overwritten) from ∂L/∂S (n·s, padded(s)), which it may overwrite. Adds to ∂L/∂x
+  /// and to the attention's gradients unless they are null. Refers to the batch of the last forward pass.
   virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
                         const Real* weights, Real* weight_gradient,
                         const RouterGradients<Real>& gradients) const = 0;
   virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
 };
 
-/// p_i = Σ_j S_ij r(u_j) over the tokens of a sequence, r = softmax of the scores of a router `base` that
-/// sees tokens alone; γ_i = log p_i, so that a gating's softmax(γ_i) is p_i and its TopK that of the source.
-/// Rows that are no sequence have p = r. Everything is differentiated: r through the base, S through its
-/// weights.
+/// A router that mixes the probabilities of the tokens of a sequence: p_i = Σ_j S_ij r(u_j), r the softmax of
+/// the scores of `base`.
+///
+/// `base` sees single tokens. γ_i = log p_i, so softmax(γ_i) = p_i, and a gating's TopK is the source's TopK.
+/// Rows that are not a sequence have p = r. Gradients go through r (to the base) and through S (to its
+/// weights).
 template <class Real>
 class MixingRouter : public Router<Real> {
  public:
@@ -239,53 +258,61 @@ class MixingRouter : public Router<Real> {
 };
 
 /// Attention-aware routing (Nguyen et al. 2025, Lemma 1 and Definition 5): p_i = Σ_j A^p_h*[i,j] r(u_j) over
-/// the tokens of the sequence, r the routing of `base` (see MixingRouter), with the posterior of the position
-/// that token i attended to, A^p_h[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) for the block's own U = MHA(X):
-/// the source writes the centre W_h x_j, which matches no U of its Eq. 9. h* is the head of lowest mean row
-/// entropy of A_h over the tokens of the sequence; `posterior` sums over the heads instead, each with its
-/// posterior probability H^p[i,h] under a uniform prior (Lemma 1), which is the exact rule. Likelihoods stay
-/// logarithms. In a causal model, whose A_h is zero at j > i, h* of token i is that of the tokens up to i.
+/// the tokens of the sequence.
 ///
-/// Differentiated are r, and the posterior in A_h, in the centres and in U, so that the attention block
-/// learns through it, unless `detach`; the choice of h* is held fixed.
+/// r is the routing of `base`; see MixingRouter. A^p_h[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) is the
+/// posterior of the position that token i attended to, for the block's own U = MHA(X). The source writes the
+/// centre W_h x_j, which does not match U in its Eq. 9.
+///
+/// h* is the head with the lowest mean row entropy of A_h over the tokens of the sequence. `posterior` sums
+/// over the heads instead. Each head then has its posterior probability H^p[i,h] under a uniform prior (Lemma
+/// 1). This is the exact rule. Likelihoods are kept as logarithms. In a causal model A_h is zero at j > i,
+/// and h* of token i uses tokens up to i.
+///
+/// Gradients go through r and through the posterior (A_h, the centres and U), so the attention block learns
+/// from the routing. `detach` stops the gradient through the posterior. The choice of h* is held fixed.
 struct AttentionAwareRouterOptions {
   enum class Head { lowest_entropy, posterior };
   bool trainable = true;
   BaseRouterOptions base = LinearBaseOptions{};
   double sigma = 1.0;
   Head head = Head::lowest_entropy;
-  std::optional<bool> detach = {};  ///< no gradient goes through the posterior; the source does not say
+  std::optional<bool> detach = {};  ///< stops the gradient through the posterior; the source does not say
   void bind(Fields& fields);
 };
 
-/// What is wrong with a model of a router that looks at attention and has none.
+/// The error for a model without attention whose router reads attention.
 InvalidOption no_attention_error(const std::string& router = "attention_aware");
 
 /// Similarity-aware routing (Nguyen et al. 2025, Definition 2): p_i = Σ_j S_ij r(u_j) over all tokens of the
-/// sequence, S = row-softmax(U W_s U^T / τ), r the routing of `base`; see MixingRouter. W_s = I (the source's
-/// practice), or learned (d, d) from the start I. In a causal model the sum and the softmax are over j ≤ i. τ
-/// may move to `tau_end` over the training steps; at test time it is that of the last step. Differentiated
-/// are r, and S in u on both sides and in W_s.
+/// sequence, S = row-softmax(U W_s U^T / τ).
 ///
-/// Arrays: those of the base, and "router_similarity" (d, d) where W_s is learned.
+/// r is the routing of `base`; see MixingRouter. W_s = I (the source's practice), or W_s (d, d) is learned
+/// and starts at I. In a causal model the sum and the softmax run over j ≤ i. τ may move to `tau_end` over
+/// the training steps. At test time τ is the value of the last step. Gradients go through r, and through S to
+/// W_s and to u on both sides.
+///
+/// Arrays: the arrays of the base, and "router_similarity" (d, d) if W_s is learned.
 struct SimilarityAwareRouterOptions {
   using Schedule = TauSchedule;
   enum class Similarity { identity, learned };
   bool trainable = true;
   BaseRouterOptions base = LinearBaseOptions{};
   double tau = 1.0;
-  std::optional<double> tau_end = {};  ///< unset: tau throughout
+  std::optional<double> tau_end = {};  ///< unset: tau is constant
   Schedule tau_schedule = Schedule::linear;
   Similarity similarity = Similarity::identity;
   void bind(Fields& fields);
 };
 
-/// Routing by the sequence: γ_e(x_t) = w_e^T m, m the mean of all tokens x_j of the sequence, so that they go
-/// one way; in a causal model of those up to the row's own, m_t = (1/t) Σ_{j ≤ t} x_j. A row that stands
-/// alone is its own mean: there this is the linear router, with the same draws. Not from a paper: what a
-/// model gains by routing tokens one by one is told by what it loses here.
+/// Sequence-mean routing: γ_e(x_t) = w_e^T m, m the mean of all tokens x_j of the sequence.
 ///
-/// Arrays: those of the linear router.
+/// All tokens of a sequence get the same scores. In a causal model the mean covers tokens up to the row's
+/// own: m_t = (1/t) Σ_{j ≤ t} x_j. A single row is its own mean, so the router is then the linear router,
+/// with the same draws. This router is not from a paper. Its loss minus the loss of a linear router measures
+/// the gain from routing single tokens.
+///
+/// Arrays: the arrays of the linear router.
 struct SequenceMeanRouterOptions {
   bool trainable = true;
   std::string init = "normal";
@@ -294,17 +321,20 @@ struct SequenceMeanRouterOptions {
   void bind(Fields& fields);
 };
 
-/// StableMoE (Dai et al. 2022), a baseline of Nielsen et al. 2025. In the first `distil_share` of training
-/// γ_e(h) = w_e^T h learns as a linear router does (with a balance loss, if one is set), and a light router
-/// u_e^T x of the model's own inputs x learns its assignment: mean over rows of
-/// −log softmax(u^T x)_{argmax_e γ_e(h)} is added to the loss, the assignment held fixed. From then on the
-/// scores are the light router's, frozen: a token's assignment depends on its input alone and stays.
-/// Departure: the source keeps w_e^T h for the gates' values and the light router for the choice; here both
-/// are the light router's, so that probabilities and assignments agree.
+/// The StableMoE router (Dai et al. 2022), a baseline of Nielsen et al. 2025.
 ///
-/// Arrays: those of the linear router, and "light_router_weight" (E, d) and its bias. State: the frozen copy
-/// "frozen_light_router_weight" (E, d) with its bias, zeros before it is made, and "light_router_frozen" (1),
-/// whether it is.
+/// In the first `distil_share` of training γ_e(h) = w_e^T h learns like a linear router (with a balance loss,
+/// if one is set). A light router u_e^T x of the model's own inputs x learns its assignment. For this the
+/// loss has an extra term, the mean over rows of −log softmax(u^T x)_{argmax_e γ_e(h)}, with the assignment
+/// held fixed. Afterwards the scores are the frozen light router's. A token's assignment then depends on its
+/// input alone and does not change.
+///
+/// Departure: the source uses w_e^T h for the gates' values and the light router for the choice. Here the
+/// light router gives both, so that probabilities and assignments agree.
+///
+/// Arrays: the arrays of the linear router, and "light_router_weight" (E, d) with its bias. State: the frozen
+/// copy "frozen_light_router_weight" (E, d) with its bias (zeros before the copy), and "light_router_frozen"
+/// (1), whether the copy exists.
 struct StableRouterOptions {
   bool trainable = true;
   std::string init = "normal";
@@ -314,10 +344,12 @@ struct StableRouterOptions {
   void bind(Fields& fields);
 };
 
-/// A hierarchical gate (Jordan, Jacobs 1994): softmax(γ) = softmax(U x)_g · softmax over the group g of e of
-/// w_e^T x, as γ_e(x) = log of that product. Experts e with ⌊e G / E⌋ = g are the group g; G is at most E.
-/// Rows of U and of W start N(0, init_scale² I / d), those of W as a linear router's. With `bias` both levels
-/// are affine, U x + c and w_e^T x + b_e, biases started at zero.
+/// A hierarchical gate (Jordan, Jacobs 1994): softmax(γ)_e = softmax(U x)_g · softmax_{e' in g}(w_e'^T x)_e,
+/// g the group of e.
+///
+/// γ_e(x) is the logarithm of this product. Group g holds the experts e with ⌊e G / E⌋ = g; G is at most E.
+/// Rows of U and W start N(0, init_scale² I / d), and W uses a linear router's draws. With `bias` both levels
+/// are affine, U x + c and w_e^T x + b_e, and biases start at zero.
 ///
 /// Arrays: "router_group_weight" (G, d), "router_within_weight" (E, d), and with `bias` "router_group_bias"
 /// (G), "router_within_bias" (E).
@@ -329,38 +361,42 @@ struct TwoLevelRouterOptions {
   void bind(Fields& fields);
 };
 
-/// A parameter of a formula: {"shape": "d"}, "d" for short, is a vector for each expert, {"start": 1} a
-/// number for each, {"shape": [8, "d"]} a matrix. With `shared` there is one for all experts. Vectors and
-/// matrices start N(0, init_scale² / columns), the first vector from a linear router's draws, unless `start`
-/// is given. A learned number below `min` counts as that. {"value": v}, v for short, is a constant.
+/// A parameter of a formula.
+///
+/// - {"shape": "d"}, or "d" for short, is a vector for each expert.
+/// - {"start": 1} is a number for each expert.
+/// - {"shape": [8, "d"]} is a matrix for each expert.
+/// - {"value": v}, or v for short, is a constant.
+///
+/// With `shared` all experts share one. Vectors and matrices start N(0, init_scale² / columns) unless `start`
+/// is given. The first vector uses a linear router's draws. A learned number below `min` counts as `min`.
 struct FormulaParameterOptions {
-  static constexpr const char* kTextField = "shape";
-  static constexpr const char* kNumberField = "value";
   std::vector<std::string> shape;
   bool shared = false;
   std::optional<double> start, min, value;
   void bind(Fields& fields);
+  std::vector<Binding> alternatives();
 };
 
-/// γ_e(x) by a formula of x and of named parameters.
+/// The formula router: a formula of x and of named parameters gives γ_e(x).
 ///
-/// Arrays: "router_formula_<name>" of each parameter, (E, shape) or (shape) where shared.
+/// Arrays: "router_formula_<name>" of each parameter, (E, shape), or (shape) if it is shared.
 struct FormulaRouterOptions {
   bool trainable = true;
   std::string score;
-  Named<FormulaParameterOptions> parameters;
+  NamedValues<FormulaParameterOptions> parameters;
   std::string init = "normal";
   double init_scale = 1.0;
   void bind(Fields& fields);
 };
 
-/// Numbers that a formula's results take for each row of a batch.
-double formula_numbers_per_row(const FormulaRouterOptions& options, int input_dim, int experts);
-
-/// γ_e(x) = scale for the expert that a hash of x names, just below 0 for the others (Roller et al. 2021).
-/// `token`: a hash of the token's row of the model's inputs, so that every distinct row has an expert of its
-/// own in each layer; `projection`: of the signs of x·p_b, p_b ~ N(0, I) fixed, b < bits, so that near rows
-/// share one. Hashes name experts uniformly and are the same in every model of E experts; layers differ.
+/// The hash router (Roller et al. 2021): γ_e(x) = scale for the expert given by a hash of x, just below 0 for
+/// the others.
+///
+/// `token` hashes the token's row of the model's inputs, so every distinct row has its own expert in each
+/// layer. `projection` hashes the signs of x·p_b, b < bits, with fixed p_b ~ N(0, I), so nearby rows share an
+/// expert. Hashes are uniform over experts. They are the same in every model with E experts and differ
+/// between layers.
 ///
 /// Array: "router_projection" (bits, d) of `projection`.
 struct HashRouterOptions {
@@ -372,10 +408,11 @@ struct HashRouterOptions {
   void bind(Fields& fields);
 };
 
-/// γ_e(x) = scale · u_e, u_e ~ U[0, 1) independent for every token and expert, whatever the token is: routing
-/// that carries no information. A token is known by its row of the model's inputs, so that it is routed alike
-/// wherever it stands. `fixed`: a token keeps its draws (a random table); `redrawn`: every training step has
-/// new ones, and measuring those of the last step.
+/// The random router: γ_e(x) = scale · u_e, u_e ~ U[0, 1), independent for every token and expert.
+///
+/// Its routing carries no information about the token. The token's row of the model's inputs identifies it,
+/// so equal tokens have equal routing. With `fixed` a token keeps its draws (a random table). With `redrawn`
+/// every training step draws anew, and measuring uses the draws of the last step.
 ///
 /// State: "router_draws" (3), a key and the number of the step in two parts.
 struct RandomRouterOptions {
@@ -386,27 +423,32 @@ struct RandomRouterOptions {
   void bind(Fields& fields);
 };
 
-/// γ_e(x) = scale for the expert of the row's true cluster c, e = c mod E, just below 0 for the others: what
-/// a router could know at most of the clusters, an upper bound for every comparison. Second choices are a
-/// fixed order of the experts for each cluster. Labels come with the data; without them there are no scores.
+/// The oracle router: γ_e(x) = scale for e = c mod E, with c the row's true cluster, just below 0 for the
+/// others.
+///
+/// It is an upper bound: no router can know more about the clusters. Each cluster has a fixed order of
+/// experts for second choices. The data provide the labels. Without labels there are no scores.
 struct OracleRouterOptions {
   static constexpr bool trainable = true;  ///< there is nothing to freeze
   double scale = 20.0;                     ///< e^-20 is below what soft gates skip by default
   void bind(Fields& fields);
 };
 
-/// Where clusters stand for experts: c mod E of a true cluster c.
+/// The expert of a true cluster c: c mod E.
 inline int expert_of_cluster(int cluster, int experts) {
   return static_cast<int>(static_cast<unsigned>(cluster) % static_cast<unsigned>(experts));
 }
 
-/// The refusal of data whose rows have no true cluster each.
+/// The error for data whose rows do not each have a true cluster.
 InvalidOption no_labels_error(const std::string& path, const std::string& given);
 
-/// γ_e(x) = −‖x − c_e‖² / 2 with the centroids of k-means online (MacQueen 1967): no gradient moves c_e, but
-/// the end of every training step, c_e ← c_e + Σ_{i nearest to e} (x_i − c_e) / N_e over the batch, N_e the
-/// rows that e was nearest to so far, this batch included. The start has no weight: the first row replaces
-/// it. With `memory` N_e counts at most that many rows of the past, so that centroids follow rows that move.
+/// The nearest-centroid router: γ_e(x) = −‖x − c_e‖² / 2 with centroids c_e of online k-means (MacQueen
+/// 1967).
+///
+/// No gradient moves c_e. The end of every training step updates it: c_e ← c_e + Σ_{i nearest to e} (x_i −
+/// c_e) / N_e over the batch. N_e counts the rows nearest to e so far, including this batch. The start has no
+/// weight, so the first row replaces it. With `memory` N_e counts at most that many past rows, so centroids
+/// can follow rows that move.
 ///
 /// State: "router_centroids" (E, d), "router_centroid_rows" (E), N_e.
 struct NearestCentroidRouterOptions {

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Numbers that belong to a row: the same wherever, whenever and in whatever batch it is asked for.
+/// Random numbers that depend on a row alone. They are the same in every batch, at every place and at every
+/// time.
 
 #include <algorithm>
 #include <bit>
@@ -13,7 +14,7 @@
 
 namespace moelab {
 
-/// The finaliser of SplitMix64: every bit of the result depends on every bit given.
+/// The finaliser of SplitMix64: every bit of the result depends on every input bit.
 inline std::uint64_t mixed_bits(std::uint64_t bits) {
   bits += 0x9e3779b97f4a7c15;
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
@@ -21,7 +22,7 @@ inline std::uint64_t mixed_bits(std::uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
-/// A hash of the numbers of row i, and of a key.
+/// A hash of the numbers of row i and of a key.
 template <class Real>
 std::uint64_t row_hash(const View<const Real>& rows, int i, std::uint64_t key) {
   using Bits = std::conditional_t<sizeof(Real) == 4, std::uint32_t, std::uint64_t>;
@@ -32,11 +33,11 @@ std::uint64_t row_hash(const View<const Real>& rows, int i, std::uint64_t key) {
   return hash;
 }
 
-/// Scores of a row (padded(E)): `scale` for the expert that it is told, for the others a number within 1e-3
-/// below 0, so that second choices, of gatings that make some, are hashed as well.
+/// Writes the scores of a row (padded(E)): `scale` for the given expert, and a hashed number within 1e-3
+/// below 0 for the others. Second choices are then hashed as well.
 template <class Real>
 void name_expert(int expert, Real scale, std::uint64_t hash, int experts, Real* scores) {
-  constexpr double kUnit = 1e-3 / 9007199254740992.0;  // over 2^53
+  constexpr double kUnit = 1e-3 / 9007199254740992.0;  // 1e-3 / 2^53
   std::fill_n(scores, kernels::padded(experts), Real(0));
   for (int e = 0; e < experts; ++e) {
     const std::uint64_t draw = mixed_bits(hash + static_cast<std::uint64_t>(e)) >> 11;
@@ -45,14 +46,14 @@ void name_expert(int expert, Real scale, std::uint64_t hash, int experts, Real* 
   scores[expert] = scale;
 }
 
-/// The rows by which a router knows a token in every layer: the model's own inputs.
+/// The rows that identify a token in every layer: the model's own inputs.
 template <class Real>
 View<const Real> identity_rows(const RouterContext<Real>& context) {
   const View<const Real>& first = context.signals.first_inputs;
   return first.empty() || first.rows != context.x.rows ? context.x : first;
 }
 
-/// ∂L/∂x of scores that do not move with x.
+/// Clears ∂L/∂x, for scores that do not depend on x.
 template <class Real>
 void clear_input_gradient(const RouterContext<Real>& context, const RouterGradients<Real>& gradients) {
   if (!gradients.inputs) return;

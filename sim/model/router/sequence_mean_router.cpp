@@ -10,7 +10,7 @@ template <class Real>
 struct SequenceMeanScratch final : Scratch {
   std::unique_ptr<Scratch> linear;
   AlignedVector<Real> means;  // m (n·s, padded(d))
-  AlignedVector<Real> later;  // Σ of ∂L/∂x_t over the tokens after one (padded(d))
+  AlignedVector<Real> later;  // Σ of ∂L/∂x_t over later tokens (padded(d))
 };
 
 template <class Real>
@@ -67,7 +67,7 @@ class SequenceMeanRouter final : public Router<Real> {
     if (!gradients.inputs) return;
     const int rows = context.x.rows, tokens = context.tokens;
     reserve_entries(own.later, size(stride_));
-    // ∂L/∂x_j = Σ_t (∂L/∂m_t) w_t over the tokens t whose mean has x_j in it: those from j on, or all.
+    // ∂L/∂x_j = Σ_t (∂L/∂m_t) w_t over the tokens t whose mean includes x_j: t ≥ j if causal, else all.
     for (int first = 0; first < rows; first += tokens) {
       std::fill_n(own.later.data(), stride_, Real(0));
       for (int t = tokens - 1; t >= 0; --t) {
@@ -82,7 +82,7 @@ class SequenceMeanRouter final : public Router<Real> {
   }
 
  private:
-  /// Of each token in the mean of the one at place t.
+  /// The weight of each token in the mean at place t.
   Real weight(int t, int tokens) const { return Real(1) / static_cast<Real>(causal_ ? t + 1 : tokens); }
   Real* mean(SequenceMeanScratch<Real>& own, int row) const {
     return own.means.data() + entries(row, stride_);

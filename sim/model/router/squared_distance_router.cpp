@@ -17,8 +17,8 @@ struct DistanceScratch final : Scratch {
   AlignedVector<Real> delta;         // D_ie / s_e² (n, padded(E)), D = ∂L/∂γ
 };
 
-/// γ_ie = (x_i·w_e − ‖x_i‖²/2 − ‖w_e‖²/2) / s_e² + b_e. W is kept transposed, (d, padded(E)); learned s_e are
-/// the row after it, and biases the last.
+/// The squared-distance router: γ_ie = (x_i·w_e − ‖x_i‖²/2 − ‖w_e‖²/2) / s_e² + b_e. W is stored transposed,
+/// (d, padded(E)). Learned s_e are the next row, and biases the last row.
 template <class Real>
 class SquaredDistanceRouter final : public Router<Real> {
  public:
@@ -116,7 +116,7 @@ class SquaredDistanceRouter final : public Router<Real> {
 
  private:
   int block_rows() const { return input_dim_ + (learns_std_ ? 1 : 0) + (has_bias_ ? 1 : 0); }
-  /// W^T (d, E), s and b of a block.
+  /// W^T (d, E), s and b in a parameter block.
   template <class Value>
   View<Value> centers(Value* block) const {
     return {block, input_dim_, experts_, stride_};
@@ -167,7 +167,7 @@ class SquaredDistanceRouter final : public Router<Real> {
 
   StartLaw law_;
   double init_scale_;
-  double std_;  // where s starts
+  double std_;  // start of s
   bool learns_std_;
   bool has_bias_;
   int input_dim_;

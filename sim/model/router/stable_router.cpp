@@ -12,12 +12,12 @@ template <class Real>
 struct StableScratch final : Scratch {
   std::unique_ptr<Scratch> main, light;
   AlignedVector<Real> frozen;           // the light router's block, its padding zero
-  AlignedVector<Real> unused;           // its gradient, which nobody asked for
+  AlignedVector<Real> unused;           // gradient of this block; unused
   AlignedVector<Real> distil_gradient;  // (n, padded(E))
 };
 
-/// Parameters [main | light], two linear routers. A copy of the light one is frozen in the state: momentum
-/// would move the parameters on.
+/// The StableMoE router. Parameters [main | light] are two linear routers. The state holds the frozen copy of
+/// the light router, since momentum would still move parameters.
 template <class Real>
 class StableRouter final : public Router<Real> {
  public:
@@ -28,7 +28,7 @@ class StableRouter final : public Router<Real> {
         stride_(kernels::padded(setting.experts)),
         main_(make_linear_router<Real>(linear_part(options), setting)),
         light_(make_linear_router<Real>(linear_part(options), setting)) {
-    // Arrays of the places themselves tell where the entries of an array lie.
+    // Reading arrays of a block that holds its own places gives the places of their entries.
     const std::unique_ptr<Router<double>> numbered =
         make_linear_router<double>(linear_part(options), setting);
     std::vector<double> places(numbered->block_size());
@@ -46,7 +46,7 @@ class StableRouter final : public Router<Real> {
 
   void initialize(const Start& start, Real* parameters) const override {
     main_->initialize(start, parameters);
-    // The light router starts undecided.
+    // The light router starts at zero scores.
     std::fill_n(light_of(parameters), light_->block_size(), Real(0));
   }
 
@@ -77,7 +77,7 @@ class StableRouter final : public Router<Real> {
     if (context.progress >= distil_share_) {
       std::fill_n(gradients.parameters, block_size(), Real(0));
       if (!gradients.inputs) return;
-      // Of the model's inputs, which are no layer's but the first's.
+      // The frozen scores depend on the model's own inputs, so ∂L/∂x is zero after the first layer.
       if (context.x.data != context.signals.first_inputs.data) {
         std::fill_n(gradients.inputs, entries(context.x.rows, kernels::padded(input_dim_)), Real(0));
         return;
@@ -139,7 +139,7 @@ class StableRouter final : public Router<Real> {
     return first;
   }
 
-  /// The block of the frozen copy, or of the light router as it is where there is none.
+  /// The block of the frozen copy, or the light router's own block before there is a copy.
   const Real* frozen_light(const RouterContext<Real>& context, const Real* parameters,
                            StableScratch<Real>& own) const {
     MOELAB_EXPECT(context.state);
@@ -150,7 +150,7 @@ class StableRouter final : public Router<Real> {
     return own.frozen.data();
   }
 
-  /// The loss of the distillation, from the main router's `scores`, and its gradient in the light router's.
+  /// The distillation loss from the main router's `scores`, and its gradient in the light router's scores.
   double distil(const RouterContext<Real>& context, const Real* parameters, const Real* scores,
                 StableScratch<Real>& own) const {
     const int rows = context.x.rows;
@@ -180,8 +180,8 @@ class StableRouter final : public Router<Real> {
   int stride_;
   std::unique_ptr<Router<Real>> main_;
   std::unique_ptr<Router<Real>> light_;
-  std::vector<StateArray> light_arrays_;   // of the frozen copy
-  std::vector<std::size_t> light_places_;  // of their entries in the light router's block
+  std::vector<StateArray> light_arrays_;   // arrays of the frozen copy
+  std::vector<std::size_t> light_places_;  // places of their entries in the light router's block
 };
 
 }  // namespace

@@ -8,18 +8,18 @@
 namespace moelab {
 namespace {
 
-/// The streams of the rows of U, away from those of the experts.
+/// The streams of the rows of U. They differ from the experts' streams.
 constexpr std::uint64_t kGroupStreams = std::uint64_t{1} << 32;
 
 template <class Real>
 struct TwoLevelScratch final : Scratch {
-  AlignedVector<Real> group_scores;  // U x, then p(g), (n, padded(G)); ∂L/∂(U x) on the way back
+  AlignedVector<Real> group_scores;  // U x, then p(g), (n, padded(G)); ∂L/∂(U x) in the backward pass
   AlignedVector<Real> group_delta;
   AlignedVector<Real> within;        // p(e | g) (n, padded(E))
   AlignedVector<Real> within_delta;  // ∂L/∂(W x)
 };
 
-/// values ← the softmax of themselves. Returns log Σ exp of what they were.
+/// values ← softmax(values). Returns log Σ exp of the former values.
 template <class Real>
 Real softmax_in_place(Real* values, int count) {
   const Real largest = *std::max_element(values, values + count);
@@ -29,7 +29,8 @@ Real softmax_in_place(Real* values, int count) {
   return largest + std::log(sum);
 }
 
-/// Parameters [W^T (d, padded(E)) | U^T (d, padded(G))], with biases a row more each.
+/// The two-level router. Parameters [W^T (d, padded(E)) | U^T (d, padded(G))]; with biases each part has one
+/// more row.
 template <class Real>
 class TwoLevelRouter final : public Router<Real> {
  public:
@@ -142,13 +143,14 @@ class TwoLevelRouter final : public Router<Real> {
   View<Value> groups(Value* block) const {
     return {block + groups_begin(), input_dim_, groups_, group_stride()};
   }
-  /// The row after a level's last.
+  /// The biases: the row after a level's last row.
   template <class Value>
   static Value* bias_of(const View<Value>& level) {
     return level.row(level.rows);
   }
 
-  /// ∂L/∂(w_e x) = D_e − p(e | g) D_g and ∂L/∂(u_g x) = D_g − p(g) Σ D, D_g the sum over a group.
+  /// ∂L/∂(w_e x) = D_e − p(e | g) D_g and ∂L/∂(u_g x) = D_g − p(g) Σ D, where D_g is the sum of D over group
+  /// g.
   void row_gradient(const Real* upstream, int row, TwoLevelScratch<Real>& own) const {
     const Real* const share = own.within.data() + entries(row, stride());
     const Real* const group = own.group_scores.data() + entries(row, group_stride());

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/metrics/fluctuation.h"
-#include "analysis/metrics/load.h"
 #include "analysis/metrics/routing.h"
 #include "sim/base/error.h"
 
@@ -126,6 +124,17 @@ TEST_CASE("Jensen-Shannon divergence: 0 for equal distributions, ln 2 for those 
   // Middle (3/4, 1/4): its entropy less half of ln 2.
   const double middle = -(0.75 * std::log(0.75) + 0.25 * std::log(0.25));
   CHECK(std::abs(jensen_shannon_divergence(left, half) - (middle - std::log(2) / 2)) < kLastBits);
+}
+
+TEST_CASE("agreement of layers: the adjusted Rand index, but 0 where all rows are together") {
+  const std::vector<int> one = {0, 0, 1, 1, 2}, same = {2, 2, 0, 0, 1}, all = {1, 1, 1, 1, 1};
+  CHECK(layer_ari(one, same).value() == 1);
+  CHECK(layer_ari(one, all).value() == 0);
+  CHECK(layer_ari(all, all).value() == 0);
+  const std::vector<int> other = {0, 1, 1, 0, 0};
+  CHECK(layer_ari(one, other) == adjusted_rand_index(routing_table(one, other)));
+  const std::vector<int> none = {-1, -1, -1, -1, -1};
+  CHECK_FALSE(layer_ari(one, none).has_value());
 }
 
 }  // namespace moelab::agreement_test

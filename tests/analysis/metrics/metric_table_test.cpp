@@ -87,7 +87,7 @@ TEST_CASE("metrics of the table: declared, produced and accepted are the same") 
     const CellResult result = run_cell(cell, [](double) { return false; });
     REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
     const std::set<std::string> names = asked(document);
-    const MeasuredMetrics measured(cell.config);
+    const MeasuredMetrics measured(*cell.options);
     std::set<std::string> told;
     for (const std::string& name : measured.names()) told.insert(name);
     Json claims = Json::array(), figures = Json::array();
@@ -146,7 +146,7 @@ TEST_CASE("metrics of the table: what looks at later tokens is not held against 
     changes["model"]["router"] = Json::parse(router);
     changes["model"]["gating"]["eval"] = Json::parse(gating);
     const Scenario expanded = expand_scenario(scenario(changes.dump().c_str()), "", {});
-    const std::vector<std::string> names = MeasuredMetrics(expanded.cells.front().config).names();
+    const std::vector<std::string> names = MeasuredMetrics(*expanded.cells.front().options).names();
     return std::find(names.begin(), names.end(), "bayes_loss") != names.end();
   };
   const char* const kTop2 = R"({"kind": "topk", "k": 2})";

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/metrics/load.h"
-#include "analysis/metrics/router_norms.h"
+#include "analysis/metrics/routing.h"
 #include "analysis/metrics/sparsity.h"
 #include "analysis/metrics/task.h"
 #include "sim/base/error.h"

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analysis/metrics/fluctuation.h"
-#include "analysis/metrics/load.h"
+#include "analysis/metrics/agreement.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/routing.h"
 #include "analysis/metrics/sparsity.h"
@@ -231,6 +230,21 @@ TEST_CASE("similarity of experts' outputs: equal, opposite, orthogonal, zero") {
   CHECK_THROWS_AS(expert_output_similarities(outputs, 3), InvalidOption);
 }
 
+TEST_CASE("signals of selected experts: variance over mean square, whatever the scale") {
+  // Two rows, three experts of two outputs; signals (1, 3, 5) and (2, 2, 7).
+  const Matrix outputs = Matrix{{1.0, 9.0, 3.0, 9.0, 5.0, 9.0}, {0.0, 2.0, 0.0, 2.0, 0.0, 7.0}};
+  const Matrix gradients = Matrix{{1.0, 0.0}, {0.0, 1.0}};
+  const std::vector<unsigned char> first_two = {1, 1, 0, 1, 1, 0}, single = {1, 0, 0, 0, 0, 1};
+  const SignalSpread spread = selected_signal_spread(outputs, 3, gradients, first_two);
+  CHECK(std::abs(spread.variance - 1) < kLastBits);      // 1 of the first row, 0 of the second
+  CHECK(std::abs(spread.square - (5 + 4)) < kLastBits);  // (1 + 9)/2 and 4
+  CHECK(selected_signal_spread(outputs, 3, gradients, single).square == 0);
+  const SignalSpread scaled = selected_signal_spread(3 * outputs, 3, gradients, first_two);
+  CHECK(std::abs(scaled.variance / scaled.square - spread.variance / spread.square) < kLastBits);
+  CHECK_THROWS_AS(selected_signal_spread(outputs, 3, gradients, std::vector<unsigned char>{1}),
+                  InvalidOption);
+}
+
 TEST_CASE("top-k: the likeliest first, lower indices first among equals") {
   const std::vector<double> values = {0.2, 0.3, 0.3, 0.2, 0.1, 0.2, 0.3, 0.4};
   CHECK(topk_assignment(view(values, 2, 4), 3) == std::vector<int>{1, 2, 0, 3, 2, 1});
@@ -242,11 +256,11 @@ TEST_CASE("top-k: the likeliest first, lower indices first among equals") {
 TEST_CASE("a shuffled router routes inputs whose coordinates are permuted") {
   const MatrixView weight = view(reference::weight, reference::experts, reference::width);
   const Seeds seeds{3, 0};
-  ShuffledRouter router(weight, seeds, 4);
-  CHECK(router.shuffles() == 4);
+  constexpr int kShuffles = 4;
+  ShuffledRouter router(weight, seeds);
   const Matrix learned = router.route(points());
   CHECK((learned - probabilities()).cwiseAbs().maxCoeff() < kRounding);
-  for (int s = 0; s < router.shuffles(); ++s) {
+  for (int s = 0; s < kShuffles; ++s) {
     Engine engine = seeds.stream(Purpose::shuffles, static_cast<std::uint64_t>(s));
     const std::vector<int> permutation = draw_permutation(engine, reference::width);
     Matrix permuted(reference::rows, reference::width);

@@ -207,3 +207,189 @@ TEST_CASE("few repetitions, failed cells and names that do not exist") {
 
 }  // namespace
 }  // namespace moelab::rates_test
+
+namespace moelab::rate_laws_test {
+namespace {
+
+/// e(n) exp(noise · N(0, 1)), independent at every size, from 1000 to 32000.
+template <class Law>
+RateData data_of(const Law& law, double noise, int repetitions, std::uint64_t seed = 1) {
+  RateData data;
+  for (int j = 0; j <= 10; ++j) data.samples.push_back(1000 * std::pow(2.0, j / 2.0));
+  Engine engine(seed);
+  for (int r = 0; r < repetitions; ++r) {
+    data.errors.emplace_back();
+    for (const double n : data.samples)
+      data.errors.back().emplace_back(law(n) * std::exp(noise * draw_normal(engine)));
+  }
+  return data;
+}
+
+const auto kRoot = [](double n) { return 3 * std::pow(n, -0.5); };
+const auto kFourthRoot = [](double n) { return std::pow(n, -0.25); };
+const auto kLogarithmic = [](double n) { return std::pow(std::log(n), -1.0); };
+
+TEST_CASE("the law that errors follow is found where noise is small beside its difference to the others") {
+  CHECK(compare_laws(data_of(kRoot, 0.1, 40)).law == "n^-1/2");
+  CHECK(compare_laws(data_of(kRoot, 0, 5)).law == "n^-1/2");  // no variance to weigh by
+  CHECK(compare_laws(data_of(kFourthRoot, 0.02, 40)).law == "n^-1/4");
+  const LawComparison slow = compare_laws(data_of(kLogarithmic, 0.05, 40));
+  CHECK(slow.law == "1/log^τ n");
+  CHECK(slow.laws[2].tau == doctest::Approx(1).epsilon(0.1));
+  CHECK_FALSE(slow.laws[2].against_best);
+  CHECK(slow.laws[0].excluded);
+  CHECK_FALSE(slow.told_apart_at);
+}
+
+TEST_CASE("laws that noise hides are not told apart, and the size that would tell is beyond the others") {
+  const LawComparison comparison = compare_laws(data_of(kRoot, 0.5, 10));
+  CHECK(comparison.law == "not told apart");
+  CHECK_FALSE(comparison.laws[0].excluded);
+  REQUIRE(comparison.told_apart_at);
+  CHECK(*comparison.told_apart_at > 32000);
+  // With a quarter of the noise less is needed.
+  const LawComparison nearer = compare_laws(data_of(kRoot, 0.25, 10));
+  CHECK((nearer.law == "n^-1/2" || *nearer.told_apart_at <= *comparison.told_apart_at));
+}
+
+TEST_CASE("the true law is excluded as seldom as the level says") {
+  constexpr int kTrials = 300;
+  for (const auto& [law, place] : {std::pair<double (*)(double), std::size_t>{kRoot, 0}, {kLogarithmic, 2}}) {
+    int excluded = 0;
+    for (std::uint64_t trial = 0; trial < kTrials; ++trial)
+      excluded += compare_laws(data_of(law, 0.3, 20, trial)).laws[place].excluded;
+    // Five standard errors of a share of .05 above it.
+    CHECK(excluded < kTrials * (0.05 + 5 * std::sqrt(0.05 * 0.95 / kTrials)));
+  }
+}
+
+TEST_CASE("the held-out score by hand") {
+  // Two repetitions, e = c at sizes e, e², e³, e⁴ but for the law's factor: at n^-1/2 both have ln e =
+  // −½ ln n ± δ, so that the law predicts every held-out mean exactly.
+  RateData data;
+  for (int j = 1; j <= 4; ++j) data.samples.push_back(std::exp(j));
+  const double delta = 0.1;
+  for (const double sign : {-1.0, 1.0}) {
+    data.errors.emplace_back();
+    for (int j = 1; j <= 4; ++j) data.errors.back().emplace_back(std::exp(-0.5 * j + sign * delta));
+  }
+  const LawComparison comparison = compare_laws(data);
+  REQUIRE(comparison.laws.size() == 3);
+  CHECK_FALSE(comparison.laws[0].against_best);
+  // v = 2 δ² everywhere. n^-1/4 predicts the held-out mean with an error of ¼ (j − mean of the others' j):
+  // −1/2, −1/6, 1/6, 1/2 times 4/3 · ¾ … = ¼ · (4/3)(j − 5/2).
+  double expected = 0;
+  for (int j = 1; j <= 4; ++j) {
+    const double error = 0.25 * 4.0 / 3 * (j - 2.5);
+    expected -= error * error / (2 * 2 * delta * delta);
+  }
+  CHECK(comparison.laws[1].against_best->mean == doctest::Approx(expected).epsilon(1e-9));
+}
+
+TEST_CASE("a size of 1, where ln ln n is not finite, decides nothing") {
+  RateData data = data_of(kLogarithmic, 0.05, 40);
+  data.samples.insert(data.samples.begin(), 1);
+  for (auto& repetition : data.errors) repetition.insert(repetition.begin(), 100.0);
+  const LawComparison comparison = compare_laws(data);
+  CHECK(comparison.law == "1/log^τ n");
+  REQUIRE(comparison.laws.size() == 3);
+  CHECK(comparison.laws[2].tau == doctest::Approx(1).epsilon(0.1));
+  REQUIRE(comparison.laws[0].against_best);
+  CHECK(std::isfinite(comparison.laws[0].against_best->mean));
+}
+
+TEST_CASE("too few sizes or repetitions give no verdict") {
+  RateData data = data_of(kRoot, 0.1, 1);
+  CHECK(compare_laws(data).laws.empty());
+  data = data_of(kRoot, 0.1, 5);
+  data.samples.resize(3);
+  for (auto& repetition : data.errors) repetition.resize(3);
+  CHECK(compare_laws(data).laws.empty());
+  CHECK(compare_laws(data).law == "not told apart");
+}
+
+}  // namespace
+}  // namespace moelab::rate_laws_test
+
+namespace moelab::power_law_test {
+namespace {
+
+/// Rounding of logarithms and of a solve of three unknowns.
+constexpr double kRounding = 1e-10;
+
+/// x: k in {2, 4, 8}, d in {1, 3}.
+Matrix grid() {
+  Matrix x(6, 2);
+  x << 2, 1, 4, 1, 8, 1, 2, 3, 4, 3, 8, 3;
+  return x;
+}
+
+Vector law(const Matrix& x, double constant, double first, double second) {
+  return (constant * x.col(0).array().pow(first) * x.col(1).array().pow(second)).matrix();
+}
+
+TEST_CASE("an exact law has its exponents, and intervals of no width") {
+  const auto fit = fit_power_law(grid(), law(grid(), 3, 0.5, -2));
+  REQUIRE(fit);
+  CHECK(fit->constant == doctest::Approx(3).epsilon(kRounding));
+  CHECK(fit->exponents[0] == doctest::Approx(0.5).epsilon(kRounding));
+  CHECK(fit->exponents[1] == doctest::Approx(-2).epsilon(kRounding));
+  CHECK(fit->deviation < kRounding);
+  for (const Interval& interval : fit->intervals) CHECK(interval.high - interval.low < kRounding);
+}
+
+TEST_CASE("one exponent worked out by hand") {
+  // ln x = 0, 1, 2 and ln y = 0, 1, 1: slope 1/2, residuals -1/6, 1/3, -1/6, s² = 1/6, standard error
+  // √(1/12).
+  Matrix x(3, 1);
+  x << 1, std::exp(1.0), std::exp(2.0);
+  Vector y(3);
+  y << 1, std::exp(1.0), std::exp(1.0);
+  const auto fit = fit_power_law(x, y);
+  REQUIRE(fit);
+  const double half_width = 12.706204736 / std::sqrt(12.0);  // t with one degree of freedom at .975
+  CHECK(fit->exponents[0] == doctest::Approx(0.5).epsilon(kRounding));
+  CHECK(fit->intervals[0].low == doctest::Approx(0.5 - half_width).epsilon(1e-9));
+  CHECK(fit->intervals[0].high == doctest::Approx(0.5 + half_width).epsilon(1e-9));
+}
+
+TEST_CASE("intervals hold the exponent in 95 % of draws") {
+  Engine engine(5);
+  int held = 0;
+  constexpr int kDraws = 2000;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Vector y = law(grid(), 1, 1, 0);
+    for (double& value : y) value *= std::exp(0.3 * draw_normal(engine));
+    const auto fit = fit_power_law(grid(), y);
+    held += fit->intervals[0].low <= 1 && 1 <= fit->intervals[0].high;
+  }
+  // Four standard errors of a frequency of .95 over 2000 draws are .02.
+  CHECK(std::abs(static_cast<double>(held) / kDraws - 0.95) < 0.02);
+}
+
+TEST_CASE("too few points, or columns that go together, have no fit") {
+  CHECK_FALSE(fit_power_law(grid().topRows(3), law(grid(), 1, 1, 1).head(3)));
+  Matrix constant = grid();
+  constant.col(1).setConstant(7);
+  CHECK_FALSE(fit_power_law(constant, law(grid(), 1, 1, 1)));
+  Matrix twins = grid();
+  twins.col(1) = (3 * twins.col(0).array().square()).matrix();
+  CHECK_FALSE(fit_power_law(twins, law(grid(), 1, 1, 1)));
+  Matrix negative = grid();
+  negative(0, 0) = -1;
+  CHECK_THROWS_AS(fit_power_law(negative, law(grid(), 1, 1, 1)), InvalidOption);
+}
+
+TEST_CASE("one law, worked out by hand") {
+  // ln (y ÷ x) = 0, 1, 2: mean 1, variance 1.
+  const Vector x{{1, 2, 3}}, y{{1, 2 * std::exp(1.0), 3 * std::exp(2.0)}};
+  const auto fit = fit_proportion(x, y);
+  REQUIRE(fit);
+  CHECK(fit->constant == doctest::Approx(std::exp(1.0)).epsilon(kRounding));
+  CHECK(fit->deviation == doctest::Approx(1).epsilon(kRounding));
+  CHECK_FALSE(fit_proportion(x.head(1), y.head(1)));
+  CHECK_THROWS_AS(fit_proportion(-x, y), InvalidOption);
+}
+
+}  // namespace
+}  // namespace moelab::power_law_test

@@ -87,7 +87,7 @@ double seconds_of_claims(int points, int seeds) {
   std::vector<Claim> claims;
   for (const auto& statement : std::initializer_list<decltype(Claim::statement)>{
            Comparison{left, right, '<', 0, {}}, Comparison{left, first, '<', 0, {}}, trend, monotone, listed})
-    claims.push_back({"claim", statement, Origin::ours, {}, {}, false, "", ""});
+    claims.push_back({"claim", statement, {}, Origin::ours, {}, {}, false, "", ""});
   const std::clock_t start = std::clock();  // other work on the machine does not count
   const std::vector<ClaimResult> results =
       evaluate_claims(claims, table, [](const std::string&) { return true; });

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/metrics/load.h"
+#include "analysis/metrics/routing.h"
 #include "tests/app/cli/analyzed_arrays.h"
 
 namespace moelab::analyze_arrays_test {

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "analysis/metrics/load.h"
 #include "analysis/metrics/overlap.h"
+#include "analysis/metrics/routing.h"
 #include "app/cli/analyze.h"
 #include "tests/app/cli/analyzed_arrays.h"
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
-#include "analysis/metrics/load.h"
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/metrics/overlap.h"
 #include "analysis/metrics/routing.h"
@@ -101,42 +101,103 @@ TEST_CASE("analyze: every metric where all arrays are given") {
   for (const auto& [name, value] : metrics.items()) CHECK(contains(text.out, "\n" + name + " "));
 }
 
-TEST_CASE("analyze: the saved arrays of a run give the metrics of the run") {
-  const Json document = Json::parse(R"({
+/// The saved arrays of a run of the cell, and its result.
+struct SavedRun {
+  TemporaryFolder folder;
+  CellResult result;
+
+  explicit SavedRun(const Json& document)
+      : result(run_cell(expand_scenario(document, "", {}).cells.front(), [](double) { return false; })) {
+    REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
+    for (const SavedArray& array : result.arrays) {
+      write(array.name, array.labels.empty()
+                            ? npy_bytes(array.shape, std::span<const double>(array.values))
+                            : npy_bytes(array.shape, std::span<const std::int64_t>(array.labels)));
+    }
+  }
+  std::filesystem::path file(const std::string& array) const { return folder.path() / (array + ".npy"); }
+  void write(const std::string& array, const std::string& bytes) const {
+    std::ofstream(file(array), std::ios::binary) << bytes;
+  }
+  const SavedArray& array(const std::string& name) const {
+    return *std::find_if(result.arrays.begin(), result.arrays.end(),
+                         [&](const SavedArray& saved) { return saved.name == name; });
+  }
+};
+
+/// Two experts a row. Overlap compares all rows, as `analyze` does of few. Root seed 1, seed 0: the
+/// permutations of the shuffled baseline are those of `analyze`.
+Json saved_scenario(const char* changes) {
+  Json document = Json::parse(R"({
     "name": "saved",
     "data": {"generator": "gaussian_mixture", "clusters": 3, "dim": 4, "mean_std": 2, "noise_std": 1,
              "target": {"kind": "constant", "dim": 2}, "train_samples": 60, "test_samples": 300},
-    "model": {"experts": 4, "router": {"kind": "linear"}, "expert": {"kind": "constant"}},
-    "train": {"lr": 0.05, "batch_size": 10, "steps": 50, "precision": "double"},
-    "metrics": ["sparsity", "load", "router_norms", "routing", {"kind": "overlap", "rows": 300}],
+    "model": {"experts": 4, "router": {"kind": "linear"}, "expert": {"kind": "constant"},
+              "gating": {"train": {"kind": "topk", "k": 2}, "eval": {"kind": "topk", "k": 2}}},
+    "train": {"lr": 0.05, "batch_size": 10, "steps": 50, "record_every": 25, "precision": "double"},
     "seeds": {"root": 1, "count": 1}, "save": ["weights", "routing"]})");
-  const Scenario scenario = expand_scenario(document, "", {});
-  const CellResult result = run_cell(scenario.cells.front(), [](double) { return false; });
-  REQUIRE_MESSAGE(result.state == CellResult::State::done, result.message);
-  const TemporaryFolder folder;
-  const auto name = [&](const std::string& array) { return folder.path() / (array + ".npy"); };
-  for (const SavedArray& array : result.arrays) {
-    std::ofstream(name(array.name), std::ios::binary)
-        << (array.labels.empty() ? npy_bytes(array.shape, std::span<const double>(array.values))
-                                 : npy_bytes(array.shape, std::span<const std::int64_t>(array.labels)));
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.make_row_meter) document["metrics"].push_back(group.name);
   }
-  AnalyzedArrays files;
-  files.probs = name("test_probs");
-  files.labels = name("test_labels");
-  files.inputs = name("test_inputs");
-  files.router = name("router_weight");
-  const Json metrics = analyze_arrays(files).metrics;
-  // Root seed 1, seed 0: the permutations of the shuffled baseline are those of the run.
-  int compared = 0;
-  for (const auto& [key, value] : result.metrics) {
-    const auto& metric = key;
-    if (metric == "router_signal_fraction") continue;  // needs the signal's subspace
-    CAPTURE(metric);
-    REQUIRE(metrics.contains(metric));
-    CHECK(std::abs(metrics.at(metric).get<double>() - value) < kRounding);
-    ++compared;
+  for (Json& group : document["metrics"]) {
+    if (group == "overlap") group = {{"kind", "overlap"}, {"rows", 300}};
   }
-  CHECK(compared == 21);
+  document.merge_patch(Json::parse(changes));
+  return document;
+}
+
+TEST_CASE("analyze: every group that arrays can give measures a run's arrays as the run did") {
+  std::set<std::string> compared;
+  const auto compare = [&](const Json& metrics, const MetricValues& run, const std::string& ending) {
+    for (const auto& [key, value] : metrics.items()) {
+      const std::string& metric = key;
+      const auto measured = run.find(metric + ending);
+      if (measured == run.end()) continue;
+      CHECK_MESSAGE(std::abs(value.get<double>() - measured->second) < kRounding, metric);
+      compared.insert(metric);
+    }
+  };
+
+  const SavedRun whole(saved_scenario("{}")), half(saved_scenario(R"({"train": {"steps": 25}})"));
+  // Constant experts answer the same to every row.
+  const SavedArray& constants = whole.array("expert_output");
+  std::vector<double> outputs;
+  for (int row = 0; row < 300; ++row)
+    outputs.insert(outputs.end(), constants.values.begin(), constants.values.end());
+  whole.write("expert_outputs", npy_bytes({300, 4, 2}, std::span<const double>(outputs)));
+  AnalyzedArrays arrays;
+  arrays.probs = whole.file("test_probs");
+  arrays.labels = whole.file("test_labels");
+  arrays.inputs = whole.file("test_inputs");
+  arrays.router = whole.file("router_weight");
+  arrays.expert_outputs = whole.file("expert_outputs");
+  arrays.previous_probs = half.file("test_probs");
+  arrays.top_k = 2;
+  const ArrayAnalysis one_layer = analyze_arrays(arrays);
+  CHECK(one_layer.skipped.empty());
+  Json metrics = one_layer.metrics;
+  // How settled the routing is at step 25 is a number of that step.
+  CHECK(whole.result.trace.at(1).step == 25);
+  compare({{"routing_saturation", metrics.at("routing_saturation")}}, whole.result.trace.at(1).metrics, "");
+  metrics.erase("routing_saturation");
+  compare(metrics, whole.result.metrics, "");
+
+  const SavedRun stack(saved_scenario(R"({"model": {"layers": 2}})"));
+  AnalyzedArrays layers;
+  layers.probs = stack.file("test_probs_layer1");
+  layers.previous_probs = stack.file("test_probs_layer0");
+  const Json of_layers = analyze_arrays(layers).metrics;
+  Json changes = Json::object();
+  for (const MetricGroup::Metric& metric : metrics_of_group("layers"))
+    changes[metric.name] = of_layers.at(metric.name);
+  compare(changes, stack.result.metrics, "_layer1");
+
+  for (const std::string& name : metric_names()) {
+    const std::vector<const Need*> all = needs_of(name);
+    const bool of_arrays =
+        std::all_of(all.begin(), all.end(), [](const Need* need) { return need->argument; });
+    CHECK_MESSAGE(compared.contains(name) == of_arrays, name);
+  }
 }
 
 }  // namespace moelab::analyze_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/verbs.h"
+#include "app/cli/command_line.h"
 
 namespace moelab {
 

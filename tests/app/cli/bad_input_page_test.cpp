@@ -74,7 +74,7 @@ std::string page_text() {
       "what was given, what is allowed, and the nearest name where one is misspelt. The exit status is 2, "
       "nothing has been run or written, and with `--json` the answer is `{\"error\": {\"path\": …, "
       "\"message\": …}}`. The line begins with `moelab: error: `, which the tables leave out.\n\n"
-      "The program's own answers make this page; `app/commands/bad_input_page_test` fails when they change. "
+      "The program's own answers make this page; `app/cli/bad_input_page_test` fails when they change. "
       "After a change that is meant, `MOELAB_WRITE_PAGES=1 ctest --preset test -R bad_input_page` writes it "
       "anew.\n";
   for (const auto& [title, inputs] : bad_inputs()) {

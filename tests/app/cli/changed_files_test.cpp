@@ -76,10 +76,13 @@ TEST_CASE("changed files: a sample is of the files that its cell's id says") {
   const Cell cell = load_scenario(files.bench.file, "", {}).cells.front();
   write_array(files.y, kRows, 3);
   const auto draw = [&](const std::shared_ptr<FileContents>& contents) {
-    draw_problem(read_data(cell.config.at("data"), contents), cell.seeds());
+    DataOptions data = cell.options->experiment.data;
+    data.contents = contents;
+    draw_problem(data, cell.seeds());
   };
   draw(nullptr);
-  CHECK_THROWS_WITH_AS(draw(cell.contents), doctest::Contains("y.npy: holds other bytes"), EnvironmentError);
+  CHECK_THROWS_WITH_AS(draw(cell.options->experiment.data.contents),
+                       doctest::Contains("y.npy: holds other bytes"), EnvironmentError);
 }
 
 }  // namespace moelab::changed_files_test

@@ -63,17 +63,17 @@ TEST_CASE("check: names choose by whole parts, in the order of the table, each o
 
 TEST_CASE("check: the exit status is 1 when a verdict differs, in whichever direction") {
   std::vector<Check> table = examples();
-  Arguments arguments;
-  CHECK(caught([&] { return answer_checks(table, arguments); }).status == 0);
+  CheckOptions options;
+  CHECK(caught([&] { return answer_checks(table, options); }).status == 0);
   table.push_back(example("gamma.wrong", -1, CheckVerdict::holds));
-  const Answer wrong = caught([&] { return answer_checks(table, arguments); });
+  const Answer wrong = caught([&] { return answer_checks(table, options); });
   CHECK(wrong.status == 1);
   CHECK(wrong.out.find("5 checks, 1 not as expected") != std::string::npos);
   CHECK(wrong.out.find("\ngamma.wrong: fails\n  a statement (A source, Lemma 1)") != std::string::npos);
   table.back() = example("gamma.surprise", 1, CheckVerdict::fails);
-  CHECK(caught([&] { return answer_checks(table, arguments); }).status == 1);
-  arguments.ids = {"alpha"};
-  CHECK(caught([&] { return answer_checks(table, arguments); }).status == 0);
+  CHECK(caught([&] { return answer_checks(table, options); }).status == 1);
+  options.ids = {"alpha"};
+  CHECK(caught([&] { return answer_checks(table, options); }).status == 0);
 }
 
 TEST_CASE("check: hypotheses that are not met are told with what was found") {
@@ -86,13 +86,13 @@ TEST_CASE("check: hypotheses that are not met are told with what was found") {
 
 TEST_CASE("check: JSON holds every field, and is the same whatever the threads") {
   const std::vector<Check> table = examples();
-  Arguments arguments;
-  arguments.json = true;
-  arguments.seeds = 2;
-  arguments.threads = 1;
-  const Answer one = caught([&] { return answer_checks(table, arguments); });
-  arguments.threads = 7;
-  CHECK(caught([&] { return answer_checks(table, arguments); }).out == one.out);
+  CheckOptions options;
+  options.json = true;
+  options.seeds = 2;
+  options.threads = 1;
+  const Answer one = caught([&] { return answer_checks(table, options); });
+  options.threads = 7;
+  CHECK(caught([&] { return answer_checks(table, options); }).out == one.out);
   const Json list = Json::parse(one.out);
   REQUIRE(list.size() == 4);
   const Json& first = list[0];

@@ -3,7 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
 
+#include "app/cli/verbs.h"
 #include "app/scenario/json.h"
 #include "app/scenario/scenario.h"
 #include "tests/app/cli/answer.h"
@@ -20,6 +23,20 @@ TEST_CASE("documents: the stored reference and schema are the program's; `moelab
   // Compared as booleans: a message with both texts would be no help.
   CHECK((file_text(kDocuments / "scenario.md") == scenario_reference()));
   CHECK((file_text(kDocuments / "scenario.schema.json") == scenario_schema()));
+  if (std::getenv("MOELAB_WRITE_PAGES") != nullptr)
+    std::ofstream(kDocuments / "commands.md") << command_reference();
+  CHECK((file_text(kDocuments / "commands.md") == command_reference()));
+}
+
+TEST_CASE("documents: every verb and option is in the reference of commands") {
+  const std::string text = command_reference();
+  for (const Verb& verb : verbs()) {
+    CAPTURE(verb.name);
+    CHECK(text.find("\n## " + verb.name + "\n") != std::string::npos);
+    const VerbCall call = verb.call();
+    for (const Option& option : call.options.list)
+      CHECK(text.find("| `" + option.name + "` |") != std::string::npos);
+  }
 }
 
 TEST_CASE("documents: every field and kind is in the reference, and every link leads to a heading") {

@@ -36,10 +36,10 @@ struct Run : Bench {
 
 TEST_CASE("refused words: no option of any verb takes an empty text") {
   for (const Verb& verb : verbs()) {
-    Arguments unused;
-    for (const Option& option : verb.call(unused).options) {
-      if (std::holds_alternative<bool*>(option.value) || std::holds_alternative<int*>(option.value) ||
-          std::holds_alternative<double*>(option.value) || !option.name.starts_with("--"))
+    const VerbCall call = verb.call();
+    for (const Option& option : call.options.list) {
+      if (option.is_flag() || std::holds_alternative<int*>(option.value) ||
+          std::holds_alternative<double*>(option.value) || !option.is_named())
         continue;
       const Answer answer = ask({verb.name, "a", option.name, ""});
       CAPTURE(verb.name + " " + option.name);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "app/report/markdown.h"
+#include "plots/report/table.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "app/cli/verbs.h"
+#include "app/cli/command_line.h"
 #include "app/scenario/json.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/cli/tiny_run.h"

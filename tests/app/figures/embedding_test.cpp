@@ -69,6 +69,44 @@ TEST_CASE("a panel shows the last sweep point's first seed that is done, experts
   CHECK(embedding.caption.find("100 % and 0 % of the variance") != std::string::npos);
 }
 
+TEST_CASE("a token of a sequence of ids is a row: its id and its position") {
+  const TemporaryFolder folder;
+  RunResults results;
+  results.plan = {{"title", "Tokens"}};
+  results.table.arms = {"a"};
+  results.table.rows.push_back({"cell", "a", 0, {}, "done", {}, {}});
+  const auto save_ids = [&](const char* name, const std::vector<std::int64_t>& values) {
+    const std::filesystem::path file = array_file(folder.path(), "cell", name);
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << npy_bytes({2, 3}, values);
+  };
+  save_ids("test_inputs", {7, 5, 9, 4, 5, 6});
+  save_ids("test_labels", {0, 0, 1, 1, 1, 0});
+  save(array_file(folder.path(), "cell", "test_probs"), {2, 3, 2},
+       {.9, .1, .2, .8, .9, .1, .3, .7, .6, .4, .1, .9});
+  const auto build = [&] {
+    return build_embedding(Json::parse(R"({"id": "e"})"), figure_source(results, folder.path()));
+  };
+  const Embedding embedding = build();
+  const EmbeddingPanel& panel = embedding.panels.at(0);
+  REQUIRE(panel.points.size() == 6);
+  const double ids[] = {7, 5, 9, 4, 5, 6};
+  const int experts[] = {0, 1, 0, 1, 0, 1};
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(panel.points[i].x == ids[i]);
+    CHECK(panel.points[i].y == static_cast<double>(i % 3));
+    CHECK(panel.points[i].label == experts[i]);
+  }
+  REQUIRE(panel.means.size() == 2);
+  CHECK(panel.means[0].x == 6);
+  CHECK(embedding.x_label == "id of the token");
+  CHECK(embedding.caption.find("variance") == std::string::npos);
+
+  // Arrays that do not belong together are refused, whatever their sizes.
+  save(array_file(folder.path(), "cell", "test_probs"), {3, 3, 2}, std::vector<double>(18, .5));
+  CHECK_THROWS_WITH_AS(build(), doctest::Contains("has shape (2, 3), needs (3, 3) beside"), UserError);
+}
+
 TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where its weights were saved") {
   const TemporaryFolder folder;
   RunResults results;
@@ -125,7 +163,7 @@ TEST_CASE("a linear router's regions and rows, in the plane of two inputs, where
   CHECK(frames[0].scores.at(0).offset == 0);
   CHECK(moving.colours.size() == 2);
   CHECK(embedding_csv(moving) == embedding_csv(embedding));
-  CHECK(drawing_of(moving).html.find("\"draw\":\"plane\"") != std::string::npos);
+  CHECK(drawing_of(moving).html.find("\"kind\":\"embedding\"") != std::string::npos);
   save(array_file(folder.path(), "cell", "router_bias_steps"), {2, 2}, {0, 3, 0, 0});
   CHECK(build().panels.at(0).frames.at(0).scores.at(1).offset == 3);
   save(array_file(folder.path(), "cell", "router_bias_steps"), {2, 2}, {0, 3, 0, 1});  // not those saved

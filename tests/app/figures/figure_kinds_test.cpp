@@ -39,7 +39,7 @@ TEST_CASE("figure kinds: distinct names, each with a sentence, checks and a draw
     CHECK(names.insert(kind.name).second);
     CHECK_FALSE(kind.help.empty());
     CHECK((kind.check != nullptr));
-    CHECK((kind.draw != nullptr));
+    CHECK((kind.build != nullptr));
     CHECK(kind_of({{"id", "f"}, {"kind", kind.name}}).name == kind.name);
     if (kind.metric != nullptr) {
       bool has_field = false;

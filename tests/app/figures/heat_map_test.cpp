@@ -38,7 +38,7 @@ HeatMap built_map(const char* value, const char* more = "{}") {
 
 TEST_CASE("heat maps of positive metrics have the intervals that their captions name") {
   const HeatMap map = built_map("test_nmse_top1");
-  CHECK(draws_intervals(map));
+  CHECK(HeatMapLayout(map).has_intervals);
   CHECK(map.caption.find(", with its 95 % interval of logarithms.") != std::string::npos);
   CHECK(heat_map_csv(map).starts_with("panel,x,y,value,low,high\n"));
   CHECK(built_map("test_nmse_top1", R"({"at_least": 0.2})").caption.find(", with its 95 % interval.") !=

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/report/markdown.h"
+#include "plots/report/table.h"
 #include "tests/hostile_texts.h"
 #include "tests/temporary_folder.h"
 

@@ -2,6 +2,7 @@
 
 #include "analysis/stats/intervals.h"
 #include "app/report/claim_results.h"
+#include "app/scenario/claim_reader.h"
 #include "tests/app/run/test_scenario.h"
 
 namespace moelab::open_claims_test {
@@ -9,11 +10,11 @@ namespace {
 
 Scenario scenario_with_claims() {
   Scenario scenario = small_scenario();
-  scenario.claims = Json::parse(R"([
+  scenario.claims = read_claims(Json::parse(R"([
     {"id": "open", "left": {"arm": "learned", "metric": "a_metric"}, "op": "<",
      "right": {"arm": "frozen", "metric": "a_metric"}, "at": "each"},
     {"id": "rate", "op": "rate", "arm": "learned", "metric": "a_metric", "along": "data.train_samples",
-     "exponent": -0.5}])");
+     "exponent": -0.5}])"));
   return scenario;
 }
 
@@ -59,9 +60,10 @@ TEST_CASE("seeds are added to the arms and points of open claims alone") {
 TEST_CASE("the most seeds are those of all that claims with sequences read") {
   Scenario scenario = scenario_with_claims();
   CHECK(most_wanted_seeds(scenario, {1, 1, 1, 1}, 30) == std::vector<int>{30, 30, 30, 30});
-  scenario.claims[0]["at"] = Json::array({20});
+  ClaimPlaces& places = std::get<Comparison>(scenario.claims[0].statement).at;
+  places = {ClaimPlaces::Which::listed, {SweepValue(20)}};
   CHECK(most_wanted_seeds(scenario, {1, 1, 1, 1}, 30) == std::vector<int>{1, 30, 1, 30});
-  scenario.claims.erase(0);  // a rate has no sequence
+  scenario.claims.erase(scenario.claims.begin());  // a rate has no sequence
   CHECK(most_wanted_seeds(scenario, {1, 2, 1, 2}, 30) == std::vector<int>{1, 2, 1, 2});
 }
 

@@ -28,7 +28,7 @@ Cell small_cell(const std::vector<std::pair<const char*, Json>>& overrides = {})
   Cell cell;
   cell.id = "cell";
   cell.arm = "base";
-  cell.config = resolve(config_shape(), config, "");
+  cell.options = std::make_shared<const CellOptions>(read_config(resolve(config_shape(), config, "")));
   cell.root_seed = 1;
   return cell;
 }

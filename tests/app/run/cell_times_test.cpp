@@ -22,7 +22,7 @@ Scenario sixty_cells() {
 /// than it says, points ever dearer, and a tenth of noise.
 double made_up_seconds(const Cell& cell, int place) {
   const double arm = cell.arm == "frozen" ? 0.4 : cell.arm == "wide" ? 1.8 : 1;
-  const double point = std::pow(cell.point[0].second.get<double>() / 20, 0.2);
+  const double point = std::pow(*cell.point[0].second.number() / 20, 0.2);
   const double noise = 1 + 0.1 * ((place * 7) % 5 - 2) / 2;
   return 3 * arm * point * noise * estimated_cost(cell).seconds;
 }
@@ -61,7 +61,7 @@ TEST_CASE("cell times: a setting without a cell takes the effects of its arm and
   CellTimes times(scenario);
   const auto cell = [&](const std::string& arm, int samples) -> const Cell& {
     for (const Cell& candidate : scenario.cells) {
-      if (candidate.arm == arm && candidate.point[0].second == samples) return candidate;
+      if (candidate.arm == arm && candidate.point[0].second == SweepValue(samples)) return candidate;
     }
     throw std::logic_error("no such cell");
   };

@@ -52,13 +52,13 @@ TEST_CASE("cost: of experts that no memory holds") {
 TEST_CASE("cost: fits from many starts count their evaluations") {
   const Scenario rates = load_scenario(MOELAB_TEST_DATA "/../scenarios/perturbed_cosine/rates.json", "", {});
   // 20 starts of 150 evaluations of 1000 rows and 5 of 80 steps, each worth ten evaluations; two experts.
-  REQUIRE(rates.cells[0].config.at("data").at("train_samples") == 1000);
+  REQUIRE(config_json(*rates.cells[0].options).at("data").at("train_samples") == 1000);
   CHECK(estimated_cost(rates.cells[0]).seconds ==
         doctest::Approx(kNominalFit * 2 * 1000 * (20 * 150 + 5 * 80 * 10)).epsilon(0.2));
   // From one start: 3000 steps of all rows; three experts.
   const Scenario cold =
       load_scenario(MOELAB_TEST_DATA "/../scenarios/perturbed_cosine/cold_starts.json", "", {});
-  REQUIRE(cold.cells[0].config.at("data").at("train_samples") == 1000);
+  REQUIRE(config_json(*cold.cells[0].options).at("data").at("train_samples") == 1000);
   CHECK(estimated_cost(cold.cells[0]).seconds == doctest::Approx(kNominalFit * 3 * 1000 * 3000).epsilon(0.2));
 }
 

@@ -27,7 +27,7 @@ Json searched(const Json& changes = Json::object()) {
 
 double number_at(const Cell& cell, const std::string& path) {
   for (const auto& [name, value] : cell.point)
-    if (name == path) return value.get<double>();
+    if (name == path) return *value.number();
   return 0;
 }
 

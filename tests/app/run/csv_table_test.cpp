@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "app/store/export.h"
-#include "plots/gnuplot.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 
 namespace moelab::csv_table_test {

@@ -1,12 +1,10 @@
 /// Metrics of routing that changes over training and between tokens, from the scenario to the cell.
 
-#include "analysis/metrics/fluctuation.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "analysis/metrics/load.h"
+#include "analysis/metrics/agreement.h"
 #include "analysis/metrics/routing.h"
 #include "app/run/cell.h"
 #include "app/scenario/scenario.h"

@@ -11,7 +11,7 @@ namespace moelab::halving_test {
 namespace {
 
 TuneRange range(double low, double high, bool is_log, bool is_whole = false) {
-  return {"train.lr", low, high, is_log, is_whole};
+  return {{low, high, is_log}, "train.lr", is_whole};
 }
 
 }  // namespace

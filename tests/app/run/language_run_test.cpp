@@ -72,8 +72,8 @@ TEST_CASE("text has bits a byte") {
   elsewhere["evaluations"]["other"]["data.paths"] = MOELAB_TEST_DATA "/../LICENSE";
   elsewhere["phases"] = Json::parse(R"([{"name": "a"}, {"name": "b"}])");
   elsewhere["phases"][1]["data"]["paths"] = MOELAB_TEST_DATA "/../LICENSE";
-  const CellConfig config = expand_scenario(elsewhere, "", {}).cells.front().config;
-  const Json learned = MOELAB_TEST_DATA "/CMakeLists.txt";
+  const Json config = config_json(*expand_scenario(elsewhere, "", {}).cells.front().options);
+  const Json learned = Json::array({MOELAB_TEST_DATA "/CMakeLists.txt"});
   CHECK_FALSE(config.at("data").at("tokenizer").contains("paths"));
   CHECK(config.at("evaluations").at("other").at("tokenizer").at("paths") == learned);
   CHECK(config.at("phases")[1].at("data").at("tokenizer").at("paths") == learned);
@@ -189,7 +189,7 @@ TEST_CASE("layers with a mixture are counted from 0") {
        {std::pair<Json, int>{Json::array({0}), 1}, std::pair<Json, int>{Json::array({0, 1}), 2},
         std::pair<Json, int>{"all", 2}, std::pair<Json, int>{Json::array(), 0}}) {
     scenario["model"]["moe_layers"] = given;
-    const ModelOptions model = read_cell(expand_scenario(scenario, "", {}).cells.front()).experiment.model;
+    const ModelOptions model = expand_scenario(scenario, "", {}).cells.front().options->experiment.model;
     CHECK(mixtures_of(model) == layers);
   }
 }

@@ -125,7 +125,7 @@ std::vector<std::unique_ptr<Example>> examples() {
 std::set<std::string> measured_groups() {
   std::set<std::string> names;
   for (const MetricGroup& group : metric_groups()) {
-    if (group.make && !group.kept_bytes) names.insert(group.name);
+    if ((group.make_row_meter || group.make_model_meter) && !group.kept_bytes) names.insert(group.name);
   }
   return names;
 }

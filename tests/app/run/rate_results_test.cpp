@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "app/figures/lines.h"
-#include "app/report/markdown.h"
 #include "app/run/cell.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 
 namespace moelab::rate_results_test {
@@ -49,7 +49,7 @@ std::string refusal(const char* pointer, const char* value) {
 TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   const Scenario scenario = expand_scenario(rates_scenario(), "", {});
   RunResults results;
-  results.plan = {{"claims", scenario.claims}, {"figures", scenario.figures}};
+  results.plan = {{"claims", scenario.written_claims}, {"figures", scenario.figures}};
   results.table.arms = scenario.arms;
   results.table.sweep_paths = scenario.sweep_paths;
   for (const Cell& cell : scenario.cells) {
@@ -59,9 +59,10 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
     CHECK(result.trace.front().step == 0);
     CHECK(result.metrics.at("fit_evaluations") <= static_cast<double>(result.trace.back().step));
     CHECK(result.metrics.contains("fit_converged"));
-    CHECK(result.metrics.contains("expert_error_over") == (cell.config.at("model").at("experts") == 3));
+    CHECK(result.metrics.contains("expert_error_over") ==
+          (config_json(*cell.options).at("model").at("experts") == 3));
     results.table.rows.push_back(
-        {cell.id, cell.arm, cell.seed, read_point(cell.point), "done", result.metrics, result.trace});
+        {cell.id, cell.arm, cell.seed, cell.point, "done", result.metrics, result.trace});
   }
   // A test of the wiring; the rates themselves are judged on more data.
   const std::vector<RateEntry> entries = rate_entries(scenario.figures[0], results.table);
@@ -81,11 +82,11 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   const std::string text = rates_text(results);
   CHECK(text.find("3 experts, cells with several fits") != std::string::npos);
   CHECK(text.find("(n^-1/2)") != std::string::npos);
-  const std::vector<RateTable> tables = rate_tables(results);
+  const std::vector<Table> tables = rate_tables(results);
   REQUIRE(tables.size() == 3);
-  CHECK(tables[0].rows[0] == std::vector<std::string>{"", "perturbed", "linear"});
-  CHECK(tables[0].rows[1][0] == "row");
-  CHECK(tables[0].rows[1][2].ends_with("(n^-1/2)"));
+  CHECK(tables[0].head == std::vector<std::string>{"", "perturbed", "linear"});
+  CHECK(tables[0].rows[0][0] == "row");
+  CHECK(tables[0].rows[0][2].ends_with("(n^-1/2)"));
   const std::string markdown = rates_markdown(results);
   CHECK(markdown.find("\n|  | perturbed | linear |\n|---|---|---|\n| row | ") != std::string::npos);
   const Json json = rates_json(results);

@@ -26,7 +26,7 @@ std::vector<double> logarithms(const char* metric, double skip_below) {
     Cell cell;
     cell.id = "cell";
     cell.arm = "base";
-    cell.config = resolve(config_shape(), config, "");
+    cell.options = std::make_shared<const CellOptions>(read_config(resolve(config_shape(), config, "")));
     cell.root_seed = 1;
     cell.seed = seed;
     const CellResult result = run_cell(cell, [](double) { return false; });

@@ -18,7 +18,7 @@ ResultTable example() {
   double value = 0;
   for (const Cell& cell : scenario.cells) {
     value += 1;
-    table.rows.push_back({cell.id, cell.arm, cell.seed, read_point(cell.point), "done", {{"m", value}}, {}});
+    table.rows.push_back({cell.id, cell.arm, cell.seed, cell.point, "done", {{"m", value}}, {}});
   }
   table.rows.back().state = "diverged";
   return table;

@@ -27,7 +27,7 @@ inline Scenario small_scenario(const std::string& name = "small") {
   scenario.arms = {"learned", "frozen"};
   scenario.sweep_paths = {"data.train_samples"};
   scenario.document = {{"name", name}};
-  scenario.claims = Json::array();
+  scenario.written_claims = Json::array();
   scenario.figures = Json::array();
   for (const std::string& arm : scenario.arms) {
     for (const int samples : {10, 20}) {

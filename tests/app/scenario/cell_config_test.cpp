@@ -1,43 +1,29 @@
 #include <doctest/doctest.h>
 
-#include <stdexcept>
-
 #include "app/scenario/scenario.h"
 #include "tests/app/scenario/example.h"
 
 namespace moelab::cell_config_test {
 namespace {
 
-TEST_CASE("cell config: parts by name, and all of them in their order") {
-  const Json json = Json::parse(R"({"data": {"dim": 2}, "model": "moe", "save": []})");
-  const CellConfig config = json;
-  CHECK(config.at("data").at("dim") == 2);
-  CHECK(config.json().dump() == json.dump());
-  CHECK_THROWS_AS(config.at("dat"), std::out_of_range);
-  CHECK_THROWS_AS(CellConfig().at("data"), std::out_of_range);
-  CHECK(CellConfig().json() == Json::object());
-}
-
-TEST_CASE("cell config: equal parts are kept once, parts that differ in a digit are not") {
-  SharedParts parts;
-  const CellConfig first = parts.config(Json::parse(R"({"data": {"dim": 2}, "model": {"experts": 4}})"));
-  const CellConfig second = parts.config(Json::parse(R"({"data": {"dim": 2}, "model": {"experts": 5}})"));
-  const CellConfig third = parts.config(Json::parse(R"({"data": {"dim": 2.0}, "model": {"dim": 2}})"));
-  CHECK(&first.at("data") == &second.at("data"));
-  CHECK(&first.at("model") != &second.at("model"));
-  CHECK(&first.at("data") != &third.at("data"));
-  CHECK(third.at("data").dump() == R"({"dim":2.0})");
-  CHECK(&third.at("data") != &third.at("model"));
-}
-
-TEST_CASE("cell config: the cells of a sweep share what it does not change, their seeds all of it") {
+TEST_CASE("cell options: the seeds of an arm at a point share them, and each has its own streams") {
   const Scenario scenario = expand_scenario(example_scenario(), "", {});
   const Cell &first = scenario.cells[0], &seed = scenario.cells[1], &point = scenario.cells[5];
   REQUIRE(seed.seed == 1);
   REQUIRE(point.point != first.point);
-  CHECK(&first.config.at("data") == &seed.config.at("data"));
-  CHECK(&first.config.at("data") != &point.config.at("data"));
-  CHECK(&first.config.at("model") == &point.config.at("model"));
+  CHECK(first.options == seed.options);
+  CHECK(first.options != point.options);
+  CHECK(options_of(seed).seeds.index == 1);
+  CHECK(options_of(seed).seeds.root == seed.root_seed);
+}
+
+TEST_CASE("cell options: written as a configuration and read again, they are the same") {
+  for (const Cell& cell : expand_scenario(example_scenario(), "", {}).cells) {
+    if (cell.seed != 0) continue;
+    const Json config = config_json(*cell.options);
+    CHECK(config_json(read_config(config)).dump() == config.dump());
+    CHECK(resolve(config_shape(), config, "").dump() == config.dump());
+  }
 }
 
 }  // namespace

@@ -25,15 +25,15 @@ TEST_CASE("a claim of several arms is one for each, by its name in id and text")
                    trend_of(R"({"id": "{arm}_ends", "arms": ["learned"], "shape": "monotone"})")}),
       "", {});
   std::vector<std::string> ids, arms;
-  for (const Json& claim : scenario.claims) {
-    ids.push_back(claim.at("id"));
-    arms.push_back(claim.at("arm"));
-    CHECK_FALSE(claim.contains("arms"));
+  for (const Claim& claim : scenario.claims) {
+    ids.push_back(claim.id);
+    arms.push_back(std::get<Trend>(claim.statement).side.arm);
+    CHECK(claim.arms.empty());
   }
   CHECK(ids == std::vector<std::string>{"one", "falls_learned", "falls_dense_small", "learned_ends"});
   CHECK(arms == std::vector<std::string>{"frozen", "learned", "dense_small", "learned"});
-  CHECK(scenario.claims[1].at("text") == "learned: learned learns.");
-  CHECK(scenario.claims[3].at("shape") == "monotone");
+  CHECK(scenario.claims[1].text == "learned: learned learns.");
+  CHECK(std::get<Trend>(scenario.claims[3].statement).shape == TrendShape::monotone);
 }
 
 TEST_CASE("claims of several arms that are wrong are refused where the scenario has them") {

@@ -41,7 +41,7 @@ TEST_CASE("crossing search: both ends are cells of every arm, and vary fastest")
   const Scenario scenario = expand_scenario(searched(), "", {});
   CHECK(scenario.sweep_paths == std::vector<std::string>{"model.experts", "data.train_samples"});
   REQUIRE(scenario.cells.size() == 2 * 2 * 2 * 2);
-  CHECK(scenario.cells[2].point[1].second == 40);
+  CHECK(scenario.cells[2].point[1].second == SweepValue(40));
   Json grid = tiny();
   grid["sweep"] = {{"model.experts", {2, 3}}, {"data.train_samples", {20, 40}}};
   const Scenario ordinary = expand_scenario(grid, "", {});

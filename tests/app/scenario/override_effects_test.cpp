@@ -78,7 +78,7 @@ TEST_CASE("override effects: what is beside them, and the arms and the sweep the
   const auto configs = [&](const std::vector<std::string>& settings) {
     std::vector<Json> all;
     for (const Cell& cell : expand_scenario(document, "", settings).cells) {
-      if (cell.seed == 0) all.push_back(cell.config.json());
+      if (cell.seed == 0) all.push_back(config_json(*cell.options));
     }
     return all;
   };
@@ -107,8 +107,8 @@ TEST_CASE("override effects: a profile may set what some arms set, but not what 
     "sized": {"data.train_samples": 640}, "resized": {"sweep.data.train_samples": [640, 1280]}})");
   const Scenario quick = expand_scenario(document, "quick", {});
   REQUIRE(quick.cells.size() == 4);
-  CHECK(quick.cells[0].config.at("train").at("steps") == 30);
-  CHECK(quick.cells[2].config.at("train").at("steps") == 70);
+  CHECK(config_json(*quick.cells[0].options).at("train").at("steps") == 30);
+  CHECK(config_json(*quick.cells[2].options).at("train").at("steps") == 70);
   check_refused(document, {}, "profiles.sized.data.train_samples",
                 "is without effect: the sweep over 'data.train_samples' replaces it", "sized");
   CHECK(expand_scenario(document, "resized", {}).cells.size() == 20);

@@ -28,7 +28,7 @@ void check_refused(const Json& document, const std::vector<std::string>& setting
 }
 
 Json metrics_of(const Scenario& scenario, std::size_t cell = 0) {
-  return scenario.cells.at(cell).config.at("metrics");
+  return config_json(*scenario.cells.at(cell).options).at("metrics");
 }
 
 }  // namespace
@@ -41,13 +41,14 @@ TEST_CASE("overrides: --set reaches the entries of lists") {
   CHECK(scenario.figures[0].at("x") == "data.train_samples");
   CHECK(metrics_of(scenario) ==
         Json::parse(R"([{"kind": "task"}, {"kind": "sparsity", "shuffles": 5}, {"kind": "load"}])"));
-  CHECK(scenario.cells[0].config.at("save") == Json({"routing", "weights"}));
-  CHECK(scenario.claims[0].at("left").at("where") == Json::parse(R"({"data.train_samples": 640})"));
+  CHECK(config_json(*scenario.cells[0].options).at("save") == Json({"routing", "weights"}));
+  CHECK(std::get<Comparison>(scenario.claims[0].statement).left.where ==
+        SweepPoint{{"data.train_samples", 640}});
 
   const Scenario lists = after({"figures.0.y=[\"train_loss\", \"train_nmse\"]",
                                 "figures.0.y.1=test_loss_soft", "sweep.data.train_samples.3=10240"});
   CHECK(lists.figures[0].at("y") == Json({"train_loss", "test_loss_soft"}));
-  CHECK(lists.cells[15].config.at("data").at("train_samples") == 10240);
+  CHECK(config_json(*lists.cells[15].options).at("data").at("train_samples") == 10240);
 }
 
 TEST_CASE("overrides: a list that the scenario leaves out is its default") {
@@ -77,8 +78,9 @@ TEST_CASE("overrides: profiles, arms, sweeps and evaluations reach them, too") {
   CHECK(metrics_of(scenario, 1)[1].at("shuffles") == 7);
   CHECK(metrics_of(scenario, 1)[2].at("kind") == "router_norms");
   CHECK(metrics_of(scenario, 3)[2].at("kind") == "load");
-  CHECK(scenario.claims[0].at("left").at("metric") == "train_loss");
-  CHECK(scenario.cells[0].config.at("evaluations").at("noisy").at("contamination").at("std") == 3);
+  CHECK(std::get<Comparison>(scenario.claims[0].statement).left.metric == "train_loss");
+  CHECK(config_json(*scenario.cells[0].options).at("evaluations").at("noisy").at("contamination").at("std") ==
+        3);
 }
 
 TEST_CASE("overrides: an entry that is not there is refused with the number of entries") {
@@ -150,11 +152,8 @@ TEST_CASE(
   plain.erase("arms");
   for (const char* part : {"claims", "figures"}) plain.erase(part);
   check_refused(plain, {field + "=false", whole + "=" + linear.dump()}, "--set " + field, message);
-  CHECK(after({whole + "=" + linear.dump(), field + "=false"}, plain)
-            .cells[0]
-            .config.at("model")
-            .at("router")
-            .at("trainable") == false);
+  const Scenario frozen = after({whole + "=" + linear.dump(), field + "=false"}, plain);
+  CHECK(config_json(*frozen.cells[0].options).at("model").at("router").at("trainable") == false);
   check_refused(plain, {"train.steps=5", "train.steps=20"}, "--set train.steps",
                 "is set a second time; needs 'train.steps' once");
   check_refused(plain, {"figures[0].y=train_loss", "figures.0={}"}, "--set figures[0].y",

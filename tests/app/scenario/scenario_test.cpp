@@ -27,7 +27,7 @@ std::map<std::string, std::string> ids_by_label(const Scenario& scenario) {
   std::map<std::string, std::string> all;
   for (const Cell& cell : scenario.cells) {
     std::string label = cell.arm + " " + std::to_string(cell.seed);
-    for (const auto& [path, value] : cell.point) label += " " + path + "=" + value.dump();
+    for (const auto& [path, value] : cell.point) label += " " + path + "=" + value.text();
     all[label] = cell.id;
   }
   return all;
@@ -48,19 +48,19 @@ TEST_CASE("the example expands to arms × points × seeds, in this order, with d
     CHECK(cell.arm == scenario.arms[i / 20]);
     CHECK(cell.seed == static_cast<int>(i % 5));
     REQUIRE(cell.point.size() == 1);
-    CHECK(cell.point[0].second == (640 << (i / 5 % 4)));
-    CHECK(cell.config.at("data").at("train_samples") == cell.point[0].second);
+    CHECK(cell.point[0].second == SweepValue(640 << (i / 5 % 4)));
+    CHECK(config_json(*cell.options).at("data").at("train_samples") == to_json(cell.point[0].second));
     CHECK(cell.root_seed == 1);
     CHECK(cell.id.size() == 16);
     CHECK(cell.id.find_first_not_of("0123456789abcdef") == std::string::npos);
   }
-  CHECK(scenario.cells[0].config.at("model").at("router").at("trainable") == true);
-  CHECK(scenario.cells[20].config.at("model").at("router").at("trainable") == false);
-  CHECK(scenario.cells[40].config.at("model").at("match") == "expert");
+  CHECK(config_json(*scenario.cells[0].options).at("model").at("router").at("trainable") == true);
+  CHECK(config_json(*scenario.cells[20].options).at("model").at("router").at("trainable") == false);
+  CHECK(config_json(*scenario.cells[40].options).at("model").at("match") == "expert");
 }
 
 TEST_CASE("a configuration holds every part, resolved") {
-  const Json config = expanded(example_scenario()).cells[0].config.json();
+  const Json config = config_json(*expanded(example_scenario()).cells[0].options);
   std::vector<std::string> keys;
   for (const auto& [key, value] : config.items()) keys.push_back(key);
   CHECK(keys == std::vector<std::string>{"data", "model", "loss", "train", "phases", "metrics", "save",
@@ -128,8 +128,8 @@ TEST_CASE("without arms and sweep there is one arm, base, and one point") {
   CHECK(scenario.arms == std::vector<std::string>{"base"});
   CHECK(scenario.cells.size() == 5);
   CHECK(scenario.cells[0].point.empty());
-  CHECK(scenario.cells[0].config.at("metrics").size() == 5);
-  CHECK(scenario.cells[0].config.at("loss").at("task") == "mse");
+  CHECK(config_json(*scenario.cells[0].options).at("metrics").size() == 5);
+  CHECK(config_json(*scenario.cells[0].options).at("loss").at("task") == "mse");
 }
 
 TEST_CASE("a sweep is a grid whose first entry varies slowest; ranges double; zipped paths move together") {
@@ -142,7 +142,7 @@ TEST_CASE("a sweep is a grid whose first entry varies slowest; ranges double; zi
   REQUIRE(scenario.cells.size() == 2 * 6 * 5);
   std::vector<std::vector<int>> points;
   for (std::size_t i = 0; i < 6; ++i) {
-    const CellConfig& config = scenario.cells[i * 5].config;
+    const Json config = config_json(*scenario.cells[i * 5].options);
     points.push_back(
         {config.at("model").at("experts"), config.at("data").at("clusters"), config.at("data").at("dim")});
   }
@@ -158,7 +158,7 @@ TEST_CASE("a profile and --set change the document before it is expanded, --set 
   CHECK(scenario.profile == "quick");
   CHECK(scenario.title == "a text, not JSON");
   REQUIRE(scenario.cells.size() == 4 * 2 * 2);
-  const CellConfig& config = scenario.cells[4].config;
+  const Json config = config_json(*scenario.cells[4].options);
   CHECK(config.at("train").at("steps") == 2000);
   CHECK(config.at("train").at("lr").dump() == R"({"expert":0.01,"router":0.5})");
   CHECK(config.at("data").at("train_samples") == 10);
@@ -173,7 +173,7 @@ TEST_CASE("overrides open short forms, defaults and whole objects") {
     Json document = example_scenario();
     document["train"]["lr"] = 0.01;
     document["train"].erase("optimizer");
-    return expand_scenario(document, "", {setting}).cells[0].config.at("train");
+    return config_json(*expand_scenario(document, "", {setting}).cells[0].options).at("train");
   };
   CHECK(train_after("train.lr.router=0.1").at("lr").dump() == R"({"expert":0.01,"router":0.1})");
   CHECK(train_after("train.weight_decay.expert=0.1").at("weight_decay").dump() ==
@@ -188,11 +188,11 @@ TEST_CASE("steps and epochs replace each other") {
   Json document = example_scenario();
   document["arms"] = Json::parse(R"({"learned": {"train.epochs": 3}, "frozen": {}})");
   const Scenario scenario = expanded(document);
-  CHECK(scenario.cells[0].config.at("train").at("epochs") == 3);
-  CHECK_FALSE(scenario.cells[0].config.at("train").contains("steps"));
-  CHECK_FALSE(scenario.cells[20].config.at("train").contains("epochs"));
+  CHECK(config_json(*scenario.cells[0].options).at("train").at("epochs") == 3);
+  CHECK_FALSE(config_json(*scenario.cells[0].options).at("train").contains("steps"));
+  CHECK_FALSE(config_json(*scenario.cells[20].options).at("train").contains("epochs"));
   const Scenario set_last = expand_scenario(example_scenario(), "quick", {"train.epochs=2"});
-  CHECK_FALSE(set_last.cells[0].config.at("train").contains("steps"));
+  CHECK_FALSE(config_json(*set_last.cells[0].options).at("train").contains("steps"));
 }
 
 TEST_CASE("claims and figures get their defaults") {
@@ -207,9 +207,11 @@ TEST_CASE("claims and figures get their defaults") {
       {"id": "d", "op": "<", "left": {"arm": "learned", "metric": "train_loss", "where": {"data.train_samples": 640}},
        "right": {"arm": "learned", "metric": "train_loss", "factor": 0.6}, "at": "last"}])");
   const Scenario scenario = expanded(document);
-  CHECK(scenario.claims[0].at("left").at("factor") == 1);
-  CHECK(scenario.claims[3].at("right").at("factor") == 0.6);
-  CHECK(expanded(example_scenario()).claims[0].at("at") == "each");
+  CHECK(std::get<Comparison>(scenario.claims[0].statement).left.factor == 1);
+  CHECK(std::get<Comparison>(scenario.claims[3].statement).right.factor == 0.6);
+  CHECK(std::get<Comparison>(scenario.claims[0].statement).at.listed.size() == 2);
+  CHECK(std::get<Comparison>(expanded(example_scenario()).claims[0].statement).at.which ==
+        ClaimPlaces::Which::each);
   CHECK(scenario.figures[0].at("series") == "arm");
   CHECK(scenario.figures[0].at("x_scale") == "linear");
 }

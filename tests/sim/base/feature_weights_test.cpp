@@ -1,5 +1,3 @@
-#include "sim/base/feature_weights.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/error.h"
+#include "sim/base/numerics.h"
 
 namespace moelab::feature_weights_test {
 namespace {

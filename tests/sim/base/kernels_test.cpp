@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "sim/base/error.h"
-#include "sim/base/kernels/optimizer_steps.h"
 #include "tests/sim/base/kernel_levels.h"
 
 namespace moelab::kernels::kernels_test {

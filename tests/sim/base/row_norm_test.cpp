@@ -1,10 +1,9 @@
-#include "sim/base/kernels/row_norm.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
+#include "sim/base/kernels/kernels.h"
 #include "tests/sim/base/kernel_levels.h"
 
 namespace moelab::kernels::row_norm_test {

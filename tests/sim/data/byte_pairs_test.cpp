@@ -7,7 +7,7 @@
 #include <string>
 
 #include "app/scenario/json.h"
-#include "sim/data/text_data.h"
+#include "sim/data/file_data.h"
 
 namespace moelab::byte_pairs_test {
 namespace {

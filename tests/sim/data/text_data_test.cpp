@@ -1,13 +1,12 @@
 /// Text as data: windows of files, their split, and files that will not do.
 
-#include "sim/data/text_data.h"
-
 #include <doctest/doctest.h>
 
 #include <fstream>
 #include <set>
 
 #include "sim/base/error.h"
+#include "sim/data/file_data.h"
 #include "sim/data/problem.h"
 #include "tests/temporary_folder.h"
 

@@ -7,6 +7,7 @@
 #include "sim/train/optimizer.h"
 #include "tests/replaced_allocation.h"
 #include "tests/sim/model/example_model.h"
+#include "tests/sim/model/small_transformer.h"
 
 namespace {
 
@@ -24,8 +25,11 @@ namespace {
 constexpr int kInputs = 5, kOutputs = 3, kExperts = 4, kRows = 8, kTokens = 4, kSteps = 50;
 
 /// Allocations of training steps whose buffers have grown.
-long allocations_of_steps(const ModelOptions& options, const Layout& layout) {
-  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>("mse");
+long allocations_of_steps(const ModelOptions& options, const Layout& layout,
+                          const std::string& task = "mse") {
+  LossOptions loss_options;
+  loss_options.task = task;
+  const std::unique_ptr<TaskLoss<float>> loss = make_task_loss<float>(loss_options, layout.vocabulary > 0);
   ExampleModel<float> model(options, layout, {1, 0});
   const ExampleBatch<float> batch = model.batch(1, kRows);
   long during = 0;
@@ -42,6 +46,15 @@ long allocations_of_steps(const ModelOptions& options, const Layout& layout) {
     if (counting) during = allocations - before;
   }
   return during;
+}
+
+TEST_CASE("training steps of every sequence mixer do not allocate once the buffers have grown") {
+  for (const MixerKind& mixer : MixerAxis::table()) {
+    CAPTURE(mixer.name);
+    ModelOptions options = small_transformer::with_mixer(mixer);
+    options.expert = ExpertOptions::example(ExpertAxis::table().front().name);
+    CHECK(allocations_of_steps(options, small_transformer::kLayout, "cross_entropy") == 0);
+  }
 }
 
 TEST_CASE("training steps do not allocate once the buffers have grown") {

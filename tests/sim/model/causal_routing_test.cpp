@@ -73,7 +73,7 @@ TEST_CASE("a router of a causal model whose scores depend on later rows says so,
     ahead += is_ahead;
     mixing += kind.mixes_tokens;
     ModelOptions whole = options;
-    whole.transformer.causal = false;
+    own(whole).causal = false;
     // Where the whole sequence is seen, all tokens change with one, unless the router sees none.
     if (kind.mixes_tokens) CHECK(moved_tokens(whole) == std::vector<int>{0, 1, 2, 3});
   }
@@ -87,10 +87,10 @@ TEST_CASE("routers that look at attention have that of the layer, whether it is 
     for (const Head head : {Head::lowest_entropy, Head::posterior}) {
       CAPTURE(is_causal);
       ModelOptions options = stack_of(AttentionAwareRouterOptions{.head = head});
-      options.transformer.causal = is_causal;
-      options.transformer.positions = TransformerOptions::Positions::rotary;
-      options.transformer.heads = 3;
-      options.transformer.moe_layers = std::vector<std::string>{"1"};
+      own(options).causal = is_causal;
+      own(options).positions = TransformerOptions::Positions::rotary;
+      own(options).heads = 3;
+      own(options).moe_layers = std::vector<std::string>{"1"};
       check_gradients(options, kLayout, kSamples, is_causal ? "cross_entropy" : "masked_tokens");
     }
   }
@@ -100,7 +100,7 @@ TEST_CASE("gradients through many blocks of queries and the weights that a route
   Layout layout = kLayout;
   layout.tokens = layout.labels = 34;  // a block of queries and two more
   ModelOptions options = transformer();
-  options.width = 4;
+  own(options).width = 4;
   options.router = AttentionAwareRouterOptions{};
   check_gradients(options, layout, 1, "cross_entropy");
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "app/scenario/schema.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
@@ -15,9 +16,7 @@ const Layout kLayout{.input_dim = kInputs, .output_dim = kOutputs};
 
 ModelOptions dense_of_width(int width, int depth) {
   ModelOptions options;
-  options.kind = ModelOptions::Kind::dense;
-  options.width = width;
-  options.depth = depth;
+  options.kind = DenseOptions{.width = width, .depth = depth};
   return options;
 }
 
@@ -25,7 +24,7 @@ ModelOptions projected(int layers) {
   ModelOptions options = example_model(LinearRouterOptions{}, MlpExpertOptions{.depth = 2, .width = 4},
                                        SoftGatingOptions{}, kExperts);
   options.layers = layers;
-  options.input_width = kWidth;
+  options.kind = MoeOptions{.input_width = kWidth};
   return options;
 }
 
@@ -41,19 +40,15 @@ TEST_CASE("a dense model of a given width needs nothing of a mixture") {
 }
 
 TEST_CASE("what a width does not go with") {
-  ModelOptions options = dense_of_width(kWidth, 2);
-  options.match = ModelOptions::Match::moe;
+  ModelOptions options;
+  options.kind = DenseOptions{.match = Match::moe, .width = kWidth, .depth = 2};
   check_refused(options, "model.width", "given, but model.match says which width; needs one");
-  options = dense_of_width(kWidth, 2);
-  options.depth.reset();
+  options.kind = DenseOptions{.width = kWidth};
   check_refused(options, "model.depth", "missing; a dense model with model.width needs it");
-  options = projected(1);
-  options.width = kWidth;
-  check_refused(options, "model.width", "given, but model.kind is not 'dense'");
-  options = dense_of_width(kWidth, 2);
-  options.input_width = kWidth;
-  check_refused(options, "model.input_width",
-                "given, but model.kind is 'dense'; a projection leads a mixture");
+  const auto resolved = [](const char* text) { return resolve_options<ModelOptions>(Json::parse(text)); };
+  check_refused(resolved(R"({"width": 6})"), "model.width", "given, but model.kind is not 'dense'");
+  check_refused(resolved(R"({"kind": "dense", "width": 6, "depth": 2, "input_width": 6})"),
+                "model.input_width", "given, but model.kind is not 'moe'");
   options = ModelOptions{};
   check_refused(options, "model.experts", "missing; a mixture, and a dense model that matches one, needs it");
 }

@@ -49,11 +49,10 @@ TEST_CASE("a linear router with biases, experts of another power: gradients equa
 }
 
 TEST_CASE("dense models: gradients equal central differences") {
-  for (const ModelOptions::Match match : {ModelOptions::Match::expert, ModelOptions::Match::moe}) {
+  for (const Match match : {Match::expert, Match::moe}) {
     for (const ExpertKind& expert : ExpertAxis::table()) {
       ModelOptions options = model_of_kinds("linear", expert.name, SoftGatingOptions{}, kExperts);
-      options.kind = ModelOptions::Kind::dense;
-      options.match = match;
+      options.kind = DenseOptions{.match = match};
       CAPTURE(static_cast<int>(match));
       CAPTURE(expert.name);
       check_gradients(options, kLayout, kRows);

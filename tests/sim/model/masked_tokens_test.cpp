@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "sim/model/transformer.h"
 #include "tests/sim/model/gradient_check.h"
 #include "tests/sim/model/small_transformer.h"
 
@@ -19,20 +18,20 @@ std::size_t count_of(const ModelOptions& options) {
 
 TEST_CASE("gradients of transformers that see the whole sequence, in masked tokens") {
   ModelOptions options = transformer();
-  options.transformer.causal = false;
+  own(options).causal = false;
   check_gradients(options, kLayout, kSamples, "masked_tokens");
-  options.transformer.tied_embedding = true;
-  options.transformer.positions = TransformerOptions::Positions::rotary;
-  options.transformer.heads = 3;
+  own(options).tied_embedding = true;
+  own(options).positions = TransformerOptions::Positions::rotary;
+  own(options).heads = 3;
   options.layers = 2;
-  options.transformer.moe_layers = std::vector<std::string>{"1"};
+  own(options).moe_layers = std::vector<std::string>{"1"};
   check_gradients(options, kLayout, kSamples, "masked_tokens");
   Layout layout = kLayout;
   layout.tokens = layout.labels = 70;  // three blocks of queries, the last one short
   options = dense();
-  options.transformer.causal = false;
-  options.width = 4;
-  options.transformer.heads = 1;
+  own(options).causal = false;
+  own(options).width = 4;
+  own(options).heads = 1;
   check_gradients(options, layout, 1, "masked_tokens");
 }
 
@@ -40,7 +39,7 @@ TEST_CASE("routers that mix tokens work where the whole sequence is seen") {
   int mixing = 0;
   for (const RouterKind& kind : RouterAxis::table()) {
     ModelOptions options = transformer();
-    options.transformer.causal = false;
+    own(options).causal = false;
     options.router = RouterOptions::example(kind.name);
     try {
       check(options);
@@ -57,8 +56,8 @@ TEST_CASE("routers that mix tokens work where the whole sequence is seen") {
 TEST_CASE(
     "where the whole sequence is seen every score depends on every token; a mask is a token of its own") {
   ModelOptions options = transformer();
-  options.transformer.causal = false;
-  options.transformer.heads = 1;
+  own(options).causal = false;
+  own(options).heads = 1;
   ExampleModel<double> model(options, kLayout, {1, 0});
   ExampleBatch<double> batch = model.batch(1, 1);
   const std::vector<double> before = model.predict(batch.x, model.network().eval_gating());
@@ -67,7 +66,7 @@ TEST_CASE(
   CHECK(after.size() == kTokens * kVocabulary);
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] != after[i]);
   ModelOptions causal = options;
-  causal.transformer.causal = true;
+  own(causal).causal = true;
   CHECK(count_of(options) == count_of(causal) + kWidth);
   // Tokens start where they do without a mask.
   const ExampleModel<double> other(causal, kLayout, {1, 0});
@@ -79,7 +78,7 @@ TEST_CASE(
 
 TEST_CASE("losses of masked tokens are those of tokens that have a target") {
   ModelOptions options = transformer();
-  options.transformer.causal = false;
+  own(options).causal = false;
   ExampleModel<double> model(options, kLayout, {1, 0});
   const ExampleBatch<double> plain = model.batch(1, 3);
   model.masks = {0.5, kVocabulary};
@@ -109,10 +108,10 @@ TEST_CASE("losses of masked tokens are those of tokens that have a target") {
 
 TEST_CASE("gradients of transformers with dropout") {
   ModelOptions options = transformer();
-  options.transformer.dropout = 0.3;
+  own(options).dropout = 0.3;
   check_gradients(options, kLayout, kSamples, "cross_entropy");
   options.layers = 2;
-  options.transformer.moe_layers = std::vector<std::string>{"1"};
+  own(options).moe_layers = std::vector<std::string>{"1"};
   options.gating.jitter = 0.2;
   options.gating.train = NoisyTopKGatingOptions{};
   check_gradients(options, kLayout, kSamples, "cross_entropy");
@@ -120,8 +119,8 @@ TEST_CASE("gradients of transformers with dropout") {
 
 TEST_CASE("dropout: anew in each step, none in measuring, and none where it is 0") {
   ModelOptions options = dense(), without = dense();
-  options.transformer.dropout = 0.4;
-  without.transformer.dropout = 0;
+  own(options).dropout = 0.4;
+  own(without).dropout = 0;
   ExampleModel<double> model(options, kLayout, {1, 0}), plain(dense(), kLayout, {1, 0}),
       zero(without, kLayout, {1, 0});
   LossOptions loss_options;

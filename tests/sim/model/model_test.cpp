@@ -206,8 +206,12 @@ TEST_CASE("skipped pairs change outputs and gradients by no more than their gate
     const std::vector<std::vector<double>> f = outputs_of_experts(model, options, batch.x);
     const std::vector<double> exact = predicted(model, batch.x, kSoft), r = model.route(batch.x);
     model.loss_and_gradient(batch, *loss);
+    // Some pairs are below the last threshold, however even the probabilities of a router are.
+    std::vector<double> sorted = r;
+    std::sort(sorted.begin(), sorted.end());
+    const double median = std::max(sorted[sorted.size() / 2], 0.2);
     double difference = 0;
-    for (const double below : {1e-8, 1e-4, 1e-2, 0.2}) {
+    for (const double below : {1e-8, 1e-4, 1e-2, median}) {
       CAPTURE(below);
       options.gating.train = SoftGatingOptions{.skip_below = below};
       CHECK(skipping_ratio(exact, predicted(model, batch.x, options.gating.train), r, f, below) <= 1);
@@ -223,8 +227,8 @@ TEST_CASE("skipped pairs change outputs and gradients by no more than their gate
       constexpr double kLargestTerm = 1e3;
       CHECK(difference <= kLargestTerm * below);
     }
-    CHECK(difference > 0);  // at 0.2 something was skipped
-    CHECK(skipping_ratio(exact, predicted(model, batch.x, Top1GatingOptions{}), r, f, 0.2) > 1);
+    CHECK(difference > 0);  // below the last one something was skipped
+    CHECK(skipping_ratio(exact, predicted(model, batch.x, Top1GatingOptions{}), r, f, median) > 1);
   });
 }
 

@@ -43,8 +43,7 @@ TEST_CASE("attention in one layer and in a stack: gradients equal central differ
 
 TEST_CASE("attention before a dense model, and below a frozen router: gradients equal central differences") {
   ModelOptions dense = mixture({.heads = 2}, LinearRouterOptions{}, 1);
-  dense.kind = ModelOptions::Kind::dense;
-  dense.match = ModelOptions::Match::moe;
+  dense.kind = DenseOptions{.match = Match::moe};
   check_gradients(dense, kLayout, kSamples);
 
   const ModelOptions frozen = mixture({.heads = 2}, AttentionAwareRouterOptions{.trainable = false}, 1);
@@ -89,9 +88,7 @@ TEST_CASE("models that attention does not fit are refused") {
   };
   ModelOptions whole = mixture({.heads = 2}, LinearRouterOptions{}, 1);
   CHECK(path_of(whole, kLayout).empty());
-  whole.kind = ModelOptions::Kind::dense;
-  whole.match = ModelOptions::Match::moe;
-  whole.reads = ModelOptions::Reads::sequence;
+  whole.kind = DenseOptions{.match = Match::moe, .reads = DenseOptions::Reads::sequence};
   CHECK(path_of(whole, kLayout) == "model.reads");
   ModelOptions without = mixture({.heads = 2}, AttentionAwareRouterOptions{}, 1);
   without.attention.reset();

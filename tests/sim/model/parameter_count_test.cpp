@@ -50,13 +50,11 @@ TEST_CASE("parameter counts by hand") {
 
 TEST_CASE("a dense network of given depth: one matrix at depth 1, the width of least miss above") {
   ModelOptions options = example_model(RouterOptions::example("linear"), LinearExpertOptions{}, kSoft, 32);
-  options.kind = ModelOptions::Kind::dense;
-  options.match = ModelOptions::Match::moe;
-  options.depth = 1;
+  options.kind = DenseOptions{.match = Match::moe, .depth = 1};
   CHECK(Network<double>(options, kLayout).parameter_count() == (kInputs + 1) * kOutputs);
-  options.depth = 2;
+  options.kind = DenseOptions{.match = Match::moe, .depth = 2};
   const MlpExpertOptions given = dense_network(options, kLayout).options().get<MlpExpertOptions>();
-  options.depth.reset();
+  options.kind = DenseOptions{.match = Match::moe};
   const MlpExpertOptions usual = dense_network(options, kLayout).options().get<MlpExpertOptions>();
   CHECK(given.depth == usual.depth);
   CHECK(given.width == usual.width);
@@ -64,18 +62,16 @@ TEST_CASE("a dense network of given depth: one matrix at depth 1, the width of l
 
 TEST_CASE("a dense network has one more layer than an expert and the width of least miss") {
   for (const ExpertKind& expert : ExpertAxis::table()) {
-    for (const ModelOptions::Match match : {ModelOptions::Match::expert, ModelOptions::Match::moe}) {
+    for (const Match match : {Match::expert, Match::moe}) {
       for (const int experts : {1, 7, 64}) {
         CAPTURE(expert.name);
         CAPTURE(static_cast<int>(match));
         CAPTURE(experts);
         ModelOptions options = model_of_kinds("linear", expert.name, kSoft, experts);
         const Network<double> mixture(options, kLayout);
-        const std::size_t target = match == ModelOptions::Match::moe
-                                       ? mixture.parameter_count()
-                                       : mixture.mixture(0).parameters_per_expert();
-        options.kind = ModelOptions::Kind::dense;
-        options.match = match;
+        const std::size_t target =
+            match == Match::moe ? mixture.parameter_count() : mixture.mixture(0).parameters_per_expert();
+        options.kind = DenseOptions{.match = match};
         const MlpExpertOptions network = dense_network(options, kLayout).options().get<MlpExpertOptions>();
         CHECK(network.depth == expert_depth(options.expert) + 1);
         const auto miss = [&](int width) {

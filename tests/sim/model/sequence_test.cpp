@@ -29,13 +29,11 @@ Layout single_tokens(const ModelOptions& options) {
   return with_image(options, {.input_dim = kInputs, .output_dim = kOutputs});
 }
 
-using Reads = ModelOptions::Reads;
+using Reads = DenseOptions::Reads;
 
 ModelOptions dense_model(Reads reads) {
   ModelOptions options = model_of_kinds("linear", "linear", kSoft, kExperts);
-  options.kind = ModelOptions::Kind::dense;
-  options.match = ModelOptions::Match::moe;
-  options.reads = reads;
+  options.kind = DenseOptions{.match = Match::moe, .reads = reads};
   return options;
 }
 

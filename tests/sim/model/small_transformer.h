@@ -18,21 +18,29 @@ inline const Layout kLayout{.input_dim = 1,
 
 inline ModelOptions transformer() {
   ModelOptions options;
-  options.kind = ModelOptions::Kind::transformer;
-  options.width = kWidth;
+  options.kind = TransformerOptions{.width = kWidth, .heads = 2, .feed_forward = 3};
   options.experts = kExperts;
   options.router = LinearRouterOptions{};
   options.gating.train = TopKGatingOptions{.k = 2, .renormalize = true};
   options.gating.eval = TopKGatingOptions{.k = 2, .renormalize = true};
-  options.transformer.heads = 2;
-  options.transformer.feed_forward = 3;
+  return options;
+}
+inline TransformerOptions& own(ModelOptions& options) {
+  return *options.kind.as<TransformerOptions>();
+}
+
+/// The same with another mixer, by the example of its kind.
+inline ModelOptions with_mixer(const MixerKind& mixer) {
+  ModelOptions options = transformer();
+  own(options).mixer = MixerOptions::example(mixer.name);
+  if (!mixer.has_heads) own(options).heads.reset();
   return options;
 }
 
 /// The same without a mixture.
 inline ModelOptions dense() {
   ModelOptions options = transformer();
-  options.transformer.moe_layers = std::vector<std::string>{};
+  own(options).moe_layers = std::vector<std::string>{};
   return options;
 }
 

@@ -1,10 +1,9 @@
 /// Transformers: gradients of every option against central differences, what they see, and what they cannot
 /// be.
 
-#include "sim/model/transformer.h"
-
 #include <doctest/doctest.h>
 
+#include "app/scenario/schema.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"
@@ -25,16 +24,16 @@ std::size_t count_of(const ModelOptions& options) {
 TEST_CASE("gradients of transformers: places, norms, ties, layers with and without mixtures") {
   ModelOptions options = transformer();
   check_gradients(options, kLayout, kSamples, "cross_entropy");
-  options.transformer.tied_embedding = true;
+  own(options).tied_embedding = true;
   check_gradients(options, kLayout, kSamples, "cross_entropy");
   options.layers = 2;
-  options.transformer.moe_layers = std::vector<std::string>{"alternate"};
-  options.transformer.positions = TransformerOptions::Positions::rotary;
-  options.transformer.heads = 3;
-  options.transformer.norm = Normalization::rms;
+  own(options).moe_layers = std::vector<std::string>{"alternate"};
+  own(options).positions = TransformerOptions::Positions::rotary;
+  own(options).heads = 3;
+  own(options).norm = Normalization::rms;
   check_gradients(options, kLayout, kSamples, "cross_entropy");
   options = dense();
-  options.transformer.heads = 1;
+  own(options).heads = 1;
   check_gradients(options, kLayout, kSamples, "cross_entropy");
 }
 
@@ -60,10 +59,10 @@ TEST_CASE("gradients through blocks of many queries") {
   Layout layout = kLayout;
   layout.tokens = layout.labels = 70;  // three blocks, the last one short
   ModelOptions options = dense();
-  options.width = 4;
-  options.transformer.heads = 1;
-  options.transformer.norm = Normalization::rms;
-  options.transformer.positions = TransformerOptions::Positions::rotary;
+  own(options).width = 4;
+  own(options).heads = 1;
+  own(options).norm = Normalization::rms;
+  own(options).positions = TransformerOptions::Positions::rotary;
   check_gradients(options, layout, 1, "cross_entropy");
 }
 
@@ -71,8 +70,8 @@ TEST_CASE("scores of a token do not depend on later ones, and on earlier ones th
   for (const bool is_rotary : {false, true}) {
     ModelOptions options = transformer();
     options.layers = 2;
-    if (is_rotary) options.transformer.positions = TransformerOptions::Positions::rotary;
-    options.transformer.heads = 1;
+    if (is_rotary) own(options).positions = TransformerOptions::Positions::rotary;
+    own(options).heads = 1;
     ExampleModel<double> model(options, kLayout, {1, 0});
     ExampleBatch<double> batch = model.batch(1, 1);
     const std::vector<double> before = model.predict(batch.x, model.network().eval_gating());
@@ -133,20 +132,20 @@ TEST_CASE("parameters of transformers, and dense ones that match a mixture") {
   CHECK(count_of(transformer()) == ends + attention + 2 * norm + router + kExperts * network(3));
   CHECK(count_of(dense()) == ends + attention + 2 * norm + network(3));
   ModelOptions matched = dense();
-  matched.match = ModelOptions::Match::total;
+  own(matched).match = Match::total;
   const auto width_of = [](const ModelOptions& options) {
     return static_cast<std::size_t>(transformer_network(options).as<MlpExpertOptions>()->width);
   };
   // 3 experts of 45 and a router of 18: width 11 has 149, 12 has 162.
   CHECK(width_of(matched) == 11);
   CHECK(count_of(matched) == ends + attention + 2 * norm + network(11));
-  matched.match = ModelOptions::Match::active;
+  own(matched).match = Match::active;
   CHECK(width_of(matched) == 8);  // 2 experts: 108 against 110
   ModelOptions tied = transformer();
-  tied.transformer.tied_embedding = true;
+  own(tied).tied_embedding = true;
   CHECK(count_of(transformer()) - count_of(tied) == (kWidth + 1) * kVocabulary);
-  tied.transformer.positions = TransformerOptions::Positions::rotary;
-  tied.transformer.heads = 1;
+  own(tied).positions = TransformerOptions::Positions::rotary;
+  own(tied).heads = 1;
   CHECK(count_of(transformer()) - count_of(tied) == (kWidth + 1) * kVocabulary + kTokens * kWidth);
 }
 
@@ -169,15 +168,15 @@ TEST_CASE("layers with a mixture") {
 
 TEST_CASE("what transformers cannot be") {
   ModelOptions options = transformer();
-  options.width.reset();
+  own(options).width.reset();
   check_refused(options, "model.width", "missing; a transformer needs the width of its rows");
   options = transformer();
-  options.transformer.heads.reset();
+  own(options).heads.reset();
   check_refused(options, "model.heads", "missing; a transformer needs it");
-  options.transformer.heads = 4;
+  own(options).heads = 4;
   check_refused(options, "model.heads", "got 4, needs a divisor of model.width = 6");
-  options.transformer.heads = 2;
-  options.transformer.positions = TransformerOptions::Positions::rotary;
+  own(options).heads = 2;
+  own(options).positions = TransformerOptions::Positions::rotary;
   check_refused(options, "model.heads",
                 "got 2, but \"rotary\" positions need an even model.width / model.heads = 3");
   options = transformer();
@@ -185,17 +184,14 @@ TEST_CASE("what transformers cannot be") {
   check_refused(options, "model.router.kind",
                 "got \"stable\", which routes by the model's own inputs; those of a transformer are ids");
   options = transformer();
-  options.match = ModelOptions::Match::total;
+  own(options).match = Match::total;
   check_refused(options, "model.match", "given, but the transformer has mixtures; needs model.moe_layers []");
-  options = ModelOptions{};
-  options.transformer.dropout = 0.1;
-  check_refused(options, "model.dropout", "given, but model.kind is not 'transformer'");
-  options = ModelOptions{};
-  options.transformer.causal = false;
-  check_refused(options, "model.causal", "given, but model.kind is not 'transformer'");
-  options = ModelOptions{};
-  options.transformer.heads = 2;
-  check_refused(options, "model.heads", "given, but model.kind is not 'transformer'");
+  for (const char* const field : {R"("dropout": 0.1)", R"("causal": false)", R"("heads": 2)"}) {
+    CAPTURE(field);
+    options = resolve_options<ModelOptions>(Json::parse(std::string("{") + field + "}"));
+    REQUIRE(options.refused.size() == 1);
+    check_refused(options, options.refused.front().path(), "given, but model.kind is not 'transformer'");
+  }
   CHECK_THROWS_AS(check(transformer(), Layout{.input_dim = 3, .output_dim = 2}), InvalidOption);
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("two phases on a fixed rule with kept moments are one of their steps, 
 
 TEST_CASE("a phase moves what learns in it alone") {
   ExperimentOptions options = example();
-  options.model.input_width = 5;
+  options.model.kind = MoeOptions{.input_width = 5};
   const auto moved = [&](const Learns& learns) {
     ExperimentOptions own = options;
     own.phases = {phase_of(own, "only")};

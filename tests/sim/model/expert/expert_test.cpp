@@ -126,14 +126,19 @@ TEST_CASE("a program can bring a kind of expert; depths are those of the options
   CHECK(expert_depth(ExpertOptions::named("mlp")) == 3);
   CHECK(expert_depth(MlpExpertOptions{.depth = 5}) == 5);
   const std::size_t before = ExpertAxis::table().size();
-  add_expert_kind({{"own_of_expert_test", "two layers", OwnExpertOptions{}, OwnExpertOptions{}},
-                   {make_own<float>, make_own<double>},
-                   [](const AnyOptions&) { return 2; }});
-  CHECK(ExpertAxis::table().size() == before + 1);
-  const ExpertOptions own = OwnExpertOptions{.hidden = 4};
-  CHECK(own.chosen() == "own_of_expert_test");
-  CHECK(expert_depth(own) == 2);
-  CHECK(make_expert_bank<float>(own, {kInputs, 1, 1})->parameters_per_expert() == (kInputs + 1) * 4 + 4 + 1);
+  {
+    const Extended<ExpertAxis> extended(
+        {{{"own_of_expert_test", "two layers", OwnExpertOptions{}, OwnExpertOptions{}},
+          {make_own<float>, make_own<double>},
+          [](const AnyOptions&) { return 2; }}});
+    CHECK(ExpertAxis::table().size() == before + 1);
+    const ExpertOptions own = OwnExpertOptions{.hidden = 4};
+    CHECK(own.chosen() == "own_of_expert_test");
+    CHECK(expert_depth(own) == 2);
+    CHECK(make_expert_bank<float>(own, {kInputs, 1, 1})->parameters_per_expert() ==
+          (kInputs + 1) * 4 + 4 + 1);
+  }
+  CHECK(ExpertAxis::table().size() == before);
   CHECK_THROWS_WITH_AS(ExpertOptions::named("liner"),
                        doctest::Contains("unknown expert 'liner'; did you mean 'linear'?"), InvalidOption);
 }

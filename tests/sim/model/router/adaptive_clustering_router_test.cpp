@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/base/feature_weights.h"
+#include "sim/base/numerics.h"
 #include "sim/model/expert/expert.h"
 #include "sim/model/router/routers.h"
 #include "tests/sim/model/gradient_check.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/feature_weights.h"
+#include "sim/base/numerics.h"
 
 namespace moelab::cluster_weights_test {
 namespace {

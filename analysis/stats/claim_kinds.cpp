@@ -1,0 +1,188 @@
+/// The operators of claims and their fields in a scenario.
+
+#include <fmt/format.h>
+
+#include "analysis/stats/claims.h"
+
+namespace moelab {
+namespace {
+
+constexpr const char* kMetricHelp =
+    "a metric, or an expression of metrics and swept paths, operators + - * / between spaces: "
+    "\"effective_experts / model.experts\"";
+
+void bind_relative_to(Fields& fields, std::string& arm) {
+  fields.optional().add("relative_to", arm, "an arm: the metric is divided by that of this arm");
+}
+
+void bind_arm(Fields& fields, std::string& arm, std::vector<std::string>& arms) {
+  fields.optional().add("arm", arm, "name of an arm");
+  fields.optional().add_list(
+      "arms", arms, 1,
+      "in place of arm: a claim for each of them, its name where {arm} stands in id and "
+      "text (without it, id_NAME)");
+}
+
+void bind_smallest_effect(Fields& fields, Claim& claim) {
+  fields.add("smallest_effect", claim.smallest_effect, positive(),
+             "effects below it do not matter: relative where logarithms are compared (.05: within ±ln 1.05), "
+             "else in the metric's units; an inconclusive point whose interval lies within is equivalent");
+}
+
+/// Binds a number or a text, which is stored as text.
+void bind_number_or_text(Fields& fields, const char* name, std::string& text, const char* help) {
+  std::optional<std::variant<double, std::string>> written;
+  if (!text.empty()) written = text;
+  fields.add(name, written, help);
+  if (!written) return;
+  const double* const number = std::get_if<double>(&*written);
+  text = number ? fmt::to_string(*number) : std::get<std::string>(*written);
+}
+
+void bind_statement(Fields& fields, Comparison& comparison, Claim& claim) {
+  fields.required().add("left", comparison.left, "left side");
+  fields.required().add("right", comparison.right, "right side");
+  fields.add("at", comparison.at,
+             "sweep points: each, the last, or a list of {path: value} (of values where one path is swept)");
+  fields.add("matched", comparison.matched, {"steps", "loss", "flops"},
+             "what the sides have in common where they are read: their ends; an equal training loss (each at "
+             "its first record at or below the greater of their least); equal operations (each at its last "
+             "record within the fewer; needs the group training)");
+  if (comparison.op == '~')
+    fields.required().add("tolerance", comparison.tolerance, positive(), "relative tolerance");
+  else
+    bind_smallest_effect(fields, claim);
+}
+
+void bind_statement(Fields& fields, Trend& trend, Claim& claim) {
+  bind_arm(fields, trend.side.arm, claim.arms);
+  fields.required().add("metric", trend.side.metric, kMetricHelp);
+  bind_relative_to(fields, trend.side.relative_to);
+  fields.required().add("along", trend.along, "a swept path, or step");
+  fields.add("shape", trend.shape, {"ends", "monotone"},
+             "ends: the last value against the first; monotone: also no step from one value to the next goes "
+             "significantly the other way");
+  bind_smallest_effect(fields, claim);
+}
+
+void bind_statement(Fields& fields, RateClaim& rate, Claim& claim) {
+  RateQuery& query = rate.query;
+  bind_arm(fields, query.arm, claim.arms);
+  fields.required().add("metric", query.metric, "name of a metric: the error");
+  fields.required().add("along", query.along, "the swept path whose values are n");
+  fields.optional().add("where", query.where, "values of the other swept paths: {path: value}");
+  fields.optional().add("window", rate.window, positive(), 2,
+                        "[least n, most n] of the regression (default: all)");
+  bind_average(fields, query.average);
+  if (rate.slower) {
+    fields.required().add("than", rate.against, "a slope, or the arm whose slope it is");
+    bind_smallest_effect(fields, claim);
+  } else {
+    double exponent = std::get<double>(rate.against);
+    fields.required().add("exponent", exponent, any_number(), "the slope, −1/2 for n^(−1/2)");
+    rate.against = exponent;
+    fields.add("tolerance", rate.tolerance, positive(), "around it");
+  }
+}
+
+template <class Statement>
+ClaimKind claim_kind(const char* op, const char* help, const std::function<void(Statement&)>& choose) {
+  Statement statement;
+  choose(statement);
+  Claim claim;
+  claim.statement = std::move(statement);
+  return {{op, help, claim, claim}};
+}
+
+ClaimKind comparison(char op, const char* help) {
+  return claim_kind<Comparison>(std::string(1, op).c_str(), help, [&](Comparison& own) { own.op = op; });
+}
+
+ClaimKind trend(const char* op, const char* help, bool increases) {
+  return claim_kind<Trend>(op, help, [&](Trend& own) { own.increases = increases; });
+}
+
+ClaimKind rate_claim(const char* op, const char* help, bool slower) {
+  return claim_kind<RateClaim>(op, help, [&](RateClaim& own) { own.slower = slower; });
+}
+
+}  // namespace
+
+const std::vector<ClaimKind>& ClaimAxis::table() {
+  static const std::vector<ClaimKind> kinds = {
+      comparison('<', "left is below right, over paired seeds"),
+      comparison('>', "left is above right, over paired seeds"),
+      comparison('~', "left equals right within a relative tolerance"),
+      trend("decreases", "the metric falls along a swept path", false),
+      trend("increases", "the metric rises along a swept path", true),
+      rate_claim("rate", "the slope of ln metric on ln n is an exponent", false),
+      rate_claim("slower", "the slope of ln metric on ln n is above another", true),
+  };
+  return kinds;
+}
+
+std::vector<Binding> ClaimStep::alternatives() {
+  const bool is_recorded = at == At::recorded;
+  return {alternative(
+              is_recorded ? std::optional(step) : std::nullopt,
+              [](Fields& fields, auto& own) { fields.add("", own, between(0, count().maximum), ""); },
+              [this](std::int64_t own) {
+                at = At::recorded;
+                step = own;
+              }),
+          alternative(
+              is_recorded ? std::nullopt : std::optional(at),
+              [](Fields& fields, auto& own) {
+                fields.add("", own, {"start", "end"}, "");
+              },
+              [this](At own) { at = own; })};
+}
+
+std::vector<Binding> ClaimPlaces::alternatives() {
+  const bool is_listed = which == Which::listed;
+  return {alternative(
+              is_listed ? std::nullopt : std::optional(which),
+              [](Fields& fields, auto& own) {
+                fields.add("", own, {"each", "last"}, "");
+              },
+              [this](Which own) { which = own; }),
+          alternative(
+              is_listed ? std::optional(written) : std::nullopt,
+              [](Fields& fields, auto& own) { fields.add_list("", own, 1, ""); },
+              [this](const std::vector<AnyValue>& own) {
+                which = Which::listed;
+                written = own;
+              })};
+}
+
+void ClaimSide::bind(Fields& fields) {
+  fields.optional().add("arm", arm, "name of an arm (give arm and metric, or value)");
+  fields.optional().add("metric", metric, kMetricHelp);
+  bind_relative_to(fields, relative_to);
+  bind_number_or_text(fields, "value", value,
+                      "a number instead of an arm's metric, or an expression of swept paths: "
+                      "\"model.experts / 4\"; one that names metrics is taken of the other side's arm, where "
+                      "that side is");
+  fields.add("factor", factor, positive(), "multiplies the side");
+  fields.optional().add("where", where, "sweep coordinates of this side: {path: value}");
+  fields.add("step", step, "a recorded step (default: the last)");
+  fields.optional().add(
+      "distance_from", distance_from,
+      "an arm: the side is the root mean square difference of the metric's curves over training");
+}
+
+void Claim::bind(Fields& fields) {
+  fields.required().add("id", id, "name of the claim: letters, digits, . _ -");
+  std::visit([&](auto& own) { bind_statement(fields, own, *this); }, statement);
+  fields.optional().add("source", source, "where the paper says so");
+  std::optional<AnyValue> number;
+  if (!reported.empty()) number = AnyValue(reported, reported, std::nullopt);
+  fields.add("reported", number, "the paper's number, shown beside ours; never a pass mark");
+  if (number) reported = number->text();
+  fields.add("tuned", is_tuned,
+             "each arm is at its best: it sets every path of \"tune\" to a value of its own");
+  fields.add("origin", origin, {"paper", "ours"}, "whose claim it is");
+  fields.add("text", text, "the claim as a sentence; where it is the paper's, in its words");
+}
+
+}  // namespace moelab

@@ -1,0 +1,181 @@
+#include "app/scenario/scenario_options.h"
+
+#include <algorithm>
+
+#include "app/figures/figure_kind.h"
+
+namespace moelab {
+namespace {
+
+/// Bounds the number of points of a search.
+constexpr double kLeastResolution = 1e-4;
+
+/// The values of a swept path in a file. read_sweep() reads them as JSON overrides; this struct only
+/// describes the allowed values.
+struct SweptRange {
+  std::vector<AnyValue> values;
+  CrossingFields crossing;
+
+  std::vector<Binding> alternatives() {
+    return {[this](Fields& fields) { fields.add_list("", values, 1, ""); },
+            [this](Fields& fields) { fields.add("", crossing, ""); }};
+  }
+};
+struct SweptValues {
+  std::vector<AnyValue> values;
+  NamedValues<SweptRange> ranges;
+
+  std::vector<Binding> alternatives() {
+    return {[this](Fields& fields) { fields.add_list("", values, 1, ""); },
+            [this](Fields& fields) { fields.add("", ranges, ""); }};
+  }
+};
+
+}  // namespace
+
+void PhaseFields::bind(Fields& fields) {
+  fields.required().add("name", name, "prefix of the phase's own metrics: letters, digits, . _ -");
+  fields.add("data", data, "fields of data that are its own; with another generator, all of them");
+  fields.add("loss", loss, "fields of loss that are its own");
+  fields.add("train", train, "fields of train that are its own");
+  fields.add_names("learns", learns, {"router", "experts", "layers"}, 1,
+                   "what learns: routers, experts (and dense networks), layers around them (attention, "
+                   "projection, read-out); a router with trainable false never does");
+  fields.add("keep_optimizer", keep_optimizer, "go on with the moments of the phase before");
+}
+
+std::vector<MetricOptions> ConfigFields::default_metrics() {
+  std::vector<MetricOptions> metrics;
+  for (const MetricGroup& group : metric_groups()) {
+    if (group.by_default) metrics.push_back(MetricOptions::named(group.name));
+  }
+  return metrics;
+}
+
+void ConfigFields::bind(Fields& fields) {
+  fields.required().add("data", data, "where samples come from");
+  fields.required().add("model", model, "what is trained");
+  fields.add("loss", loss, "what is minimised");
+  fields.required().add("train", train, "how it is minimised");
+  fields.add("phases", phases,
+             "trainings one after another, each from where the one before ended; their data, loss and train "
+             "over those above");
+  fields.add("metrics", metrics, "groups of metrics to measure");
+  fields.add_names("save", save, {"weights", "routing", "routing_steps"}, 0,
+                   "arrays to keep of every cell: the parameters; the test rows with their routing and "
+                   "outputs; each cluster's mean routing, each expert's load and the rows of linear routers "
+                   "at every recorded step (of the last phase)");
+  fields.add("evaluations", evaluations,
+             "name → overrides {data.…: value}: the trained model is measured on these test data, too, its "
+             "metrics as name.metric");
+}
+
+void CrossingFields::bind(Fields& fields) {
+  fields.required().add(
+      "metric", metric,
+      "a metric, or an expression of metrics and swept paths; its mean over seeds, geometric if positive");
+  fields.add("level", level, any_number(), "the number that it crosses (or give against)");
+  fields.optional().add("against", against,
+                        "an arm: the metric crosses that of this arm, in place of a level");
+  fields.optional().add(
+      "arm", arm,
+      "whose curve places the points, at which all arms then run (default: every arm has its own)");
+  fields.required().add("low", low, any_number(), "least value, run in any case");
+  fields.required().add("high", high, any_number(), "greatest value, run in any case");
+  fields.add("scale", is_log, {"linear", "log"}, "on which the range is halved");
+  fields.add("resolution", resolution, between(kLeastResolution, 1),
+             "share of the range that is narrow enough; whole numbers end at neighbours");
+}
+
+void SeedFields::bind(Fields& fields) {
+  fields.add("root", root, between(0, 9007199254740992.0), "root of all random streams");
+  fields.add("count", count, moelab::count(), "repetitions of every arm and sweep point");
+  fields.add_names("shared", shared, {"problem", "train", "test"}, 0,
+                   "streams that all seeds share, those of seed 0: the problem, training data, test data");
+}
+
+std::uint64_t SeedFields::shared_streams() const {
+  Seeds seeds;
+  for (const std::string& name : shared) {
+    if (name == "problem") seeds.share(Purpose::problem);
+    if (name == "train") seeds.share(Purpose::train_data);
+    if (name == "train") seeds.share(Purpose::population);
+    if (name == "test") seeds.share(Purpose::test_data);
+    if (name == "test") seeds.share(Purpose::evaluation);
+  }
+  return seeds.shared;
+}
+
+void TuneFields::bind(Fields& fields) {
+  fields.required().add("low", low, any_number(), "least value");
+  fields.required().add("high", high, any_number(), "greatest value");
+  int scale = is_log ? 0 : 1;
+  fields.add("scale", scale, {"log", "linear"}, "of the range");
+  is_log = scale == 0;
+}
+
+void ScenarioFields::bind(Fields& fields) {
+  std::optional<std::string> schema, extends;
+  std::int64_t version = kScenarioVersion;
+  NamedValues<OverrideValues> arms, profiles;
+  NamedValues<SweptValues> sweep;
+  fields.add("$schema", schema, "for editors; ignored");
+  fields.add("version", version, between(kScenarioVersion, kScenarioVersion), "of the scenario format");
+  fields.add("extends", extends,
+             "another scenario file, relative to this one, whose fields this one changes");
+  fields.required().add("name", name, "names the run folder: letters, digits, . _ -");
+  fields.optional().add("title", title, "one line");
+  fields.optional().add("source", source, "the paper and its figure or section");
+  fields.optional().add_text_or_list("notes", notes, "free text: how the hyper-parameters were chosen", 0);
+  ConfigFields::bind(fields);
+  fields.optional().add("arms", arms, "name → overrides {path: value} (default: one arm, base)");
+  fields.optional().add(
+      "sweep", sweep,
+      "path → [values] or {\"log2range\": [low, high]}, or \"zip\" → {path: [values], …}, or path → "
+      "{\"crossing\": {…}}, whose values are placed where a metric's mean crosses a level; several entries "
+      "make a grid, the first varying slowest, a crossing fastest");
+  fields.add("seeds", seeds, "repetitions");
+  fields.optional().add("tune", tune,
+                        "path → range that `moelab tune` chooses from, for every arm on root seed 1000");
+  fields.optional().add("labels", labels,
+                        "how figures call an arm, a swept path, a metric or a swept value (\"path=value\")");
+  fields.add("claims", claims, "what the results are held against");
+  fields.add("profiles", profiles, "name → overrides {path: value} chosen with --profile");
+}
+
+const Shape& data_shape() {
+  static const Shape shape = shape_of<DataOptions>();
+  return shape;
+}
+
+const Shape& config_shape() {
+  static const Shape shape = shape_of<ConfigFields>();
+  return shape;
+}
+
+const Shape& scenario_shape() {
+  static const Shape shape = [] {
+    Shape all = shape_of<ScenarioFields>();
+    // The figure kinds still declare their own shapes.
+    all.fields.insert(all.fields.end() - 1,
+                      {"figures", Shape::list(figure_shape()), "what is drawn", Json::array()});
+    return all;
+  }();
+  return shape;
+}
+
+Json scenario_file_schema() {
+  Json whole = json_schema(scenario_shape());
+  Json fields = Json::object();
+  for (const auto& [name, field] : whole.at("properties").items())
+    fields[name] = {{"description", field.at("description")}};
+  return {{"$schema", whole.at("$schema")},
+          {"type", "object"},
+          {"properties", std::move(fields)},
+          {"additionalProperties", false},
+          {"if", {{"required", {"extends"}}}},
+          {"then", {{"required", {"name"}}}},
+          {"else", {{"properties", whole.at("properties")}, {"required", whole.at("required")}}}};
+}
+
+}  // namespace moelab

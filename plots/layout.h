@@ -1,0 +1,186 @@
+#pragma once
+
+/// The layout of figures: pages, texts, axes and legends as plain data.
+///
+/// C++ decides where each text, frame and tick of a figure stands, and what it says. gnuplot, the report's
+/// page and matplotlib paint this data. They measure no text and choose no tick. Lengths are points (1/72
+/// inch) from the lower left corner of the page.
+
+#include <array>
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace moelab {
+
+// The room that texts take.
+
+/// The length of `text` in points in DejaVu Sans of this size: the sum of the advance widths of its letters.
+/// A letter beyond ASCII counts as one em.
+double text_width(const std::string& text, double font_size);
+
+/// The length of the longest text.
+double widest(const std::vector<std::string>& texts, double font_size);
+
+/// Breaks a text into lines of at most `width` points. Longer words are broken, too.
+std::vector<std::string> wrapped(const std::string& text, double font_size, double width);
+
+/// `text` on one line of at most `width` points. "…" replaces the end of a longer text.
+std::string fitted_line(const std::string& text, double font_size, double width);
+
+/// wrapped(), but at most `most` lines. "…" ends the last line of a longer text.
+std::vector<std::string> fitted_lines(const std::string& text, double font_size, double width,
+                                      std::size_t most);
+
+/// One column of a two-column page is 3.3 inches wide.
+constexpr double kWidth = 3.3 * 72;
+constexpr double kTwoColumns = 6.9 * 72;
+constexpr double kFontSize = 7.5, kTickFontSize = 7, kSmallFontSize = 6.5;
+constexpr double kTitleLine = 11.5, kCaptionLine = 8.5, kLabelLine = 9.5;
+/// Left and right of title, caption and legend.
+constexpr double kPageMargin = 5;
+
+// Colours, markers and dashes.
+
+/// Okabe and Ito's palette, which every common kind of colour vision can tell apart. Its yellow is too faint
+/// on white and is left out.
+inline constexpr std::array<const char*, 7> kColours = {"0072B2", "D55E00", "009E73", "CC79A7",
+                                                        "E69F00", "56B4E9", "000000"};
+/// For points and areas, over which black marks are drawn: violet replaces black.
+inline constexpr std::array<const char*, 7> kAreaColours = {"0072B2", "D55E00", "009E73", "CC79A7",
+                                                            "E69F00", "56B4E9", "8C6BB1"};
+inline constexpr const char* kReferenceColour = "555555";
+/// The numbers of gnuplot: circle, square, triangles, diamond and pentagon, filled and then open.
+inline constexpr std::array<int, 12> kMarkers = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12, 10, 14};
+/// gnuplot's number of a cross.
+inline constexpr int kCross = 2;
+inline constexpr std::array<const char*, 6> kDashes = {"1",          "(12,4)", "(4,3)",
+                                                       "(12,3,3,3)", "(20,4)", "(2,2)"};
+/// Size of markers on lines (gnuplot's `ps`): readers can tell them apart in a printed column.
+inline constexpr double kMarkerSize = 0.58;
+
+/// How a series looks, in the panels and in the legend.
+struct SeriesStyle {
+  std::string name;    ///< legend entry
+  std::string colour;  ///< six hexadecimal digits
+  std::string dash;    ///< gnuplot's "1" or "(8,4)"; empty for no line
+  int marker = 0;      ///< gnuplot's number; 0 for none
+};
+
+/// The colour, marker and dash of series number `index`.
+SeriesStyle style_of(std::size_t index, std::string name = "");
+
+// Axes.
+
+struct Axis {
+  bool logarithmic = false;
+  double low = 0, high = 1;
+  std::vector<std::pair<double, std::string>> ticks;  ///< place and label; a minor tick has an empty label
+  bool upright = false;                               ///< labels are rotated by 90°
+};
+
+/// The label of a tick: "0.05", "2560". Distant powers of ten on a logarithmic axis are "10⁻⁵".
+std::string tick_label(double value, bool logarithmic);
+
+/// An axis that shows all `values` (those above 0 on a logarithmic axis) with a small margin.
+Axis fit_axis(const std::vector<double>& values, bool logarithmic);
+
+/// An axis with ticks at the given places, the values of a sweep. Where a label would be long, as for
+/// searched values, the result is fit_axis().
+Axis fit_axis_at(std::vector<double> places, bool logarithmic);
+
+/// An axis from `low` to `high` > `low` with ticks at round steps.
+Axis axis_between(double low, double high);
+
+/// Removes labels that would overlap on an axis of `width` points. The last label stays. Evenly spaced ticks
+/// keep every k-th label from there; other axes keep the first label, too.
+void keep_labels_apart(Axis& axis, double width);
+
+/// Keeps every k-th label of an upright axis, so that each has a line of room. `room`: points between ticks.
+void thin_upright_labels(Axis& axis, double room);
+
+// The page.
+
+enum class TextRole { title, caption, panel, row, slope, x_label, y_label, value_label, legend };
+
+/// A line of text on the page, or a sample in the legend.
+struct PageMark {
+  TextRole role;
+  std::string text;
+  double x = 0, y = 0;      ///< the middle of the line's height
+  bool is_centred = true;   ///< in x, or along a rotated line; else x is the left end
+  int rotation = 0;         ///< degrees anticlockwise
+  double size = kFontSize;  ///< of the font
+  std::string colour = {};  ///< empty: black
+  /// A sample of a series from x to x + kSample, in place of a text.
+  std::optional<SeriesStyle> sample = {};
+};
+/// The length of a sample in the legend.
+constexpr double kSample = 20;
+
+using PageMarks = std::vector<PageMark>;
+
+/// A frame with the texts that are painted together with it.
+struct PanelPlace {
+  double left = 0, bottom = 0, width = 0, height = 0;
+  bool has_x_labels = true, has_y_labels = true;  ///< at its ticks
+  PageMarks marks = {};
+};
+
+/// What all kinds of figures have.
+struct PageLayout {
+  double width = kWidth, height = 0;
+  Axis x, y;  ///< of all panels
+  std::vector<PanelPlace> panels;
+};
+
+/// {"sample": length in the legend, "width", "height", "x", "y": {"log", "low", "high", "upright", "ticks":
+/// [[place, label]]}, "panels":
+/// [{"left", "bottom", "width", "height", "x_labels", "y_labels", "texts": […]}]}.
+nlohmann::ordered_json layout_json(const PageLayout& layout);
+
+/// {"colour", "dash": [on, off, …] | null, "marker": name | null, "filled"}. The names are matplotlib's.
+nlohmann::ordered_json style_json(const SeriesStyle& style);
+
+/// Null for an absent number.
+nlohmann::ordered_json number_json(const std::optional<double>& value);
+
+/// Null for an absent pair.
+nlohmann::ordered_json pair_json(const std::optional<std::pair<double, double>>& pair);
+
+/// A figure's title and caption in lines, and the room that they take.
+struct Heading {
+  std::vector<std::string> title, caption;
+
+  Heading(const std::string& title_text, const std::string& caption_text, double page_width = kWidth);
+  double title_height() const { return kTitleLine * static_cast<double>(title.size()); }
+  double caption_height() const { return 4 + kCaptionLine * static_cast<double>(caption.size()); }
+  /// Adds the title's lines from the top of the page down, and the caption's lines above the bottom.
+  void place(PageMarks& marks, double page_width, double page_height) const;
+};
+
+/// Adds lines of text around (x, y). With `rotated` they run upwards, and the first line is on the left.
+void place_centred(PageMarks& marks, TextRole role, const std::vector<std::string>& lines, double x, double y,
+                   bool rotated = false);
+
+/// Legend entries in columns of equal width, row by row. A name that is wider than the page has several
+/// lines.
+class Legend {
+ public:
+  Legend(std::vector<SeriesStyle> entries, double page_width);
+  double height() const { return height_; }
+  /// Adds the legend in the middle of the page with its lower edge at `bottom`.
+  void place(PageMarks& marks, double bottom) const;
+
+ private:
+  std::vector<SeriesStyle> entries_;
+  std::vector<std::vector<std::string>> names_;  ///< in lines
+  double page_width_ = 0, entry_width_ = 0, height_ = 0;
+  std::size_t columns_ = 1;
+  std::vector<std::size_t> row_lines_;
+};
+
+}  // namespace moelab

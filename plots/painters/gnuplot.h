@@ -1,0 +1,51 @@
+#pragma once
+
+/// Paints laid-out figures with gnuplot.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "plots/embedding.h"
+#include "plots/figure.h"
+#include "plots/heat_map.h"
+#include "plots/rate_panels.h"
+
+namespace moelab {
+
+/// The scripts. A script names its files relatively and needs only <id>.csv beside it.
+std::string gnuplot_script(const Figure& figure);
+std::string gnuplot_script(const HeatMap& map);
+std::string gnuplot_script(const RatePanels& figure);
+std::string gnuplot_script(const Embedding& embedding);
+
+/// A figure of any kind, ready to be painted: as files by gnuplot, and on the report's page.
+struct Drawing {
+  std::string id;         ///< file name without ending
+  std::string title;      ///< may be empty
+  std::string caption;    ///< what is shown, with its seeds and intervals
+  std::string csv;        ///< the data, tidy: shortest exact decimals; a gap is an empty field
+  std::string script;     ///< for gnuplot
+  std::string html;       ///< data for the page's script; empty: the page shows the SVG
+  std::string note = {};  ///< ends the caption on the page, which then holds no CSV, since that is too large
+};
+
+Drawing drawing_of(const Figure& figure);
+Drawing drawing_of(const HeatMap& map);
+Drawing drawing_of(const RatePanels& figure);
+Drawing drawing_of(const Embedding& embedding);
+
+/// Writes <id>.csv and <id>.gp into `directory` and runs `gnuplot <id>.gp` there, which writes <id>.svg,
+/// <id>.pdf and <id>.png. Returns the five paths. Equal drawings give equal bytes in CSV, script and SVG.
+/// Throws EnvironmentError when a file cannot be written, or gnuplot is missing or fails (with its message).
+std::vector<std::filesystem::path> render(const Drawing& drawing, const std::filesystem::path& directory);
+
+/// Runs `gnuplot -d script` in `directory` without a shell; `script` is relative to it. Throws
+/// EnvironmentError when the program is missing or fails, with the text of its error stream.
+void run_gnuplot(const std::filesystem::path& directory, const std::string& script);
+
+/// `text` on one line as a string of gnuplot's language, with control characters written out. Every text of a
+/// script is quoted. The terminals run without markup, so that ^ _ @ { } mean themselves.
+std::string quoted(const std::string& text);
+
+}  // namespace moelab

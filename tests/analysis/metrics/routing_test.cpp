@@ -1,0 +1,60 @@
+#include "analysis/metrics/routing.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace moelab::routing_test {
+namespace {
+
+/// Quotients and roots of small numbers.
+constexpr double kLastBits = 1e-14;
+
+}  // namespace
+
+TEST_CASE("variation of feature weights: the clusters' coefficients, weighed by their rows") {
+  // Coefficients of variation: 0, .5 and √1.5.
+  const Matrix weights = Matrix{{1.0, 1.0, 1.0, 1.0}, {0.5, 1.5, 0.5, 1.5}, {3.0, 1.0, 0.0, 0.0}};
+  CHECK(weight_variation(weights, std::vector{0, 0}).value() == 0);
+  CHECK(std::abs(weight_variation(weights, std::vector{1, 0, 1, -1, 0}).value() - 0.25) < kLastBits);
+  const double third = std::sqrt((4 + 0 + 1 + 1) / 4.0);
+  CHECK(std::abs(weight_variation(weights, std::vector{2}).value() - third) < kLastBits);
+  // It is blind to the scale of M.
+  CHECK(std::abs(weight_variation(10 * weights, std::vector{2, 1}).value() - (third + 0.5) / 2) < kLastBits);
+  CHECK_FALSE(weight_variation(weights, std::vector{-1, -1}).has_value());
+  CHECK_THROWS_AS(weight_variation(weights, std::vector{3}), InvalidOption);
+}
+
+TEST_CASE("largest deviation of the load: an idle expert counts, too") {
+  CHECK(expert_load_max_deviation(std::vector<std::int64_t>{2, 2, 2}).value() == 0);
+  CHECK(expert_load_max_deviation(std::vector<std::int64_t>{3, 3, 0}).value() == 1);
+  CHECK(expert_load_max_violation(std::vector<std::int64_t>{3, 3, 0}).value() == 0.5);
+  CHECK(expert_load_max_deviation(std::vector<std::int64_t>{8, 0, 0, 0}).value() == 3);
+  CHECK_FALSE(expert_load_max_deviation(std::vector<std::int64_t>{0, 0}).has_value());
+}
+
+TEST_CASE("experts that are selected together: a case by hand") {
+  CoActivation pairs(4);
+  for (const std::vector<int>& row : {std::vector<int>{0, 1}, {1, 0}, {0, 2}, {1}}) pairs.add(row);
+  // Expert 0 shares two of three rows with 1, expert 1 two of three with 0, expert 2 all with 0; 3 has none.
+  CHECK(std::abs(pairs.value().value() - (2.0 / 3 + 2.0 / 3 + 1) / 3) < 1e-14);
+}
+
+TEST_CASE("experts that are selected together: bounds, and where there is nothing to share") {
+  CoActivation partners(4), alone(4), single(1), none(2);
+  for (int row = 0; row < 6; ++row) {
+    partners.add(row % 2 ? std::vector<int>{0, 3} : std::vector<int>{1, 2});
+    alone.add(std::vector<int>{row % 4});
+    single.add(std::vector<int>{0});
+    none.add({});
+  }
+  CHECK(partners.value() == 1);
+  CHECK(alone.value() == 0);
+  CHECK_FALSE(single.value());
+  CHECK_FALSE(none.value());
+}
+
+}  // namespace moelab::routing_test
