@@ -355,8 +355,7 @@ constexpr int kVersion = 1;
 template <class Given, class Part>
 concept Is = std::same_as<std::remove_const_t<Given>, Part>;
 
-// bind() lists the members of each struct once, for writing and for reading. Options (sim/base/options.h) use
-// the same pattern, but have no lists of structs.
+// bind() lists the members of each struct once, for writing and for reading.
 
 void bind(auto& visit, Is<ReportedPoint> auto& point) {
   visit("at", point.at);
