@@ -26,41 +26,26 @@ constexpr int kMeasurements = 20;
 constexpr float kFactor = 0.5f;
 constexpr float kTerm = 0.25f;
 
-__attribute__((target("avx512f"))) float chains_avx512() {
-  const __m512 factor = _mm512_set1_ps(kFactor), term = _mm512_set1_ps(kTerm);
-  __m512 sums[kChains];
-  for (int i = 0; i < kChains; ++i) sums[i] = _mm512_set1_ps(static_cast<float>(i));
-  for (int round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) sums[i] = _mm512_fmadd_ps(sums[i], factor, term);
+/// Defines a function of the chains; `prefix` names the intrinsics of a width.
+#define MOELAB_CHAINS(function, level, Vector, prefix, multiply_add)                     \
+  __attribute__((target(level))) float function() {                                      \
+    const Vector factor = prefix##_set1_ps(kFactor), term = prefix##_set1_ps(kTerm);     \
+    Vector sums[kChains];                                                                \
+    for (int i = 0; i < kChains; ++i) sums[i] = prefix##_set1_ps(static_cast<float>(i)); \
+    for (int round = 0; round < kRounds; ++round) {                                      \
+      _Pragma("GCC unroll 12") for (int i = 0; i < kChains; ++i) sums[i] =               \
+          multiply_add(sums[i], factor, term);                                           \
+    }                                                                                    \
+    for (int i = 1; i < kChains; ++i) sums[0] = prefix##_add_ps(sums[0], sums[i]);       \
+    return prefix##_cvtss_f32(sums[0]);                                                  \
   }
-  for (int i = 1; i < kChains; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
-  return _mm512_cvtss_f32(sums[0]);
-}
+#define MOELAB_MULTIPLY_ADD(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
 
-__attribute__((target("avx2,fma"))) float chains_avx2() {
-  const __m256 factor = _mm256_set1_ps(kFactor), term = _mm256_set1_ps(kTerm);
-  __m256 sums[kChains];
-  for (int i = 0; i < kChains; ++i) sums[i] = _mm256_set1_ps(static_cast<float>(i));
-  for (int round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
-  }
-  for (int i = 1; i < kChains; ++i) sums[0] = _mm256_add_ps(sums[0], sums[i]);
-  return _mm256_cvtss_f32(sums[0]);
-}
-
-float chains_sse() {
-  const __m128 factor = _mm_set1_ps(kFactor), term = _mm_set1_ps(kTerm);
-  __m128 sums[kChains];
-  for (int i = 0; i < kChains; ++i) sums[i] = _mm_set1_ps(static_cast<float>(i));
-  for (int round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) sums[i] = _mm_add_ps(_mm_mul_ps(sums[i], factor), term);
-  }
-  for (int i = 1; i < kChains; ++i) sums[0] = _mm_add_ps(sums[0], sums[i]);
-  return _mm_cvtss_f32(sums[0]);
-}
+// clang-format off
+MOELAB_CHAINS(chains_avx512, "avx512f", __m512, _mm512, _mm512_fmadd_ps)
+MOELAB_CHAINS(chains_avx2, "avx2,fma", __m256, _mm256, _mm256_fmadd_ps)
+MOELAB_CHAINS(chains_sse, "sse2", __m128, _mm, MOELAB_MULTIPLY_ADD)
+// clang-format on
 
 using Clock = std::chrono::steady_clock;
 

@@ -211,38 +211,6 @@ Workload named(const std::string& name) {
   throw UserError("workload", unknown_name("workload", name, workload_names()));
 }
 
-}  // namespace
-
-int guarded(const char* name, int (*run)(int, char**), int count, char** arguments) {
-  try {
-    return run(count, arguments);
-  } catch (const std::exception& error) {
-    std::cerr << name << ": " << error.what() << '\n';
-    return dynamic_cast<const InvalidOption*>(&error) ? 2 : 3;
-  }
-}
-
-std::vector<std::string> workload_names() {
-  return names_of(entries());
-}
-
-Workload make_workload(const std::string& name, const WorkloadSizes& sizes) {
-  Workload workload = named(name);
-  if (sizes.experts > 0) workload.model["experts"] = sizes.experts;
-  if (sizes.dim > 0) workload.data["dim"] = sizes.dim;
-  if (sizes.batch > 0) workload.train["batch_size"] = sizes.batch;
-  if (sizes.samples > 0) workload.data["train_samples"] = sizes.samples;
-  workload.data = resolve(shape_of<DataOptions>(), workload.data, "data");
-  workload.model = resolve(shape_of<ModelOptions>(), workload.model, "model");
-  workload.train = resolve(shape_of<TrainOptions>(), workload.train, "train");
-  workload.options.data = read_options<DataOptions>(workload.data);
-  workload.options.model = read_options<ModelOptions>(workload.model);
-  workload.options.train = read_options<TrainOptions>(workload.train);
-  return workload;
-}
-
-namespace {
-
 int output_dim(const Workload& workload) {
   return workload.data.at("target").at("dim");
 }
@@ -272,6 +240,34 @@ double optimizer_values(const Workload& workload) {
 }
 
 }  // namespace
+
+int guarded(const char* name, int (*run)(int, char**), int count, char** arguments) {
+  try {
+    return run(count, arguments);
+  } catch (const std::exception& error) {
+    std::cerr << name << ": " << error.what() << '\n';
+    return dynamic_cast<const InvalidOption*>(&error) ? 2 : 3;
+  }
+}
+
+std::vector<std::string> workload_names() {
+  return names_of(entries());
+}
+
+Workload make_workload(const std::string& name, const WorkloadSizes& sizes) {
+  Workload workload = named(name);
+  if (sizes.experts > 0) workload.model["experts"] = sizes.experts;
+  if (sizes.dim > 0) workload.data["dim"] = sizes.dim;
+  if (sizes.batch > 0) workload.train["batch_size"] = sizes.batch;
+  if (sizes.samples > 0) workload.data["train_samples"] = sizes.samples;
+  workload.data = resolve(shape_of<DataOptions>(), workload.data, "data");
+  workload.model = resolve(shape_of<ModelOptions>(), workload.model, "model");
+  workload.train = resolve(shape_of<TrainOptions>(), workload.train, "train");
+  workload.options.data = read_options<DataOptions>(workload.data);
+  workload.options.model = read_options<ModelOptions>(workload.model);
+  workload.options.train = read_options<TrainOptions>(workload.train);
+  return workload;
+}
 
 double step_operations(const Workload& workload) {
   const double rows = workload.train.at("batch_size");

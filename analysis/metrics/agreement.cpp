@@ -14,9 +14,6 @@
 #include "sim/base/error.h"
 
 namespace moelab {
-
-// Equations: agreement of partitions.
-
 namespace {
 
 /// Σ binomial(n, 2) over the entries.
@@ -38,6 +35,193 @@ double entropy_of(const Counts& counts, double total) {
   }
   return sum;
 }
+
+void check_snapshots(std::span<const int> previous, std::span<const int> current, int k) {
+  if (previous.size() != current.size() || previous.empty() ||
+      previous.size() % static_cast<std::size_t>(k) != 0) {
+    throw InvalidOption(
+        "assignment",
+        fmt::format("{} and {} assignments of {} to a row; needs as many of both, at least one row",
+                    previous.size(), current.size(), k));
+  }
+}
+
+double squared(std::int64_t count) {
+  return static_cast<double>(count) * static_cast<double>(count);
+}
+
+/// Rows served in both snapshots: by expert before and now, and with each pair of experts.
+struct JointCounts {
+  std::int64_t rows = 0;
+  std::map<int, std::int64_t> before, after;
+  std::map<std::pair<int, int>, std::int64_t> both;
+
+  JointCounts(std::span<const int> previous, std::span<const int> current) {
+    for (std::size_t i = 0; i < current.size(); ++i) {
+      if (previous[i] < 0 || current[i] < 0) continue;
+      ++rows;
+      ++before[previous[i]];
+      ++after[current[i]];
+      ++both[{previous[i], current[i]}];
+    }
+  }
+};
+
+/// Why a metric of serving experts has no value where only sets of earlier experts are given.
+constexpr const char* kSetsAlone =
+    "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert";
+
+class AgreementMeter final : public RowMeter {
+ public:
+  AgreementMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const auto found = last_.find(rows.layer());
+    const Record before = found == last_.end() ? Record() : std::move(found->second);
+    remember(rows);
+    const Record& now = last_.at(rows.layer());
+    MetricValues& values = metrics.values;
+    if (!before.serving.empty()) {
+      const ContingencyTable both = routing_table(before.serving, now.serving);
+      set(values, "routing_ari", adjusted_rand_index(both));
+      set(values, "routing_nmi", normalized_mutual_information(both));
+    }
+    if (before.mean_routing.size() > 0)
+      values["routing_divergence"] = jensen_shannon_divergence(before.mean_routing, now.mean_routing);
+  }
+
+  void remember(LayerRows& rows) override {
+    const std::span<const int> serving = rows.serving();
+    Record& record = last_[rows.layer()];
+    record = {{serving.begin(), serving.end()}, {}};
+    rows.visit([&](const RowBlock& block) {
+      const Vector sum = block.probabilities.colwise().sum().transpose();
+      record.mean_routing = block.first == 0 ? sum : Vector(record.mean_routing + sum);
+      if (block.is_last) record.mean_routing /= static_cast<double>(rows.rows());
+    });
+  }
+
+  void forget() override { last_.clear(); }
+
+ private:
+  struct Record {
+    std::vector<int> serving;  // (n), or empty where sets alone are known
+    Vector mean_routing;       // (E), or empty
+  };
+  std::map<int, Record> last_;  // by layer
+};
+
+struct FluctuationMetricOptions {
+  int k = 2;
+
+  void bind(Fields& fields) {
+    fields.add("k", k, between(1, 65536), "K of routing_fluctuation_topk, at most model.experts");
+  }
+};
+
+template <class Options>
+void check_sets(const AnyOptions& options, const ExperimentOptions& experiment, const std::string& path) {
+  check_set_size(options.get<Options>().k, experiment, path);
+}
+
+template <class Options>
+AnyOptions sets_of_top_k(const GivenArrays& given) {
+  return Options{given.top_k};
+}
+
+class FluctuationMeter final : public RowMeter {
+ public:
+  FluctuationMeter(const FluctuationMetricOptions& options, const RowSetting& /*setting*/) : k_(options.k) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const auto found = last_.find(rows.layer());
+    const Record before = found == last_.end() ? Record() : std::move(found->second);
+    remember(rows);
+    const Record& now = last_.at(rows.layer());
+    if (!before.serving.empty())
+      set(metrics.values, "routing_fluctuation", routing_fluctuation(before.serving, now.serving));
+    if (!before.likeliest.empty())
+      set(metrics.values, "routing_fluctuation_topk",
+          routing_fluctuation(before.likeliest, now.likeliest, k_));
+  }
+
+  void remember(LayerRows& rows) override {
+    const std::span<const int> serving = rows.serving();
+    last_[rows.layer()] = {{serving.begin(), serving.end()},
+                           rows.experts() > 1 ? rows.likeliest(k_) : std::vector<int>()};
+  }
+
+  void forget() override { last_.clear(); }
+
+ private:
+  struct Record {
+    std::vector<int> serving;    // (n), or empty where sets alone are known
+    std::vector<int> likeliest;  // (n · K), or empty for one expert
+  };
+  int k_;
+  std::map<int, Record> last_;  // by layer
+};
+
+struct SaturationMetricOptions {
+  int k = 2;
+
+  void bind(Fields& fields) {
+    fields.add("k", k, between(1, 65536), "experts of a row's set, at most model.experts");
+  }
+};
+
+/// Keeps every row's set of each record until the last record is known.
+class SaturationMeter final : public RowMeter {
+ public:
+  SaturationMeter(const SaturationMetricOptions& options, const RowSetting& setting)
+      : k_(options.k), applies_(setting.applies("routing_saturation")) {}
+
+  void measure(LayerRows& rows, LayerMetrics& /*metrics*/) override { remember(rows); }
+
+  void remember(LayerRows& rows) override {
+    if (!applies_) return;
+    const std::vector<int> sets = rows.likeliest(k_);
+    Sets& kept = sets_[{rows.layer(), rows.step()}];
+    if (rows.experts() <= std::numeric_limits<std::uint16_t>::max() + 1)
+      kept.narrow.assign(sets.begin(), sets.end());
+    else
+      kept.wide = sets;
+  }
+
+  void complete(std::int64_t step, int layer, MetricValues& values) override {
+    const auto now = sets_.find({layer, step});
+    if (now == sets_.end()) return;
+    const auto last = std::prev(sets_.lower_bound({layer + 1, 0}));
+    values["routing_saturation"] = routing_saturation(now->second.all(), last->second.all(), k_);
+  }
+
+ private:
+  /// K experts for each row. Two bytes hold the number of an expert, except among more than 65536.
+  struct Sets {
+    std::vector<std::uint16_t> narrow;
+    std::vector<int> wide;
+    std::vector<int> all() const {
+      return narrow.empty() ? wide : std::vector<int>(narrow.begin(), narrow.end());
+    }
+  };
+
+  int k_;
+  bool applies_;
+  std::map<std::pair<int, std::int64_t>, Sets> sets_;  // by layer and step
+};
+
+class LayersMeter final : public RowMeter {
+ public:
+  LayersMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    if (!rows.before() || rows.before()->serving().empty()) return;
+    const std::span<const int> before = rows.before()->serving(), here = rows.serving();
+    set(metrics.values, "router_instability", router_instability(before, here));
+    set(metrics.values, "assignment_change_share", assignment_change_share(before, here));
+    set(metrics.values, "layer_ari", layer_ari(before, here));
+  }
+};
 
 }  // namespace
 
@@ -118,43 +302,6 @@ double jensen_shannon_divergence(const Eigen::Ref<const Vector>& p, const Eigen:
   return std::max(0.0, entropy_of_shares(middle) - (entropy_of_shares(p) + entropy_of_shares(q)) / 2);
 }
 
-// Equations: change between two snapshots.
-
-namespace {
-
-void check_snapshots(std::span<const int> previous, std::span<const int> current, int k) {
-  if (previous.size() != current.size() || previous.empty() ||
-      previous.size() % static_cast<std::size_t>(k) != 0) {
-    throw InvalidOption(
-        "assignment",
-        fmt::format("{} and {} assignments of {} to a row; needs as many of both, at least one row",
-                    previous.size(), current.size(), k));
-  }
-}
-
-double squared(std::int64_t count) {
-  return static_cast<double>(count) * static_cast<double>(count);
-}
-
-/// Rows served in both snapshots: by expert before and now, and with each pair of experts.
-struct JointCounts {
-  std::int64_t rows = 0;
-  std::map<int, std::int64_t> before, after;
-  std::map<std::pair<int, int>, std::int64_t> both;
-
-  JointCounts(std::span<const int> previous, std::span<const int> current) {
-    for (std::size_t i = 0; i < current.size(); ++i) {
-      if (previous[i] < 0 || current[i] < 0) continue;
-      ++rows;
-      ++before[previous[i]];
-      ++after[current[i]];
-      ++both[{previous[i], current[i]}];
-    }
-  }
-};
-
-}  // namespace
-
 std::optional<double> routing_fluctuation(std::span<const int> previous, std::span<const int> current,
                                           int k) {
   check_snapshots(previous, current, k);
@@ -217,56 +364,6 @@ std::optional<double> layer_ari(std::span<const int> previous, std::span<const i
   return adjusted_rand_index(both);
 }
 
-// Groups.
-
-namespace {
-
-/// Why a metric of serving experts has no value where only sets of earlier experts are given.
-constexpr const char* kSetsAlone =
-    "needs --previous-probs or --previous-logits: sets do not tell the top-1 expert";
-
-class AgreementMeter final : public RowMeter {
- public:
-  AgreementMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    const auto found = last_.find(rows.layer());
-    const Record before = found == last_.end() ? Record() : std::move(found->second);
-    remember(rows);
-    const Record& now = last_.at(rows.layer());
-    MetricValues& values = metrics.values;
-    if (!before.serving.empty()) {
-      const ContingencyTable both = routing_table(before.serving, now.serving);
-      set(values, "routing_ari", adjusted_rand_index(both));
-      set(values, "routing_nmi", normalized_mutual_information(both));
-    }
-    if (before.mean_routing.size() > 0)
-      values["routing_divergence"] = jensen_shannon_divergence(before.mean_routing, now.mean_routing);
-  }
-
-  void remember(LayerRows& rows) override {
-    const std::span<const int> serving = rows.serving();
-    Record& record = last_[rows.layer()];
-    record = {{serving.begin(), serving.end()}, {}};
-    rows.visit([&](const RowBlock& block) {
-      const Vector sum = block.probabilities.colwise().sum().transpose();
-      record.mean_routing = block.first == 0 ? sum : Vector(record.mean_routing + sum);
-      if (block.is_last) record.mean_routing /= static_cast<double>(rows.rows());
-    });
-  }
-
-  void forget() override { last_.clear(); }
-
- private:
-  struct Record {
-    std::vector<int> serving;  // (n), or empty where sets alone are known
-    Vector mean_routing;       // (E), or empty
-  };
-  std::map<int, Record> last_;  // by layer
-};
-
-}  // namespace
-
 MetricGroup agreement_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, AgreementMeter>(
       "agreement",
@@ -290,61 +387,6 @@ MetricGroup agreement_metrics() {
   return group;
 }
 
-namespace {
-
-struct FluctuationMetricOptions {
-  int k = 2;
-
-  void bind(Fields& fields) {
-    fields.add("k", k, between(1, 65536), "K of routing_fluctuation_topk, at most model.experts");
-  }
-};
-
-template <class Options>
-void check_sets(const AnyOptions& options, const ExperimentOptions& experiment, const std::string& path) {
-  check_set_size(options.get<Options>().k, experiment, path);
-}
-
-template <class Options>
-AnyOptions sets_of_top_k(const GivenArrays& given) {
-  return Options{given.top_k};
-}
-
-class FluctuationMeter final : public RowMeter {
- public:
-  FluctuationMeter(const FluctuationMetricOptions& options, const RowSetting& /*setting*/) : k_(options.k) {}
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    const auto found = last_.find(rows.layer());
-    const Record before = found == last_.end() ? Record() : std::move(found->second);
-    remember(rows);
-    const Record& now = last_.at(rows.layer());
-    if (!before.serving.empty())
-      set(metrics.values, "routing_fluctuation", routing_fluctuation(before.serving, now.serving));
-    if (!before.likeliest.empty())
-      set(metrics.values, "routing_fluctuation_topk",
-          routing_fluctuation(before.likeliest, now.likeliest, k_));
-  }
-
-  void remember(LayerRows& rows) override {
-    const std::span<const int> serving = rows.serving();
-    last_[rows.layer()] = {{serving.begin(), serving.end()},
-                           rows.experts() > 1 ? rows.likeliest(k_) : std::vector<int>()};
-  }
-
-  void forget() override { last_.clear(); }
-
- private:
-  struct Record {
-    std::vector<int> serving;    // (n), or empty where sets alone are known
-    std::vector<int> likeliest;  // (n · K), or empty for one expert
-  };
-  int k_;
-  std::map<int, Record> last_;  // by layer
-};
-
-}  // namespace
-
 MetricGroup fluctuation_metrics() {
   MetricGroup group = row_metrics<FluctuationMetricOptions, FluctuationMeter>(
       "fluctuation",
@@ -364,58 +406,6 @@ MetricGroup fluctuation_metrics() {
   return group;
 }
 
-namespace {
-
-struct SaturationMetricOptions {
-  int k = 2;
-
-  void bind(Fields& fields) {
-    fields.add("k", k, between(1, 65536), "experts of a row's set, at most model.experts");
-  }
-};
-
-/// Keeps every row's set of each record until the last record is known.
-class SaturationMeter final : public RowMeter {
- public:
-  SaturationMeter(const SaturationMetricOptions& options, const RowSetting& setting)
-      : k_(options.k), applies_(setting.applies("routing_saturation")) {}
-
-  void measure(LayerRows& rows, LayerMetrics& /*metrics*/) override { remember(rows); }
-
-  void remember(LayerRows& rows) override {
-    if (!applies_) return;
-    const std::vector<int> sets = rows.likeliest(k_);
-    Sets& kept = sets_[{rows.layer(), rows.step()}];
-    if (rows.experts() <= std::numeric_limits<std::uint16_t>::max() + 1)
-      kept.narrow.assign(sets.begin(), sets.end());
-    else
-      kept.wide = sets;
-  }
-
-  void complete(std::int64_t step, int layer, MetricValues& values) override {
-    const auto now = sets_.find({layer, step});
-    if (now == sets_.end()) return;
-    const auto last = std::prev(sets_.lower_bound({layer + 1, 0}));
-    values["routing_saturation"] = routing_saturation(now->second.all(), last->second.all(), k_);
-  }
-
- private:
-  /// K experts for each row. Two bytes hold the number of an expert, except among more than 65536.
-  struct Sets {
-    std::vector<std::uint16_t> narrow;
-    std::vector<int> wide;
-    std::vector<int> all() const {
-      return narrow.empty() ? wide : std::vector<int>(narrow.begin(), narrow.end());
-    }
-  };
-
-  int k_;
-  bool applies_;
-  std::map<std::pair<int, std::int64_t>, Sets> sets_;  // by layer and step
-};
-
-}  // namespace
-
 MetricGroup saturation_metrics() {
   MetricGroup group = row_metrics<SaturationMetricOptions, SaturationMeter>(
       "saturation",
@@ -429,28 +419,8 @@ MetricGroup saturation_metrics() {
   group.check = check_sets<SaturationMetricOptions>;
   group.options_for = sets_of_top_k<SaturationMetricOptions>;
   group.needs = {&needs::router, &needs::several_experts, &needs::last_step};
-  group.kept_bytes = [](const AnyOptions& options) {
-    return sizeof(std::uint16_t) * static_cast<double>(options.get<SaturationMetricOptions>().k);
-  };
   return group;
 }
-
-namespace {
-
-class LayersMeter final : public RowMeter {
- public:
-  LayersMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    if (!rows.before() || rows.before()->serving().empty()) return;
-    const std::span<const int> before = rows.before()->serving(), here = rows.serving();
-    set(metrics.values, "router_instability", router_instability(before, here));
-    set(metrics.values, "assignment_change_share", assignment_change_share(before, here));
-    set(metrics.values, "layer_ari", layer_ari(before, here));
-  }
-};
-
-}  // namespace
 
 MetricGroup layers_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, LayersMeter>(

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <boost/math/constants/constants.hpp>
 #include <cmath>
 #include <limits>
@@ -23,18 +22,68 @@ void require_square_matrices(const std::vector<Matrix>& matrices, const Matrix& 
   }
 }
 
+void require_labels(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters) {
+  if (static_cast<Eigen::Index>(labels.size()) != x.rows())
+    throw InvalidOption("labels", fmt::format("{} labels for {} rows", labels.size(), x.rows()));
+  for (const int label : labels) {
+    if (label < 0 || label >= clusters)
+      throw InvalidOption("labels", fmt::format("{}, but there are {} clusters", label, clusters));
+  }
+}
+
+/// Turns sums over clusters into means. Clusters without points keep 0.
+void divide_by_counts(Matrix& sums, const std::vector<int>& counts) {
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    if (counts[k] > 0) sums.row(static_cast<Eigen::Index>(k)) /= counts[k];
+  }
+}
+
+void require_shapes(const MixtureSamples& batch) {
+  const Eigen::Index rows = batch.features.rows(), experts = batch.probabilities.cols();
+  if (rows == 0) throw InvalidOption("features", "empty; a mean over samples needs at least one");
+  const auto require = [](const char* name, const Matrix& array, Eigen::Index n, Eigen::Index columns) {
+    if (array.rows() != n || array.cols() != columns)
+      throw InvalidOption(
+          name, fmt::format("shape ({}, {}), expected ({}, {})", array.rows(), array.cols(), n, columns));
+  };
+  require("probabilities", batch.probabilities, rows, experts);
+  require("targets", batch.targets, rows, batch.targets.cols());
+  require("outputs", batch.outputs, rows, experts * batch.targets.cols());
+}
+
+/// One sample: a_e = o_e − f (E, o) and ρ = f − y (o).
+struct SampleOutputs {
+  Matrix deviations;
+  Vector residual;
+};
+
+SampleOutputs sample_outputs(const MixtureSamples& batch, Eigen::Index i) {
+  const Eigen::Map<const Matrix> outputs(batch.outputs.row(i).data(), batch.probabilities.cols(),
+                                         batch.targets.cols());
+  const Vector mixed = outputs.transpose() * batch.probabilities.row(i).transpose();
+  return {outputs.rowwise() - mixed.transpose(), mixed - batch.targets.row(i).transpose()};
+}
+
+/// B (E, E): ∂²‖f − y‖²/∂γ² of one sample in its scores γ = W z.
+Matrix score_curvature(const SampleOutputs& sample, const Vector& r, RouterCurvature curvature) {
+  const Matrix weighted = r.asDiagonal() * sample.deviations;
+  Matrix result = 2 * weighted * weighted.transpose();
+  if (curvature == RouterCurvature::gauss_newton) return result;
+  const Vector pull = weighted * sample.residual;  // r_e ρᵀa_e
+  result -= 2 * (pull * r.transpose() + r * pull.transpose());
+  result.diagonal() += 2 * pull;
+  return result;
+}
+
+int rows_per_expert(const Matrix& hessian, int experts) {
+  const int size = static_cast<int>(hessian.rows());
+  if (experts < 1 || hessian.rows() != hessian.cols() || size % experts != 0)
+    throw InvalidOption("hessian", fmt::format("shape ({}, {}) does not fit {} experts", hessian.rows(),
+                                               hessian.cols(), experts));
+  return size / experts;
+}
+
 }  // namespace
-
-Metrics euclidean_metrics(const GaussianClusters& clusters) {
-  return Metrics(static_cast<std::size_t>(clusters.means.rows()),
-                 Matrix::Identity(clusters.means.cols(), clusters.means.cols()));
-}
-
-Metrics diagonal_metrics(const Matrix& weights) {
-  Metrics metrics;
-  for (Eigen::Index i = 0; i < weights.rows(); ++i) metrics.emplace_back(weights.row(i).asDiagonal());
-  return metrics;
-}
 
 GaussianClusters contaminated(const GaussianClusters& clusters, const Matrix& noise_covariance) {
   GaussianClusters noisy = clusters;
@@ -83,28 +132,7 @@ Matrix transformed_covariance(const Matrix& covariance, const Vector& weights) {
   return weights.asDiagonal() * covariance * weights.asDiagonal();
 }
 
-namespace {
-
-void require_labels(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters) {
-  if (static_cast<Eigen::Index>(labels.size()) != x.rows())
-    throw InvalidOption("labels", fmt::format("{} labels for {} rows", labels.size(), x.rows()));
-  for (const int label : labels) {
-    if (label < 0 || label >= clusters)
-      throw InvalidOption("labels", fmt::format("{}, but there are {} clusters", label, clusters));
-  }
-}
-
-/// Turns sums over clusters into means. Clusters without points keep 0.
-void divide_by_counts(Matrix& sums, const std::vector<int>& counts) {
-  for (std::size_t k = 0; k < counts.size(); ++k) {
-    if (counts[k] > 0) sums.row(static_cast<Eigen::Index>(k)) /= counts[k];
-  }
-}
-
-enum class Measure { absolute, squared };
-
-DispersionTable dispersions(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters,
-                            Measure measure) {
+DispersionTable variances(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters) {
   require_labels(x, labels, clusters);
   DispersionTable table{Matrix::Zero(clusters, x.cols()),
                         std::vector<int>(static_cast<std::size_t>(clusters), 0)};
@@ -116,28 +144,12 @@ DispersionTable dispersions(const Eigen::Ref<const Matrix>& x, std::span<const i
     means.row(k) += x.row(i) - origins.row(k);
   }
   divide_by_counts(means, table.counts);
-  Eigen::ArrayXd deviation(x.cols());
   for (Eigen::Index i = 0; i < x.rows(); ++i) {
     const int k = labels[static_cast<std::size_t>(i)];
-    deviation = x.row(i) - origins.row(k) - means.row(k);
-    if (measure == Measure::absolute)
-      table.values.row(k).array() += deviation.transpose().abs();
-    else
-      table.values.row(k).array() += deviation.transpose().square();
+    table.values.row(k) += (x.row(i) - origins.row(k) - means.row(k)).cwiseAbs2();
   }
   divide_by_counts(table.values, table.counts);
   return table;
-}
-
-}  // namespace
-
-DispersionTable mean_absolute_deviations(const Eigen::Ref<const Matrix>& x, std::span<const int> labels,
-                                         int clusters) {
-  return dispersions(x, labels, clusters, Measure::absolute);
-}
-
-DispersionTable variances(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters) {
-  return dispersions(x, labels, clusters, Measure::squared);
 }
 
 Matrix feature_weights(const DispersionTable& table, const FeatureWeights& weights) {
@@ -176,13 +188,6 @@ Matrix pairwise_misassignment(const GaussianClusters& clusters, const Metrics& m
     }
   }
   return pairwise;
-}
-
-WorstPair worst_pair(const Matrix& pairwise) {
-  if (pairwise.rows() < 2) throw InvalidOption("means", "a pair needs at least two clusters");
-  Eigen::Index from = 0, to = 0;
-  const double probability = pairwise.maxCoeff(&from, &to);
-  return {probability, static_cast<int>(from), static_cast<int>(to)};
 }
 
 Vector union_bounds(const Matrix& pairwise) {
@@ -239,66 +244,6 @@ PrincipalComponents principal_components(const Eigen::Ref<const Matrix>& x, int 
           centre, directions};
 }
 
-namespace {
-
-void require_shapes(const MixtureSamples& batch) {
-  const Eigen::Index rows = batch.features.rows(), experts = batch.probabilities.cols();
-  if (rows == 0) throw InvalidOption("features", "empty; a mean over samples needs at least one");
-  const auto require = [](const char* name, const Matrix& array, Eigen::Index n, Eigen::Index columns) {
-    if (array.rows() != n || array.cols() != columns)
-      throw InvalidOption(
-          name, fmt::format("shape ({}, {}), expected ({}, {})", array.rows(), array.cols(), n, columns));
-  };
-  require("probabilities", batch.probabilities, rows, experts);
-  require("targets", batch.targets, rows, batch.targets.cols());
-  require("outputs", batch.outputs, rows, experts * batch.targets.cols());
-}
-
-/// One sample: a_e = o_e − f (E, o) and ρ = f − y (o).
-struct SampleOutputs {
-  Matrix deviations;
-  Vector residual;
-};
-
-SampleOutputs sample_outputs(const MixtureSamples& batch, Eigen::Index i) {
-  const Eigen::Map<const Matrix> outputs(batch.outputs.row(i).data(), batch.probabilities.cols(),
-                                         batch.targets.cols());
-  const Vector mixed = outputs.transpose() * batch.probabilities.row(i).transpose();
-  return {outputs.rowwise() - mixed.transpose(), mixed - batch.targets.row(i).transpose()};
-}
-
-/// B (E, E): ∂²‖f − y‖²/∂γ² of one sample in its scores γ = W z.
-Matrix score_curvature(const SampleOutputs& sample, const Vector& r, RouterCurvature curvature) {
-  const Matrix weighted = r.asDiagonal() * sample.deviations;
-  Matrix result = 2 * weighted * weighted.transpose();
-  if (curvature == RouterCurvature::gauss_newton) return result;
-  const Vector pull = weighted * sample.residual;  // r_e ρᵀa_e
-  result -= 2 * (pull * r.transpose() + r * pull.transpose());
-  result.diagonal() += 2 * pull;
-  return result;
-}
-
-/// (E, E − 1), orthonormal columns that each sum to 0 (Helmert's contrasts).
-Matrix contrasts(int experts) {
-  Matrix basis = Matrix::Zero(experts, experts - 1);
-  for (int j = 1; j < experts; ++j) {
-    const double scale = 1 / std::sqrt(static_cast<double>(j) * (j + 1));
-    basis.col(j - 1).head(j).setConstant(scale);
-    basis(j, j - 1) = -j * scale;
-  }
-  return basis;
-}
-
-int rows_per_expert(const Matrix& hessian, int experts) {
-  const int size = static_cast<int>(hessian.rows());
-  if (experts < 1 || hessian.rows() != hessian.cols() || size % experts != 0)
-    throw InvalidOption("hessian", fmt::format("shape ({}, {}) does not fit {} experts", hessian.rows(),
-                                               hessian.cols(), experts));
-  return size / experts;
-}
-
-}  // namespace
-
 Matrix router_hessian(const MixtureSamples& batch, RouterCurvature curvature) {
   require_shapes(batch);
   const Eigen::Index dim = batch.features.cols(), experts = batch.probabilities.cols();
@@ -323,18 +268,6 @@ Matrix expert_block(const Matrix& hessian, int experts, int expert) {
   return hessian.block(expert * dim, expert * dim, dim, dim);
 }
 
-Matrix without_common_shift(const Matrix& hessian, int experts) {
-  const int dim = rows_per_expert(hessian, experts);
-  const Matrix basis = contrasts(experts);
-  // Q ⊗ I.
-  Matrix wide = Matrix::Zero(experts * dim, (experts - 1) * dim);
-  for (int e = 0; e < experts; ++e) {
-    for (int j = 0; j < experts - 1; ++j)
-      wide.block(e * dim, j * dim, dim, dim).diagonal().setConstant(basis(e, j));
-  }
-  return wide.transpose() * hessian * wide;
-}
-
 Matrix router_gradient(const MixtureSamples& batch) {
   require_shapes(batch);
   Matrix gradient = Matrix::Zero(batch.probabilities.cols(), batch.features.cols());
@@ -345,36 +278,6 @@ Matrix router_gradient(const MixtureSamples& batch) {
     gradient += slope * batch.features.row(i);
   }
   return gradient / static_cast<double>(batch.features.rows());
-}
-
-namespace {
-
-/// λ_max(R Σ R).
-double largest_variance(const Matrix& covariance, const Matrix& root) {
-  return symmetric_eigenvalues(root * covariance * root).maxCoeff();
-}
-
-}  // namespace
-
-Separation minimum_separation(const GaussianClusters& clusters, const Metrics& metrics) {
-  require_shapes(clusters, metrics);
-  const int count = static_cast<int>(clusters.means.rows());
-  if (count < 2) throw InvalidOption("means", "a separation needs at least two clusters");
-  const double dim = static_cast<double>(clusters.means.cols());
-  Separation nearest{std::numeric_limits<double>::infinity(), 0, 1};
-  Vector widths(count), difference(clusters.means.cols());
-  for (int i = 0; i < count; ++i) {
-    const Matrix root = symmetric_root(metrics[static_cast<std::size_t>(i)], "metrics");
-    for (int j = 0; j < count; ++j)
-      widths[j] = largest_variance(clusters.covariances[static_cast<std::size_t>(j)], root);
-    for (int j = 0; j < count; ++j) {
-      if (j == i) continue;
-      difference = clusters.means.row(i) - clusters.means.row(j);
-      const double value = (root * difference).norm() / std::sqrt(dim * std::max(widths[i], widths[j]));
-      if (value < nearest.value) nearest = {value, i, j};
-    }
-  }
-  return nearest;
 }
 
 }  // namespace moelab

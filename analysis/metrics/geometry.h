@@ -1,7 +1,7 @@
 #pragma once
 
 /// Geometry of Gaussian clusters and of a router's loss (Nielsen et al. 2025): metrics, condition numbers,
-/// spreads of features, mis-assignment, separation, principal components and the Hessian of the router.
+/// spreads of features, mis-assignment, principal components and the Hessian of the router.
 
 #include <functional>
 #include <span>
@@ -22,12 +22,6 @@ struct GaussianClusters {
 /// point x of cluster i from y is (x − y)ᵀ M_i (x − y). Adaptive clustering routes a token with the metric of
 /// the token's cluster in the layer before (Eq. 8).
 using Metrics = std::vector<Matrix>;
-
-/// M_i = I.
-Metrics euclidean_metrics(const GaussianClusters& clusters);
-
-/// M_i = diag(row i) for weights (k, d) of features.
-Metrics diagonal_metrics(const Matrix& weights);
 
 /// The clusters after adding independent noise of this covariance (d, d): Σ_i + Σ_ε.
 GaussianClusters contaminated(const GaussianClusters& clusters, const Matrix& noise_covariance);
@@ -64,13 +58,9 @@ struct DispersionTable {
   std::vector<int> counts;  ///< points of each cluster (k)
 };
 
-/// Mean absolute deviation from the cluster's mean, (1/N_k) Σ_i |x_iq − x̄_q|. x (n, d), labels (n) in
-/// 0 … k − 1. Throws InvalidOption where there are not n labels, or one is out of range.
-DispersionTable mean_absolute_deviations(const Eigen::Ref<const Matrix>& x, std::span<const int> labels,
-                                         int clusters);
-
 /// Variance, (1/N_k) Σ_i (x_iq − x̄_q)² (ddof 0): half of the pairwise dispersion N_k^{−2} Σ_ij ρ_ijq of
-/// Theorem 1 for ρ_ijq = (x_iq − x_jq)².
+/// Theorem 1 for ρ_ijq = (x_iq − x_jq)². x (n, d), labels (n) in 0 … k − 1. Throws InvalidOption where there
+/// are not n labels, or one is out of range.
 DispersionTable variances(const Eigen::Ref<const Matrix>& x, std::span<const int> labels, int clusters);
 
 /// Maps the dispersions of one cluster to weights of its features. sim/base/numerics.h has two.
@@ -93,14 +83,6 @@ double misassignment_probability(const Vector& difference, const Matrix& covaria
 /// (k, k). Entry (i, j) is the probability that a point of cluster i is nearer to μ_j than to μ_i, in M_i.
 /// The diagonal is zero. Throws InvalidOption where shapes differ.
 Matrix pairwise_misassignment(const GaussianClusters& clusters, const Metrics& metrics);
-
-/// The largest entry of such a table.
-struct WorstPair {
-  double probability = 0;
-  int from = 0;  ///< the cluster of the point
-  int to = 0;    ///< the cluster it is mistaken for
-};
-WorstPair worst_pair(const Matrix& pairwise);
 
 /// Upper bounds (k) on the probability that a point of cluster i is nearest to another mean: min(1, Σ_j
 /// P_ij). The largest P_ij is a lower bound.
@@ -154,34 +136,14 @@ enum class RouterCurvature { exact, gauss_newton };
 ///        + 2 δ_ek r_e ρᵀa_e − 2 r_e r_k ρᵀ(a_e + a_k).
 /// The paper takes B to be one constant for all samples (its Eq. 30). It is not: ρᵀa_e depends on the sample
 /// and may be negative. Softmax ignores a shift of all scores, so Σ_k B_ek = 0, and the Hessian has at least
-/// d zero eigenvalues. Use one expert's block, as the paper does, or without_common_shift(). Throws
-/// InvalidOption where shapes differ.
+/// d zero eigenvalues. Use one expert's block, as the paper does. Throws InvalidOption where
+/// shapes differ.
 Matrix router_hessian(const MixtureSamples& batch, RouterCurvature curvature);
 
 /// The block of row e, (d, d): ∂²L/∂w_e².
 Matrix expert_block(const Matrix& hessian, int experts, int expert);
 
-/// The Hessian restricted to changes of W whose rows sum to 0, in an orthonormal basis of these changes,
-/// ((E − 1)·d, (E − 1)·d).
-Matrix without_common_shift(const Matrix& hessian, int experts);
-
 /// ∂L/∂W (E, d), from the same batch.
 Matrix router_gradient(const MixtureSamples& batch);
-
-// How far apart clusters lie, in units of their width (Dasgupta 1999; Lemma 1).
-
-/// The nearest pair of clusters.
-struct Separation {
-  double value = 0;
-  int from = 0;  ///< the cluster whose metric measures
-  int to = 0;
-};
-
-/// The largest c for which the clusters are c-separated: the minimum over ordered pairs of
-///   ‖μ_i − μ_j‖_{M_i} / √(d · max(λ_max(Σ'_i), λ_max(Σ'_j))).
-/// Σ' = M_i^{1/2} Σ M_i^{1/2} is the covariance in the space where M_i is the Euclidean metric. For spherical
-/// clusters and M = I the denominator is max(σ_i, σ_j) √d. The scale of M_i cancels. Infinite where neither
-/// cluster has any width. Throws InvalidOption for fewer than two clusters, or shapes that differ.
-Separation minimum_separation(const GaussianClusters& clusters, const Metrics& metrics);
 
 }  // namespace moelab

@@ -10,7 +10,7 @@ namespace {
 
 template <class Real>
 std::vector<Real> cast(const Matrix& values) {
-  std::vector<Real> result(static_cast<std::size_t>(values.size()));
+  std::vector<Real> result(size(values.size()));
   Eigen::Map<MatrixOf<Real>>(result.data(), values.rows(), values.cols()) = values.cast<Real>();
   return result;
 }
@@ -18,7 +18,7 @@ std::vector<Real> cast(const Matrix& values) {
 template <class Real>
 std::vector<Real> outputs_on(const Moment<Real>& moment, const Gating<Real>& gating,
                              const Samples<Real>& inputs, const Matrix& targets) {
-  std::vector<Real> outputs(static_cast<std::size_t>(targets.size()));
+  std::vector<Real> outputs(size(targets.size()));
   predict(moment.model, gating, inputs, static_cast<int>(targets.rows()), moment.workspace, outputs.data());
   return outputs;
 }
@@ -112,7 +112,7 @@ template <class Real>
 Matrix MeasuredData<Real>::test_probabilities(const Moment<Real>& moment, int layer,
                                               std::span<const int> permutation) const {
   const int experts = moment.model.network->experts();
-  std::vector<Real> probabilities(static_cast<std::size_t>(rows()) * static_cast<std::size_t>(experts));
+  std::vector<Real> probabilities(size(rows()) * size(experts));
   route(moment.model, layer, test_inputs(), samples(), moment.workspace, probabilities.data(), permutation);
   if (permutation.empty()) check_finite<Real>(probabilities, "probabilities on the test data");
   return widen(probabilities, rows(), experts);
@@ -137,7 +137,7 @@ const EvaluatedSamples<Real>& TestPass<Real>::evaluated(bool with_routing) {
 
 template <class Real>
 const RoutedRows& TestPass<Real>::routed(int layer) {
-  return evaluated(true).layers.at(static_cast<std::size_t>(layer));
+  return evaluated(true).layers.at(size(layer));
 }
 
 template <class Real>
@@ -169,7 +169,7 @@ std::vector<std::int64_t> ModelRows<Real>::loads() {
                         moment_.workspace);
   }
   const std::span<const unsigned char> is_selected = selected();
-  const std::size_t count = static_cast<std::size_t>(experts());
+  const std::size_t count = size(experts());
   std::vector<std::int64_t> loads(count, 0);
   for (std::size_t i = 0; i < is_selected.size(); ++i) loads[i % count] += is_selected[i];
   return loads;
@@ -201,8 +201,7 @@ void ModelRows<Real>::visit_points(Space space, const PointBlock& visit) {
 
 template <class Real>
 Matrix ModelRows<Real>::read_block_inputs() const {
-  const std::size_t block =
-      static_cast<std::size_t>(&network().placed_mixture(layer_) - network().blocks().data());
+  const std::size_t block = size(&network().placed_mixture(layer_) - network().blocks().data());
   Matrix all;
   visit_blocks<Real>(moment_.model, network().eval_gating(), data_.test_inputs(), data_.samples(),
                      moment_.workspace, [&](int first_row) {

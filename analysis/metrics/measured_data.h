@@ -13,7 +13,6 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "analysis/metrics/layer_rows.h"

@@ -4,7 +4,6 @@
 /// includes this header.
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>

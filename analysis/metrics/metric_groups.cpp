@@ -13,44 +13,35 @@
 // To add a group of metrics, write a file that defines <name>_metrics() and add a line here.
 // clang-format off
 #define MOELAB_METRIC_GROUPS(entry) \
-  entry(task)                       \
-  entry(sparsity)                   \
-  entry(router_norms)               \
-  entry(gradient)                   \
-  entry(load)                       \
-  entry(routing)                    \
-  entry(fluctuation)                \
-  entry(saturation)                 \
-  entry(agreement)                  \
-  entry(overlap)                    \
-  entry(layers)                     \
-  entry(levels)                     \
-  entry(own_experts)                \
-  entry(feature_weights)            \
-  entry(layer_loads)                \
-  entry(replaced)                   \
-  entry(swapped)                    \
-  entry(convergence)                \
-  entry(auxiliary_losses)           \
-  entry(expert_outputs)             \
-  entry(voronoi)                    \
-  entry(fit)                        \
-  entry(likelihood)                 \
-  entry(training)
+  entry(task_metrics)               \
+  entry(sparsity_metrics)           \
+  entry(router_norms_metrics)       \
+  entry(gradient_metrics)           \
+  entry(load_metrics)               \
+  entry(routing_metrics)            \
+  entry(fluctuation_metrics)        \
+  entry(saturation_metrics)         \
+  entry(agreement_metrics)          \
+  entry(overlap_metrics)            \
+  entry(layers_metrics)             \
+  entry(levels_metrics)             \
+  entry(own_experts_metrics)        \
+  entry(feature_weights_metrics)    \
+  entry(layer_loads_metrics)        \
+  entry(replaced_metrics)           \
+  entry(swapped_metrics)            \
+  entry(convergence_metrics)        \
+  entry(auxiliary_losses_metrics)   \
+  entry(expert_outputs_metrics)     \
+  entry(voronoi_metrics)            \
+  entry(fit_metrics)                \
+  entry(likelihood_metrics)         \
+  entry(training_metrics)
 // clang-format on
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) MetricGroup name##_metrics();
-MOELAB_METRIC_GROUPS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<MetricGroup>& MetricAxis::table() {
-#define MOELAB_CALL(name) name##_metrics(),
-  static const std::vector<MetricGroup> table = {MOELAB_METRIC_GROUPS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return table;
-}
+MOELAB_TABLE(MetricAxis, MOELAB_METRIC_GROUPS)
 
 namespace {
 
@@ -59,6 +50,181 @@ const MetricGroup::Metric* metric_of(const MetricGroup& group, std::string_view 
     if (metric.name == name) return &metric;
   }
   return nullptr;
+}
+
+constexpr std::string_view kLayerEnding = "_layer";
+
+/// Takes the ending of a layer off the name.
+std::optional<int> take_layer(std::string_view& name) {
+  const std::size_t place = name.rfind(kLayerEnding);
+  if (place == std::string_view::npos) return std::nullopt;
+  const std::string_view number = name.substr(place + kLayerEnding.size());
+  int layer = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), layer);
+  if (error != std::errc() || end != number.data() + number.size() || number.front() == '-')
+    return std::nullopt;
+  name = name.substr(0, place);
+  return layer;
+}
+
+const ModelOptions& model_of(const MetricSubject& subject) {
+  return subject.experiment().model;
+}
+
+bool always(const MetricSubject& /*subject*/, int /*layer*/) {
+  return true;
+}
+
+/// Attacks make test sets of their own at every step.
+bool has_same_rows(const MetricSubject& subject, int /*layer*/) {
+  return !subject.data().contamination.entry().is_attack();
+}
+
+bool has_router_weight(const MetricSubject& subject, int layer) {
+  const Network<float>& network = subject.network();
+  if (!network.has_router()) return false;
+  const std::string name = "router_weight" + network.layer_ending(layer);
+  const std::vector<NamedArray<float>> arrays =
+      network.arrays(AlignedVector<float>(network.parameter_size()));
+  return std::any_of(arrays.begin(), arrays.end(),
+                     [&](const NamedArray<float>& array) { return array.name == name; });
+}
+
+bool may_leave_rows(const MetricSubject& subject, const GatingRule& rule) {
+  const GatingKind& kind = rule.entry();
+  return kind.may_leave_rows && kind.may_leave_rows(rule.options(), subject.network().experts());
+}
+
+bool selects_sets(const MetricSubject& subject, int /*layer*/) {
+  const GatingRule& rule = model_of(subject).gating.eval;
+  const GatingKind& kind = rule.entry();
+  const bool is_single =
+      kind.most_experts && kind.most_experts(rule.options()) == 1 && !may_leave_rows(subject, rule);
+  return !is_single && !subject.network().eval_gating().activates_all();
+}
+
+bool leaves_unserved(const MetricSubject& subject, int /*layer*/) {
+  return may_leave_rows(subject, model_of(subject).gating.eval) ||
+         subject.network().eval_gating().couples_rows();
+}
+
+bool has_parts(const MetricSubject& subject, int /*layer*/) {
+  const Layout layout = subject.problem().layout();
+  return !layout.sequences && layout.labels > 1;
+}
+
+bool has_model_output(const MetricSubject& subject, int /*layer*/) {
+  const Layout layout = subject.problem().layout();
+  return !reads_ids(model_of(subject)) && subject.network().layers() == 1 &&
+         layout.target_dim() == layout.tokens * layout.output_dim;
+}
+
+bool has_token_ids(const MetricSubject& subject, int /*layer*/) {
+  return subject.data().entry().token_ids;
+}
+
+/// Ids are names, not places in a space.
+bool has_space(const MetricSubject& subject, int layer) {
+  return !has_token_ids(subject, layer);
+}
+
+bool knows_language(const MetricSubject& subject, int /*layer*/) {
+  const Problem& problem = subject.problem();
+  if (problem.layout().vocabulary == 0 || task_loss_kind(subject.experiment().loss.task).masks_tokens ||
+      subject.data().contamination.entry().change_ids)
+    return false;
+  const Matrix ids = Matrix::Zero(1, problem.layout().tokens);
+  return problem.language_losses({ids, ids, std::vector<int>(size(problem.layout().labels))}).has_value();
+}
+
+/// What has seen later tokens can be below any floor.
+bool routes_causally(const MetricSubject& subject, int /*layer*/) {
+  const ModelOptions& model = model_of(subject);
+  const auto sees_later = [](const auto& rule) {
+    const auto looks_ahead = rule.entry().looks_ahead;
+    const std::string where = looks_ahead ? looks_ahead(rule.options()) : "";
+    return !where.empty() && !where.ends_with(" in training");
+  };
+  return mixtures_of(model) == 0 || !(sees_later(model.router) || sees_later(model.gating.eval));
+}
+
+bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
+  const Problem& problem = subject.problem();
+  return problem.bayes_prediction(Matrix::Zero(1, problem.layout().sample_dim())).has_value();
+}
+
+bool has_true_measure(const MetricSubject& subject, int /*layer*/) {
+  const MixingMeasure* const truth = subject.problem().true_measure();
+  const ModelOptions& model = model_of(subject);
+  if (!truth) return false;
+  const std::optional<MixtureForm> form = mixture_form(model);
+  return form && is_same_family(*form, truth->form) && has_gate_bias(model);
+}
+
+bool has_record_before(const MetricSubject& subject, int layer) {
+  return has_same_rows(subject, layer) && subject.is_recorded_again();
+}
+
+/// Needs that every user's arrays meet, or that one kind of array meets.
+bool any_arrays(const GivenArrays& /*given*/) {
+  return true;
+}
+template <bool GivenArrays::*field>
+bool has(const GivenArrays& given) {
+  return given.*field;
+}
+bool has_sets(const GivenArrays& given) {
+  return given.top_k > 1;
+}
+
+constexpr const char* kRecordBefore =
+    "a recorded step before, of the same phase and on the same rows: no attack";
+constexpr const char* kPrevious = "--previous-probs, --previous-logits or --previous-assignments";
+
+/// How figures call a swept path.
+struct PathLabel {
+  const char* name;
+  const char* axis;
+  const char* legend;
+};
+
+constexpr std::array kPathLabels = {
+    PathLabel{"step", "training step", "step"},
+    PathLabel{"data.train_samples", "training samples", "samples"},
+    PathLabel{"data.clusters", "clusters", "clusters"},
+    PathLabel{"data.dim", "input width", "width"},
+    PathLabel{"data.spurious_dims", "spurious dimensions", "spurious dimensions"},
+    PathLabel{"data.mean_std", "standard deviation of the means", "mean_std"},
+    PathLabel{"data.noise_std", "noise standard deviation", "noise_std"},
+    PathLabel{"data.separation", "cluster separation c", "separation"},
+    PathLabel{"model.experts", "experts", "experts"},
+    PathLabel{"model.layers", "layers", "layers"},
+    PathLabel{"model.router.init_scale", "initial scale of the router", "router scale"},
+    PathLabel{"model.router.kind", "router", "router"},
+    PathLabel{"train.batch_size", "batch size", "batch"},
+    PathLabel{"train.steps", "training steps", "steps"},
+    PathLabel{"train.weight_decay", "weight decay", "weight decay"},
+    PathLabel{"train.lr.router", "learning rate of the router", "router rate"},
+    PathLabel{"train.lr.expert", "learning rate of the experts", "expert rate"},
+};
+
+const PathLabel* path_label(const std::string& name) {
+  const auto* const known = std::find_if(kPathLabels.begin(), kPathLabels.end(),
+                                         [&](const PathLabel& label) { return label.name == name; });
+  return known == kPathLabels.end() ? nullptr : known;
+}
+
+/// A metric's label, followed by the layer, the entry and the evaluation of its key.
+std::string metric_label(const std::string& name, std::string MetricGroup::Metric::*form) {
+  const MetricGroup::Metric* const metric = find_metric(name);
+  if (!metric || (metric->*form).empty()) return name;
+  const MetricKey key = MetricKey::parse(name);
+  std::string label = metric->*form;
+  if (key.layer) label += ", layer " + std::to_string(*key.layer);
+  for (const std::string& part : {key.variant, key.evaluation}) {
+    if (!part.empty()) label += ", " + part;
+  }
+  return label;
 }
 
 }  // namespace
@@ -153,25 +319,6 @@ bool may_be_censored(const std::string& metric) {
   return flag != nullptr && flag->name.ends_with("_censored");
 }
 
-namespace {
-
-constexpr std::string_view kLayerEnding = "_layer";
-
-/// Takes the ending of a layer off the name.
-std::optional<int> take_layer(std::string_view& name) {
-  const std::size_t place = name.rfind(kLayerEnding);
-  if (place == std::string_view::npos) return std::nullopt;
-  const std::string_view number = name.substr(place + kLayerEnding.size());
-  int layer = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), layer);
-  if (error != std::errc() || end != number.data() + number.size() || number.front() == '-')
-    return std::nullopt;
-  name = name.substr(0, place);
-  return layer;
-}
-
-}  // namespace
-
 std::string MetricKey::text() const {
   std::string text = evaluation.empty() ? metric : evaluation + '.' + metric;
   if (layer) text.append(kLayerEnding).append(std::to_string(*layer));
@@ -196,126 +343,6 @@ MetricKey MetricKey::parse(std::string_view text) {
   key.metric = text;
   return key;
 }
-
-namespace {
-
-const ModelOptions& model_of(const MetricSubject& subject) {
-  return subject.experiment().model;
-}
-
-bool always(const MetricSubject& /*subject*/, int /*layer*/) {
-  return true;
-}
-
-/// Attacks make test sets of their own at every step.
-bool has_same_rows(const MetricSubject& subject, int /*layer*/) {
-  return !subject.data().contamination.entry().is_attack();
-}
-
-bool has_router_weight(const MetricSubject& subject, int layer) {
-  const Network<float>& network = subject.network();
-  if (!network.has_router()) return false;
-  const std::string name = "router_weight" + network.layer_ending(layer);
-  const std::vector<NamedArray<float>> arrays =
-      network.arrays(AlignedVector<float>(network.parameter_size()));
-  return std::any_of(arrays.begin(), arrays.end(),
-                     [&](const NamedArray<float>& array) { return array.name == name; });
-}
-
-bool may_leave_rows(const MetricSubject& subject, const GatingRule& rule) {
-  const GatingKind& kind = rule.entry();
-  return kind.may_leave_rows && kind.may_leave_rows(rule.options(), subject.network().experts());
-}
-
-bool selects_sets(const MetricSubject& subject, int /*layer*/) {
-  const GatingRule& rule = model_of(subject).gating.eval;
-  const GatingKind& kind = rule.entry();
-  const bool is_single =
-      kind.most_experts && kind.most_experts(rule.options()) == 1 && !may_leave_rows(subject, rule);
-  return !is_single && !subject.network().eval_gating().activates_all();
-}
-
-bool leaves_unserved(const MetricSubject& subject, int /*layer*/) {
-  return may_leave_rows(subject, model_of(subject).gating.eval) ||
-         subject.network().eval_gating().couples_rows();
-}
-
-bool has_parts(const MetricSubject& subject, int /*layer*/) {
-  const Layout layout = subject.problem().layout();
-  return !layout.sequences && layout.labels > 1;
-}
-
-bool has_model_output(const MetricSubject& subject, int /*layer*/) {
-  const Layout layout = subject.problem().layout();
-  return !reads_ids(model_of(subject)) && subject.network().layers() == 1 &&
-         layout.target_dim() == layout.tokens * layout.output_dim;
-}
-
-bool has_token_ids(const MetricSubject& subject, int /*layer*/) {
-  return subject.data().entry().token_ids;
-}
-
-/// Ids are names, not places in a space.
-bool has_space(const MetricSubject& subject, int layer) {
-  return !has_token_ids(subject, layer);
-}
-
-bool knows_language(const MetricSubject& subject, int /*layer*/) {
-  const Problem& problem = subject.problem();
-  if (problem.layout().vocabulary == 0 || task_loss_kind(subject.experiment().loss.task).masks_tokens ||
-      subject.data().contamination.entry().change_ids)
-    return false;
-  const Matrix ids = Matrix::Zero(1, problem.layout().tokens);
-  return problem
-      .language_losses({ids, ids, std::vector<int>(static_cast<std::size_t>(problem.layout().labels))})
-      .has_value();
-}
-
-/// What has seen later tokens can be below any floor.
-bool routes_causally(const MetricSubject& subject, int /*layer*/) {
-  const ModelOptions& model = model_of(subject);
-  const auto sees_later = [](const auto& rule) {
-    const auto looks_ahead = rule.entry().looks_ahead;
-    const std::string where = looks_ahead ? looks_ahead(rule.options()) : "";
-    return !where.empty() && !where.ends_with(" in training");
-  };
-  return mixtures_of(model) == 0 || !(sees_later(model.router) || sees_later(model.gating.eval));
-}
-
-bool has_best_prediction(const MetricSubject& subject, int /*layer*/) {
-  const Problem& problem = subject.problem();
-  return problem.bayes_prediction(Matrix::Zero(1, problem.layout().sample_dim())).has_value();
-}
-
-bool has_true_measure(const MetricSubject& subject, int /*layer*/) {
-  const MixingMeasure* const truth = subject.problem().true_measure();
-  const ModelOptions& model = model_of(subject);
-  if (!truth) return false;
-  const std::optional<MixtureForm> form = mixture_form(model);
-  return form && is_same_family(*form, truth->form) && has_gate_bias(model);
-}
-
-bool has_record_before(const MetricSubject& subject, int layer) {
-  return has_same_rows(subject, layer) && subject.is_recorded_again();
-}
-
-/// Needs that every user's arrays meet, or that one kind of array meets.
-bool any_arrays(const GivenArrays& /*given*/) {
-  return true;
-}
-template <bool GivenArrays::*field>
-bool has(const GivenArrays& given) {
-  return given.*field;
-}
-bool has_sets(const GivenArrays& given) {
-  return given.top_k > 1;
-}
-
-constexpr const char* kRecordBefore =
-    "a recorded step before, of the same phase and on the same rows: no attack";
-constexpr const char* kPrevious = "--previous-probs, --previous-logits or --previous-assignments";
-
-}  // namespace
 
 const Problem& MetricSubject::problem() const {
   if (!problem_) {
@@ -411,56 +438,6 @@ const Need until{"train.until",
                  [](const MetricSubject& of, int) { return of.experiment().train.until.has_value(); }};
 
 }  // namespace needs
-
-namespace {
-
-/// How figures call a swept path.
-struct PathLabel {
-  const char* name;
-  const char* axis;
-  const char* legend;
-};
-
-constexpr std::array kPathLabels = {
-    PathLabel{"step", "training step", "step"},
-    PathLabel{"data.train_samples", "training samples", "samples"},
-    PathLabel{"data.clusters", "clusters", "clusters"},
-    PathLabel{"data.dim", "input width", "width"},
-    PathLabel{"data.spurious_dims", "spurious dimensions", "spurious dimensions"},
-    PathLabel{"data.mean_std", "standard deviation of the means", "mean_std"},
-    PathLabel{"data.noise_std", "noise standard deviation", "noise_std"},
-    PathLabel{"data.separation", "cluster separation c", "separation"},
-    PathLabel{"model.experts", "experts", "experts"},
-    PathLabel{"model.layers", "layers", "layers"},
-    PathLabel{"model.router.init_scale", "initial scale of the router", "router scale"},
-    PathLabel{"model.router.kind", "router", "router"},
-    PathLabel{"train.batch_size", "batch size", "batch"},
-    PathLabel{"train.steps", "training steps", "steps"},
-    PathLabel{"train.weight_decay", "weight decay", "weight decay"},
-    PathLabel{"train.lr.router", "learning rate of the router", "router rate"},
-    PathLabel{"train.lr.expert", "learning rate of the experts", "expert rate"},
-};
-
-const PathLabel* path_label(const std::string& name) {
-  const auto* const known = std::find_if(kPathLabels.begin(), kPathLabels.end(),
-                                         [&](const PathLabel& label) { return label.name == name; });
-  return known == kPathLabels.end() ? nullptr : known;
-}
-
-/// A metric's label, followed by the layer, the entry and the evaluation of its key.
-std::string metric_label(const std::string& name, std::string MetricGroup::Metric::*form) {
-  const MetricGroup::Metric* const metric = find_metric(name);
-  if (!metric || (metric->*form).empty()) return name;
-  const MetricKey key = MetricKey::parse(name);
-  std::string label = metric->*form;
-  if (key.layer) label += ", layer " + std::to_string(*key.layer);
-  for (const std::string& part : {key.variant, key.evaluation}) {
-    if (!part.empty()) label += ", " + part;
-  }
-  return label;
-}
-
-}  // namespace
 
 std::string axis_label(const std::string& name) {
   const PathLabel* const path = path_label(name);

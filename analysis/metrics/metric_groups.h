@@ -174,8 +174,6 @@ struct MetricGroup : KindEntry {
   /// What parameters have to satisfy in addition to their fields' ranges. Throws InvalidOption below `path`;
   /// null for nothing.
   void (*check)(const AnyOptions&, const ExperimentOptions&, const std::string& path) = nullptr;
-  /// Bytes that are kept of each row of a layer at each record; null for none.
-  double (*kept_bytes)(const AnyOptions&) = nullptr;
   /// The parameters that `analyze` measures with; null for the defaults.
   AnyOptions (*options_for)(const GivenArrays&) = nullptr;
   /// Makes what measures the group: a meter of rows, or a meter of models. Both are null where the cell

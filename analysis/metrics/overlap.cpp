@@ -12,9 +12,6 @@
 #include "sim/base/error.h"
 
 namespace moelab {
-
-// Equations.
-
 namespace {
 
 /// Points compared at a time, so that they stay in the cache for all queries.
@@ -23,144 +20,6 @@ constexpr Eigen::Index kBlock = 256;
 double plain_mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
-
-}  // namespace
-
-QueryPoints first_points(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
-                         std::int64_t count) {
-  if (static_cast<std::size_t>(points.rows()) != experts.size())
-    throw InvalidOption("experts", fmt::format("{} experts for {} points", experts.size(), points.rows()));
-  QueryPoints queries;
-  for (std::size_t row = 0; row < experts.size() && std::ssize(queries.rows) < count; ++row) {
-    if (experts[row] < 0) continue;
-    queries.rows.push_back(static_cast<std::int64_t>(row));
-    queries.experts.push_back(experts[row]);
-  }
-  queries.points = points(queries.rows, Eigen::all);
-  return queries;
-}
-
-Matrix distances(const Eigen::Ref<const Matrix>& queries, const Eigen::Ref<const Matrix>& points) {
-  Matrix result(queries.rows(), points.rows());
-  for (Eigen::Index i = 0; i < queries.rows(); ++i) {
-    for (Eigen::Index j = 0; j < points.rows(); ++j)
-      result(i, j) = std::sqrt((queries.row(i) - points.row(j)).squaredNorm());
-  }
-  return result;
-}
-
-void visit_distances(const QueryPoints& queries, const Eigen::Ref<const Matrix>& points,
-                     std::span<const int> experts, const DistanceBlock& consume) {
-  for (Eigen::Index first = 0; first < points.rows(); first += kBlock) {
-    const Eigen::Index count = std::min(kBlock, points.rows() - first);
-    consume(distances(queries.points, points.middleRows(first, count)),
-            experts.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)));
-  }
-}
-
-NearestNeighbours::NearestNeighbours(const QueryPoints& queries, int k)
-    : queries_(queries), k_(static_cast<std::size_t>(k)), nearest_(queries.rows.size()) {}
-
-void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries,
-                            std::span<const int> experts) {
-  if (!distances_to_queries.allFinite()) finite_ = false;
-  for (std::size_t query = 0; query < nearest_.size(); ++query) {
-    std::vector<Neighbour>& nearest = nearest_[query];
-    for (std::size_t j = 0; j < experts.size(); ++j) {
-      if (experts[j] < 0) continue;
-      const Neighbour point = {
-          distances_to_queries(static_cast<Eigen::Index>(query), static_cast<Eigen::Index>(j)),
-          rows_ + static_cast<std::int64_t>(j), experts[j]};
-      if (point.row == queries_.rows[query]) continue;
-      if (nearest.size() == k_) {
-        if (!(point < nearest.front())) continue;
-        std::pop_heap(nearest.begin(), nearest.end());
-        nearest.pop_back();
-      }
-      nearest.push_back(point);
-      std::push_heap(nearest.begin(), nearest.end());
-    }
-  }
-  rows_ += static_cast<std::int64_t>(experts.size());
-  served_rows_ += std::count_if(experts.begin(), experts.end(), [](int expert) { return expert >= 0; });
-}
-
-std::vector<double> NearestNeighbours::other_expert_shares() const {
-  std::vector<double> shares;
-  if (served_rows_ < 2) return shares;
-  // Points at an infinite distance have no order.
-  if (!finite_) return std::vector<double>(nearest_.size(), std::numeric_limits<double>::quiet_NaN());
-  for (std::size_t query = 0; query < nearest_.size(); ++query) {
-    const auto others = std::count_if(
-        nearest_[query].begin(), nearest_[query].end(),
-        [&](const Neighbour& neighbour) { return neighbour.expert != queries_.experts[query]; });
-    shares.push_back(static_cast<double>(others) / static_cast<double>(nearest_[query].size()));
-  }
-  return shares;
-}
-
-std::optional<double> expert_overlap(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
-                                     int k) {
-  const QueryPoints queries = first_points(points, experts, points.rows());
-  NearestNeighbours neighbours(queries, k);
-  visit_distances(queries, points, experts, [&](const Matrix& block, std::span<const int> block_experts) {
-    neighbours.add(block, block_experts);
-  });
-  const std::vector<double> shares = neighbours.other_expert_shares();
-  if (shares.empty()) return std::nullopt;
-  return plain_mean(shares);
-}
-
-Silhouette::Silhouette(const QueryPoints& queries, int experts)
-    : queries_(queries),
-      sums_(Matrix::Zero(static_cast<Eigen::Index>(queries.rows.size()), experts)),
-      counts_(static_cast<std::size_t>(experts), 0) {}
-
-void Silhouette::add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts) {
-  for (Eigen::Index query = 0; query < sums_.rows(); ++query) {
-    for (std::size_t j = 0; j < experts.size(); ++j) {
-      if (experts[j] >= 0)
-        sums_(query, experts[j]) += distances_to_queries(query, static_cast<Eigen::Index>(j));
-    }
-  }
-  for (const int expert : experts) {
-    if (expert >= 0) ++counts_[static_cast<std::size_t>(expert)];
-  }
-}
-
-std::vector<double> Silhouette::coefficients() const {
-  if (std::count_if(counts_.begin(), counts_.end(), [](std::int64_t count) { return count > 0; }) < 2)
-    return {};
-  std::vector<double> coefficients;
-  for (Eigen::Index query = 0; query < sums_.rows(); ++query) {
-    const int own = queries_.experts[static_cast<std::size_t>(query)];
-    const std::int64_t others = counts_[static_cast<std::size_t>(own)] - 1;
-    double nearest = std::numeric_limits<double>::infinity();
-    for (Eigen::Index expert = 0; expert < sums_.cols(); ++expert) {
-      const std::int64_t count = counts_[static_cast<std::size_t>(expert)];
-      if (expert != own && count > 0)
-        nearest = std::min(nearest, sums_(query, expert) / static_cast<double>(count));
-    }
-    const double within = others > 0 ? sums_(query, own) / static_cast<double>(others) : 0;
-    const double larger = std::max(within, nearest);
-    coefficients.push_back(others > 0 && larger > 0 ? (nearest - within) / larger : 0);
-  }
-  return coefficients;
-}
-
-std::optional<double> silhouette(const Eigen::Ref<const Matrix>& points, std::span<const int> experts) {
-  const QueryPoints queries = first_points(points, experts, points.rows());
-  if (experts.empty()) return std::nullopt;
-  Silhouette measured(queries, *std::max_element(experts.begin(), experts.end()) + 1);
-  visit_distances(queries, points, experts, [&](const Matrix& block, std::span<const int> block_experts) {
-    measured.add(block, block_experts);
-  });
-  const std::vector<double> coefficients = measured.coefficients();
-  if (coefficients.empty()) return std::nullopt;
-  return plain_mean(coefficients);
-}
-
-namespace {
 
 /// The columns of an expert's output.
 Eigen::Index output_width(const Eigen::Ref<const Matrix>& outputs, int experts) {
@@ -186,68 +45,6 @@ double signal_of(const Eigen::Ref<const Matrix>& outputs, int experts,
   const Eigen::Index width = outputs.cols() / experts;
   return outputs.row(row).segment(expert * width, gradients.cols()).dot(gradients.row(row));
 }
-
-}  // namespace
-
-Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts) {
-  const Eigen::Index width = output_width(outputs, experts);
-  Vector similarities(outputs.rows());
-  Vector sum(width);
-  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
-    // Σ_{e≠f} ⟨u_e, u_f⟩ = ‖Σ_e u_e‖² − Σ_e ‖u_e‖² for u_e of length one or zero.
-    sum.setZero();
-    int directed = 0;
-    for (int e = 0; e < experts; ++e) {
-      const Eigen::Map<const Vector> output(outputs.data() + i * outputs.outerStride() + e * width, width);
-      const double norm = output.stableNorm();
-      if (norm == 0) continue;
-      sum += output / norm;
-      ++directed;
-    }
-    similarities[i] = (sum.squaredNorm() - directed) / (static_cast<double>(experts) * (experts - 1));
-  }
-  return similarities;
-}
-
-Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
-                             const Eigen::Ref<const Matrix>& gradients) {
-  check_signals(outputs, experts, gradients);
-  Vector variances(outputs.rows());
-  Vector signals(experts);
-  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
-    for (int e = 0; e < experts; ++e) signals[e] = signal_of(outputs, experts, gradients, i, e);
-    variances[i] = (signals.array() - signals.mean()).square().mean();
-  }
-  return variances;
-}
-
-SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int experts,
-                                    const Eigen::Ref<const Matrix>& gradients,
-                                    std::span<const unsigned char> selected) {
-  check_signals(outputs, experts, gradients);
-  if (selected.size() != static_cast<std::size_t>(outputs.rows() * experts)) {
-    throw InvalidOption("selected", fmt::format("{} entries for {} rows of {} experts", selected.size(),
-                                                outputs.rows(), experts));
-  }
-  SignalSpread spread;
-  std::vector<double> signals;
-  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
-    signals.clear();
-    for (int e = 0; e < experts; ++e) {
-      if (selected[static_cast<std::size_t>(i * experts + e)])
-        signals.push_back(signal_of(outputs, experts, gradients, i, e));
-    }
-    if (signals.size() < 2) continue;
-    const Eigen::Map<const Vector> of_row(signals.data(), static_cast<Eigen::Index>(signals.size()));
-    spread.variance += (of_row.array() - of_row.mean()).square().mean();
-    spread.square += of_row.array().square().mean();
-  }
-  return spread;
-}
-
-// Groups.
-
-namespace {
 
 struct OverlapMetricOptions {
   int neighbours = 10;
@@ -317,29 +114,6 @@ AnyOptions overlap_options(const GivenArrays& given) {
   return OverlapMetricOptions{.neighbours = given.neighbours};
 }
 
-}  // namespace
-
-MetricGroup overlap_metrics() {
-  MetricGroup group = row_metrics<OverlapMetricOptions, OverlapMeter>(
-      "overlap",
-      "how separate the inputs are that different experts serve, each row labelled by its serving expert "
-      "(Guo et al. 2025); uses serving",
-      {metric("expert_overlap", false, "mean share of a row's nearest neighbours with another expert",
-              "share of neighbours with another expert", "overlap", {}, "needs at least two rows"),
-       metric("silhouette", false,
-              "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
-              "silhouette of experts", "silhouette", {&needs::several_experts},
-              "all rows have the same top-1 expert")});
-  group.by_default = false;
-  group.check = check_neighbours;
-  group.options_for = overlap_options;
-  group.of_layers = true;
-  group.needs = {&needs::router, &needs::space};
-  return group;
-}
-
-namespace {
-
 class ExpertOutputsMeter final : public RowMeter {
  public:
   ExpertOutputsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
@@ -378,6 +152,214 @@ class ExpertOutputsMeter final : public RowMeter {
 };
 
 }  // namespace
+
+QueryPoints first_points(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
+                         std::int64_t count) {
+  if (size(points.rows()) != experts.size())
+    throw InvalidOption("experts", fmt::format("{} experts for {} points", experts.size(), points.rows()));
+  QueryPoints queries;
+  for (std::size_t row = 0; row < experts.size() && std::ssize(queries.rows) < count; ++row) {
+    if (experts[row] < 0) continue;
+    queries.rows.push_back(static_cast<std::int64_t>(row));
+    queries.experts.push_back(experts[row]);
+  }
+  queries.points = points(queries.rows, Eigen::all);
+  return queries;
+}
+
+Matrix distances(const Eigen::Ref<const Matrix>& queries, const Eigen::Ref<const Matrix>& points) {
+  Matrix result(queries.rows(), points.rows());
+  for (Eigen::Index i = 0; i < queries.rows(); ++i) {
+    for (Eigen::Index j = 0; j < points.rows(); ++j)
+      result(i, j) = std::sqrt((queries.row(i) - points.row(j)).squaredNorm());
+  }
+  return result;
+}
+
+void visit_distances(const QueryPoints& queries, const Eigen::Ref<const Matrix>& points,
+                     std::span<const int> experts, const DistanceBlock& consume) {
+  for (Eigen::Index first = 0; first < points.rows(); first += kBlock) {
+    const Eigen::Index count = std::min(kBlock, points.rows() - first);
+    consume(distances(queries.points, points.middleRows(first, count)),
+            experts.subspan(size(first), size(count)));
+  }
+}
+
+NearestNeighbours::NearestNeighbours(const QueryPoints& queries, int k)
+    : queries_(queries), k_(size(k)), nearest_(queries.rows.size()) {}
+
+void NearestNeighbours::add(const Eigen::Ref<const Matrix>& distances_to_queries,
+                            std::span<const int> experts) {
+  if (!distances_to_queries.allFinite()) finite_ = false;
+  for (std::size_t query = 0; query < nearest_.size(); ++query) {
+    std::vector<Neighbour>& nearest = nearest_[query];
+    for (std::size_t j = 0; j < experts.size(); ++j) {
+      if (experts[j] < 0) continue;
+      const Neighbour point = {
+          distances_to_queries(static_cast<Eigen::Index>(query), static_cast<Eigen::Index>(j)),
+          rows_ + static_cast<std::int64_t>(j), experts[j]};
+      if (point.row == queries_.rows[query]) continue;
+      if (nearest.size() == k_) {
+        if (!(point < nearest.front())) continue;
+        std::pop_heap(nearest.begin(), nearest.end());
+        nearest.pop_back();
+      }
+      nearest.push_back(point);
+      std::push_heap(nearest.begin(), nearest.end());
+    }
+  }
+  rows_ += static_cast<std::int64_t>(experts.size());
+  served_rows_ += std::count_if(experts.begin(), experts.end(), [](int expert) { return expert >= 0; });
+}
+
+std::vector<double> NearestNeighbours::other_expert_shares() const {
+  std::vector<double> shares;
+  if (served_rows_ < 2) return shares;
+  // Points at an infinite distance have no order.
+  if (!finite_) return std::vector<double>(nearest_.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t query = 0; query < nearest_.size(); ++query) {
+    const auto others = std::count_if(
+        nearest_[query].begin(), nearest_[query].end(),
+        [&](const Neighbour& neighbour) { return neighbour.expert != queries_.experts[query]; });
+    shares.push_back(static_cast<double>(others) / static_cast<double>(nearest_[query].size()));
+  }
+  return shares;
+}
+
+std::optional<double> expert_overlap(const Eigen::Ref<const Matrix>& points, std::span<const int> experts,
+                                     int k) {
+  const QueryPoints queries = first_points(points, experts, points.rows());
+  NearestNeighbours neighbours(queries, k);
+  visit_distances(queries, points, experts, [&](const Matrix& block, std::span<const int> block_experts) {
+    neighbours.add(block, block_experts);
+  });
+  const std::vector<double> shares = neighbours.other_expert_shares();
+  if (shares.empty()) return std::nullopt;
+  return plain_mean(shares);
+}
+
+Silhouette::Silhouette(const QueryPoints& queries, int experts)
+    : queries_(queries),
+      sums_(Matrix::Zero(static_cast<Eigen::Index>(queries.rows.size()), experts)),
+      counts_(size(experts), 0) {}
+
+void Silhouette::add(const Eigen::Ref<const Matrix>& distances_to_queries, std::span<const int> experts) {
+  for (Eigen::Index query = 0; query < sums_.rows(); ++query) {
+    for (std::size_t j = 0; j < experts.size(); ++j) {
+      if (experts[j] >= 0)
+        sums_(query, experts[j]) += distances_to_queries(query, static_cast<Eigen::Index>(j));
+    }
+  }
+  for (const int expert : experts) {
+    if (expert >= 0) ++counts_[size(expert)];
+  }
+}
+
+std::vector<double> Silhouette::coefficients() const {
+  if (std::count_if(counts_.begin(), counts_.end(), [](std::int64_t count) { return count > 0; }) < 2)
+    return {};
+  std::vector<double> coefficients;
+  for (Eigen::Index query = 0; query < sums_.rows(); ++query) {
+    const int own = queries_.experts[size(query)];
+    const std::int64_t others = counts_[size(own)] - 1;
+    double nearest = std::numeric_limits<double>::infinity();
+    for (Eigen::Index expert = 0; expert < sums_.cols(); ++expert) {
+      const std::int64_t count = counts_[size(expert)];
+      if (expert != own && count > 0)
+        nearest = std::min(nearest, sums_(query, expert) / static_cast<double>(count));
+    }
+    const double within = others > 0 ? sums_(query, own) / static_cast<double>(others) : 0;
+    const double larger = std::max(within, nearest);
+    coefficients.push_back(others > 0 && larger > 0 ? (nearest - within) / larger : 0);
+  }
+  return coefficients;
+}
+
+std::optional<double> silhouette(const Eigen::Ref<const Matrix>& points, std::span<const int> experts) {
+  const QueryPoints queries = first_points(points, experts, points.rows());
+  if (experts.empty()) return std::nullopt;
+  Silhouette measured(queries, *std::max_element(experts.begin(), experts.end()) + 1);
+  visit_distances(queries, points, experts, [&](const Matrix& block, std::span<const int> block_experts) {
+    measured.add(block, block_experts);
+  });
+  const std::vector<double> coefficients = measured.coefficients();
+  if (coefficients.empty()) return std::nullopt;
+  return plain_mean(coefficients);
+}
+
+Vector expert_output_similarities(const Eigen::Ref<const Matrix>& outputs, int experts) {
+  const Eigen::Index width = output_width(outputs, experts);
+  Vector similarities(outputs.rows());
+  Vector sum(width);
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    // Σ_{e≠f} ⟨u_e, u_f⟩ = ‖Σ_e u_e‖² − Σ_e ‖u_e‖² for u_e of length one or zero.
+    sum.setZero();
+    int directed = 0;
+    for (int e = 0; e < experts; ++e) {
+      const Eigen::Map<const Vector> output(outputs.data() + i * outputs.outerStride() + e * width, width);
+      const double norm = output.stableNorm();
+      if (norm == 0) continue;
+      sum += output / norm;
+      ++directed;
+    }
+    similarities[i] = (sum.squaredNorm() - directed) / (static_cast<double>(experts) * (experts - 1));
+  }
+  return similarities;
+}
+
+Vector task_signal_variances(const Eigen::Ref<const Matrix>& outputs, int experts,
+                             const Eigen::Ref<const Matrix>& gradients) {
+  check_signals(outputs, experts, gradients);
+  Vector variances(outputs.rows());
+  Vector signals(experts);
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    for (int e = 0; e < experts; ++e) signals[e] = signal_of(outputs, experts, gradients, i, e);
+    variances[i] = (signals.array() - signals.mean()).square().mean();
+  }
+  return variances;
+}
+
+SignalSpread selected_signal_spread(const Eigen::Ref<const Matrix>& outputs, int experts,
+                                    const Eigen::Ref<const Matrix>& gradients,
+                                    std::span<const unsigned char> selected) {
+  check_signals(outputs, experts, gradients);
+  if (selected.size() != size(outputs.rows() * experts)) {
+    throw InvalidOption("selected", fmt::format("{} entries for {} rows of {} experts", selected.size(),
+                                                outputs.rows(), experts));
+  }
+  SignalSpread spread;
+  std::vector<double> signals;
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    signals.clear();
+    for (int e = 0; e < experts; ++e) {
+      if (selected[size(i * experts + e)]) signals.push_back(signal_of(outputs, experts, gradients, i, e));
+    }
+    if (signals.size() < 2) continue;
+    const Eigen::Map<const Vector> of_row(signals.data(), static_cast<Eigen::Index>(signals.size()));
+    spread.variance += (of_row.array() - of_row.mean()).square().mean();
+    spread.square += of_row.array().square().mean();
+  }
+  return spread;
+}
+
+MetricGroup overlap_metrics() {
+  MetricGroup group = row_metrics<OverlapMetricOptions, OverlapMeter>(
+      "overlap",
+      "how separate the inputs are that different experts serve, each row labelled by its serving expert "
+      "(Guo et al. 2025); uses serving",
+      {metric("expert_overlap", false, "mean share of a row's nearest neighbours with another expert",
+              "share of neighbours with another expert", "overlap", {}, "needs at least two rows"),
+       metric("silhouette", false,
+              "mean of (b − a) ÷ max(a, b), distances to the own and the nearest other expert",
+              "silhouette of experts", "silhouette", {&needs::several_experts},
+              "all rows have the same top-1 expert")});
+  group.by_default = false;
+  group.check = check_neighbours;
+  group.options_for = overlap_options;
+  group.of_layers = true;
+  group.needs = {&needs::router, &needs::space};
+  return group;
+}
 
 MetricGroup expert_outputs_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, ExpertOutputsMeter>(

@@ -12,8 +12,6 @@
 
 namespace moelab {
 
-// Equations: assignments and load.
-
 std::vector<int> top1_assignment(const Eigen::Ref<const Matrix>& probabilities) {
   if (probabilities.cols() == 0)
     throw InvalidOption("probs", "no columns; there must be at least one expert");
@@ -75,6 +73,125 @@ namespace {
 double total_load(std::span<const std::int64_t> loads) {
   return static_cast<double>(std::accumulate(loads.begin(), loads.end(), std::int64_t{0}));
 }
+
+class LoadMeter final : public RowMeter {
+ public:
+  LoadMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
+      : selects_sets_(setting.applies("co_activation")),
+        leaves_unserved_(setting.applies("unserved_share")) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    MetricValues& values = metrics.values;
+    const std::vector<std::int64_t> loads = rows.loads();
+    set(values, "expert_load_max_violation", expert_load_max_violation(loads));
+    set(values, "expert_load_max_deviation", expert_load_max_deviation(loads));
+    set(values, "expert_load_std_percent", expert_load_std_percent(loads));
+    set(values, "dead_experts", dead_experts(rows.serving(), rows.experts()));
+    if (leaves_unserved_) set(values, "unserved_share", unserved_share(rows.serving()));
+    if (selects_sets_) set(values, "co_activation", co_activation(rows.selected(), rows.experts()));
+  }
+
+ private:
+  static std::optional<double> co_activation(std::span<const unsigned char> selected, int experts) {
+    CoActivation pairs(experts);
+    std::vector<int> of_row;
+    for (std::size_t row = 0; row < selected.size(); row += static_cast<std::size_t>(experts)) {
+      of_row.clear();
+      for (int e = 0; e < experts; ++e) {
+        if (selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
+      }
+      pairs.add(of_row);
+    }
+    return pairs.value();
+  }
+
+  bool selects_sets_, leaves_unserved_;
+};
+
+class LayerLoadsMeter final : public RowMeter {
+ public:
+  LayerLoadsMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& /*metrics*/) override {
+    if (rows.layer() == 0) deviations_.clear();
+    const std::optional<double> of_layer = expert_load_std_percent(rows.loads());
+    if (of_layer) deviations_.push_back(*of_layer);
+  }
+
+  void measure_stack(int layers, MetricValues& values) override {
+    if (layers == 0 || deviations_.size() != static_cast<std::size_t>(layers)) return;
+    const Eigen::Map<const Vector> deviations(deviations_.data(), layers);
+    const double mean = deviations.mean();
+    values["expert_load_std_percent_mean"] = mean;
+    values["expert_load_std_percent_spread"] = std::sqrt((deviations.array() - mean).square().mean());
+  }
+
+ private:
+  std::vector<double> deviations_;  // of the layers so far
+};
+
+class RoutingMeter final : public RowMeter {
+ public:
+  RoutingMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    double entropies = 0, margins = 0;
+    ScoreVariance variance;
+    rows.visit([&](const RowBlock& block) {
+      entropies += routing_entropies(block.probabilities).sum();
+      if (rows.experts() > 1) margins += router_margins(block.probabilities).sum();
+      variance.add(block.probabilities);
+    });
+    const double count = static_cast<double>(rows.rows());
+    MetricValues& values = metrics.values;
+    values["routing_entropy"] = entropies / count;
+    if (rows.experts() > 1) values["router_margin"] = margins / count;
+    if (const MatrixView base = rows.base_probabilities(); base.size() > 0)
+      values["routing_entropy_base"] = routing_entropy(base);
+    values["routing_variance_eq42"] = variance.routing_variance_eq42();
+    values["score_variance"] = variance.score_variance();
+    values["score_row_variance"] = variance.score_row_variance();
+  }
+};
+
+class RouterNormsMeter final : public RowMeter {
+ public:
+  RouterNormsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting) {
+    if (setting.cell && !has_projection(setting.cell->experiment().model))
+      signal_basis_ = setting.cell->problem().signal_basis();
+  }
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const Matrix weight = rows.router_weight();
+    set(metrics.values, "router_norm_ratio", router_norm_ratio(weight));
+    if (weight.size() > 0 && signal_basis_.size() > 0)
+      set(metrics.values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
+  }
+
+ private:
+  Matrix signal_basis_;  // (d, s), or empty
+};
+
+const Need weighed_features{
+    "a router that weighs features in that layer", [](const MetricSubject& of, int layer) {
+      const std::string name = "router_feature_weights" + of.network().layer_ending(layer);
+      const std::vector<StateArray> arrays = of.network().state_arrays();
+      return std::any_of(arrays.begin(), arrays.end(),
+                         [&](const StateArray& array) { return array.name == name; });
+    }};
+
+class FeatureWeightsMeter final : public RowMeter {
+ public:
+  FeatureWeightsMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
+
+  void measure(LayerRows& rows, LayerMetrics& metrics) override {
+    const MatrixView weights = rows.feature_weights();
+    if (weights.size() == 0) return;
+    // Clusters are the experts of the layer before; in the first layer its own experts.
+    const std::span<const int> clusters = rows.before() ? rows.before()->serving() : rows.serving();
+    set(metrics.values, "weight_variation", weight_variation(weights, clusters));
+  }
+};
 
 }  // namespace
 
@@ -139,8 +256,6 @@ std::optional<double> CoActivation::value() const {
   if (used == 0 || experts_ < 2) return std::nullopt;
   return sum / used;
 }
-
-// Equations: how decided the router is.
 
 double entropy(std::span<const double> distribution) {
   double sum = 0;
@@ -228,8 +343,6 @@ double ScoreVariance::score_row_variance() const {
   return row_variances_ / static_cast<double>(rows_);
 }
 
-// Equations: weights of routers.
-
 std::optional<double> router_norm_ratio(const Eigen::Ref<const Matrix>& weight) {
   if (weight.size() == 0) return std::nullopt;
   const Vector norms = weight.rowwise().norm();
@@ -264,46 +377,6 @@ std::optional<double> weight_variation(const Eigen::Ref<const Matrix>& weights,
   return sum / counted;
 }
 
-// Groups.
-
-namespace {
-
-class LoadMeter final : public RowMeter {
- public:
-  LoadMeter(const NoMetricOptions& /*options*/, const RowSetting& setting)
-      : selects_sets_(setting.applies("co_activation")),
-        leaves_unserved_(setting.applies("unserved_share")) {}
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    MetricValues& values = metrics.values;
-    const std::vector<std::int64_t> loads = rows.loads();
-    set(values, "expert_load_max_violation", expert_load_max_violation(loads));
-    set(values, "expert_load_max_deviation", expert_load_max_deviation(loads));
-    set(values, "expert_load_std_percent", expert_load_std_percent(loads));
-    set(values, "dead_experts", dead_experts(rows.serving(), rows.experts()));
-    if (leaves_unserved_) set(values, "unserved_share", unserved_share(rows.serving()));
-    if (selects_sets_) set(values, "co_activation", co_activation(rows.selected(), rows.experts()));
-  }
-
- private:
-  static std::optional<double> co_activation(std::span<const unsigned char> selected, int experts) {
-    CoActivation pairs(experts);
-    std::vector<int> of_row;
-    for (std::size_t row = 0; row < selected.size(); row += static_cast<std::size_t>(experts)) {
-      of_row.clear();
-      for (int e = 0; e < experts; ++e) {
-        if (selected[row + static_cast<std::size_t>(e)]) of_row.push_back(e);
-      }
-      pairs.add(of_row);
-    }
-    return pairs.value();
-  }
-
-  bool selects_sets_, leaves_unserved_;
-};
-
-}  // namespace
-
 MetricGroup load_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, LoadMeter>(
       "load",
@@ -332,32 +405,6 @@ MetricGroup load_metrics() {
   return group;
 }
 
-namespace {
-
-class LayerLoadsMeter final : public RowMeter {
- public:
-  LayerLoadsMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
-
-  void measure(LayerRows& rows, LayerMetrics& /*metrics*/) override {
-    if (rows.layer() == 0) deviations_.clear();
-    const std::optional<double> of_layer = expert_load_std_percent(rows.loads());
-    if (of_layer) deviations_.push_back(*of_layer);
-  }
-
-  void measure_stack(int layers, MetricValues& values) override {
-    if (layers == 0 || deviations_.size() != static_cast<std::size_t>(layers)) return;
-    const Eigen::Map<const Vector> deviations(deviations_.data(), layers);
-    const double mean = deviations.mean();
-    values["expert_load_std_percent_mean"] = mean;
-    values["expert_load_std_percent_spread"] = std::sqrt((deviations.array() - mean).square().mean());
-  }
-
- private:
-  std::vector<double> deviations_;  // of the layers so far
-};
-
-}  // namespace
-
 MetricGroup layer_loads_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, LayerLoadsMeter>(
       "layer_loads", "balance of a whole stack (Nielsen et al. 2025, Table 6); uses selected, as load does",
@@ -369,34 +416,6 @@ MetricGroup layer_loads_metrics() {
   group.needs = {&needs::router, &needs::model};
   return group;
 }
-
-namespace {
-
-class RoutingMeter final : public RowMeter {
- public:
-  RoutingMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    double entropies = 0, margins = 0;
-    ScoreVariance variance;
-    rows.visit([&](const RowBlock& block) {
-      entropies += routing_entropies(block.probabilities).sum();
-      if (rows.experts() > 1) margins += router_margins(block.probabilities).sum();
-      variance.add(block.probabilities);
-    });
-    const double count = static_cast<double>(rows.rows());
-    MetricValues& values = metrics.values;
-    values["routing_entropy"] = entropies / count;
-    if (rows.experts() > 1) values["router_margin"] = margins / count;
-    if (const MatrixView base = rows.base_probabilities(); base.size() > 0)
-      values["routing_entropy_base"] = routing_entropy(base);
-    values["routing_variance_eq42"] = variance.routing_variance_eq42();
-    values["score_variance"] = variance.score_variance();
-    values["score_row_variance"] = variance.score_row_variance();
-  }
-};
-
-}  // namespace
 
 MetricGroup routing_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, RoutingMeter>(
@@ -421,28 +440,6 @@ MetricGroup routing_metrics() {
   return group;
 }
 
-namespace {
-
-class RouterNormsMeter final : public RowMeter {
- public:
-  RouterNormsMeter(const NoMetricOptions& /*options*/, const RowSetting& setting) {
-    if (setting.cell && !has_projection(setting.cell->experiment().model))
-      signal_basis_ = setting.cell->problem().signal_basis();
-  }
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    const Matrix weight = rows.router_weight();
-    set(metrics.values, "router_norm_ratio", router_norm_ratio(weight));
-    if (weight.size() > 0 && signal_basis_.size() > 0)
-      set(metrics.values, "router_signal_fraction", router_signal_fraction(weight, signal_basis_));
-  }
-
- private:
-  Matrix signal_basis_;  // (d, s), or empty
-};
-
-}  // namespace
-
 MetricGroup router_norms_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, RouterNormsMeter>(
       "router_norms", "the weights M_i into expert i of a router that is linear in x; uses no routing",
@@ -455,31 +452,6 @@ MetricGroup router_norms_metrics() {
   group.needs = {&needs::router_weight};
   return group;
 }
-
-namespace {
-
-const Need weighed_features{
-    "a router that weighs features in that layer", [](const MetricSubject& of, int layer) {
-      const std::string name = "router_feature_weights" + of.network().layer_ending(layer);
-      const std::vector<StateArray> arrays = of.network().state_arrays();
-      return std::any_of(arrays.begin(), arrays.end(),
-                         [&](const StateArray& array) { return array.name == name; });
-    }};
-
-class FeatureWeightsMeter final : public RowMeter {
- public:
-  FeatureWeightsMeter(const NoMetricOptions& /*options*/, const RowSetting& /*setting*/) {}
-
-  void measure(LayerRows& rows, LayerMetrics& metrics) override {
-    const MatrixView weights = rows.feature_weights();
-    if (weights.size() == 0) return;
-    // Clusters are the experts of the layer before; in the first layer its own experts.
-    const std::span<const int> clusters = rows.before() ? rows.before()->serving() : rows.serving();
-    set(metrics.values, "weight_variation", weight_variation(weights, clusters));
-  }
-};
-
-}  // namespace
 
 MetricGroup feature_weights_metrics() {
   MetricGroup group = row_metrics<NoMetricOptions, FeatureWeightsMeter>(

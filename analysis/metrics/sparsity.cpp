@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -15,8 +14,6 @@
 #include "sim/data/gaussian_mixture.h"
 
 namespace moelab {
-
-// Equations.
 
 ClusterRouting::ClusterRouting(Eigen::Index experts) : experts_(experts) {}
 
@@ -202,35 +199,6 @@ void raise(std::pair<int, std::int64_t>& best, int partner, std::int64_t rows) {
   if (rows > best.second) best = {partner, rows};
 }
 
-}  // namespace
-
-std::map<int, bool> own_experts(std::span<const int> clusters, std::span<const int> serving) {
-  if (clusters.size() != serving.size()) {
-    throw InvalidOption(
-        "serving", fmt::format("{} rows; needs one for each of {} labels", serving.size(), clusters.size()));
-  }
-  std::map<std::pair<int, int>, std::int64_t> rows;
-  for (std::size_t i = 0; i < clusters.size(); ++i) {
-    if (clusters[i] >= 0 && serving[i] >= 0) ++rows[{clusters[i], serving[i]}];
-  }
-  std::map<int, std::pair<int, std::int64_t>> expert_of, cluster_of;
-  for (const auto& [pair, count] : rows) {
-    raise(expert_of[pair.first], pair.second, count);
-    raise(cluster_of[pair.second], pair.first, count);
-  }
-  std::map<int, bool> is_own;
-  for (const auto& [cluster, best] : expert_of) is_own[cluster] = cluster_of[best.first].first == cluster;
-  return is_own;
-}
-
-double expected_unsampled_clusters(const Eigen::Ref<const Vector>& shares, double experts) {
-  return (1 - shares.array()).pow(experts).sum();
-}
-
-// Groups.
-
-namespace {
-
 struct SparsityMetricOptions {
   int shuffles = 20;
 
@@ -314,74 +282,6 @@ class SparsityMeter final : public RowMeter {
   int shuffles_;
 };
 
-}  // namespace
-
-MetricGroup sparsity_metrics() {
-  MetricGroup group = row_metrics<SparsityMetricOptions, SparsityMeter>(
-      "sparsity",
-      "how few experts serve a cluster, learned and with the router's columns shuffled (Dikkala et al. 2023, "
-      "3.1); entropies use probabilities, top1_ metrics serving",
-      {metric("cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats",
-              "routing entropy per cluster (nats)", "router"),
-       metric("cluster_entropy_shuffled", false,
-              "the same with shuffled router columns, mean over shuffles, nats",
-              "routing entropy per cluster, shuffled (nats)", "shuffled",
-              {&needs::inputs, &needs::router_columns}),
-       metric("effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])",
-              "effective experts per cluster", "router"),
-       metric("effective_experts_shuffled", true, "the same with shuffled router columns, mean over shuffles",
-              "effective experts per cluster, shuffled", "shuffled",
-              {&needs::inputs, &needs::router_columns}),
-       metric("cluster_entropy_per_atom", false,
-              "data of several parts: the same over clusters that share one part, nats",
-              "routing entropy with one atom fixed (nats)", "one atom fixed", {&needs::parts}),
-       metric("cluster_entropy_per_atom_shuffled", false, "the same with shuffled router columns, nats",
-              "routing entropy with one atom fixed, shuffled (nats)", "one atom fixed, shuffled",
-              {&needs::parts, &needs::inputs, &needs::router_columns}),
-       metric("effective_experts_per_atom", true, "mean of exp H over clusters that share one part",
-              "effective experts with one atom fixed", "one atom fixed", {&needs::parts}),
-       metric("effective_experts_per_atom_shuffled", true, "the same with shuffled router columns",
-              "effective experts with one atom fixed, shuffled", "one atom fixed, shuffled",
-              {&needs::parts, &needs::inputs, &needs::router_columns}),
-       metric("cluster_entropy_overall", false,
-              "data of several parts: H of the mean routing of all rows, nats",
-              "routing entropy of all inputs (nats)", "all inputs", {&needs::parts}),
-       metric("cluster_entropy_overall_shuffled", false, "the same with shuffled router columns, nats",
-              "routing entropy of all inputs, shuffled (nats)", "all inputs, shuffled",
-              {&needs::parts, &needs::inputs, &needs::router_columns}),
-       metric("effective_experts_overall", true, "exp H of the mean routing of all rows",
-              "effective experts of all inputs", "all inputs", {&needs::parts}),
-       metric("effective_experts_overall_shuffled", true, "the same with shuffled router columns",
-              "effective experts of all inputs, shuffled", "all inputs, shuffled",
-              {&needs::parts, &needs::inputs, &needs::router_columns}),
-       metric("top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c that expert e serves",
-              "cluster purity of experts (top-1)", "purity"),
-       metric("top1_cluster_concentration", false,
-              "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)",
-              "share of a cluster in one expert (top-1)", "concentration"),
-       metric("top1_cluster_ari", false,
-              "adjusted Rand index of serving experts and clusters (1 equal, 0 as by chance)",
-              "adjusted Rand index of experts and clusters", "ARI"),
-       metric("top1_cluster_nmi", false,
-              "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
-              "normalised mutual information of experts and clusters", "NMI"),
-       metric(
-           "top1_token_ari", false,
-           "adjusted Rand index of serving experts and the tokens that they read (1 equal, 0 as by chance)",
-           "adjusted Rand index of experts and tokens", "ARI with tokens", {&needs::token_ids}),
-       metric("top1_token_nmi", false, "their normalised mutual information, in [0, 1]",
-              "normalised mutual information of experts and tokens", "NMI with tokens", {&needs::token_ids}),
-       metric(
-           "dispatch_entropy", false,
-           "Σ_e n_e/n H(cluster | e) over serving experts e, nats: how mixed the clusters of an expert are",
-           "entropy of an expert's clusters (nats)", "dispatch entropy")});
-  group.of_layers = true;
-  group.needs = {&needs::router, &needs::labels};
-  return group;
-}
-
-namespace {
-
 constexpr int kQuarters = 4;
 
 /// The mixture of the test set; null for other data.
@@ -452,40 +352,6 @@ class OwnExpertsMeter final : public RowMeter {
   std::vector<int> order_;
 };
 
-}  // namespace
-
-MetricGroup own_experts_metrics() {
-  std::vector<MetricGroup::Metric> metrics = {
-      metric("own_expert_share", false,
-             "share of clusters c that are the largest of the expert that serves most of c (Dikkala et al. "
-             "2023, Theorem 2)",
-             "clusters with an expert of their own (share)", "own expert"),
-      metric("merged_clusters", false, "number of the other clusters", "merged clusters", "merged"),
-      metric("unsampled_clusters", false,
-             "Σ_c (1 − p_c)^E, clusters without a row among E drawn at random: the coupon collector's "
-             "expectation",
-             "clusters without a row among E (expected)", "coupon collector")};
-  const char* const quarters[kQuarters] = {"heaviest", "second", "third", "lightest"};
-  for (int quarter = 0; quarter < kQuarters; ++quarter) {
-    metrics.push_back(
-        metric(fmt::format("own_expert_share_quarter{}", quarter + 1), false,
-               fmt::format("own_expert_share of the {} quarter of the clusters by data.weights, the lowest "
-                           "number first among equals",
-                           quarters[quarter]),
-               fmt::format("{} quarter of clusters with an expert of their own (share)", quarters[quarter]),
-               fmt::format("{} quarter", quarters[quarter]), {&kFourClusters}));
-  }
-  MetricGroup group = row_metrics<NoMetricOptions, OwnExpertsMeter>(
-      "own_experts", "which clusters have an expert of their own and which share one; uses serving",
-      std::move(metrics));
-  group.by_default = false;
-  group.of_layers = true;
-  group.needs = {&needs::router, &kMixture};
-  return group;
-}
-
-namespace {
-
 /// The tree of the clusters' means; null without a tree.
 const MeanHierarchy* tree_of(const DataOptions& data) {
   const auto* const mixture = data.as<GaussianMixtureOptions>();
@@ -526,6 +392,123 @@ class LevelsMeter final : public RowMeter {
 };
 
 }  // namespace
+
+std::map<int, bool> own_experts(std::span<const int> clusters, std::span<const int> serving) {
+  if (clusters.size() != serving.size()) {
+    throw InvalidOption(
+        "serving", fmt::format("{} rows; needs one for each of {} labels", serving.size(), clusters.size()));
+  }
+  std::map<std::pair<int, int>, std::int64_t> rows;
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    if (clusters[i] >= 0 && serving[i] >= 0) ++rows[{clusters[i], serving[i]}];
+  }
+  std::map<int, std::pair<int, std::int64_t>> expert_of, cluster_of;
+  for (const auto& [pair, count] : rows) {
+    raise(expert_of[pair.first], pair.second, count);
+    raise(cluster_of[pair.second], pair.first, count);
+  }
+  std::map<int, bool> is_own;
+  for (const auto& [cluster, best] : expert_of) is_own[cluster] = cluster_of[best.first].first == cluster;
+  return is_own;
+}
+
+double expected_unsampled_clusters(const Eigen::Ref<const Vector>& shares, double experts) {
+  return (1 - shares.array()).pow(experts).sum();
+}
+
+MetricGroup sparsity_metrics() {
+  MetricGroup group = row_metrics<SparsityMetricOptions, SparsityMeter>(
+      "sparsity",
+      "how few experts serve a cluster, learned and with the router's columns shuffled (Dikkala et al. 2023, "
+      "3.1); entropies use probabilities, top1_ metrics serving",
+      {metric("cluster_entropy", false, "mean over clusters c of H(E[r(x) | c]), nats",
+              "routing entropy per cluster (nats)", "router"),
+       metric("cluster_entropy_shuffled", false,
+              "the same with shuffled router columns, mean over shuffles, nats",
+              "routing entropy per cluster, shuffled (nats)", "shuffled",
+              {&needs::inputs, &needs::router_columns}),
+       metric("effective_experts", true, "mean over clusters c of exp H(E[r(x) | c])",
+              "effective experts per cluster", "router"),
+       metric("effective_experts_shuffled", true, "the same with shuffled router columns, mean over shuffles",
+              "effective experts per cluster, shuffled", "shuffled",
+              {&needs::inputs, &needs::router_columns}),
+       metric("cluster_entropy_per_atom", false,
+              "data of several parts: the same over clusters that share one part, nats",
+              "routing entropy with one atom fixed (nats)", "one atom fixed", {&needs::parts}),
+       metric("cluster_entropy_per_atom_shuffled", false, "the same with shuffled router columns, nats",
+              "routing entropy with one atom fixed, shuffled (nats)", "one atom fixed, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("effective_experts_per_atom", true, "mean of exp H over clusters that share one part",
+              "effective experts with one atom fixed", "one atom fixed", {&needs::parts}),
+       metric("effective_experts_per_atom_shuffled", true, "the same with shuffled router columns",
+              "effective experts with one atom fixed, shuffled", "one atom fixed, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("cluster_entropy_overall", false,
+              "data of several parts: H of the mean routing of all rows, nats",
+              "routing entropy of all inputs (nats)", "all inputs", {&needs::parts}),
+       metric("cluster_entropy_overall_shuffled", false, "the same with shuffled router columns, nats",
+              "routing entropy of all inputs, shuffled (nats)", "all inputs, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("effective_experts_overall", true, "exp H of the mean routing of all rows",
+              "effective experts of all inputs", "all inputs", {&needs::parts}),
+       metric("effective_experts_overall_shuffled", true, "the same with shuffled router columns",
+              "effective experts of all inputs, shuffled", "all inputs, shuffled",
+              {&needs::parts, &needs::inputs, &needs::router_columns}),
+       metric("top1_cluster_purity", false, "Σ_e max_c n_ec ÷ n, n_ec rows of cluster c that expert e serves",
+              "cluster purity of experts (top-1)", "purity"),
+       metric("top1_cluster_concentration", false,
+              "mean over clusters c of max_e n_ec ÷ n_c (1 under collapse, too)",
+              "share of a cluster in one expert (top-1)", "concentration"),
+       metric("top1_cluster_ari", false,
+              "adjusted Rand index of serving experts and clusters (1 equal, 0 as by chance)",
+              "adjusted Rand index of experts and clusters", "ARI"),
+       metric("top1_cluster_nmi", false,
+              "their normalised mutual information, I ÷ mean of the two entropies, in [0, 1]",
+              "normalised mutual information of experts and clusters", "NMI"),
+       metric(
+           "top1_token_ari", false,
+           "adjusted Rand index of serving experts and the tokens that they read (1 equal, 0 as by chance)",
+           "adjusted Rand index of experts and tokens", "ARI with tokens", {&needs::token_ids}),
+       metric("top1_token_nmi", false, "their normalised mutual information, in [0, 1]",
+              "normalised mutual information of experts and tokens", "NMI with tokens", {&needs::token_ids}),
+       metric(
+           "dispatch_entropy", false,
+           "Σ_e n_e/n H(cluster | e) over serving experts e, nats: how mixed the clusters of an expert are",
+           "entropy of an expert's clusters (nats)", "dispatch entropy")});
+  group.of_layers = true;
+  group.needs = {&needs::router, &needs::labels};
+  return group;
+}
+
+MetricGroup own_experts_metrics() {
+  std::vector<MetricGroup::Metric> metrics = {
+      metric("own_expert_share", false,
+             "share of clusters c that are the largest of the expert that serves most of c (Dikkala et al. "
+             "2023, Theorem 2)",
+             "clusters with an expert of their own (share)", "own expert"),
+      metric("merged_clusters", false, "number of the other clusters", "merged clusters", "merged"),
+      metric("unsampled_clusters", false,
+             "Σ_c (1 − p_c)^E, clusters without a row among E drawn at random: the coupon collector's "
+             "expectation",
+             "clusters without a row among E (expected)", "coupon collector")};
+  const char* const quarters[kQuarters] = {"heaviest", "second", "third", "lightest"};
+  for (int quarter = 0; quarter < kQuarters; ++quarter) {
+    metrics.push_back(
+        metric(fmt::format("own_expert_share_quarter{}", quarter + 1), false,
+               fmt::format("own_expert_share of the {} quarter of the clusters by data.weights, the lowest "
+                           "number first among equals",
+                           quarters[quarter]),
+               fmt::format("{} quarter of clusters with an expert of their own (share)", quarters[quarter]),
+               fmt::format("{} quarter", quarters[quarter]), {&kFourClusters}));
+  }
+  MetricGroup group = row_metrics<NoMetricOptions, OwnExpertsMeter>(
+      "own_experts", "which clusters have an expert of their own and which share one; uses serving",
+      std::move(metrics));
+  group.by_default = false;
+  group.of_layers = true;
+  group.needs = {&needs::router, &kMixture};
+  return group;
+}
 
 MetricGroup levels_metrics() {
   std::vector<MetricGroup::Metric> metrics;

@@ -23,56 +23,6 @@ void require_equal_shapes(const Eigen::Ref<const Matrix>& outputs, const Eigen::
     throw InvalidOption("targets", "empty; a loss needs at least one row and one output");
 }
 
-}  // namespace
-
-double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
-  require_equal_shapes(outputs, targets);
-  return (outputs - targets).squaredNorm() / static_cast<double>(targets.size());
-}
-
-double label_variance(const Eigen::Ref<const Matrix>& targets) {
-  if (targets.size() == 0)
-    throw InvalidOption("targets", "empty; a variance needs at least one row and one output");
-  // Measured from the first row: a constant output gives exactly zero.
-  const Eigen::RowVectorXd origin = targets.row(0);
-  const Eigen::RowVectorXd mean = (targets.rowwise() - origin).colwise().mean();
-  return ((targets.rowwise() - origin).rowwise() - mean).squaredNorm() / static_cast<double>(targets.size());
-}
-
-std::optional<double> normalised_mean_squared_error(const Eigen::Ref<const Matrix>& outputs,
-                                                    const Eigen::Ref<const Matrix>& targets) {
-  const double loss = mean_squared_error(outputs, targets);
-  const double variance = label_variance(targets);
-  if (variance == 0) return std::nullopt;
-  return loss / variance;
-}
-
-double mean_cross_entropy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
-  require_equal_shapes(outputs, targets);
-  return -log_softmax(outputs).cwiseProduct(targets).sum() / static_cast<double>(targets.rows());
-}
-
-Matrix cross_entropy_gradients(const Eigen::Ref<const Matrix>& outputs,
-                               const Eigen::Ref<const Matrix>& targets) {
-  require_equal_shapes(outputs, targets);
-  const Vector masses = targets.rowwise().sum();
-  return masses.asDiagonal() * softmax(outputs) - Matrix(targets);
-}
-
-double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
-  require_equal_shapes(outputs, targets);
-  Eigen::Index right = 0;
-  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
-    Eigen::Index given = 0, wanted = 0;
-    outputs.row(i).maxCoeff(&given);
-    targets.row(i).maxCoeff(&wanted);
-    if (given == wanted) ++right;
-  }
-  return static_cast<double>(right) / static_cast<double>(outputs.rows());
-}
-
-namespace {
-
 template <class Real>
 class TaskMeter final : public ModelMeter<Real> {
  public:
@@ -145,7 +95,121 @@ class TaskMeter final : public ModelMeter<Real> {
   double targets_ = 0;           ///< ids: tokens of the test set that have a target
 };
 
+const Need replaced_rows{"data.contamination replaced", [](const MetricSubject& of, int) {
+                           return of.data().contamination.chosen() == "replaced";
+                         }};
+
+template <class Real>
+class ReplacedMeter final : public ModelMeter<Real> {
+ public:
+  ReplacedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting)
+      : data_(setting.data), applies_(!unmet_need("test_loss_kept", setting.subject)) {
+    if (!applies_) return;
+    // Only the seeds decide which rows are replaced: rows of zeros show them.
+    const Layout& layout = data_.layout();
+    Matrix inputs = Matrix::Zero(data_.samples(), layout.sample_dim());
+    contaminate(setting.subject.data().contamination, layout, setting.seeds, inputs);
+    const Eigen::Index width = layout.target_per_token ? layout.input_dim : inputs.cols();
+    const MatrixView rows(inputs.data(), inputs.size() / width, width);
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+      if (rows.row(i).isZero(0)) kept_.push_back(i);
+    }
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    if (!applies_ || kept_.empty()) return;
+    const Matrix outputs = moment.pass.outputs();
+    values["test_loss_kept"] = data_.task_loss(kept_of(outputs), kept_of(data_.test().y));
+  }
+
+ private:
+  Matrix kept_of(const Matrix& all) const { return data_.target_rows(all)(kept_, Eigen::all); }
+
+  const MeasuredData<Real>& data_;
+  bool applies_;
+  std::vector<Eigen::Index> kept_;  ///< rows of targets
+};
+
+const Need swapped_tokens{"data.contamination swapped", [](const MetricSubject& of, int) {
+                            return of.data().contamination.chosen() == "swapped";
+                          }};
+
+template <class Real>
+class SwappedMeter final : public ModelMeter<Real> {
+ public:
+  SwappedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
+    if (unmet_need("test_loss_unswapped", setting.subject)) return;
+    const MeasuredData<Real>& data = setting.data;
+    // Only the seeds decide which tokens are swapped: zeros show them.
+    const Matrix& targets = data.test().y;
+    Matrix x = Matrix::Zero(targets.rows(), targets.cols()), y = x;
+    contaminate(setting.subject.data().contamination, data.layout(), setting.seeds, x, y);
+    const bool is_masked = task_loss_kind(setting.experiment.loss.task).masks_tokens;
+    const Matrix& moved = is_masked ? x : y;
+    for (Eigen::Index i = 0; i < targets.size(); ++i)
+      if (targets.data()[i] >= 0) is_kept_.push_back(moved.data()[i] == 0);
+  }
+
+  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
+    const auto kept = std::count(is_kept_.begin(), is_kept_.end(), true);
+    if (kept == 0) return;
+    const std::vector<double>& losses = moment.pass.token_losses();
+    double sum = 0;
+    for (std::size_t i = 0; i < losses.size(); ++i) sum += is_kept_[i] ? losses[i] : 0;
+    values["test_loss_unswapped"] = sum / static_cast<double>(kept);
+  }
+
+ private:
+  std::vector<bool> is_kept_;  ///< of tokens with a target; empty where the metric does not apply
+};
+
 }  // namespace
+
+double mean_squared_error(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  return (outputs - targets).squaredNorm() / static_cast<double>(targets.size());
+}
+
+double label_variance(const Eigen::Ref<const Matrix>& targets) {
+  if (targets.size() == 0)
+    throw InvalidOption("targets", "empty; a variance needs at least one row and one output");
+  // Measured from the first row: a constant output gives exactly zero.
+  const Eigen::RowVectorXd origin = targets.row(0);
+  const Eigen::RowVectorXd mean = (targets.rowwise() - origin).colwise().mean();
+  return ((targets.rowwise() - origin).rowwise() - mean).squaredNorm() / static_cast<double>(targets.size());
+}
+
+std::optional<double> normalised_mean_squared_error(const Eigen::Ref<const Matrix>& outputs,
+                                                    const Eigen::Ref<const Matrix>& targets) {
+  const double loss = mean_squared_error(outputs, targets);
+  const double variance = label_variance(targets);
+  if (variance == 0) return std::nullopt;
+  return loss / variance;
+}
+
+double mean_cross_entropy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  return -log_softmax(outputs).cwiseProduct(targets).sum() / static_cast<double>(targets.rows());
+}
+
+Matrix cross_entropy_gradients(const Eigen::Ref<const Matrix>& outputs,
+                               const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  const Vector masses = targets.rowwise().sum();
+  return masses.asDiagonal() * softmax(outputs) - Matrix(targets);
+}
+
+double accuracy(const Eigen::Ref<const Matrix>& outputs, const Eigen::Ref<const Matrix>& targets) {
+  require_equal_shapes(outputs, targets);
+  Eigen::Index right = 0;
+  for (Eigen::Index i = 0; i < outputs.rows(); ++i) {
+    Eigen::Index given = 0, wanted = 0;
+    outputs.row(i).maxCoeff(&given);
+    targets.row(i).maxCoeff(&wanted);
+    if (given == wanted) ++right;
+  }
+  return static_cast<double>(right) / static_cast<double>(outputs.rows());
+}
 
 MetricGroup task_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, TaskMeter>(
@@ -206,45 +270,6 @@ MetricGroup task_metrics() {
   return group;
 }
 
-namespace {
-
-const Need replaced_rows{"data.contamination replaced", [](const MetricSubject& of, int) {
-                           return of.data().contamination.chosen() == "replaced";
-                         }};
-
-template <class Real>
-class ReplacedMeter final : public ModelMeter<Real> {
- public:
-  ReplacedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting)
-      : data_(setting.data), applies_(!unmet_need("test_loss_kept", setting.subject)) {
-    if (!applies_) return;
-    // Only the seeds decide which rows are replaced: rows of zeros show them.
-    const Layout& layout = data_.layout();
-    Matrix inputs = Matrix::Zero(data_.samples(), layout.sample_dim());
-    contaminate(setting.subject.data().contamination, layout, setting.seeds, inputs);
-    const Eigen::Index width = layout.target_per_token ? layout.input_dim : inputs.cols();
-    const MatrixView rows(inputs.data(), inputs.size() / width, width);
-    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
-      if (rows.row(i).isZero(0)) kept_.push_back(i);
-    }
-  }
-
-  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
-    if (!applies_ || kept_.empty()) return;
-    const Matrix outputs = moment.pass.outputs();
-    values["test_loss_kept"] = data_.task_loss(kept_of(outputs), kept_of(data_.test().y));
-  }
-
- private:
-  Matrix kept_of(const Matrix& all) const { return data_.target_rows(all)(kept_, Eigen::all); }
-
-  const MeasuredData<Real>& data_;
-  bool applies_;
-  std::vector<Eigen::Index> kept_;  ///< rows of targets
-};
-
-}  // namespace
-
 MetricGroup replaced_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, ReplacedMeter>(
       "replaced", "what replaced rows do to the others; uses what gating.eval selects",
@@ -256,43 +281,6 @@ MetricGroup replaced_metrics() {
   group.needs = {&needs::model, &replaced_rows};
   return group;
 }
-
-namespace {
-
-const Need swapped_tokens{"data.contamination swapped", [](const MetricSubject& of, int) {
-                            return of.data().contamination.chosen() == "swapped";
-                          }};
-
-template <class Real>
-class SwappedMeter final : public ModelMeter<Real> {
- public:
-  SwappedMeter(const NoMetricOptions& /*options*/, const MeterSetting<Real>& setting) {
-    if (unmet_need("test_loss_unswapped", setting.subject)) return;
-    const MeasuredData<Real>& data = setting.data;
-    // Only the seeds decide which tokens are swapped: zeros show them.
-    const Matrix& targets = data.test().y;
-    Matrix x = Matrix::Zero(targets.rows(), targets.cols()), y = x;
-    contaminate(setting.subject.data().contamination, data.layout(), setting.seeds, x, y);
-    const bool is_masked = task_loss_kind(setting.experiment.loss.task).masks_tokens;
-    const Matrix& moved = is_masked ? x : y;
-    for (Eigen::Index i = 0; i < targets.size(); ++i)
-      if (targets.data()[i] >= 0) is_kept_.push_back(moved.data()[i] == 0);
-  }
-
-  void measure(const TestMoment<Real>& moment, MetricValues& values) override {
-    const auto kept = std::count(is_kept_.begin(), is_kept_.end(), true);
-    if (kept == 0) return;
-    const std::vector<double>& losses = moment.pass.token_losses();
-    double sum = 0;
-    for (std::size_t i = 0; i < losses.size(); ++i) sum += is_kept_[i] ? losses[i] : 0;
-    values["test_loss_unswapped"] = sum / static_cast<double>(kept);
-  }
-
- private:
-  std::vector<bool> is_kept_;  ///< of tokens with a target; empty where the metric does not apply
-};
-
-}  // namespace
 
 MetricGroup swapped_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, SwappedMeter>(

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cmath>
 
 #include "analysis/metrics/meters.h"
@@ -89,23 +88,6 @@ class GradientMeter final : public ModelMeter<Real> {
   MeterSetting<Real> setting_;
 };
 
-}  // namespace
-
-MetricGroup gradient_metrics() {
-  MetricGroup group = model_metrics<NoMetricOptions, GradientMeter>(
-      "gradient",
-      "how well population gradients are known; empty for sample gradients; uses the routing of training",
-      {metric("population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
-              "norm of the population gradient", "gradient"),
-       metric("population_gradient_standard_error", true,
-              "standard error of a single rule's gradient, as a norm",
-              "standard error of the population gradient", "standard error")});
-  group.needs = {&needs::own_data, &needs::population_gradient};
-  return group;
-}
-
-namespace {
-
 template <class Real>
 class AuxiliaryLossesMeter final : public ModelMeter<Real> {
  public:
@@ -153,6 +135,19 @@ std::vector<MetricGroup::Metric> metrics_of_kinds() {
 }
 
 }  // namespace
+
+MetricGroup gradient_metrics() {
+  MetricGroup group = model_metrics<NoMetricOptions, GradientMeter>(
+      "gradient",
+      "how well population gradients are known; empty for sample gradients; uses the routing of training",
+      {metric("population_gradient_norm", true, "norm of the gradient, mean over 8 independent rules",
+              "norm of the population gradient", "gradient"),
+       metric("population_gradient_standard_error", true,
+              "standard error of a single rule's gradient, as a norm",
+              "standard error of the population gradient", "standard error")});
+  group.needs = {&needs::own_data, &needs::population_gradient};
+  return group;
+}
 
 MetricGroup auxiliary_losses_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, AuxiliaryLossesMeter>(

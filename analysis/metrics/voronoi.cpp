@@ -101,105 +101,12 @@ struct Sums {
   }
 };
 
-}  // namespace
-
-VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureComponents& truth,
-                             bool even_power) {
-  const double maps =
-      std::pow(static_cast<double>(truth.weight.size()), static_cast<double>(fitted.weight.size()));
-  if (maps > kMostMaps) {
-    throw InvalidOption("model.experts", fmt::format("{} fits of {} components are too many to match",
-                                                     fitted.weight.size(), truth.weight.size()));
-  }
-  const Vector& weights = fitted.weight;
-  Vector missing = truth.weight;
-  const Differences differences = all_differences(fitted, truth, even_power);
-  const Alignment alignment = best_alignment(differences, weights, truth.shifted);
-  VoronoiErrors result;
-  result.cells = alignment.cells;
-  result.shift = alignment.shift;
-  Sums exact, over, exact_unweighted, over_unweighted;
-  for (std::size_t i = 0; i < differences.size(); ++i) {
-    const int cell = result.cells[i];
-    const double weight = weights[static_cast<Eigen::Index>(i)];
-    missing[cell] -= weight;
-    Difference difference = differences[i][static_cast<std::size_t>(cell)];
-    difference.gate += alignment.shift;
-    const double gate = difference.gate.norm(), expert = std::sqrt(difference.expert_square());
-    if (std::count(result.cells.begin(), result.cells.end(), cell) == 1) {
-      exact.add(weight, difference);
-      exact_unweighted.add(1, difference);
-      result.loss_exact += weight * (gate + expert);
-    } else {
-      over.add(weight, difference);
-      over_unweighted.add(1, difference);
-      result.loss_over += weight * (gate * gate + expert * expert);
-    }
-  }
-  for (int j = 0; j < truth.weight.size(); ++j) {
-    result.empty_cells += std::count(result.cells.begin(), result.cells.end(), j) == 0 ? 1 : 0;
-  }
-  result.weight_error = missing.cwiseAbs().sum();
-  result.loss = result.loss_exact + result.loss_over + result.weight_error;
-  result.exact = exact.errors();
-  result.over = over.errors();
-  result.exact_unweighted = exact_unweighted.errors();
-  result.over_unweighted = over_unweighted.errors();
-  return result;
-}
-
-namespace {
-
 /// R for this many fits in a cell.
 std::optional<double> order_of(std::ptrdiff_t fits) {
   if (fits == 2) return 4;
   if (fits == 3) return 6;
   return std::nullopt;
 }
-
-}  // namespace
-
-GaussianErrors gaussian_errors(const MixtureComponents& fitted, const Vector& fitted_variance,
-                               const MixtureComponents& truth, const Vector& true_variance,
-                               const VoronoiErrors& errors) {
-  GaussianErrors found;
-  double loss = errors.weight_error;
-  bool is_known = true;
-  struct Sum {
-    double weight = 0, square = 0;
-    std::optional<double> root() const {
-      if (weight == 0) return std::nullopt;
-      return std::sqrt(square / weight);
-    }
-  } exact, over;
-  for (Eigen::Index i = 0; i < fitted.weight.size(); ++i) {
-    const int cell = errors.cells[static_cast<std::size_t>(i)];
-    const double weight = fitted.weight[i];
-    const double gate = (fitted.gate.row(i) - truth.gate.row(cell) + errors.shift).norm(),
-                 slope = (fitted.slope.row(i) - truth.slope.row(cell)).norm(),
-                 intercept = std::abs(fitted.intercept[i] - truth.intercept[cell]),
-                 variance = std::abs(fitted_variance[i] - true_variance[cell]);
-    const auto fits = std::count(errors.cells.begin(), errors.cells.end(), cell);
-    Sum& sum = fits == 1 ? exact : over;
-    sum.weight += weight;
-    sum.square += weight * variance * variance;
-    if (fits == 1) {
-      loss += weight * (gate + slope + intercept + variance);
-      continue;
-    }
-    const std::optional<double> order = order_of(fits);
-    is_known = is_known && order;
-    const double r = order.value_or(0);
-    loss += weight *
-            (std::pow(gate, r) + std::pow(intercept, r) + std::pow(slope, r / 2) + std::pow(variance, r / 2));
-  }
-  if (is_known) found.loss = loss;
-  found.exact = exact.root();
-  found.over = over.root();
-  return found;
-}
-
-namespace {
 
 /// An error of parameters: the beginning of its column's name, and words for it.
 struct NamedError {
@@ -295,6 +202,91 @@ class VoronoiMeter final : public ModelMeter<Real> {
 };
 
 }  // namespace
+
+VoronoiErrors voronoi_errors(const MixtureComponents& fitted, const MixtureComponents& truth,
+                             bool even_power) {
+  const double maps =
+      std::pow(static_cast<double>(truth.weight.size()), static_cast<double>(fitted.weight.size()));
+  if (maps > kMostMaps) {
+    throw InvalidOption("model.experts", fmt::format("{} fits of {} components are too many to match",
+                                                     fitted.weight.size(), truth.weight.size()));
+  }
+  const Vector& weights = fitted.weight;
+  Vector missing = truth.weight;
+  const Differences differences = all_differences(fitted, truth, even_power);
+  const Alignment alignment = best_alignment(differences, weights, truth.shifted);
+  VoronoiErrors result;
+  result.cells = alignment.cells;
+  result.shift = alignment.shift;
+  Sums exact, over, exact_unweighted, over_unweighted;
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    const int cell = result.cells[i];
+    const double weight = weights[static_cast<Eigen::Index>(i)];
+    missing[cell] -= weight;
+    Difference difference = differences[i][static_cast<std::size_t>(cell)];
+    difference.gate += alignment.shift;
+    const double gate = difference.gate.norm(), expert = std::sqrt(difference.expert_square());
+    if (std::count(result.cells.begin(), result.cells.end(), cell) == 1) {
+      exact.add(weight, difference);
+      exact_unweighted.add(1, difference);
+      result.loss_exact += weight * (gate + expert);
+    } else {
+      over.add(weight, difference);
+      over_unweighted.add(1, difference);
+      result.loss_over += weight * (gate * gate + expert * expert);
+    }
+  }
+  for (int j = 0; j < truth.weight.size(); ++j) {
+    result.empty_cells += std::count(result.cells.begin(), result.cells.end(), j) == 0 ? 1 : 0;
+  }
+  result.weight_error = missing.cwiseAbs().sum();
+  result.loss = result.loss_exact + result.loss_over + result.weight_error;
+  result.exact = exact.errors();
+  result.over = over.errors();
+  result.exact_unweighted = exact_unweighted.errors();
+  result.over_unweighted = over_unweighted.errors();
+  return result;
+}
+
+GaussianErrors gaussian_errors(const MixtureComponents& fitted, const Vector& fitted_variance,
+                               const MixtureComponents& truth, const Vector& true_variance,
+                               const VoronoiErrors& errors) {
+  GaussianErrors found;
+  double loss = errors.weight_error;
+  bool is_known = true;
+  struct Sum {
+    double weight = 0, square = 0;
+    std::optional<double> root() const {
+      if (weight == 0) return std::nullopt;
+      return std::sqrt(square / weight);
+    }
+  } exact, over;
+  for (Eigen::Index i = 0; i < fitted.weight.size(); ++i) {
+    const int cell = errors.cells[static_cast<std::size_t>(i)];
+    const double weight = fitted.weight[i];
+    const double gate = (fitted.gate.row(i) - truth.gate.row(cell) + errors.shift).norm(),
+                 slope = (fitted.slope.row(i) - truth.slope.row(cell)).norm(),
+                 intercept = std::abs(fitted.intercept[i] - truth.intercept[cell]),
+                 variance = std::abs(fitted_variance[i] - true_variance[cell]);
+    const auto fits = std::count(errors.cells.begin(), errors.cells.end(), cell);
+    Sum& sum = fits == 1 ? exact : over;
+    sum.weight += weight;
+    sum.square += weight * variance * variance;
+    if (fits == 1) {
+      loss += weight * (gate + slope + intercept + variance);
+      continue;
+    }
+    const std::optional<double> order = order_of(fits);
+    is_known = is_known && order;
+    const double r = order.value_or(0);
+    loss += weight *
+            (std::pow(gate, r) + std::pow(intercept, r) + std::pow(slope, r / 2) + std::pow(variance, r / 2));
+  }
+  if (is_known) found.loss = loss;
+  found.exact = exact.root();
+  found.over = over.root();
+  return found;
+}
 
 MetricGroup voronoi_metrics() {
   MetricGroup group = model_metrics<NoMetricOptions, VoronoiMeter>(

@@ -17,10 +17,9 @@ void bind_relative_to(Fields& fields, std::string& arm) {
 
 void bind_arm(Fields& fields, std::string& arm, std::vector<std::string>& arms) {
   fields.optional().add("arm", arm, "name of an arm");
-  fields.optional().add_list(
-      "arms", arms, 1,
-      "in place of arm: a claim for each of them, its name where {arm} stands in id and "
-      "text (without it, id_NAME)");
+  fields.optional().add_list("arms", arms, 1,
+                             "in place of arm: a claim for each of them, its name where {arm} stands in id "
+                             "and text (without it, id_NAME)");
 }
 
 void bind_smallest_effect(Fields& fields, Claim& claim) {
@@ -160,9 +159,8 @@ void ClaimSide::bind(Fields& fields) {
   fields.optional().add("metric", metric, kMetricHelp);
   bind_relative_to(fields, relative_to);
   bind_number_or_text(fields, "value", value,
-                      "a number instead of an arm's metric, or an expression of swept paths: "
-                      "\"model.experts / 4\"; one that names metrics is taken of the other side's arm, where "
-                      "that side is");
+                      "a number instead of an arm's metric, or an expression of swept paths: \"model.experts "
+                      "/ 4\"; one that names metrics is taken of the other side's arm, where that side is");
   fields.add("factor", factor, positive(), "multiplies the side");
   fields.optional().add("where", where, "sweep coordinates of this side: {path: value}");
   fields.add("step", step, "a recorded step (default: the last)");

@@ -214,64 +214,6 @@ std::optional<std::pair<Interval, Interval>> pair_of(const PointedClaim& claim, 
   return std::pair(*left, *right);
 }
 
-}  // namespace
-
-bool ClaimPairs::exact() const {
-  return std::all_of(left.begin(), left.end(), is_exact) && std::all_of(right.begin(), right.end(), is_exact);
-}
-
-ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
-                         bool is_ragged) {
-  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
-  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
-  const SideValues left_values(claim.left, at.left, at.left_step, rows),
-      right_values(claim.right, at.right, at.right_step, rows);
-  ClaimPairs pairs;
-  int incomplete = 0;
-  for (const int seed : seeds) {
-    if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
-    std::string problem;
-    if (const auto pair = pair_of(claim, seed, left_values, right_values, problem)) {
-      pairs.left.push_back(pair->first);
-      pairs.right.push_back(pair->second);
-    } else if (incomplete++ == 0) {
-      pairs.problem = std::move(problem);
-    }
-  }
-  if (incomplete > 1)
-    pairs.problem += fmt::format("; {} of {} seeds are incomplete", incomplete,
-                                 static_cast<std::size_t>(incomplete) + pairs.left.size());
-  return pairs;
-}
-
-bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
-                      const std::function<bool(const std::string&)>& is_positive) {
-  if (side.is_constant()) {
-    const Expression value = Expression::parse(side.value, "value");
-    // A plain number takes the scale of the other side.
-    if (value.names().empty()) return true;
-    return value.is_positive([&](const std::string& path) { return is_positive_path(path, rows); });
-  }
-  if (!side.distance_from.empty()) return false;
-  const std::vector<std::string>& swept = rows.table().sweep_paths;
-  const auto is_path = [&](const std::string& name) {
-    return rows.table().fixed.contains(name) || std::find(swept.begin(), swept.end(), name) != swept.end();
-  };
-  return Expression::parse(side.metric, "metric").is_positive([&](const std::string& name) {
-    return is_path(name) ? is_positive_path(name, rows) : is_positive(name);
-  });
-}
-
-bool is_relative_to_trivial(const ClaimSide& side) {
-  const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
-  if (!is_plain || side.metric.find(' ') != std::string::npos) return false;
-  const std::size_t dot = side.metric.rfind('.');
-  const std::string name = dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
-  return name.starts_with("test_nmse") || name.starts_with("train_nmse");
-}
-
-namespace {
-
 void check_arm(const std::string& arm, const ResultTable& table, const std::string& path) {
   if (std::find(table.arms.begin(), table.arms.end(), arm) == table.arms.end())
     throw InvalidOption(path, unknown_name("arm", arm, table.arms));
@@ -417,6 +359,60 @@ std::vector<ClaimStep> recorded_steps(const std::string& arm, const ResultTable&
 }
 
 }  // namespace
+
+bool ClaimPairs::exact() const {
+  return std::all_of(left.begin(), left.end(), is_exact) && std::all_of(right.begin(), right.end(), is_exact);
+}
+
+ClaimPairs collect_pairs(const PointedClaim& claim, const PointPair& at, const RowIndex& rows,
+                         bool is_ragged) {
+  std::set<int> seeds(rows.seeds(claim.left.arm).begin(), rows.seeds(claim.left.arm).end());
+  seeds.insert(rows.seeds(claim.right.arm).begin(), rows.seeds(claim.right.arm).end());
+  const SideValues left_values(claim.left, at.left, at.left_step, rows),
+      right_values(claim.right, at.right, at.right_step, rows);
+  ClaimPairs pairs;
+  int incomplete = 0;
+  for (const int seed : seeds) {
+    if (is_ragged && (!left_values.has(seed) || !right_values.has(seed))) continue;
+    std::string problem;
+    if (const auto pair = pair_of(claim, seed, left_values, right_values, problem)) {
+      pairs.left.push_back(pair->first);
+      pairs.right.push_back(pair->second);
+    } else if (incomplete++ == 0) {
+      pairs.problem = std::move(problem);
+    }
+  }
+  if (incomplete > 1)
+    pairs.problem += fmt::format("; {} of {} seeds are incomplete", incomplete,
+                                 static_cast<std::size_t>(incomplete) + pairs.left.size());
+  return pairs;
+}
+
+bool is_positive_side(const ClaimSide& side, const RowIndex& rows,
+                      const std::function<bool(const std::string&)>& is_positive) {
+  if (side.is_constant()) {
+    const Expression value = Expression::parse(side.value, "value");
+    // A plain number takes the scale of the other side.
+    if (value.names().empty()) return true;
+    return value.is_positive([&](const std::string& path) { return is_positive_path(path, rows); });
+  }
+  if (!side.distance_from.empty()) return false;
+  const std::vector<std::string>& swept = rows.table().sweep_paths;
+  const auto is_path = [&](const std::string& name) {
+    return rows.table().fixed.contains(name) || std::find(swept.begin(), swept.end(), name) != swept.end();
+  };
+  return Expression::parse(side.metric, "metric").is_positive([&](const std::string& name) {
+    return is_path(name) ? is_positive_path(name, rows) : is_positive(name);
+  });
+}
+
+bool is_relative_to_trivial(const ClaimSide& side) {
+  const bool is_plain = !side.is_constant() && side.relative_to.empty() && side.distance_from.empty();
+  if (!is_plain || side.metric.find(' ') != std::string::npos) return false;
+  const std::size_t dot = side.metric.rfind('.');
+  const std::string name = dot == std::string::npos ? side.metric : side.metric.substr(dot + 1);
+  return name.starts_with("test_nmse") || name.starts_with("train_nmse");
+}
 
 PointedClaim find_points(const Comparison& claim, const RowIndex& rows, const std::string& path) {
   const ResultTable& table = rows.table();

@@ -29,55 +29,6 @@ std::string step_text(const std::optional<ClaimStep>& step) {
   return fmt::format(" at step {}", step->step);
 }
 
-}  // namespace
-
-std::string to_string(TrendShape shape) {
-  return shape == TrendShape::ends ? "ends" : "monotone";
-}
-
-std::string to_string(Origin origin) {
-  return origin == Origin::ours ? "ours" : "paper";
-}
-
-std::string to_string(Matched matched) {
-  switch (matched) {
-    case Matched::loss:
-      return "loss";
-    case Matched::flops:
-      return "flops";
-    case Matched::steps:
-      break;
-  }
-  return "steps";
-}
-
-std::string matched_metric(Matched matched) {
-  switch (matched) {
-    case Matched::loss:
-      return "train_loss";
-    case Matched::flops:
-      return "train_flops";
-    case Matched::steps:
-      break;
-  }
-  return "";
-}
-
-std::string ClaimSide::text() const {
-  std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
-  const std::string& what = is_constant() ? value : metric;
-  const std::string whole = what.find(' ') == std::string::npos ? what : "(" + what + ")";
-  if (is_constant()) return text + whole;
-  text += fmt::format("{} {}", arm, whole);
-  if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
-  if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
-  const std::string place = point_text(where);
-  if (!place.empty()) text += fmt::format(" at {}", place);
-  return text + step_text(step);
-}
-
-namespace {
-
 constexpr double kError = 1 - kLevel;
 
 bool lies_within(const Interval& interval, const Interval& range) {
@@ -136,127 +87,11 @@ std::optional<int> seeds_for_signs(int supporting, int opposing, int pairs, int 
   return std::nullopt;
 }
 
-}  // namespace
-
-void add_note(ClaimPoint& point, const std::string& sentence) {
-  point.note += (point.note.empty() ? "" : "; ") + sentence;
-}
-
-void judge_differences(const std::vector<double>& differences, const DecisionRule& rule, ClaimPoint& point) {
-  const double wide_level = 1 - kError / rule.tests;
-  const double mean = point.difference->mean, variance = variance_of(differences, mean);
-  const int pairs = static_cast<int>(differences.size());
-  const auto p_values_of = [&](const Interval& range) {
-    return rule.is_sequential ? sequential_p_values(mean, variance, pairs, range)
-                              : range_p_values(differences, range);
-  };
-  if (rule.is_sequential) {
-    point.difference->interval = t_mixture_interval(mean, variance, pairs, kLevel);
-    point.median_interval = sign_sequence_interval(differences, kLevel);
-  }
-  const Interval wide = rule.is_sequential ? t_mixture_interval(mean, variance, pairs, wide_level)
-                                           : *mean_estimate(differences, wide_level).interval;
-  point.verdict = verdict_of(*point.difference->interval, wide, rule);
-  const RangePValues claimed = p_values_of(rule.claimed);
-  point.p_values = PointPValues{claimed.inside, claimed.outside};
-  if (rule.negligible) point.p_values->equivalent = p_values_of(*rule.negligible).inside;
-  if (point.verdict != Verdict::inconclusive) return;
-  const auto verdict_with = [&](int count) {
-    return verdict_of(interval_of(mean, variance, count, kLevel, rule.is_sequential),
-                      interval_of(mean, variance, count, wide_level, rule.is_sequential), rule);
-  };
-  point.seeds_to_decide =
-      least_count(pairs + 1, [&](int count) { return verdict_with(count) != Verdict::inconclusive; });
-  if (point.seeds_to_decide) point.verdict_then = verdict_with(*point.seeds_to_decide);
-}
-
-void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
-  const SignCounts& signs = *point.signs;
-  const int decidable = signs.below + signs.above;
-  add_note(point, fmt::format("{} on {} decidable of {} pairs, {} below and {} above",
-                              is_sequential ? "sign sequence" : "sign test", decidable, point.pairs,
-                              signs.below, signs.above));
-  if (op == '~') {
-    add_note(point, "censored values cannot show that sides are equal");
-    return;
-  }
-  const int supporting = op == '<' ? signs.below : signs.above, opposing = decidable - supporting;
-  point.p_values = PointPValues{signs_p_value(supporting, decidable, is_sequential),
-                                signs_p_value(opposing, decidable, is_sequential)};
-  if (!is_sequential && decidable < kLeastDecidablePairs)
-    add_note(point, fmt::format("a verdict needs {} decidable pairs", kLeastDecidablePairs));
-  point.verdict = sign_verdict(supporting, opposing, tests, is_sequential);
-  if (point.verdict != Verdict::inconclusive) return;
-  point.seeds_to_decide = seeds_for_signs(supporting, opposing, point.pairs, tests, is_sequential);
-  if (point.seeds_to_decide)
-    point.verdict_then = supporting > opposing ? Verdict::reproduced : Verdict::refuted;
-}
-
-namespace {
-
 /// Whether a step of a monotone trend does not oppose the trend. Such a step decides nothing.
 bool is_no_obstacle(const ClaimPoint& point) {
   return point.is_step && point.verdict != Verdict::refuted &&
          (point.p_values || point.verdict == Verdict::uninformative);
 }
-
-}  // namespace
-
-void combine_points(ClaimResult& result) {
-  std::vector<Verdict> verdicts, then;  // the present verdicts, and the verdicts with the deciding seeds
-  int most_seeds = 0;
-  std::optional<int> least_refuting;  // one refuted point decides the claim
-  for (const ClaimPoint& point : result.points) {
-    if (is_no_obstacle(point)) continue;
-    verdicts.push_back(point.verdict);
-    then.push_back(point.seeds_to_decide ? point.verdict_then : point.verdict);
-    const int seeds = point.seeds_to_decide.value_or(0);
-    most_seeds = std::max(most_seeds, seeds);
-    if (seeds > 0 && point.verdict_then == Verdict::refuted)
-      least_refuting = std::min(seeds, least_refuting.value_or(seeds));
-  }
-  result.verdict = combined_verdict(verdicts);
-  if (result.verdict != Verdict::inconclusive) return;
-  if (least_refuting)
-    result.seeds_to_decide = least_refuting;
-  else if (most_seeds > 0 && combined_verdict(then) != Verdict::inconclusive)
-    result.seeds_to_decide = most_seeds;
-}
-
-std::optional<double> claim_p_value(const ClaimResult& result) {
-  double supporting = 0, equivalent = 0, least = 1;
-  bool are_all_judged = true, has_ends = false;
-  int tests = 0;
-  for (const ClaimPoint& point : result.points) {
-    if (point.verdict == Verdict::uninformative) continue;
-    ++tests;
-    are_all_judged &= point.p_values.has_value();
-    const PointPValues p = point.p_values.value_or(PointPValues{});
-    least = std::min(least, p.opposing);
-    if (point.is_step) continue;
-    has_ends = true;
-    supporting = std::max(supporting, p.supporting);
-    equivalent = std::max(equivalent, p.equivalent.value_or(1));
-  }
-  const double opposing = std::min(1.0, tests * least);
-  if (result.verdict == Verdict::refuted) return opposing;
-  if (!are_all_judged || !has_ends) return std::nullopt;
-  if (result.verdict == Verdict::reproduced) return supporting;
-  return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
-}
-
-Verdict combined_verdict(const std::vector<Verdict>& parts) {
-  std::vector<Verdict> deciding = parts;
-  std::erase(deciding, Verdict::uninformative);
-  if (std::find(deciding.begin(), deciding.end(), Verdict::refuted) != deciding.end())
-    return Verdict::refuted;
-  const bool are_equal =
-      !deciding.empty() &&
-      std::all_of(deciding.begin(), deciding.end(), [&](Verdict part) { return part == deciding.front(); });
-  return are_equal ? deciding.front() : Verdict::inconclusive;
-}
-
-namespace {
 
 /// A claim with the properties that its points share.
 struct JudgedClaim {
@@ -452,38 +287,6 @@ ClaimResult evaluate_claim(const Claim& claim, const RowIndex& rows,
   return result;
 }
 
-}  // namespace
-
-std::string to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::reproduced:
-      return "reproduced";
-    case Verdict::refuted:
-      return "refuted";
-    case Verdict::equivalent:
-      return "equivalent";
-    case Verdict::uninformative:
-      return "uninformative";
-    case Verdict::inconclusive:
-      break;
-  }
-  return "inconclusive";
-}
-
-std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
-                                         const std::function<bool(const std::string&)>& is_positive,
-                                         const std::optional<int>& fixed_seeds) {
-  const RowIndex rows(table);
-  std::vector<ClaimResult> results;
-  for (const Claim& claim : claims) {
-    results.push_back(
-        evaluate_claim(claim, rows, is_positive, fixed_seeds, fmt::format("claims[{}]", results.size())));
-  }
-  return results;
-}
-
-namespace {
-
 void check_name(const std::string& name, const std::vector<std::string>& allowed, const char* what,
                 const std::string& path) {
   if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
@@ -518,6 +321,187 @@ std::string note_on(const RateEstimate& estimate, const std::string& arm) {
 }
 
 }  // namespace
+
+std::string to_string(TrendShape shape) {
+  return shape == TrendShape::ends ? "ends" : "monotone";
+}
+
+std::string to_string(Origin origin) {
+  return origin == Origin::ours ? "ours" : "paper";
+}
+
+std::string to_string(Matched matched) {
+  switch (matched) {
+    case Matched::loss:
+      return "loss";
+    case Matched::flops:
+      return "flops";
+    case Matched::steps:
+      break;
+  }
+  return "steps";
+}
+
+std::string matched_metric(Matched matched) {
+  switch (matched) {
+    case Matched::loss:
+      return "train_loss";
+    case Matched::flops:
+      return "train_flops";
+    case Matched::steps:
+      break;
+  }
+  return "";
+}
+
+std::string ClaimSide::text() const {
+  std::string text = factor == 1 ? "" : fmt::format("{:g} × ", factor);
+  const std::string& what = is_constant() ? value : metric;
+  const std::string whole = what.find(' ') == std::string::npos ? what : "(" + what + ")";
+  if (is_constant()) return text + whole;
+  text += fmt::format("{} {}", arm, whole);
+  if (!relative_to.empty()) text += fmt::format(" relative to {}", relative_to);
+  if (!distance_from.empty()) text += fmt::format(" (RMSE from {} over training)", distance_from);
+  const std::string place = point_text(where);
+  if (!place.empty()) text += fmt::format(" at {}", place);
+  return text + step_text(step);
+}
+
+void add_note(ClaimPoint& point, const std::string& sentence) {
+  point.note += (point.note.empty() ? "" : "; ") + sentence;
+}
+
+void judge_differences(const std::vector<double>& differences, const DecisionRule& rule, ClaimPoint& point) {
+  const double wide_level = 1 - kError / rule.tests;
+  const double mean = point.difference->mean, variance = variance_of(differences, mean);
+  const int pairs = static_cast<int>(differences.size());
+  const auto p_values_of = [&](const Interval& range) {
+    return rule.is_sequential ? sequential_p_values(mean, variance, pairs, range)
+                              : range_p_values(differences, range);
+  };
+  if (rule.is_sequential) {
+    point.difference->interval = t_mixture_interval(mean, variance, pairs, kLevel);
+    point.median_interval = sign_sequence_interval(differences, kLevel);
+  }
+  const Interval wide = rule.is_sequential ? t_mixture_interval(mean, variance, pairs, wide_level)
+                                           : *mean_estimate(differences, wide_level).interval;
+  point.verdict = verdict_of(*point.difference->interval, wide, rule);
+  const RangePValues claimed = p_values_of(rule.claimed);
+  point.p_values = PointPValues{claimed.inside, claimed.outside};
+  if (rule.negligible) point.p_values->equivalent = p_values_of(*rule.negligible).inside;
+  if (point.verdict != Verdict::inconclusive) return;
+  const auto verdict_with = [&](int count) {
+    return verdict_of(interval_of(mean, variance, count, kLevel, rule.is_sequential),
+                      interval_of(mean, variance, count, wide_level, rule.is_sequential), rule);
+  };
+  point.seeds_to_decide =
+      least_count(pairs + 1, [&](int count) { return verdict_with(count) != Verdict::inconclusive; });
+  if (point.seeds_to_decide) point.verdict_then = verdict_with(*point.seeds_to_decide);
+}
+
+void judge_signs(char op, int tests, bool is_sequential, ClaimPoint& point) {
+  const SignCounts& signs = *point.signs;
+  const int decidable = signs.below + signs.above;
+  add_note(point, fmt::format("{} on {} decidable of {} pairs, {} below and {} above",
+                              is_sequential ? "sign sequence" : "sign test", decidable, point.pairs,
+                              signs.below, signs.above));
+  if (op == '~') {
+    add_note(point, "censored values cannot show that sides are equal");
+    return;
+  }
+  const int supporting = op == '<' ? signs.below : signs.above, opposing = decidable - supporting;
+  point.p_values = PointPValues{signs_p_value(supporting, decidable, is_sequential),
+                                signs_p_value(opposing, decidable, is_sequential)};
+  if (!is_sequential && decidable < kLeastDecidablePairs)
+    add_note(point, fmt::format("a verdict needs {} decidable pairs", kLeastDecidablePairs));
+  point.verdict = sign_verdict(supporting, opposing, tests, is_sequential);
+  if (point.verdict != Verdict::inconclusive) return;
+  point.seeds_to_decide = seeds_for_signs(supporting, opposing, point.pairs, tests, is_sequential);
+  if (point.seeds_to_decide)
+    point.verdict_then = supporting > opposing ? Verdict::reproduced : Verdict::refuted;
+}
+
+void combine_points(ClaimResult& result) {
+  std::vector<Verdict> verdicts, then;  // the present verdicts, and the verdicts with the deciding seeds
+  int most_seeds = 0;
+  std::optional<int> least_refuting;  // one refuted point decides the claim
+  for (const ClaimPoint& point : result.points) {
+    if (is_no_obstacle(point)) continue;
+    verdicts.push_back(point.verdict);
+    then.push_back(point.seeds_to_decide ? point.verdict_then : point.verdict);
+    const int seeds = point.seeds_to_decide.value_or(0);
+    most_seeds = std::max(most_seeds, seeds);
+    if (seeds > 0 && point.verdict_then == Verdict::refuted)
+      least_refuting = std::min(seeds, least_refuting.value_or(seeds));
+  }
+  result.verdict = combined_verdict(verdicts);
+  if (result.verdict != Verdict::inconclusive) return;
+  if (least_refuting)
+    result.seeds_to_decide = least_refuting;
+  else if (most_seeds > 0 && combined_verdict(then) != Verdict::inconclusive)
+    result.seeds_to_decide = most_seeds;
+}
+
+std::optional<double> claim_p_value(const ClaimResult& result) {
+  double supporting = 0, equivalent = 0, least = 1;
+  bool are_all_judged = true, has_ends = false;
+  int tests = 0;
+  for (const ClaimPoint& point : result.points) {
+    if (point.verdict == Verdict::uninformative) continue;
+    ++tests;
+    are_all_judged &= point.p_values.has_value();
+    const PointPValues p = point.p_values.value_or(PointPValues{});
+    least = std::min(least, p.opposing);
+    if (point.is_step) continue;
+    has_ends = true;
+    supporting = std::max(supporting, p.supporting);
+    equivalent = std::max(equivalent, p.equivalent.value_or(1));
+  }
+  const double opposing = std::min(1.0, tests * least);
+  if (result.verdict == Verdict::refuted) return opposing;
+  if (!are_all_judged || !has_ends) return std::nullopt;
+  if (result.verdict == Verdict::reproduced) return supporting;
+  return result.verdict == Verdict::equivalent ? equivalent : std::min(supporting, opposing);
+}
+
+Verdict combined_verdict(const std::vector<Verdict>& parts) {
+  std::vector<Verdict> deciding = parts;
+  std::erase(deciding, Verdict::uninformative);
+  if (std::find(deciding.begin(), deciding.end(), Verdict::refuted) != deciding.end())
+    return Verdict::refuted;
+  const bool are_equal =
+      !deciding.empty() &&
+      std::all_of(deciding.begin(), deciding.end(), [&](Verdict part) { return part == deciding.front(); });
+  return are_equal ? deciding.front() : Verdict::inconclusive;
+}
+
+std::string to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::reproduced:
+      return "reproduced";
+    case Verdict::refuted:
+      return "refuted";
+    case Verdict::equivalent:
+      return "equivalent";
+    case Verdict::uninformative:
+      return "uninformative";
+    case Verdict::inconclusive:
+      break;
+  }
+  return "inconclusive";
+}
+
+std::vector<ClaimResult> evaluate_claims(const std::vector<Claim>& claims, const ResultTable& table,
+                                         const std::function<bool(const std::string&)>& is_positive,
+                                         const std::optional<int>& fixed_seeds) {
+  const RowIndex rows(table);
+  std::vector<ClaimResult> results;
+  for (const Claim& claim : claims) {
+    results.push_back(
+        evaluate_claim(claim, rows, is_positive, fixed_seeds, fmt::format("claims[{}]", results.size())));
+  }
+  return results;
+}
 
 ClaimPoint evaluate_rate_claim(const RateClaim& claim, const std::optional<double>& smallest_effect,
                                const ResultTable& table, const std::string& path) {

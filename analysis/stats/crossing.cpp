@@ -1,10 +1,77 @@
 #include "analysis/stats/crossing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <cstdlib>
 
 namespace moelab {
+namespace {
+
+/// Bounds the number of points of a search.
+constexpr double kLeastResolution = 1e-4;
+
+/// The largest rounding error of a bracket's middle, as a share of the bracket.
+constexpr double kRoundedBy = 1.0 / 64;
+
+double nearest_whole(double value) {
+  return static_cast<double>(std::llround(value));
+}
+
+}  // namespace
+
+void CrossingFields::bind(Fields& fields) {
+  fields.required().add(
+      "metric", metric,
+      "a metric, or an expression of metrics and swept paths; its mean over seeds, geometric if positive");
+  fields.add("level", level, any_number(), "the number that it crosses (or give against)");
+  fields.optional().add("against", against,
+                        "an arm: the metric crosses that of this arm, in place of a level");
+  fields.optional().add(
+      "arm", arm,
+      "whose curve places the points, at which all arms then run (default: every arm has its own)");
+  fields.required().add("low", low, any_number(), "least value, run in any case");
+  fields.required().add("high", high, any_number(), "greatest value, run in any case");
+  fields.add("scale", is_log, {"linear", "log"}, "on which the range is halved");
+  fields.add("resolution", resolution, between(kLeastResolution, 1),
+             "share of the range that is narrow enough; whole numbers end at neighbours");
+}
+
+bool CrossingRule::searches(const std::string& searched) const {
+  return arm.empty() || arm == searched;
+}
+
+double CrossingRule::scaled(double value) const {
+  return is_log ? std::log(value) : value;
+}
+
+double CrossingRule::unscaled(double place) const {
+  return is_log ? std::exp(place) : place;
+}
+
+std::optional<double> CrossingRule::middle(double from, double to) const {
+  const double width = scaled(to) - scaled(from);
+  if (width <= resolution * (scaled(high) - scaled(low))) return std::nullopt;
+  const double exact = unscaled(scaled(from) + width / 2);
+  if (is_whole) {
+    if (nearest_whole(to) - nearest_whole(from) < 2) return std::nullopt;
+    return std::clamp(nearest_whole(exact), nearest_whole(from) + 1, nearest_whole(to) - 1);
+  }
+  for (int digits = 1; digits <= 17; ++digits) {
+    const double rounded = std::strtod(fmt::format("{:.{}g}", exact, digits).c_str(), nullptr);
+    if (is_log && rounded <= 0) continue;
+    if (std::abs(scaled(rounded) - scaled(exact)) <= kRoundedBy * width) return rounded;
+  }
+  return std::nullopt;  // the bracket is at the resolution of double
+}
+
+int CrossingRule::most_within(double from, double to) const {
+  const std::optional<double> between = middle(from, to);
+  return between ? 1 + std::max(most_within(from, *between), most_within(*between, to)) : 0;
+}
+
 namespace {
 
 /// A t-test on the line between two points. At the share u of the way, the squared t statistic exceeds its

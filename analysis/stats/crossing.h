@@ -6,11 +6,47 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/stats/intervals.h"
+#include "sim/base/options.h"
 
 namespace moelab {
+
+/// "crossing" of a swept path: searches the values where a metric's mean crosses a level or another arm's
+/// mean.
+struct CrossingFields {
+  std::string metric;  ///< a metric or an expression
+  std::optional<double> level;
+  std::string against;  ///< the arm whose metric replaces the level; empty with a level
+  std::string arm;  ///< the arm whose curve places the points of all arms; empty: each arm uses its own curve
+  double low = 0, high = 0;
+  bool is_log = false;       ///< bisection and lines use the logarithm of the value
+  double resolution = 0.04;  ///< smallest width of a bracket that is halved, as a share of the range
+  void bind(Fields& fields);
+};
+
+/// A search `sweep: {"path": {"crossing": {…}}}`, where a metric's mean crosses a level or another arm's
+/// mean. It bisects [low, high] for each arm and each point of the other swept paths.
+struct CrossingRule : CrossingFields {
+  std::string path;       ///< the searched path
+  bool is_whole = false;  ///< the path takes only integers
+
+  /// Whether the search follows a curve of this arm.
+  bool searches(const std::string& searched) const;
+  /// The coordinate in which lines are straight: the value or its logarithm.
+  double scaled(double value) const;
+  double unscaled(double place) const;
+  /// The value that halves a bracket. It has as few digits as keep it within 1/64 of the bracket from the
+  /// middle. Returns no value if the bracket has the requested width, or contains no integer for an integer
+  /// path.
+  std::optional<double> middle(double low, double high) const;
+  /// The maximum number of values that bisection can still place in a bracket.
+  int most_within(double low, double high) const;
+  /// Whether the value is an end of the range. Every run of the search has cells there.
+  bool is_end(double number) const { return number <= low || number >= high; }
+};
 
 /// One point of a curve: x, on the scale on which lines are straight, and the values of the seeds.
 struct CurvePoint {

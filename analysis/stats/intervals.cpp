@@ -75,6 +75,53 @@ double log_sign_ratio(int above, int decidable) {
          std::lgamma(decidable + 1.0) - std::log(std::numbers::pi);
 }
 
+std::vector<std::size_t> ascending_order(std::span<const double> values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t left, std::size_t right) { return values[left] < values[right]; });
+  return order;
+}
+
+double median_of_values(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  // Equal ends give themselves: their mean may be NaN for infinities and rounded for large values.
+  if (values.size() % 2 == 1 || values[half - 1] == values[half]) return values[half];
+  return (values[half - 1] + values[half]) / 2;
+}
+
+/// The finite values of the seeds. Deletes other values from `seeds`.
+std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
+  std::vector<double> values;
+  for (std::optional<double>& seed : seeds) {
+    if (seed && !std::isfinite(*seed)) seed.reset();
+    if (seed) values.push_back(*seed);
+  }
+  return values;
+}
+
+/// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05, or 0.
+std::size_t median_rank(std::size_t count) {
+  const boost::math::binomial law(static_cast<double>(count), 0.5);
+  std::size_t rank = 0;
+  while (rank < count && 2 * boost::math::cdf(law, static_cast<double>(rank)) <= 0.05) ++rank;
+  return rank;
+}
+
+MeanEstimate raw_estimate(const std::vector<double>& values, bool is_sequential) {
+  MeanEstimate estimate = mean_estimate(values);
+  if (is_sequential && estimate.interval)
+    estimate.interval = t_mixture_interval(estimate.mean, variance_of(values, estimate.mean), estimate.count);
+  return estimate;
+}
+
+void set_interval(const std::optional<Interval>& interval, BandPoint& point) {
+  if (!interval || !std::isfinite(interval->low) || !std::isfinite(interval->high)) return;
+  point.low = interval->low;
+  point.high = interval->high;
+}
+
 }  // namespace
 
 Interval t_mixture_interval(double mean, double variance, int count, double level) {
@@ -163,18 +210,6 @@ std::optional<int> least_count(int from, const std::function<bool(int)>& decides
   return low;
 }
 
-namespace {
-
-std::vector<std::size_t> ascending_order(std::span<const double> values) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t left, std::size_t right) { return values[left] < values[right]; });
-  return order;
-}
-
-}  // namespace
-
 std::vector<double> holm(std::span<const double> p_values) {
   const std::vector<std::size_t> order = ascending_order(p_values);
   std::vector<double> corrected(p_values.size());
@@ -197,18 +232,6 @@ std::vector<double> benjamini_hochberg(std::span<const double> p_values) {
   }
   return corrected;
 }
-
-namespace {
-
-double median_of_values(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  // Equal ends give themselves: their mean may be NaN for infinities and rounded for large values.
-  if (values.size() % 2 == 1 || values[half - 1] == values[half]) return values[half];
-  return (values[half - 1] + values[half]) / 2;
-}
-
-}  // namespace
 
 void SignCounts::add(const Interval& left, const Interval& right) {
   const bool are_exact = is_exact(left) && is_exact(right);
@@ -237,41 +260,6 @@ Median median_of(std::span<const Interval> observations) {
   median.is_open = median.value != median_of_values(high);
   return median;
 }
-
-namespace {
-
-/// The finite values of the seeds. Deletes other values from `seeds`.
-std::vector<double> finite_values(std::vector<std::optional<double>>& seeds) {
-  std::vector<double> values;
-  for (std::optional<double>& seed : seeds) {
-    if (seed && !std::isfinite(*seed)) seed.reset();
-    if (seed) values.push_back(*seed);
-  }
-  return values;
-}
-
-/// The largest k with 2 P(Bin(n, 1/2) < k) ≤ .05, or 0.
-std::size_t median_rank(std::size_t count) {
-  const boost::math::binomial law(static_cast<double>(count), 0.5);
-  std::size_t rank = 0;
-  while (rank < count && 2 * boost::math::cdf(law, static_cast<double>(rank)) <= 0.05) ++rank;
-  return rank;
-}
-
-MeanEstimate raw_estimate(const std::vector<double>& values, bool is_sequential) {
-  MeanEstimate estimate = mean_estimate(values);
-  if (is_sequential && estimate.interval)
-    estimate.interval = t_mixture_interval(estimate.mean, variance_of(values, estimate.mean), estimate.count);
-  return estimate;
-}
-
-void set_interval(const std::optional<Interval>& interval, BandPoint& point) {
-  if (!interval || !std::isfinite(interval->low) || !std::isfinite(interval->high)) return;
-  point.low = interval->low;
-  point.high = interval->high;
-}
-
-}  // namespace
 
 MeanEstimate seed_estimate(const std::vector<double>& values, bool positive, bool is_sequential) {
   if (!positive || std::any_of(values.begin(), values.end(), [](double value) { return value <= 0; }))

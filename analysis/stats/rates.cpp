@@ -25,44 +25,6 @@ std::optional<double> log_variance(const RateData& data, std::size_t size) {
   return square / static_cast<double>(logs.size() - 1);
 }
 
-}  // namespace
-
-Line regress(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights) {
-  double total = 0, mean_x = 0, mean_y = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    total += weights[i];
-    mean_x += weights[i] * x[i];
-    mean_y += weights[i] * y[i];
-  }
-  mean_x /= total;
-  mean_y /= total;
-  double xx = 0, xy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xx += weights[i] * (x[i] - mean_x) * (x[i] - mean_x);
-    xy += weights[i] * (x[i] - mean_x) * (y[i] - mean_y);
-  }
-  return {xy / xx, mean_y - xy / xx * mean_x};
-}
-
-std::vector<double> size_weights(const RateData& data) {
-  std::vector<std::optional<double>> variances;
-  double mean = 0, known = 0;
-  for (std::size_t s = 0; s < data.samples.size(); ++s) {
-    variances.push_back(log_variance(data, s));
-    if (!variances.back()) continue;
-    mean += *variances.back();
-    ++known;
-  }
-  mean = known > 0 ? mean / known : 0;
-  std::vector<double> weights;
-  for (const std::optional<double>& variance : variances) {
-    weights.push_back(mean > 0 ? 2 / (variance.value_or(mean) + mean) : 1);
-  }
-  return weights;
-}
-
-namespace {
-
 /// Columns count as dependent if the smallest eigenvalue of XᵀX is at most this share of the largest.
 /// Logarithms of a few distinct values are far above it, rounding is far below.
 constexpr double kDependent = 1e-10;
@@ -71,45 +33,6 @@ void check_positive(const Matrix& x, const Vector& y) {
   if ((x.array() <= 0).any() || (y.array() <= 0).any())
     throw InvalidOption("values", "a power law needs positive ones");
 }
-
-}  // namespace
-
-std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y) {
-  check_positive(x, y);
-  if (y.size() < 2) return std::nullopt;
-  const Vector logs = (y.array() / x.array()).log().matrix();
-  const double mean = logs.mean(), freedom = static_cast<double>(y.size() - 1);
-  return Proportion{std::exp(mean), std::sqrt((logs.array() - mean).square().sum() / freedom)};
-}
-
-std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y) {
-  check_positive(x, y);
-  const Eigen::Index n = x.rows(), m = x.cols();
-  const int freedom = static_cast<int>(n - m - 1);
-  if (freedom < 1) return std::nullopt;
-  Matrix design(n, m + 1);
-  design.col(0).setOnes();
-  design.rightCols(m) = x.array().log().matrix();
-  const Vector logs = y.array().log().matrix();
-  const Matrix squares = design.transpose() * design;
-  const Vector spectrum = symmetric_eigenvalues(squares);
-  if (spectrum(0) <= kDependent * spectrum(m)) return std::nullopt;
-  const Matrix covariance = inverse(squares);
-  const Vector fitted = covariance * (design.transpose() * logs);
-  const double variance = (logs - design * fitted).squaredNorm() / freedom;
-  PowerLaw law;
-  law.constant = std::exp(fitted(0));
-  law.deviation = std::sqrt(variance);
-  for (Eigen::Index j = 1; j <= m; ++j) {
-    law.exponents.push_back(fitted(j));
-    // The interval of a mean of freedom + 1 values has as many degrees of freedom.
-    law.intervals.push_back(
-        student_interval(fitted(j), variance * covariance(j, j) * (freedom + 1), freedom + 1));
-  }
-  return law;
-}
-
-namespace {
 
 constexpr std::size_t kLeastLawSizes = 4, kLeastLawRepetitions = 2;
 constexpr double kStandardErrors = 4;
@@ -213,42 +136,6 @@ std::optional<double> told_apart_at(const std::vector<FittedLaw>& left, const st
   return std::nullopt;
 }
 
-}  // namespace
-
-LawComparison compare_laws(const RateData& data) {
-  LawComparison comparison;
-  comparison.law = "not told apart";
-  const std::vector<SizeSummary> sizes = summaries_of(data);
-  if (sizes.size() < kLeastLawSizes) return comparison;
-  const std::vector<std::vector<double>> scores = held_out_scores(data, sizes);
-  if (scores.front().size() < kLeastLawRepetitions) return comparison;
-  std::size_t best = 0;
-  for (std::size_t l = 1; l < kLaws.size(); ++l) {
-    if (mean_estimate(scores[l]).mean > mean_estimate(scores[best]).mean) best = l;
-  }
-  std::vector<FittedLaw> left;
-  for (std::size_t l = 0; l < kLaws.size(); ++l) {
-    const FittedLaw fitted = fit(kLaws[l], sizes, sizes.size());
-    LawScore score{kLaws[l].name, fitted.is_power ? 0 : -fitted.slope, std::nullopt, false};
-    if (l != best) {
-      std::vector<double> differences;
-      for (std::size_t r = 0; r < scores[l].size(); ++r)
-        differences.push_back(scores[l][r] - scores[best][r]);
-      score.against_best = mean_estimate(differences);
-      score.excluded = score.against_best->interval && score.against_best->interval->high < 0;
-    }
-    if (!score.excluded) left.push_back(fitted);
-    comparison.laws.push_back(std::move(score));
-  }
-  if (left.size() == 1)
-    comparison.law = kLaws[best].name;
-  else
-    comparison.told_apart_at = told_apart_at(left, sizes, scores[best].size());
-  return comparison;
-}
-
-namespace {
-
 constexpr std::size_t kLeastSizes = 3;
 
 /// Regresses ln typical(errors at n) on ln n. None for fewer than three sizes.
@@ -305,11 +192,111 @@ std::optional<Line> pseudo_line(const std::optional<Line>& all, const RateData& 
 
 }  // namespace
 
+Line regress(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& weights) {
+  double total = 0, mean_x = 0, mean_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    total += weights[i];
+    mean_x += weights[i] * x[i];
+    mean_y += weights[i] * y[i];
+  }
+  mean_x /= total;
+  mean_y /= total;
+  double xx = 0, xy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xx += weights[i] * (x[i] - mean_x) * (x[i] - mean_x);
+    xy += weights[i] * (x[i] - mean_x) * (y[i] - mean_y);
+  }
+  return {xy / xx, mean_y - xy / xx * mean_x};
+}
+
+std::vector<double> size_weights(const RateData& data) {
+  std::vector<std::optional<double>> variances;
+  double mean = 0, known = 0;
+  for (std::size_t s = 0; s < data.samples.size(); ++s) {
+    variances.push_back(log_variance(data, s));
+    if (!variances.back()) continue;
+    mean += *variances.back();
+    ++known;
+  }
+  mean = known > 0 ? mean / known : 0;
+  std::vector<double> weights;
+  for (const std::optional<double>& variance : variances) {
+    weights.push_back(mean > 0 ? 2 / (variance.value_or(mean) + mean) : 1);
+  }
+  return weights;
+}
+
+std::optional<Proportion> fit_proportion(const Vector& x, const Vector& y) {
+  check_positive(x, y);
+  if (y.size() < 2) return std::nullopt;
+  const Vector logs = (y.array() / x.array()).log().matrix();
+  const double mean = logs.mean(), freedom = static_cast<double>(y.size() - 1);
+  return Proportion{std::exp(mean), std::sqrt((logs.array() - mean).square().sum() / freedom)};
+}
+
+std::optional<PowerLaw> fit_power_law(const Matrix& x, const Vector& y) {
+  check_positive(x, y);
+  const Eigen::Index n = x.rows(), m = x.cols();
+  const int freedom = static_cast<int>(n - m - 1);
+  if (freedom < 1) return std::nullopt;
+  Matrix design(n, m + 1);
+  design.col(0).setOnes();
+  design.rightCols(m) = x.array().log().matrix();
+  const Vector logs = y.array().log().matrix();
+  const Matrix squares = design.transpose() * design;
+  const Vector spectrum = symmetric_eigenvalues(squares);
+  if (spectrum(0) <= kDependent * spectrum(m)) return std::nullopt;
+  const Matrix covariance = inverse(squares);
+  const Vector fitted = covariance * (design.transpose() * logs);
+  const double variance = (logs - design * fitted).squaredNorm() / freedom;
+  PowerLaw law;
+  law.constant = std::exp(fitted(0));
+  law.deviation = std::sqrt(variance);
+  for (Eigen::Index j = 1; j <= m; ++j) {
+    law.exponents.push_back(fitted(j));
+    // The interval of a mean of freedom + 1 values has as many degrees of freedom.
+    law.intervals.push_back(
+        student_interval(fitted(j), variance * covariance(j, j) * (freedom + 1), freedom + 1));
+  }
+  return law;
+}
+
+LawComparison compare_laws(const RateData& data) {
+  LawComparison comparison;
+  comparison.law = "not told apart";
+  const std::vector<SizeSummary> sizes = summaries_of(data);
+  if (sizes.size() < kLeastLawSizes) return comparison;
+  const std::vector<std::vector<double>> scores = held_out_scores(data, sizes);
+  if (scores.front().size() < kLeastLawRepetitions) return comparison;
+  std::size_t best = 0;
+  for (std::size_t l = 1; l < kLaws.size(); ++l) {
+    if (mean_estimate(scores[l]).mean > mean_estimate(scores[best]).mean) best = l;
+  }
+  std::vector<FittedLaw> left;
+  for (std::size_t l = 0; l < kLaws.size(); ++l) {
+    const FittedLaw fitted = fit(kLaws[l], sizes, sizes.size());
+    LawScore score{kLaws[l].name, fitted.is_power ? 0 : -fitted.slope, std::nullopt, false};
+    if (l != best) {
+      std::vector<double> differences;
+      for (std::size_t r = 0; r < scores[l].size(); ++r)
+        differences.push_back(scores[l][r] - scores[best][r]);
+      score.against_best = mean_estimate(differences);
+      score.excluded = score.against_best->interval && score.against_best->interval->high < 0;
+    }
+    if (!score.excluded) left.push_back(fitted);
+    comparison.laws.push_back(std::move(score));
+  }
+  if (left.size() == 1)
+    comparison.law = kLaws[best].name;
+  else
+    comparison.told_apart_at = told_apart_at(left, sizes, scores[best].size());
+  return comparison;
+}
+
 void bind_average(Fields& fields, RateAverage& average) {
-  fields.add(
-      "average", average, {"logarithms", "squares"},
-      "what is averaged over repetitions: logarithms of errors, which gives each a slope; or squares, whose "
-      "mean's root has one, where the error of a share of the repetitions is of another order");
+  fields.add("average", average, {"logarithms", "squares"},
+             "what is averaged over repetitions: logarithms of errors, which gives each a slope; or squares, "
+             "whose mean's root has one, where the error of a share of the repetitions is of another order");
 }
 
 RateData rate_data(const ResultTable& table, const RateQuery& query) {

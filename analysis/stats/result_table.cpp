@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace moelab {
@@ -27,6 +27,11 @@ std::string point_text(const SweepPoint& point) {
   for (const auto& [path, value] : point)
     text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", path, value.text());
   return text;
+}
+
+std::string value_text(const SweepValue& value) {
+  const auto json = nlohmann::json::parse(value.text());
+  return json.is_string() ? json.get<std::string>() : value.text();
 }
 
 std::string censored_name(const std::string& metric) {

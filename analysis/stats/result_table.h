@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -34,6 +33,9 @@ bool has_coordinates(const SweepPoint& point, const SweepPoint& wanted);
 
 /// "data.train_samples = 640, model.experts = 32"; empty for no coordinates.
 std::string point_text(const SweepPoint& point);
+
+/// The text of a value; names have no quotes.
+std::string value_text(const SweepValue& value);
 
 /// Metrics by name, without those that do not apply. A flat map, because 10^5 cells have 10^5 maps.
 using MetricValues = boost::container::flat_map<std::string, double>;

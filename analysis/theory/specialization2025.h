@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/theory/check.h"
-#include "sim/model/loss/auxiliary_loss.h"
 #include "sim/model/model.h"
 
 namespace moelab {

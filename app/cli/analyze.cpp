@@ -208,16 +208,12 @@ struct AnalyzeOptions {
 };
 
 int analyze(const AnalyzeOptions& options) {
-  return run_analyze_command(options.arrays, options.json);
+  const ArrayAnalysis analysis = analyze_arrays(options.arrays);
+  std::cout << (options.json ? to_json(analysis).dump(2) + "\n" : to_text(analysis));
+  return 0;
 }
 
 }  // namespace
-
-int run_analyze_command(const AnalyzedArrays& arrays, bool json) {
-  const ArrayAnalysis analysis = analyze_arrays(arrays);
-  std::cout << (json ? to_json(analysis).dump(2) + "\n" : to_text(analysis));
-  return 0;
-}
 
 Verb analyze_verb() {
   return make_verb("analyze", "Measure routing from your own arrays (.npy, rows may be (n, s) tokens)",

@@ -68,8 +68,4 @@ ArrayAnalysis analyze_arrays(const AnalyzedArrays& arrays);
 /// {name: [low, high]}, "settings": {…}}.
 Json to_json(const ArrayAnalysis& analysis);
 
-/// `moelab analyze`: prints the metrics, and the names of those that are left out, as text or as JSON.
-/// Returns 0.
-int run_analyze_command(const AnalyzedArrays& arrays, bool json);
-
 }  // namespace moelab

@@ -61,21 +61,21 @@ std::string explanation(const Check& check, const CheckFinding& finding) {
 
 std::string findings_text(const std::vector<const Check*>& chosen,
                           const std::vector<CheckFinding>& findings) {
-  std::vector<std::vector<std::string>> rows = {
-      {"id", "verdict", "expected", "measured", "", "predicted", "error bound"}};
+  Table table = {{"id", "verdict", "expected", "measured", "", "predicted", "error bound"}};
   std::string explanations;
   int different = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const CheckFinding& finding = findings[i];
     const CheckVerdict verdict = verdict_of(finding);
-    rows.push_back({chosen[i]->id, to_string(verdict), to_string(chosen[i]->expected),
-                    fmt::format("{:.6g}", finding.measured), text_of(finding.relation).sign,
-                    fmt::format("{:.6g}", finding.predicted), fmt::format("{:.2g}", finding.error_bound)});
+    table.rows.push_back({chosen[i]->id, to_string(verdict), to_string(chosen[i]->expected),
+                          fmt::format("{:.6g}", finding.measured), text_of(finding.relation).sign,
+                          fmt::format("{:.6g}", finding.predicted),
+                          fmt::format("{:.2g}", finding.error_bound)});
     if (verdict != chosen[i]->expected) ++different;
     if (verdict != chosen[i]->expected || verdict == CheckVerdict::hypotheses_not_met)
       explanations += explanation(*chosen[i], finding);
   }
-  return fmt::format("{}{}\n{}, {} not as expected\n", aligned_columns(rows), explanations,
+  return fmt::format("{}{}\n{}, {} not as expected\n", text_table(table), explanations,
                      counted(chosen.size(), "check"), different);
 }
 

@@ -64,11 +64,7 @@ Json paired_json(const PairedSeeds& paired) {
   json["scale"] = paired.ratio ? "ratio" : "difference";
   if (paired.ratio)
     json["ratio"] = {{"mean", paired.ratio->mean}, {"interval", interval_json(paired.ratio->interval)}};
-  if (const std::optional<SignCounts>& signs = paired.signs)
-    json["signs"] = {{"below", signs->below},
-                     {"above", signs->above},
-                     {"ties", signs->ties},
-                     {"undecided", signs->undecided}};
+  if (paired.signs) json["signs"] = signs_json(*paired.signs);
   return json;
 }
 
@@ -113,12 +109,12 @@ class SideBySide {
   /// Empty without rows.
   std::string text(std::vector<std::string> head) const {
     if (rows_.empty()) return "";
-    std::vector<std::vector<std::string>> lines = {std::move(head)};
+    Table table = {std::move(head)};
     for (const auto& [label, entries] : rows_) {
-      lines.push_back({label});
-      for (const Entry& entry : entries) lines.back().push_back(entry.text);
+      table.rows.push_back({label});
+      for (const Entry& entry : entries) table.rows.back().push_back(entry.text);
     }
-    return aligned_columns(lines);
+    return text_table(table);
   }
 
  private:
@@ -130,11 +126,7 @@ class SideBySide {
 /// nothing where the root seeds differ, since equal seed indices then mean different problems.
 void add_differences(const RunResults& first, const RunResults& other, const std::string& metric,
                      std::size_t directory, SideBySide& differences) {
-  const auto root_of = [](const RunResults& results) {
-    const Json seeds = results.plan.at("scenario").value("seeds", Json::object());
-    return seeds.is_object() ? seeds.value("root", Json()) : Json();
-  };
-  if (root_of(first) != root_of(other)) return;
+  if (first.head.root_seed != other.head.root_seed) return;
   const auto observed_of = [&](const ResultRow& row) {
     return row.state == "done" ? observed(row, row.metrics, metric) : std::nullopt;
   };
@@ -183,7 +175,7 @@ int compare(const CompareOptions& options) {
     runs.push_back(load_results(RunAddress(directory, options.runs.plan)));
     print_notes(runs.back());
   }
-  const std::string metric = options.metric.empty() ? main_metric(runs.front().plan) : options.metric;
+  const std::string metric = options.metric.empty() ? main_metric(runs.front().head) : options.metric;
   check_metric_name(metric);
   if (!options.metric.empty()) check_measured(metric, runs);
   SideBySide means(count), differences(count - 1), verdicts(count);
@@ -282,9 +274,9 @@ void check_given_once(const std::vector<NamedRun>& runs) {
   for (const NamedRun& run : std::span(runs).first(runs.size() - 1)) {
     std::error_code unseen;
     if (!std::filesystem::equivalent(run.directory, last.directory, unseen)) continue;
-    if (run.results.plan.at("id") != last.results.plan.at("id")) continue;
+    if (run.results.id != last.results.id) continue;
     throw UserError("DIR", fmt::format("'{}' is the plan {} of '{}' a second time; needs each run once",
-                                       last.name, last.results.plan.at("id").get<std::string>(), run.name));
+                                       last.name, last.results.id, run.name));
   }
 }
 
@@ -318,14 +310,13 @@ int print_agreement(const AgreementOptions& options) {
     print_json({{"agreements", std::move(list)}});
     return 0;
   }
-  std::vector<std::vector<std::string>> lines = {
-      {"routings of the same rows", "pairs", "routing_ari", "routing_nmi", "routing_divergence"}};
+  Table table = {{"routings of the same rows", "pairs", "routing_ari", "routing_nmi", "routing_divergence"}};
   for (const RoutingAgreement& agreement : agreements) {
-    lines.push_back({pair_text(agreement), std::to_string(agreement.ari.size())});
+    table.rows.push_back({pair_text(agreement), std::to_string(agreement.ari.size())});
     for (const std::vector<double>* values : {&agreement.ari, &agreement.nmi, &agreement.divergence})
-      lines.back().push_back(estimate_text(agreement_estimate(*values, agreement.of_seeds)));
+      table.rows.back().push_back(estimate_text(agreement_estimate(*values, agreement.of_seeds)));
   }
-  std::cout << aligned_columns(lines);
+  std::cout << text_table(table);
   return 0;
 }
 

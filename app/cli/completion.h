@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "app/cli/verbs.h"
-#include "app/scenario/json.h"
 
 namespace moelab {
 
@@ -49,15 +48,5 @@ Candidates offer_swept_values(const ScenarioChoice& choice, const std::string& w
 /// them. Kinds that the scenario chooses have their fields. Paths that its sweep and arms set are left out,
 /// since --set refuses them.
 Candidates offer_settings(const ScenarioChoice& choice, const std::string& word);
-
-/// The scenario with its profile and --set, as far as the program can apply them; an empty object where the
-/// file cannot be read. Reads no file except the scenario and those that it extends.
-Json given_scenario(const ScenarioChoice& choice);
-
-/// The object at a key of the scenario; an empty one where there is none.
-Json object_at(const Json& scenario, const std::string& key);
-
-/// The paths that the scenario's sweep and arms set. --set refuses them.
-std::vector<std::string> fixed_paths(const Json& scenario);
 
 }  // namespace moelab

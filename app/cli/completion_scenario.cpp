@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "app/cli/completion.h"
-#include "app/scenario/cells.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/schema.h"
@@ -16,6 +16,10 @@
 
 namespace moelab {
 namespace {
+
+ScenarioDraft draft_of(const ScenarioChoice& choice) {
+  return read_draft(choice.file, choice.profile, choice.settings);
+}
 
 /// What a dotted path of --set leads to.
 struct SettingNode {
@@ -77,16 +81,18 @@ struct SettingRoot {
 };
 
 /// After "sweep.", "arms.NAME." and "evaluations.NAME." comes a path of a cell's configuration.
-SettingRoot root_of(const std::string& word, const Json& scenario) {
+SettingRoot root_of(const std::string& word, const ScenarioDraft& draft) {
+  const Json& scenario = draft.document;
   static const Shape data_alone = Shape::object({{"data", data_shape(), "where samples come from"}});
   if (word.starts_with("sweep.")) return {"sweep.", {"", "", {&config_shape()}, scenario}};
-  for (const char* map : {"arms", "evaluations"}) {
+  const std::tuple<const char*, const NamedValues<Json>*, const Shape*> maps[] = {
+      {"arms", &draft.arms, &config_shape()}, {"evaluations", &draft.evaluations, &data_alone}};
+  for (const auto& [map, entries, shape] : maps) {
     SettingRoot root;
-    const Json entries = object_at(scenario, map);
-    for (const auto& [name, overrides] : entries.items()) {
+    for (const auto& [name, overrides] : *entries) {
       const std::string prefix = join_path(map, name) + ".";
       if (!word.starts_with(prefix) || prefix.size() < root.prefix.size()) continue;
-      root = {prefix, {"", "", {map == std::string("arms") ? &config_shape() : &data_alone}, scenario}};
+      root = {prefix, {"", "", {shape}, scenario}};
       try {
         apply_overrides(scenario_shape(), read_overrides(overrides, prefix), root.node.value);
       } catch (const std::exception&) {
@@ -178,8 +184,8 @@ void add_paths(const std::string& path, const SettingNode& node, const std::vect
 }  // namespace
 
 Candidates offer_settings(const ScenarioChoice& choice, const std::string& word) {
-  const Json scenario = given_scenario(choice);
-  const SettingRoot root = root_of(word, scenario);
+  const ScenarioDraft draft = draft_of(choice);
+  const SettingRoot root = root_of(word, draft);
   const std::size_t equals = word.find('=');
   if (equals != std::string::npos) return setting_values(root, word.substr(0, equals + 1), choice);
 
@@ -188,8 +194,7 @@ Candidates offer_settings(const ScenarioChoice& choice, const std::string& word)
   const std::optional<SettingNode> node =
       node_above(root.node, std::string_view(above).substr(root.prefix.size()));
   if (!node) return candidates;
-  const std::vector<std::string> fixed =
-      root.prefix.empty() ? fixed_paths(scenario) : std::vector<std::string>();
+  const std::vector<std::string> fixed = root.prefix.empty() ? draft.fixed_paths : std::vector<std::string>();
   for (const SettingNode& below : nodes_below(*node)) {
     if (!is_of_the_file(above + below.key)) add_paths(above + below.key, below, fixed, candidates);
   }
@@ -201,38 +206,18 @@ namespace {
 /// Completion offers no more cells than this: a person waits for it at every key.
 constexpr std::size_t kOfferedCells = 200;
 
-/// Applies the overrides that are valid.
-void apply_where_possible(const std::vector<Override>& overrides, Json& document) {
-  for (const Override& change : overrides) {
-    Json changed = document;
-    try {
-      apply_overrides(scenario_shape(), std::vector<Override>{change}, changed);
-    } catch (const InvalidOption&) {
-      continue;
-    }
-    document = std::move(changed);
-  }
-}
-
-Candidates names_in(const Json& object) {
+Candidates names_in(const NamedValues<Json>& entries) {
   Candidates candidates;
-  for (const auto& [name, value] : object.items()) candidates.words.push_back({name, value.dump()});
+  for (const auto& [name, value] : entries) candidates.words.push_back({name, value.dump()});
   return candidates;
 }
 
-/// The number of seeds; 0 where the scenario has no valid number.
-std::size_t offered_seeds(const Json& scenario) {
-  const Json count = object_at(scenario, "seeds").value("count", Json(5));
-  return count.is_number_unsigned() ? count.get<std::size_t>() : 0;
-}
-
 /// Whether the ids of the cells are quick to compute: few cells, and no data files.
-bool has_quick_cells(const Json& scenario) {
-  const std::size_t arms = std::max<std::size_t>(object_at(scenario, "arms").size(), 1);
-  const std::size_t seeds = offered_seeds(scenario);
-  const std::size_t points = count_points(read_sweep(object_at(scenario, "sweep")), kOfferedCells);
-  if (seeds > kOfferedCells || arms * points * seeds > kOfferedCells) return false;
-  return files_of(resolve_options<DataOptions>(object_at(scenario, "data"), "data")).empty();
+bool has_quick_cells(const ScenarioDraft& draft) {
+  const std::size_t arms = std::max<std::size_t>(draft.arms.size(), 1);
+  const std::size_t points = count_points(draft.axes(), kOfferedCells);
+  if (draft.seeds > kOfferedCells || arms * points * draft.seeds > kOfferedCells) return false;
+  return !draft.reads_files();
 }
 
 std::string cell_help(const std::string& arm, const Json& point, const Json& seed) {
@@ -243,54 +228,18 @@ std::string cell_help(const std::string& arm, const Json& point, const Json& see
 
 }  // namespace
 
-Json object_at(const Json& scenario, const std::string& key) {
-  const bool is_there = scenario.is_object() && scenario.contains(key) && scenario.at(key).is_object();
-  return is_there ? scenario.at(key) : Json::object();
-}
-
-Json given_scenario(const ScenarioChoice& choice) {
-  Json document;
-  try {
-    // Reading a pipe could block.
-    if (!std::filesystem::is_regular_file(choice.file)) return Json::object();
-    document = read_scenario_file(choice.file).document;
-  } catch (const std::exception&) {
-    return Json::object();
-  }
-  apply_where_possible(read_overrides(object_at(object_at(document, "profiles"), choice.profile), "profiles"),
-                       document);
-  for (const std::string& setting : choice.settings) {
-    if (setting.find('=') != std::string::npos && !setting.starts_with('='))
-      apply_where_possible(read_settings({setting}), document);
-  }
-  return document;
-}
-
-std::vector<std::string> fixed_paths(const Json& scenario) {
-  std::vector<std::string> paths;
-  const Json sweep = object_at(scenario, "sweep"), arms = object_at(scenario, "arms");
-  for (const auto& [path, values] : sweep.items()) paths.push_back(path);
-  const Json zip = object_at(sweep, "zip");
-  for (const auto& [path, values] : zip.items()) paths.push_back(path);
-  for (const auto& [name, arm] : arms.items()) {
-    if (!arm.is_object()) continue;
-    for (const auto& [path, value] : arm.items()) paths.push_back(path);
-  }
-  return paths;
-}
-
 Candidates offer_profiles(const ScenarioChoice& choice) {
-  return names_in(object_at(given_scenario(choice), "profiles"));
+  return names_in(draft_of(choice).profiles);
 }
 
 Candidates offer_arms(const ScenarioChoice& choice) {
-  const Json scenario = given_scenario(choice);
-  return names_in(scenario.contains("arms") ? object_at(scenario, "arms") : Json::parse(R"({"base": {}})"));
+  const NamedValues<Json> arms = draft_of(choice).arms;
+  return arms.empty() ? Candidates{{{"base", "{}"}}} : names_in(arms);
 }
 
 Candidates offer_seeds(const ScenarioChoice& choice) {
   Candidates candidates;
-  const std::size_t count = std::min(offered_seeds(given_scenario(choice)), kOfferedCells);
+  const std::size_t count = std::min(draft_of(choice).seeds, kOfferedCells);
   for (std::size_t seed = 0; seed < count; ++seed) candidates.words.push_back({std::to_string(seed)});
   return candidates;
 }
@@ -302,7 +251,7 @@ Candidates offer_swept_values(const ScenarioChoice& choice, const std::string& w
                                    [&](const Candidates::Word& other) { return other.text == text; });
     if (!known) candidates.words.push_back({text});
   };
-  for (const SweepAxis& axis : read_sweep(object_at(given_scenario(choice), "sweep"))) {
+  for (const SweepAxis& axis : draft_of(choice).axes()) {
     for (const std::vector<Override>& step : axis.steps) {
       for (const Override& change : step) {
         const std::string path = change.path + "=";
@@ -315,10 +264,10 @@ Candidates offer_swept_values(const ScenarioChoice& choice, const std::string& w
 
 Candidates offer_cells(const ScenarioChoice& choice) {
   Candidates candidates{{{"first", "the first cell"}}};
-  const Json document = given_scenario(choice);
+  const ScenarioDraft draft = draft_of(choice);
   try {
-    if (!has_quick_cells(document)) return candidates;
-    for (const Cell& cell : expand_scenario(document, "", {}).cells)
+    if (!has_quick_cells(draft)) return candidates;
+    for (const Cell& cell : expand_scenario(draft.document, "", {}).cells)
       candidates.words.push_back({cell.id, cell_help(cell.arm, point_json(cell.point), cell.seed)});
   } catch (const std::exception&) {
     // An unfinished scenario has no cells.
@@ -356,7 +305,7 @@ Candidates offer_plans(const std::vector<std::filesystem::path>& directories) {
     if (directory.empty()) continue;  // it would be the working directory
     for (const std::string& id : plan_ids(directory)) {
       const std::optional<Plan> plan = plan_with_id(directory, id);
-      candidates.words.push_back({id, plan ? plan->head.value("profile", "") : ""});
+      candidates.words.push_back({id, plan ? plan->head.profile : ""});
     }
   }
   return candidates;

@@ -6,10 +6,10 @@
 #include "analysis/metrics/metric_groups.h"
 #include "app/cli/documents.h"
 #include "app/cli/verbs.h"
-#include "app/figures/figure_kind.h"
 #include "app/run/results.h"
 #include "app/scenario/scenario.h"
 #include "app/scenario/schema.h"
+#include "plots/kinds/figure_kind.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -60,7 +60,7 @@ std::vector<ListedAxis> axes() {
           {"optimizers", "train.optimizer.kind", kinds_of<TrainingRule>()},
           {"schedules", "train.schedule.kind", kinds_of<ScheduleOptions>()},
           {"metrics", "metrics", kinds_of<MetricOptions>()},
-          {"figures", "figures", figure_shape().kinds}};
+          {"figures", "figures", kinds_of<FigureOptions>()}};
 }
 
 /// The metrics of the group `name`; empty for other axes.
@@ -93,29 +93,20 @@ Json axis_json(const ListedAxis& axis) {
   return {{"path", axis.path}, {"kinds", std::move(kinds)}};
 }
 
-/// Aligned columns, indented by four spaces.
-std::string indented(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::vector<std::string>> shifted = rows;
-  for (std::vector<std::string>& row : shifted) row[0].insert(0, "    ");
-  return aligned_columns(shifted);
-}
-
 std::string axis_text(const ListedAxis& axis) {
   std::string text = fmt::format("{} ({})\n", axis.name, axis.path);
   for (const Kind& kind : axis.kinds) {
     const std::string needs = axis.name == "metrics" ? needs_of_group_text(kind.name) : "";
     text += fmt::format("  {}: {}{}{}\n", kind.name, kind.help, needs.empty() ? "" : "; needs ", needs);
-    std::vector<std::vector<std::string>> rows;
-    for (const Field& field : kind.fields) {
-      rows.push_back({field.name, shape_text(field.shape), default_text(field), field.help});
-    }
-    text += indented(rows);
-    rows.clear();
+    Table fields, metrics;
+    for (const Field& field : kind.fields)
+      fields.rows.push_back({"    " + field.name, shape_text(field.shape), default_text(field), field.help});
     for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
       const std::string own_needs = needs_text(metric.needs);
-      rows.push_back({metric.name, metric.help + (own_needs.empty() ? "" : "; needs " + own_needs)});
+      metrics.rows.push_back(
+          {"    " + metric.name, metric.help + (own_needs.empty() ? "" : "; needs " + own_needs)});
     }
-    text += indented(rows);
+    text += text_table(fields) + text_table(metrics);
   }
   return text;
 }

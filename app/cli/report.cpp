@@ -5,9 +5,7 @@
 #include <thread>
 
 #include "app/cli/verbs.h"
-#include "app/figures/figure_kind.h"
 #include "app/report/ledger.h"
-#include "app/report/run_report.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/run/scheduler.h"
@@ -15,6 +13,7 @@
 #include "app/scenario/json.h"
 #include "app/store/durable_file.h"
 #include "app/store/run_folder.h"
+#include "plots/kinds/figure_kind.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -71,8 +70,7 @@ bool are_complete(const std::vector<RunAddress>& addresses) {
     const RunResults results = load_results(address, RecordPart::metrics);
     for (const ResultRow& row : results.table.rows)
       if (row.state == "missing" && !row.cell.starts_with(kImportedCell)) return false;
-    for (const Json& crossing : crossings_json(results))
-      if (crossing.at("state") == "open") return false;
+    if (has_open_search(results)) return false;
   }
   return true;
 }
@@ -117,13 +115,11 @@ struct ReportOptions {
 int write_ledger_of(const ReportOptions& options, const std::vector<RunAddress>& addresses) {
   const Report report = make_report(addresses, options.checks);
   const std::vector<fs::path> files = write_ledger(report, options.ledger);
-  if (!options.json) {
+  if (options.json) {
+    print_json({{"files", file_names(files)}, {"runs", report.runs.size()}});
+  } else {
     print_files(files, false);
-    return 0;
   }
-  Json names = Json::array();
-  for (const fs::path& file : files) names.push_back(file.string());
-  print_json({{"files", std::move(names)}, {"runs", report.runs.size()}});
   return 0;
 }
 

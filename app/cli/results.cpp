@@ -128,7 +128,7 @@ int import_table(const ImportOptions& options) {
   }
   if (options.json) {
     print_json({{"arm", arm},
-                {"plan", results.plan.at("id")},
+                {"plan", results.id},
                 {"rows", counts.rows},
                 {"missing", counts.missing},
                 {"replaced", counts.replaced},
@@ -143,8 +143,6 @@ int import_table(const ImportOptions& options) {
   }
   return 0;
 }
-
-using TableRows = std::vector<std::vector<std::string>>;
 
 /// Keeps the rows at these values of swept paths. Throws UserError for a value that no row has.
 void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
@@ -165,33 +163,38 @@ void keep_rows_at(const std::vector<std::string>& at, ResultTable& table) {
   }
 }
 
-/// The head, then a row for each arm and sweep point: arm, swept values, metrics.
-TableRows table_rows(const RunResults& results, const std::vector<std::string>& metrics) {
-  TableRows rows(1, {"arm"});
-  for (const std::string& path : results.table.sweep_paths) rows[0].push_back(path);
+/// A row for each arm and sweep point: arm, swept values, metrics.
+Table means_table(const ResultTable& results, const std::vector<std::string>& metrics) {
+  Table table = {{"arm"}};
+  table.head.insert(table.head.end(), results.sweep_paths.begin(), results.sweep_paths.end());
   for (const std::string& metric : metrics) {
-    const bool is_first = rows.size() == 1;
-    const std::vector<SummaryEntry> entries = summarize(results.table, metric);
-    rows[0].push_back(column_head(entries, metric));
-    std::size_t line = 0;
-    for (const SummaryEntry& entry : entries) {
-      ++line;
-      if (is_first) {
-        rows.push_back({entry.arm});
-        for (const auto& coordinate : entry.point) rows.back().push_back(value_text(coordinate.second));
+    const std::vector<SummaryEntry> entries = summarize(results, metric);
+    table.head.push_back(column_head(entries, metric));
+    table.rows.resize(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      std::vector<std::string>& row = table.rows[i];
+      if (row.empty()) {
+        row.push_back(entries[i].arm);
+        for (const auto& coordinate : entries[i].point) row.push_back(value_text(coordinate.second));
       }
-      rows[line].push_back(entry_text(entry));
+      row.push_back(entry_text(entries[i]));
     }
   }
-  return rows;
+  return table;
 }
 
 /// With dashes that Markdown need not escape.
-std::string dashed_markdown(const TableRows& rows) {
-  TableRows dashed = rows;
-  for (std::vector<std::string>& row : dashed)
+std::string dashed_markdown(const Table& table) {
+  Table dashed = table;
+  for (std::vector<std::string>& row : dashed.rows)
     std::replace(row.begin(), row.end(), std::string("-"), std::string("–"));
   return markdown_table(dashed);
+}
+
+std::string with_replaced(std::string text, const std::string& part, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += by.size())
+    text.replace(at, part.size(), by);
+  return text;
 }
 
 /// The text with the special characters of TeX escaped.
@@ -211,41 +214,35 @@ std::string latex_text(const std::string& text) {
     const auto found = escapes.find(c);
     escaped += found == escapes.end() ? std::string(1, c) : found->second;
   }
-  const std::string sign = "±";
-  for (std::size_t at = 0; (at = escaped.find(sign, at)) != std::string::npos;)
-    escaped.replace(at, sign.size(), "$\\pm$");
-  return escaped;
+  return with_replaced(std::move(escaped), "±", "$\\pm$");
 }
 
-std::string latex_table(const TableRows& rows) {
-  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\hline\n", std::string(rows[0].size(), 'l'));
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    for (std::size_t column = 0; column < rows[i].size(); ++column)
-      text += (column > 0 ? " & " : "") + latex_text(rows[i][column]);
-    text += i == 0 ? " \\\\\n\\hline\n" : " \\\\\n";
-  }
+std::string latex_table(const Table& table) {
+  const auto line = [](std::vector<std::string> cells) {
+    for (std::string& cell : cells) cell = latex_text(cell);
+    return fmt::format("{} \\\\\n", fmt::join(cells, " & "));
+  };
+  std::string text = fmt::format("\\begin{{tabular}}{{{}}}\n\\hline\n{}\\hline\n",
+                                 std::string(table.head.size(), 'l'), line(table.head));
+  for (const std::vector<std::string>& row : table.rows) text += line(row);
   return text + "\\hline\n\\end{tabular}\n";
 }
 
 /// A TeX comment in ASCII.
 std::string latex_note(const std::string& caption) {
-  const std::string sign = "±";
-  std::string text = caption;
-  for (std::size_t at = 0; (at = text.find(sign, at)) != std::string::npos;)
-    text.replace(at, sign.size(), "+-");
-  return "% " + text + "\n";
+  return "% " + with_replaced(caption, "±", "+-") + "\n";
 }
 
 /// `note` writes a line that says what a column's numbers are.
 struct TableFormat {
   std::string name;
-  std::string (*text)(const TableRows&);
+  std::string (*text)(const Table&);
   std::string (*note)(const std::string& caption);
 };
 
 const std::vector<TableFormat>& table_formats() {
   static const std::vector<TableFormat> formats = {
-      {"text", aligned_columns, [](const std::string& caption) { return caption + "\n"; }},
+      {"text", text_table, [](const std::string& caption) { return caption + "\n"; }},
       {"markdown", dashed_markdown, [](const std::string& caption) { return "- " + caption + "\n"; }},
       {"latex", latex_table, latex_note}};
   return formats;
@@ -292,7 +289,7 @@ int print_means(const TableOptions& options) {
   for (const std::string& metric : options.metrics) check_measured(metric, {&results, 1});
   keep_rows_at(options.at, results.table);
   std::vector<std::string> metrics = options.metrics;
-  if (metrics.empty()) metrics = {main_metric(results.plan)};
+  if (metrics.empty()) metrics = {main_metric(results.head)};
   if (options.json) {
     Json answer = Json::array();
     for (const std::string& metric : metrics) answer.push_back(summary_json(results.table, metric));
@@ -302,7 +299,7 @@ int print_means(const TableOptions& options) {
   const auto format = std::find_if(table_formats().begin(), table_formats().end(),
                                    [&](const TableFormat& known) { return known.name == options.format; });
   const std::string text =
-      table_notes(results.table, metrics, *format) + format->text(table_rows(results, metrics));
+      table_notes(results.table, metrics, *format) + format->text(means_table(results.table, metrics));
   write_answer(options.out, text);
   return 0;
 }

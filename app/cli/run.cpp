@@ -9,7 +9,6 @@
 
 #include "analysis/stats/intervals.h"
 #include "app/cli/completion.h"
-#include "app/figures/crossing.h"
 #include "app/report/claim_results.h"
 #include "app/run/cell.h"
 #include "app/run/cost.h"
@@ -23,6 +22,7 @@
 #include "app/scenario/scenario.h"
 #include "app/store/durable_file.h"
 #include "app/store/plan.h"
+#include "plots/kinds/crossing.h"
 #include "sim/base/error.h"
 #include "sim/base/numerics.h"
 
@@ -51,6 +51,29 @@ std::vector<std::string> with_seed_count(std::vector<std::string> settings, int 
   std::erase_if(settings, [](const std::string& setting) { return setting.starts_with("seeds.count="); });
   settings.push_back(fmt::format("seeds.count={}", count));
   return settings;
+}
+
+/// Loads the file and the profile of `choice`, which it refers to.
+ScenarioLoader loader_of(const ScenarioChoice& choice) {
+  return [&](const std::vector<std::string>& settings) {
+    return load_scenario(choice.file, choice.profile, settings);
+  };
+}
+
+/// The scenario that `load` makes, with the seeds of a decided run.
+Scenario with_seeds(const DecidedSeeds& decided, std::vector<std::string> settings,
+                    const ScenarioLoader& load) {
+  Scenario scenario = load(with_seed_count(std::move(settings), std::ranges::max(decided.seeds)));
+  keep_decided(scenario, decided);
+  return scenario;
+}
+
+/// From "5..9" or "5": {5, 9} or {5, 5}. Throws UserError.
+std::pair<int, int> read_seed_range(const std::string& text) {
+  const std::vector<int> seeds = whole_numbers(text, "..");
+  const bool is_range = seeds.size() == 1 || (seeds.size() == 2 && seeds[0] <= seeds[1]);
+  if (is_range && seeds.back() <= kLastSeed) return {seeds.front(), seeds.back()};
+  throw UserError("--seeds", fmt::format("got '{}', needs FIRST..LAST such as 5..9, or one seed", text));
 }
 
 /// The number of seeds after `range` joins the seeds 0 … next − 1. Throws UserError where there is a gap.
@@ -89,27 +112,6 @@ void PlanChoice::bind(VerbOptions& options) {
               "FIRST..LAST: add seeds, such as 5..9 to 0 … 4; the run directory keeps them");
 }
 
-ScenarioLoader loader_of(const ScenarioChoice& choice) {
-  return [&](const std::vector<std::string>& settings) {
-    return load_scenario(choice.file, choice.profile, settings);
-  };
-}
-
-Scenario with_seeds(const Json& decided, std::vector<std::string> settings, const ScenarioLoader& load) {
-  const std::vector<int> seeds = decided.at("seeds").get<std::vector<int>>();
-  Scenario scenario =
-      load(with_seed_count(std::move(settings), *std::max_element(seeds.begin(), seeds.end())));
-  keep_decided(scenario, decided);
-  return scenario;
-}
-
-std::pair<int, int> read_seed_range(const std::string& text) {
-  const std::vector<int> seeds = whole_numbers(text, "..");
-  const bool is_range = seeds.size() == 1 || (seeds.size() == 2 && seeds[0] <= seeds[1]);
-  if (is_range && seeds.back() <= kLastSeed) return {seeds.front(), seeds.back()};
-  throw UserError("--seeds", fmt::format("got '{}', needs FIRST..LAST such as 5..9, or one seed", text));
-}
-
 PlannedRun planned_run(const PlanChoice& choice, bool until_decided) {
   return planned_run(choice, until_decided, loader_of(choice.scenario));
 }
@@ -125,18 +127,19 @@ PlannedRun planned_run(const PlanChoice& choice, bool until_decided, const Scena
   const int asked = seed_count(run.scenario);
   const bool sets = sets_seeds(settings), adds = !choice.added_seeds.empty();
   const std::optional<Plan> earlier = plan_with_id(run.directory, plan_id(run.scenario));
-  const Json decided = earlier ? earlier->head.value("decided", Json()) : Json();
-  if (adds && (!decided.is_null() || until_decided)) refuse_number_of_seeds("--seeds");
-  if (!decided.is_null()) {
+  const bool is_decided = earlier && earlier->head.decided;
+  if (adds && (is_decided || until_decided)) refuse_number_of_seeds("--seeds");
+  if (is_decided) {
+    const DecidedSeeds& decided = *earlier->head.decided;
     // The command that started the run sets the seeds at which its looks began. It may continue the run.
-    const bool goes_on = until_decided && asked <= decided.at("fixed_seeds").get<int>();
+    const bool goes_on = until_decided && asked <= decided.fixed_seeds;
     if (sets && !goes_on) refuse_number_of_seeds("--set seeds.count");
     // The file or the profile may have changed since.
-    if (asked > decided.at("fixed_seeds").get<int>()) refuse_number_of_seeds("seeds.count");
+    if (asked > decided.fixed_seeds) refuse_number_of_seeds("seeds.count");
     run.scenario = with_seeds(decided, settings, load);
     return run;
   }
-  int added = earlier && !sets ? earlier->head.value("added_seeds_to", 0) : 0;
+  int added = earlier && !sets ? earlier->head.added_seeds_to : 0;
   if (adds) added = std::max(added, count_with(choice.added_seeds, std::max(asked, added)));
   int count = added;
   // The looks begin at the seeds that the plan has already.
@@ -212,8 +215,7 @@ void check_deciding(const DecidingChoice& deciding, const Scenario& scenario) {
                     "--seeds adds the same to all of them");
   }
   if (scenario.claims.empty()) throw UserError("--until-decided", "the scenario has no claims to decide");
-  const int planned =
-      scenario.decided.is_null() ? seed_count(scenario) : scenario.decided.at("fixed_seeds").get<int>();
+  const int planned = scenario.decided ? scenario.decided->fixed_seeds : seed_count(scenario);
   if (deciding.max_seeds > 0 && deciding.max_seeds < planned) {
     throw UserError("--max-seeds", fmt::format("got {}, needs at least the {} seeds that the run begins with",
                                                deciding.max_seeds, planned));
@@ -223,19 +225,31 @@ void check_deciding(const DecidingChoice& deciding, const Scenario& scenario) {
 Scenario largest_decided_run(const ScenarioChoice& choice, const DecidingChoice& deciding,
                              const Scenario& scenario) {
   const std::vector<int> seeds = seeds_of(scenario);
-  Json decided = scenario.decided;
-  if (decided.is_null()) decided = {{"fixed_seeds", seeds.front()}};
-  decided["seeds"] = most_wanted_seeds(scenario, seeds, deciding.most_seeds());
-  return with_seeds(decided, choice.settings, loader_of(choice));
+  const int fixed_seeds = scenario.decided ? scenario.decided->fixed_seeds : seeds.front();
+  return with_seeds({fixed_seeds, most_wanted_seeds(scenario, seeds, deciding.most_seeds())}, choice.settings,
+                    loader_of(choice));
 }
 
+void bind_leases(VerbOptions& options, bool& leases) {
+  options.add("--leases", &leases,
+              "share the cells with other processes on the directory that have this option: take cells that "
+              "none of them is running, and wait for theirs");
+}
+
+namespace {
+
+/// Runs what is planned, judges the claims by their confidence sequences, adds seeds, and repeats. It ends
+/// when no claim is open, when every arm and point that an open claim needs has most_seeds(), when the hours
+/// have passed, or when a session was interrupted. After each look the plan holds the number of seeds of each
+/// arm and point (DecidedSeeds), so that a killed run continues as if nothing had happened. `run`
+/// becomes the run of the last look. Notes on stderr name the claims that stay open.
 SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingChoice& deciding,
                                  const SessionOptions& options, PlannedRun& run, const CellRunner& runner) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  if (run.scenario.decided.is_null()) {
+  if (!run.scenario.decided) {
     const std::vector<int> seeds = seeds_of(run.scenario);
-    keep_decided(run.scenario, {{"fixed_seeds", seeds.front()}, {"seeds", seeds}});
+    keep_decided(run.scenario, DecidedSeeds{seeds.front(), seeds});
   }
   for (SessionOptions round = options;; round.retry_failed = false) {  // only once: a failed cell fails again
     const SessionOutcome outcome = run_session(run.scenario, round, runner);
@@ -253,34 +267,24 @@ SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingCho
       report_end(claims, "--hours have passed; the same command goes on");
       return outcome;
     }
-    Json decided = run.scenario.decided;
-    decided["seeds"] = wanted;
-    run.scenario = with_seeds(decided, choice.settings, loader_of(choice));
+    run.scenario =
+        with_seeds({run.scenario.decided->fixed_seeds, wanted}, choice.settings, loader_of(choice));
   }
 }
-
-void bind_leases(VerbOptions& options, bool& leases) {
-  options.add("--leases", &leases,
-              "share the cells with other processes on the directory that have this option: take cells that "
-              "none of them is running, and wait for theirs");
-}
-
-namespace {
 
 Json answer_json(const RunResults& results, const std::filesystem::path& directory, int failed,
                  const std::vector<ClaimResult>& claims, const std::vector<std::filesystem::path>& figures) {
   Json answer = {{"directory", directory.string()},
-                 {"plan", results.plan.at("id")},
+                 {"plan", results.id},
                  {"cells", results.table.rows.size()},
                  {"failed", failed},
-                 {"summary", summary_json(results.table, main_metric(results.plan))},
+                 {"summary", summary_json(results.table, main_metric(results.head))},
                  {"claims", Json::array()},
-                 {"figures", Json::array()}};
+                 {"figures", file_names(figures)}};
   for (const ClaimResult& claim : claims) answer["claims"].push_back(to_json(claim));
   if (Json crossings = crossings_json(results); !crossings.empty())
     answer["crossings"] = std::move(crossings);
   if (Json rates = rates_json(results); !rates.empty()) answer["rates"] = std::move(rates);
-  for (const std::filesystem::path& figure : figures) answer["figures"].push_back(figure.string());
   return answer;
 }
 
@@ -394,7 +398,7 @@ int run_scenario(const RunOptions& options) {
     std::string crossings = crossings_text(results);
     if (!crossings.empty()) crossings += '\n';
     std::cout << fmt::format("{}\n{}\n{}{}results in {}\n",
-                             summary_text(results.table, main_metric(results.plan)), claims_text(claims),
+                             summary_text(results.table, main_metric(results.head)), claims_text(claims),
                              crossings, rates_text(results), directory.string())
               << std::flush;
   }
@@ -458,19 +462,12 @@ int print_plan(const PlanOptions& options) {
   const auto [scenario, directory] = planned_run(options.plan);
   const Records records = read_records(directory);
 
-  std::vector<int> seeds;  // of each arm at each point; they differ in a decided run
   std::set<std::string> distinct;
-  int recorded = 0;
-  for (const Cell& cell : scenario.cells) {
-    if (cell.seed == 0) {
-      seeds.push_back(0);
-      distinct.insert(point_json(cell.point).dump());
-    }
-    ++seeds.back();
-    recorded += records.contains(cell.id) ? 1 : 0;
-  }
+  for (const Cell& cell : scenario.cells) distinct.insert(point_key(cell.point));
   const std::size_t points = distinct.size();
-  const auto [fewest_seeds, most_seeds] = std::ranges::minmax(seeds);
+  const auto recorded =
+      std::ranges::count_if(scenario.cells, [&](const Cell& cell) { return records.contains(cell.id); });
+  const auto [fewest_seeds, most_seeds] = std::ranges::minmax(seeds_of(scenario));  // equal unless decided
   const int threads = thread_count(options.threads);
   const RunCost cost = run_cost(scenario, records, threads);
   const std::size_t missing = cost.cells;
@@ -502,7 +499,9 @@ int print_plan(const PlanOptions& options) {
     print_json(answer);
     return 0;
   }
-  std::vector<std::vector<std::string>> rows = {
+  Table table;
+  std::vector<std::vector<std::string>>& rows = table.rows;
+  rows = {
       {"scenario", scenario.name + (scenario.profile.empty() ? "" : " (profile " + scenario.profile + ")")},
       {"arms", fmt::format("{}: {}", scenario.arms.size(), fmt::join(scenario.arms, ", "))}};
   for (const auto& [path, values] : answer.at("sweep").items())
@@ -529,7 +528,7 @@ int print_plan(const PlanOptions& options) {
         {"memory", fmt::format("about {:.0f} MB on {}, {:.0f} MB for each cell at a time", cost.bytes / 1e6,
                                counted(cost.threads, "thread"), cost.cell_bytes / 1e6)});
   }
-  std::cout << aligned_columns(rows);
+  std::cout << text_table(table);
   return 0;
 }
 

@@ -50,9 +50,6 @@ void check_no_plan_named(const std::filesystem::path& directory);
 /// Makes a scenario, given the settings.
 using ScenarioLoader = std::function<Scenario(const std::vector<std::string>& settings)>;
 
-/// Loads the file and the profile of `choice`, which it refers to.
-ScenarioLoader loader_of(const ScenarioChoice& choice);
-
 /// The scenario of `choice`, its run directory, and the seeds of the plan there that it extends. Those are
 /// the seeds that `--seeds` adds, now or earlier: a plan keeps them, and `--set seeds.count` asks for fewer.
 /// With `until_decided` they are all of them. A run that was decided keeps its own seeds. Throws UserError,
@@ -60,12 +57,6 @@ ScenarioLoader loader_of(const ScenarioChoice& choice);
 PlannedRun planned_run(const PlanChoice& choice, bool until_decided = false);
 /// The same of a scenario that `load` makes.
 PlannedRun planned_run(const PlanChoice& choice, bool until_decided, const ScenarioLoader& load);
-
-/// The scenario that `load` makes, with the seeds of a decided run (Scenario::decided).
-Scenario with_seeds(const Json& decided, std::vector<std::string> settings, const ScenarioLoader& load);
-
-/// From "5..9" or "5": {5, 9} or {5, 5}. Throws UserError.
-std::pair<int, int> read_seed_range(const std::string& text);
 
 // `run --until-decided`: sessions that add seeds where open claims need them.
 
@@ -76,13 +67,5 @@ void check_deciding(const DecidingChoice& deciding, const Scenario& scenario);
 /// The largest run that --until-decided can come to: most_seeds() at each arm and point that a claim reads.
 Scenario largest_decided_run(const ScenarioChoice& choice, const DecidingChoice& deciding,
                              const Scenario& scenario);
-
-/// Runs what is planned, judges the claims by their confidence sequences, adds seeds, and repeats. It ends
-/// when no claim is open, when every arm and point that an open claim needs has most_seeds(), when the hours
-/// have passed, or when a session was interrupted. After each look the plan holds the number of seeds of each
-/// arm and point (Scenario::decided), so that a killed run continues as if nothing had happened. `run`
-/// becomes the run of the last look. Notes on stderr name the claims that stay open.
-SessionOutcome run_until_decided(const ScenarioChoice& choice, const DecidingChoice& deciding,
-                                 const SessionOptions& options, PlannedRun& run, const CellRunner& runner);
 
 }  // namespace moelab

@@ -1,14 +1,12 @@
-#include "app/cli/sample.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "app/cli/completion.h"
 #include "app/cli/verbs.h"
+#include "app/run/cell.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
@@ -128,21 +126,6 @@ void begin_sample(const fs::path& directory, const std::string& scenario_name) {
   for (const fs::path& file : earlier) fs::remove(file);
 }
 
-/// The sets of a phase, or of a cell without phases.
-SampledSets sets_of(const DataOptions& data, const Cell& cell, const std::string& prefix) {
-  const Seeds seeds = cell.seeds();
-  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
-  SampledSets sets;
-  sets.prefix = prefix;
-  sets.layout = problem->layout();
-  if (data.train_samples)
-    sets.train = draw_set(*problem, seeds, Purpose::train_data, *data.train_samples, train_stream(data));
-  sets.test = draw_set(*problem, seeds, Purpose::test_data, data.test_samples);
-  contaminate(data.contamination, sets.layout, seeds, sets.test.x, sets.test.y);
-  if (data.contamination.entry().is_attack()) sets.attack = data.contamination.entry().name;
-  return sets;
-}
-
 struct SampleOptions {
   ScenarioChoice scenario;
   CellChoice cell;
@@ -203,19 +186,6 @@ int write_sample(const SampleOptions& options) {
 }
 
 }  // namespace
-
-std::vector<SampledSets> sampled_sets(const Cell& cell) {
-  std::vector<SampledSets> sets;
-  const std::vector<PhaseOptions>& phases = cell.options->experiment.phases;
-  for (std::size_t i = 0; i + 1 < phases.size(); ++i)
-    sets.push_back(sets_of(phases[i].data, cell, phases[i].name + "."));
-  sets.push_back(last_sampled_sets(cell));
-  return sets;
-}
-
-SampledSets last_sampled_sets(const Cell& cell) {
-  return sets_of(last_data(*cell.options), cell, "");
-}
 
 const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice) {
   const bool is_described = !choice.arm.empty() || !choice.seed.empty() || !choice.at.empty();

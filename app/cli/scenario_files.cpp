@@ -146,8 +146,7 @@ struct ValidateOptions {
 /// scenario alone.
 void check_cells_of_profiles(const ScenarioChoice& choice, const Scenario& scenario) {
   if (!choice.profile.empty() || !choice.settings.empty()) return;
-  const Json profiles = scenario.document.value("profiles", Json::object());
-  for (const auto& [name, overrides] : profiles.items()) {
+  for (const std::string& name : scenario.profiles) {
     try {
       load_scenario(choice.file, name, {});
     } catch (const InvalidOption& error) {

@@ -6,11 +6,11 @@
 
 #include "app/cli/run.h"
 #include "app/cli/tune.h"
-#include "app/figures/crossing.h"
 #include "app/run/cost.h"
 #include "app/run/search.h"
 #include "app/run/session.h"
 #include "app/store/durable_file.h"
+#include "plots/kinds/crossing.h"
 #include "sim/base/error.h"
 
 namespace moelab {

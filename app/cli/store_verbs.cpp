@@ -16,6 +16,7 @@
 #include "app/store/provenance.h"
 #include "app/store/run_folder.h"
 #include "app/store/store.h"
+#include "plots/report/table.h"
 #include "sim/base/error.h"
 #include "sim/data/npy.h"
 
@@ -27,59 +28,43 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A plan's progress, and the paths in which its scenario differs from the scenario of `shown`.
-Json plan_json(const Json& head, const std::vector<ResultRow>& cells, std::size_t recorded,
-               const Json& shown) {
-  return {{"id", head.at("id")},
-          {"profile", head.value("profile", "")},
-          {"seeds", seed_count(cells)},
-          {"cells", cells.size()},
-          {"recorded", recorded},
-          {"last_run", false},
-          {"differs_in", differing_paths(shown.at("scenario"), head.at("scenario"))}};
-}
+/// Every plan of the directory, including the plan of `results`, as JSON and as a table.
+struct PlansAnswer {
+  Json json = Json::array();
+  Table table = {{"plan", "", "profile", "seeds", "cells", "recorded", "differs in"}};
+};
 
-/// Every plan of the directory, including the plan of `results`.
-Json plans_json(const fs::path& directory, const RunResults& results) {
-  Json list = Json::array();
+PlansAnswer plans_of(const fs::path& directory, const RunResults& results) {
+  PlansAnswer answer;
   const std::vector<std::string> ids = plan_ids(directory);
   const Records records = ids.size() > 1 ? read_records(directory, RecordPart::state) : Records();
   const std::string last = shown_plan(directory);
-  const auto count = [](const std::vector<ResultRow>& cells, const auto& is_recorded) {
-    return static_cast<std::size_t>(std::count_if(cells.begin(), cells.end(), is_recorded));
-  };
   for (const std::string& id : ids) {
-    if (id == results.plan.at("id")) {
-      const auto& rows = results.table.rows;
-      const auto is_recorded = [](const ResultRow& row) { return row.state != "missing"; };
-      list.push_back(plan_json(results.plan, rows, count(rows, is_recorded), results.plan));
-    } else if (const std::optional<Plan> plan = plan_with_id(directory, id)) {
-      const auto is_recorded = [&](const ResultRow& row) { return records.contains(row.cell); };
-      list.push_back(plan_json(plan->head, plan->cells, count(plan->cells, is_recorded), results.plan));
-    } else {
-      list.push_back({{"id", id}, {"damaged", true}});
+    const bool is_own = id == results.id, is_last = id == last;
+    const std::optional<Plan> other = is_own ? std::nullopt : plan_with_id(directory, id);
+    if (!is_own && !other) {
+      answer.json.push_back({{"id", id}, {"damaged", true}});
+      answer.table.rows.push_back({id, "damaged"});
       continue;
     }
-    list.back()["last_run"] = id == last;
+    const PlanHead& head = is_own ? results.head : other->head;
+    const std::vector<ResultRow>& cells = is_own ? results.table.rows : other->cells;
+    const auto recorded = std::count_if(cells.begin(), cells.end(), [&](const ResultRow& row) {
+      return is_own ? row.state != "missing" : records.contains(row.cell);
+    });
+    const std::vector<std::string> differs = differing_paths(results.head.document, head.document);
+    answer.json.push_back({{"id", id},
+                           {"profile", head.profile},
+                           {"seeds", seed_count(cells)},
+                           {"cells", cells.size()},
+                           {"recorded", recorded},
+                           {"last_run", is_last},
+                           {"differs_in", differs}});
+    answer.table.rows.push_back({id, is_last ? "last run" : "", head.profile,
+                                 std::to_string(seed_count(cells)), std::to_string(cells.size()),
+                                 std::to_string(recorded), fmt::format("{}", fmt::join(differs, ", "))});
   }
-  return list;
-}
-
-std::string plans_text(const Json& plans) {
-  std::vector<std::vector<std::string>> rows = {
-      {"plan", "", "profile", "seeds", "cells", "recorded", "differs in"}};
-  for (const Json& plan : plans) {
-    const std::string id = plan.at("id");
-    if (plan.contains("damaged")) {
-      rows.push_back({id, "damaged"});
-      continue;
-    }
-    const auto differs = plan.at("differs_in").get<std::vector<std::string>>();
-    rows.push_back({id, plan.at("last_run") ? "last run" : "", plan.at("profile"), plan.at("seeds").dump(),
-                    plan.at("cells").dump(), plan.at("recorded").dump(),
-                    fmt::format("{}", fmt::join(differs, ", "))});
-  }
-  return aligned_columns(rows);
+  return answer;
 }
 
 struct StatusOptions {
@@ -96,7 +81,7 @@ struct StatusOptions {
 int print_status(const StatusOptions& options) {
   const RunAddress run = options.run.address();
   RunResults results = load_results(run, RecordPart::state);
-  if (results.plan.contains("crossing")) results = load_results(run, RecordPart::metrics);
+  if (results.head.crossing) results = load_results(run, RecordPart::metrics);
   print_notes(results);
   const std::vector<std::string> states = {"done", "diverged", "failed", "missing"};
   std::map<std::string, std::map<std::string, int>> counts;
@@ -105,26 +90,26 @@ int print_status(const StatusOptions& options) {
   Json arms = Json::object();
   Json total = Json::object();
   for (const std::string& state : states) total[state] = 0;
-  std::vector<std::vector<std::string>> rows = {{"arm"}};
-  rows[0].insert(rows[0].end(), states.begin(), states.end());
+  Table table = {{"arm"}};
+  table.head.insert(table.head.end(), states.begin(), states.end());
   for (const std::string& arm : results.table.arms) {
-    rows.push_back({arm});
+    table.rows.push_back({arm});
     arms[arm] = Json::object();
     for (const std::string& state : states) {
       const int count = counts[arm][state];
       arms[arm][state] = count;
       total[state] = total[state].get<int>() + count;
-      rows.back().push_back(std::to_string(count));
+      table.rows.back().push_back(std::to_string(count));
     }
   }
-  rows.push_back({"total"});
-  for (const std::string& state : states) rows.back().push_back(total[state].dump());
-  const Json plans = plans_json(run.directory(), results);
+  table.rows.push_back({"total"});
+  for (const std::string& state : states) table.rows.back().push_back(total[state].dump());
+  const PlansAnswer plans = plans_of(run.directory(), results);
   if (options.json) {
-    Json answer = {{"name", results.plan.at("name")},
-                   {"plan", results.plan.at("id")},
-                   {"plans", plans},
-                   {"profile", results.plan.value("profile", "")},
+    Json answer = {{"name", results.head.name},
+                   {"plan", results.id},
+                   {"plans", plans.json},
+                   {"profile", results.head.profile},
                    {"cells", results.table.rows.size()},
                    {"total", total},
                    {"arms", arms}};
@@ -132,10 +117,10 @@ int print_status(const StatusOptions& options) {
       answer["crossings"] = std::move(crossings);
     print_json(answer);
   } else {
-    std::cout << aligned_columns(rows);
+    std::cout << text_table(table);
     if (const std::string crossings = crossings_text(results); !crossings.empty())
       std::cout << '\n' << crossings;
-    if (plans.size() > 1) std::cout << '\n' << plans_text(plans);
+    if (plans.table.rows.size() > 1) std::cout << '\n' << text_table(plans.table);
   }
   return 0;
 }

@@ -64,11 +64,12 @@ int points_of(const Scenario& scenario) {
   return points;
 }
 
-}  // namespace
-
+/// The name of the arm that a rung's scenario has for a candidate of `arm`.
 std::string candidate_name(const std::string& arm, std::size_t candidate) {
   return fmt::format("{}#{}", arm, candidate);
 }
+
+}  // namespace
 
 void TuningChoice::bind(VerbOptions& options, const std::string& prefix) {
   options.add("--arms", &arms, prefix + "arm names, separated by commas (default: all)",
@@ -84,7 +85,6 @@ Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
                    const std::filesystem::path& out) {
   Tuning tuning;
   tuning.scenario = scenario.load();
-  const Json& document = tuning.scenario.document;
   if (tuning.scenario.tune.empty())
     throw UserError("tune", "missing; needs {path: {\"low\", \"high\", \"scale\"}}, the fields to choose");
   if (tuning.scenario.cells.front().root_seed == kTuningRoot) {
@@ -93,8 +93,7 @@ Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
   }
   tuning.ranges = tuning.scenario.tune;
   tuning.metric = choice.metric;
-  if (tuning.metric.empty())
-    tuning.metric = main_metric({{"figures", tuning.scenario.figures}, {"scenario", document}});
+  if (tuning.metric.empty()) tuning.metric = main_metric(tuning.scenario);
   if (choice.maximize) tuning.sign = -1;
   const References references(tuning.scenario);
   for (const std::string& arm : chosen_arms(choice.arms, tuning.scenario)) {
@@ -125,7 +124,6 @@ Tuning read_tuning(const ScenarioChoice& scenario, const TuningChoice& choice,
 
 Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   Json document = tuning.scenario.document;
-  const Json arms = document.value("arms", Json::object());
   for (const char* part : {"tune", "claims", "figures", "profiles"}) document.erase(part);
   if (tuning.scenario.crossing) {  // the search names arms that are not in this scenario
     const CrossingSearch& search = *tuning.scenario.crossing;
@@ -136,8 +134,10 @@ Scenario rung_scenario(const Tuning& tuning, const Rung& rung) {
   document["seeds"]["count"] = rung.seeds;
   document["arms"] = Json::object();
   for (const TunedArm& arm : tuning.arms) {
+    const auto written = std::ranges::find(tuning.scenario.arm_overrides, arm.name, &Arm::name);
     for (const std::size_t candidate : arm.left) {
-      Json own = arms.value(arm.name, Json::object());
+      Json own = Json::object();
+      for (const Override& change : written->overrides) own[change.path] = change.value;
       for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
         own.erase(tuning.ranges[i].path);  // moves to the end, after overrides of the values above it
         own[tuning.ranges[i].path] = tuning.candidates[candidate][i];
@@ -167,12 +167,12 @@ std::string cells_text(const std::vector<TunedArm>& arms) {
   return fmt::format("{} to {}", least->cells.size(), most->cells.size());
 }
 
-}  // namespace
-
-bool TunedArm::has_choice() const {
-  return !std::isnan(score);
+/// Whether some candidate finished.
+bool has_choice(const TunedArm& arm) {
+  return !std::isnan(arm.score);
 }
 
+/// A candidate as {path: value}.
 Json tuned_values(const Tuning& tuning, std::size_t candidate) {
   Json values = Json::object();
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
@@ -180,9 +180,17 @@ Json tuned_values(const Tuning& tuning, std::size_t candidate) {
   return values;
 }
 
+/// A tuned field whose best value may lie beyond the values tried.
+struct TunedEdge {
+  std::string path;
+  std::string text;  ///< "the best train.lr is at the edge of its range; widen it"
+};
+
+/// The fields whose chosen value is at an end of its range, or is the least or the largest value tried. Empty
+/// where nothing is chosen.
 std::vector<TunedEdge> tuned_edges(const Tuning& tuning, const TunedArm& arm) {
   std::vector<TunedEdge> edges;
-  if (!arm.has_choice()) return edges;
+  if (!has_choice(arm)) return edges;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
     const TuneRange& range = tuning.ranges[i];
     const Json& chosen = tuning.candidates[arm.left.front()][i];
@@ -205,13 +213,16 @@ std::vector<TunedEdge> tuned_edges(const Tuning& tuning, const TunedArm& arm) {
   return edges;
 }
 
+/// The mean of the metric of the chosen candidate over sweep points and seeds, on its last rung: the
+/// geometric mean where the metric is declared positive.
 double tuned_mean(const Tuning& tuning, const TunedArm& arm) {
   const double mean = tuning.sign * arm.score;
   return is_declared_positive(tuning.metric) ? std::exp(mean) : mean;
 }
 
+/// The chosen values of an arm: "train.lr.expert = 0.003, …".
 std::string tuned_text(const Tuning& tuning, const TunedArm& arm) {
-  if (!arm.has_choice()) return "no candidate";
+  if (!has_choice(arm)) return "no candidate";
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i) {
     parts.push_back(
@@ -220,6 +231,7 @@ std::string tuned_text(const Tuning& tuning, const TunedArm& arm) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+/// A sentence for a scenario's `notes`: how the values were chosen.
 std::string tuning_notes(const Tuning& tuning) {
   std::vector<std::string> ranges, arms;
   for (const TuneRange& range : tuning.ranges) {
@@ -235,6 +247,7 @@ std::string tuning_notes(const Tuning& tuning) {
       tuning.sign > 0 ? "least" : "greatest", tuning.metric, fmt::join(arms, "; "));
 }
 
+/// The content of tune.json, which is also the answer of --json.
 Json tuning_answer(const Tuning& tuning) {
   Json ranges = Json::object(), arms = Json::object();
   for (const TuneRange& range : tuning.ranges)
@@ -244,7 +257,7 @@ Json tuning_answer(const Tuning& tuning) {
     Json edges = Json::array();
     for (const TunedEdge& edge : tuned_edges(tuning, arm)) edges.push_back(edge.path);
     const double mean = tuned_mean(tuning, arm);
-    arms[arm.name] = {{"values", arm.has_choice() ? tuned_values(tuning, arm.left.front()) : Json()},
+    arms[arm.name] = {{"values", has_choice(arm) ? tuned_values(tuning, arm.left.front()) : Json()},
                       {"score", std::isfinite(arm.score) ? Json(arm.score) : Json()},
                       {"mean", std::isfinite(mean) ? Json(mean) : Json()},
                       {"cells", arm.cells.size()},
@@ -260,8 +273,6 @@ Json tuning_answer(const Tuning& tuning) {
           {"notes", tuning_notes(tuning)},
           {"trace", tuning.trace}};
 }
-
-namespace {
 
 /// The mean over sweep points and seeds of the metric, or of its logarithm where it is declared positive,
 /// times Tuning::sign. NaN where a cell is not done or lacks the metric.
@@ -319,7 +330,7 @@ bool shows_tuning(const std::filesystem::path& directory) {
   const std::string id = shown_plan(directory);
   if (id.empty()) return true;
   const std::optional<Plan> plan = plan_with_id(directory, id);
-  return plan && plan->head.at("scenario").value("/seeds/root"_json_pointer, Json()) == Json(kTuningRoot);
+  return plan && plan->head.root_seed == kTuningRoot;
 }
 
 /// Prints warnings about the choice on stderr. Returns whether every arm has a choice.
@@ -328,7 +339,7 @@ bool print_tuning_notes(const Tuning& tuning) {
   for (const TunedArm& arm : tuning.arms) {
     for (const TunedEdge& edge : tuned_edges(tuning, arm))
       std::cerr << fmt::format("moelab: note: {}: {}\n", arm.name, edge.text);
-    if (arm.has_choice()) continue;
+    if (has_choice(arm)) continue;
     have_choices = false;
     std::cerr << fmt::format("moelab: note: {}: no candidate is without a cell that diverged or failed\n",
                              arm.name);
@@ -386,7 +397,7 @@ int tune_scenario(const TuneOptions& options) {
   }
   for (const TunedArm& arm : tuning.arms) {
     const std::string mean =
-        arm.has_choice() ? fmt::format("{} {:.4g}, ", tuning.metric, tuned_mean(tuning, arm)) : "";
+        has_choice(arm) ? fmt::format("{} {:.4g}, ", tuning.metric, tuned_mean(tuning, arm)) : "";
     std::cout << fmt::format("{}: {} ({}{} cells)\n", arm.name, tuned_text(tuning, arm), mean,
                              arm.cells.size());
   }

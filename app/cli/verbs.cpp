@@ -161,12 +161,14 @@ void print_json(const Json& answer, int indent) {
   std::cout << json_text(answer, indent) << '\n';
 }
 
+Json file_names(const std::vector<std::filesystem::path>& files) {
+  Json names = Json::array();
+  for (const std::filesystem::path& file : files) names.push_back(file.string());
+  return names;
+}
+
 void print_files(const std::vector<std::filesystem::path>& files, bool json) {
-  if (json) {
-    Json names = Json::array();
-    for (const std::filesystem::path& file : files) names.push_back(file.string());
-    return print_json({{"files", std::move(names)}});
-  }
+  if (json) return print_json({{"files", file_names(files)}});
   for (const std::filesystem::path& file : files) std::cout << file.string() << '\n';
 }
 
@@ -222,8 +224,7 @@ void check_metric_name(const std::string& metric) {
 void check_measured(const std::string& metric, std::span<const RunResults> runs) {
   std::set<std::string> measured;
   for (const RunResults& run : runs) {
-    for (const Json& name : run.plan.value("metrics", Json::array()))
-      measured.insert(name.get<std::string>());
+    measured.insert(run.metrics.begin(), run.metrics.end());
     for (const ResultRow& row : run.table.rows)
       for (const auto& [name, value] : row.metrics) measured.insert(name);
   }

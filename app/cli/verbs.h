@@ -137,6 +137,16 @@ struct ScenarioChoice {
   Scenario load() const { return load_scenario(file, profile, settings); }
 };
 
+/// A cell by its id, or by arm, seed and sweep point. Each of the latter that is left out is the first.
+struct CellChoice {
+  std::string cell, arm, seed;
+  std::vector<std::string> at;  ///< "path=value"
+};
+
+/// The scenario's cell. Throws UserError at the option of `moelab sample` that fits no cell: --cell, --arm,
+/// --seed, --at.
+const Cell& chosen_cell(const Scenario& scenario, const CellChoice& choice);
+
 /// DIR --plan: a plan of a run directory.
 struct RunChoice {
   std::filesystem::path directory;
@@ -164,6 +174,9 @@ int thread_count(int asked);
 
 /// Prints an answer of --json.
 void print_json(const Json& answer, int indent = 2);
+
+/// The names of files as a list.
+Json file_names(const std::vector<std::filesystem::path>& files);
 
 /// Prints {"files": […]}, or a line for each file.
 void print_files(const std::vector<std::filesystem::path>& files, bool json);

@@ -15,8 +15,7 @@
 #include "analysis/stats/intervals.h"
 #include "analysis/stats/result_table.h"
 #include "app/run/results.h"
-#include "app/scenario/checks.h"
-#include "app/scenario/claim_reader.h"
+#include "app/run/search.h"
 #include "app/scenario/overrides.h"
 #include "app/store/durable_file.h"
 #include "app/store/imported_arms.h"
@@ -24,15 +23,6 @@
 
 namespace moelab {
 namespace {
-
-Json mean_interval_json(const std::optional<MeanEstimate>& estimate) {
-  return estimate ? interval_json(estimate->interval) : Json();
-}
-
-template <class Value>
-Json optional_json(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
-}
 
 Json mean_json(const std::optional<MeanEstimate>& estimate) {
   return estimate ? Json(estimate->mean) : Json();
@@ -86,11 +76,11 @@ Json to_json(const ClaimResult& result) {
       json["right_step"] = point.right_step->step;
     }
     json["left"] = side_json(point.left, point.left_median);
-    json["left_interval"] = mean_interval_json(point.left);
+    json["left_interval"] = interval_json(point.left);
     json["right"] = side_json(point.right, point.right_median);
-    json["right_interval"] = mean_interval_json(point.right);
+    json["right_interval"] = interval_json(point.right);
     json["estimate"] = mean_json(point.difference);
-    json["interval"] = mean_interval_json(point.difference);
+    json["interval"] = interval_json(point.difference);
     json["scale"] = point.logarithmic ? "log ratio" : "difference";
     json["pairs"] = point.pairs;
     if (point.is_sequential) {
@@ -99,12 +89,7 @@ Json to_json(const ClaimResult& result) {
     } else {
       json["test"] = point.signs ? "sign" : "paired t";
     }
-    if (point.signs) {
-      json["signs"] = {{"below", point.signs->below},
-                       {"above", point.signs->above},
-                       {"ties", point.signs->ties},
-                       {"undecided", point.signs->undecided}};
-    }
+    if (point.signs) json["signs"] = signs_json(*point.signs);
     json["p"] =
         point.p_values ? Json(std::min(point.p_values->supporting, point.p_values->opposing)) : Json();
     json["verdict"] = to_string(point.verdict);
@@ -192,7 +177,7 @@ std::string reported_text(const Json& reported) {
 
 std::vector<ClaimResult> claim_results(const RunResults& results) {
   std::optional<int> fixed_seeds;
-  if (results.table.is_decided) fixed_seeds = results.plan.at("decided").at("fixed_seeds").get<int>();
+  if (results.head.decided) fixed_seeds = results.head.decided->fixed_seeds;
   return evaluate_claims(claims_of(results), results.table, is_declared_positive, fixed_seeds);
 }
 
@@ -297,7 +282,7 @@ class Replacement {
 }  // namespace
 
 std::vector<Claim> claims_of(const RunResults& results) {
-  std::vector<Claim> claims = read_claims(results.plan.at("claims"));
+  std::vector<Claim> claims = results.head.claims;
   const std::size_t own = claims.size();
   for (const std::string& arm : imported_arms(results.table)) {
     Replacement replacement(results.table, arm);
@@ -322,7 +307,7 @@ constexpr std::size_t kMostClaims = 8;
 
 /// Returns "test_nmse_top1 so far: learned 0.31, frozen 0.42".
 std::string means_text(const RunResults& results) {
-  const std::string metric = main_metric(results.plan);
+  const std::string metric = main_metric(results.head);
   std::string text;
   for (const std::string& arm : results.table.arms) {
     double sum = 0;
@@ -380,11 +365,7 @@ std::string claims_so_far(const RunResults& results) {
     }
   }
   if (count > kMostClaims) open += fmt::format("  and {} more\n", count - kMostClaims);
-  std::string text;
-  for (const auto& [verdict, claims] : decided)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", claims, verdict);
-  if (!text.empty()) text = "claims so far: " + text + "\n";
-  return text + open;
+  return (decided.empty() ? "" : "claims so far: " + counts_text(decided) + "\n") + open;
 }
 
 }  // namespace
@@ -511,9 +492,7 @@ std::vector<int> wanted_seeds(const Scenario& scenario, const std::vector<ClaimR
 }
 
 std::vector<int> most_wanted_seeds(const Scenario& scenario, const std::vector<int>& seeds, int most) {
-  ResultTable table{scenario.arms, scenario.sweep_paths, fixed_numbers(scenario), {}};
-  for (const Cell& cell : scenario.cells)
-    table.rows.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
+  ResultTable table = recorded_table(scenario, {});
   table.is_decided = true;
   const std::vector<Claim>& read = scenario.claims;
   const std::vector<ClaimResult> claims = evaluate_claims(read, table, is_declared_positive, seeds.front());

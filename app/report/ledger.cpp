@@ -11,7 +11,7 @@
 
 #include "analysis/stats/claims.h"
 #include "analysis/stats/intervals.h"
-#include "app/scenario/json.h"
+#include "app/run/results.h"
 #include "app/store/durable_file.h"
 #include "app/store/record.h"
 #include "plots/report/table.h"
@@ -59,6 +59,34 @@ const ReportedPoint* decisive_point(const LedgerClaim& claim) {
 
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kLargestFigure = 400000;
+
+/// The data of a ledger.
+struct Ledger {
+  std::vector<LedgerRun> runs;
+  std::vector<ReportedCheck> checks;
+};
+
+/// A paper or talk that the sources of runs name.
+struct LedgerWork {
+  std::string name;  ///< the start of its runs' sources, up to a year or "(slides)"
+  std::vector<const LedgerRun*> runs;
+};
+
+fs::path ledger_runs_folder(const fs::path& ledger) {
+  return ledger.parent_path() / (ledger.stem().string() + ".runs");
+}
+
+fs::path ledger_checks_file(const fs::path& ledger) {
+  return ledger.parent_path() / (ledger.stem().string() + ".checks.json");
+}
+
+fs::path ledger_cells_file(const fs::path& ledger) {
+  return ledger.parent_path() / (ledger.stem().string() + ".cells.csv");
+}
+
 /// The heading of runs whose scenario names no source.
 constexpr const char* kNoWork = "Without a source";
 
@@ -76,8 +104,7 @@ std::string work_of(const std::string& source) {
   return source.substr(begin);
 }
 
-}  // namespace
-
+/// Returns the works and their runs, sorted by name. Runs without a source come last.
 std::vector<LedgerWork> runs_by_work(const Ledger& ledger) {
   std::vector<LedgerWork> works;
   std::map<std::string, std::vector<const LedgerRun*>> by_name;
@@ -91,10 +118,6 @@ std::vector<LedgerWork> runs_by_work(const Ledger& ledger) {
                         [](const LedgerWork& work) { return work.name != kNoWork; });
   return works;
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 Verdict verdict_named(const std::string& name) {
   for (const Verdict verdict : {Verdict::reproduced, Verdict::refuted, Verdict::equivalent}) {
@@ -226,9 +249,7 @@ std::string numbers_text(const LedgerClaim& claim) {
   if (claim.points.size() == 1) return text;
   std::map<std::string, int> verdicts;
   for (const ReportedPoint& other : claim.points) ++verdicts[other.verdict];
-  std::vector<std::string> parts;
-  for (const auto& [verdict, count] : verdicts) parts.push_back(fmt::format("{} {}", count, verdict));
-  return text + fmt::format("; of {} points {}", claim.points.size(), fmt::join(parts, ", "));
+  return text + fmt::format("; of {} points {}", claim.points.size(), counts_text(verdicts));
 }
 
 std::string claims_table(const std::vector<LedgerClaim>& claims, const Corrections& corrections) {
@@ -253,9 +274,7 @@ std::string claims_table(const std::vector<LedgerClaim>& claims, const Correctio
 std::string verdicts_text(const std::vector<LedgerClaim>& claims) {
   std::map<std::string, int> counts;
   for (const LedgerClaim& claim : claims) ++counts[claim.verdict];
-  std::vector<std::string> parts;
-  for (const auto& [verdict, count] : counts) parts.push_back(fmt::format("{} {}", count, verdict));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return counts_text(counts);
 }
 
 std::string run_text(const LedgerRun& run, const Corrections& corrections) {
@@ -300,12 +319,12 @@ std::string checks_table(const std::vector<ReportedCheck>& checks) {
   return text;
 }
 
-}  // namespace
-
-fs::path ledger_cells_file(const fs::path& ledger) {
-  return ledger.parent_path() / (ledger.stem().string() + ".cells.csv");
-}
-
+/// Returns the Markdown document for `file`:
+/// - the builds that made the runs;
+/// - the counts of claims by source and origin;
+/// - p values corrected for the number of claims;
+/// - for each work, its runs with command, time, build, figure and a table of claims;
+/// - theorem checks, if there are any.
 std::string ledger_text(const Ledger& ledger, const fs::path& file) {
   const std::string cells = ledger_cells_file(file).filename().string(),
                     runs = ledger_runs_folder(file).filename().string();
@@ -333,6 +352,8 @@ std::string ledger_text(const Ledger& ledger, const fs::path& file) {
   return text + checks_table(ledger.checks);
 }
 
+/// Returns CSV with a line for each claim, arm and sweep point. The line has the cells of all seeds. A cell
+/// that is not done has its state.
 std::string ledger_cells_csv(const Ledger& ledger) {
   std::string text = "run,claim,arm,at,metric,cells\n";
   for (const auto& [work, runs] : runs_by_work(ledger)) {
@@ -345,10 +366,6 @@ std::string ledger_cells_csv(const Ledger& ledger) {
   }
   return text;
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kVersion = 1;
 
@@ -547,15 +564,21 @@ LedgerRun read_run_file(const fs::path& file) {
   return run;
 }
 
+/// Returns the run as its file will be read.
+LedgerRun as_read(const LedgerRun& run) {
+  LedgerRun read;
+  LedgerReader::read(Json::parse(json_text(LedgerWriter::json_of(run))), "run", read);
+  return read;
+}
+
+/// Reads the checks. Empty without the file. Throws UserError as read_ledger_runs does.
+std::vector<ReportedCheck> read_ledger_checks(const fs::path& ledger) {
+  const fs::path file = ledger_checks_file(ledger);
+  if (!fs::exists(file)) return {};
+  return read_ledger_file<std::vector<ReportedCheck>>(file, "checks", "delete it, or give --checks FILE");
+}
+
 }  // namespace
-
-fs::path ledger_runs_folder(const fs::path& ledger) {
-  return ledger.parent_path() / (ledger.stem().string() + ".runs");
-}
-
-fs::path ledger_checks_file(const fs::path& ledger) {
-  return ledger.parent_path() / (ledger.stem().string() + ".checks.json");
-}
 
 std::string ledger_run_stem(const std::string& run_name) {
   constexpr std::size_t kLongest = 120;
@@ -566,16 +589,6 @@ std::string ledger_run_stem(const std::string& run_name) {
 
 std::string ledger_run_text(const LedgerRun& run) {
   return ledger_file_text("run", run);
-}
-
-std::string ledger_checks_text(const std::vector<ReportedCheck>& checks) {
-  return ledger_file_text("checks", checks);
-}
-
-LedgerRun as_read(const LedgerRun& run) {
-  LedgerRun read;
-  LedgerReader::read(Json::parse(json_text(LedgerWriter::json_of(run))), "run", read);
-  return read;
 }
 
 std::vector<LedgerRun> read_ledger_runs(const fs::path& ledger, const std::set<std::string>& but) {
@@ -595,15 +608,7 @@ std::vector<LedgerRun> read_ledger_runs(const fs::path& ledger, const std::set<s
   return runs;
 }
 
-std::vector<ReportedCheck> read_ledger_checks(const fs::path& ledger) {
-  const fs::path file = ledger_checks_file(ledger);
-  if (!fs::exists(file)) return {};
-  return read_ledger_file<std::vector<ReportedCheck>>(file, "checks", "delete it, or give --checks FILE");
-}
-
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The path and the content of a file to write.
 using Document = std::pair<fs::path, std::string>;
@@ -661,7 +666,7 @@ std::vector<fs::path> write_ledger(const Report& report, const fs::path& file) {
     ledger.checks = read_ledger_checks(file);
   } else {
     ledger.checks = report.checks;
-    documents.emplace_back(ledger_checks_file(file), ledger_checks_text(report.checks));
+    documents.emplace_back(ledger_checks_file(file), ledger_file_text("checks", report.checks));
   }
   documents.emplace_back(ledger_cells_file(file), ledger_cells_csv(ledger));
   documents.emplace_back(file, ledger_text(ledger, file));

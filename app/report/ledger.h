@@ -1,7 +1,7 @@
 #pragma once
 
-/// The ledger lists every claim of several runs in one Markdown document. Each number can be traced to its
-/// cells.
+/// Reports of runs. The ledger lists every claim of several runs in one Markdown document. Each number can be
+/// traced to its cells.
 
 #include <filesystem>
 #include <optional>
@@ -9,9 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "app/run/results.h"
 #include "plots/report/report.h"
 
 namespace moelab {
+
+/// Returns a report with the state, summary, claims with their cells, figures and provenance of each run. If
+/// `checks` is not empty, the report also has the theorem checks in this file, an output of `moelab check
+/// --json`. A report without runs has no title. Throws UserError if a directory has no plan, or if the file
+/// is no such output.
+Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::path& checks);
+
+/// Adds the plan's figures to `run`, and the paths of their SVG files to `run.drawn`.
+void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run);
+
+// Ledger
 
 /// Adds the report's runs to the ledger `file`; they replace runs with the same names. If the report has
 /// checks, they replace the ledger's checks. Processes that write at the same time wait for each other. Equal
@@ -19,7 +31,7 @@ namespace moelab {
 ///
 /// The function writes in this order:
 /// - for each run of the report, a file with the ledger's entry, and the first figure of at most
-///   kLargestFigure bytes as <run>-<figure>.svg;
+///   400000 bytes as <run>-<figure>.svg;
 /// - from the files of all runs, the ledger and its cells.
 ///
 /// Throws EnvironmentError. Throws UserError before it writes anything
@@ -27,8 +39,6 @@ namespace moelab {
 /// - if there is neither a run nor a check;
 /// - if the file of another run is damaged.
 std::vector<std::filesystem::path> write_ledger(const Report& report, const std::filesystem::path& file);
-
-constexpr std::uintmax_t kLargestFigure = 400000;
 
 // Entries. Numbers are texts, except p values, times and counts.
 
@@ -64,12 +74,6 @@ struct LedgerRun {
   std::vector<LedgerClaim> claims;
 };
 
-/// The data of a ledger.
-struct Ledger {
-  std::vector<LedgerRun> runs;
-  std::vector<ReportedCheck> checks;
-};
-
 /// Makes the entry of a reported run, without a figure.
 LedgerRun ledger_run(const ReportedRun& run);
 
@@ -80,20 +84,13 @@ const ReportedPoint* decisive_point(const LedgerClaim& claim);
 // Files. A ledger grows run by run. Next to LEDGER.md are the folder LEDGER.runs, with a file for each run,
 // and LEDGER.checks.json. Each file is sealed (app/store/durable_file.h).
 
-std::filesystem::path ledger_runs_folder(const std::filesystem::path& ledger);
-std::filesystem::path ledger_checks_file(const std::filesystem::path& ledger);
-
 /// Returns the stem of a run's files. It is the run's name if the name has only lower-case letters, digits, _
 /// and -. Otherwise the stem is the name reduced to these characters, with a checksum. Different names have
 /// different stems, also on disks that ignore case.
 std::string ledger_run_stem(const std::string& run_name);
 
-/// Return the contents of the files. Bytes that are not UTF-8 become U+FFFD.
+/// Returns the content of a run's file. Bytes that are not UTF-8 become U+FFFD.
 std::string ledger_run_text(const LedgerRun& run);
-std::string ledger_checks_text(const std::vector<ReportedCheck>& checks);
-
-/// Returns the run as its file will be read.
-LedgerRun as_read(const LedgerRun& run);
 
 /// Reads the runs of all files, in the order of the file names. Empty without the folder. Skips files with
 /// the stems `but`. Throws UserError for a file that
@@ -103,36 +100,5 @@ LedgerRun as_read(const LedgerRun& run);
 /// - is not named after its run.
 std::vector<LedgerRun> read_ledger_runs(const std::filesystem::path& ledger,
                                         const std::set<std::string>& but);
-/// Reads the checks. Empty without the file. Throws UserError as read_ledger_runs does.
-std::vector<ReportedCheck> read_ledger_checks(const std::filesystem::path& ledger);
-
-// Documents. They do not depend on the order of the runs.
-
-/// Returns <stem>.cells.csv next to a ledger.
-std::filesystem::path ledger_cells_file(const std::filesystem::path& ledger);
-
-/// Returns the Markdown document for `file`:
-/// - the builds that made the runs;
-/// - the counts of claims by source and origin;
-/// - p values corrected for the number of claims;
-/// - for each work, its runs with command, time, build, figure and a table of claims;
-/// - theorem checks, if there are any.
-///
-/// Works are sorted by name, and so are the runs of a work. Runs without a source come last.
-std::string ledger_text(const Ledger& ledger, const std::filesystem::path& file);
-
-/// Returns CSV with a line for each claim, arm and sweep point. The line has the cells of all seeds. A cell
-/// that is not done has its state.
-std::string ledger_cells_csv(const Ledger& ledger);
-
-// Works: the papers and talks that the sources of runs name
-
-struct LedgerWork {
-  std::string name;  ///< the start of its runs' sources, up to a year or "(slides)"
-  std::vector<const LedgerRun*> runs;
-};
-
-/// Returns the works and their runs, sorted by name. Runs without a source come last.
-std::vector<LedgerWork> runs_by_work(const Ledger& ledger);
 
 }  // namespace moelab

@@ -1,5 +1,3 @@
-#include "app/report/run_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,8 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/result_table.h"
 #include "app/report/claim_results.h"
+#include "app/report/ledger.h"
 #include "app/run/figures.h"
-#include "app/run/results.h"
 #include "app/run/search.h"
 #include "app/run/session.h"
 #include "app/scenario/overrides.h"
@@ -26,11 +24,11 @@ namespace {
 /// Returns the provenance of the sessions that ran the plan. If there is none, all cells had been recorded
 /// for another plan, from an earlier text of the scenario. Then the function returns the provenance of that
 /// plan, unless its command used --set.
-Json provenance_of(const Json& plan, const std::filesystem::path& directory) {
-  Json own = gathered_provenance(directory, plan.at("id"));
+Json provenance_of(const RunResults& results, const std::filesystem::path& directory) {
+  Json own = gathered_provenance(directory, results.id);
   if (own.is_object()) return own;
   Json other = gathered_provenance(directory);
-  if (!other.is_object() || other.value("profile", "") != plan.at("profile")) return {};
+  if (!other.is_object() || other.value("profile", "") != results.head.profile) return {};
   for (const Json& word : other.value("arguments", Json::array())) {
     if (word.is_string() && word.get<std::string>().starts_with("--set")) return {};
   }
@@ -148,10 +146,7 @@ ReportedClaim reported_claim(const Claim& claim, const ClaimResult& result, cons
 std::string state_text(const ResultTable& table) {
   std::map<std::string, int> counts;
   for (const ResultRow& row : table.rows) ++counts[row.state];
-  std::string text = fmt::format("{} cells:", table.rows.size());
-  for (const auto& [state, count] : counts)
-    text += fmt::format("{} {} {}", text.back() == ':' ? "" : ",", count, state);
-  return text;
+  return fmt::format("{} cells: {}", table.rows.size(), counts_text(counts));
 }
 
 Table unfinished_cells(const ResultTable& table) {
@@ -162,14 +157,6 @@ Table unfinished_cells(const ResultTable& table) {
         {row.cell, row.arm, std::to_string(row.seed), point_json(row.point).dump(), row.state});
   }
   return cells;
-}
-
-std::vector<std::string> notes_of(const Json& scenario) {
-  std::vector<std::string> notes;
-  const Json given = scenario.value("notes", Json::array());
-  if (given.is_string()) return {given.get<std::string>()};
-  for (const Json& note : given) notes.push_back(text_of(note));
-  return notes;
 }
 
 /// Returns the command that ran the cells, without the paths of the program and of its results.
@@ -191,17 +178,16 @@ ReportedRun reported_run(const RunAddress& address) {
   const std::filesystem::path& directory = address.directory();
   const RunResults results = load_results(address);
   print_notes(results);
-  const Json& plan = results.plan;
+  const PlanHead& plan = results.head;
   ReportedRun run;
-  run.name = plan.at("name");
-  if (!plan.value("profile", "").empty()) run.name += " (" + plan.at("profile").get<std::string>() + ")";
-  run.title = plan.value("title", "");
-  run.source = plan.value("source", "");
+  run.name = plan.profile.empty() ? plan.name : plan.name + " (" + plan.profile + ")";
+  run.title = plan.title;
+  run.source = plan.source;
   run.state = state_text(results.table);
   run.builds = results.builds;
   run.builds_note = builds_text(results);
-  run.notes = notes_of(plan.at("scenario"));
-  run.summary = summary_table(results.table, main_metric(results.plan));
+  run.notes = plan.notes;
+  run.summary = summary_table(results.table, main_metric(plan));
   run.crossings = crossings_table(results);
   run.rates = rate_tables(results);
   const std::vector<Claim> claims = claims_of(results);
@@ -219,12 +205,12 @@ ReportedRun reported_run(const RunAddress& address) {
   const bool is_of_one_build = run.builds_note.empty() && !run.builds.empty();
   run.provenance = {{"directory", directory.string()},
                     {"builds", is_of_one_build ? run.builds.begin()->first : run.builds_note}};
-  const Json provenance = provenance_of(plan, directory);
+  const Json provenance = provenance_of(results, directory);
   if (provenance.is_object()) {
     for (const auto& [what, value] : provenance.items()) run.provenance.emplace_back(what, text_of(value));
     run.command = command_of(provenance);
   }
-  run.scenario = json_text(plan.at("scenario"));
+  run.scenario = json_text(plan.document);
   return run;
 }
 
@@ -278,14 +264,14 @@ Report make_report(const std::vector<RunAddress>& runs, const std::filesystem::p
 
 void add_figures(const RunResults& results, const std::filesystem::path& directory, ReportedRun& run) {
   const FigureSource source = figure_source(results, directory);
-  for (const Json& figure : results.plan.at("figures")) {
+  for (const FigureOptions& figure : results.head.figures) {
     DrawnFigure drawn = drawn_figure(figure, source);
-    const std::string id = figure.at("id");
+    const std::string id = common_of(figure).id;
     if (!drawn.drawing) {
       // An existing file with this name is from an earlier run, so it is not shown.
       ReportedFigure& missing = run.figures.emplace_back();
       missing.drawing.id = id;
-      missing.drawing.title = figure.value("title", id);
+      missing.drawing.title = common_of(figure).title.value_or(id);
       missing.failure = "Not drawn: " + drawn.failure;
       continue;
     }

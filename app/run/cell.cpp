@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <memory>
 
 #include "analysis/metrics/measured_data.h"
 #include "analysis/metrics/metric_groups.h"
@@ -250,7 +251,7 @@ class CellRun {
     Evaluation<Real>& own = evaluations_.front();
     try {
       if (!own.not_finite().empty()) throw NotFinite(own.not_finite());
-      result.arrays = own.arrays(moment(step));
+      result.arrays = own.take_arrays(moment(step));
     } catch (const NotFinite& found) {
       result.state = CellResult::State::diverged;
       result.message = fmt::format("{} not finite after {} steps", found.what(), step);
@@ -295,6 +296,38 @@ CellResult run_experiment(const CellOptions& cell, const CellProgress& progress)
     result.message = error.what();
     return result;
   }
+}
+
+namespace {
+
+/// The sets of a phase, or of a cell without phases.
+SampledSets sets_of(const DataOptions& data, const Cell& cell, const std::string& prefix) {
+  const Seeds seeds = cell.seeds();
+  const std::unique_ptr<Problem> problem = draw_problem(data, seeds);
+  SampledSets sets;
+  sets.prefix = prefix;
+  sets.layout = problem->layout();
+  if (data.train_samples)
+    sets.train = draw_set(*problem, seeds, Purpose::train_data, *data.train_samples, train_stream(data));
+  sets.test = draw_set(*problem, seeds, Purpose::test_data, data.test_samples);
+  contaminate(data.contamination, sets.layout, seeds, sets.test.x, sets.test.y);
+  if (data.contamination.entry().is_attack()) sets.attack = data.contamination.entry().name;
+  return sets;
+}
+
+}  // namespace
+
+std::vector<SampledSets> sampled_sets(const Cell& cell) {
+  std::vector<SampledSets> sets;
+  const std::vector<PhaseOptions>& phases = cell.options->experiment.phases;
+  for (std::size_t i = 0; i + 1 < phases.size(); ++i)
+    sets.push_back(sets_of(phases[i].data, cell, phases[i].name + "."));
+  sets.push_back(last_sampled_sets(cell));
+  return sets;
+}
+
+SampledSets last_sampled_sets(const Cell& cell) {
+  return sets_of(last_data(*cell.options), cell, "");
 }
 
 }  // namespace moelab

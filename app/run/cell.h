@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/stats/result_table.h"
 #include "app/scenario/scenario.h"
 #include "sim/base/arrays.h"
+#include "sim/data/problem.h"
 
 namespace moelab {
 
@@ -57,6 +59,22 @@ using CellProgress = std::function<bool(double)>;
 CellResult run_cell(const Cell& cell, const CellProgress& progress);
 /// Runs a cell from options that a program built (see app/scenario/cells.h).
 CellResult run_experiment(const CellOptions& cell, const CellProgress& progress);
+
+// The data that a cell draws
+
+/// The data of a cell that a phase trains and tests on.
+struct SampledSets {
+  std::string prefix;  ///< "<phase>." of a phase before the last; empty otherwise, as for metrics
+  Layout layout;
+  std::optional<Dataset> train;  ///< none where every step draws fresh points
+  Dataset test;                  ///< contaminated as data.contamination says, unless by an attack
+  std::string attack;            ///< the contamination that needs the trained model; empty for none
+};
+
+/// The sets of every phase, the last phase at the end. A cell without phases has one entry.
+std::vector<SampledSets> sampled_sets(const Cell& cell);
+/// The sets of the last phase.
+SampledSets last_sampled_sets(const Cell& cell);
 
 // Divergence hint
 

@@ -5,10 +5,13 @@
 #include <iostream>
 
 #include "app/run/results.h"
+#include "app/scenario/claim_reader.h"
+#include "app/scenario/overrides.h"
 #include "app/store/durable_file.h"
 #include "sim/base/error.h"
 
 namespace moelab {
+
 void publish_drawing(const Drawing& drawn, const std::filesystem::path& directory,
                      const std::filesystem::path& figures, std::vector<std::filesystem::path>& files) {
   const DrawingFolder drawing(directory);
@@ -21,16 +24,35 @@ void publish_drawing(const Drawing& drawn, const std::filesystem::path& director
   }
 }
 
+namespace {
+
+FigureRun figure_run(const RunResults& results) {
+  const PlanHead& head = results.head;
+  FigureRun run;
+  run.title = head.title;
+  run.source = head.source;
+  run.figures = head.figures.size();
+  run.labels = head.labels;
+  run.swept_paths = head.sweep_paths;
+  run.shown_paths = head.shown_paths;
+  run.claims = head.claims;
+  run.crossing = head.crossing;
+  if (results.table.is_decided && head.decided) run.fixed_seeds = head.decided->fixed_seeds;
+  return run;
+}
+
+}  // namespace
+
 FigureSource figure_source(const RunResults& results, const std::filesystem::path& directory) {
-  return {results.plan, results.table, builds_footnote(results),
+  return {figure_run(results), results.table, builds_footnote(results),
           [&results, directory](const std::string& cell, const std::string& name) {
             return saved_file(results, directory, cell, name);
           }};
 }
 
-DrawnFigure drawn_figure(const Json& figure, const FigureSource& source) {
+DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source) {
   try {
-    return {drawing_of(kind_of(figure).build(figure, source)), ""};
+    return {drawing_of(build_figure(figure, source)), ""};
   } catch (const UserError& error) {
     // The error is not in the figure, so stored data are damaged or lost. Repair the run before drawing.
     if (!error.path().starts_with("figures.")) throw;
@@ -43,7 +65,7 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
   const FigureSource source = figure_source(results, directory);
   std::vector<std::filesystem::path> files;
   std::string notes;
-  for (const Json& figure : results.plan.at("figures")) {
+  for (const FigureOptions& figure : results.head.figures) {
     const DrawnFigure drawn = drawn_figure(figure, source);
     if (drawn.drawing)
       publish_drawing(*drawn.drawing, directory, directory / results.outputs / "figures", files);
@@ -56,10 +78,8 @@ std::vector<std::filesystem::path> draw_figures(const RunResults& results,
 
 std::vector<Drawing> claim_drawings(const FigureSource& source) {
   std::vector<Drawing> drawings;
-  for (const Json& claim : source.plan.at("claims")) {
-    const Json figure = {{"id", claim.at("id")}, {"kind", "claim"}, {"claim", claim.at("id")}};
-    drawings.push_back(drawing_of(kind_of(figure).build(figure, source)));
-  }
+  for (const Claim& claim : source.run.claims)
+    drawings.push_back(drawing_of(build_figure(claim_figure(claim.id), source)));
   return drawings;
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "app/figures/figure_kind.h"
 #include "app/run/results.h"
+#include "plots/kinds/figure_kind.h"
 
 namespace moelab {
 
@@ -27,7 +27,7 @@ struct DrawnFigure {
   std::optional<Drawing> drawing;
   std::string failure;  ///< "figures.map: …"; empty if the figure was drawn
 };
-DrawnFigure drawn_figure(const Json& figure, const FigureSource& source);
+DrawnFigure drawn_figure(const FigureOptions& figure, const FigureSource& source);
 
 /// Renders every figure of the plan into the folder figures/ of the plan's outputs, and returns the files.
 /// Each file is replaced as a whole. If a figure cannot be drawn from the saved data, the others are still

@@ -9,8 +9,8 @@
 #include "analysis/metrics/agreement.h"
 #include "analysis/metrics/routing.h"
 #include "analysis/metrics/sparsity.h"
-#include "app/figures/saved_arrays.h"
 #include "app/run/results.h"
+#include "plots/kinds/saved_arrays.h"
 #include "sim/train/measured_gradients.h"
 
 namespace moelab {
@@ -50,16 +50,15 @@ void RoutingSteps::add_router(const Network<Real>& network, const AlignedVector<
   }
 }
 
-std::vector<SavedArray> RoutingSteps::arrays(const std::string& ending) const {
+std::vector<SavedArray> RoutingSteps::take_arrays(const std::string& ending) {
   const auto count = static_cast<std::int64_t>(steps_.size());
-  std::vector<SavedArray> arrays = {
-      {"recorded_steps" + ending, {count}, {}, steps_},
-      {"cluster_routing_steps" + ending, {count, clusters_, experts_}, routing_, {}},
-      {"expert_load_steps" + ending, {count, experts_}, loads_, {}}};
-  for (const auto& [name, kept] : router_) {
-    std::vector<std::int64_t> shape = kept.shape;
-    shape.insert(shape.begin(), count);
-    arrays.push_back({name + "_steps" + ending, std::move(shape), kept.values, {}});
+  std::vector<SavedArray> arrays;
+  arrays.push_back({"recorded_steps" + ending, {count}, {}, std::move(steps_)});
+  arrays.push_back({"cluster_routing_steps" + ending, {count, clusters_, experts_}, std::move(routing_), {}});
+  arrays.push_back({"expert_load_steps" + ending, {count, experts_}, std::move(loads_), {}});
+  for (auto& [name, kept] : router_) {
+    kept.shape.insert(kept.shape.begin(), count);
+    arrays.push_back({name + "_steps" + ending, std::move(kept.shape), std::move(kept.values), {}});
   }
   return arrays;
 }
@@ -261,7 +260,7 @@ void Measurement<Real>::keep_step(const Moment<Real>& moment, ModelRows<Real>& r
 }
 
 template <class Real>
-std::vector<SavedArray> Measurement<Real>::arrays(const Moment<Real>& moment) const {
+std::vector<SavedArray> Measurement<Real>::take_arrays(const Moment<Real>& moment) {
   std::vector<SavedArray> arrays;
   if (cell_.saved.contains("weights")) {
     for (const NamedArray<Real>& array : moelab::arrays(moment.model))
@@ -270,7 +269,7 @@ std::vector<SavedArray> Measurement<Real>::arrays(const Moment<Real>& moment) co
   if (cell_.saved.contains("routing")) save_routing(moment, arrays);
   for (std::size_t layer = 0; layer < steps_.size(); ++layer) {
     const std::string ending = moment.model.network->layer_ending(static_cast<int>(layer));
-    for (SavedArray& array : steps_[layer].arrays(ending)) arrays.push_back(std::move(array));
+    for (SavedArray& array : steps_[layer].take_arrays(ending)) arrays.push_back(std::move(array));
   }
   return arrays;
 }

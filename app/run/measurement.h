@@ -39,8 +39,8 @@ class RoutingSteps {
   /// Adds the router's arrays at the step of the last add().
   template <class Real>
   void add_router(const Network<Real>& network, const AlignedVector<Real>& parameters, int layer);
-  /// Returns the arrays. `ending` is the layer's suffix for their names.
-  std::vector<SavedArray> arrays(const std::string& ending) const;
+  /// Moves the arrays out. `ending` is the layer's suffix for their names.
+  std::vector<SavedArray> take_arrays(const std::string& ending);
 
  private:
   std::vector<std::int64_t> steps_;
@@ -72,8 +72,8 @@ class Measurement {
   /// finite.
   const std::string& not_finite() const { return not_finite_; }
 
-  /// Returns the arrays that "save" requests. Throws NotFinite.
-  std::vector<SavedArray> arrays(const Moment<Real>& moment) const;
+  /// Returns the arrays that "save" requests. The routings of recorded steps are moved out. Throws NotFinite.
+  std::vector<SavedArray> take_arrays(const Moment<Real>& moment);
 
  private:
   /// Like measure(), but throws NotFinite.
@@ -151,8 +151,11 @@ class Evaluation {
   /// What was not finite in the last measure(). Empty if everything was finite.
   const std::string& not_finite() const { return measurement_->not_finite(); }
 
-  /// Returns the arrays that "save" requests, at the moment that was measured last. Throws NotFinite.
-  std::vector<SavedArray> arrays(const Moment<Real>& moment) const { return measurement_->arrays(moment); }
+  /// Returns the arrays that "save" requests, at the moment that was measured last. Call it once. Throws
+  /// NotFinite.
+  std::vector<SavedArray> take_arrays(const Moment<Real>& moment) {
+    return measurement_->take_arrays(moment);
+  }
 
  private:
   void make_measurement() { measurement_.emplace(cell_, data_, problem_, train_, looked_at_); }

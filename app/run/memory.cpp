@@ -141,8 +141,12 @@ AllocationCount::~AllocationCount() {
 }
 
 void AllocationCount::begin(MemoryStage stage) {
-  if (stage_ == MemoryStage::record) after_records_.push_back(live());
+  if (stage_ == MemoryStage::record && ++records_ > 1) {
+    const double kept = static_cast<double>(std::max<std::int64_t>(0, live_ - before_stage_));
+    kept_by_record_ = std::min(kept, kept_by_record_.value_or(kept));
+  }
   stage_ = stage;
+  before_stage_ = live_;
   add(0);
 }
 
@@ -306,9 +310,7 @@ std::optional<SmallRun> small_run(const CellOptions& options) {
     const AllocationCount count;
     const CellResult result = run_experiment(options, [](double) { return false; });
     if (result.state == CellResult::State::failed || result.trace.empty()) return std::nullopt;
-    SmallRun run{count.peaks(), 0, 0};
-    const std::vector<double>& after = count.after_records();
-    if (after.size() > 2) run.kept_by_record = std::max(0.0, after.back() - after[after.size() - 2]);
+    SmallRun run{count.peaks(), count.kept_by_record(), 0};
     for (const TraceEntry& entry : result.trace)
       run.metrics = std::max(run.metrics, static_cast<double>(entry.metrics.size()));
     return run;
@@ -370,7 +372,11 @@ Shares small_shares(const CellShape& shape, double parameters) {
 /// Runs the small version with these shares. Then doubles each share below 1 in turn and extrapolates
 /// linearly.
 std::optional<SmallRun> measured_run(const CellShape& shape, const Shares& shares, bool with_small_problem) {
-  const auto run = [&](const Shares& of) { return small_run(shrunk(shape, of, with_small_problem)); };
+  const auto run = [&](const Shares& of) {
+    std::optional<SmallRun> made = small_run(shrunk(shape, of, with_small_problem));
+    ::malloc_trim(0);  // holes of the heap do not fit the next run, nor the cell itself
+    return made;
+  };
   const std::optional<SmallRun> least = run(shares);
   if (!least) return std::nullopt;
   SmallRun whole = *least;
@@ -461,7 +467,6 @@ CellMemory cell_memory(const CellShape& shape) {
     Shares shares = small_shares(shape, size * experts);
     shares.experts = experts;
     run = measured_run(shape, shares, with_small_problem);
-    ::malloc_trim(0);  // the cell itself may start with this memory
   }
   if (!run) {
     run = SmallRun{};
@@ -478,7 +483,8 @@ CellMemory cell_memory(const CellShape& shape) {
   if (with_small_problem) peak += kept_by_problem;
   const TrainingRule& rule = shape.options.experiment.train.optimizer;
   if (rule.entry().library_numbers)
-    peak += kDouble * rule.entry().library_numbers(rule.options(), size, shape.steps);
+    peak += kDouble * rule.entry().library_numbers(
+                          rule.options(), static_cast<double>(shape.network.parameter_count()), shape.steps);
   const double metrics = shape.records * run->metrics;
   return {peak + metrics * (kMetricBytes + kWrittenMetricBytes),
           (shape.records + 1) * run->metrics * kReadMetricBytes};

@@ -9,8 +9,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "app/scenario/cells.h"
 #include "sim/model/network.h"
@@ -58,8 +58,9 @@ class AllocationCount {
   double live() const { return static_cast<double>(live_); }
   /// The largest live() in each stage, in bytes.
   const std::array<double, kMemoryStages>& peaks() const { return peaks_; }
-  /// live() at the end of each record, in bytes.
-  const std::vector<double>& after_records() const { return after_records_; }
+  /// The least bytes that a record after the first has kept; 0 without such a record. Arrays grow by
+  /// doubling, so a single record may keep more.
+  double kept_by_record() const { return kept_by_record_.value_or(0); }
 
   void begin(MemoryStage stage);
   void add(std::int64_t bytes);
@@ -68,7 +69,9 @@ class AllocationCount {
   std::int64_t live_ = 0;
   MemoryStage stage_ = MemoryStage::set_up;
   std::array<double, kMemoryStages> peaks_ = {};
-  std::vector<double> after_records_;
+  std::int64_t before_stage_ = 0;  ///< live() at the start of the stage
+  int records_ = 0;
+  std::optional<double> kept_by_record_;
   AllocationCount* outer_;
 };
 

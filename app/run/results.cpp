@@ -16,11 +16,11 @@
 #include "analysis/stats/intervals.h"
 #include "analysis/stats/rates.h"
 #include "analysis/stats/result_table.h"
-#include "app/figures/figure_kind.h"
-#include "app/figures/lines.h"
 #include "app/scenario/overrides.h"
 #include "app/store/imported_arms.h"
 #include "app/store/store.h"
+#include "plots/kinds/figure_kind.h"
+#include "plots/kinds/lines.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -43,13 +43,14 @@ void check_not_of_plan(const std::filesystem::path& directory) {
 
 RunResults results_of(Plan plan, Records records) {
   RunResults results;
-  results.plan = std::move(plan.head);
-  results.table.arms = results.plan.at("arms").get<std::vector<std::string>>();
-  results.table.sweep_paths = results.plan.at("sweep").get<std::vector<std::string>>();
-  results.table.fixed = results.plan.value("fixed", Json::object()).get<std::map<std::string, double>>();
-  if (const Json crossing = results.plan.value("crossing", Json()); !crossing.is_null())
-    results.table.searched_path = crossing.at("path").get<std::string>();
-  results.table.is_decided = results.plan.contains("decided");
+  results.id = std::move(plan.id);
+  results.head = std::move(plan.head);
+  results.metrics = std::move(plan.metrics);
+  results.table.arms = results.head.arms;
+  results.table.sweep_paths = results.head.sweep_paths;
+  results.table.fixed = std::move(plan.fixed);
+  if (results.head.crossing) results.table.searched_path = results.head.crossing->path;
+  results.table.is_decided = results.head.decided.has_value();
   std::vector<ResultRow>& rows = results.table.rows = std::move(plan.cells);
   std::unordered_map<const Record*, const ResultRow*> first_rows;  // two arms may have the same cell
   for (ResultRow& row : rows) {
@@ -173,7 +174,8 @@ FitCounts count_fits(const RateQuery& query, const ResultTable& table) {
   return counts;
 }
 
-std::string cell_text(const RateEntry& entry, const ResultTable& table, const Json& reported) {
+std::string cell_text(const RateEntry& entry, const ResultTable& table,
+                      const NamedValues<std::string>& reported) {
   const LawComparison laws = compare_laws(rate_data(table, entry.query));
   const FitCounts counts = count_fits(entry.query, table);
   std::string text = fmt::format("{} {}; law: {}", slope_text(entry.estimate),
@@ -182,47 +184,50 @@ std::string cell_text(const RateEntry& entry, const ResultTable& table, const Js
   if (counts.not_converged > 0)
     text += fmt::format("; {} of {} fits not converged", counts.not_converged, counts.fits);
   if (entry.estimate.left_out > 0) text += fmt::format("; {} left out", entry.estimate.left_out);
-  if (reported.contains(entry.arm)) text += fmt::format(" ({})", reported.at(entry.arm).get<std::string>());
+  for (const auto& [arm, rate] : reported)
+    if (arm == entry.arm) text += fmt::format(" ({})", rate);
   return text;
 }
 
-std::string caption_text(const Json& figure) {
+/// A number as a user writes it: an integer without ".0".
+Json written(double number) {
+  constexpr double kMostExact = 9007199254740992;  // 2^53
+  return std::trunc(number) == number && std::abs(number) <= kMostExact
+             ? Json(static_cast<std::int64_t>(number))
+             : Json(number);
+}
+
+std::string caption_text(const RateOptions& figure) {
   std::string text = ": slope of ln error on ln n (95 % interval";
-  if (figure.value("average", "logarithms") == "squares") text += ", of the roots of mean squares";
-  if (figure.contains("window"))
-    text += fmt::format(", n from {} to {}", figure.at("window")[0].dump(), figure.at("window")[1].dump());
+  if (figure.average == RateAverage::squares) text += ", of the roots of mean squares";
+  if (!figure.window.empty())
+    text +=
+        fmt::format(", n from {} to {}", written(figure.window[0]).dump(), written(figure.window[1]).dump());
   return text + "), = rate or ? rates not excluded, law by held-out sizes, slope of the medians (the source)";
 }
 
-std::vector<Json> rate_figures(const RunResults& results) {
-  std::vector<Json> figures;
-  for (const Json& description : results.plan.at("figures")) {
-    if (description.value("kind", "lines") == "rate_panels") figures.push_back(description);
+std::vector<RateOptions> rate_figures(const RunResults& results) {
+  std::vector<RateOptions> figures;
+  for (const FigureOptions& figure : results.head.figures) {
+    if (const RateOptions* const rates = figure.as<RateOptions>()) figures.push_back(*rates);
   }
   return figures;
-}
-
-Json interval_json(const std::optional<MeanEstimate>& estimate) {
-  if (!estimate || !estimate->interval) return nullptr;
-  return Json::array({estimate->interval->low, estimate->interval->high});
 }
 
 }  // namespace
 
 std::vector<Table> rate_tables(const RunResults& results) {
   std::vector<Table> tables;
-  for (const Json& description : rate_figures(results)) {
-    const std::vector<RateEntry> entries = rate_entries(description, results.table);
-    const std::vector<std::string> arms = own_shown_arms(description, results.table),
-                                   rows = description.at("rows").get<std::vector<std::string>>(),
-                                   columns = description.at("columns").get<std::vector<std::string>>();
-    const Json reported = description.value("reported", Json::object());
+  for (const RateOptions& options : rate_figures(results)) {
+    const std::vector<RateEntry> entries = rate_entries(options, results.table);
+    const std::vector<std::string>&rows = options.rows, &columns = options.columns;
+    const std::vector<std::string> arms = own_shown_arms(options.arms, results.table);
     std::vector<std::string> names;
     for (const RateEntry& entry : entries) {
       if (std::find(names.begin(), names.end(), entry.name) == names.end()) names.push_back(entry.name);
     }
     for (const std::string& name : names) {
-      Table table{columns, {}, name + caption_text(description)};
+      Table table{columns, {}, name + caption_text(options)};
       table.head.insert(table.head.begin(), "");
       for (std::size_t r = 0; r < rows.size(); ++r) {
         table.rows.push_back({rows[r]});
@@ -230,8 +235,8 @@ std::vector<Table> rate_tables(const RunResults& results) {
           const auto entry = std::find_if(entries.begin(), entries.end(), [&](const RateEntry& candidate) {
             return candidate.name == name && candidate.arm == arms[r * columns.size() + c];
           });
-          table.rows.back().push_back(entry == entries.end() ? "-"
-                                                             : cell_text(*entry, results.table, reported));
+          table.rows.back().push_back(
+              entry == entries.end() ? "-" : cell_text(*entry, results.table, options.reported));
         }
       }
       tables.push_back(std::move(table));
@@ -257,19 +262,17 @@ std::string rates_markdown(const RunResults& results) {
 
 Json rates_json(const RunResults& results) {
   Json list = Json::array();
-  for (const Json& description : rate_figures(results)) {
-    const Json reported = description.value("reported", Json::object());
-    for (const RateEntry& entry : rate_entries(description, results.table)) {
+  for (const RateOptions& options : rate_figures(results)) {
+    for (const RateEntry& entry : rate_entries(options, results.table)) {
       const RateEstimate& estimate = entry.estimate;
-      Json json = {{"figure", description.at("id")},
-                   {"arm", entry.arm},
-                   {"line", entry.name},
-                   {"metric", entry.query.metric}};
+      Json json = {
+          {"figure", options.id}, {"arm", entry.arm}, {"line", entry.name}, {"metric", entry.query.metric}};
       json["slope"] = estimate.slope ? Json(estimate.slope->mean) : Json();
       json["interval"] = interval_json(estimate.slope);
-      json["median_slope"] = estimate.median_slope ? Json(*estimate.median_slope) : Json();
-      json["average"] = description.value("average", "logarithms");
-      json["window"] = description.value("window", Json());
+      json["median_slope"] = optional_json(estimate.median_slope);
+      json["average"] = options.average == RateAverage::squares ? "squares" : "logarithms";
+      json["window"] = nullptr;
+      for (const double end : options.window) json["window"].push_back(written(end));
       const FitCounts counts = count_fits(entry.query, results.table);
       json["fits"] = counts.fits;
       json["fits_not_converged"] = counts.not_converged;
@@ -288,8 +291,10 @@ Json rates_json(const RunResults& results) {
         json["laws"][law.name] = std::move(score);
       }
       json["law"] = laws.law;
-      json["told_apart_at"] = laws.told_apart_at ? Json(*laws.told_apart_at) : Json();
-      json["reported"] = reported.value(entry.arm, Json());
+      json["told_apart_at"] = optional_json(laws.told_apart_at);
+      json["reported"] = nullptr;
+      for (const auto& [arm, rate] : options.reported)
+        if (arm == entry.arm) json["reported"] = rate;
       list.push_back(std::move(json));
     }
   }
@@ -367,6 +372,17 @@ GeometricEntries geometric_entries(const std::vector<SummaryEntry>& entries) {
 
 }  // namespace
 
+Json signs_json(const SignCounts& signs) {
+  return {
+      {"below", signs.below}, {"above", signs.above}, {"ties", signs.ties}, {"undecided", signs.undecided}};
+}
+
+std::string counts_text(const std::map<std::string, int>& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : counts) parts.push_back(fmt::format("{} {}", count, name));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 bool excludes_nothing(const Interval& interval) {
   return std::isinf(interval.high) && (std::isinf(interval.low) || interval.low == 0);
 }
@@ -377,16 +393,16 @@ Json interval_json(const std::optional<Interval>& interval) {
   return Json::array({end(interval->low), end(interval->high)});
 }
 
-std::string main_metric(const Json& plan) {
-  const Json& figures = plan.at("figures");
-  if (figures.is_array() && !figures.empty()) {
-    const char* const field = kind_of(figures.front()).metric;
-    const Json y = field ? figures.front().value(field, Json()) : Json();
-    for (const Json& metric : y.is_array() ? y : Json::array({y}))
-      if (metric.is_string() && find_metric(metric.get<std::string>())) return metric.get<std::string>();
+Json interval_json(const std::optional<MeanEstimate>& estimate) {
+  return estimate ? interval_json(estimate->interval) : Json();
+}
+
+std::string main_metric(const PlanHead& plan) {
+  if (!plan.figures.empty()) {
+    for (const std::string& metric : metrics_of(plan.figures.front()))
+      if (find_metric(metric)) return metric;
   }
-  const std::string task = plan.value("/scenario/loss/task"_json_pointer, "mse");
-  return task_loss_kind(task).needs_classes ? "test_loss_eval" : "test_nmse_top1";
+  return task_loss_kind(plan.task).needs_classes ? "test_loss_eval" : "test_nmse_top1";
 }
 
 std::vector<SummaryEntry> summarize(const ResultTable& table, const std::string& metric) {
@@ -468,7 +484,7 @@ Json entry_json(const SummaryEntry& entry) {
   } else if (entry.estimate) {
     json["count"] = entry.estimate->count;
     json["mean"] = entry.estimate->mean;
-    json["interval"] = interval_json(entry.estimate->interval);
+    json["interval"] = interval_json(entry.estimate);
   }
   return json;
 }

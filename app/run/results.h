@@ -19,7 +19,9 @@ namespace moelab {
 
 /// The results of a plan: the plan itself and the records of its cells.
 struct RunResults {
-  Json plan;                            ///< plan.json without the cells
+  std::string id = {};  ///< of the plan
+  PlanHead head = {};
+  std::vector<std::string> metrics = {};  ///< that the plan names
   std::map<std::string, int> builds;    ///< number of planned cells that each build recorded, by build_name()
   double seconds = 0;                   ///< sum over the recorded planned cells; 0 if times are left out
   double told_seconds = 0;              ///< sum over the cells whose records have TimeSpent
@@ -47,6 +49,20 @@ std::string builds_footnote(const RunResults& results);
 
 /// Prints the notes and builds_text, each as a line on stderr.
 void print_notes(const RunResults& results);
+
+// Parts of answers
+
+/// Returns null for no value.
+template <class Value>
+Json optional_json(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+/// Returns {"below", "above", "ties", "undecided"}.
+Json signs_json(const SignCounts& signs);
+
+/// Returns "1 refuted, 3 reproduced".
+std::string counts_text(const std::map<std::string, int>& counts);
 
 // Summary: the main metric by arm and sweep point
 
@@ -78,11 +94,12 @@ bool excludes_nothing(const Interval& interval);
 /// Returns [low, high]. An infinite end is null. Returns null for no interval and for one that excludes
 /// nothing.
 Json interval_json(const std::optional<Interval>& interval);
+/// The interval of an estimate.
+Json interval_json(const std::optional<MeanEstimate>& estimate);
 
 /// Returns the metric that the plan's first figure shows: y, or the value of a heat map. If this figure shows
-/// no metric, returns test_nmse_top1, or test_loss_eval for a model trained on classes. `plan` is {"figures",
-/// "scenario"}.
-std::string main_metric(const Json& plan);
+/// no metric, returns test_nmse_top1, or test_loss_eval for a model trained on classes.
+std::string main_metric(const PlanHead& plan);
 
 /// Returns one entry per arm and sweep point, in the order of the plan. The estimate is seed_estimate, as in
 /// figures, or the median.

@@ -8,10 +8,10 @@
 #include <numeric>
 #include <set>
 
-#include "app/figures/crossing.h"
 #include "app/run/results.h"
 #include "app/scenario/checks.h"
 #include "app/scenario/overrides.h"
+#include "plots/kinds/crossing.h"
 #include "sim/base/random.h"
 #include "sim/train/batches.h"
 
@@ -19,12 +19,8 @@ namespace moelab {
 namespace {
 
 std::vector<CrossingColumn> searched_by(const RunResults& results) {
-  const auto search = CrossingSearch::of_plan(results.plan.value("crossing", Json()));
+  const std::optional<CrossingSearch>& search = results.head.crossing;
   return search ? crossing_columns(*search, results.table) : std::vector<CrossingColumn>();
-}
-
-Json number_or_null(const std::optional<double>& number) {
-  return number ? Json(*number) : Json();
 }
 
 std::string column_estimate(const CrossingColumn& column) {
@@ -38,8 +34,8 @@ std::string column_estimate(const CrossingColumn& column) {
 }  // namespace
 
 ResultTable recorded_table(const Scenario& scenario, const Records& records) {
-  ResultTable table{
-      scenario.arms, scenario.sweep_paths, fixed_numbers(scenario), {}, scenario.crossing->path};
+  ResultTable table{scenario.arms, scenario.sweep_paths, fixed_numbers(scenario), {}};
+  if (scenario.crossing) table.searched_path = scenario.crossing->path;
   for (const Cell& cell : scenario.cells) {
     table.rows.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
     const auto record = records.find(cell.id);
@@ -53,8 +49,12 @@ ResultTable recorded_table(const Scenario& scenario, const Records& records) {
 bool place_points(Scenario& scenario, const Records& records) {
   bool has_placed = false;
   while (scenario.crossing) {
-    std::vector<std::vector<Json>> placed =
-        placed_values(*scenario.crossing, recorded_table(scenario, records));
+    std::vector<std::vector<Json>> placed;
+    for (const std::vector<double>& values :
+         placed_values(*scenario.crossing, recorded_table(scenario, records))) {
+      placed.emplace_back();
+      for (const double value : values) placed.back().push_back(CrossingSearch::value(value));
+    }
     if (placed == scenario.crossing->placed) break;
     keep_placed(scenario, std::move(placed));
     has_placed = true;
@@ -73,6 +73,13 @@ SessionOutcome run_and_search(Scenario& scenario, const SessionOptions& options,
   }
 }
 
+bool has_open_search(const RunResults& results) {
+  const std::vector<CrossingColumn> columns = searched_by(results);
+  return std::any_of(columns.begin(), columns.end(), [](const CrossingColumn& column) {
+    return column.progress.state == CrossingState::open;
+  });
+}
+
 Json crossings_json(const RunResults& results) {
   Json list = Json::array();
   for (const CrossingColumn& column : searched_by(results)) {
@@ -80,11 +87,11 @@ Json crossings_json(const RunResults& results) {
     list.push_back(
         {{"arm", column.arm},
          {"at", point_json(column.at)},
-         {"path", results.plan.at("crossing").at("path")},
+         {"path", results.head.crossing->path},
          {"state", to_string(column.progress.state)},
-         {"estimate", number_or_null(column.estimate)},
+         {"estimate", optional_json(column.estimate)},
          {"interval",
-          column.estimate ? Json::array({number_or_null(column.low), number_or_null(column.high)}) : Json()},
+          column.estimate ? Json::array({optional_json(column.low), optional_json(column.high)}) : Json()},
          {"bracket", is_bracket ? Json::array({column.progress.low, column.progress.high}) : Json()},
          {"points", column.progress.visited.size()},
          {"note", column.note}});
@@ -94,13 +101,10 @@ Json crossings_json(const RunResults& results) {
 
 namespace {
 
-std::string crossings_caption(const RunResults& results) {
-  const Json crossing = results.plan.value("crossing", Json());
-  const std::string level = crossing.contains("level")
-                                ? fmt::format("{:g}", crossing.at("level").get<double>())
-                                : "that of " + crossing.at("against").get<std::string>();
-  return fmt::format("where the mean of {} crosses {}: {} and 95 % interval",
-                     crossing.at("metric").get<std::string>(), level, crossing.at("path").get<std::string>());
+std::string crossings_caption(const CrossingSearch& search) {
+  const std::string level = search.level ? fmt::format("{:g}", *search.level) : "that of " + search.against;
+  return fmt::format("where the mean of {} crosses {}: {} and 95 % interval", search.metric, level,
+                     search.path);
 }
 
 }  // namespace
@@ -108,10 +112,9 @@ std::string crossings_caption(const RunResults& results) {
 Table crossings_table(const RunResults& results) {
   const std::vector<CrossingColumn> columns = searched_by(results);
   if (columns.empty()) return {};
-  Table table{{"arm"}, {}, crossings_caption(results)};
+  Table table{{"arm"}, {}, crossings_caption(*results.head.crossing)};
   for (const auto& coordinate : columns.front().at) table.head.push_back(coordinate.first);
-  table.head.insert(table.head.end(),
-                    {results.plan.at("crossing").at("path").get<std::string>(), "points", ""});
+  table.head.insert(table.head.end(), {results.head.crossing->path, "points", ""});
   for (const CrossingColumn& column : columns) {
     std::vector<std::string>& row = table.rows.emplace_back(1, column.arm);
     for (const auto& coordinate : column.at) row.push_back(value_text(coordinate.second));

@@ -13,7 +13,7 @@
 
 namespace moelab {
 
-/// Returns the cells of a scenario that searches a crossing, with their records.
+/// Returns the cells of a scenario with their records. A cell without a record is `missing`.
 ResultTable recorded_table(const Scenario& scenario, const Records& records);
 
 /// Adds the points that the searches request, given these records. Returns whether points were added. Does
@@ -33,6 +33,9 @@ SessionOutcome run_and_search(Scenario& scenario, const SessionOptions& options,
 ///
 /// An interval end at the end of the range is null. Empty if the plan searches no crossing.
 Json crossings_json(const RunResults& results);
+
+/// Whether a search of the plan still places points.
+bool has_open_search(const RunResults& results);
 
 /// Returns a table of the crossings with a caption. Empty if the plan searches no crossing.
 Table crossings_table(const RunResults& results);

@@ -116,6 +116,20 @@ bool lacks_array(const std::filesystem::path& directory, const Record& record) {
   });
 }
 
+/// Returns a runner that runs only cells that no other process runs or has recorded. The other cells count as
+/// interrupted. For cells in `lost` only the arrays are missing, so they run although they are recorded. The
+/// arguments must outlive the returned runner.
+CellRunner leased(Leases& leases, const CellRunner& runner, const Records& lost) {
+  return [&](const Cell& cell, const CellProgress& progress) {
+    CellResult result;
+    result.state = CellResult::State::interrupted;
+    if (!leases.take(cell.id, lost.contains(cell.id))) return result;
+    result = runner(cell, progress);
+    if (result.state == CellResult::State::interrupted) leases.give_back(cell.id);
+    return result;
+  };
+}
+
 /// Runs cells. Cells in `lost` (with their records) run only for their arrays. Returns whether --fail-fast
 /// ended the session.
 bool run_missing(const std::vector<const Cell*>& missing, int already, const Scenario& scenario,
@@ -123,9 +137,8 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
                  std::atomic<bool>& asked_to_stop, const Records& lost, Leases* leases,
                  SessionOutcome& outcome) {
   StoreWriter writer(options.directory);
-  Json provenance = provenance_json({options.arguments, scenario.profile, options.threads,
-                                     writer.journal_name(), scenario.files, scenario.document, outcome.plan,
-                                     scenario.added_seeds_to, scenario.decided});
+  Json provenance =
+      provenance_json({options.arguments, options.threads, writer.journal_name(), outcome.plan}, scenario);
   write_provenance(options.directory, provenance);
   ProgressReporter reporter(already);
   TimeLeft left(scenario, missing, options.threads);
@@ -176,6 +189,28 @@ bool run_missing(const std::vector<const Cell*>& missing, int already, const Sce
   add_end(provenance);
   write_provenance(options.directory, provenance);
   return options.fail_fast && progress.failed > 0;
+}
+
+/// Waits for the cells of other processes. Returns the records of all processes when
+/// - a cell without a record can be taken, because the process that ran it has ended;
+/// - no record is missing; or
+/// - `must_stop` returns true.
+Records wait_for_others(const Scenario& scenario, const SessionOptions& options, Leases& leases,
+                        const std::function<bool()>& must_stop) {
+  constexpr std::chrono::milliseconds kPoll{500}, kStep{50};
+  for (;;) {
+    Records records = read_records(options.directory, RecordPart::state);
+    for (const Cell* cell : missing_cells(scenario, records, options.share)) {
+      if (!leases.take(cell->id)) continue;
+      leases.give_back(cell->id);
+      return records;
+    }
+    if (missing_cells(scenario, records, options.share).empty()) return records;
+    for (auto waited = kStep; waited <= kPoll; waited += kStep) {
+      if (must_stop()) return records;
+      std::this_thread::sleep_for(kStep);
+    }
+  }
 }
 
 }  // namespace
@@ -286,35 +321,6 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
                              planned.size());
   }
   return outcome;
-}
-
-CellRunner leased(Leases& leases, const CellRunner& runner, const Records& lost) {
-  return [&](const Cell& cell, const CellProgress& progress) {
-    CellResult result;
-    result.state = CellResult::State::interrupted;
-    if (!leases.take(cell.id, lost.contains(cell.id))) return result;
-    result = runner(cell, progress);
-    if (result.state == CellResult::State::interrupted) leases.give_back(cell.id);
-    return result;
-  };
-}
-
-Records wait_for_others(const Scenario& scenario, const SessionOptions& options, Leases& leases,
-                        const std::function<bool()>& must_stop) {
-  constexpr std::chrono::milliseconds kPoll{500}, kStep{50};
-  for (;;) {
-    Records records = read_records(options.directory, RecordPart::state);
-    for (const Cell* cell : missing_cells(scenario, records, options.share)) {
-      if (!leases.take(cell->id)) continue;
-      leases.give_back(cell->id);
-      return records;
-    }
-    if (missing_cells(scenario, records, options.share).empty()) return records;
-    for (auto waited = kStep; waited <= kPoll; waited += kStep) {
-      if (must_stop()) return records;
-      std::this_thread::sleep_for(kStep);
-    }
-  }
 }
 
 }  // namespace moelab

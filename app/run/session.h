@@ -99,18 +99,4 @@ SessionOutcome run_session(const Scenario& scenario, const SessionOptions& optio
 /// line breaks.
 std::string shell_word(const std::string& word);
 
-// Leases: cells that several processes share
-
-/// Returns a runner that runs only cells that no other process runs or has recorded. The other cells count as
-/// interrupted. For cells in `lost` only the arrays are missing, so they run although they are recorded. The
-/// arguments must outlive the returned runner.
-CellRunner leased(Leases& leases, const CellRunner& runner, const Records& lost);
-
-/// Waits for the cells of other processes. Returns the records of all processes when
-/// - a cell without a record can be taken, because the process that ran it has ended;
-/// - no record is missing; or
-/// - `must_stop` returns true.
-Records wait_for_others(const Scenario& scenario, const SessionOptions& options, Leases& leases,
-                        const std::function<bool()>& must_stop);
-
 }  // namespace moelab

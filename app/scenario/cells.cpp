@@ -6,6 +6,7 @@
 #include <boost/uuid/detail/sha1.hpp>
 #include <boost/uuid/name_generator.hpp>
 #include <boost/uuid/uuid.hpp>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -137,20 +138,26 @@ std::string identity_of_part(const std::string& part, const Json& value, FileCon
   return text.substr(1, text.size() - 2);  // without the braces
 }
 
-/// The id of a cell: 16 hexadecimal digits, a hash of the members of its parts and its seeds.
-std::string cell_id(const std::map<std::string, std::string>& parts, const Seeds& seeds) {
-  const std::string shared = seeds.shared == 0 ? "" : fmt::format(R"(,"shared":{})", seeds.shared);
-  std::map<std::string, std::string> members = parts;
-  members["seed"] = fmt::format(R"("seed":{{"index":{},"root":{}{}}})", seeds.index, seeds.root, shared);
-  std::string text;
-  for (const auto& [name, member] : members) {
-    if (!member.empty()) text += (text.empty() ? "" : ",") + member;
+/// The members of the parts, in the order of their names, up to and from the place of the seeds' member.
+void write_members(const std::map<std::string, std::string>& parts, std::string& before_seed,
+                   std::string& after_seed) {
+  for (const auto& [name, member] : parts) {
+    if (member.empty()) continue;
+    if (name < "seed") {
+      before_seed += member + ",";
+    } else {
+      after_seed += "," + member;
+    }
   }
+}
+
+/// The id of a cell: 16 hexadecimal digits, a hash of the members of its parts and its seeds.
+std::string cell_id(const std::string& before_seed, const Seeds& seeds, const std::string& after_seed) {
+  const std::string shared = seeds.shared == 0 ? "" : fmt::format(R"(,"shared":{})", seeds.shared);
   const boost::uuids::uuid hash = boost::uuids::name_generator_sha1(boost::uuids::ns::oid())(
-      fmt::format("{}\n{{{}}}", kNumericsVersion, text));
-  std::string id;
-  for (std::size_t byte = 0; byte < 8; ++byte) id += fmt::format("{:02x}", hash.data[byte]);
-  return id;
+      fmt::format(R"({}{}{{{}"seed":{{"index":{},"root":{}{}}}{}}})", kNumericsVersion, '\n', before_seed,
+                  seeds.index, seeds.root, shared, after_seed));
+  return fmt::format("{:02x}", fmt::join(hash.begin(), hash.begin() + 8, ""));
 }
 
 // Evaluations and phases
@@ -468,10 +475,10 @@ CellExpansion::Part& CellExpansion::part_of(const Field& field, const Json& docu
   const std::string text = field.name + (is_given ? given->dump() : "");
   const auto known = parts_.find(text);
   if (known != parts_.end()) return known->second;
-  Json whole = Json::object();
-  if (is_given) whole[field.name] = *given;
   Part part;
-  part.resolved = resolve(Shape::object({field}), whole, "").at(field.name);
+  // Without a value, the object gives the default or reports the missing field.
+  part.resolved = is_given ? resolve(field.shape, *given, field.name)
+                           : resolve(Shape::object({field}), Json::object(), "").at(field.name);
   const bool is_of_all = field.name == "phases" || field.name == "evaluations";
   if (!is_of_all) read_part(field.name, part.resolved, part.options);
   return parts_.emplace(text, std::move(part)).first->second;
@@ -495,12 +502,14 @@ CellExpansion::Configuration CellExpansion::configuration(const Json& document) 
     if (field.name == "save") options->saved = part.options.saved;
   }
   complete(document, config, *options);
+  std::map<std::string, std::string> identities;
   // The checks above have shown that the files exist.
   for (const auto& [name, part] : parts) {
     const bool is_of_all = name == "phases" || name == "evaluations";
     if (is_of_all || !part->identity) part->identity = identity_of_part(name, config.at(name), *contents_);
-    made.identities[name] = *part->identity;
+    identities[name] = *part->identity;
   }
+  write_members(identities, made.before_seed, made.after_seed);
   hold_files(*options, contents_);
   made.options = std::move(options);
   return made;
@@ -532,7 +541,7 @@ void CellExpansion::add_cells(const Arm& arm, std::size_t points,
     cell.shared_streams = seeds_.shared;
     cell.options = made.options;
     for (cell.seed = 0; cell.seed < seed_count_; ++cell.seed) {
-      cell.id = cell_id(made.identities, cell.seeds());
+      cell.id = cell_id(made.before_seed, cell.seeds(), made.after_seed);
       cells.push_back(cell);
     }
   }

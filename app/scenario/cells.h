@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -113,7 +112,7 @@ class CellExpansion {
   };
   struct Configuration {
     std::shared_ptr<const CellOptions> options;
-    std::map<std::string, std::string> identities;  ///< by part
+    std::string before_seed, after_seed;  ///< the hashed text of a cell id around its seeds
   };
   Part& part_of(const Field& field, const Json& document);
   Configuration configuration(const Json& document);

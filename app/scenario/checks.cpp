@@ -16,7 +16,6 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/claim_points.h"
 #include "analysis/stats/expression.h"
-#include "app/figures/figure_kind.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/claim_reader.h"
 #include "app/scenario/overrides.h"
@@ -73,30 +72,6 @@ std::optional<double> number_of(const ExperimentOptions& experiment, const std::
   if (part == "train") return value_at<double>(experiment.train, rest);
   return std::nullopt;
 }
-
-}  // namespace
-
-std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
-  std::set<std::string> names;
-  for (const Claim& claim : scenario.claims) add_names(claim, names);
-  add_names(scenario.figures, names);
-  if (scenario.crossing) add_names_of(scenario.crossing->metric, names);
-  std::map<std::string, double> fixed;
-  for (const std::string& name : names) {
-    const std::vector<std::string>& swept = scenario.sweep_paths;
-    if (scenario.cells.empty() || std::find(swept.begin(), swept.end(), name) != swept.end()) continue;
-    const std::optional<double> number = number_of(scenario.cells.front().options->experiment, name);
-    const bool is_shared =
-        number && std::all_of(scenario.cells.begin(), scenario.cells.end(), [&](const Cell& cell) {
-          // All seeds share their options, so seed 0 is enough.
-          return cell.seed != 0 || number_of(cell.options->experiment, name) == number;
-        });
-    if (is_shared) fixed[name] = *number;
-  }
-  return fixed;
-}
-
-namespace {
 
 /// Measured if train.until is set, for any chosen groups.
 constexpr const char* kUntilReached = "until_reached";
@@ -199,7 +174,311 @@ bool is_recorded_again(const ExperimentOptions& experiment, std::optional<std::s
   return record_interval(own.train, steps) < steps;
 }
 
+/// Rejects arrays that exceed memory (more than 8 GB in double) before any allocation.
+void check_size(const DataOptions& data) {
+  constexpr std::int64_t kMostNumbers = 1'000'000'000;
+  const Json json = options_json(data);
+  const std::optional<std::int64_t> dim = value_at<std::int64_t>(json, "dim");
+  if (!dim) return;
+  const std::int64_t width = *dim * value_at<std::int64_t>(json, "tokens").value_or(1);
+  for (const char* rows : {"clusters", "train_samples", "test_samples"}) {
+    const std::optional<std::int64_t> count = value_at<std::int64_t>(json, rows);
+    if (!count || *count <= kMostNumbers / width) continue;
+    throw UserError(std::string("data.") + rows,
+                    fmt::format("got {} rows of {} numbers, needs at most {} numbers in all", *count, width,
+                                kMostNumbers));
+  }
+}
+
+/// Checks that the entries of a list are distinct.
+void check_distinct(const std::vector<Json>& names, const std::string& list) {
+  std::set<Json> seen;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!seen.insert(names[i]).second)
+      throw UserError(join_path(list, i), "got " + names[i].dump() + " a second time");
+  }
+}
+
+/// Rejects repeated files, because their samples would count twice.
+void check_distinct_files(const DataOptions& data) {
+  const std::string list = "paths";
+  std::set<std::string> seen;
+  std::size_t i = 0;
+  for (const auto& [field, file] : files_of(data)) {
+    if (field != list) continue;
+    std::error_code unseen;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(file, unseen);
+    if (!seen.insert(unseen ? file : whole.string()).second)
+      throw UserError(join_path("data." + list, i),
+                      "got '" + file + "' a second time, needs distinct files and folders");
+    ++i;
+  }
+}
+
+std::unique_ptr<Problem> small_problem(const DataOptions& data) {
+  return draw_problem(small_data(data), Seeds{1, 0});
+}
+
+/// The options that affect the shape of a row. The options common to all generators are removed.
+Json shaping(DataOptions data) {
+  const DataOptions defaults;
+  data.contamination = defaults.contamination;
+  data.train_samples = defaults.train_samples;
+  data.test_samples = defaults.test_samples;
+  data.independent = defaults.independent;
+  return options_json(data);
+}
+
+/// Describes a shape: "sequences of 4 rows of 3 inputs, 2 outputs a row".
+std::string shape_text(const Layout& layout) {
+  if (layout.vocabulary > 0)
+    return fmt::format("sequences of {} tokens, {} in all", layout.tokens, layout.vocabulary);
+  const std::string sequences = layout.sequences ? fmt::format("sequences of {} ", layout.tokens) : "";
+  const std::string image =
+      layout.image.size() > 0 ? fmt::format(" ({} of an image)", layout.image.size()) : "";
+  return fmt::format("{}rows of {} inputs{}, {} outputs{}", sequences, layout.input_dim, image,
+                     layout.output_dim, layout.target_per_token ? " a row" : "");
+}
+
+/// The sweep axes of a variant. An invalid sweep of a profile is reported when that profile is chosen.
+std::vector<SweepAxis> axes_of(const Json& variant) {
+  try {
+    return read_sweep(variant.value("sweep", Json::object()));
+  } catch (const InvalidOption&) {
+    return {};
+  }
+}
+
+/// The names that occur in any variant.
+struct LabelledNames {
+  std::vector<std::string> names = {"step"};               ///< arms and swept paths
+  std::map<std::string, std::vector<std::string>> values;  ///< by swept path; none for a searched path
+
+  void add(const Json& variant) {
+    if (!variant.contains("arms")) add_name("base");
+    const Json arms = variant.value("arms", Json::object());
+    for (const auto& [arm, overrides] : arms.items()) add_name(arm);
+    for (const SweepAxis& axis : axes_of(variant)) {
+      for (const std::string& path : axis.paths) add_name(path);
+      if (axis.crossing.is_null()) add_values(axis);
+    }
+  }
+  bool has(const std::string& name) const {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
+
+ private:
+  /// Adds new names only, because the variants share most names.
+  static void add_new(const std::string& text, std::vector<std::string>& texts) {
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  }
+  void add_name(const std::string& name) { add_new(name, names); }
+  void add_values(const SweepAxis& axis) {
+    for (const std::vector<Override>& step : axis.steps)
+      for (const Override& change : step)
+        add_new(value_text(read_sweep_value(change.value)), values[change.path]);
+  }
+};
+
+void check_label(const LabelledNames& known, const std::string& name) {
+  const std::size_t equals = name.find('=');
+  const std::string path = name.substr(0, equals);
+  if (known.has(name) || find_metric(name)) return;
+  if (!known.has(path)) {
+    std::vector<std::string> names = known.names;
+    for (const std::string& metric : metric_names()) names.push_back(metric);
+    throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, names));
+  }
+  const auto found = known.values.find(path);
+  if (found == known.values.end()) return;
+  const std::string text = name.substr(equals + 1);
+  if (std::find(found->second.begin(), found->second.end(), text) == found->second.end())
+    throw UserError(join_path("labels", name), unknown_name("value of " + path, text, found->second));
+}
+
+/// Throws UserError if the metric exists only at the end of the training or of a phase.
+void check_recorded(const CellOptions& cell, const std::string& metric, const std::string& path) {
+  const std::string evaluation = MetricKey::parse(metric).evaluation;
+  const std::vector<PhaseOptions>& phases = cell.experiment.phases;
+  const bool is_of_phase = std::any_of(phases.begin(), phases.end(), [&](const PhaseOptions& phase) {
+    return evaluation == phase.name || evaluation.starts_with(phase.name + ".");
+  });
+  if (is_of_phase || is_of_end_alone(metric))
+    throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
+}
+
+/// Rejects a metric that is compared with the last step. Rules that act during training cannot wait for that
+/// step.
+void check_known_at_once(const std::string& metric, const std::string& path) {
+  const std::vector<const Need*> all = needs_of(MetricKey::parse(metric).metric);
+  if (std::find(all.begin(), all.end(), &needs::last_step) != all.end())
+    throw UserError(path, "got '" + metric + "', needs a metric that is known before the last step");
+}
+
+/// Checks the arm of a side or a trend, its reference arms, and the metrics. All arms must measure the
+/// metrics.
+void check_measured(const References& references, const ClaimSide& side, const std::string& path,
+                    const char* metric_key = "metric") {
+  const std::string metric_path = join_path(path, metric_key);
+  const Expression expression = Expression::parse(side.metric, metric_path);
+  if (!side.distance_from.empty() && !expression.is_name())
+    throw UserError(metric_path, "got '" + side.metric + "', needs one metric beside 'distance_from'");
+  const auto check_arm = [&](const std::string& arm, const char* key) {
+    references.check_arm(arm, join_path(path, key));
+    for (const std::string& name : expression.names()) references.check_part(arm, name, metric_path);
+  };
+  check_arm(side.arm, "arm");
+  if (!side.relative_to.empty()) check_arm(side.relative_to, "relative_to");
+  if (!side.distance_from.empty()) check_arm(side.distance_from, "distance_from");
+}
+
+/// A constant side is evaluated at the point of the other side.
+void check_side(const References& references, const ClaimSide& side, const ClaimSide& other,
+                const std::string& path) {
+  if (side.is_constant()) {
+    const std::string here = join_path(path, "value");
+    for (const std::string& name : Expression::parse(side.value, here).names()) {
+      if (other.is_constant())
+        references.check_number(name, here);
+      else
+        references.check_part(other.arm, name, here);
+    }
+    return;
+  }
+  check_measured(references, side, path, side.is_from_value ? "value" : "metric");
+  if (!side.step) return;
+  references.check_step(side.arm, *side.step, join_path(path, "step"));
+  for (const std::string& name : Expression::parse(side.metric, join_path(path, "metric")).names())
+    references.check_metric_at(name, *side.step, join_path(path, "step"));
+  if (!side.relative_to.empty()) {
+    references.check_step(side.relative_to, *side.step, join_path(path, "step"));
+  }
+}
+
+void check_statement(const References& references, const RowIndex& rows, const Comparison& claim,
+                     const std::string& path) {
+  check_side(references, claim.left, claim.right, join_path(path, "left"));
+  check_side(references, claim.right, claim.left, join_path(path, "right"));
+  if (const std::string metric = matched_metric(claim.matched); !metric.empty()) {
+    for (const ClaimSide* side : {&claim.left, &claim.right})
+      references.check_metric(side->arm, metric, join_path(path, "matched"));
+  }
+  find_points(claim, rows, path);
+}
+
+void check_statement(const References& references, const RowIndex& rows, const Trend& claim,
+                     const std::string& path) {
+  check_measured(references, claim.side, path);
+  references.check_swept(claim.along, "step", join_path(path, "along"));
+  if (claim.along != "step") {
+    std::set<std::string> values;
+    for (const ResultRow& row : references.table().rows) {
+      if (const SweepValue* const value = row.coordinate(claim.along)) values.insert(value->canonical());
+    }
+    if (values.size() < 2)
+      throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
+  } else {
+    const ClaimStep recorded = {ClaimStep::At::recorded, 1};
+    for (const std::string& name : Expression::parse(claim.side.metric, join_path(path, "metric")).names())
+      references.check_metric_at(name, recorded, join_path(path, "along"));
+  }
+  find_points(claim, rows, path);
+}
+
+void check_statement(const References& references, const RowIndex&, const RateClaim& claim,
+                     const std::string& path) {
+  const RateQuery& query = claim.query;
+  references.check_arm(query.arm, join_path(path, "arm"));
+  references.check_metric(query.arm, query.metric, join_path(path, "metric"));
+  if (const std::string* const than = std::get_if<std::string>(&claim.against)) {
+    references.check_arm(*than, join_path(path, "than"));
+    references.check_metric(*than, query.metric, join_path(path, "metric"));
+  }
+  references.check_sizes(query.where, claim.window, query.along, {query.along}, path,
+                         join_path(path, "along"));
+}
+
+/// The arms whose metrics a claim compares.
+std::set<std::string> arms_of(const Claim& claim) {
+  std::set<std::string> arms;
+  const auto add = [&](const ClaimSide& side) {
+    for (const std::string& arm : {side.arm, side.relative_to, side.distance_from})
+      if (!arm.empty()) arms.insert(arm);
+  };
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    add(comparison->left);
+    add(comparison->right);
+  } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    add(trend->side);
+  } else {
+    const RateClaim& rate = std::get<RateClaim>(claim.statement);
+    arms.insert(rate.query.arm);
+    if (const std::string* const than = std::get_if<std::string>(&rate.against)) arms.insert(*than);
+  }
+  return arms;
+}
+
+/// Checks that a tuned arm sets every path of "tune". `moelab tune` writes its values there.
+void check_tuned(const Scenario& scenario, const Claim& claim, const std::string& path) {
+  const std::string here = join_path(path, "tuned");
+  if (scenario.tune.empty())
+    throw UserError(here, "got true, needs \"tune\", which says what is chosen for each arm");
+  for (const std::string& name : arms_of(claim)) {
+    const auto arm = std::find_if(scenario.arm_overrides.begin(), scenario.arm_overrides.end(),
+                                  [&](const Arm& each) { return each.name == name; });
+    for (const TuneRange& tuned : scenario.tune) {
+      const bool is_set = arm != scenario.arm_overrides.end() &&
+                          std::any_of(arm->overrides.begin(), arm->overrides.end(),
+                                      [&](const Override& change) { return change.path == tuned.path; });
+      if (!is_set)
+        throw UserError(
+            here, "got true, but arms." + name + " does not set " + tuned.path + ", which \"tune\" names");
+    }
+  }
+}
+
+/// Checks that a value of a searched path lies within the ends. The values themselves are not known yet.
+void check_within_ends(const CrossingSearch& search, const SweepPoint& point, const std::string& path) {
+  for (const auto& [name, value] : point) {
+    const auto number = value.number();
+    if (name != search.path || (number && *number >= search.low && *number <= search.high)) continue;
+    throw UserError(join_path(path, name),
+                    fmt::format("got {}, needs a value between the ends of the crossing: {} to {}",
+                                value.text(), search.low, search.high));
+  }
+}
+
+/// Checks that "at" of a claim only names points that every run of the search has.
+void check_within_ends(const CrossingSearch& search, const Claim& claim, const std::string& path) {
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    check_within_ends(search, comparison->left.where, join_path(join_path(path, "left"), "where"));
+    check_within_ends(search, comparison->right.where, join_path(join_path(path, "right"), "where"));
+  } else if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
+    check_within_ends(search, rate->query.where, join_path(path, "where"));
+  }
+}
+
 }  // namespace
+
+std::map<std::string, double> fixed_numbers(const Scenario& scenario) {
+  std::set<std::string> names;
+  for (const Claim& claim : scenario.claims) add_names(claim, names);
+  add_names(scenario.written_figures, names);
+  if (scenario.crossing) add_names_of(scenario.crossing->metric, names);
+  std::map<std::string, double> fixed;
+  for (const std::string& name : names) {
+    const std::vector<std::string>& swept = scenario.sweep_paths;
+    if (scenario.cells.empty() || std::find(swept.begin(), swept.end(), name) != swept.end()) continue;
+    const std::optional<double> number = number_of(scenario.cells.front().options->experiment, name);
+    const bool is_shared =
+        number && std::all_of(scenario.cells.begin(), scenario.cells.end(), [&](const Cell& cell) {
+          // All seeds share their options, so seed 0 is enough.
+          return cell.seed != 0 || number_of(cell.options->experiment, name) == number;
+        });
+    if (is_shared) fixed[name] = *number;
+  }
+  return fixed;
+}
 
 struct MeasuredMetrics::Subject {
   ExperimentOptions experiment;
@@ -277,7 +556,7 @@ bool is_of_end_alone(const std::string& metric) {
          (group->name != "training" || name == kUntilReached);
 }
 
-References::References(const Scenario& scenario) : claims_(scenario.claims) {
+References::References(const Scenario& scenario) : scenario_(scenario) {
   table_.arms = scenario.arms;
   table_.sweep_paths = scenario.sweep_paths;
   table_.fixed = fixed_numbers(scenario);
@@ -390,6 +669,22 @@ void References::check_saved(const std::string& arm, const std::string& arrays,
   }
 }
 
+void References::check_saved_cells(
+    const std::vector<std::string>& arms, const SweepPoint& where,
+    const std::function<void(const std::string& arm, const MetricSubject&)>& check) const {
+  std::set<std::string> seen;  // pairs of model and data
+  for (const Cell& cell : scenario_.cells) {
+    if (cell.seed != 0 || std::find(arms.begin(), arms.end(), cell.arm) == arms.end() ||
+        !has_coordinates(cell.point, where))
+      continue;
+    ExperimentOptions experiment = cell.options->experiment;
+    const DataOptions& data = last_data(*cell.options);
+    if (!seen.insert(options_json(experiment.model).dump() + options_json(data).dump()).second) continue;
+    experiment.data = small_data(data);
+    check(cell.arm, MetricSubject(experiment, experiment.data, Seeds{1, 0}, true));
+  }
+}
+
 std::set<int> References::saved_input_widths(const std::string& arm, const SweepPoint& where) const {
   const std::vector<const CellOptions*>& cells = cells_.at(arm);
   // A search can give an arm its own points. All of them are then checked.
@@ -465,10 +760,6 @@ void References::check_sizes(const SweepPoint& where, const std::vector<double>&
   }
 }
 
-SweepPoint where_of(const Json& part) {
-  return part.contains("where") ? read_point(part.at("where")) : SweepPoint();
-}
-
 void check_ids(const std::vector<std::string>& ids, const std::string& path) {
   std::set<std::string> seen;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -479,49 +770,16 @@ void check_ids(const std::vector<std::string>& ids, const std::string& path) {
   }
 }
 
-namespace {
-
-/// Rejects arrays that exceed memory (more than 8 GB in double) before any allocation.
-void check_size(const DataOptions& data) {
-  constexpr std::int64_t kMostNumbers = 1'000'000'000;
-  const std::optional<std::int64_t> dim = value_at<std::int64_t>(data, "dim");
-  if (!dim) return;
-  const std::int64_t width = *dim * value_at<std::int64_t>(data, "tokens").value_or(1);
-  for (const char* rows : {"clusters", "train_samples", "test_samples"}) {
-    const std::optional<std::int64_t> count = value_at<std::int64_t>(data, rows);
-    if (!count || *count <= kMostNumbers / width) continue;
-    throw UserError(std::string("data.") + rows,
-                    fmt::format("got {} rows of {} numbers, needs at most {} numbers in all", *count, width,
-                                kMostNumbers));
+void check_figures(const Scenario& scenario) {
+  std::vector<std::string> ids;
+  for (const FigureOptions& figure : scenario.figures) ids.push_back(common_of(figure).id);
+  check_ids(ids, "figures");
+  const References references(scenario);
+  for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
+    const FigureOptions& figure = scenario.figures[i];
+    figure.entry().check(references, figure.options(), join_path("figures", i));
   }
 }
-
-/// Checks that the entries of a list are distinct.
-void check_distinct(const std::vector<Json>& names, const std::string& list) {
-  std::set<Json> seen;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!seen.insert(names[i]).second)
-      throw UserError(join_path(list, i), "got " + names[i].dump() + " a second time");
-  }
-}
-
-/// Rejects repeated files, because their samples would count twice.
-void check_distinct_files(const DataOptions& data) {
-  const std::string list = "paths";
-  std::set<std::string> seen;
-  std::size_t i = 0;
-  for (const auto& [field, file] : files_of(data)) {
-    if (field != list) continue;
-    std::error_code unseen;
-    const std::filesystem::path whole = std::filesystem::weakly_canonical(file, unseen);
-    if (!seen.insert(unseen ? file : whole.string()).second)
-      throw UserError(join_path("data." + list, i),
-                      "got '" + file + "' a second time, needs distinct files and folders");
-    ++i;
-  }
-}
-
-}  // namespace
 
 void check_name(const std::string& name, const std::string& path) {
   constexpr std::size_t kLongest = 100;  // a file name has at most 255 bytes, and suffixes are added
@@ -574,18 +832,26 @@ void check_phase_names(const CellOptions& cell) {
 
 void check_separation(const Scenario& scenario) {
   std::set<std::string> drawn;
-  const auto draw = [&](const Cell& cell, DataOptions data) {
+  const CellOptions* known = nullptr;  // cells that differ in their seed share their options
+  std::vector<std::pair<std::string, DataOptions>> separated;
+  const auto look_at = [&](DataOptions data) {
     if (!value_at<double>(data, "separation")) return;
     // Sample counts do not affect the means. One draw therefore serves the whole sweep over them.
     if (data.train_samples) data.train_samples = 1;
     data.test_samples = 1;
     data.contents = nullptr;
-    if (!drawn.insert(options_json(data).dump() + std::to_string(cell.seed)).second) return;
-    draw_problem(data, cell.seeds());
+    separated.emplace_back(options_json(data).dump(), data);
   };
   for (const Cell& cell : scenario.cells) {
-    draw(cell, cell.options->experiment.data);
-    for (const PhaseOptions& phase : cell.options->experiment.phases) draw(cell, phase.data);
+    if (cell.options.get() != known) {
+      known = cell.options.get();
+      separated.clear();
+      look_at(known->experiment.data);
+      for (const PhaseOptions& phase : known->experiment.phases) look_at(phase.data);
+    }
+    for (const auto& [text, data] : separated) {
+      if (drawn.insert(text + std::to_string(cell.seed)).second) draw_problem(data, cell.seeds());
+    }
   }
 }
 
@@ -604,35 +870,6 @@ void check_files(const Scenario& scenario) {
   }
 }
 
-namespace {
-
-std::unique_ptr<Problem> small_problem(const DataOptions& data) {
-  return draw_problem(small_data(data), Seeds{1, 0});
-}
-
-/// The options that affect the shape of a row. The options common to all generators are removed.
-Json shaping(DataOptions data) {
-  const DataOptions defaults;
-  data.contamination = defaults.contamination;
-  data.train_samples = defaults.train_samples;
-  data.test_samples = defaults.test_samples;
-  data.independent = defaults.independent;
-  return options_json(data);
-}
-
-/// Describes a shape: "sequences of 4 rows of 3 inputs, 2 outputs a row".
-std::string shape_text(const Layout& layout) {
-  if (layout.vocabulary > 0)
-    return fmt::format("sequences of {} tokens, {} in all", layout.tokens, layout.vocabulary);
-  const std::string sequences = layout.sequences ? fmt::format("sequences of {} ", layout.tokens) : "";
-  const std::string image =
-      layout.image.size() > 0 ? fmt::format(" ({} of an image)", layout.image.size()) : "";
-  return fmt::format("{}rows of {} inputs{}, {} outputs{}", sequences, layout.input_dim, image,
-                     layout.output_dim, layout.target_per_token ? " a row" : "");
-}
-
-}  // namespace
-
 void check_same_rows(const DataOptions& data, const DataOptions& other, const std::string& place) {
   if (shaping(data) == shaping(other)) return;
   const Layout needed = small_problem(data)->layout(), own = small_problem(other)->layout();
@@ -648,66 +885,6 @@ void check_training_on(const DataOptions& data, const TrainOptions& train) {
   if (train.start && train.start->as<BestStartOptions>()) check_best_targets(small_problem(data)->layout());
 }
 
-namespace {
-
-/// The sweep axes of a variant. An invalid sweep of a profile is reported when that profile is chosen.
-std::vector<SweepAxis> axes_of(const Json& variant) {
-  try {
-    return read_sweep(variant.value("sweep", Json::object()));
-  } catch (const InvalidOption&) {
-    return {};
-  }
-}
-
-/// The names that occur in any variant.
-struct LabelledNames {
-  std::vector<std::string> names = {"step"};               ///< arms and swept paths
-  std::map<std::string, std::vector<std::string>> values;  ///< by swept path; none for a searched path
-
-  void add(const Json& variant) {
-    if (!variant.contains("arms")) add_name("base");
-    const Json arms = variant.value("arms", Json::object());
-    for (const auto& [arm, overrides] : arms.items()) add_name(arm);
-    for (const SweepAxis& axis : axes_of(variant)) {
-      for (const std::string& path : axis.paths) add_name(path);
-      if (axis.crossing.is_null()) add_values(axis);
-    }
-  }
-  bool has(const std::string& name) const {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  }
-
- private:
-  /// Adds new names only, because the variants share most names.
-  static void add_new(const std::string& text, std::vector<std::string>& texts) {
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
-  }
-  void add_name(const std::string& name) { add_new(name, names); }
-  void add_values(const SweepAxis& axis) {
-    for (const std::vector<Override>& step : axis.steps)
-      for (const Override& change : step)
-        add_new(value_text(read_sweep_value(change.value)), values[change.path]);
-  }
-};
-
-void check_label(const LabelledNames& known, const std::string& name) {
-  const std::size_t equals = name.find('=');
-  const std::string path = name.substr(0, equals);
-  if (known.has(name) || find_metric(name)) return;
-  if (!known.has(path)) {
-    std::vector<std::string> names = known.names;
-    for (const std::string& metric : metric_names()) names.push_back(metric);
-    throw UserError(join_path("labels", name), unknown_name("arm, swept path or metric", name, names));
-  }
-  const auto found = known.values.find(path);
-  if (found == known.values.end()) return;
-  const std::string text = name.substr(equals + 1);
-  if (std::find(found->second.begin(), found->second.end(), text) == found->second.end())
-    throw UserError(join_path("labels", name), unknown_name("value of " + path, text, found->second));
-}
-
-}  // namespace
-
 void check_labels(std::span<const Json> variants) {
   LabelledNames known;
   for (const Json& variant : variants) known.add(variant);
@@ -716,29 +893,6 @@ void check_labels(std::span<const Json> variants) {
     for (const auto& [name, label] : labels.items()) check_label(known, name);
   }
 }
-
-namespace {
-
-/// Throws UserError if the metric exists only at the end of the training or of a phase.
-void check_recorded(const CellOptions& cell, const std::string& metric, const std::string& path) {
-  const std::string evaluation = MetricKey::parse(metric).evaluation;
-  const std::vector<PhaseOptions>& phases = cell.experiment.phases;
-  const bool is_of_phase = std::any_of(phases.begin(), phases.end(), [&](const PhaseOptions& phase) {
-    return evaluation == phase.name || evaluation.starts_with(phase.name + ".");
-  });
-  if (is_of_phase || is_of_end_alone(metric))
-    throw UserError(path, "got '" + metric + "', needs a metric of every recorded step");
-}
-
-/// Rejects a metric that is compared with the last step. Rules that act during training cannot wait for that
-/// step.
-void check_known_at_once(const std::string& metric, const std::string& path) {
-  const std::vector<const Need*> all = needs_of(MetricKey::parse(metric).metric);
-  if (std::find(all.begin(), all.end(), &needs::last_step) != all.end())
-    throw UserError(path, "got '" + metric + "', needs a metric that is known before the last step");
-}
-
-}  // namespace
 
 void check_convergence(const CellOptions& cell) {
   const MeasuredMetrics measured(cell);
@@ -789,155 +943,6 @@ void check_crossing(const Scenario& scenario) {
                     fmt::format("got {}, which '{}', positive, never crosses; needs a number above 0",
                                 *search.level, search.metric));
 }
-
-namespace {
-
-/// Checks the arm of a side or a trend, its reference arms, and the metrics. All arms must measure the
-/// metrics.
-void check_measured(const References& references, const ClaimSide& side, const std::string& path,
-                    const char* metric_key = "metric") {
-  const std::string metric_path = join_path(path, metric_key);
-  const Expression expression = Expression::parse(side.metric, metric_path);
-  if (!side.distance_from.empty() && !expression.is_name())
-    throw UserError(metric_path, "got '" + side.metric + "', needs one metric beside 'distance_from'");
-  const auto check_arm = [&](const std::string& arm, const char* key) {
-    references.check_arm(arm, join_path(path, key));
-    for (const std::string& name : expression.names()) references.check_part(arm, name, metric_path);
-  };
-  check_arm(side.arm, "arm");
-  if (!side.relative_to.empty()) check_arm(side.relative_to, "relative_to");
-  if (!side.distance_from.empty()) check_arm(side.distance_from, "distance_from");
-}
-
-/// A constant side is evaluated at the point of the other side.
-void check_side(const References& references, const ClaimSide& side, const ClaimSide& other,
-                const std::string& path) {
-  if (side.is_constant()) {
-    const std::string here = join_path(path, "value");
-    for (const std::string& name : Expression::parse(side.value, here).names()) {
-      if (other.is_constant())
-        references.check_number(name, here);
-      else
-        references.check_part(other.arm, name, here);
-    }
-    return;
-  }
-  check_measured(references, side, path, side.is_from_value ? "value" : "metric");
-  if (!side.step) return;
-  references.check_step(side.arm, *side.step, join_path(path, "step"));
-  for (const std::string& name : Expression::parse(side.metric, join_path(path, "metric")).names())
-    references.check_metric_at(name, *side.step, join_path(path, "step"));
-  if (!side.relative_to.empty()) {
-    references.check_step(side.relative_to, *side.step, join_path(path, "step"));
-  }
-}
-
-// Claims
-
-void check_statement(const References& references, const RowIndex& rows, const Comparison& claim,
-                     const std::string& path) {
-  check_side(references, claim.left, claim.right, join_path(path, "left"));
-  check_side(references, claim.right, claim.left, join_path(path, "right"));
-  if (const std::string metric = matched_metric(claim.matched); !metric.empty()) {
-    for (const ClaimSide* side : {&claim.left, &claim.right})
-      references.check_metric(side->arm, metric, join_path(path, "matched"));
-  }
-  find_points(claim, rows, path);
-}
-
-void check_statement(const References& references, const RowIndex& rows, const Trend& claim,
-                     const std::string& path) {
-  check_measured(references, claim.side, path);
-  references.check_swept(claim.along, "step", join_path(path, "along"));
-  if (claim.along != "step") {
-    std::set<std::string> values;
-    for (const ResultRow& row : references.table().rows) {
-      if (const SweepValue* const value = row.coordinate(claim.along)) values.insert(value->canonical());
-    }
-    if (values.size() < 2)
-      throw UserError(join_path(path, "along"), "a trend needs at least two swept values");
-  } else {
-    const ClaimStep recorded = {ClaimStep::At::recorded, 1};
-    for (const std::string& name : Expression::parse(claim.side.metric, join_path(path, "metric")).names())
-      references.check_metric_at(name, recorded, join_path(path, "along"));
-  }
-  find_points(claim, rows, path);
-}
-
-void check_statement(const References& references, const RowIndex&, const RateClaim& claim,
-                     const std::string& path) {
-  const RateQuery& query = claim.query;
-  references.check_arm(query.arm, join_path(path, "arm"));
-  references.check_metric(query.arm, query.metric, join_path(path, "metric"));
-  if (const std::string* const than = std::get_if<std::string>(&claim.against)) {
-    references.check_arm(*than, join_path(path, "than"));
-    references.check_metric(*than, query.metric, join_path(path, "metric"));
-  }
-  references.check_sizes(query.where, claim.window, query.along, {query.along}, path,
-                         join_path(path, "along"));
-}
-
-/// The arms whose metrics a claim compares.
-std::set<std::string> arms_of(const Claim& claim) {
-  std::set<std::string> arms;
-  const auto add = [&](const ClaimSide& side) {
-    for (const std::string& arm : {side.arm, side.relative_to, side.distance_from})
-      if (!arm.empty()) arms.insert(arm);
-  };
-  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
-    add(comparison->left);
-    add(comparison->right);
-  } else if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
-    add(trend->side);
-  } else {
-    const RateClaim& rate = std::get<RateClaim>(claim.statement);
-    arms.insert(rate.query.arm);
-    if (const std::string* const than = std::get_if<std::string>(&rate.against)) arms.insert(*than);
-  }
-  return arms;
-}
-
-/// Checks that a tuned arm sets every path of "tune". `moelab tune` writes its values there.
-void check_tuned(const Scenario& scenario, const Claim& claim, const std::string& path) {
-  const std::string here = join_path(path, "tuned");
-  if (scenario.tune.empty())
-    throw UserError(here, "got true, needs \"tune\", which says what is chosen for each arm");
-  for (const std::string& name : arms_of(claim)) {
-    const auto arm = std::find_if(scenario.arm_overrides.begin(), scenario.arm_overrides.end(),
-                                  [&](const Arm& each) { return each.name == name; });
-    for (const TuneRange& tuned : scenario.tune) {
-      const bool is_set = arm != scenario.arm_overrides.end() &&
-                          std::any_of(arm->overrides.begin(), arm->overrides.end(),
-                                      [&](const Override& change) { return change.path == tuned.path; });
-      if (!is_set)
-        throw UserError(
-            here, "got true, but arms." + name + " does not set " + tuned.path + ", which \"tune\" names");
-    }
-  }
-}
-
-/// Checks that a value of a searched path lies within the ends. The values themselves are not known yet.
-void check_within_ends(const CrossingSearch& search, const SweepPoint& point, const std::string& path) {
-  for (const auto& [name, value] : point) {
-    const auto number = value.number();
-    if (name != search.path || (number && *number >= search.low && *number <= search.high)) continue;
-    throw UserError(join_path(path, name),
-                    fmt::format("got {}, needs a value between the ends of the crossing: {} to {}",
-                                value.text(), search.low, search.high));
-  }
-}
-
-/// Checks that "at" of a claim only names points that every run of the search has.
-void check_within_ends(const CrossingSearch& search, const Claim& claim, const std::string& path) {
-  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
-    check_within_ends(search, comparison->left.where, join_path(join_path(path, "left"), "where"));
-    check_within_ends(search, comparison->right.where, join_path(join_path(path, "right"), "where"));
-  } else if (const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement)) {
-    check_within_ends(search, rate->query.where, join_path(path, "where"));
-  }
-}
-
-}  // namespace
 
 void check_claims(const Scenario& scenario, ErrorList& errors) {
   std::vector<std::string> ids;

@@ -7,7 +7,7 @@
 ///   all cells                distances between means, values in the user's files
 ///   a searched crossing      its arms and its metric
 ///   claims                   ids, arms, metrics, sweep points, steps, tuned arms
-///   figures                  the References checks for the kinds in app/figures
+///   figures                  the References checks for the kinds in plots/kinds
 ///   labels                   every replaced name exists
 ///
 /// overrides.h checks paths, the sweep and tune. cells.h checks overrides that the sweep or an arm replaces.
@@ -25,6 +25,7 @@
 #include "analysis/stats/result_table.h"
 #include "app/scenario/json.h"
 #include "app/scenario/scenario.h"
+#include "plots/kinds/figure_kind.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
@@ -151,59 +152,46 @@ bool is_of_end_alone(const std::string& metric);
 // References from claims and figures
 
 /// Checks references to arms, metrics, sweep points and steps. Each check throws UserError at `path`.
-class References {
+class References final : public FigureReferences {
  public:
   /// `scenario` must outlive the object.
   explicit References(const Scenario& scenario);
 
-  /// A table without results: the arms and one row per sweep point.
-  const ResultTable& table() const { return table_; }
-  const std::vector<Claim>& claims() const { return claims_; }
+  const ResultTable& table() const override { return table_; }
+  const std::vector<Claim>& claims() const override { return scenario_.claims; }
 
-  void check_arm(const std::string& arm, const std::string& path) const;
-  /// Checks for a swept path; `other` is accepted too unless it is empty.
-  void check_swept(const std::string& name, const std::string& other, const std::string& path) const;
-  /// Checks that the arm measures the metric.
-  void check_metric(const std::string& arm, const std::string& metric, const std::string& path) const;
+  void check_arm(const std::string& arm, const std::string& path) const override;
+  void check_swept(const std::string& name, const std::string& other, const std::string& path) const override;
+  void check_metric(const std::string& arm, const std::string& metric,
+                    const std::string& path) const override;
   /// Checks that the values of a swept path are numbers.
   void check_numbers(const std::string& swept, const std::string& path) const;
-  /// Checks for a numeric swept path, or a path with one number in all cells.
-  void check_number(const std::string& name, const std::string& path) const;
-  /// Checks a name in an expression: a metric that the arm measures, or a path that check_number() accepts.
-  void check_part(const std::string& arm, const std::string& name, const std::string& path) const;
+  void check_number(const std::string& name, const std::string& path) const override;
+  void check_part(const std::string& arm, const std::string& name, const std::string& path) const override;
   /// Checks that every cell of the arm records the step.
   void check_step(const std::string& arm, const ClaimStep& step, const std::string& path) const;
-  /// Checks that the metric has a value at the step. The start has no previous step to compare with. Some
-  /// metrics exist only at the end.
-  void check_metric_at(const std::string& metric, const ClaimStep& step, const std::string& path) const;
-  /// Checks that every cell of the arm saves these arrays ("routing" or "weights") and has routing.
-  void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const;
-  /// The distinct column counts of the test inputs that the arm's cells at `where` save. Draws small
-  /// problems.
-  std::set<int> saved_input_widths(const std::string& arm, const SweepPoint& where) const;
-  /// The sweep points that match `where`. `path` is the path of the claim or figure. The keys must be swept
-  /// paths, and at least one point must match.
-  std::vector<const SweepPoint*> check_where(const SweepPoint& where, const std::string& path) const;
+  void check_metric_at(const std::string& metric, const ClaimStep& step,
+                       const std::string& path) const override;
+  void check_saved(const std::string& arm, const std::string& arrays, const std::string& path) const override;
+  void check_saved_cells(
+      const std::vector<std::string>& arms, const SweepPoint& where,
+      const std::function<void(const std::string& arm, const MetricSubject&)>& check) const override;
+  std::set<int> saved_input_widths(const std::string& arm, const SweepPoint& where) const override;
+  std::vector<const SweepPoint*> check_where(const SweepPoint& where, const std::string& path) const override;
   /// Checks that the values of the paths `axes` identify one sweep point of `where`.
   void check_axes(const SweepPoint& where, const std::vector<std::string>& axes,
                   const std::string& path) const;
-  /// Checks the sizes n along a path: numbers above 1, with at least three in `window` (all if it is empty).
-  /// Each coordinate on `axes` must belong to one sweep point of `where`. `path` is the path of the claim or
-  /// figure.
   void check_sizes(const SweepPoint& where, const std::vector<double>& window, const std::string& along,
                    const std::vector<std::string>& axes, const std::string& path,
-                   const std::string& along_path) const;
+                   const std::string& along_path) const override;
 
  private:
+  const Scenario& scenario_;
   ResultTable table_;
-  const std::vector<Claim>& claims_;
   std::map<std::string, std::vector<const CellOptions*>> cells_;  ///< cells of seed 0, by arm
   std::map<const CellOptions*, MeasuredMetrics> metrics_;
   std::map<std::string, std::vector<const MeasuredMetrics*>> measured_;  ///< by arm, without repeats
 };
-
-/// The "where" of a figure or of a claim on a rate; empty if it has none.
-SweepPoint where_of(const Json& part);
 
 /// Checks that ids are valid names and distinct.
 void check_ids(const std::vector<std::string>& ids, const std::string& path);

@@ -8,6 +8,7 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/expression.h"
 #include "app/scenario/overrides.h"
+#include "app/scenario/schema.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -154,25 +155,6 @@ std::vector<Claim> read_claims(const Json& claims) {
     std::visit([&](auto& statement) { complete(statement, place); }, read.back().statement);
   }
   return read;
-}
-
-Field rate_average_field() {
-  return {
-      "average", Shape::choice({"logarithms", "squares"}),
-      "what is averaged over repetitions: logarithms of errors, which gives each a slope; or squares, whose "
-      "mean's root has one, where the error of a share of the repetitions is of another order",
-      "logarithms"};
-}
-
-RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
-                          const std::string& along) {
-  RateQuery query{arm, metric, along};
-  if (part.contains("where")) query.where = read_point(part.at("where"));
-  if (part.contains("window")) {
-    query.window = Interval{part.at("window")[0].get<double>(), part.at("window")[1].get<double>()};
-  }
-  if (part.value("average", "logarithms") == "squares") query.average = RateAverage::squares;
-  return query;
 }
 
 }  // namespace moelab

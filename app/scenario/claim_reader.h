@@ -6,21 +6,12 @@
 
 #include "analysis/stats/claims.h"
 #include "app/scenario/json.h"
-#include "app/scenario/schema.h"
 
 namespace moelab {
 
 /// Reads individual claims, as expand_claims() returns them. Throws UserError at claims[i]… for incompatible
 /// fields.
 std::vector<Claim> read_claims(const Json& claims);
-
-/// The `average` field of claims on rates and of rate figures.
-Field rate_average_field();
-
-/// The regression of one arm and metric for a claim or a rate figure, with its `where`, `window` and
-/// `average`.
-RateQuery read_rate_query(const Json& part, const std::string& arm, const std::string& metric,
-                          const std::string& along);
 
 // Claims on several arms
 

@@ -191,130 +191,6 @@ std::string rest_after(const std::string& ancestor, const std::string& path) {
   return path.substr(start);
 }
 
-}  // namespace
-
-std::vector<Override> read_overrides(const Json& object, const std::string& place) {
-  std::vector<Override> overrides;
-  for (const auto& [path, value] : object.items())
-    overrides.push_back({path, value, join_path(place, path), ""});
-  return overrides;
-}
-
-std::vector<Override> read_settings(const std::vector<std::string>& settings, const std::string& option) {
-  std::vector<Override> overrides;
-  for (const std::string& text : settings) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw UserError(option, "got '" + text + "', needs path=value");
-    }
-    const std::string path = text.substr(0, equals);
-    Json value = text.substr(equals + 1);
-    if (Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore) !=
-        Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)) {
-      throw UserError(option, "got bytes that are not UTF-8");
-    }
-    try {
-      value = parse_json(text.substr(equals + 1), option);
-    } catch (const NumberOutOfRange& error) {
-      throw UserError(option + " " + path, error.message());
-    } catch (const UserError&) {
-      // The shell has removed the quotes, so the text is a string. The shape rejects wrong values.
-    }
-    overrides.push_back({path, std::move(value), option + " " + path, ""});
-  }
-  return overrides;
-}
-
-std::vector<Override> kept(std::vector<Override> overrides) {
-  for (std::size_t i = 0; i < overrides.size(); ++i) {
-    const std::string path = dotted(overrides[i].path);
-    for (std::size_t later = i + 1; later < overrides.size(); ++later) {
-      const std::string by = dotted(overrides[later].path);
-      if (!is_within(path, by)) continue;
-      throw UserError(overrides[i].place,
-                      path == by
-                          ? fmt::format("is set a second time; needs '{}' once", path)
-                          : fmt::format("is without effect: '{}', set after it, replaces it; needs '{}' "
-                                        "before it, or one of the two",
-                                        by, by));
-    }
-  }
-  return overrides;
-}
-
-void apply_overrides(const Shape& shape, std::span<const Override> overrides, Json& document) {
-  for (const Override& change : overrides) {
-    const std::vector<std::string> keys = split_path(change.path, document);
-    assign(&shape, keys, change, document);
-    const std::string other = alternative_of(change.path);
-    if (!other.empty() && !sets(overrides, other)) document["train"].erase(other.substr(other.find('.') + 1));
-  }
-}
-
-bool is_within(const std::string& path, const std::string& ancestor) {
-  return path.starts_with(ancestor) &&
-         (path.size() == ancestor.size() || path[ancestor.size()] == '.' || path[ancestor.size()] == '[');
-}
-
-bool is_replaced(const std::string& path, const std::string& by) {
-  return is_within(path, by) || alternative_of(path) == by;
-}
-
-UserError at_override(const InvalidOption& error, const Shape& shape, std::span<const Override> overrides,
-                      const Json& document) {
-  const std::string path = dotted(error.path());
-  for (std::size_t i = overrides.size(); i-- > 0;) {
-    const Override& change = overrides[i];
-    const bool is_below = is_within(path, dotted(change.path));
-    if (is_below && find_shape(shape, document, change.path) != nullptr) {
-      return {change.place + change.element + rest_after(change.path, error.path()), error.message()};
-    }
-    if (is_below || is_within(dotted(change.path), path)) return {change.place, error.message()};
-  }
-  return {error.path(), error.message()};
-}
-
-std::string value_text(const SweepValue& value) {
-  const Json json = to_json(value);
-  return json.is_string() ? json.get<std::string>() : value.text();
-}
-
-Json read_written_value(const std::string& text) {
-  const Json value = Json::parse(text, nullptr, false);
-  return value.is_discarded() ? read_written_value(Json(text)) : value;
-}
-
-Json read_written_value(const Json& value) {
-  if (!value.is_string()) return value;
-  const std::string text = value.get<std::string>();
-  if (Json::accept(text)) return value;  // the text was a quoted string
-  const std::optional<double> number = read_written_number(text);
-  return number ? Json(*number) : value;
-}
-
-std::optional<double> read_written_number(const std::string& text) {
-  const char* const end = text.data() + text.size();
-  const bool is_signed = text.starts_with('+') && !text.starts_with("+-");
-  double number = 0;
-  const auto [after, error] = std::from_chars(text.data() + (is_signed ? 1 : 0), end, number);
-  if (error != std::errc() || after != end || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
-
-SweepPoint read_point(const Json& object) {
-  SweepPoint point;
-  for (const auto& [path, value] : object.items()) point.emplace_back(path, read_sweep_value(value));
-  return point;
-}
-
-Json point_json(const SweepPoint& point) {
-  Json json = Json::object();
-  for (const auto& [path, value] : point) json[path] = to_json(value);
-  return json;
-}
-
-namespace {
-
 /// Expands bounds to [low, 2 low, 4 low, …, high].
 Json log2_range(const Json& bounds, const std::string& place) {
   const std::string needs = "needs [low, high], whole numbers with high = low · 2^k";
@@ -406,7 +282,182 @@ SweepAxis read_axis(const std::string& path, const Json& given, const std::strin
   return axis;
 }
 
+/// Checks the ends of a searched or tuned range.
+template <class SearchRange>
+void check_ends(const SearchRange& range, const std::string& place) {
+  if (range.low >= range.high)
+    throw UserError(join_path(place, "high"),
+                    fmt::format("got {}, needs more than low = {}", range.high, range.low));
+  if (range.is_log && range.low <= 0)
+    throw UserError(join_path(place, "low"),
+                    fmt::format("got {}, needs a number above 0 on a log scale", range.low));
+}
+
+CrossingSearch search_of(const std::string& path, const Json& given) {
+  CrossingSearch search;
+  static_cast<CrossingFields&>(search) = read_options<CrossingFields>(given);
+  search.path = path;
+  return search;
+}
+
+/// Checks that no arm sets a path above or below a tuned path. Tuned values are applied last and would
+/// silently replace the arm's value.
+void check_arms(const std::string& path, const Json& arms, const std::string& place) {
+  for (const auto& [arm, overrides] : arms.items()) {
+    for (const auto& [own, value] : overrides.items()) {
+      if (own == path || (!is_replaced(own, path) && !is_within(path, own))) continue;
+      throw UserError(
+          place, fmt::format("arm '{}' sets {}; needs arms that set {} itself, or nothing above or below it",
+                             arm, own, path));
+    }
+  }
+}
+
+/// Whether a shape accepts integers or real numbers; both are false for other shapes.
+struct NumberKind {
+  bool is_whole = false, is_real = false;
+};
+NumberKind number_kind(const Shape& shape) {
+  NumberKind kind{shape.type == Shape::Type::count, shape.type == Shape::Type::real};
+  for (const Shape& alternative : shape.alternatives) {
+    const NumberKind own = number_kind(alternative);
+    kind.is_whole |= own.is_whole;
+    kind.is_real |= own.is_real;
+  }
+  return kind;
+}
+
+/// Rejects a path without a field. Suggests the nearest name if one key is wrong.
+[[noreturn]] void refuse_unknown_field(const Json& base, const std::string& path, const std::string& place) {
+  Json config = Json::object();
+  for (const Field& field : config_shape().fields)
+    if (base.contains(field.name)) config[field.name] = base.at(field.name);
+  try {
+    const Override change{path, 1, place, ""};
+    apply_overrides(config_shape(), {&change, 1}, config);
+    resolve(config_shape(), config, "");
+  } catch (const InvalidOption& error) {
+    if (error.path() == place || (!error.path().empty() && is_within(path, error.path())))
+      throw UserError(place, error.message());
+  }
+  throw UserError(place, "is no field of the scenario");
+}
+
 }  // namespace
+
+std::vector<Override> read_overrides(const Json& object, const std::string& place) {
+  std::vector<Override> overrides;
+  for (const auto& [path, value] : object.items())
+    overrides.push_back({path, value, join_path(place, path), ""});
+  return overrides;
+}
+
+std::vector<Override> read_settings(const std::vector<std::string>& settings, const std::string& option) {
+  std::vector<Override> overrides;
+  for (const std::string& text : settings) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UserError(option, "got '" + text + "', needs path=value");
+    }
+    const std::string path = text.substr(0, equals);
+    Json value = text.substr(equals + 1);
+    if (Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore) !=
+        Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)) {
+      throw UserError(option, "got bytes that are not UTF-8");
+    }
+    try {
+      value = parse_json(text.substr(equals + 1), option);
+    } catch (const NumberOutOfRange& error) {
+      throw UserError(option + " " + path, error.message());
+    } catch (const UserError&) {
+      // The shell has removed the quotes, so the text is a string. The shape rejects wrong values.
+    }
+    overrides.push_back({path, std::move(value), option + " " + path, ""});
+  }
+  return overrides;
+}
+
+std::vector<Override> kept(std::vector<Override> overrides) {
+  for (std::size_t i = 0; i < overrides.size(); ++i) {
+    const std::string path = dotted(overrides[i].path);
+    for (std::size_t later = i + 1; later < overrides.size(); ++later) {
+      const std::string by = dotted(overrides[later].path);
+      if (!is_within(path, by)) continue;
+      throw UserError(overrides[i].place, path == by
+                                              ? fmt::format("is set a second time; needs '{}' once", path)
+                                              : fmt::format("is without effect: '{}', set after it, replaces "
+                                                            "it; needs '{}' before it, or one of the two",
+                                                            by, by));
+    }
+  }
+  return overrides;
+}
+
+void apply_overrides(const Shape& shape, std::span<const Override> overrides, Json& document) {
+  for (const Override& change : overrides) {
+    const std::vector<std::string> keys = split_path(change.path, document);
+    assign(&shape, keys, change, document);
+    const std::string other = alternative_of(change.path);
+    if (!other.empty() && !sets(overrides, other)) document["train"].erase(other.substr(other.find('.') + 1));
+  }
+}
+
+bool is_within(const std::string& path, const std::string& ancestor) {
+  return path.starts_with(ancestor) &&
+         (path.size() == ancestor.size() || path[ancestor.size()] == '.' || path[ancestor.size()] == '[');
+}
+
+bool is_replaced(const std::string& path, const std::string& by) {
+  return is_within(path, by) || alternative_of(path) == by;
+}
+
+UserError at_override(const InvalidOption& error, const Shape& shape, std::span<const Override> overrides,
+                      const Json& document) {
+  const std::string path = dotted(error.path());
+  for (std::size_t i = overrides.size(); i-- > 0;) {
+    const Override& change = overrides[i];
+    const bool is_below = is_within(path, dotted(change.path));
+    if (is_below && find_shape(shape, document, change.path) != nullptr) {
+      return {change.place + change.element + rest_after(change.path, error.path()), error.message()};
+    }
+    if (is_below || is_within(dotted(change.path), path)) return {change.place, error.message()};
+  }
+  return {error.path(), error.message()};
+}
+
+Json read_written_value(const std::string& text) {
+  const Json value = Json::parse(text, nullptr, false);
+  return value.is_discarded() ? read_written_value(Json(text)) : value;
+}
+
+Json read_written_value(const Json& value) {
+  if (!value.is_string()) return value;
+  const std::string text = value.get<std::string>();
+  if (Json::accept(text)) return value;  // the text was a quoted string
+  const std::optional<double> number = read_written_number(text);
+  return number ? Json(*number) : value;
+}
+
+std::optional<double> read_written_number(const std::string& text) {
+  const char* const end = text.data() + text.size();
+  const bool is_signed = text.starts_with('+') && !text.starts_with("+-");
+  double number = 0;
+  const auto [after, error] = std::from_chars(text.data() + (is_signed ? 1 : 0), end, number);
+  if (error != std::errc() || after != end || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+SweepPoint read_point(const Json& object) {
+  SweepPoint point;
+  for (const auto& [path, value] : object.items()) point.emplace_back(path, read_sweep_value(value));
+  return point;
+}
+
+Json point_json(const SweepPoint& point) {
+  Json json = Json::object();
+  for (const auto& [path, value] : point) json[path] = to_json(value);
+  return json;
+}
 
 void check_zip(const Json& document) {
   if (!document.contains("sweep") || !document.at("sweep").is_object()) return;
@@ -465,24 +516,6 @@ std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_
   return point;
 }
 
-namespace {
-
-/// The largest rounding error of a bracket's middle, as a share of the bracket.
-constexpr double kRoundedBy = 1.0 / 64;
-
-std::int64_t nearest_whole(double value) {
-  return static_cast<std::int64_t>(std::llround(value));
-}
-
-CrossingSearch search_of(const std::string& path, const Json& given) {
-  CrossingSearch search;
-  static_cast<CrossingFields&>(search) = read_options<CrossingFields>(given);
-  search.path = path;
-  return search;
-}
-
-}  // namespace
-
 CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, const Json& document) {
   const std::string place = join_path(join_path("sweep", path), "crossing");
   CrossingSearch search = search_of(path, given);
@@ -494,12 +527,7 @@ CrossingSearch CrossingSearch::read(const std::string& path, const Json& given, 
     throw UserError(place, "has against, needs arm: the one whose metric is held against it");
   if (!search.against.empty() && search.arm == search.against)
     throw UserError(join_path(place, "against"), "is the arm itself");
-  if (search.low >= search.high)
-    throw UserError(join_path(place, "high"),
-                    fmt::format("got {}, needs more than low = {}", search.high, search.low));
-  if (search.is_log && search.low <= 0)
-    throw UserError(join_path(place, "low"),
-                    fmt::format("got {}, needs a number above 0 on a log scale", search.low));
+  check_ends(search, place);
   return search;
 }
 
@@ -526,91 +554,10 @@ Json CrossingSearch::to_json() const {
   return json;
 }
 
-bool CrossingSearch::searches(const std::string& searched) const {
-  return arm.empty() || arm == searched;
-}
-
-double CrossingSearch::scaled(double value) const {
-  return is_log ? std::log(value) : value;
-}
-
-double CrossingSearch::unscaled(double place) const {
-  return is_log ? std::exp(place) : place;
-}
-
-std::optional<double> CrossingSearch::middle(double from, double to) const {
-  const double width = scaled(to) - scaled(from);
-  if (width <= resolution * (scaled(high) - scaled(low))) return std::nullopt;
-  const double exact = unscaled(scaled(from) + width / 2);
-  if (is_whole) {
-    if (nearest_whole(to) - nearest_whole(from) < 2) return std::nullopt;
-    return static_cast<double>(
-        std::clamp(nearest_whole(exact), nearest_whole(from) + 1, nearest_whole(to) - 1));
-  }
-  for (int digits = 1; digits <= 17; ++digits) {
-    const double rounded = std::strtod(fmt::format("{:.{}g}", exact, digits).c_str(), nullptr);
-    if (is_log && rounded <= 0) continue;
-    if (std::abs(scaled(rounded) - scaled(exact)) <= kRoundedBy * width) return rounded;
-  }
-  return std::nullopt;  // the bracket is at the resolution of double
-}
-
-int CrossingSearch::most_within(double from, double to) const {
-  const std::optional<double> between = middle(from, to);
-  return between ? 1 + std::max(most_within(from, *between), most_within(*between, to)) : 0;
-}
-
 Json CrossingSearch::value(double number) {
   const bool is_integral = std::abs(number) < 1e15 && std::floor(number) == number;
-  return is_integral ? Json(nearest_whole(number)) : Json(number);
+  return is_integral ? Json(std::llround(number)) : Json(number);
 }
-
-namespace {
-
-/// Checks that no arm sets a path above or below a tuned path. Tuned values are applied last and would
-/// silently replace the arm's value.
-void check_arms(const std::string& path, const Json& arms, const std::string& place) {
-  for (const auto& [arm, overrides] : arms.items()) {
-    for (const auto& [own, value] : overrides.items()) {
-      if (own == path || (!is_replaced(own, path) && !is_within(path, own))) continue;
-      throw UserError(
-          place, fmt::format("arm '{}' sets {}; needs arms that set {} itself, or nothing above or below it",
-                             arm, own, path));
-    }
-  }
-}
-
-/// Whether a shape accepts integers or real numbers; both are false for other shapes.
-struct NumberKind {
-  bool is_whole = false, is_real = false;
-};
-NumberKind number_kind(const Shape& shape) {
-  NumberKind kind{shape.type == Shape::Type::count, shape.type == Shape::Type::real};
-  for (const Shape& alternative : shape.alternatives) {
-    const NumberKind own = number_kind(alternative);
-    kind.is_whole |= own.is_whole;
-    kind.is_real |= own.is_real;
-  }
-  return kind;
-}
-
-/// Rejects a path without a field. Suggests the nearest name if one key is wrong.
-[[noreturn]] void refuse_unknown_field(const Json& base, const std::string& path, const std::string& place) {
-  Json config = Json::object();
-  for (const Field& field : config_shape().fields)
-    if (base.contains(field.name)) config[field.name] = base.at(field.name);
-  try {
-    const Override change{path, 1, place, ""};
-    apply_overrides(config_shape(), {&change, 1}, config);
-    resolve(config_shape(), config, "");
-  } catch (const InvalidOption& error) {
-    if (error.path() == place || (!error.path().empty() && is_within(path, error.path())))
-      throw UserError(place, error.message());
-  }
-  throw UserError(place, "is no field of the scenario");
-}
-
-}  // namespace
 
 bool is_whole_field(const Json& base, const std::string& path, const std::string& place) {
   const Shape* const shape = find_shape(config_shape(), base, path);
@@ -652,12 +599,7 @@ std::vector<TuneRange> read_tune_ranges(const Json& tune, const Json& base, std:
     static_cast<TuneFields&>(read) = read_options<TuneFields>(range);
     read.path = path;
     read.is_whole = is_whole;
-    if (read.low >= read.high)
-      throw UserError(join_path(place, "high"),
-                      fmt::format("got {}, needs more than low = {}", read.high, read.low));
-    if (read.is_log && read.low <= 0)
-      throw UserError(join_path(place, "low"),
-                      fmt::format("got {}, needs a number above 0 on a log scale", read.low));
+    check_ends(read, place);
     for (const char* end : {"low", "high"})
       resolve(*find_shape(config_shape(), base, path), range.at(end), join_path(place, end));
     check_arms(path, base.value("arms", Json::object()), place);

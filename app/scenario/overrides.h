@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/stats/crossing.h"
 #include "analysis/stats/result_table.h"
 #include "app/scenario/json.h"
 #include "app/scenario/scenario_options.h"
@@ -82,9 +83,6 @@ std::vector<Override> sweep_point(const std::vector<SweepAxis>& axes, std::size_
 
 // Swept values as text
 
-/// The text of a swept value; names have no quotes.
-std::string value_text(const SweepValue& value);
-
 /// Parses a swept value: JSON, then a C++ number (.5, +0.5, 1.), then text.
 Json read_written_value(const std::string& text);
 /// Applies the same rule to a value from --at, which was already read as JSON or text.
@@ -100,11 +98,9 @@ Json point_json(const SweepPoint& point);
 
 // Crossing search
 
-/// A search `sweep: {"path": {"crossing": {…}}}`, where a metric's mean crosses a level or another arm's
-/// mean. It bisects [low, high] for each arm and each point of the other swept paths (a column).
-struct CrossingSearch : CrossingFields {
-  std::string path;       ///< the searched path
-  bool is_whole = false;  ///< the path takes only integers
+/// A crossing search with the values that it placed for each arm and each point of the other swept paths (a
+/// column).
+struct CrossingSearch : CrossingRule {
   /// The ascending values of each column, in the order of the cells; empty for the ends only. A pure function
   /// of the recorded results (app/run/search.h).
   std::vector<std::vector<Json>> placed;
@@ -115,22 +111,8 @@ struct CrossingSearch : CrossingFields {
   /// Reads the search of a plan, as to_json() writes it. Null gives no search.
   static std::optional<CrossingSearch> of_plan(const Json& crossing);
   Json to_json() const;
-
-  /// Whether the search follows a curve of this arm.
-  bool searches(const std::string& searched) const;
-  /// The coordinate in which lines are straight: the value or its logarithm.
-  double scaled(double value) const;
-  double unscaled(double place) const;
-  /// The value that halves a bracket. It has as few digits as keep it within 1/64 of the bracket from the
-  /// middle. Returns no value if the bracket has the requested width, or contains no integer for an integer
-  /// path.
-  std::optional<double> middle(double low, double high) const;
-  /// The maximum number of values that bisection can still place in a bracket.
-  int most_within(double low, double high) const;
   /// The value as a scenario writes it: integers have no decimal point.
   static Json value(double number);
-  /// Whether the value is an end of the range. Every run of the search has cells there.
-  bool is_end(double number) const { return number <= low || number >= high; }
 };
 
 // Tuning

@@ -10,7 +10,6 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/rates.h"
-#include "app/figures/figure_kind.h"
 #include "app/scenario/cells.h"
 #include "app/scenario/checks.h"
 #include "app/scenario/claim_reader.h"
@@ -118,66 +117,6 @@ bool writes(const Json& document, std::string path) {
   return error == std::errc() && index < document.size() &&
          writes(document[index], path.substr(static_cast<std::size_t>(end - path.data()) + 1));
 }
-
-}  // namespace
-
-ScenarioFile read_scenario_file(const fs::path& file) {
-  ScenarioFile read;
-  for (fs::path next = file; !next.empty();) {
-    const Json own = read_json_file(next);
-    if (!own.is_object()) {
-      throw UserError(read.files.empty() ? "" : next.string(),
-                      "got " + abbreviated(own) + ", needs a scenario: an object");
-    }
-    check_version(own, next.string() + ": version");
-    read.files.push_back(next.string());
-    read.own_documents.push_back(own);
-    if (!own.contains("extends")) break;
-    const fs::path extended = extended_file(next, own);
-    for (const std::string& earlier : read.files) {
-      if (!fs::equivalent(earlier, extended)) continue;
-      throw UserError(
-          next.string() + ": extends",
-          fmt::format("goes in a circle: {} → {}", fmt::join(read.files, " → "), extended.string()));
-    }
-    next = extended;
-  }
-  if (read.files.size() > 1 && !read.own_documents.front().contains("name")) {
-    throw UserError("name", "missing: a scenario that extends another needs a name of its own");
-  }
-  read.document = read.own_documents.back();
-  for (std::size_t i = read.files.size() - 1; i-- > 0;) {
-    try {
-      extend(read.document, read.own_documents[i]);
-    } catch (const InvalidOption& error) {
-      if (i == 0) throw;
-      throw UserError(read.files[i] + ": " + error.path(), error.message());
-    }
-  }
-  return read;
-}
-
-UserError at_file(const InvalidOption& error, const ScenarioFile& file) {
-  for (std::size_t i = 0; i < file.files.size(); ++i) {
-    if (!writes(file.own_documents[i], error.path())) continue;
-    if (i == 0) break;
-    return {error.path(), fmt::format("{} (written in {})", error.message(), file.files[i])};
-  }
-  return {error.path(), error.message()};
-}
-
-void check_version(const Json& document, const std::string& place) {
-  if (!document.is_object() || !document.contains("version")) return;
-  const Json& version = document.at("version");
-  if (version == kScenarioVersion) return;
-  throw UserError(place, fmt::format("got {}, but this program reads version {} of the scenario format{}",
-                                     abbreviated(version), kScenarioVersion,
-                                     version.is_number_integer() && version > kScenarioVersion
-                                         ? "; a newer one may read it"
-                                         : ""));
-}
-
-namespace {
 
 constexpr double kMaxCells = 1e6;
 
@@ -372,12 +311,12 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
   expand_cells(document, resolved, changes, scenario);
   const ExpandedClaims expanded = expand_claims(resolved.at("claims"));
   scenario.written_claims = expanded.claims;
-  scenario.figures = resolved.at("figures");
+  scenario.written_figures = resolved.at("figures");
   const auto in_own_list = [&](const InvalidOption& error) {
     return UserError(expanded.path_in_scenario(error.path()), error.message());
   };
   try {
-    scenario.claims = read_claims(expanded.claims);
+    scenario.read_document();
     ErrorList errors;
     errors.check([&] { check_crossing(scenario); });
     check_claims(scenario, errors);
@@ -394,6 +333,62 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
 }
 
 }  // namespace
+
+ScenarioFile read_scenario_file(const fs::path& file) {
+  ScenarioFile read;
+  for (fs::path next = file; !next.empty();) {
+    const Json own = read_json_file(next);
+    if (!own.is_object()) {
+      throw UserError(read.files.empty() ? "" : next.string(),
+                      "got " + abbreviated(own) + ", needs a scenario: an object");
+    }
+    check_version(own, next.string() + ": version");
+    read.files.push_back(next.string());
+    read.own_documents.push_back(own);
+    if (!own.contains("extends")) break;
+    const fs::path extended = extended_file(next, own);
+    for (const std::string& earlier : read.files) {
+      if (!fs::equivalent(earlier, extended)) continue;
+      throw UserError(
+          next.string() + ": extends",
+          fmt::format("goes in a circle: {} → {}", fmt::join(read.files, " → "), extended.string()));
+    }
+    next = extended;
+  }
+  if (read.files.size() > 1 && !read.own_documents.front().contains("name")) {
+    throw UserError("name", "missing: a scenario that extends another needs a name of its own");
+  }
+  read.document = read.own_documents.back();
+  for (std::size_t i = read.files.size() - 1; i-- > 0;) {
+    try {
+      extend(read.document, read.own_documents[i]);
+    } catch (const InvalidOption& error) {
+      if (i == 0) throw;
+      throw UserError(read.files[i] + ": " + error.path(), error.message());
+    }
+  }
+  return read;
+}
+
+UserError at_file(const InvalidOption& error, const ScenarioFile& file) {
+  for (std::size_t i = 0; i < file.files.size(); ++i) {
+    if (!writes(file.own_documents[i], error.path())) continue;
+    if (i == 0) break;
+    return {error.path(), fmt::format("{} (written in {})", error.message(), file.files[i])};
+  }
+  return {error.path(), error.message()};
+}
+
+void check_version(const Json& document, const std::string& place) {
+  if (!document.is_object() || !document.contains("version")) return;
+  const Json& version = document.at("version");
+  if (version == kScenarioVersion) return;
+  throw UserError(place, fmt::format("got {}, but this program reads version {} of the scenario format{}",
+                                     abbreviated(version), kScenarioVersion,
+                                     version.is_number_integer() && version > kScenarioVersion
+                                         ? "; a newer one may read it"
+                                         : ""));
+}
 
 Scenario load_scenario(const std::filesystem::path& file, const std::string& profile,
                        const std::vector<std::string>& settings) {
@@ -423,6 +418,8 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   Scenario scenario;
   scenario.profile = profile;
   scenario.document = document;
+  const Json profiles = document.value("profiles", Json::object());
+  for (const auto& [name, overrides] : profiles.items()) scenario.profiles.push_back(name);
   apply_overrides(scenario_shape(), changes.profile, scenario.document);
   apply_overrides(scenario_shape(), changes.settings, scenario.document);
   std::vector<Override> overrides = changes.profile;
@@ -449,10 +446,49 @@ void keep_placed(Scenario& scenario, std::vector<std::vector<Json>> placed) {
   expand_cells(scenario.document, resolve(scenario_shape(), scenario.document, ""), {}, scenario);
 }
 
-void keep_decided(Scenario& scenario, Json decided) {
+Json without_seed_count(Json document) {
+  if (!document.is_object() || !document.contains("seeds") || !document.at("seeds").is_object())
+    return document;
+  document["seeds"].erase("count");
+  if (document.at("seeds").empty()) document.erase("seeds");
+  return document;
+}
+
+void PlanHead::read_document() {
+  claims = read_claims(written_claims);
+  figures.clear();
+  for (const Json& figure : written_figures) figures.push_back(read_options<FigureOptions>(figure));
+  const auto at = [&](const char* path) {
+    const Json* const found = find_value(document, path);
+    return found ? *found : Json();
+  };
+  const Json given_notes = at("notes"), given_labels = at("labels"), sweep = at("sweep"),
+             root = at("seeds.root"), given_task = at("loss.task");
+  for (const Json& note : given_notes.is_string() ? Json::array({given_notes}) : given_notes)
+    if (note.is_string()) notes.push_back(note.get<std::string>());
+  for (const auto& [named, label] : given_labels.items())
+    if (label.is_string()) labels[named] = label.get<std::string>();
+  for (const auto& [path, values] : sweep.items()) {
+    const bool is_zip = path == "zip" && values.is_object();
+    if (!is_zip || !values.empty()) shown_paths.push_back(is_zip ? values.begin().key() : path);
+  }
+  if (root.is_number()) root_seed = static_cast<std::uint64_t>(root.get<double>());
+  if (given_task.is_string()) task = given_task.get<std::string>();
+}
+
+std::optional<DecidedSeeds> DecidedSeeds::of_plan(const Json& decided) {
+  if (decided.is_null()) return std::nullopt;
+  return DecidedSeeds{decided.at("fixed_seeds").get<int>(), decided.at("seeds").get<std::vector<int>>()};
+}
+
+Json DecidedSeeds::to_json() const {
+  return {{"fixed_seeds", fixed_seeds}, {"seeds", seeds}};
+}
+
+void keep_decided(Scenario& scenario, std::optional<DecidedSeeds> decided) {
   scenario.decided = std::move(decided);
-  if (scenario.decided.is_null()) return;
-  const std::vector<int> seeds = scenario.decided.at("seeds").get<std::vector<int>>();
+  if (!scenario.decided) return;
+  const std::vector<int>& seeds = scenario.decided->seeds;
   std::size_t place = 0;
   bool has_all = true;
   std::vector<Cell> kept;

@@ -2,13 +2,8 @@
 
 #include <algorithm>
 
-#include "app/figures/figure_kind.h"
-
 namespace moelab {
 namespace {
-
-/// Bounds the number of points of a search.
-constexpr double kLeastResolution = 1e-4;
 
 /// The values of a swept path in a file. read_sweep() reads them as JSON overrides; this struct only
 /// describes the allowed values.
@@ -70,23 +65,6 @@ void ConfigFields::bind(Fields& fields) {
              "metrics as name.metric");
 }
 
-void CrossingFields::bind(Fields& fields) {
-  fields.required().add(
-      "metric", metric,
-      "a metric, or an expression of metrics and swept paths; its mean over seeds, geometric if positive");
-  fields.add("level", level, any_number(), "the number that it crosses (or give against)");
-  fields.optional().add("against", against,
-                        "an arm: the metric crosses that of this arm, in place of a level");
-  fields.optional().add(
-      "arm", arm,
-      "whose curve places the points, at which all arms then run (default: every arm has its own)");
-  fields.required().add("low", low, any_number(), "least value, run in any case");
-  fields.required().add("high", high, any_number(), "greatest value, run in any case");
-  fields.add("scale", is_log, {"linear", "log"}, "on which the range is halved");
-  fields.add("resolution", resolution, between(kLeastResolution, 1),
-             "share of the range that is narrow enough; whole numbers end at neighbours");
-}
-
 void SeedFields::bind(Fields& fields) {
   fields.add("root", root, between(0, 9007199254740992.0), "root of all random streams");
   fields.add("count", count, moelab::count(), "repetitions of every arm and sweep point");
@@ -140,6 +118,7 @@ void ScenarioFields::bind(Fields& fields) {
   fields.optional().add("labels", labels,
                         "how figures call an arm, a swept path, a metric or a swept value (\"path=value\")");
   fields.add("claims", claims, "what the results are held against");
+  fields.add("figures", figures, "what is drawn");
   fields.add("profiles", profiles, "name → overrides {path: value} chosen with --profile");
 }
 
@@ -154,13 +133,7 @@ const Shape& config_shape() {
 }
 
 const Shape& scenario_shape() {
-  static const Shape shape = [] {
-    Shape all = shape_of<ScenarioFields>();
-    // The figure kinds still declare their own shapes.
-    all.fields.insert(all.fields.end() - 1,
-                      {"figures", Shape::list(figure_shape()), "what is drawn", Json::array()});
-    return all;
-  }();
+  static const Shape shape = shape_of<ScenarioFields>();
   return shape;
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/stats/claims.h"
 #include "app/scenario/json.h"
 #include "app/scenario/schema.h"
+#include "plots/kinds/figure_kind.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
@@ -47,20 +48,6 @@ struct ConfigFields {
   static std::vector<MetricOptions> default_metrics();
 };
 
-/// "crossing" of a swept path: searches the values where a metric's mean crosses a level or another arm's
-/// mean.
-struct CrossingFields {
-  std::string metric;  ///< a metric or an expression
-  std::optional<double> level;
-  std::string against;  ///< the arm whose metric replaces the level; empty with a level
-  std::string arm;  ///< the arm whose curve places the points of all arms; empty: each arm uses its own curve
-  double low = 0, high = 0;
-  bool is_log = false;       ///< bisection and lines use the logarithm of the value
-  double resolution = 0.04;  ///< smallest width of a bracket that is halved, as a share of the range
-  void bind(Fields& fields);
-};
-
-/// Repetitions of every arm and sweep point.
 /// Repetitions of every arm and sweep point.
 struct SeedFields {
   std::uint64_t root = 1;
@@ -87,6 +74,7 @@ struct ScenarioFields : ConfigFields {
   NamedValues<TuneFields> tune;
   NamedValues<std::string> labels;  ///< display names
   std::vector<ClaimOptions> claims;
+  std::vector<FigureOptions> figures;
   void bind(Fields& fields);
 };
 

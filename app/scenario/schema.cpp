@@ -11,100 +11,81 @@
 
 namespace moelab {
 
-Shape Shape::boolean() {
+namespace {
+
+Shape of_type(Shape::Type type) {
   Shape shape;
-  shape.type = Type::boolean;
+  shape.type = type;
   return shape;
 }
 
+}  // namespace
+
+Shape Shape::boolean() {
+  return of_type(Type::boolean);
+}
 Shape Shape::count(double minimum, double maximum) {
-  Shape shape;
-  shape.type = Type::count;
+  Shape shape = of_type(Type::count);
   shape.minimum = minimum;
   shape.maximum = maximum;
   return shape;
 }
-
 Shape Shape::real() {
-  Shape shape;
-  shape.type = Type::real;
-  return shape;
+  return of_type(Type::real);
 }
-
-Shape Shape::real_at_least(double minimum) {
-  Shape shape = real();
-  shape.minimum = minimum;
-  return shape;
-}
-
 Shape Shape::positive_real() {
-  Shape shape = real_at_least(0.0);
+  Shape shape = of_type(Type::real);
+  shape.minimum = 0;
   shape.exclusive_minimum = true;
   return shape;
 }
-
 Shape Shape::fraction() {
-  Shape shape = real_at_least(0.0);
-  shape.maximum = 1.0;
+  Shape shape = of_type(Type::real);
+  shape.minimum = 0;
+  shape.maximum = 1;
   return shape;
 }
-
 Shape Shape::text() {
-  Shape shape;
-  shape.type = Type::text;
-  return shape;
+  return of_type(Type::text);
 }
-
 Shape Shape::choice(std::vector<std::string> names) {
-  Shape shape;
-  shape.type = Type::choice;
+  Shape shape = of_type(Type::choice);
   shape.choices = std::move(names);
   return shape;
 }
-
 Shape Shape::list(Shape element, double minimum_length) {
-  Shape shape;
-  shape.type = Type::list;
-  shape.element = std::make_shared<const Shape>(std::move(element));
+  Shape shape = of_type(Type::list);
   shape.minimum = minimum_length;
-  return shape;
-}
-
-Shape Shape::map(Shape element) {
-  Shape shape;
-  shape.type = Type::map;
   shape.element = std::make_shared<const Shape>(std::move(element));
   return shape;
 }
-
+Shape Shape::map(Shape element) {
+  Shape shape = of_type(Type::map);
+  shape.element = std::make_shared<const Shape>(std::move(element));
+  return shape;
+}
 Shape Shape::object(std::vector<Field> fields) {
-  Shape shape;
-  shape.type = Type::object;
+  Shape shape = of_type(Type::object);
   shape.fields = std::move(fields);
   return shape;
 }
-
 Shape Shape::variant(std::vector<Kind> kinds, std::string tag) {
-  Shape shape;
-  shape.type = Type::variant;
-  shape.kinds = std::move(kinds);
+  Shape shape = of_type(Type::variant);
   shape.tag = std::move(tag);
+  shape.kinds = std::move(kinds);
   return shape;
 }
-
 Shape Shape::variant_with_default(std::vector<Kind> kinds) {
-  Shape shape = variant(std::move(kinds));
+  Shape shape = of_type(Type::variant);
+  shape.kinds = std::move(kinds);
   shape.has_default_kind = true;
   return shape;
 }
-
 Shape Shape::either(std::vector<Shape> alternatives) {
-  Shape shape;
-  shape.type = Type::either;
+  Shape shape = of_type(Type::either);
   shape.alternatives = std::move(alternatives);
   return shape;
 }
-
 Shape Shape::any() {
   return {};
 }
@@ -241,10 +222,9 @@ Json resolve_variant(const Shape& shape, const Json& given, const std::string& p
   if (shape.has_default_kind && !object.contains(shape.tag)) object[shape.tag] = shape.kinds.front().name;
   const std::string tag_path = is_bare ? path : join_path(path, shape.tag);
   const auto tag = object.find(shape.tag);
-  const std::vector<std::string> names = names_of(shape.kinds);
-  const std::string one_of = fmt::format("one of {}", fmt::join(names, ", "));
-  if (tag == object.end()) throw UserError(tag_path, "missing; needs " + one_of);
-  if (!tag->is_string()) refuse(*tag, one_of, tag_path);
+  const auto one_of = [&] { return fmt::format("one of {}", fmt::join(names_of(shape.kinds), ", ")); };
+  if (tag == object.end()) throw UserError(tag_path, "missing; needs " + one_of());
+  if (!tag->is_string()) refuse(*tag, one_of(), tag_path);
   const std::string name = tag->get<std::string>();
   for (const Kind& kind : shape.kinds) {
     if (kind.name != name) continue;
@@ -252,7 +232,298 @@ Json resolve_variant(const Shape& shape, const Json& given, const std::string& p
     resolve_fields(kind.fields, object, path, shape.tag, resolved);
     return resolved;
   }
-  throw UserError(tag_path, unknown_name(noun_of(path, shape.tag), name, names));
+  throw UserError(tag_path, unknown_name(noun_of(path, shape.tag), name, names_of(shape.kinds)));
+}
+
+Shape number_shape(Shape shape, const Range& range) {
+  shape.minimum = range.minimum;
+  shape.maximum = range.maximum;
+  shape.exclusive_minimum = range.exclusive_minimum;
+  return shape;
+}
+
+/// The value that a visitor of its own finds in an element.
+template <class Visitor>
+Json value_of(Elements& elements, std::size_t index) {
+  Visitor one;
+  elements.bind(index, one);
+  return one.value;
+}
+template <class Visitor>
+Json list_of(Elements& elements) {
+  Json values = Json::array();
+  for (std::size_t i = 0; i < elements.size(); ++i) values.push_back(value_of<Visitor>(elements, i));
+  return values;
+}
+template <class Visitor>
+Json map_of(Elements& elements) {
+  Json values = Json::object();
+  for (std::size_t i = 0; i < elements.size(); ++i) values[elements.key(i)] = value_of<Visitor>(elements, i);
+  return values;
+}
+
+/// Collects the fields of a binding for a schema.
+class Describer final : public Fields {
+ public:
+  std::vector<Field> fields;
+  // The value of the last field, if it has one
+  Json value;
+  bool is_given = false;
+
+  void boolean(const About& about, bool& own) override { add_field(about, Shape::boolean(), own); }
+  void whole(const About& about, const Range& range, std::int64_t& own) override {
+    add_field(about, number_shape(Shape::count(), range), own);
+  }
+  void real(const About& about, const Range& range, double& own) override {
+    add_field(about, number_shape(Shape::real(), range), own);
+  }
+  void text(const About& about, std::string& own) override { add_field(about, Shape::text(), own); }
+  void choice(const About& about, std::span<const std::string> names, int& index) override {
+    add_field(about, Shape::choice({names.begin(), names.end()}), names[static_cast<std::size_t>(index)]);
+  }
+  void any_value(const About& about, AnyValue& own) override { add_field(about, Shape::any(), to_json(own)); }
+  void object(const About& about, const Binding& binding) override {
+    // As a default, {} is enough. An alternative or a list element needs the complete object.
+    add_field(about, Shape::object(fields_of(binding)),
+              about.name.empty() ? to_json(binding) : Json::object());
+  }
+  void one_of(const About& about, KindChoice& choice) override {
+    add_field(about, shape_of(choice), choice.chosen());
+  }
+  void list(const About& about, int least_length, Elements& elements) override {
+    add_field(about, Shape::list(element_shape(elements), least_length), list_of<Describer>(elements));
+  }
+  void map(const About& about, Elements& elements) override {
+    add_field(about, Shape::map(element_shape(elements)), map_of<Describer>(elements));
+  }
+  void either(const About& about, std::span<const Binding> alternatives) override {
+    std::vector<Shape> shapes;
+    Json chosen;
+    for (const Binding& alternative : alternatives) {
+      Describer one;
+      alternative(one);
+      shapes.push_back(one.fields.front().shape);
+      if (chosen.is_null() && one.is_given) chosen = one.value;
+    }
+    add_field(about, Shape::either(std::move(shapes)), std::move(chosen));
+  }
+
+ private:
+  static Shape element_shape(const Elements& elements) {
+    Describer one;
+    elements.describe(one);
+    return one.fields.front().shape;
+  }
+  void add_field(const About& about, Shape shape, Json own) {
+    value = std::move(own);
+    is_given = !about.given || *about.given;
+    std::optional<Json> default_value;
+    if (about.presence == Presence::optional) default_value = kOptional;
+    if (about.presence == Presence::defaulted) default_value = value;
+    fields.push_back({about.name, std::move(shape), about.help, std::move(default_value)});
+  }
+};
+
+/// Sets the members of a binding from a resolved value. The value is an object, or belongs to a field without
+/// a name.
+class Reader final : public Fields {
+ public:
+  explicit Reader(const Json& given) : given_(given) {}
+
+  void boolean(const About& about, bool& own) override { set(about, own); }
+  void whole(const About& about, const Range&, std::int64_t& own) override { set(about, own); }
+  void real(const About& about, const Range&, double& own) override { set(about, own); }
+  void text(const About& about, std::string& own) override { set(about, own); }
+  void choice(const About& about, std::span<const std::string> names, int& index) override {
+    const Json* const given = find(about);
+    for (std::size_t i = 0; given && i < names.size(); ++i) {
+      if (*given == names[i]) index = static_cast<int>(i);
+    }
+  }
+  void any_value(const About& about, AnyValue& own) override {
+    if (const Json* const given = find(about)) own = read_sweep_value(*given);
+  }
+  void object(const About& about, const Binding& binding) override {
+    if (const Json* const given = find(about)) read_fields(*given, binding);
+  }
+  void one_of(const About& about, KindChoice& choice) override {
+    if (const Json* const given = find(about)) read_choice(*given, choice);
+  }
+  void list(const About& about, int, Elements& elements) override { read_elements(about, elements); }
+  void map(const About& about, Elements& elements) override { read_elements(about, elements); }
+  void either(const About& about, std::span<const Binding> alternatives) override {
+    const Json* const given = find(about);
+    if (!given) return;
+    for (const Binding& alternative : alternatives) {
+      Describer one;
+      alternative(one);
+      if (!fits(one.fields.front().shape, *given)) continue;
+      read_fields(*given, alternative);
+      return;
+    }
+  }
+
+ private:
+  /// Null if the field is absent.
+  const Json* find(const About& about) const {
+    const Json* found = &given_;
+    if (!about.name.empty()) {
+      const auto place = given_.find(about.name);
+      found = place == given_.end() ? nullptr : &*place;
+    }
+    if (about.given) *about.given = found != nullptr;
+    return found;
+  }
+  template <class Value>
+  void set(const About& about, Value& own) const {
+    if (const Json* const given = find(about)) own = given->get<Value>();
+  }
+  void read_elements(const About& about, Elements& elements) const {
+    const Json* const given = find(about);
+    if (!given) return;
+    elements.clear();
+    for (const auto& [key, value] : given->items()) {
+      Reader element(value);
+      elements.append(key, element);
+    }
+  }
+
+  const Json& given_;
+};
+
+/// Writes the values of a binding as JSON: an object, or the value of a field without a name.
+class Writer final : public Fields {
+ public:
+  /// Writes the field `only`; all fields if it is empty.
+  explicit Writer(std::string_view only = {}) : only_(only) {}
+
+  Json value = Json::object();
+
+  void boolean(const About& about, bool& own) override { set(about, own); }
+  void whole(const About& about, const Range&, std::int64_t& own) override { set(about, own); }
+  void real(const About& about, const Range&, double& own) override { set(about, own); }
+  void text(const About& about, std::string& own) override { set(about, own); }
+  void choice(const About& about, std::span<const std::string> names, int& index) override {
+    set(about, names[static_cast<std::size_t>(index)]);
+  }
+  void any_value(const About& about, AnyValue& own) override {
+    if (!is_left_out(about)) set(about, to_json(own));
+  }
+  void object(const About& about, const Binding& binding) override {
+    if (!is_left_out(about)) set(about, to_json(binding));
+  }
+  void one_of(const About& about, KindChoice& choice) override {
+    if (!is_left_out(about)) set(about, to_json(choice));
+  }
+  void list(const About& about, int, Elements& elements) override {
+    if (!is_left_out(about)) set(about, list_of<Writer>(elements));
+  }
+  void map(const About& about, Elements& elements) override {
+    if (!is_left_out(about)) set(about, map_of<Writer>(elements));
+  }
+  void either(const About& about, std::span<const Binding> alternatives) override {
+    if (is_left_out(about)) return;
+    for (const Binding& alternative : alternatives) {
+      Writer one;
+      alternative(one);
+      if (one.is_given_) return set(about, std::move(one.value));
+    }
+  }
+
+ private:
+  bool is_left_out(const About& about) const {
+    return (about.given && !*about.given) || (!only_.empty() && about.name != only_);
+  }
+  void set(const About& about, Json own) {
+    if (is_left_out(about)) return;
+    // An optional field without std::optional is absent if its value is empty.
+    const bool is_empty = own.empty() || (own.is_string() && own.get_ref<const std::string&>().empty());
+    if (about.presence == Presence::optional && !about.given && is_empty) return;
+    is_given_ = true;
+    (about.name.empty() ? value : value[about.name]) = std::move(own);
+  }
+
+  std::string_view only_;
+  bool is_given_ = false;
+};
+
+Json schema_of(const Shape& shape);
+
+Json schema_of_field(const Field& field) {
+  Json schema = schema_of(field.shape);
+  schema["description"] = field.help;
+  if (field.default_value && !field.default_value->is_null()) schema["default"] = *field.default_value;
+  return schema;
+}
+
+Json schema_of_object(const std::vector<Field>& fields) {
+  Json properties = Json::object(), required = Json::array();
+  for (const Field& field : fields) {
+    properties[field.name] = schema_of_field(field);
+    if (!field.default_value) required.push_back(field.name);
+  }
+  return Json::object({{"type", "object"},
+                       {"properties", std::move(properties)},
+                       {"required", std::move(required)},
+                       {"additionalProperties", false}});
+}
+
+Json schema_of_variant(const Shape& shape) {
+  Json bare_names = Json::array(), alternatives = Json::array();
+  for (const Kind& kind : shape.kinds) {
+    Json schema = schema_of_object(kind.fields);
+    if (schema["required"].empty()) bare_names.push_back(kind.name);
+    schema["description"] = kind.help;
+    schema["properties"][shape.tag] = Json::object({{"const", kind.name}});
+    const bool is_default = shape.has_default_kind && &kind == &shape.kinds.front();
+    if (!is_default) schema["required"].push_back(shape.tag);
+    alternatives.push_back(std::move(schema));
+  }
+  if (!bare_names.empty()) alternatives.insert(alternatives.begin(), Json::object({{"enum", bare_names}}));
+  return Json::object({{"oneOf", std::move(alternatives)}});
+}
+
+Json schema_of_number(const Shape& shape) {
+  Json schema = Json::object({{"type", shape.type == Shape::Type::count ? "integer" : "number"}});
+  if (std::isfinite(shape.minimum)) {
+    schema[shape.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = shape.minimum;
+  }
+  if (std::isfinite(shape.maximum)) schema["maximum"] = shape.maximum;
+  return schema;
+}
+
+Json schema_of(const Shape& shape) {
+  switch (shape.type) {
+    case Shape::Type::boolean:
+      return Json::object({{"type", "boolean"}});
+    case Shape::Type::count:
+    case Shape::Type::real:
+      return schema_of_number(shape);
+    case Shape::Type::text:
+      return Json::object({{"type", "string"}, {"minLength", 1}});
+    case Shape::Type::choice:
+      return Json::object({{"enum", shape.choices}});
+    case Shape::Type::list: {
+      Json schema = Json::object({{"type", "array"}, {"items", schema_of(*shape.element)}});
+      if (shape.minimum > 0) schema["minItems"] = static_cast<std::int64_t>(shape.minimum);
+      if (std::isfinite(shape.maximum)) schema["maxItems"] = static_cast<std::int64_t>(shape.maximum);
+      return schema;
+    }
+    case Shape::Type::map:
+      return Json::object({{"type", "object"}, {"additionalProperties", schema_of(*shape.element)}});
+    case Shape::Type::object:
+      return schema_of_object(shape.fields);
+    case Shape::Type::variant:
+      return schema_of_variant(shape);
+    case Shape::Type::either: {
+      Json alternatives = Json::array();
+      for (const Shape& alternative : shape.alternatives) alternatives.push_back(schema_of(alternative));
+      return Json::object({{"anyOf", std::move(alternatives)}});
+    }
+    case Shape::Type::any:
+      break;
+  }
+  return Json::object();
 }
 
 }  // namespace
@@ -348,216 +619,17 @@ Json without_defaults(const Shape& shape, const Json& resolved) {
   }
 }
 
-namespace {
-
-Shape number_shape(Shape shape, const Range& range) {
-  shape.minimum = range.minimum;
-  shape.maximum = range.maximum;
-  shape.exclusive_minimum = range.exclusive_minimum;
-  return shape;
-}
-
-/// Collects the fields of a binding for a schema.
-class Describer final : public Fields {
- public:
-  std::vector<Field> fields;
-  // The value of the last field, if it has one
-  Json value;
-  bool is_given = false;
-
-  void boolean(const About& about, bool& own) override { add_field(about, Shape::boolean(), own); }
-  void whole(const About& about, const Range& range, std::int64_t& own) override {
-    add_field(about, number_shape(Shape::count(), range), own);
-  }
-  void real(const About& about, const Range& range, double& own) override {
-    add_field(about, number_shape(Shape::real(), range), own);
-  }
-  void text(const About& about, std::string& own) override { add_field(about, Shape::text(), own); }
-  void choice(const About& about, std::span<const std::string> names, int& index) override {
-    add_field(about, Shape::choice({names.begin(), names.end()}), names[static_cast<std::size_t>(index)]);
-  }
-  void any_value(const About& about, AnyValue& own) override { add_field(about, Shape::any(), to_json(own)); }
-  void object(const About& about, const Binding& binding) override {
-    // As a default, {} is enough. An alternative or a list element needs the complete object.
-    add_field(about, Shape::object(fields_of(binding)),
-              about.name.empty() ? to_json(binding) : Json::object());
-  }
-  void one_of(const About& about, KindChoice& choice) override {
-    add_field(about, shape_of(choice), choice.chosen());
-  }
-  void list(const About& about, int least_length, Elements& elements) override {
-    Json values = Json::array();
-    for (std::size_t i = 0; i < elements.size(); ++i) values.push_back(value_of(elements, i));
-    add_field(about, Shape::list(element_shape(elements), least_length), std::move(values));
-  }
-  void map(const About& about, Elements& elements) override {
-    Json values = Json::object();
-    for (std::size_t i = 0; i < elements.size(); ++i) values[elements.key(i)] = value_of(elements, i);
-    add_field(about, Shape::map(element_shape(elements)), std::move(values));
-  }
-  void either(const About& about, std::span<const Binding> alternatives) override {
-    std::vector<Shape> shapes;
-    Json chosen;
-    for (const Binding& alternative : alternatives) {
-      Describer one;
-      alternative(one);
-      shapes.push_back(one.fields.front().shape);
-      if (chosen.is_null() && one.is_given) chosen = one.value;
-    }
-    add_field(about, Shape::either(std::move(shapes)), std::move(chosen));
-  }
-
- private:
-  static Json value_of(Elements& elements, std::size_t index) {
-    Describer one;
-    elements.bind(index, one);
-    return one.value;
-  }
-  static Shape element_shape(const Elements& elements) {
-    Describer one;
-    elements.describe(one);
-    return one.fields.front().shape;
-  }
-  void add_field(const About& about, Shape shape, Json own) {
-    value = std::move(own);
-    is_given = !about.given || *about.given;
-    std::optional<Json> default_value;
-    if (about.presence == Presence::optional) default_value = kOptional;
-    if (about.presence == Presence::defaulted) default_value = value;
-    fields.push_back({about.name, std::move(shape), about.help, std::move(default_value)});
-  }
-};
-
-/// Sets the members of a binding from a resolved value. The value is an object, or belongs to a field without
-/// a name.
-class Reader final : public Fields {
- public:
-  explicit Reader(const Json& given) : given_(given) {}
-
-  void boolean(const About& about, bool& own) override { set(about, own); }
-  void whole(const About& about, const Range&, std::int64_t& own) override { set(about, own); }
-  void real(const About& about, const Range&, double& own) override { set(about, own); }
-  void text(const About& about, std::string& own) override { set(about, own); }
-  void choice(const About& about, std::span<const std::string> names, int& index) override {
-    const Json* const given = find(about);
-    for (std::size_t i = 0; given && i < names.size(); ++i) {
-      if (*given == names[i]) index = static_cast<int>(i);
-    }
-  }
-  void any_value(const About& about, AnyValue& own) override {
-    if (const Json* const given = find(about)) own = read_sweep_value(*given);
-  }
-  void object(const About& about, const Binding& binding) override {
-    if (const Json* const given = find(about)) read_fields(*given, binding);
-  }
-  void one_of(const About& about, KindChoice& choice) override {
-    if (const Json* const given = find(about)) read_choice(*given, choice);
-  }
-  void list(const About& about, int, Elements& elements) override { read_elements(about, elements); }
-  void map(const About& about, Elements& elements) override { read_elements(about, elements); }
-  void either(const About& about, std::span<const Binding> alternatives) override {
-    const Json* const given = find(about);
-    if (!given) return;
-    for (const Binding& alternative : alternatives) {
-      Describer one;
-      alternative(one);
-      if (!fits(one.fields.front().shape, *given)) continue;
-      read_fields(*given, alternative);
-      return;
-    }
-  }
-
- private:
-  /// Null if the field is absent.
-  const Json* find(const About& about) const {
-    const Json* found = &given_;
-    if (!about.name.empty()) {
-      const auto place = given_.find(about.name);
-      found = place == given_.end() ? nullptr : &*place;
-    }
-    if (about.given) *about.given = found != nullptr;
-    return found;
-  }
-  template <class Value>
-  void set(const About& about, Value& own) const {
-    if (const Json* const given = find(about)) own = given->get<Value>();
-  }
-  void read_elements(const About& about, Elements& elements) const {
-    const Json* const given = find(about);
-    if (!given) return;
-    elements.clear();
-    for (const auto& [key, value] : given->items()) {
-      Reader element(value);
-      elements.append(key, element);
-    }
-  }
-
-  const Json& given_;
-};
-
-/// Writes the values of a binding as JSON: an object, or the value of a field without a name.
-class Writer final : public Fields {
- public:
-  Json value = Json::object();
-
-  void boolean(const About& about, bool& own) override { set(about, own); }
-  void whole(const About& about, const Range&, std::int64_t& own) override { set(about, own); }
-  void real(const About& about, const Range&, double& own) override { set(about, own); }
-  void text(const About& about, std::string& own) override { set(about, own); }
-  void choice(const About& about, std::span<const std::string> names, int& index) override {
-    set(about, names[static_cast<std::size_t>(index)]);
-  }
-  void any_value(const About& about, AnyValue& own) override { set(about, to_json(own)); }
-  void object(const About& about, const Binding& binding) override { set(about, to_json(binding)); }
-  void one_of(const About& about, KindChoice& choice) override { set(about, to_json(choice)); }
-  void list(const About& about, int, Elements& elements) override {
-    Json values = Json::array();
-    for (std::size_t i = 0; i < elements.size(); ++i) values.push_back(value_of(elements, i));
-    set(about, std::move(values));
-  }
-  void map(const About& about, Elements& elements) override {
-    Json values = Json::object();
-    for (std::size_t i = 0; i < elements.size(); ++i) values[elements.key(i)] = value_of(elements, i);
-    set(about, std::move(values));
-  }
-  void either(const About& about, std::span<const Binding> alternatives) override {
-    for (const Binding& alternative : alternatives) {
-      Writer one;
-      alternative(one);
-      if (one.is_given_) return set(about, std::move(one.value));
-    }
-  }
-
- private:
-  static Json value_of(Elements& elements, std::size_t index) {
-    Writer one;
-    elements.bind(index, one);
-    return one.value;
-  }
-  void set(const About& about, Json own) {
-    if (about.given && !*about.given) return;
-    // An optional field without std::optional is absent if its value is empty.
-    const bool is_empty = own.empty() || (own.is_string() && own.get_ref<const std::string&>().empty());
-    if (about.presence == Presence::optional && !about.given && is_empty) return;
-    is_given_ = true;
-    (about.name.empty() ? value : value[about.name]) = std::move(own);
-  }
-
-  bool is_given_ = false;
-};
-
-}  // namespace
-
-Json to_json(const Binding& binding) {
-  Writer writer;
+Json to_json(const Binding& binding, std::string_view only) {
+  Writer writer(only);
   binding(writer);
-  return writer.value;
+  return std::move(writer.value);
 }
 
-Json to_json(KindChoice& choice) {
-  Json json = {{choice.tag(), choice.chosen()}};
-  json.update(to_json([&](Fields& fields) { choice.bind(fields); }));
-  return json;
+Json to_json(KindChoice& choice, std::string_view only) {
+  Writer writer(only);
+  writer.value[choice.tag()] = choice.chosen();
+  choice.bind(writer);
+  return std::move(writer.value);
 }
 
 std::vector<Field> fields_of(const Binding& binding) {
@@ -669,89 +741,6 @@ const Shape* find_shape(const Shape& shape, const Json& value, const std::string
   });
   return found;
 }
-
-namespace {
-
-Json schema_of(const Shape& shape);
-
-Json schema_of_field(const Field& field) {
-  Json schema = schema_of(field.shape);
-  schema["description"] = field.help;
-  if (field.default_value && !field.default_value->is_null()) schema["default"] = *field.default_value;
-  return schema;
-}
-
-Json schema_of_object(const std::vector<Field>& fields) {
-  Json properties = Json::object(), required = Json::array();
-  for (const Field& field : fields) {
-    properties[field.name] = schema_of_field(field);
-    if (!field.default_value) required.push_back(field.name);
-  }
-  return Json::object({{"type", "object"},
-                       {"properties", std::move(properties)},
-                       {"required", std::move(required)},
-                       {"additionalProperties", false}});
-}
-
-Json schema_of_variant(const Shape& shape) {
-  Json bare_names = Json::array(), alternatives = Json::array();
-  for (const Kind& kind : shape.kinds) {
-    Json schema = schema_of_object(kind.fields);
-    if (schema["required"].empty()) bare_names.push_back(kind.name);
-    schema["description"] = kind.help;
-    schema["properties"][shape.tag] = Json::object({{"const", kind.name}});
-    const bool is_default = shape.has_default_kind && &kind == &shape.kinds.front();
-    if (!is_default) schema["required"].push_back(shape.tag);
-    alternatives.push_back(std::move(schema));
-  }
-  if (!bare_names.empty()) alternatives.insert(alternatives.begin(), Json::object({{"enum", bare_names}}));
-  return Json::object({{"oneOf", std::move(alternatives)}});
-}
-
-Json schema_of_number(const Shape& shape) {
-  Json schema = Json::object({{"type", shape.type == Shape::Type::count ? "integer" : "number"}});
-  if (std::isfinite(shape.minimum)) {
-    schema[shape.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = shape.minimum;
-  }
-  if (std::isfinite(shape.maximum)) schema["maximum"] = shape.maximum;
-  return schema;
-}
-
-Json schema_of(const Shape& shape) {
-  switch (shape.type) {
-    case Shape::Type::boolean:
-      return Json::object({{"type", "boolean"}});
-    case Shape::Type::count:
-    case Shape::Type::real:
-      return schema_of_number(shape);
-    case Shape::Type::text:
-      return Json::object({{"type", "string"}, {"minLength", 1}});
-    case Shape::Type::choice:
-      return Json::object({{"enum", shape.choices}});
-    case Shape::Type::list: {
-      Json schema = Json::object({{"type", "array"}, {"items", schema_of(*shape.element)}});
-      if (shape.minimum > 0) schema["minItems"] = static_cast<std::int64_t>(shape.minimum);
-      if (std::isfinite(shape.maximum)) schema["maxItems"] = static_cast<std::int64_t>(shape.maximum);
-      return schema;
-    }
-    case Shape::Type::map:
-      return Json::object({{"type", "object"}, {"additionalProperties", schema_of(*shape.element)}});
-    case Shape::Type::object:
-      return schema_of_object(shape.fields);
-    case Shape::Type::variant:
-      return schema_of_variant(shape);
-    case Shape::Type::either: {
-      Json alternatives = Json::array();
-      for (const Shape& alternative : shape.alternatives) alternatives.push_back(schema_of(alternative));
-      return Json::object({{"anyOf", std::move(alternatives)}});
-    }
-    case Shape::Type::any:
-      break;
-  }
-  return Json::object();
-}
-
-}  // namespace
 
 Json json_schema(const Shape& shape) {
   Json schema = Json::object({{"$schema", "https://json-schema.org/draft/2020-12/schema"}});

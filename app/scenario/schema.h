@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/scenario/json.h"
@@ -54,7 +55,6 @@ struct Shape {
   static Shape boolean();
   static Shape count(double minimum = 1, double maximum = 9007199254740992.0);
   static Shape real();
-  static Shape real_at_least(double minimum);
   static Shape positive_real();
   static Shape fraction();  ///< [0, 1]
   static Shape text();
@@ -141,26 +141,30 @@ Shape shape_of() {
 AnyValue read_sweep_value(const Json& value);
 Json to_json(const AnyValue& value);
 
-/// Writes typed options as JSON with all defaults. Reading the JSON returns the same options.
-Json to_json(const Binding& binding);
-Json to_json(KindChoice& choice);
+/// Writes typed options as JSON with all defaults. Reading the JSON returns the same options. With `only`,
+/// the JSON has no other field, except the name of a kind.
+Json to_json(const Binding& binding, std::string_view only = {});
+Json to_json(KindChoice& choice, std::string_view only = {});
 template <class Options>
-Json options_json(Options options) {
+Json options_json(Options options, std::string_view only = {}) {
   if constexpr (std::is_base_of_v<KindChoice, Options>) {
-    return to_json(static_cast<KindChoice&>(options));
+    return to_json(static_cast<KindChoice&>(options), only);
   } else {
-    return to_json([&](Fields& fields) { options.bind(fields); });
+    return to_json([&](Fields& fields) { options.bind(fields); }, only);
   }
 }
 
-/// The number or text at a dotted path of typed options; no value if there is none.
-template <class Value, class Options>
-std::optional<Value> value_at(const Options& options, const std::string& path) {
-  const Json json = options_json(options);
+/// The number or text at a dotted path of JSON or of typed options; no value if there is none.
+template <class Value>
+std::optional<Value> value_at(const Json& json, const std::string& path) {
   const Json* const found = find_value(json, path);
   constexpr bool is_text = std::is_same_v<Value, std::string>;
   if (found == nullptr || !(is_text ? found->is_string() : found->is_number())) return std::nullopt;
   return found->template get<Value>();
+}
+template <class Value, class Options>
+std::optional<Value> value_at(const Options& options, const std::string& path) {
+  return value_at<Value>(options_json(options, std::string_view(path).substr(0, path.find('.'))), path);
 }
 
 /// Sets the members of a binding from a value that was resolved against its shape.

@@ -57,6 +57,13 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   return file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
 }
 
+/// A temporary name in the folder of `file`. A complete file is renamed from it to `file`.
+std::filesystem::path temporary_beside(const std::filesystem::path& file) {
+  return folder_of(file) / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
+                                       std::chrono::steady_clock::now().time_since_epoch().count(),
+                                       kTemporarySuffix);
+}
+
 /// Returns what makes `file` impossible to replace, such as "a device", or an empty string. A file that
 /// cannot be inspected counts as replaceable, because the call that opens it reports the reason.
 std::string obstacle_at(const std::filesystem::path& file) {
@@ -212,12 +219,6 @@ std::string read_bytes(const std::filesystem::path& file) {
   }
   bytes.resize(size);
   return bytes;
-}
-
-std::filesystem::path temporary_beside(const std::filesystem::path& file) {
-  return folder_of(file) / fmt::format(".{}.{}-{}{}", file.filename().string(), ::getpid(),
-                                       std::chrono::steady_clock::now().time_since_epoch().count(),
-                                       kTemporarySuffix);
 }
 
 bool is_temporary_name(std::string_view name) {

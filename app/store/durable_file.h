@@ -58,9 +58,6 @@ void check_output_folder(const std::filesystem::path& folder, const std::string&
 /// opening it.
 std::string read_bytes(const std::filesystem::path& file);
 
-/// A temporary name in the folder of `file`. A complete file is renamed from it to `file`.
-std::filesystem::path temporary_beside(const std::filesystem::path& file);
-
 /// Whether `name` is a temporary name, which a killed process leaves behind.
 bool is_temporary_name(std::string_view name);
 

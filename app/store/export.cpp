@@ -120,19 +120,14 @@ LayerName split_layer(const std::string& name) {
   return {layer ? key.text() : name, layer};
 }
 
-/// Returns the planned metrics, or an empty array for a table without a plan.
-Json planned_metrics(const Json& plan) {
-  return plan.is_object() ? plan.value("metrics", Json::array()) : Json::array();
-}
-
 /// The columns of a table: metric names (without layer suffixes in a trace), and the layers.
 struct Present {
   std::set<std::string> names;
   std::set<std::string> of_layers;  ///< metric names that have layers in some row
 
-  Present(const ResultTable& table, const Json& planned, bool trace) {
-    for (const Json& name : planned) {
-      if (!trace || !is_of_end_alone(name)) add(name.get<std::string>(), trace);
+  Present(const ResultTable& table, const std::vector<std::string>& planned, bool trace) {
+    for (const std::string& name : planned) {
+      if (!trace || !is_of_end_alone(name)) add(name, trace);
     }
     for (const ResultRow& row : table.rows) {
       if (!trace) add(row.metrics, false);
@@ -215,7 +210,7 @@ class Export {
   Export(const RunResults& results, bool trace, const std::vector<std::string>& metric_order)
       : table_(results.table),
         trace_(trace),
-        present_(results.table, planned_metrics(results.plan), trace),
+        present_(results.table, results.metrics, trace),
         metrics_(metric_columns(present_.names, metric_order)) {
     for (std::size_t i = 0; i < metrics_.size(); ++i) places_[metrics_[i]] = i;
   }

@@ -161,7 +161,7 @@ std::vector<fs::path> imported_files(const fs::path& directory, const std::strin
 void add_imported_arms(RunResults& results, const fs::path& directory) {
   const std::string own_arm = results.table.arms.front();
   std::vector<ResultRow> planned;
-  for (const fs::path& file : imported_files(directory, results.plan.at("id").get<std::string>())) {
+  for (const fs::path& file : imported_files(directory, results.id)) {
     const Json imported = read_sealed(file, "import the arm again");
     const std::string arm = imported.at("arm").get<std::string>();
     if (planned.empty()) {
@@ -207,8 +207,7 @@ ImportedCounts import_arm(const RunAddress& run, const std::string& arm, std::st
                          {"source", fs::path(source).filename().string()},
                          {"imported_at", utc_now()},
                          {"rows", std::move(rows)}};
-  replace_file(folder_of_imports(run.directory(), results.plan.at("id").get<std::string>()) / (arm + ".json"),
-               sealed_text(document));
+  replace_file(folder_of_imports(run.directory(), results.id) / (arm + ".json"), sealed_text(document));
   return counts;
 }
 

@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "app/figures/figure_kind.h"
 #include "app/run/results.h"
+#include "plots/kinds/figure_kind.h"
 
 namespace moelab {
 

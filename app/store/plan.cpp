@@ -6,6 +6,7 @@
 #include <boost/uuid/name_generator.hpp>
 #include <boost/uuid/uuid.hpp>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "app/scenario/checks.h"
@@ -24,12 +25,8 @@ constexpr const char* kPlanWayOut = "run the scenario again, which writes it ane
 
 /// Computes a plan's id from its document and the cell ids of seed 0, one per line. If `seeds` is not 0, the
 /// id also covers the number of seeds.
-std::string id_from(Json document, const std::string& cells, int seeds) {
-  if (document.is_object() && document.contains("seeds") && document.at("seeds").is_object()) {
-    document["seeds"].erase("count");
-    if (document.at("seeds").empty()) document.erase("seeds");
-  }
-  std::string text = json_text(document, -1) + "\n" + cells;
+std::string id_from(const Json& document, const std::string& cells, int seeds) {
+  std::string text = json_text(without_seed_count(document), -1) + "\n" + cells;
   if (seeds > 0) text += fmt::format("{} seeds", seeds);
   const boost::uuids::uuid hash = boost::uuids::name_generator_sha1(boost::uuids::ns::oid())(text);
   std::string id;
@@ -54,7 +51,7 @@ int seeds_of(const Cells& cells) {
 
 /// Returns the metric names at the first and the last point of each arm. A run has columns for these metrics
 /// even if no cell has a value.
-std::set<std::string> planned_metrics(const Scenario& scenario) {
+std::vector<std::string> planned_metrics(const Scenario& scenario) {
   std::set<std::string> names;
   for (const std::string& arm : scenario.arms) {
     const auto is_own = [&](const Cell& cell) { return cell.arm == arm; };
@@ -67,21 +64,61 @@ std::set<std::string> planned_metrics(const Scenario& scenario) {
       for (std::string& name : MeasuredMetrics(*cell->options).names()) names.insert(std::move(name));
     }
   }
-  return names;
+  return {names.begin(), names.end()};
 }
 
-Json head_of(const Scenario& scenario, const std::string& id) {
-  Json head = {{"version", kPlanVersion},       {"id", id},
-               {"name", scenario.name},         {"title", scenario.title},
-               {"source", scenario.source},     {"profile", scenario.profile},
-               {"scenario", scenario.document}, {"claims", scenario.written_claims},
-               {"figures", scenario.figures},   {"arms", scenario.arms},
-               {"sweep", scenario.sweep_paths}, {"metrics", planned_metrics(scenario)}};
-  if (scenario.added_seeds_to > 0) head["added_seeds_to"] = scenario.added_seeds_to;
-  if (const auto fixed = fixed_numbers(scenario); !fixed.empty()) head["fixed"] = fixed;
-  if (!scenario.decided.is_null()) head["decided"] = scenario.decided;
-  if (scenario.crossing) head["crossing"] = scenario.crossing->to_json();
-  return head;
+/// Visits the fields of plan.json before its cells, for writing and for reading. The last four are absent
+/// without a value.
+template <class AnyPlan, class Visit>
+void visit_fields(AnyPlan& plan, const Visit& visit) {
+  constexpr bool kRequired = true;
+  visit("id", plan.id, kRequired);
+  visit("name", plan.head.name, kRequired);
+  visit("title", plan.head.title, kRequired);
+  visit("source", plan.head.source, kRequired);
+  visit("profile", plan.head.profile, kRequired);
+  visit("scenario", plan.head.document, kRequired);
+  visit("claims", plan.head.written_claims, kRequired);
+  visit("figures", plan.head.written_figures, kRequired);
+  visit("arms", plan.head.arms, kRequired);
+  visit("sweep", plan.head.sweep_paths, kRequired);
+  visit("metrics", plan.metrics, kRequired);
+  visit("added_seeds_to", plan.head.added_seeds_to, !kRequired);
+  visit("fixed", plan.fixed, !kRequired);
+  visit("decided", plan.head.decided, !kRequired);
+  visit("crossing", plan.head.crossing, !kRequired);
+}
+
+template <class Value>
+Json json_of(const Value& value) {
+  return value;
+}
+template <class Part>
+Json json_of(const std::optional<Part>& part) {
+  return part ? part->to_json() : Json();
+}
+
+template <class Value>
+void read_value(const Json& json, Value& value) {
+  value = json.get<Value>();
+}
+template <class Part>
+void read_value(const Json& json, std::optional<Part>& part) {
+  part = Part::of_plan(json);
+}
+
+/// Reads what to_json() writes.
+Plan read_head(const Json& json) {
+  Plan plan;
+  visit_fields(plan, [&](const char* name, auto& value, bool is_required) {
+    if (is_required || json.contains(name)) read_value(json.at(name), value);
+  });
+  try {
+    plan.head.read_document();
+  } catch (const InvalidOption& error) {
+    throw std::invalid_argument(error.what());  // damage of the plan, and no error of the user's scenario
+  }
+  return plan;
 }
 
 ResultRow planned_row(const Json& cell) {
@@ -107,16 +144,11 @@ void check_plan_version(const Json& plan, const std::string& file) {
   if (plan.contains("scenario")) check_version(plan.at("scenario"), file + ": scenario.version");
 }
 
-/// Checks the fields that all readers need.
-void check_fields(const Plan& plan) {
-  for (const char* key : {"name", "scenario", "claims", "figures"}) plan.head.at(key);
-  plan.head.at("arms").get<std::vector<std::string>>();
-  plan.head.at("sweep").get<std::vector<std::string>>();
-  const Json& document = plan.head.at("scenario");
-  const std::optional<CrossingSearch> crossing = CrossingSearch::of_plan(plan.head.value("crossing", Json()));
+void check_id(const Plan& plan) {
+  const Json& document = plan.head.document;
   std::string cells;
   for (const ResultRow& row : plan.cells)
-    if (row.seed == 0 && is_at_end(crossing, row.point)) cells += row.cell + "\n";
+    if (row.seed == 0 && is_at_end(plan.head.crossing, row.point)) cells += row.cell + "\n";
   if (plan.id != id_from(document, cells, 0) && plan.id != id_from(document, cells, seed_count(plan.cells))) {
     throw std::invalid_argument("its id is not that of its scenario and its cells");
   }
@@ -154,37 +186,43 @@ int seed_count(const std::vector<ResultRow>& cells) {
 std::string plan_id(const Scenario& scenario, bool of_its_seeds) {
   std::string cells;
   for (const Cell& cell : scenario.cells)
-    if (cell.seed == 0 && (!scenario.crossing || is_at_end(scenario.crossing, cell.point)))
-      cells += cell.id + "\n";
+    if (cell.seed == 0 && is_at_end(scenario.crossing, cell.point)) cells += cell.id + "\n";
   return id_from(scenario.document, cells, of_its_seeds ? seed_count(scenario) : 0);
 }
 
 Plan plan_of(const Scenario& scenario, std::string id) {
-  Plan plan;
-  plan.head = head_of(scenario, id);
-  plan.id = std::move(id);
+  Plan plan{std::move(id), scenario, planned_metrics(scenario), fixed_numbers(scenario)};
   for (const Cell& cell : scenario.cells)
     plan.cells.push_back({cell.id, cell.arm, cell.seed, cell.point, "missing", {}, {}});
   return plan;
 }
 
-Scenario scenario_of(const Json& head) {
-  Scenario scenario = expand_scenario(head.at("scenario"), "", {});
-  if (const auto crossing = CrossingSearch::of_plan(head.value("crossing", Json()));
-      crossing && scenario.crossing)
-    keep_placed(scenario, crossing->placed);
-  keep_decided(scenario, head.value("decided", Json()));
+Json to_json(const Plan& plan) {
+  Json json = {{"version", kPlanVersion}};
+  visit_fields(plan, [&](const char* name, const auto& value, bool is_required) {
+    Json own = json_of(value);
+    const bool is_absent = own.empty() || own == 0;
+    if (is_required || !is_absent) json[name] = std::move(own);
+  });
+  return json;
+}
+
+Scenario scenario_of(const PlanHead& head) {
+  Scenario scenario = expand_scenario(head.document, "", {});
+  if (head.crossing && scenario.crossing) keep_placed(scenario, head.crossing->placed);
+  keep_decided(scenario, head.decided);
   return scenario;
 }
 
 std::string plan_text(const Scenario& scenario, const std::string& id) {
-  Json plan = head_of(scenario, id), cells = Json::array();
-  for (const Cell& cell : scenario.cells) {
+  const Plan plan = plan_of(scenario, id);
+  Json json = to_json(plan), cells = Json::array();
+  for (const ResultRow& cell : plan.cells) {
     cells.push_back(
-        {{"id", cell.id}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
+        {{"id", cell.cell}, {"arm", cell.arm}, {"seed", cell.seed}, {"point", point_json(cell.point)}});
   }
-  plan["cells"] = std::move(cells);
-  return sealed_text(plan);
+  json["cells"] = std::move(cells);
+  return sealed_text(json);
 }
 
 Plan read_plan(const fs::path& file) {
@@ -199,24 +237,25 @@ Plan read_plan(const fs::path& file) {
     if (is_first_version) check_plan_version(unsealed, file.string());
     throw damaged(problem);
   }
-  Plan plan;
   try {
     // Moves cells into rows one at a time. In a large sweep they are almost the whole plan.
+    std::vector<ResultRow> cells;
     bool in_cells = false;
-    plan.head = parse_sealed(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
+    const Json json = parse_sealed(text, [&](int depth, Json::parse_event_t event, Json& parsed) {
       if (event == Json::parse_event_t::key && depth == 1) in_cells = parsed == "cells";
       if (event != Json::parse_event_t::object_end || depth != 2 || !in_cells) return true;
-      plan.cells.push_back(planned_row(parsed));
+      cells.push_back(planned_row(parsed));
       return false;
     });
-    if (plan.head.is_null()) throw damaged("it is not a JSON object");
-    check_plan_version(plan.head, file.string());
+    if (json.is_null()) throw damaged("it is not a JSON object");
+    check_plan_version(json, file.string());
     // The callback has removed every cell, so the array must be empty.
-    if (const Json& left = plan.head.at("cells"); !left.is_array() || !left.empty())
+    if (const Json& left = json.at("cells"); !left.is_array() || !left.empty())
       throw damaged("'cells' holds no cells");
-    plan.head.erase("cells");
-    plan.id = plan.head.at("id").get<std::string>();
-    check_fields(plan);
+    Plan plan = read_head(json);
+    plan.cells = std::move(cells);
+    check_id(plan);
+    return plan;
   } catch (const Json::exception& error) {
     throw damaged(error.what());
   } catch (const UserError&) {
@@ -224,7 +263,6 @@ Plan read_plan(const fs::path& file) {
   } catch (const std::invalid_argument& error) {
     throw damaged(error.what());
   }
-  return plan;
 }
 
 }  // namespace moelab

@@ -9,10 +9,12 @@
 ///
 /// Optional fields before "cells":
 /// - "added_seeds_to": set if seeds were added.
-/// - "decided": set if seeds were added until the claims were decided (Scenario::decided).
+/// - "fixed": set if expressions use paths with the same number in every cell.
+/// - "decided": set if seeds were added until the claims were decided (DecidedSeeds).
 /// - "crossing": set if the sweep searches a crossing (CrossingSearch).
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,9 +28,14 @@ constexpr int kPlanVersion = 2;
 
 struct Plan {
   std::string id;
-  Json head;                     ///< plan.json without its cells
-  std::vector<ResultRow> cells;  ///< all cells, all `missing`
+  PlanHead head;
+  std::vector<std::string> metrics;     ///< a run has columns for them even if no cell has a value
+  std::map<std::string, double> fixed;  ///< fixed_numbers() of the scenario
+  std::vector<ResultRow> cells = {};    ///< all cells, all `missing`
 };
+
+/// Returns plan.json without its cells.
+Json to_json(const Plan& plan);
 
 /// Thrown for a plan whose file is damaged.
 class DamagedPlan : public UserError {
@@ -59,7 +66,7 @@ Plan plan_of(const Scenario& scenario, std::string id);
 
 /// Returns the scenario of a plan, with the plan's cells. Throws InvalidOption if the program refuses the
 /// scenario now. Throws std::invalid_argument if the scenario has other arms or points.
-Scenario scenario_of(const Json& head);
+Scenario scenario_of(const PlanHead& head);
 
 /// Returns the text of the plan's plan.json.
 std::string plan_text(const Scenario& scenario, const std::string& id);

@@ -45,10 +45,6 @@ std::string program_commit() {
   return MOELAB_COMMIT;
 }
 
-std::string program_flags() {
-  return MOELAB_FLAGS;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -115,13 +111,13 @@ std::string utc_now() {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
-Json provenance_json(const Session& session) {
+Json provenance_json(const Session& session, const Scenario& scenario) {
   Json provenance = {
       {"program", "moelab"},
       {"version", program_version()},
       {"commit", program_commit()},
       {"compiler", fmt::format("g++ {}", __VERSION__)},
-      {"flags", program_flags()},
+      {"flags", MOELAB_FLAGS},
       {"libraries",
        {{"Eigen", fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION)},
         {"Boost",
@@ -137,16 +133,16 @@ Json provenance_json(const Session& session) {
       {"hostname", host_name()},
       {"threads", session.threads},
       {"arguments", session.arguments},
-      {"profile", session.profile},
+      {"profile", scenario.profile},
       {"started_at", utc_now()},
       {"journal", session.journal},
       {"slurm", slurm_json()},
-      {"files", session.files},
+      {"files", scenario.files},
       {"plan", session.plan},
-      {"added_seeds_to", session.added_seeds_to},
-      {"scenario", session.scenario},
+      {"added_seeds_to", scenario.added_seeds_to},
+      {"scenario", scenario.document},
   };
-  if (!session.decided.is_null()) provenance["decided"] = session.decided;
+  if (scenario.decided) provenance["decided"] = scenario.decided->to_json();
   return provenance;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/scenario/json.h"
+#include "app/scenario/scenario.h"
 
 namespace moelab {
 
@@ -16,8 +16,6 @@ namespace moelab {
 std::string program_version();
 /// The commit of the build, with "-dirty" for local changes. "unknown" outside a git checkout.
 std::string program_commit();
-/// The compiler options.
-std::string program_flags();
 
 std::string host_name();
 /// The current time in UTC, such as "2026-01-31T12:00:00Z".
@@ -26,18 +24,14 @@ std::string utc_now();
 /// The properties of one start of the program.
 struct Session {
   std::vector<std::string> arguments;
-  std::string profile;
   int threads = 1;
-  std::string journal;                  ///< the journal that this session writes
-  std::vector<std::string> files = {};  ///< the scenario file and the files that it extends
-  Json scenario = {};                   ///< the resolved scenario, as in plan.json
-  std::string plan = {};                ///< the id of the plan that the session ran
-  int added_seeds_to = 0;               ///< the plan's "added_seeds_to"
-  Json decided = {};                    ///< the plan's "decided"
+  std::string journal;    ///< the journal that this session writes
+  std::string plan = {};  ///< the id of the plan that the session runs
 };
 
-/// Describes program, build, libraries, machine and session at the session's start, as one object.
-Json provenance_json(const Session& session);
+/// Describes program, build, libraries, machine, session and its scenario at the session's start, as one
+/// object.
+Json provenance_json(const Session& session, const Scenario& scenario);
 
 /// Adds the end of the session: "ended_at", and the peak memory of the process in bytes.
 void add_end(Json& provenance);

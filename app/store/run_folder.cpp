@@ -61,7 +61,7 @@ std::optional<Plan> plan_from_sessions(const fs::path& directory, const std::str
       Scenario scenario = expand_scenario(session->at("scenario"), "", {});
       scenario.profile = session->value("profile", "");
       scenario.added_seeds_to = session->value("added_seeds_to", 0);
-      keep_decided(scenario, session->value("decided", Json()));
+      keep_decided(scenario, DecidedSeeds::of_plan(session->value("decided", Json())));
       if (scenario.crossing) place_points(scenario, read_records(directory, RecordPart::metrics));
       if (plan_id(scenario) == id || plan_id(scenario, true) == id) return plan_of(scenario, id);
     } catch (const InvalidOption&) {
@@ -82,11 +82,10 @@ std::string last_plan(const fs::path& directory) {
 }
 
 void check_name(const fs::path& directory, const Plan& plan, const std::string& scenario_name) {
-  const std::string name = plan.head.at("name").dump();
-  if (name == Json(scenario_name).dump()) return;
+  if (plan.head.name == scenario_name) return;
   throw UserError("--out",
                   fmt::format("'{}' belongs to the scenario {}, not to \"{}\"; choose another folder",
-                              directory.string(), name, scenario_name));
+                              directory.string(), Json(plan.head.name).dump(), scenario_name));
 }
 
 std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
@@ -110,11 +109,12 @@ std::string whole_id(const RunAddress& address, std::vector<std::string> ids) {
 /// can be made again.
 void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
   std::vector<fs::path> files = {"claims.json", "report.html"};
-  for (const auto& [parts, folder] :
-       {std::pair("figures", fs::path("figures")), std::pair("claims", fs::path("figures") / "claims")})
-    for (const Json& part : plan.head.at(parts))
-      for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
-        files.push_back(folder / (part.at("id").get<std::string>() + ending));
+  const auto add = [&](const fs::path& folder, const std::string& id) {
+    for (const char* ending : {".csv", ".gp", ".svg", ".pdf", ".png"})
+      files.push_back(folder / (id + ending));
+  };
+  for (const FigureOptions& figure : plan.head.figures) add("figures", common_of(figure).id);
+  for (const Claim& claim : plan.head.claims) add(fs::path("figures") / "claims", claim.id);
   for (const fs::path& file : files) {
     std::error_code left;
     if (!fs::is_regular_file(fs::symlink_status(from / file, left))) continue;
@@ -123,25 +123,19 @@ void move_outputs(const Plan& plan, const fs::path& from, const fs::path& to) {
   }
 }
 
-bool is_decided(const Plan& plan) {
-  return plan.head.contains("decided");
-}
-
 /// Whether a growing plan has all cells of the scenario and more. Then another process has recorded cells
 /// that this process has not read yet. A decided plan always counts as further than a fixed one. Otherwise
 /// the fixed plan would hide that seeds were added after looking at results.
 bool is_further(const Plan& plan, const Scenario& scenario) {
-  if (is_decided(plan) != !scenario.decided.is_null()) return is_decided(plan);
-  if (is_decided(plan)) {
-    const Json& decided = plan.head.at("decided");
-    const auto theirs = decided.at("seeds").get<std::vector<int>>(),
-               own = scenario.decided.at("seeds").get<std::vector<int>>();
+  const PlanHead& known = plan.head;
+  if (known.decided.has_value() != scenario.decided.has_value()) return known.decided.has_value();
+  if (known.decided) {
+    const std::vector<int>&theirs = known.decided->seeds, &own = scenario.decided->seeds;
     return theirs != own &&
            std::equal(theirs.begin(), theirs.end(), own.begin(), own.end(), std::greater_equal<>());
   }
-  const auto known = CrossingSearch::of_plan(plan.head.value("crossing", Json()));
-  if (!known || !scenario.crossing || seed_count(plan.cells) != seed_count(scenario)) return false;
-  const std::vector<std::vector<Json>>&theirs = known->placed, &own = scenario.crossing->placed;
+  if (!known.crossing || !scenario.crossing || seed_count(plan.cells) != seed_count(scenario)) return false;
+  const std::vector<std::vector<Json>>&theirs = known.crossing->placed, &own = scenario.crossing->placed;
   const auto holds_all = [](const std::vector<Json>& more, const std::vector<Json>& fewer) {
     return std::all_of(fewer.begin(), fewer.end(), [&](const Json& value) {
       return std::find(more.begin(), more.end(), value) != more.end();
@@ -255,7 +249,7 @@ FoundPlan find_plan(const RunAddress& address) {
   found.plan = std::move(*plan);
   if (is_named) found.outputs = outputs_of(directory, found.plan.id);
   if (ids.size() > 1) {
-    const std::string profile = found.plan.head.value("profile", "");
+    const std::string& profile = found.plan.head.profile;
     found.notes.push_back(fmt::format("plan {}{}{} of the {} in {}{}", found.plan.id,
                                       profile.empty() ? "" : " (profile " + profile + ")",
                                       found.outputs.empty() ? ", the last run" : "", ids.size(),
@@ -268,7 +262,7 @@ std::string plan_id_in(const fs::path& directory, const Scenario& scenario) {
   std::string id = plan_id(scenario);
   const std::optional<Plan> known = plan_with_id(directory, id);
   const bool has_more = known && seed_count(known->cells) > seed_count(scenario);
-  const bool is_begun = known && !is_decided(*known) && !scenario.decided.is_null();
+  const bool is_begun = known && !known->head.decided && scenario.decided;
   return has_more && !is_begun && !is_further(*known, scenario) ? plan_id(scenario, true) : id;
 }
 

@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
+#include <thread>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -18,7 +22,6 @@
 #include "app/store/journal.h"
 #include "app/store/provenance.h"
 #include "sim/base/error.h"
-#include "sim/base/ordered_parts.h"
 #include "sim/data/npy.h"
 
 namespace moelab {
@@ -65,6 +68,29 @@ UserError conflict(const std::string& cell, const JournalPlace& here, const Jour
                   "aside",
                   cell, name_of(there), difference, machines.at(here.journal), machines.at(there.journal),
                   directory.string(), here.journal->filename().string())};
+}
+
+/// Calls take(i, compute(i)) for i = 0 … count − 1 in this order on the calling thread. As many threads as
+/// there are processors compute the next parts meanwhile. A single part needs no thread. If no thread can be
+/// started, a part is computed when it is taken. Throws what either function throws.
+template <class Compute, class Take>
+void in_ordered_parts(std::size_t count, const Compute& compute, const Take& take) {
+  using Part = std::invoke_result_t<Compute, std::size_t>;
+  const auto policy = count == 1 ? std::launch::deferred : std::launch::async | std::launch::deferred;
+  const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
+  std::deque<std::future<Part>> parts;
+  std::size_t next = 0;
+  const auto start = [&] {
+    for (; next < count && parts.size() < most; ++next)
+      parts.push_back(std::async(policy, std::cref(compute), next));
+  };
+  start();
+  for (std::size_t i = 0; i < count; ++i) {
+    Part part = parts.front().get();
+    parts.pop_front();
+    start();
+    take(i, std::move(part));
+  }
 }
 
 /// Reads every journal in parallel, one thread per processor. `refuse` receives each error.

@@ -113,14 +113,6 @@ std::string markdown_table(const Table& table) {
   return text;
 }
 
-std::string aligned_columns(const std::vector<std::vector<std::string>>& rows) {
-  return text_table({{}, rows});
-}
-
-std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
-  return markdown_table(Table{rows.front(), {rows.begin() + 1, rows.end()}});
-}
-
 std::string html_table(const Table& table, const std::string& css_class) {
   std::string html = fmt::format("<div class=\"scroll\"><table class=\"{}\"><tr>", css_class);
   for (const std::string& head : table.head) html += fmt::format("<th>{}</th>", html_text(head));

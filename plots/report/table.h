@@ -26,10 +26,6 @@ std::string html_table(const Table& table, const std::string& css_class = "");
 /// CSV with cells by csv_cell().
 std::string csv_table(const Table& table);
 
-/// The same for rows whose first is the head.
-std::string aligned_columns(const std::vector<std::vector<std::string>>& rows);
-std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
-
 // CSV.
 
 /// A text as a cell of CSV. Every table that moelab writes follows these rules:

@@ -3,9 +3,10 @@
 #include <optional>
 
 #include "app/cli/analyze.h"
-#include "app/cli/sample.h"
+#include "app/cli/verbs.h"
+#include "app/run/cell.h"
 #include "app/scenario/overrides.h"
-#include "bindings/memory_array.h"
+#include "bindings/bindings.h"
 #include "sim/base/error.h"
 
 namespace moelab::python {

@@ -4,7 +4,6 @@
 
 #include "app/cli/check.h"
 #include "bindings/bindings.h"
-#include "bindings/python_router.h"
 
 namespace moelab::python {
 namespace {

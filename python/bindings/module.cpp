@@ -3,7 +3,6 @@
 
 #include "app/store/provenance.h"
 #include "bindings/bindings.h"
-#include "bindings/python_router.h"
 #include "sim/base/error.h"
 
 namespace moelab::python {

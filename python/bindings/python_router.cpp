@@ -1,12 +1,10 @@
-#include "bindings/python_router.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <deque>
 
-#include "bindings/memory_array.h"
+#include "bindings/bindings.h"
 #include "sim/base/error.h"
 #include "sim/base/kernels/multiply.h"
 #include "sim/data/npy.h"

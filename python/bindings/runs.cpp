@@ -7,13 +7,13 @@
 #include "app/report/claim_results.h"
 #include "app/run/cell.h"
 #include "app/run/cost.h"
+#include "app/run/figures.h"
 #include "app/run/memory.h"
 #include "app/run/search.h"
 #include "app/run/session.h"
 #include "app/store/export.h"
 #include "app/store/imported_arms.h"
 #include "bindings/bindings.h"
-#include "bindings/figure_json.h"
 #include "sim/base/error.h"
 
 namespace moelab::python {
@@ -58,20 +58,20 @@ std::string about(const std::string& directory, const std::string& plan) {
   return released([&] {
     const RunAddress address{directory, plan};
     const FoundPlan found = find_plan(address);
-    const Json& head = found.plan.head;
+    const PlanHead& head = found.plan.head;
     Json figures = Json::array();
-    for (const Json& figure : head.at("figures")) figures.push_back(figure.at("id"));
+    for (const FigureOptions& figure : head.figures) figures.push_back(common_of(figure).id);
     return json_text(Json{{"directory", address.directory().string()},
                           {"plan", found.plan.id},
-                          {"name", head.at("name")},
-                          {"title", head.value("title", "")},
-                          {"source", head.value("source", "")},
-                          {"profile", head.value("profile", "")},
-                          {"arms", head.at("arms")},
-                          {"sweep", head.at("sweep")},
+                          {"name", head.name},
+                          {"title", head.title},
+                          {"source", head.source},
+                          {"profile", head.profile},
+                          {"arms", head.arms},
+                          {"sweep", head.sweep_paths},
                           {"cells", found.plan.cells.size()},
                           {"figures", std::move(figures)},
-                          {"scenario", head.at("scenario")},
+                          {"scenario", head.document},
                           {"notes", found.notes}},
                      -1);
   });
@@ -86,10 +86,20 @@ std::string claims(const std::string& directory, const std::string& plan) {
   });
 }
 
+/// The data and layout of a figure in the plan, in the format of data_json() in plots/. A claim is a line
+/// figure; cluster maps and load maps are heat maps. Throws UserError at "figure" for an unknown id.
 std::string figure(const std::string& directory, const std::string& plan, const std::string& id) {
   return released([&] {
     const RunAddress address{directory, plan};
-    return json_text(figure_json(load_results(address), address.directory(), id), -1);
+    const RunResults results = load_results(address);
+    std::vector<std::string> ids;
+    for (const FigureOptions& options : results.head.figures) {
+      ids.push_back(common_of(options).id);
+      if (ids.back() != id) continue;
+      const AnyFigure shown = build_figure(options, figure_source(results, address.directory()));
+      return std::visit([](const auto& own) { return json_text(Json(data_json(own)), -1); }, shown);
+    }
+    throw UserError("figure", ids.empty() ? "the run has no figures" : unknown_name("figure", id, ids));
   });
 }
 

@@ -4,8 +4,7 @@
 #include <limits>
 
 #include "app/scenario/schema.h"
-#include "bindings/memory_array.h"
-#include "bindings/python_router.h"
+#include "bindings/bindings.h"
 #include "bindings/trained_model.h"
 #include "sim/base/error.h"
 

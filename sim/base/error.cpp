@@ -55,40 +55,6 @@ std::vector<std::string> nearest_names(std::string_view given, const std::vector
   return names;
 }
 
-}  // namespace
-
-std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed) {
-  if (given.size() > kLongestName) return {};
-  std::string nearest;
-  const std::string start = lower_cased(given);
-  std::size_t nearest_distance = given.size() / 2 + 1;
-  for (const std::string& name : allowed) {
-    const std::size_t distance = edit_distance(start, lower_cased(name));
-    if (distance < nearest_distance) {
-      nearest = name;
-      nearest_distance = distance;
-    }
-  }
-  return nearest;
-}
-
-std::string unknown_name(std::string_view what, std::string_view given,
-                         const std::vector<std::string>& allowed) {
-  const bool is_long = given.size() > kLongestName;
-  std::string message = "unknown " + std::string(what) + " '" +
-                        (is_long ? std::to_string(given.size()) + " bytes long" : std::string(given)) + "'";
-  const std::string nearest = nearest_name(given, allowed);
-  message += nearest.empty() ? "; allowed: " : "; did you mean '" + nearest + "'? Allowed: ";
-  if (allowed.empty()) message += "none";
-  const bool is_cut = allowed.size() > kMostListed;
-  const std::vector<std::string> listed = is_cut ? nearest_names(given, allowed, kListed) : allowed;
-  for (std::size_t i = 0; i < listed.size(); ++i) message += (i == 0 ? "" : ", ") + listed[i];
-  if (is_cut) message += ", … (" + std::to_string(allowed.size()) + " in all)";
-  return message;
-}
-
-namespace {
-
 constexpr unsigned kDelete = 0x7F, kFirstC1 = 0x80, kLastC1 = 0x9F;
 
 unsigned byte_at(std::string_view text, std::size_t place) {
@@ -131,6 +97,36 @@ bool is_obeyed(unsigned code) {
 }
 
 }  // namespace
+
+std::string nearest_name(std::string_view given, const std::vector<std::string>& allowed) {
+  if (given.size() > kLongestName) return {};
+  std::string nearest;
+  const std::string start = lower_cased(given);
+  std::size_t nearest_distance = given.size() / 2 + 1;
+  for (const std::string& name : allowed) {
+    const std::size_t distance = edit_distance(start, lower_cased(name));
+    if (distance < nearest_distance) {
+      nearest = name;
+      nearest_distance = distance;
+    }
+  }
+  return nearest;
+}
+
+std::string unknown_name(std::string_view what, std::string_view given,
+                         const std::vector<std::string>& allowed) {
+  const bool is_long = given.size() > kLongestName;
+  std::string message = "unknown " + std::string(what) + " '" +
+                        (is_long ? std::to_string(given.size()) + " bytes long" : std::string(given)) + "'";
+  const std::string nearest = nearest_name(given, allowed);
+  message += nearest.empty() ? "; allowed: " : "; did you mean '" + nearest + "'? Allowed: ";
+  if (allowed.empty()) message += "none";
+  const bool is_cut = allowed.size() > kMostListed;
+  const std::vector<std::string> listed = is_cut ? nearest_names(given, allowed, kListed) : allowed;
+  for (std::size_t i = 0; i < listed.size(); ++i) message += (i == 0 ? "" : ", ") + listed[i];
+  if (is_cut) message += ", … (" + std::to_string(allowed.size()) + " in all)";
+  return message;
+}
 
 std::string visible_text(std::string_view text) {
   std::string visible;

@@ -559,4 +559,17 @@ class Extended {
   const std::vector<Entry>* before_;
 };
 
+/// Defines Axis::table(). `list(entry)` is a macro that writes entry(f) for the function f of every kind. f()
+/// returns the table entry of the kind.
+// clang-format off
+#define MOELAB_DECLARED(function) extern Entry function();
+#define MOELAB_CALLED(function) function(),
+#define MOELAB_TABLE(Axis, list)                                \
+  const std::vector<Axis::Entry>& Axis::table() {               \
+    list(MOELAB_DECLARED)                                       \
+    static const std::vector<Entry> own = {list(MOELAB_CALLED)}; \
+    return Extended<Axis>::table_or(own);                       \
+  }
+// clang-format on
+
 }  // namespace moelab

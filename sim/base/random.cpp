@@ -22,6 +22,11 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
+/// The middle of the interval of width 2⁻⁵³ that a word falls into: never 0 or 1.
+double centre_of_cell(std::uint64_t word) {
+  return (static_cast<double>(word >> 11) + 0.5) * 0x1p-53;
+}
+
 }  // namespace
 
 Engine Seeds::stream(Purpose purpose, std::uint64_t counter) const {
@@ -78,15 +83,6 @@ int draw_category(Engine& engine, const Eigen::Ref<const Eigen::RowVectorXd>& pr
   }
   return last;
 }
-
-namespace {
-
-/// The middle of the interval of width 2⁻⁵³ that a word falls into: never 0 or 1.
-double centre_of_cell(std::uint64_t word) {
-  return (static_cast<double>(word >> 11) + 0.5) * 0x1p-53;
-}
-
-}  // namespace
 
 double normal_quantile(double u) {
   // No promotion to long double: the result would lose the extra digits.

@@ -9,27 +9,18 @@
 // To add a contamination or an attack, define <name>_contamination() and add a line here.
 // clang-format off
 #define MOELAB_CONTAMINATIONS(entry) \
-  entry(none)                        \
-  entry(noise)                       \
-  entry(replaced)                    \
-  entry(swapped)                     \
-  entry(fgsm)                        \
-  entry(pgd)                         \
-  entry(spsa)
+  entry(none_contamination)          \
+  entry(noise_contamination)         \
+  entry(replaced_contamination)      \
+  entry(swapped_contamination)       \
+  entry(fgsm_contamination)          \
+  entry(pgd_contamination)           \
+  entry(spsa_contamination)
 // clang-format on
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) ContaminationKind name##_contamination();
-MOELAB_CONTAMINATIONS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<ContaminationKind>& ContaminationAxis::table() {
-#define MOELAB_CALL(name) name##_contamination(),
-  static const std::vector<ContaminationKind> own = {MOELAB_CONTAMINATIONS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return Extended<ContaminationAxis>::table_or(own);
-}
+MOELAB_TABLE(ContaminationAxis, MOELAB_CONTAMINATIONS)
 
 void contaminate(const ContaminationOptions& options, const Layout& layout, const Seeds& seeds, Matrix& x) {
   const ContaminationKind& kind = options.entry();
@@ -74,19 +65,6 @@ void add_noise(const AnyOptions& options, const Layout& layout, const Seeds& see
   }
 }
 
-}  // namespace
-
-void NoiseOptions::bind(Fields& fields) {
-  fields.required().add_number_or_list("std", deviations, at_least(0),
-                                       "standard deviation, one or one for each column");
-}
-
-ContaminationKind noise_contamination() {
-  return {{"noise", "x + N(0, diag(std²))", NoiseOptions{}, NoiseOptions{{0.5}}}, add_noise};
-}
-
-namespace {
-
 void replace_rows(const AnyOptions& any, const Layout& layout, const Seeds& seeds, Matrix& x) {
   const ReplacedOptions& options = any.get<ReplacedOptions>();
   const int dim = layout.input_dim;
@@ -101,21 +79,6 @@ void replace_rows(const AnyOptions& any, const Layout& layout, const Seeds& seed
   }
 }
 
-}  // namespace
-
-void ReplacedOptions::bind(Fields& fields) {
-  fields.add("share", share, fraction(), "probability of a row to be replaced");
-  fields.add("scale", scale, at_least(0), "scale of the fixed row");
-}
-
-ContaminationKind replaced_contamination() {
-  return {{"replaced", "a share of the rows (tokens) is replaced by one fixed row, drawn N(0, scale² I)",
-           ReplacedOptions{}, ReplacedOptions{.share = 0.3}},
-          replace_rows};
-}
-
-namespace {
-
 void swap_tokens(const AnyOptions& any, const Layout& layout, const Seeds& seeds, Matrix& ids) {
   const double share = any.get<SwappedOptions>().share;
   Engine places = seeds.stream(Purpose::evaluation, kReplacedRows);
@@ -125,23 +88,6 @@ void swap_tokens(const AnyOptions& any, const Layout& layout, const Seeds& seeds
     if (draw_uniform(places) < share) id = other < id ? other : other + 1;
   }
 }
-
-}  // namespace
-
-void SwappedOptions::bind(Fields& fields) {
-  fields.add("share", share, fraction(), "probability of a token to be swapped");
-}
-
-ContaminationKind swapped_contamination() {
-  return {{"swapped",
-           "a share of the tokens of sequences, targets among them, is swapped for others of the vocabulary",
-           SwappedOptions{}, SwappedOptions{.share = 0.3}},
-          nullptr,
-          {},
-          swap_tokens};
-}
-
-namespace {
 
 /// The fields of attacks that repeat a step.
 void bind_steps(Fields& fields, double& budget, int& steps, std::optional<double>& step_size) {
@@ -185,31 +131,6 @@ void pgd_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& /*engin
          [&](const std::vector<Real>& at, std::vector<Real>& gradient) { loss.gradient(at, gradient); });
 }
 
-}  // namespace
-
-void FgsmOptions::bind(Fields& fields) {
-  fields.required().add("budget", budget, at_least(0), "largest change of an input entry, ε");
-}
-
-ContaminationKind fgsm_contamination() {
-  return {{"fgsm", "x + ε sign(∂L/∂x) under the training gating", FgsmOptions{}, FgsmOptions{0.1}},
-          nullptr,
-          {fgsm_attack<float>, fgsm_attack<double>}};
-}
-
-void PgdOptions::bind(Fields& fields) {
-  bind_steps(fields, budget, steps, step_size);
-}
-
-ContaminationKind pgd_contamination() {
-  return {{"pgd", "repeated steps along sign(∂L/∂x), kept within ε of x entry by entry", PgdOptions{},
-           PgdOptions{.budget = 0.1, .steps = 3}},
-          nullptr,
-          {pgd_attack<float>, pgd_attack<double>}};
-}
-
-namespace {
-
 /// Estimates the gradient up to a factor.
 template <class Real>
 void estimate_gradient(const SpsaOptions& options, AttackedLoss<Real>& loss, Engine& engine, int samples,
@@ -242,6 +163,60 @@ void spsa_attack(const AnyOptions& any, AttackedLoss<Real>& loss, Engine& engine
 }
 
 }  // namespace
+
+void NoiseOptions::bind(Fields& fields) {
+  fields.required().add_number_or_list("std", deviations, at_least(0),
+                                       "standard deviation, one or one for each column");
+}
+
+ContaminationKind noise_contamination() {
+  return {{"noise", "x + N(0, diag(std²))", NoiseOptions{}, NoiseOptions{{0.5}}}, add_noise};
+}
+
+void ReplacedOptions::bind(Fields& fields) {
+  fields.add("share", share, fraction(), "probability of a row to be replaced");
+  fields.add("scale", scale, at_least(0), "scale of the fixed row");
+}
+
+ContaminationKind replaced_contamination() {
+  return {{"replaced", "a share of the rows (tokens) is replaced by one fixed row, drawn N(0, scale² I)",
+           ReplacedOptions{}, ReplacedOptions{.share = 0.3}},
+          replace_rows};
+}
+
+void SwappedOptions::bind(Fields& fields) {
+  fields.add("share", share, fraction(), "probability of a token to be swapped");
+}
+
+ContaminationKind swapped_contamination() {
+  return {{"swapped",
+           "a share of the tokens of sequences, targets among them, is swapped for others of the vocabulary",
+           SwappedOptions{}, SwappedOptions{.share = 0.3}},
+          nullptr,
+          {},
+          swap_tokens};
+}
+
+void FgsmOptions::bind(Fields& fields) {
+  fields.required().add("budget", budget, at_least(0), "largest change of an input entry, ε");
+}
+
+ContaminationKind fgsm_contamination() {
+  return {{"fgsm", "x + ε sign(∂L/∂x) under the training gating", FgsmOptions{}, FgsmOptions{0.1}},
+          nullptr,
+          {fgsm_attack<float>, fgsm_attack<double>}};
+}
+
+void PgdOptions::bind(Fields& fields) {
+  bind_steps(fields, budget, steps, step_size);
+}
+
+ContaminationKind pgd_contamination() {
+  return {{"pgd", "repeated steps along sign(∂L/∂x), kept within ε of x entry by entry", PgdOptions{},
+           PgdOptions{.budget = 0.1, .steps = 3}},
+          nullptr,
+          {pgd_attack<float>, pgd_attack<double>}};
+}
 
 void SpsaOptions::bind(Fields& fields) {
   bind_steps(fields, budget, steps, step_size);

@@ -160,7 +160,6 @@ GeneratorKind dictionary_generator() {
       draw_as<Dictionary, DictionaryOptions>,
       check_selected_atoms};
   kind.has_labels = [](const AnyOptions& options) { return options.get<DictionaryOptions>().rank == 1; };
-  kind.clusters = [](const AnyOptions& options) { return options.get<DictionaryOptions>().atoms; };
   kind.kept_numbers = [](const AnyOptions& options, const Layout& layout) -> double {
     const double width = layout.input_dim, outputs = layout.output_dim;
     return options.get<DictionaryOptions>().atoms * (width + outputs * (width + 1));

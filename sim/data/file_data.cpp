@@ -129,8 +129,7 @@ class FileProblem final : public Problem {
       throw InvalidOption(
           "data.test_samples",
           test_ ? fmt::format("got {}, but data.test_inputs has {} rows", test, test_rows)
-                : fmt::format("got {}, but data.inputs has {} rows, of which training needs one "
-                              "at least",
+                : fmt::format("got {}, but data.inputs has {} rows, of which training needs one at least",
                               test, rows));
     }
     const std::int64_t train_rows = test_ ? rows : rows - test;
@@ -171,25 +170,23 @@ std::vector<std::pair<std::string, std::string>> files_with_rows(const AnyOption
 void FileOptions::bind(Fields& fields) {
   fields.required().add("inputs", inputs, "file of x, (n, d); relative to the current folder");
   fields.required().add("targets", targets, "file of y, (n, o) or (n,)");
-  fields.add(
-      "labels", labels,
-      "file of the rows' clusters, integers (n,); without it all rows are one cluster, and sparsity is "
-      "measured over that one");
+  fields.add("labels", labels,
+             "file of the rows' clusters, integers (n,); without it all rows are one cluster, and sparsity "
+             "is measured over that one");
   fields.add("test_inputs", test_inputs, "file of the test set's x, (m, d)");
   fields.add("test_targets", test_targets, "file of the test set's y, (m, o) or (m,)");
   fields.add("test_labels", test_labels, "file of the test set's clusters, integers (m,)");
 }
 
 GeneratorKind file_generator() {
-  GeneratorKind kind = {
-      {"file",
-       "x, y and clusters from .npy files; the test set is the last test_samples rows unless it has files of "
-       "its own",
-       FileOptions{}, FileOptions{.inputs = "inputs.npy", .targets = "targets.npy"}},
-      [](const DataOptions& data, const Seeds& /*seeds*/) -> std::unique_ptr<Problem> {
-        return std::make_unique<FileProblem>(data);
-      },
-      [](const DataOptions& data) { FileProblem problem(data); }};
+  GeneratorKind kind = {{"file",
+                         "x, y and clusters from .npy files; the test set is the last test_samples rows "
+                         "unless it has files of its own",
+                         FileOptions{}, FileOptions{.inputs = "inputs.npy", .targets = "targets.npy"}},
+                        [](const DataOptions& data, const Seeds& /*seeds*/) -> std::unique_ptr<Problem> {
+                          return std::make_unique<FileProblem>(data);
+                        },
+                        [](const DataOptions& data) { FileProblem problem(data); }};
   kind.files = files_with_rows;
   kind.has_labels = [](const AnyOptions& options) { return options.get<FileOptions>().labels.has_value(); };
   return kind;

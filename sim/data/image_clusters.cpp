@@ -34,136 +34,10 @@ void add_waves(Engine& engine, int frequencies, int size, double* plane) {
   }
 }
 
-}  // namespace
-
-void SyntheticImageOptions::bind(Fields& fields) {
-  fields.add("size", size, between(4, 256), "synthetic images: height and width in pixels");
-  fields.add("channels", channels, between(1, 16), "synthetic images: channels");
-  fields.add("frequencies", frequencies, between(1, 16),
-             "synthetic images: highest frequency of a template, in periods");
-  fields.add(
-      "max_shift", max_shift, between(0, 256),
-      "synthetic images: largest shift of the template in each direction, in pixels, around the edges");
-  fields.add("contrast", contrast, fraction(),
-             "synthetic images: the template's scale is U[1 − contrast, 1 + contrast]");
-  fields.add("noise_std", noise_std, at_least(0),
-             "synthetic images: deviation of the pixels' noise, the template's mean square being 1");
-}
-
-SyntheticImages::SyntheticImages(const SyntheticImageOptions& options, int classes, Engine& engine)
-    : shape_{options.channels, options.size, options.size},
-      max_shift_(options.max_shift),
-      contrast_(options.contrast),
-      noise_std_(options.noise_std),
-      templates_(Matrix::Zero(classes, shape_.size())) {
-  const int plane = shape_.height * shape_.width;
-  for (Eigen::Index c = 0; c < templates_.rows(); ++c) {
-    for (int channel = 0; channel < shape_.channels; ++channel) {
-      add_waves(engine, options.frequencies, shape_.height, &templates_(c, channel * plane));
-    }
-    templates_.row(c) /= std::sqrt(templates_.row(c).squaredNorm() / shape_.size());
-  }
-}
-
-void SyntheticImages::draw(Engine& engine, int label, double* pixels) const {
-  const int size = shape_.height;
-  const auto draw_shift = [&] {
-    const int shift = (draw_index(engine, 2 * max_shift_ + 1) - max_shift_) % size;
-    return shift < 0 ? shift + size : shift;
-  };
-  const int down = draw_shift(), right = draw_shift();
-  const double scale = 1 + contrast_ * (2 * draw_uniform(engine) - 1);
-  const double deviation = std::sqrt(1 + contrast_ * contrast_ / 3 + noise_std_ * noise_std_);
-  boost::random::normal_distribution<double> normal;
-  const double* plane = &templates_(label, 0);
-  for (int channel = 0; channel < shape_.channels; ++channel, plane += size * size) {
-    for (int i = 0; i < size; ++i) {
-      for (int j = 0; j < size; ++j) {
-        const double value = plane[(i + down) % size * size + (j + right) % size];
-        *pixels++ = (scale * value + noise_std_ * normal(engine)) / deviation;
-      }
-    }
-  }
-}
-
-namespace {
-
 constexpr int kLabelBytes = 2;  // coarse, fine
 constexpr int kPlane = kCifarImage.height * kCifarImage.width;
 constexpr int kRecordBytes = kLabelBytes + kCifarImage.channels * kPlane;
 constexpr std::int64_t kReadRecords = 1000;  // at a time
-
-}  // namespace
-
-std::int64_t count_cifar_records(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) {
-    throw UserError("data.path",
-                    fmt::format("no file {}; needs the folder of CIFAR-100's binary version, with "
-                                "train.bin and test.bin",
-                                file.string()));
-  }
-  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
-  if (error) throw EnvironmentError(fmt::format("cannot read {}: {}", file.string(), error.message()));
-  if (bytes == 0 || bytes % kRecordBytes != 0) {
-    throw UserError("data.path", fmt::format("{} has {} bytes, needs a multiple of {} (1 coarse, 1 fine, {} "
-                                             "pixels a record); is the download complete?",
-                                             file.string(), bytes, kRecordBytes, kCifarImage.size()));
-  }
-  return static_cast<std::int64_t>(bytes / kRecordBytes);
-}
-
-CifarImages read_cifar(const std::filesystem::path& file, int classes,
-                       std::shared_ptr<const FileContent> content) {
-  if (!content) count_cifar_records(file);  // otherwise already checked
-  const InputFile input(file, std::move(content));
-  const auto records = static_cast<std::int64_t>(input.size() / kRecordBytes);
-  CifarImages images;
-  std::string block;
-  std::array<char, kRecordBytes> record;
-  for (std::int64_t i = 0; i < records; ++i) {
-    if (i % kReadRecords == 0) {
-      const std::int64_t count = std::min(kReadRecords, records - i);
-      block.resize(size(count * kRecordBytes));
-      input.read(static_cast<std::uint64_t>(i * kRecordBytes), block.data(), block.size());
-    }
-    std::copy_n(block.data() + i % kReadRecords * kRecordBytes, kRecordBytes, record.begin());
-    const int label = static_cast<std::uint8_t>(record[1]);
-    if (label >= kCifarClasses) {
-      throw UserError("data.path", fmt::format("{}, record {}: fine label {}, needs at most {}; is this "
-                                               "CIFAR-100 in its binary version?",
-                                               file.string(), i, label, kCifarClasses - 1));
-    }
-    if (label >= classes) continue;
-    images.labels.push_back(label);
-    images.pixels.insert(images.pixels.end(), record.begin() + kLabelBytes, record.end());
-  }
-  return images;
-}
-
-ChannelMoments channel_moments(const CifarImages& images) {
-  ChannelMoments moments;
-  const double count = static_cast<double>(images.count()) * kPlane;
-  for (int channel = 0; channel < kCifarImage.channels; ++channel) {
-    // Sums of bytes and their squares are exact in 64 bits.
-    std::uint64_t sum = 0, squares = 0;
-    for (int i = 0; i < images.count(); ++i) {
-      const std::uint8_t* const plane =
-          images.pixels.data() + (static_cast<std::ptrdiff_t>(i) * kCifarImage.channels + channel) * kPlane;
-      for (int p = 0; p < kPlane; ++p) {
-        sum += plane[p];
-        squares += static_cast<std::uint64_t>(plane[p]) * plane[p];
-      }
-    }
-    const double mean = count > 0 ? static_cast<double>(sum) / count : 0;
-    const double variance = count > 0 ? static_cast<double>(squares) / count - mean * mean : 0;
-    moments.mean.push_back(mean);
-    moments.deviation.push_back(variance > 0 ? std::sqrt(variance) : 1);
-  }
-  return moments;
-}
-
-namespace {
 
 struct CifarFile {
   const char* name;     ///< in the folder data.path
@@ -304,6 +178,124 @@ std::vector<std::pair<std::string, std::string>> image_files(const AnyOptions& o
 
 }  // namespace
 
+void SyntheticImageOptions::bind(Fields& fields) {
+  fields.add("size", size, between(4, 256), "synthetic images: height and width in pixels");
+  fields.add("channels", channels, between(1, 16), "synthetic images: channels");
+  fields.add("frequencies", frequencies, between(1, 16),
+             "synthetic images: highest frequency of a template, in periods");
+  fields.add(
+      "max_shift", max_shift, between(0, 256),
+      "synthetic images: largest shift of the template in each direction, in pixels, around the edges");
+  fields.add("contrast", contrast, fraction(),
+             "synthetic images: the template's scale is U[1 − contrast, 1 + contrast]");
+  fields.add("noise_std", noise_std, at_least(0),
+             "synthetic images: deviation of the pixels' noise, the template's mean square being 1");
+}
+
+SyntheticImages::SyntheticImages(const SyntheticImageOptions& options, int classes, Engine& engine)
+    : shape_{options.channels, options.size, options.size},
+      max_shift_(options.max_shift),
+      contrast_(options.contrast),
+      noise_std_(options.noise_std),
+      templates_(Matrix::Zero(classes, shape_.size())) {
+  const int plane = shape_.height * shape_.width;
+  for (Eigen::Index c = 0; c < templates_.rows(); ++c) {
+    for (int channel = 0; channel < shape_.channels; ++channel) {
+      add_waves(engine, options.frequencies, shape_.height, &templates_(c, channel * plane));
+    }
+    templates_.row(c) /= std::sqrt(templates_.row(c).squaredNorm() / shape_.size());
+  }
+}
+
+void SyntheticImages::draw(Engine& engine, int label, double* pixels) const {
+  const int size = shape_.height;
+  const auto draw_shift = [&] {
+    const int shift = (draw_index(engine, 2 * max_shift_ + 1) - max_shift_) % size;
+    return shift < 0 ? shift + size : shift;
+  };
+  const int down = draw_shift(), right = draw_shift();
+  const double scale = 1 + contrast_ * (2 * draw_uniform(engine) - 1);
+  const double deviation = std::sqrt(1 + contrast_ * contrast_ / 3 + noise_std_ * noise_std_);
+  boost::random::normal_distribution<double> normal;
+  const double* plane = &templates_(label, 0);
+  for (int channel = 0; channel < shape_.channels; ++channel, plane += size * size) {
+    for (int i = 0; i < size; ++i) {
+      for (int j = 0; j < size; ++j) {
+        const double value = plane[(i + down) % size * size + (j + right) % size];
+        *pixels++ = (scale * value + noise_std_ * normal(engine)) / deviation;
+      }
+    }
+  }
+}
+
+std::int64_t count_cifar_records(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    throw UserError("data.path",
+                    fmt::format("no file {}; needs the folder of CIFAR-100's binary version, with "
+                                "train.bin and test.bin",
+                                file.string()));
+  }
+  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+  if (error) throw EnvironmentError(fmt::format("cannot read {}: {}", file.string(), error.message()));
+  if (bytes == 0 || bytes % kRecordBytes != 0) {
+    throw UserError("data.path", fmt::format("{} has {} bytes, needs a multiple of {} (1 coarse, 1 fine, {} "
+                                             "pixels a record); is the download complete?",
+                                             file.string(), bytes, kRecordBytes, kCifarImage.size()));
+  }
+  return static_cast<std::int64_t>(bytes / kRecordBytes);
+}
+
+CifarImages read_cifar(const std::filesystem::path& file, int classes,
+                       std::shared_ptr<const FileContent> content) {
+  if (!content) count_cifar_records(file);  // otherwise already checked
+  const InputFile input(file, std::move(content));
+  const auto records = static_cast<std::int64_t>(input.size() / kRecordBytes);
+  CifarImages images;
+  std::string block;
+  std::array<char, kRecordBytes> record;
+  for (std::int64_t i = 0; i < records; ++i) {
+    if (i % kReadRecords == 0) {
+      const std::int64_t count = std::min(kReadRecords, records - i);
+      block.resize(size(count * kRecordBytes));
+      input.read(static_cast<std::uint64_t>(i * kRecordBytes), block.data(), block.size());
+    }
+    std::copy_n(block.data() + i % kReadRecords * kRecordBytes, kRecordBytes, record.begin());
+    const int label = static_cast<std::uint8_t>(record[1]);
+    if (label >= kCifarClasses) {
+      throw UserError("data.path", fmt::format("{}, record {}: fine label {}, needs at most {}; is this "
+                                               "CIFAR-100 in its binary version?",
+                                               file.string(), i, label, kCifarClasses - 1));
+    }
+    if (label >= classes) continue;
+    images.labels.push_back(label);
+    images.pixels.insert(images.pixels.end(), record.begin() + kLabelBytes, record.end());
+  }
+  return images;
+}
+
+ChannelMoments channel_moments(const CifarImages& images) {
+  ChannelMoments moments;
+  const double count = static_cast<double>(images.count()) * kPlane;
+  for (int channel = 0; channel < kCifarImage.channels; ++channel) {
+    // Sums of bytes and their squares are exact in 64 bits.
+    std::uint64_t sum = 0, squares = 0;
+    for (int i = 0; i < images.count(); ++i) {
+      const std::uint8_t* const plane =
+          images.pixels.data() + (static_cast<std::ptrdiff_t>(i) * kCifarImage.channels + channel) * kPlane;
+      for (int p = 0; p < kPlane; ++p) {
+        sum += plane[p];
+        squares += static_cast<std::uint64_t>(plane[p]) * plane[p];
+      }
+    }
+    const double mean = count > 0 ? static_cast<double>(sum) / count : 0;
+    const double variance = count > 0 ? static_cast<double>(squares) / count - mean * mean : 0;
+    moments.mean.push_back(mean);
+    moments.deviation.push_back(variance > 0 ? std::sqrt(variance) : 1);
+  }
+  return moments;
+}
+
 const std::vector<TargetKind>& image_clusters::Targets::table() {
   static const std::vector<TargetKind> kinds = {target_kind(
       "linear", "y = W_c v, rows of W_c ~ N(0, I / vector_dim)", &image_clusters::LinearTarget::dim)};
@@ -340,7 +332,6 @@ GeneratorKind image_clusters_generator() {
     return options.classes *
            (static_cast<double>(layout.output_dim) * options.vector_dim + layout.image.size());
   };
-  kind.clusters = [](const AnyOptions& options) { return options.get<ImageClustersOptions>().classes; };
   kind.has_image = true;
   kind.files = image_files;
   return kind;

@@ -30,8 +30,7 @@ struct Layout {
 
   int sample_dim() const { return tokens * input_dim; }
   int target_dim() const { return target_per_token ? tokens * output_dim : output_dim; }
-  /// Columns of a model's outputs, and entries of the outputs of a sample: (n, s, V) for ids.
-  int model_output_dim() const { return vocabulary > 0 ? vocabulary : output_dim; }
+  /// Entries of the outputs of a sample: (n, s, V) for ids.
   int prediction_dim() const { return vocabulary > 0 ? tokens * vocabulary : target_dim(); }
   /// Columns that the router reads.
   int router_dim() const { return image.size() > 0 ? image.size() : input_dim; }

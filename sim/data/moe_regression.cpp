@@ -31,9 +31,9 @@ const std::vector<KindEntry>& Routers::table() {
       plain_kind<PerturbedCosineRouter>("perturbed_cosine",
                                         "γ_j(x) = β1_j^T x / ((‖β1_j‖ + τ1) (‖x‖ + τ2)) + β0_j"),
       plain_kind<SquaredDistanceRouter>("squared_distance", "γ_j(x) = −‖x − β1_j‖² / 2 + β0_j"),
-      plain_kind<TwoLevelRouter>("two_level",
-                                 "γ_j(x) = log softmax(U x + c)_g + log softmax over the group g of j of "
-                                 "β1_j^T x + β0_j")};
+      plain_kind<TwoLevelRouter>(
+          "two_level",
+          "γ_j(x) = log softmax(U x + c)_g + log softmax over the group g of j of β1_j^T x + β0_j")};
   return kinds;
 }
 
@@ -270,8 +270,7 @@ void check_law(const MoeRegressionOptions& options) {
   if (options.shared_experts > 0 || (sigmoid && !sigmoid->renormalize)) {
     throw InvalidOption(
         "data.law",
-        "got \"mixture\", needs gates that add up to 1 and no shared experts: y is that of one "
-        "component");
+        "got \"mixture\", needs gates that add up to 1 and no shared experts: y is that of one component");
   }
   const std::size_t components = size(components_of(options));
   if (law->variance.size() == components) return;
@@ -369,9 +368,6 @@ GeneratorKind moe_regression_generator() {
                             .measure = DrawnMeasure{.components = 2}}},
       draw_as<MoeRegression, MoeRegressionOptions>,
       check_measure};
-  kind.clusters = [](const AnyOptions& options) {
-    return components_of(options.get<MoeRegressionOptions>());
-  };
   return kind;
 }
 

@@ -228,45 +228,6 @@ void check_volume(const NpyFormat& format) {
   if (left == 0) refuse("has the shape " + shape_text(format.shape) + ", more values than any file can hold");
 }
 
-}  // namespace
-
-std::string type_name(NpyType type) {
-  return std::string(entry_of(type).name);
-}
-
-std::size_t byte_size(NpyType type) {
-  return entry_of(type).bytes;
-}
-
-bool is_integer(NpyType type) {
-  return type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64;
-}
-
-std::uint64_t NpyFormat::value_bytes() const {
-  std::uint64_t bytes = byte_size(type);
-  for (const std::int64_t length : shape)
-    if (length == 0) return 0;
-  for (const std::int64_t length : shape) bytes *= static_cast<std::uint64_t>(length);
-  return bytes;
-}
-
-std::string shape_text(const std::vector<std::int64_t>& shape) {
-  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-}
-
-NpyFormat parse_npy_header(std::string_view bytes) {
-  const std::size_t size = header_end(bytes);
-  if (bytes.size() < size)
-    refuse(fmt::format("is truncated: {} bytes of a header of {}", bytes.size(), size));
-  const std::size_t begin = kVersionEnd + (byte(bytes, 6) == 1 ? 2u : 4u);
-  NpyFormat format = Parser(bytes.substr(begin, size - begin)).parse();
-  format.header_bytes = size;
-  check_volume(format);
-  return format;
-}
-
-namespace {
-
 static_assert(std::endian::native == std::endian::little, "values are read in the machine's own byte order");
 
 /// The longest beginning of a file that can hold a header.
@@ -335,7 +296,59 @@ std::vector<std::int64_t> fortran_places(const std::vector<std::int64_t>& shape,
   return places;
 }
 
+static_assert(std::endian::native == std::endian::little,
+              "arrays are written in the machine's own byte order");
+
+template <class Value>
+std::string bytes_of(const std::string& type, const std::vector<std::int64_t>& shape,
+                     std::span<const Value> values) {
+  const std::int64_t size =
+      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
+  if (size != static_cast<std::int64_t>(values.size())) {
+    throw std::invalid_argument(
+        fmt::format("an array of {} values does not have the shape of {}", values.size(), size));
+  }
+  std::string bytes = npy_header(type, shape);
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+  return bytes;
+}
+
 }  // namespace
+
+std::string type_name(NpyType type) {
+  return std::string(entry_of(type).name);
+}
+
+std::size_t byte_size(NpyType type) {
+  return entry_of(type).bytes;
+}
+
+bool is_integer(NpyType type) {
+  return type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64;
+}
+
+std::uint64_t NpyFormat::value_bytes() const {
+  std::uint64_t bytes = byte_size(type);
+  for (const std::int64_t length : shape)
+    if (length == 0) return 0;
+  for (const std::int64_t length : shape) bytes *= static_cast<std::uint64_t>(length);
+  return bytes;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+}
+
+NpyFormat parse_npy_header(std::string_view bytes) {
+  const std::size_t size = header_end(bytes);
+  if (bytes.size() < size)
+    refuse(fmt::format("is truncated: {} bytes of a header of {}", bytes.size(), size));
+  const std::size_t begin = kVersionEnd + (byte(bytes, 6) == 1 ? 2u : 4u);
+  NpyFormat format = Parser(bytes.substr(begin, size - begin)).parse();
+  format.header_bytes = size;
+  check_volume(format);
+  return format;
+}
 
 NpyReader::NpyReader(const std::filesystem::path& file, std::string place,
                      std::shared_ptr<const FileContent> content)
@@ -466,27 +479,6 @@ std::vector<int> read_labels(const NpyReader& array, std::int64_t first, std::in
   }
   return labels;
 }
-
-namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "arrays are written in the machine's own byte order");
-
-template <class Value>
-std::string bytes_of(const std::string& type, const std::vector<std::int64_t>& shape,
-                     std::span<const Value> values) {
-  const std::int64_t size =
-      std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
-  if (size != static_cast<std::int64_t>(values.size())) {
-    throw std::invalid_argument(
-        fmt::format("an array of {} values does not have the shape of {}", values.size(), size));
-  }
-  std::string bytes = npy_header(type, shape);
-  bytes.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-  return bytes;
-}
-
-}  // namespace
 
 std::string npy_header(const std::string& type, const std::vector<std::int64_t>& shape) {
   std::string tuple;

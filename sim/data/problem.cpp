@@ -11,31 +11,22 @@
 
 // To add a generator, define <name>_generator() in a new file and add a line here.
 // clang-format off
-#define MOELAB_GENERATORS(entry) \
-  entry(gaussian_mixture)        \
-  entry(subspace_mixture)        \
-  entry(tokenized_mixture)       \
-  entry(token_topics)            \
-  entry(dictionary)              \
-  entry(image_clusters)          \
-  entry(moe_regression)          \
-  entry(synthetic_language)      \
-  entry(text)                    \
-  entry(file)
+#define MOELAB_GENERATORS(entry)      \
+  entry(gaussian_mixture_generator)   \
+  entry(subspace_mixture_generator)   \
+  entry(tokenized_mixture_generator)  \
+  entry(token_topics_generator)       \
+  entry(dictionary_generator)         \
+  entry(image_clusters_generator)     \
+  entry(moe_regression_generator)     \
+  entry(synthetic_language_generator) \
+  entry(text_generator)               \
+  entry(file_generator)
 // clang-format on
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) GeneratorKind name##_generator();
-MOELAB_GENERATORS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<GeneratorKind>& GeneratorAxis::table() {
-#define MOELAB_CALL(name) name##_generator(),
-  static const std::vector<GeneratorKind> own = {MOELAB_GENERATORS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return Extended<GeneratorAxis>::table_or(own);
-}
+MOELAB_TABLE(GeneratorAxis, MOELAB_GENERATORS)
 
 void DataOptions::bind(Fields& fields) {
   OneOf<GeneratorAxis>::bind(fields);

@@ -86,8 +86,6 @@ struct GeneratorKind : KindEntry {
   /// Count of the numbers that a drawn problem keeps (means, subspaces, teachers), for the plan's memory.
   /// Null if there are few.
   double (*kept_numbers)(const AnyOptions& options, const Layout& layout) = nullptr;
-  /// k of the options, for the plan's memory of per-cluster values. Null if there may be as many as rows.
-  int (*clusters)(const AnyOptions& options) = nullptr;
 };
 
 /// The table. To add a generator, add a file and a line in problem.cpp.

@@ -153,7 +153,6 @@ GeneratorKind subspace_mixture_generator() {
     const SubspaceMixtureOptions& options = any.get<SubspaceMixtureOptions>();
     return static_cast<double>(options.clusters) * layout.input_dim * (options.rank + layout.output_dim);
   };
-  kind.clusters = [](const AnyOptions& options) { return options.get<SubspaceMixtureOptions>().clusters; };
   return kind;
 }
 

@@ -41,81 +41,6 @@ Matrix pair_law(const LanguageLaw& law, int tokens) {
   return pairs / static_cast<double>(tokens);
 }
 
-}  // namespace
-
-Eigen::Ref<const Eigen::RowVectorXd> LanguageLaw::row(int domain, int seen, Eigen::Index context) const {
-  const bool is_key = seen > 0 && context % vocabulary() >= vocabulary() - keys;
-  // Rows after a key do not depend on earlier tokens, so the row of any context serves.
-  if (seen >= order || is_key) return transitions[size(domain)].row(context);
-  return start.row(domain);
-}
-
-Eigen::Ref<const Eigen::RowVectorXd> LanguageLaw::next(int domain, std::span<const double> ids) const {
-  const std::size_t seen = std::min(ids.size(), size(order));
-  Eigen::Index context = 0;
-  for (const double id : ids.last(seen)) context = context * vocabulary() + static_cast<Eigen::Index>(id);
-  return row(domain, static_cast<int>(seen), context);
-}
-
-Vector LanguageLaw::switched(const Vector& belief) const {
-  if (belief.size() == 1) return belief;
-  const double others = switch_rate / static_cast<double>(belief.size() - 1);
-  return ((1 - switch_rate) * belief.array() + others * (1 - belief.array())).matrix();
-}
-
-void add_facts(LanguageLaw& law, double rate, const std::vector<std::vector<int>>& values) {
-  const Eigen::Index vocabulary = law.vocabulary();
-  law.keys = static_cast<int>(values.front().size());
-  const Eigen::Index first_key = vocabulary - law.keys;
-  const auto mix_in_keys = [&](Eigen::Ref<Eigen::RowVectorXd> row) {
-    row *= 1 - rate;
-    row.tail(law.keys).setConstant(rate / law.keys);
-  };
-  for (std::size_t c = 0; c < values.size(); ++c) {
-    mix_in_keys(law.start.row(static_cast<Eigen::Index>(c)));
-    Matrix& rows = law.transitions[c];
-    for (Eigen::Index context = 0; context < rows.rows(); ++context) {
-      const Eigen::Index last = context % vocabulary;
-      if (last < first_key) {
-        mix_in_keys(rows.row(context));
-      } else {
-        rows.row(context) = Eigen::RowVectorXd::Unit(vocabulary, values[c][size(last - first_key)]);
-      }
-    }
-  }
-}
-
-LanguageLosses losses_of(const LanguageLaw& law, const Matrix& x, const Matrix& y,
-                         std::span<const int> domains) {
-  const int tokens = static_cast<int>(x.cols()), count = law.domains();
-  const Matrix pairs = pair_law(law, tokens);
-  const Vector of_last = pairs.rowwise().sum();
-  const Eigen::RowVectorXd of_next = pairs.colwise().sum();
-  LanguageLosses sums;
-  Vector likelihood(count);
-  for (Eigen::Index i = 0; i < x.rows(); ++i) {
-    const double* const ids = x.data() + i * tokens;
-    Vector belief = law.start.col(static_cast<Eigen::Index>(ids[0]));
-    belief /= belief.sum();
-    for (int t = 0; t < tokens; ++t) {
-      const Eigen::Index last = static_cast<Eigen::Index>(ids[t]), next = static_cast<Eigen::Index>(y(i, t));
-      const std::span<const double> seen(ids, size(t) + 1);
-      for (int c = 0; c < count; ++c) likelihood[c] = law.next(c, seen)[next];
-      const int domain = domains[size(i * tokens + t)];
-      const Vector predicted = law.switched(belief).cwiseProduct(likelihood);
-      sums.bayes -= std::log(predicted.sum());
-      sums.oracle_domain -= std::log(law.switched(Vector::Unit(count, domain)).dot(likelihood));
-      sums.bigram -= std::log(pairs(last, next) / of_last[last]);
-      sums.unigram -= std::log(of_next[next]);
-      belief = predicted / predicted.sum();
-    }
-  }
-  const double all = static_cast<double>(x.size());
-  return {sums.bayes / all, sums.oracle_domain / all, sums.bigram / all, sums.unigram / all};
-}
-
-namespace {
-
 /// The largest number of entries of all chains: 160 MB.
 constexpr double kMostTransitions = 2e7;
 
@@ -228,12 +153,82 @@ void check_language(const DataOptions& data) {
   if (transitions <= kMostTransitions) return;
   throw InvalidOption(
       "data.vocabulary",
-      fmt::format("got {}, needs at most {:.0f} transitions in all, but {} chains of order {} "
-                  "have {:.3g}",
+      fmt::format("got {}, needs at most {:.0f} transitions in all, but {} chains of order {} have {:.3g}",
                   options.vocabulary, kMostTransitions, options.domains, options.order, transitions));
 }
 
 }  // namespace
+
+Eigen::Ref<const Eigen::RowVectorXd> LanguageLaw::row(int domain, int seen, Eigen::Index context) const {
+  const bool is_key = seen > 0 && context % vocabulary() >= vocabulary() - keys;
+  // Rows after a key do not depend on earlier tokens, so the row of any context serves.
+  if (seen >= order || is_key) return transitions[size(domain)].row(context);
+  return start.row(domain);
+}
+
+Eigen::Ref<const Eigen::RowVectorXd> LanguageLaw::next(int domain, std::span<const double> ids) const {
+  const std::size_t seen = std::min(ids.size(), size(order));
+  Eigen::Index context = 0;
+  for (const double id : ids.last(seen)) context = context * vocabulary() + static_cast<Eigen::Index>(id);
+  return row(domain, static_cast<int>(seen), context);
+}
+
+Vector LanguageLaw::switched(const Vector& belief) const {
+  if (belief.size() == 1) return belief;
+  const double others = switch_rate / static_cast<double>(belief.size() - 1);
+  return ((1 - switch_rate) * belief.array() + others * (1 - belief.array())).matrix();
+}
+
+void add_facts(LanguageLaw& law, double rate, const std::vector<std::vector<int>>& values) {
+  const Eigen::Index vocabulary = law.vocabulary();
+  law.keys = static_cast<int>(values.front().size());
+  const Eigen::Index first_key = vocabulary - law.keys;
+  const auto mix_in_keys = [&](Eigen::Ref<Eigen::RowVectorXd> row) {
+    row *= 1 - rate;
+    row.tail(law.keys).setConstant(rate / law.keys);
+  };
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    mix_in_keys(law.start.row(static_cast<Eigen::Index>(c)));
+    Matrix& rows = law.transitions[c];
+    for (Eigen::Index context = 0; context < rows.rows(); ++context) {
+      const Eigen::Index last = context % vocabulary;
+      if (last < first_key) {
+        mix_in_keys(rows.row(context));
+      } else {
+        rows.row(context) = Eigen::RowVectorXd::Unit(vocabulary, values[c][size(last - first_key)]);
+      }
+    }
+  }
+}
+
+LanguageLosses losses_of(const LanguageLaw& law, const Matrix& x, const Matrix& y,
+                         std::span<const int> domains) {
+  const int tokens = static_cast<int>(x.cols()), count = law.domains();
+  const Matrix pairs = pair_law(law, tokens);
+  const Vector of_last = pairs.rowwise().sum();
+  const Eigen::RowVectorXd of_next = pairs.colwise().sum();
+  LanguageLosses sums;
+  Vector likelihood(count);
+  for (Eigen::Index i = 0; i < x.rows(); ++i) {
+    const double* const ids = x.data() + i * tokens;
+    Vector belief = law.start.col(static_cast<Eigen::Index>(ids[0]));
+    belief /= belief.sum();
+    for (int t = 0; t < tokens; ++t) {
+      const Eigen::Index last = static_cast<Eigen::Index>(ids[t]), next = static_cast<Eigen::Index>(y(i, t));
+      const std::span<const double> seen(ids, size(t) + 1);
+      for (int c = 0; c < count; ++c) likelihood[c] = law.next(c, seen)[next];
+      const int domain = domains[size(i * tokens + t)];
+      const Vector predicted = law.switched(belief).cwiseProduct(likelihood);
+      sums.bayes -= std::log(predicted.sum());
+      sums.oracle_domain -= std::log(law.switched(Vector::Unit(count, domain)).dot(likelihood));
+      sums.bigram -= std::log(pairs(last, next) / of_last[last]);
+      sums.unigram -= std::log(of_next[next]);
+      belief = predicted / predicted.sum();
+    }
+  }
+  const double all = static_cast<double>(x.size());
+  return {sums.bayes / all, sums.oracle_domain / all, sums.bigram / all, sums.unigram / all};
+}
 
 void TransitionOptions::bind(Fields& fields) {
   fields.add("concentration", concentration, between(1e-3, 1e6),
@@ -262,17 +257,16 @@ void SyntheticLanguageOptions::bind(Fields& fields) {
   fields.add("transitions", transitions, "rows of the chains");
   fields.add("tokens_of_domains", tokens_of_domains, {"shared", "own"},
              "every domain uses all tokens, or V / k of its own");
-  fields.add(
-      "facts", facts,
-      "tokens that are keys, each followed by its value in the domain: what a model has to know by heart "
-      "(default: none)");
+  fields.add("facts", facts,
+             "tokens that are keys, each followed by its value in the domain: what a model has to know by "
+             "heart (default: none)");
 }
 
 GeneratorKind synthetic_language_generator() {
   GeneratorKind kind = {
       {"synthetic_language",
-       "sequences of tokens from domains that are Markov chains; the next token is the target, "
-       "the domain the label, and the best loss is known",
+       "sequences of tokens from domains that are Markov chains; the next token is the target, the domain "
+       "the label, and the best loss is known",
        SyntheticLanguageOptions{}, SyntheticLanguageOptions{.domains = 2, .vocabulary = 6, .tokens = 4}},
       draw_as<SyntheticLanguage, SyntheticLanguageOptions>,
       check_language};
@@ -282,7 +276,6 @@ GeneratorKind synthetic_language_generator() {
     const SyntheticLanguageOptions& options = any.get<SyntheticLanguageOptions>();
     return options.domains * std::pow(options.vocabulary, options.order + 1);
   };
-  kind.clusters = [](const AnyOptions& options) { return options.get<SyntheticLanguageOptions>().domains; };
   return kind;
 }
 

@@ -180,61 +180,6 @@ class MergedTexts {
   BesideMerge lost_before_, lost_after_, made_before_, made_after_;
 };
 
-}  // namespace
-
-std::vector<BytePair> learn_byte_pairs(std::span<const std::string_view> texts, int vocabulary) {
-  MOELAB_EXPECT(vocabulary <= kMostTokens);
-  MergedTexts merged(texts, [](PairKey /*pair*/, int count) { return count > 1; });
-  using Candidate = std::pair<int, PairKey>;
-  const auto is_later = [](const Candidate& a, const Candidate& b) {
-    return a.first != b.first ? a.first < b.first : a.second > b.second;
-  };
-  // Counts at the time of insertion. The largest count that is still right is the largest of all.
-  std::priority_queue<Candidate, std::vector<Candidate>, decltype(is_later)> candidates(is_later);
-  for (const auto& [pair, places] : merged.pairs()) candidates.emplace(places.count, pair);
-  std::vector<BytePair> merges;
-  while (!candidates.empty() && kByteTokens + static_cast<int>(merges.size()) < vocabulary) {
-    const auto [count, pair] = candidates.top();
-    candidates.pop();
-    const auto known = merged.pairs().find(pair);
-    if (known == merged.pairs().end()) continue;
-    if (known->second.count != count) {
-      if (known->second.count > 1) candidates.emplace(known->second.count, pair);
-      continue;
-    }
-    merges.push_back({static_cast<TokenId>(pair >> 16), static_cast<TokenId>(pair & 0xffff)});
-    merged.merge(merges.back(), kByteTokens + static_cast<int>(merges.size()) - 1,
-                 [&](PairKey made, int places) { candidates.emplace(places, made); });
-  }
-  return merges;
-}
-
-std::vector<std::vector<TokenId>> encode_byte_pairs(std::span<const std::string_view> texts,
-                                                    std::span<const BytePair> merges) {
-  if (merges.empty()) {
-    std::vector<std::vector<TokenId>> all;
-    for (const std::string_view text : texts) {
-      std::vector<TokenId>& tokens = all.emplace_back();
-      for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
-    }
-    return all;
-  }
-  std::unordered_set<PairKey> to_merge;
-  for (const BytePair& pair : merges) to_merge.insert(key_of(pair.first, pair.second));
-  MergedTexts merged(texts, [&](PairKey pair, int /*count*/) { return to_merge.contains(pair); });
-  for (std::size_t m = 0; m < merges.size(); ++m)
-    merged.merge(merges[m], kByteTokens + static_cast<int>(m), [](PairKey, int) {});
-  return merged.tokens();
-}
-
-std::vector<int> lengths_of_tokens(std::span<const BytePair> merges) {
-  std::vector<int> lengths(kByteTokens, 1);
-  for (const BytePair& pair : merges) lengths.push_back(lengths[pair.first] + lengths[pair.second]);
-  return lengths;
-}
-
-namespace {
-
 namespace fs = std::filesystem;
 
 /// Places of byte pairs are counted by `int`.
@@ -316,11 +261,10 @@ TokenizedText tokenize(const BytePairTokenizer* pairs, const TextParts& text, co
     merges = learn_byte_pairs(learned.train, pairs->vocabulary);
     const int count = kByteTokens + static_cast<int>(merges.size());
     if (count < pairs->vocabulary) {
-      throw UserError(
-          "data.tokenizer.vocabulary",
-          fmt::format("got {}, needs at most {}: with so many tokens no two follow one another twice "
-                      "in what the files of data.{}paths hold for training",
-                      pairs->vocabulary, count, pairs->paths ? "tokenizer." : ""));
+      throw UserError("data.tokenizer.vocabulary",
+                      fmt::format("got {}, needs at most {}: with so many tokens no two follow one another "
+                                  "twice in what the files of data.{}paths hold for training",
+                                  pairs->vocabulary, count, pairs->paths ? "tokenizer." : ""));
     }
   }
   return {encode_byte_pairs(text.train, merges), encode_byte_pairs(text.test, merges),
@@ -418,11 +362,9 @@ class TextProblem final : public Problem {
     if (windows_of(part) > 0) return;
     const std::string as_tokens =
         text_->lengths.size() > kByteTokens ? fmt::format(" ({} tokens)", part.size()) : "";
-    throw UserError(
-        "data.paths",
-        fmt::format("'{}' has {} bytes, {}{} of them for {}; a sequence of data.tokens = {} and the "
-                    "token after it need {}",
-                    name, all_bytes, bytes, as_tokens, use, tokens_, tokens_ + 1));
+    throw UserError("data.paths", fmt::format("'{}' has {} bytes, {}{} of them for {}; a sequence of "
+                                              "data.tokens = {} and the token after it need {}",
+                                              name, all_bytes, bytes, as_tokens, use, tokens_, tokens_ + 1));
   }
 
   int tokens_;
@@ -431,23 +373,73 @@ class TextProblem final : public Problem {
 
 }  // namespace
 
+std::vector<BytePair> learn_byte_pairs(std::span<const std::string_view> texts, int vocabulary) {
+  MOELAB_EXPECT(vocabulary <= kMostTokens);
+  MergedTexts merged(texts, [](PairKey /*pair*/, int count) { return count > 1; });
+  using Candidate = std::pair<int, PairKey>;
+  const auto is_later = [](const Candidate& a, const Candidate& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  };
+  // Counts at the time of insertion. The largest count that is still right is the largest of all.
+  std::priority_queue<Candidate, std::vector<Candidate>, decltype(is_later)> candidates(is_later);
+  for (const auto& [pair, places] : merged.pairs()) candidates.emplace(places.count, pair);
+  std::vector<BytePair> merges;
+  while (!candidates.empty() && kByteTokens + static_cast<int>(merges.size()) < vocabulary) {
+    const auto [count, pair] = candidates.top();
+    candidates.pop();
+    const auto known = merged.pairs().find(pair);
+    if (known == merged.pairs().end()) continue;
+    if (known->second.count != count) {
+      if (known->second.count > 1) candidates.emplace(known->second.count, pair);
+      continue;
+    }
+    merges.push_back({static_cast<TokenId>(pair >> 16), static_cast<TokenId>(pair & 0xffff)});
+    merged.merge(merges.back(), kByteTokens + static_cast<int>(merges.size()) - 1,
+                 [&](PairKey made, int places) { candidates.emplace(places, made); });
+  }
+  return merges;
+}
+
+std::vector<std::vector<TokenId>> encode_byte_pairs(std::span<const std::string_view> texts,
+                                                    std::span<const BytePair> merges) {
+  if (merges.empty()) {
+    std::vector<std::vector<TokenId>> all;
+    for (const std::string_view text : texts) {
+      std::vector<TokenId>& tokens = all.emplace_back();
+      for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
+    }
+    return all;
+  }
+  std::unordered_set<PairKey> to_merge;
+  for (const BytePair& pair : merges) to_merge.insert(key_of(pair.first, pair.second));
+  MergedTexts merged(texts, [&](PairKey pair, int /*count*/) { return to_merge.contains(pair); });
+  for (std::size_t m = 0; m < merges.size(); ++m)
+    merged.merge(merges[m], kByteTokens + static_cast<int>(m), [](PairKey, int) {});
+  return merged.tokens();
+}
+
+std::vector<int> lengths_of_tokens(std::span<const BytePair> merges) {
+  std::vector<int> lengths(kByteTokens, 1);
+  for (const BytePair& pair : merges) lengths.push_back(lengths[pair.first] + lengths[pair.second]);
+  return lengths;
+}
+
 const std::vector<KindEntry>& TokenizerAxis::table() {
   static const std::vector<KindEntry> kinds = {
       plain_kind<BytesTokenizer>("bytes", "each byte is a token"),
       plain_kind<BytePairTokenizer>(
           "bpe",
-          "bytes whose most frequent pairs are merged until there are so many tokens, learned on what "
-          "the files hold for training (Sennrich et al. 2016)")};
+          "bytes whose most frequent pairs are merged until there are so many tokens, learned on what the "
+          "files hold for training (Sennrich et al. 2016)")};
   return kinds;
 }
 
 void BytePairTokenizer::bind(Fields& fields) {
   fields.add("vocabulary", vocabulary, between(kByteTokens, kMostTokens),
              "number of tokens V, bytes among them");
-  fields.add(
-      "paths", paths,
-      "files, or folders of them, that pairs are learned of (default: data.paths; evaluations and phases: "
-      "those of the data that the model was made for)");
+  fields.add("paths", paths,
+             "files, or folders of them, that pairs are learned of (default: data.paths; evaluations and "
+             "phases: those of the data that the model was made for)");
 }
 
 void TextOptions::bind(Fields& fields) {

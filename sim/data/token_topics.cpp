@@ -236,27 +236,22 @@ void TokenTopicsOptions::bind(Fields& fields) {
 }
 
 GeneratorKind token_topics_generator() {
-  GeneratorKind kind = {
-      {"token_topics",
-       "sequences of s tokens from clusters of a few topics that the sequence draws, one target a token (for "
-       "Nguyen et al. 2025)",
-       TokenTopicsOptions{},
-       TokenTopicsOptions{.topics = 4,
-                          .clusters_per_topic = 2,
-                          .dim = 5,
-                          .tokens = 3,
-                          .target = token_topics::ClassTarget{3}}},
-      draw_as<TokenTopics, TokenTopicsOptions>,
-      check_topics};
+  GeneratorKind kind = {{"token_topics",
+                         "sequences of s tokens from clusters of a few topics that the sequence draws, one "
+                         "target a token (for Nguyen et al. 2025)",
+                         TokenTopicsOptions{},
+                         TokenTopicsOptions{.topics = 4,
+                                            .clusters_per_topic = 2,
+                                            .dim = 5,
+                                            .tokens = 3,
+                                            .target = token_topics::ClassTarget{3}}},
+                        draw_as<TokenTopics, TokenTopicsOptions>,
+                        check_topics};
   kind.tokens = [](const AnyOptions& options) { return options.get<TokenTopicsOptions>().tokens; };
   kind.kept_numbers = [](const AnyOptions& any, const Layout& layout) -> double {
     const TokenTopicsOptions& options = any.get<TokenTopicsOptions>();
     return static_cast<double>(options.topics) * options.clusters_per_topic * layout.input_dim *
            (1 + layout.output_dim);
-  };
-  kind.clusters = [](const AnyOptions& any) {
-    const TokenTopicsOptions& options = any.get<TokenTopicsOptions>();
-    return options.topics * options.clusters_per_topic;
   };
   kind.class_targets = {"class", "linear_class"};
   kind.target_kind = [](const AnyOptions& options) {

@@ -136,8 +136,7 @@ void TokenizedMixtureOptions::bind(Fields& fields) {
   fields.add("noise_std", noise_std, at_least(0), "σ of every component");
   fields.add("label_noise", label_noise, at_least(0), "standard deviation of normal noise added to y");
   fields.required().add("target", target,
-                        "what the tokens add up to; rows of W_c ~ N(0, I / (dim (mean_std² "
-                        "+ noise_std²)))");
+                        "what the tokens add up to; rows of W_c ~ N(0, I / (dim (mean_std² + noise_std²)))");
 }
 
 GeneratorKind tokenized_mixture_generator() {
@@ -154,7 +153,6 @@ GeneratorKind tokenized_mixture_generator() {
     return options.get<TokenizedMixtureOptions>().clusters * static_cast<double>(layout.input_dim) *
            (1 + layout.output_dim);
   };
-  kind.clusters = [](const AnyOptions& options) { return options.get<TokenizedMixtureOptions>().clusters; };
   return kind;
 }
 

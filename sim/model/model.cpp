@@ -99,6 +99,61 @@ void route_blocks(const Model<Real>& model, int layer, const Gating<Real>& gatin
   });
 }
 
+/// Adds the losses of a block of scores at its targets.
+template <class Real>
+void append_losses(const View<const Real>& scores, bool is_finite, const double* targets,
+                   std::vector<double>& losses) {
+  for (int row = 0; row < scores.rows; ++row) {
+    const auto target = static_cast<std::ptrdiff_t>(targets[row]);
+    if (target < 0) continue;
+    const Real* const f = scores.row(row);
+    const double peak = *std::max_element(f, f + scores.columns);
+    double sum = 0;
+    for (int j = 0; j < scores.columns; ++j) sum += std::exp(static_cast<double>(f[j]) - peak);
+    losses.push_back(is_finite ? peak + std::log(sum) - static_cast<double>(f[target])
+                               : std::numeric_limits<double>::quiet_NaN());
+  }
+}
+
+/// Writes a block's outputs (rows, o) to `place`.
+template <class Real>
+void copy_outputs(const View<const Real>& block, bool is_finite, Real* place) {
+  for (int row = 0; row < block.rows; ++row, place += block.columns) {
+    if (is_finite) {
+      std::copy_n(block.row(row), block.columns, place);
+    } else {
+      std::fill_n(place, block.columns, std::numeric_limits<Real>::quiet_NaN());
+    }
+  }
+}
+
+/// Adds the routing of a block's rows in a layer.
+template <class Real>
+void append_routed(const MixtureScratch<Real>& scratch, RoutedRows& routed) {
+  const Routing<Real>& routing = scratch.routing();
+  const std::size_t before = routed.selected.size();
+  const auto append = [&](const Real* probabilities, std::vector<double>& all) {
+    for (int row = 0; row < routing.rows; ++row) {
+      const Real* const r = probabilities + entries(row, routing.stride);
+      all.insert(all.end(), r, r + routing.experts);
+    }
+  };
+  append(scratch.gating.probabilities.data(), routed.probabilities);
+  if (const Real* const base = scratch.router_output.base_probabilities)
+    append(base, routed.base_probabilities);
+  for (int row = 0; row < routing.rows; ++row) routed.serving.push_back(serving_expert(routing, row));
+  routed.selected.resize(before + entries(routing.rows, routing.experts), 0);
+  for_each_pair(routing, [&](int row, int expert) {
+    routed.selected[before + entries(row, routing.experts) + size(expert)] = 1;
+  });
+}
+
+/// The place of a row's first output among the outputs of all samples.
+template <class Real>
+std::size_t first_output(const Network<Real>& network, int first_row) {
+  return entries(first_row / network.layout().tokens, network.layout().prediction_dim());
+}
+
 }  // namespace
 
 template <class Real>
@@ -248,65 +303,6 @@ template std::vector<NamedArray<float>> arrays(const Model<float>&);
 template std::vector<NamedArray<double>> arrays(const Model<double>&);
 template void restore(Model<float>&, const std::vector<NamedArray<float>>&);
 template void restore(Model<double>&, const std::vector<NamedArray<double>>&);
-
-namespace {
-
-/// Adds the losses of a block of scores at its targets.
-template <class Real>
-void append_losses(const View<const Real>& scores, bool is_finite, const double* targets,
-                   std::vector<double>& losses) {
-  for (int row = 0; row < scores.rows; ++row) {
-    const auto target = static_cast<std::ptrdiff_t>(targets[row]);
-    if (target < 0) continue;
-    const Real* const f = scores.row(row);
-    const double peak = *std::max_element(f, f + scores.columns);
-    double sum = 0;
-    for (int j = 0; j < scores.columns; ++j) sum += std::exp(static_cast<double>(f[j]) - peak);
-    losses.push_back(is_finite ? peak + std::log(sum) - static_cast<double>(f[target])
-                               : std::numeric_limits<double>::quiet_NaN());
-  }
-}
-
-/// Writes a block's outputs (rows, o) to `place`.
-template <class Real>
-void copy_outputs(const View<const Real>& block, bool is_finite, Real* place) {
-  for (int row = 0; row < block.rows; ++row, place += block.columns) {
-    if (is_finite) {
-      std::copy_n(block.row(row), block.columns, place);
-    } else {
-      std::fill_n(place, block.columns, std::numeric_limits<Real>::quiet_NaN());
-    }
-  }
-}
-
-/// Adds the routing of a block's rows in a layer.
-template <class Real>
-void append_routed(const MixtureScratch<Real>& scratch, RoutedRows& routed) {
-  const Routing<Real>& routing = scratch.routing();
-  const std::size_t before = routed.selected.size();
-  const auto append = [&](const Real* probabilities, std::vector<double>& all) {
-    for (int row = 0; row < routing.rows; ++row) {
-      const Real* const r = probabilities + entries(row, routing.stride);
-      all.insert(all.end(), r, r + routing.experts);
-    }
-  };
-  append(scratch.gating.probabilities.data(), routed.probabilities);
-  if (const Real* const base = scratch.router_output.base_probabilities)
-    append(base, routed.base_probabilities);
-  for (int row = 0; row < routing.rows; ++row) routed.serving.push_back(serving_expert(routing, row));
-  routed.selected.resize(before + entries(routing.rows, routing.experts), 0);
-  for_each_pair(routing, [&](int row, int expert) {
-    routed.selected[before + entries(row, routing.experts) + size(expert)] = 1;
-  });
-}
-
-/// The place of a row's first output among the outputs of all samples.
-template <class Real>
-std::size_t first_output(const Network<Real>& network, int first_row) {
-  return entries(first_row / network.layout().tokens, network.layout().prediction_dim());
-}
-
-}  // namespace
 
 template <class Real>
 void predict(const Model<Real>& model, const Gating<Real>& gating, const SamplesOf<Real>& x, int samples,

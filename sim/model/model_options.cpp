@@ -10,37 +10,19 @@
 // To add a model kind, write a new file that defines <name>_model() and add a line here.
 // clang-format off
 #define MOELAB_MODELS(entry) \
-  entry(moe)                 \
-  entry(dense)               \
-  entry(transformer)
+  entry(moe_model)           \
+  entry(dense_model)         \
+  entry(transformer_model)
 
 // To add a sequence mixer, write a new file that defines <name>_mixer() and add a line here.
 #define MOELAB_MIXERS(entry) \
-  entry(self_attention)
+  entry(self_attention_mixer)
 // clang-format on
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) ModelKind name##_model();
-MOELAB_MODELS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-#define MOELAB_DECLARE(name) MixerKind name##_mixer();
-MOELAB_MIXERS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<ModelKind>& ModelAxis::table() {
-#define MOELAB_ENTRY(name) name##_model(),
-  static const std::vector<ModelKind> own = {MOELAB_MODELS(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return Extended<ModelAxis>::table_or(own);
-}
-
-const std::vector<MixerKind>& MixerAxis::table() {
-#define MOELAB_ENTRY(name) name##_mixer(),
-  static const std::vector<MixerKind> own = {MOELAB_MIXERS(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return Extended<MixerAxis>::table_or(own);
-}
+MOELAB_TABLE(ModelAxis, MOELAB_MODELS)
+MOELAB_TABLE(MixerAxis, MOELAB_MIXERS)
 
 namespace {
 
@@ -78,11 +60,10 @@ void check_gatings_together(const ModelOptions& options) {
     return make_gating<float>(rule, {.input_dim = 1, .experts = 1})->block_size() > 0;
   };
   if (!learns(train) || !learns(eval)) return;
-  throw InvalidOption(
-      "model.gating.eval",
-      fmt::format("got \"{}\" with parameters of its own, but model.gating.train is \"{}\" with "
-                  "others; needs the same kind, or one that learns nothing",
-                  eval.chosen(), train.chosen()));
+  throw InvalidOption("model.gating.eval",
+                      fmt::format("got \"{}\" with parameters of its own, but model.gating.train is \"{}\" "
+                                  "with others; needs the same kind, or one that learns nothing",
+                                  eval.chosen(), train.chosen()));
 }
 
 /// Checks the fields of a mixture. A dense model with a given width needs none of them. A dense model that
@@ -193,24 +174,21 @@ std::string help_of_kinds() {
 void GatingOptions::bind(Fields& fields) {
   fields.add("train", train, "gates in training");
   fields.add("eval", eval, "gates of test_loss_eval");
-  fields.add(
-      "balance_rate", balance_rate, at_least(0),
-      "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e, and a training "
-      "step moves b_e by this against the sign of the expert's load error");
-  fields.add(
-      "jitter", jitter, fraction(),
-      "training steps multiply what the router reads, entry by entry, by U[1 − jitter, 1 + jitter] (Switch "
-      "Transformer); the experts read it as it is");
+  fields.add("balance_rate", balance_rate, at_least(0),
+             "loss-free balancing: topk and top1 select by r_e + b_e, sigmoid by σ(γ_e) + b_e, and a "
+             "training step moves b_e by this against the sign of the expert's load error");
+  fields.add("jitter", jitter, fraction(),
+             "training steps multiply what the router reads, entry by entry, by U[1 − jitter, 1 + jitter] "
+             "(Switch Transformer); the experts read it as it is");
 }
 
 void ModelOptions::bind(Fields& fields) {
   std::string name = kind.chosen();
   fields.add_name("kind", name, names_of(ModelAxis::table()), help_of_kinds());
   if (name != kind.chosen()) kind.choose(name);
-  fields.add(
-      "layers", layers, between(1, 64),
-      "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out; of a "
-      "transformer, with those that have no mixture");
+  fields.add("layers", layers, between(1, 64),
+             "layers L of the mixture; from two on h ← h + MoE(h) from layer to layer and a linear read-out; "
+             "of a transformer, with those that have no mixture");
   fields.add("attention", attention,
              "multi-head self-attention over the tokens of a sequence before each layer, learning at the "
              "experts' rate");
@@ -219,10 +197,9 @@ void ModelOptions::bind(Fields& fields) {
   fields.add("shared_experts", shared_experts, between(0, 65536),
              "mixtures: experts of the same kind that serve every row beside the E, no gate before them "
              "(DeepSeekMoE)");
-  fields.add(
-      "null_experts", null_experts, between(0, 65536),
-      "mixtures: experts that the router scores as it does the E, with output 0 and nothing to compute "
-      "(MoE++)");
+  fields.add("null_experts", null_experts, between(0, 65536),
+             "mixtures: experts that the router scores as it does the E, with output 0 and nothing to "
+             "compute (MoE++)");
   add_part(fields, "router", router, !router.chosen().empty(), "scores γ(x) in R^E (likewise)");
   add_part(fields, "expert", expert, !expert.chosen().empty(), "a bank of E equal networks (likewise)");
   fields.add("gating", gating, "how scores become gates");
@@ -239,12 +216,11 @@ void ModelOptions::bind(Fields& fields) {
 }
 
 void bind_match(Fields& fields, std::optional<Match>& match) {
-  fields.add(
-      "match", match, {"expert", "moe", "active", "total"},
-      "dense models: the parameter count to match, of one expert or of the whole mixture that the "
-      "other fields describe; the dense network has one more layer than an expert and the nearest "
-      "width. Transformers with moe_layers []: their networks match a mixture in parameters that a row "
-      "passes (active), or in all");
+  fields.add("match", match, {"expert", "moe", "active", "total"},
+             "dense models: the parameter count to match, of one expert or of the whole mixture that the "
+             "other fields describe; the dense network has one more layer than an expert and the nearest "
+             "width. Transformers with moe_layers []: their networks match a mixture in parameters that a "
+             "row passes (active), or in all");
 }
 
 void bind_width(Fields& fields, std::optional<int>& width) {
@@ -286,10 +262,9 @@ void check_image(const ModelOptions& options, bool has_image) {
     throw no_image_error(options.router.chosen());
   if (!has_image) return;
   if (mixtures_of(options) > 1) {
-    throw InvalidOption("model.layers",
-                        fmt::format("got {}, needs 1 where an image leads the input: the experts of a stack "
-                                    "read all that the router reads",
-                                    options.layers));
+    throw InvalidOption("model.layers", fmt::format("got {}, needs 1 where an image leads the input: the "
+                                                    "experts of a stack read all that the router reads",
+                                                    options.layers));
   }
   if (has_projection(options)) {
     throw InvalidOption("model.input_width",

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sim/base/arrays.h"
@@ -79,6 +80,46 @@ struct NamedArray {
   std::vector<std::int64_t> shape;
   std::vector<Real> values;
 };
+
+/// The entries of a matrix, row-major, without padding.
+template <class Value>
+std::vector<std::remove_const_t<Value>> values_of(const View<Value>& matrix) {
+  std::vector<std::remove_const_t<Value>> values;
+  values.reserve(entries(matrix.rows, matrix.columns));
+  for (int i = 0; i < matrix.rows; ++i) {
+    for (int j = 0; j < matrix.columns; ++j) values.push_back(matrix(i, j));
+  }
+  return values;
+}
+
+/// Draws the entries of a matrix from N(0, deviation²), row by row.
+template <class Real>
+void draw_matrix(Engine& engine, double deviation, const View<Real>& matrix) {
+  for (int i = 0; i < matrix.rows; ++i) {
+    for (int j = 0; j < matrix.columns; ++j) {
+      matrix(i, j) = static_cast<Real>(deviation * draw_normal(engine));
+    }
+  }
+}
+
+/// Draws the start of column e from N(0, deviation² I), with the router's stream first + e.
+template <class Real>
+void draw_columns(const Start& start, double deviation, const View<Real>& matrix, std::uint64_t first = 0) {
+  for (int e = 0; e < matrix.columns; ++e) {
+    Engine engine = start.seeds.stream(Purpose::router_init, first + static_cast<std::uint64_t>(e));
+    draw_matrix(engine, deviation, matrix.middle_columns(e, 1));
+  }
+}
+
+/// Column e of (d, E) ← the start of w_e by a start law.
+template <class Real>
+void start_columns(const StartLaw& law, const Start& start, double init_scale, const View<Real>& matrix) {
+  std::vector<double> row(size(matrix.rows));
+  for (int e = 0; e < matrix.columns; ++e) {
+    law.fill(start, e, init_scale, row);
+    for (int j = 0; j < matrix.rows; ++j) matrix(j, e) = static_cast<Real>(row[size(j)]);
+  }
+}
 
 // Values that blocks pass to the routers of later blocks, in addition to the rows.
 

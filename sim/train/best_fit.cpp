@@ -126,89 +126,6 @@ void start_groups(MixingMeasure& start) {
   start.group_bias = -0.5 * start.group_gate.rowwise().squaredNorm();
 }
 
-}  // namespace
-
-Engine start_stream(const Seeds& seeds, int samples, int number) {
-  return seeds.stream(Purpose::starts,
-                      static_cast<std::uint64_t>(samples) << 16 | static_cast<std::uint64_t>(number));
-}
-
-MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine) {
-  const Eigen::Index dim = truth.gate.cols();
-  MixingMeasure start{truth.form, Matrix(experts, dim), Vector(experts), Matrix(experts, dim),
-                      Vector(experts)};
-  const auto moved = [&](double value) { return value + perturbation * draw_normal(engine); };
-  const auto move = [&](auto& values) {
-    for (Eigen::Index i = 0; i < values.size(); ++i) values.data()[i] = moved(values.data()[i]);
-  };
-  for (int i = 0; i < experts; ++i) {
-    const auto [component, sharing] = component_of(truth, i, experts);
-    for (Eigen::Index j = 0; j < dim; ++j) start.gate(i, j) = moved(truth.gate(component, j));
-    for (Eigen::Index j = 0; j < dim; ++j) start.slope(i, j) = moved(truth.slope(component, j));
-    // A temperature also divides the logarithms of weights.
-    const double temperature = std::exp(-truth.log_scale);
-    start.bias[i] = moved(truth.bias[component] - temperature * std::log(static_cast<double>(sharing)));
-    start.intercept[i] = moved(truth.intercept[component]);
-  }
-  start.group_gate = truth.group_gate;
-  start.group_bias = truth.group_bias;
-  start.shared_slope = truth.shared_slope;
-  start.shared_intercept = truth.shared_intercept;
-  move(start.group_gate);
-  move(start.group_bias);
-  move(start.shared_slope);
-  move(start.shared_intercept);
-  start.log_scale = truth.form.temperature ? moved(truth.log_scale) : 0;
-  return start;
-}
-
-MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>& data, int rows, int dim,
-                              int experts, Engine& engine) {
-  const Matrix x = Eigen::Map<const Matrix>(data.x.data(), rows, dim);
-  const Vector y = Eigen::Map<const Vector>(data.y.data(), rows);
-  const Eigen::RowVectorXd mean = x.colwise().mean();
-  Matrix points(rows, dim + 1);
-  points << x.rowwise() - mean, (y.array() - y.mean()).matrix();
-  for (Eigen::Index j = 0; j <= dim; ++j) {
-    const double deviation = std::sqrt(points.col(j).squaredNorm() / rows);
-    if (deviation > 0) points.col(j) /= deviation;
-  }
-  const std::vector<int> cluster = k_means(points, experts, engine);
-  MixingMeasure start{form, Matrix::Zero(experts, dim), Vector::Zero(experts), Matrix::Zero(experts, dim),
-                      Vector::Zero(experts)};
-  start.shared_slope = Matrix::Zero(form.shared, dim);
-  start.shared_intercept = Vector::Zero(form.shared);
-  Vector targets = y.unaryExpr([&](double value) { return before_power(form, value); });
-  if (form.shared > 0) {
-    const Vector shared = affine_fit(x, targets, [](Eigen::Index /*row*/) { return true; });
-    start.shared_slope.row(0) = shared.head(dim).transpose();
-    start.shared_intercept[0] = shared[dim];
-    targets -= x * shared.head(dim) + Vector::Constant(rows, shared[dim]);
-  }
-  for (int e = 0; e < experts; ++e) {
-    const auto is_own = [&](Eigen::Index i) { return cluster[static_cast<std::size_t>(i)] == e; };
-    double size = 0;
-    for (Eigen::Index i = 0; i < rows; ++i) {
-      if (!is_own(i)) continue;
-      start.gate.row(e) += x.row(i) - mean;
-      size += 1;
-    }
-    if (size == 0) continue;
-    start.gate.row(e) /= size;
-    const bool affine =
-        form.router == MixtureForm::Router::linear || form.router == MixtureForm::Router::two_level;
-    if (affine) start.bias[e] = -0.5 * start.gate.row(e).squaredNorm();
-    const Vector expert = affine_fit(x, targets, is_own);
-    start.slope.row(e) = expert.head(dim).transpose();
-    start.intercept[e] = expert[dim];
-  }
-  if (form.router == MixtureForm::Router::squared_distance) start.gate.rowwise() += mean;
-  if (form.router == MixtureForm::Router::two_level) start_groups(start);
-  return start;
-}
-
-namespace {
-
 /// Maxima whose ℓ differ by at most this value count as the same maximum.
 constexpr double kSameLikelihood = 1e-6;
 /// A share of p / (2 n), the effect of sampling on ℓ. The data cannot tell closer maxima apart.
@@ -260,80 +177,6 @@ GaussianExperts likelihood_start(const LikelihoodFitSetting& setting, const Gaus
 bool has_likelihood(const GaussianFit& fit) {
   return std::isfinite(fit.likelihood);
 }
-
-}  // namespace
-
-void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start) {
-  if (!start || !start->as<BestStartOptions>())
-    throw InvalidOption("train.start", "needs \"best\" beside train.optimizer.likelihood");
-  if (mixture_form(model) == MixtureForm{} && has_gate_bias(model)) return;
-  throw InvalidOption("train.optimizer.likelihood",
-                      "given, needs model.router \"linear\" with bias and no temperature, model.expert "
-                      "\"linear\", model.gating.train \"soft\", one layer and no shared experts");
-}
-
-FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallbacks& callbacks) {
-  const Network<double>& network = *setting.model.network;
-  const int dim = network.layout().input_dim;
-  const MeasurePlaces places(setting.options, network);
-  const GaussianForm form{setting.likelihood.gate, setting.likelihood.slope, setting.likelihood.variance};
-  bool stopped = false;
-  const auto interrupted = [&] { return stopped = stopped || callbacks.progress(0); };
-  FitOutcome outcome;
-  callbacks.record(0);
-  const RegressionSample first =
-      regression_sample(setting.data, std::min(setting.data.rows, setting.start.rows), dim);
-  std::vector<GaussianFit> fits;
-  for (; outcome.starts < setting.start.starts && !stopped; ++outcome.starts) {
-    GaussianFit fit = fit_by_em(likelihood_start(setting, form, places, first, outcome.starts), first, form,
-                                setting.start.evaluations, interrupted);
-    outcome.evaluations += fit.evaluations;
-    if (has_likelihood(fit)) fits.push_back(std::move(fit));
-  }
-  const auto higher = [](const GaussianFit& a, const GaussianFit& b) { return a.likelihood > b.likelihood; };
-  std::stable_sort(fits.begin(), fits.end(), higher);
-  fits.erase(std::unique(fits.begin(), fits.end(),
-                         [](const GaussianFit& a, const GaussianFit& b) {
-                           return a.likelihood - b.likelihood <= kSameLikelihood;
-                         }),
-             fits.end());
-  outcome.minima = MinimaFound{static_cast<int>(fits.size())};
-  fits.resize(std::min(fits.size(), static_cast<std::size_t>(setting.start.polished)));
-  const RegressionSample all = regression_sample(setting.data, setting.data.rows, dim);
-  for (GaussianFit& fit : fits) {
-    fit = polish_likelihood(std::move(fit.mixture), all, form, setting.steps, interrupted);
-    outcome.evaluations += fit.evaluations;
-  }
-  if (stopped) {
-    outcome.state = TrainState::interrupted;
-    return outcome;
-  }
-  std::erase_if(fits, [](const GaussianFit& fit) { return !has_likelihood(fit); });
-  if (fits.empty()) {
-    outcome.state = TrainState::diverged;
-    return outcome;
-  }
-  std::stable_sort(fits.begin(), fits.end(), higher);
-  const GaussianFit& best = fits.front();
-  const double count = static_cast<double>(free_parameters(best.mixture, form).size());
-  for (const GaussianFit& fit : fits) {
-    if (fit.likelihood < best.likelihood - kNearMaximum * count / (2.0 * setting.data.rows)) continue;
-    ++outcome.minima->near;
-    outcome.minima->diameter =
-        std::max(outcome.minima->diameter, expert_distance(best.mixture.measure, fit.mixture.measure));
-  }
-  outcome.converged = best.converged;
-  places.write(best.mixture.measure, setting.model.parameters);
-  outcome.mixture = best.mixture;
-  outcome.likelihood = best.likelihood;
-  if (setting.truth && setting.truth->variance.size() > 0)
-    outcome.likelihood_gain =
-        best.likelihood - mean_log_likelihood({*setting.truth, setting.truth->variance}, all);
-  callbacks.record(outcome.evaluations);
-  return outcome;
-}
-
-namespace {
 
 /// Minima whose losses differ by at most this relative value count as the same minimum.
 constexpr double kSameLoss = 1e-9;
@@ -425,6 +268,155 @@ double diameter_of(const std::vector<MixingMeasure>& measures) {
 
 }  // namespace
 
+Engine start_stream(const Seeds& seeds, int samples, int number) {
+  return seeds.stream(Purpose::starts,
+                      static_cast<std::uint64_t>(samples) << 16 | static_cast<std::uint64_t>(number));
+}
+
+MixingMeasure near_truth(const MixingMeasure& truth, int experts, double perturbation, Engine& engine) {
+  const Eigen::Index dim = truth.gate.cols();
+  MixingMeasure start{truth.form, Matrix(experts, dim), Vector(experts), Matrix(experts, dim),
+                      Vector(experts)};
+  const auto moved = [&](double value) { return value + perturbation * draw_normal(engine); };
+  const auto move = [&](auto& values) {
+    for (Eigen::Index i = 0; i < values.size(); ++i) values.data()[i] = moved(values.data()[i]);
+  };
+  for (int i = 0; i < experts; ++i) {
+    const auto [component, sharing] = component_of(truth, i, experts);
+    for (Eigen::Index j = 0; j < dim; ++j) start.gate(i, j) = moved(truth.gate(component, j));
+    for (Eigen::Index j = 0; j < dim; ++j) start.slope(i, j) = moved(truth.slope(component, j));
+    // A temperature also divides the logarithms of weights.
+    const double temperature = std::exp(-truth.log_scale);
+    start.bias[i] = moved(truth.bias[component] - temperature * std::log(static_cast<double>(sharing)));
+    start.intercept[i] = moved(truth.intercept[component]);
+  }
+  start.group_gate = truth.group_gate;
+  start.group_bias = truth.group_bias;
+  start.shared_slope = truth.shared_slope;
+  start.shared_intercept = truth.shared_intercept;
+  move(start.group_gate);
+  move(start.group_bias);
+  move(start.shared_slope);
+  move(start.shared_intercept);
+  start.log_scale = truth.form.temperature ? moved(truth.log_scale) : 0;
+  return start;
+}
+
+MixingMeasure clustered_start(const MixtureForm& form, const TrainingSet<double>& data, int rows, int dim,
+                              int experts, Engine& engine) {
+  const Matrix x = Eigen::Map<const Matrix>(data.x.data(), rows, dim);
+  const Vector y = Eigen::Map<const Vector>(data.y.data(), rows);
+  const Eigen::RowVectorXd mean = x.colwise().mean();
+  Matrix points(rows, dim + 1);
+  points << x.rowwise() - mean, (y.array() - y.mean()).matrix();
+  for (Eigen::Index j = 0; j <= dim; ++j) {
+    const double deviation = std::sqrt(points.col(j).squaredNorm() / rows);
+    if (deviation > 0) points.col(j) /= deviation;
+  }
+  const std::vector<int> cluster = k_means(points, experts, engine);
+  MixingMeasure start{form, Matrix::Zero(experts, dim), Vector::Zero(experts), Matrix::Zero(experts, dim),
+                      Vector::Zero(experts)};
+  start.shared_slope = Matrix::Zero(form.shared, dim);
+  start.shared_intercept = Vector::Zero(form.shared);
+  Vector targets = y.unaryExpr([&](double value) { return before_power(form, value); });
+  if (form.shared > 0) {
+    const Vector shared = affine_fit(x, targets, [](Eigen::Index /*row*/) { return true; });
+    start.shared_slope.row(0) = shared.head(dim).transpose();
+    start.shared_intercept[0] = shared[dim];
+    targets -= x * shared.head(dim) + Vector::Constant(rows, shared[dim]);
+  }
+  for (int e = 0; e < experts; ++e) {
+    const auto is_own = [&](Eigen::Index i) { return cluster[static_cast<std::size_t>(i)] == e; };
+    double size = 0;
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      if (!is_own(i)) continue;
+      start.gate.row(e) += x.row(i) - mean;
+      size += 1;
+    }
+    if (size == 0) continue;
+    start.gate.row(e) /= size;
+    const bool affine =
+        form.router == MixtureForm::Router::linear || form.router == MixtureForm::Router::two_level;
+    if (affine) start.bias[e] = -0.5 * start.gate.row(e).squaredNorm();
+    const Vector expert = affine_fit(x, targets, is_own);
+    start.slope.row(e) = expert.head(dim).transpose();
+    start.intercept[e] = expert[dim];
+  }
+  if (form.router == MixtureForm::Router::squared_distance) start.gate.rowwise() += mean;
+  if (form.router == MixtureForm::Router::two_level) start_groups(start);
+  return start;
+}
+
+void check_likelihood_fit(const ModelOptions& model, const std::optional<FitStart>& start) {
+  if (!start || !start->as<BestStartOptions>())
+    throw InvalidOption("train.start", "needs \"best\" beside train.optimizer.likelihood");
+  if (mixture_form(model) == MixtureForm{} && has_gate_bias(model)) return;
+  throw InvalidOption("train.optimizer.likelihood",
+                      "given, needs model.router \"linear\" with bias and no temperature, model.expert "
+                      "\"linear\", model.gating.train \"soft\", one layer and no shared experts");
+}
+
+FitOutcome likelihood_fit(const LikelihoodFitSetting& setting, const TrainCallbacks& callbacks) {
+  const Network<double>& network = *setting.model.network;
+  const int dim = network.layout().input_dim;
+  const MeasurePlaces places(setting.options, network);
+  const GaussianForm form{setting.likelihood.gate, setting.likelihood.slope, setting.likelihood.variance};
+  bool stopped = false;
+  const auto interrupted = [&] { return stopped = stopped || callbacks.progress(0); };
+  FitOutcome outcome;
+  callbacks.record(0);
+  const RegressionSample first =
+      regression_sample(setting.data, std::min(setting.data.rows, setting.start.rows), dim);
+  std::vector<GaussianFit> fits;
+  for (; outcome.starts < setting.start.starts && !stopped; ++outcome.starts) {
+    GaussianFit fit = fit_by_em(likelihood_start(setting, form, places, first, outcome.starts), first, form,
+                                setting.start.evaluations, interrupted);
+    outcome.evaluations += fit.evaluations;
+    if (has_likelihood(fit)) fits.push_back(std::move(fit));
+  }
+  const auto higher = [](const GaussianFit& a, const GaussianFit& b) { return a.likelihood > b.likelihood; };
+  std::stable_sort(fits.begin(), fits.end(), higher);
+  fits.erase(std::unique(fits.begin(), fits.end(),
+                         [](const GaussianFit& a, const GaussianFit& b) {
+                           return a.likelihood - b.likelihood <= kSameLikelihood;
+                         }),
+             fits.end());
+  outcome.minima = MinimaFound{static_cast<int>(fits.size())};
+  fits.resize(std::min(fits.size(), static_cast<std::size_t>(setting.start.polished)));
+  const RegressionSample all = regression_sample(setting.data, setting.data.rows, dim);
+  for (GaussianFit& fit : fits) {
+    fit = polish_likelihood(std::move(fit.mixture), all, form, setting.steps, interrupted);
+    outcome.evaluations += fit.evaluations;
+  }
+  if (stopped) {
+    outcome.state = TrainState::interrupted;
+    return outcome;
+  }
+  std::erase_if(fits, [](const GaussianFit& fit) { return !has_likelihood(fit); });
+  if (fits.empty()) {
+    outcome.state = TrainState::diverged;
+    return outcome;
+  }
+  std::stable_sort(fits.begin(), fits.end(), higher);
+  const GaussianFit& best = fits.front();
+  const double count = static_cast<double>(free_parameters(best.mixture, form).size());
+  for (const GaussianFit& fit : fits) {
+    if (fit.likelihood < best.likelihood - kNearMaximum * count / (2.0 * setting.data.rows)) continue;
+    ++outcome.minima->near;
+    outcome.minima->diameter =
+        std::max(outcome.minima->diameter, expert_distance(best.mixture.measure, fit.mixture.measure));
+  }
+  outcome.converged = best.converged;
+  places.write(best.mixture.measure, setting.model.parameters);
+  outcome.mixture = best.mixture;
+  outcome.likelihood = best.likelihood;
+  if (setting.truth && setting.truth->variance.size() > 0)
+    outcome.likelihood_gain =
+        best.likelihood - mean_log_likelihood({*setting.truth, setting.truth->variance}, all);
+  callbacks.record(outcome.evaluations);
+  return outcome;
+}
+
 void check_best_targets(const Layout& layout) {
   if (layout.target_dim() != 1)
     throw InvalidOption("train.start", "got \"best\", needs targets of one number");
@@ -433,10 +425,9 @@ void check_best_targets(const Layout& layout) {
 FitOutcome best_fit(const BestFitSetting& setting, SampleLoss& loss, const TrainCallbacks& callbacks) {
   check_best_targets(setting.model.network->layout());
   if (!separates_samples(*setting.model.network, setting.objective)) {
-    throw InvalidOption(
-        "train.start",
-        "got \"best\", needs a loss of single samples: one layer, gates that couple no rows, no "
-        "losses on the routing");
+    throw InvalidOption("train.start",
+                        "got \"best\", needs a loss of single samples: one layer, gates that couple no rows, "
+                        "no losses on the routing");
   }
   const Starts starts(setting);
   std::vector<Candidate> candidates = fit_starts(setting, starts, loss, callbacks);

@@ -19,6 +19,59 @@ int tries_of(const FitStart& start) {
   return warm ? warm->tries : start.as<ColdStartOptions>()->tries;
 }
 
+/// A predicted decrease below kSmallestPromise · L is rounding error. One below kNothing counts as zero, for
+/// data without noise.
+constexpr double kSmallestPromise = 1e-12, kNothing = 1e-28;
+/// The share of the sampling error L p / n below which an optimizer's error is negligible.
+constexpr double kNegligible = 1e-3;
+/// Keeps directions without curvature, such as a common shift of the gates' biases, out of a step.
+constexpr double kStepRidge = 1e-13;
+constexpr double kLeastDamping = 1e-12, kMostDamping = 1e12;
+
+/// The quadratic model of L around a point: ∇L and H.
+struct Quadratic {
+  Vector gradient;
+  Matrix curvature;
+};
+
+/// H = (2/m) JᵀJ at the loss's parameters, with J = ∂f/∂θ of the first m samples.
+Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
+  const int rows = std::min(loss.rows(), kCurvatureRows);
+  Matrix products = Matrix::Zero(count, count);
+  Vector row(count);
+  for (int i = 0; i < rows; ++i) {
+    loss.output_gradient(i, row.data());
+    products.selfadjointView<Eigen::Lower>().rankUpdate(row);
+  }
+  loss.count_evaluation();
+  return (2.0 / rows * products).selfadjointView<Eigen::Lower>();
+}
+
+/// Replaces the row and column of a parameter by unit ones if −∇L would push it beyond its bound.
+void hold(const std::vector<double>& values, double bound, Quadratic& quadratic) {
+  for (Eigen::Index i = 0; i < quadratic.gradient.size(); ++i) {
+    const double value = values[static_cast<std::size_t>(i)];
+    if (std::abs(value) < bound || value * quadratic.gradient[i] >= 0) continue;
+    quadratic.curvature.row(i).setZero();
+    quadratic.curvature.col(i).setZero();
+    quadratic.curvature(i, i) = 1;
+    quadratic.gradient[i] = 0;
+  }
+}
+
+Vector step_of(const Quadratic& quadratic, double damping) {
+  Matrix damped = quadratic.curvature;
+  const double ridge = kStepRidge * damped.trace();
+  damped.diagonal() *= 1 + damping;
+  damped.diagonal().array() += ridge;
+  return -least_norm_solution(damped, quadratic.gradient);
+}
+
+/// The decrease of L that the quadratic model predicts for a step.
+double gain_of(const Quadratic& quadratic, const Vector& step) {
+  return -step.dot(quadratic.gradient) - 0.5 * step.dot(quadratic.curvature * step);
+}
+
 }  // namespace
 
 bool is_least_squares(const TrainOptions& options) {
@@ -89,63 +142,6 @@ FitOutcome fit_least_squares(Model<double>& model, const ModelOptions& model_opt
   callbacks.record(outcome.evaluations);
   return outcome;
 }
-
-namespace {
-
-/// A predicted decrease below kSmallestPromise · L is rounding error. One below kNothing counts as zero, for
-/// data without noise.
-constexpr double kSmallestPromise = 1e-12, kNothing = 1e-28;
-/// The share of the sampling error L p / n below which an optimizer's error is negligible.
-constexpr double kNegligible = 1e-3;
-/// Keeps directions without curvature, such as a common shift of the gates' biases, out of a step.
-constexpr double kStepRidge = 1e-13;
-constexpr double kLeastDamping = 1e-12, kMostDamping = 1e12;
-
-/// The quadratic model of L around a point: ∇L and H.
-struct Quadratic {
-  Vector gradient;
-  Matrix curvature;
-};
-
-/// H = (2/m) JᵀJ at the loss's parameters, with J = ∂f/∂θ of the first m samples.
-Matrix curvature_at(SampleLoss& loss, Eigen::Index count) {
-  const int rows = std::min(loss.rows(), kCurvatureRows);
-  Matrix products = Matrix::Zero(count, count);
-  Vector row(count);
-  for (int i = 0; i < rows; ++i) {
-    loss.output_gradient(i, row.data());
-    products.selfadjointView<Eigen::Lower>().rankUpdate(row);
-  }
-  loss.count_evaluation();
-  return (2.0 / rows * products).selfadjointView<Eigen::Lower>();
-}
-
-/// Replaces the row and column of a parameter by unit ones if −∇L would push it beyond its bound.
-void hold(const std::vector<double>& values, double bound, Quadratic& quadratic) {
-  for (Eigen::Index i = 0; i < quadratic.gradient.size(); ++i) {
-    const double value = values[static_cast<std::size_t>(i)];
-    if (std::abs(value) < bound || value * quadratic.gradient[i] >= 0) continue;
-    quadratic.curvature.row(i).setZero();
-    quadratic.curvature.col(i).setZero();
-    quadratic.curvature(i, i) = 1;
-    quadratic.gradient[i] = 0;
-  }
-}
-
-Vector step_of(const Quadratic& quadratic, double damping) {
-  Matrix damped = quadratic.curvature;
-  const double ridge = kStepRidge * damped.trace();
-  damped.diagonal() *= 1 + damping;
-  damped.diagonal().array() += ridge;
-  return -least_norm_solution(damped, quadratic.gradient);
-}
-
-/// The decrease of L that the quadratic model predicts for a step.
-double gain_of(const Quadratic& quadratic, const Vector& step) {
-  return -step.dot(quadratic.gradient) - 0.5 * step.dot(quadratic.curvature * step);
-}
-
-}  // namespace
 
 PolishedFit polish(SampleLoss& loss, std::vector<double> start, int steps) {
   PolishedFit fit{std::move(start)};

@@ -38,21 +38,6 @@ class Sgd final : public Optimizer<Real> {
   AlignedVector<Real> velocity_;
 };
 
-}  // namespace
-
-void SgdOptions::bind(Fields& fields) {
-  fields.add("momentum", momentum, between(0, 1 - 1e-12), "0 is plain gradient descent");
-}
-
-TrainingRuleKind sgd_rule() {
-  TrainingRuleKind kind =
-      optimizer_kind<SgdOptions, Sgd>("sgd", "v ← momentum v + g + λ w, w ← w − η v", {.momentum = 0.9});
-  kind.rescales_gradients = false;
-  return kind;
-}
-
-namespace {
-
 template <class Real>
 class Adam final : public Optimizer<Real> {
  public:
@@ -104,6 +89,17 @@ void bind_moments(Fields& fields, double& beta1, double& beta2, double& epsilon)
 
 }  // namespace
 
+void SgdOptions::bind(Fields& fields) {
+  fields.add("momentum", momentum, between(0, 1 - 1e-12), "0 is plain gradient descent");
+}
+
+TrainingRuleKind sgd_rule() {
+  TrainingRuleKind kind =
+      optimizer_kind<SgdOptions, Sgd>("sgd", "v ← momentum v + g + λ w, w ← w − η v", {.momentum = 0.9});
+  kind.rescales_gradients = false;
+  return kind;
+}
+
 void AdamOptions::bind(Fields& fields) {
   bind_moments(fields, beta1, beta2, epsilon);
 }
@@ -123,21 +119,12 @@ TrainingRuleKind adamw_rule() {
 // To add a schedule, write a new file that defines <name>_schedule() and add a line here.
 // clang-format off
 #define MOELAB_SCHEDULES(entry) \
-  entry(constant)               \
-  entry(step)                   \
-  entry(cosine)
+  entry(constant_schedule)      \
+  entry(step_schedule)          \
+  entry(cosine_schedule)
 // clang-format on
 
-#define MOELAB_DECLARE(name) ScheduleKind name##_schedule();
-MOELAB_SCHEDULES(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<ScheduleKind>& ScheduleAxis::table() {
-#define MOELAB_ENTRY(name) name##_schedule(),
-  static const std::vector<ScheduleKind> own = {MOELAB_SCHEDULES(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return Extended<ScheduleAxis>::table_or(own);
-}
+MOELAB_TABLE(ScheduleAxis, MOELAB_SCHEDULES)
 
 ScheduleKind constant_schedule() {
   return {{"constant", "the learning rate as given", ConstantScheduleOptions{}, ConstantScheduleOptions{}},

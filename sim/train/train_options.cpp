@@ -28,6 +28,10 @@ GatingRule resolved_rule(const GatingRule& rule, double skip_below) {
   return soft && !soft->skip_below ? GatingRule(SoftGatingOptions{.skip_below = skip_below}) : rule;
 }
 
+void bind_tries(Fields& fields, int& tries) {
+  fields.add("tries", tries, between(1, 1000), "starts made until one converges");
+}
+
 }  // namespace
 
 void TrainOptions::bind(Fields& fields) {
@@ -53,10 +57,9 @@ void TrainOptions::bind(Fields& fields) {
   fields.add("epochs", epochs, between(1, 1e9), "passes over the training set (give steps or epochs)");
   fields.add("record_every", record_every, between(1, 1e12),
              "steps between recorded metrics (default: a tenth of the run)");
-  fields.add(
-      "until", until,
-      "when training ends before its steps are done, looked at after every record; steps are the most, "
-      "and what schedules go by");
+  fields.add("until", until,
+             "when training ends before its steps are done, looked at after every record; steps are the "
+             "most, and what schedules go by");
   fields.add("precision", precision, {"float", "double"}, "number type of training");
 }
 
@@ -179,11 +182,10 @@ void check(const UntilOptions& options) {
 void LeastSquaresOptions::bind(Fields& fields) {
   fields.add("memory", memory, between(1, 1000), "pairs of steps and gradient changes kept");
   fields.add("bound", bound, positive(), "largest absolute value of a parameter (default: none)");
-  fields.add(
-      "likelihood", likelihood,
-      "maximum likelihood of a Gaussian mixture of linear experts, whose variances are fitted, in place of "
-      "least squares: EM from every start, Newton's method after it; memory and bound have no effect "
-      "(default: least squares; needs train.start \"best\")");
+  fields.add("likelihood", likelihood,
+             "maximum likelihood of a Gaussian mixture of linear experts, whose variances are fitted, in "
+             "place of least squares: EM from every start, Newton's method after it; memory and bound have "
+             "no effect (default: least squares; needs train.start \"best\")");
 }
 
 void LikelihoodOptions::bind(Fields& fields) {
@@ -195,9 +197,8 @@ void LikelihoodOptions::bind(Fields& fields) {
 TrainingRuleKind lbfgs_rule() {
   TrainingRuleKind kind = {
       {"lbfgs",
-       "least squares over the whole training set by limited-memory BFGS, to convergence; needs "
-       "train.steps (the most evaluations of a start) and train.precision \"double\", has no rate and no "
-       "batches",
+       "least squares over the whole training set by limited-memory BFGS, to convergence; needs train.steps "
+       "(the most evaluations of a start) and train.precision \"double\", has no rate and no batches",
        LeastSquaresOptions{}, LeastSquaresOptions{}}};
   // The work array of nlopt's luksan/plis.c, up to the pairs that are used.
   kind.library_numbers = [](const AnyOptions& options, double parameters, double steps) {
@@ -218,14 +219,6 @@ const std::vector<KindEntry>& FitStartAxis::table() {
   };
   return starts;
 }
-
-namespace {
-
-void bind_tries(Fields& fields, int& tries) {
-  fields.add("tries", tries, between(1, 1000), "starts made until one converges");
-}
-
-}  // namespace
 
 void ColdStartOptions::bind(Fields& fields) {
   bind_tries(fields, tries);

@@ -242,22 +242,13 @@ template TrainOutcome train(Model<double>&, const Objective<double>&, const Trai
 // To add a rule, write a new file that defines <name>_rule() and add a line here.
 // clang-format off
 #define MOELAB_TRAINING_RULES(entry) \
-  entry(sgd)                         \
-  entry(adam)                        \
-  entry(adamw)                       \
-  entry(lbfgs)
+  entry(sgd_rule)                    \
+  entry(adam_rule)                   \
+  entry(adamw_rule)                  \
+  entry(lbfgs_rule)
 // clang-format on
 
-#define MOELAB_DECLARE(name) TrainingRuleKind name##_rule();
-MOELAB_TRAINING_RULES(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<TrainingRuleKind>& TrainingRuleAxis::table() {
-#define MOELAB_ENTRY(name) name##_rule(),
-  static const std::vector<TrainingRuleKind> own = {MOELAB_TRAINING_RULES(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return Extended<TrainingRuleAxis>::table_or(own);
-}
+MOELAB_TABLE(TrainingRuleAxis, MOELAB_TRAINING_RULES)
 
 template <class Real>
 std::unique_ptr<Optimizer<Real>> make_optimizer(const TrainingRule& rule, std::size_t count) {

@@ -18,36 +18,6 @@ Vector vector_of(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
 
-}  // namespace
-
-Vector draw_log_normal(Engine& engine, int dim, double spread) {
-  return draw_normals(engine, dim, 1, spread).array().exp();
-}
-
-Matrix draw_wishart(Engine& engine, int dim, int degrees) {
-  const Matrix draws = draw_normals(engine, degrees, dim);
-  return draws.transpose() * draws;
-}
-
-Matrix draw_near_axis_rotation(Engine& engine, int dim, double tilt) {
-  const Matrix tilted = Matrix::Identity(dim, dim) + draw_normals(engine, dim, dim, tilt);
-  Matrix rotation = qr_factors(tilted).q;
-  for (Eigen::Index i = 0; i < dim; ++i) {
-    if (rotation(i, i) < 0) rotation.col(i) = -rotation.col(i);
-  }
-  return rotation;
-}
-
-Vector inverse_weights(const Vector& dispersion) {
-  return vector_of(inverse_dispersion_weights(span_of(dispersion)));
-}
-
-Vector optimal_weights(const Vector& dispersion, double lambda) {
-  return vector_of(optimal_feature_weights(span_of(dispersion), lambda));
-}
-
-namespace {
-
 constexpr int kSeparationDim = 8;
 constexpr int kSeparationInstances = 2000, kSeparationMeasured = 200000;
 constexpr double kSeparationSpreads[] = {0.25, 0.5, 1, 2};
@@ -78,7 +48,92 @@ SeparationInstance draw_instance(Engine& engine, double spread, const MetricRule
   return {rule(dispersion), squares};
 }
 
+constexpr int kAssignmentDim = 4, kAssignmentClusters = 6;
+constexpr int kAssignmentProblems = 6, kAssignmentDraws = 100000;
+
+/// Means N(0, 4 I), covariances Wishart(I, 2d)/(2d) with rows and columns scaled by log-normal factors, so
+/// that features differ in width.
+GaussianClusters draw_clusters(Engine& engine, int count) {
+  GaussianClusters clusters{draw_normals(engine, count, kAssignmentDim, 2), {}};
+  for (int i = 0; i < count; ++i) {
+    const Vector widths = draw_log_normal(engine, kAssignmentDim, 0.5);
+    const Matrix shape = draw_wishart(engine, kAssignmentDim, 2 * kAssignmentDim) / (2 * kAssignmentDim);
+    clusters.covariances.emplace_back(widths.asDiagonal() * shape * widths.asDiagonal());
+  }
+  return clusters;
+}
+
+Matrix draw_noise(Engine& engine) {
+  return draw_wishart(engine, kAssignmentDim, 2 * kAssignmentDim) / (4 * kAssignmentDim);
+}
+
+Metrics metrics_of(const GaussianClusters& clean, const CovarianceMetric& rule) {
+  Metrics metrics;
+  for (const Matrix& covariance : clean.covariances) metrics.push_back(rule(covariance));
+  return metrics;
+}
+
+constexpr const char* kRootId = "acmoe2025.lemma3";
+constexpr int kRootInstances = 500;
+
+/// The rounding of eigenvalues.
+double rounding_of(const Vector& dispersion, double lambda) {
+  return 16 * static_cast<double>(dispersion.size()) * kEpsilon * (dispersion.maxCoeff() + lambda);
+}
+
+/// d uniform on 2 … 12, log s ~ N(0, 1). With `ties` the last half of the features, rounded up, repeats
+/// others.
+Vector draw_dispersion(Engine& engine, bool ties) {
+  const int dim = 2 + draw_index(engine, 11);
+  Vector dispersion = draw_log_normal(engine, dim, 1);
+  for (int q = dim / 2; ties && q < dim; ++q) dispersion[q] = dispersion[draw_index(engine, dim / 2)];
+  return dispersion;
+}
+
+/// Whether each interval (p_j, p_{j+1}) of the poles, and (p_d, ∞), has one root, and there are no other
+/// roots.
+bool one_right_of_each(const std::set<double>& poles, const Vector& roots) {
+  if (poles.size() != size(roots.size())) return false;
+  Eigen::Index j = 0;
+  for (auto pole = poles.begin(); pole != poles.end(); ++pole, ++j) {
+    const auto next = std::next(pole);
+    if (roots[j] <= *pole || (next != poles.end() && roots[j] >= *next)) return false;
+  }
+  return true;
+}
+
+constexpr const char* kEigenvalueId = "acmoe2025.lemma4";
+constexpr int kEigenvalueInstances = 2000;
+/// Eigenvectors nearer to the axes are drawn again, because rounding would decide.
+constexpr double kSmallestEpsilon = 1e-6;
+
 }  // namespace
+
+Vector draw_log_normal(Engine& engine, int dim, double spread) {
+  return draw_normals(engine, dim, 1, spread).array().exp();
+}
+
+Matrix draw_wishart(Engine& engine, int dim, int degrees) {
+  const Matrix draws = draw_normals(engine, degrees, dim);
+  return draws.transpose() * draws;
+}
+
+Matrix draw_near_axis_rotation(Engine& engine, int dim, double tilt) {
+  const Matrix tilted = Matrix::Identity(dim, dim) + draw_normals(engine, dim, dim, tilt);
+  Matrix rotation = qr_factors(tilted).q;
+  for (Eigen::Index i = 0; i < dim; ++i) {
+    if (rotation(i, i) < 0) rotation.col(i) = -rotation.col(i);
+  }
+  return rotation;
+}
+
+Vector inverse_weights(const Vector& dispersion) {
+  return vector_of(inverse_dispersion_weights(span_of(dispersion)));
+}
+
+Vector optimal_weights(const Vector& dispersion, double lambda) {
+  return vector_of(optimal_feature_weights(span_of(dispersion), lambda));
+}
 
 CheckFinding check_separation_criterion(const CheckEffort& effort, const MetricRule& rule) {
   const std::string id = "acmoe2025.lemma1.criterion";
@@ -162,35 +217,6 @@ std::vector<Check> acmoe2025_lemma1_checks() {
   return list;
 }
 
-namespace {
-
-constexpr int kAssignmentDim = 4, kAssignmentClusters = 6;
-constexpr int kAssignmentProblems = 6, kAssignmentDraws = 100000;
-
-/// Means N(0, 4 I), covariances Wishart(I, 2d)/(2d) with rows and columns scaled by log-normal factors, so
-/// that features differ in width.
-GaussianClusters draw_clusters(Engine& engine, int count) {
-  GaussianClusters clusters{draw_normals(engine, count, kAssignmentDim, 2), {}};
-  for (int i = 0; i < count; ++i) {
-    const Vector widths = draw_log_normal(engine, kAssignmentDim, 0.5);
-    const Matrix shape = draw_wishart(engine, kAssignmentDim, 2 * kAssignmentDim) / (2 * kAssignmentDim);
-    clusters.covariances.emplace_back(widths.asDiagonal() * shape * widths.asDiagonal());
-  }
-  return clusters;
-}
-
-Matrix draw_noise(Engine& engine) {
-  return draw_wishart(engine, kAssignmentDim, 2 * kAssignmentDim) / (4 * kAssignmentDim);
-}
-
-Metrics metrics_of(const GaussianClusters& clean, const CovarianceMetric& rule) {
-  Metrics metrics;
-  for (const Matrix& covariance : clean.covariances) metrics.push_back(rule(covariance));
-  return metrics;
-}
-
-}  // namespace
-
 Matrix euclidean_metric(const Matrix& covariance) {
   return Matrix::Identity(covariance.rows(), covariance.cols());
 }
@@ -258,57 +284,23 @@ CheckFinding check_many(const CheckEffort& effort, const BoundRule& rule) {
 std::vector<Check> acmoe2025_lemma2_checks() {
   const std::string source = "Nielsen et al. 2025, Lemma 2";
   const std::string id = "acmoe2025.lemma2.";
-  return {
-      {id + "euclidean", source,
-       "of two clusters, Pr[wrong] = 1 - Phi(|dmu|^2 / (2 sqrt(dmu'(S + S_eps) dmu))) for the nearest mean "
-       "(largest difference from draws in standard errors)",
-       CheckVerdict::holds, [](Effort effort) { return check_pair(effort, euclidean_metric); }},
-      {id + "metric", source,
-       "Pr[wrong] = 1 - Phi(dmu' M dmu / (2 sqrt(dmu' M (S + S_eps) M dmu))) for the nearest mean in the "
-       "metric M = diag(1/s) of the clean cluster (the same)",
-       CheckVerdict::holds, [](Effort effort) { return check_pair(effort, adaptive_metric); }},
-      {id + "many.as_printed", source,
-       "of six clusters, the formula for the nearest other mean gives Pr[wrong] (largest difference from "
-       "draws in standard errors)",
-       CheckVerdict::fails, [](Effort effort) { return check_many(effort, nearest_only); }},
-      {id + "many.corrected", source,
-       "of six clusters, the largest pairwise probability <= Pr[wrong] <= their sum (largest violation in "
-       "standard errors of the draws)",
-       CheckVerdict::holds, [](Effort effort) { return check_many(effort, pairwise_bounds); }}};
+  return {{id + "euclidean", source,
+           "of two clusters, Pr[wrong] = 1 - Phi(|dmu|^2 / (2 sqrt(dmu'(S + S_eps) dmu))) for the nearest "
+           "mean (largest difference from draws in standard errors)",
+           CheckVerdict::holds, [](Effort effort) { return check_pair(effort, euclidean_metric); }},
+          {id + "metric", source,
+           "Pr[wrong] = 1 - Phi(dmu' M dmu / (2 sqrt(dmu' M (S + S_eps) M dmu))) for the nearest mean in the "
+           "metric M = diag(1/s) of the clean cluster (the same)",
+           CheckVerdict::holds, [](Effort effort) { return check_pair(effort, adaptive_metric); }},
+          {id + "many.as_printed", source,
+           "of six clusters, the formula for the nearest other mean gives Pr[wrong] (largest difference from "
+           "draws in standard errors)",
+           CheckVerdict::fails, [](Effort effort) { return check_many(effort, nearest_only); }},
+          {id + "many.corrected", source,
+           "of six clusters, the largest pairwise probability <= Pr[wrong] <= their sum (largest violation "
+           "in standard errors of the draws)",
+           CheckVerdict::holds, [](Effort effort) { return check_many(effort, pairwise_bounds); }}};
 }
-
-namespace {
-
-constexpr const char* kRootId = "acmoe2025.lemma3";
-constexpr int kRootInstances = 500;
-
-/// The rounding of eigenvalues.
-double rounding_of(const Vector& dispersion, double lambda) {
-  return 16 * static_cast<double>(dispersion.size()) * kEpsilon * (dispersion.maxCoeff() + lambda);
-}
-
-/// d uniform on 2 … 12, log s ~ N(0, 1). With `ties` the last half of the features, rounded up, repeats
-/// others.
-Vector draw_dispersion(Engine& engine, bool ties) {
-  const int dim = 2 + draw_index(engine, 11);
-  Vector dispersion = draw_log_normal(engine, dim, 1);
-  for (int q = dim / 2; ties && q < dim; ++q) dispersion[q] = dispersion[draw_index(engine, dim / 2)];
-  return dispersion;
-}
-
-/// Whether each interval (p_j, p_{j+1}) of the poles, and (p_d, ∞), has one root, and there are no other
-/// roots.
-bool one_right_of_each(const std::set<double>& poles, const Vector& roots) {
-  if (poles.size() != size(roots.size())) return false;
-  Eigen::Index j = 0;
-  for (auto pole = poles.begin(); pole != poles.end(); ++pole, ++j) {
-    const auto next = std::next(pole);
-    if (roots[j] <= *pole || (next != poles.end() && roots[j] >= *next)) return false;
-  }
-  return true;
-}
-
-}  // namespace
 
 Vector weight_equation_roots(const Vector& dispersion, double lambda) {
   const Eigen::Index dim = dispersion.size();
@@ -361,15 +353,6 @@ std::vector<Check> acmoe2025_lemma3_checks() {
            CheckVerdict::holds, [](Effort effort) { return check_root_count(effort, false); }}};
 }
 
-namespace {
-
-constexpr const char* kEigenvalueId = "acmoe2025.lemma4";
-constexpr int kEigenvalueInstances = 2000;
-/// Eigenvectors nearer to the axes are drawn again, because rounding would decide.
-constexpr double kSmallestEpsilon = 1e-6;
-
-}  // namespace
-
 double factor_as_printed(double epsilon) {
   return epsilon;
 }
@@ -411,8 +394,8 @@ std::vector<Check> acmoe2025_lemma4_checks() {
   const std::string source = "Nielsen et al. 2025, Lemma 4", id = kEigenvalueId;
   return {
       {id + ".as_printed", source,
-       "v_i.b_i >= 1 - eps for all eigenvectors implies |lambda_i - S_ii| <= eps max_j |lambda_i - "
-       "lambda_j| (largest quotient of the sides)",
+       "v_i.b_i >= 1 - eps for all eigenvectors implies |lambda_i - S_ii| <= eps max_j |lambda_i - lambda_j| "
+       "(largest quotient of the sides)",
        CheckVerdict::fails, [](Effort effort) { return check_eigenvalue_bound(effort, factor_as_printed); }},
       {id + ".corrected", source,
        "it implies |lambda_i - S_ii| <= (2 eps - eps^2) max_j |lambda_i - lambda_j| (the same)",

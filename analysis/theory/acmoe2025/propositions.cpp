@@ -51,6 +51,109 @@ GainCount count_gains(Engine& engine, int instances, bool noise, const NoisyMetr
   return count;
 }
 
+constexpr int kScalingDim = 8;
+constexpr int kScalingInstances = 20000;
+constexpr double kTilt = 0.05;
+/// Eigenvalues of matrices of order 8 have relative errors of about 8 ε κ, and κ is below 1e7 here.
+constexpr double kScalingRounding = 1e-7;
+
+CheckFinding largest_value(double largest, double predicted, int instances) {
+  return {.predicted = predicted,
+          .measured = largest,
+          .error_bound = kScalingRounding,
+          .error_origin = "rounding: 8 epsilon times the largest condition number, with a margin",
+          .details = {{"instances", instances}}};
+}
+
+Matrix draw_near_axis_covariance(Engine& engine) {
+  const Vector eigenvalues = draw_log_normal(engine, kScalingDim, 2);
+  const Matrix rotation = draw_near_axis_rotation(engine, kScalingDim, kTilt);
+  return rotation * eigenvalues.asDiagonal() * rotation.transpose();
+}
+
+Matrix draw_wishart_covariance(Engine& engine) {
+  return draw_wishart(engine, kScalingDim, 2 * kScalingDim);
+}
+
+double condition_after(const Matrix& covariance, const ScalingRule& rule) {
+  return conditioning(transformed_covariance(covariance, rule(covariance))).condition;
+}
+
+constexpr int kPooledClusters = 16, kPooledDim = 24, kTightFeatures = 6, kPooledDraws = 400;
+constexpr double kTightDeviation = 0.15, kWideDeviation = 1.5;
+/// The means of the scenarios that rely on the proposition.
+constexpr double kShippedMeanStd = 0.6;
+
+Vector draw_deviations(Engine& engine) {
+  std::vector<Eigen::Index> features(kPooledDim);
+  std::iota(features.begin(), features.end(), 0);
+  Vector deviations = Vector::Constant(kPooledDim, kWideDeviation);
+  for (std::size_t i = 0; i < kTightFeatures; ++i) {
+    const std::size_t left = features.size() - i;
+    std::swap(features[i],
+              features[i + static_cast<std::size_t>(draw_uniform(engine) * static_cast<double>(left))]);
+    deviations[features[i]] = kTightDeviation;
+  }
+  return deviations;
+}
+
+/// κ of the pooled second moment with the clusters' scales over κ without them.
+double pooled_quotient(Engine& engine, double mean_std) {
+  Matrix plain = Matrix::Zero(kPooledDim, kPooledDim), scaled = plain;
+  for (int c = 0; c < kPooledClusters; ++c) {
+    const Vector mean = draw_normals(engine, kPooledDim, 1, mean_std), deviations = draw_deviations(engine);
+    Matrix moment = mean * mean.transpose();
+    moment.diagonal() += deviations.cwiseAbs2();
+    plain += moment;
+    scaled += transformed_covariance(moment, inverse_weights(deviations));
+  }
+  return conditioning(scaled).condition / conditioning(plain).condition;
+}
+
+constexpr int kHessianDim = 5, kHessianExperts = 4, kHessianOutputs = 3, kSamples = 200;
+constexpr int kMixtures = 20;
+
+struct HessianMixture {
+  MixtureSamples batch;
+  Matrix router;  ///< W (E, d)
+};
+
+void route(HessianMixture& mixture) {
+  mixture.batch.probabilities = softmax(mixture.batch.features * mixture.router.transpose());
+}
+
+/// x has features of log-normal width, experts are linear, and targets are a linear teacher with noise. z =
+/// Mx with M = diag(1/σ) if `adaptive`, otherwise z = x.
+HessianMixture draw_hessian_mixture(Engine& engine, bool adaptive) {
+  const Vector widths = draw_log_normal(engine, kHessianDim, 1);
+  const Matrix x = draw_normals(engine, kSamples, kHessianDim) * widths.asDiagonal();
+  HessianMixture mixture;
+  mixture.batch.features = x;
+  if (adaptive) mixture.batch.features = x * inverse_weights(widths).asDiagonal();
+  mixture.batch.outputs = x * draw_normals(engine, kHessianDim, kHessianExperts * kHessianOutputs);
+  mixture.batch.targets = x * draw_normals(engine, kHessianDim, kHessianOutputs) +
+                          draw_normals(engine, kSamples, kHessianOutputs);
+  mixture.router = draw_normals(engine, kHessianExperts, kHessianDim, 0.5);
+  route(mixture);
+  return mixture;
+}
+
+Matrix hessian_by_differences(const HessianMixture& mixture) {
+  Matrix hessian(kHessianDim, kHessianDim);
+  HessianMixture moved = mixture;
+  for (Eigen::Index q = 0; q < kHessianDim; ++q) {
+    hessian.row(q) = central_difference(moved.router(0, q), 1e-5, [&] {
+      route(moved);
+      return Vector(router_gradient(moved.batch).row(0));
+    });
+  }
+  return hessian;
+}
+
+Matrix row_block(const MixtureSamples& batch, RouterCurvature curvature) {
+  return expert_block(router_hessian(batch, curvature), static_cast<int>(batch.probabilities.cols()), 0);
+}
+
 }  // namespace
 
 Vector metric_of_clean(const Vector& deviation, const Vector&) {
@@ -166,38 +269,6 @@ std::vector<Check> acmoe2025_proposition1_checks() {
        CheckVerdict::holds, [](Effort effort) { return check_ceiling(effort); }}};
 }
 
-namespace {
-
-constexpr int kScalingDim = 8;
-constexpr int kScalingInstances = 20000;
-constexpr double kTilt = 0.05;
-/// Eigenvalues of matrices of order 8 have relative errors of about 8 ε κ, and κ is below 1e7 here.
-constexpr double kScalingRounding = 1e-7;
-
-CheckFinding largest_value(double largest, double predicted, int instances) {
-  return {.predicted = predicted,
-          .measured = largest,
-          .error_bound = kScalingRounding,
-          .error_origin = "rounding: 8 epsilon times the largest condition number, with a margin",
-          .details = {{"instances", instances}}};
-}
-
-Matrix draw_near_axis_covariance(Engine& engine) {
-  const Vector eigenvalues = draw_log_normal(engine, kScalingDim, 2);
-  const Matrix rotation = draw_near_axis_rotation(engine, kScalingDim, kTilt);
-  return rotation * eigenvalues.asDiagonal() * rotation.transpose();
-}
-
-Matrix draw_wishart_covariance(Engine& engine) {
-  return draw_wishart(engine, kScalingDim, 2 * kScalingDim);
-}
-
-double condition_after(const Matrix& covariance, const ScalingRule& rule) {
-  return conditioning(transformed_covariance(covariance, rule(covariance))).condition;
-}
-
-}  // namespace
-
 Vector scale_by_deviation(const Matrix& covariance) {
   return inverse_weights(covariance.diagonal().cwiseSqrt());
 }
@@ -286,41 +357,6 @@ std::vector<Check> acmoe2025_proposition2_checks() {
        [](Effort effort) { return check_wishart(effort, scale_by_variance, 0.5, 0.1); }}};
 }
 
-namespace {
-
-constexpr int kPooledClusters = 16, kPooledDim = 24, kTightFeatures = 6, kPooledDraws = 400;
-constexpr double kTightDeviation = 0.15, kWideDeviation = 1.5;
-/// The means of the scenarios that rely on the proposition.
-constexpr double kShippedMeanStd = 0.6;
-
-Vector draw_deviations(Engine& engine) {
-  std::vector<Eigen::Index> features(kPooledDim);
-  std::iota(features.begin(), features.end(), 0);
-  Vector deviations = Vector::Constant(kPooledDim, kWideDeviation);
-  for (std::size_t i = 0; i < kTightFeatures; ++i) {
-    const std::size_t left = features.size() - i;
-    std::swap(features[i],
-              features[i + static_cast<std::size_t>(draw_uniform(engine) * static_cast<double>(left))]);
-    deviations[features[i]] = kTightDeviation;
-  }
-  return deviations;
-}
-
-/// κ of the pooled second moment with the clusters' scales over κ without them.
-double pooled_quotient(Engine& engine, double mean_std) {
-  Matrix plain = Matrix::Zero(kPooledDim, kPooledDim), scaled = plain;
-  for (int c = 0; c < kPooledClusters; ++c) {
-    const Vector mean = draw_normals(engine, kPooledDim, 1, mean_std), deviations = draw_deviations(engine);
-    Matrix moment = mean * mean.transpose();
-    moment.diagonal() += deviations.cwiseAbs2();
-    plain += moment;
-    scaled += transformed_covariance(moment, inverse_weights(deviations));
-  }
-  return conditioning(scaled).condition / conditioning(plain).condition;
-}
-
-}  // namespace
-
 CheckFinding check_pooled_moment(const CheckEffort& effort, double mean_std) {
   const int draws = kPooledDraws * effort.seeds;
   Engine engine = check_stream(effort, "acmoe2025.proposition2.pooled", 0);
@@ -343,54 +379,6 @@ std::vector<Check> acmoe2025_pooled_moment_checks() {
           {id + "zero_means", source, "the same where all means are 0", CheckVerdict::holds,
            [](Effort effort) { return check_pooled_moment(effort, 0); }}};
 }
-
-namespace {
-
-constexpr int kHessianDim = 5, kHessianExperts = 4, kHessianOutputs = 3, kSamples = 200;
-constexpr int kMixtures = 20;
-
-struct HessianMixture {
-  MixtureSamples batch;
-  Matrix router;  ///< W (E, d)
-};
-
-void route(HessianMixture& mixture) {
-  mixture.batch.probabilities = softmax(mixture.batch.features * mixture.router.transpose());
-}
-
-/// x has features of log-normal width, experts are linear, and targets are a linear teacher with noise. z =
-/// Mx with M = diag(1/σ) if `adaptive`, otherwise z = x.
-HessianMixture draw_hessian_mixture(Engine& engine, bool adaptive) {
-  const Vector widths = draw_log_normal(engine, kHessianDim, 1);
-  const Matrix x = draw_normals(engine, kSamples, kHessianDim) * widths.asDiagonal();
-  HessianMixture mixture;
-  mixture.batch.features = x;
-  if (adaptive) mixture.batch.features = x * inverse_weights(widths).asDiagonal();
-  mixture.batch.outputs = x * draw_normals(engine, kHessianDim, kHessianExperts * kHessianOutputs);
-  mixture.batch.targets = x * draw_normals(engine, kHessianDim, kHessianOutputs) +
-                          draw_normals(engine, kSamples, kHessianOutputs);
-  mixture.router = draw_normals(engine, kHessianExperts, kHessianDim, 0.5);
-  route(mixture);
-  return mixture;
-}
-
-Matrix hessian_by_differences(const HessianMixture& mixture) {
-  Matrix hessian(kHessianDim, kHessianDim);
-  HessianMixture moved = mixture;
-  for (Eigen::Index q = 0; q < kHessianDim; ++q) {
-    hessian.row(q) = central_difference(moved.router(0, q), 1e-5, [&] {
-      route(moved);
-      return Vector(router_gradient(moved.batch).row(0));
-    });
-  }
-  return hessian;
-}
-
-Matrix row_block(const MixtureSamples& batch, RouterCurvature curvature) {
-  return expert_block(router_hessian(batch, curvature), static_cast<int>(batch.probabilities.cols()), 0);
-}
-
-}  // namespace
 
 Matrix constant_curvature(const MixtureSamples& batch) {
   const Matrix second_moment =

@@ -43,6 +43,73 @@ double smallest_margin(const Matrix& inputs, const Matrix& centres) {
   return margin;
 }
 
+constexpr const char* kRatioId = "dikkala2023.lemma2";
+constexpr int kRatioRepetitions = 50;
+constexpr int kGrid = 1000;
+/// The rounding of a gap: a difference of sums of up to 30 positive terms, divided by their size.
+constexpr double kRatioRounding = 64 * kEpsilon;
+
+WeightedPoints normalised(Vector x, const Vector& weight) {
+  return {std::move(x), weight / weight.sum()};
+}
+
+/// A density on (0, end) at the nodes of a Gauss-Legendre rule.
+WeightedPoints at_nodes(double end, const std::function<double(double)>& density) {
+  constexpr int kNodes = 30;
+  using Rule = boost::math::quadrature::gauss<double, kNodes>;
+  Vector x(kNodes), weight(kNodes);
+  for (int i = 0; i < kNodes; ++i) {
+    const std::size_t place = size(i / 2);
+    x[i] = end * (1 + (i % 2 == 0 ? 1 : -1) * Rule::abscissa()[place]) / 2;
+    weight[i] = Rule::weights()[place] * density(x[i]);
+  }
+  return normalised(x, weight);
+}
+
+WeightedPoints atoms(Engine& engine, double end, int count) {
+  Vector x(count), weight(count);
+  for (int i = 0; i < count; ++i) {
+    x[i] = end * (1 - draw_uniform(engine));
+    x[i] = std::min(x[i], end * (1 - kEpsilon));
+    weight[i] = 1 - draw_uniform(engine);
+  }
+  return normalised(x, weight);
+}
+
+/// One distribution of each family, with random parameters.
+std::vector<WeightedPoints> draw_distributions(Engine& engine, double end) {
+  const double first = 0.5 + 4 * draw_uniform(engine), second = 0.5 + 4 * draw_uniform(engine);
+  const double rate = 10 * draw_uniform(engine) / end;
+  const double centre = end * draw_uniform(engine), width = end * (0.05 + 0.2 * draw_uniform(engine));
+  return {
+      at_nodes(end, [](double) { return 1.0; }),
+      at_nodes(end,
+               [&](double x) { return std::pow(x / end, first - 1) * std::pow(1 - x / end, second - 1); }),
+      at_nodes(end, [&](double x) { return std::exp(-rate * x); }),
+      at_nodes(end, [&](double x) { return std::exp(-std::pow((x - centre) / width, 2) / 2); }),
+      atoms(engine, end, 2),
+      atoms(engine, end, 5)};
+}
+
+/// The smallest relative decrease of f(x)/x between neighbours of a grid on (0, T).
+double smallest_descent(const ScalarFunction& f) {
+  double smallest = kInfinity;
+  double before = 0;
+  for (int i = 1; i < kGrid; ++i) {
+    const double x = f.end * i / kGrid, ratio = f.value(x) / x;
+    if (i > 1) smallest = std::min(smallest, (before - ratio) / std::max(std::abs(before), std::abs(ratio)));
+    before = ratio;
+  }
+  return smallest;
+}
+
+Hypothesis ratio_falls(const std::vector<ScalarFunction>& functions) {
+  double smallest = kInfinity;
+  for (const ScalarFunction& f : functions) smallest = std::min(smallest, smallest_descent(f));
+  return {"f(a)/a > f(b)/b for a < b (smallest relative step on a grid > 0)", smallest,
+          smallest > kRatioRounding};
+}
+
 }  // namespace
 
 Matrix expert_gradient_step(const Matrix& inputs, const Matrix& centres, double rate) {
@@ -134,77 +201,6 @@ std::vector<Check> dikkala2023_lemma1_checks() {
            "the k-means step u_j + (2 eta n_j / n)(mean of cluster j - u_j); the step is the trainer's",
            CheckVerdict::holds, [](Effort effort) { return check_lemma1(effort); }}};
 }
-
-namespace {
-
-constexpr const char* kRatioId = "dikkala2023.lemma2";
-constexpr int kRatioRepetitions = 50;
-constexpr int kGrid = 1000;
-/// The rounding of a gap: a difference of sums of up to 30 positive terms, divided by their size.
-constexpr double kRatioRounding = 64 * kEpsilon;
-
-WeightedPoints normalised(Vector x, const Vector& weight) {
-  return {std::move(x), weight / weight.sum()};
-}
-
-/// A density on (0, end) at the nodes of a Gauss-Legendre rule.
-WeightedPoints at_nodes(double end, const std::function<double(double)>& density) {
-  constexpr int kNodes = 30;
-  using Rule = boost::math::quadrature::gauss<double, kNodes>;
-  Vector x(kNodes), weight(kNodes);
-  for (int i = 0; i < kNodes; ++i) {
-    const std::size_t place = size(i / 2);
-    x[i] = end * (1 + (i % 2 == 0 ? 1 : -1) * Rule::abscissa()[place]) / 2;
-    weight[i] = Rule::weights()[place] * density(x[i]);
-  }
-  return normalised(x, weight);
-}
-
-WeightedPoints atoms(Engine& engine, double end, int count) {
-  Vector x(count), weight(count);
-  for (int i = 0; i < count; ++i) {
-    x[i] = end * (1 - draw_uniform(engine));
-    x[i] = std::min(x[i], end * (1 - kEpsilon));
-    weight[i] = 1 - draw_uniform(engine);
-  }
-  return normalised(x, weight);
-}
-
-/// One distribution of each family, with random parameters.
-std::vector<WeightedPoints> draw_distributions(Engine& engine, double end) {
-  const double first = 0.5 + 4 * draw_uniform(engine), second = 0.5 + 4 * draw_uniform(engine);
-  const double rate = 10 * draw_uniform(engine) / end;
-  const double centre = end * draw_uniform(engine), width = end * (0.05 + 0.2 * draw_uniform(engine));
-  return {
-      at_nodes(end, [](double) { return 1.0; }),
-      at_nodes(end,
-               [&](double x) { return std::pow(x / end, first - 1) * std::pow(1 - x / end, second - 1); }),
-      at_nodes(end, [&](double x) { return std::exp(-rate * x); }),
-      at_nodes(end, [&](double x) { return std::exp(-std::pow((x - centre) / width, 2) / 2); }),
-      atoms(engine, end, 2),
-      atoms(engine, end, 5)};
-}
-
-/// The smallest relative decrease of f(x)/x between neighbours of a grid on (0, T).
-double smallest_descent(const ScalarFunction& f) {
-  double smallest = kInfinity;
-  double before = 0;
-  for (int i = 1; i < kGrid; ++i) {
-    const double x = f.end * i / kGrid, ratio = f.value(x) / x;
-    if (i > 1) smallest = std::min(smallest, (before - ratio) / std::max(std::abs(before), std::abs(ratio)));
-    before = ratio;
-  }
-  return smallest;
-}
-
-Hypothesis ratio_falls(const std::vector<ScalarFunction>& functions) {
-  double smallest = kInfinity;
-  for (const ScalarFunction& f : functions) smallest = std::min(smallest, smallest_descent(f));
-  return {"f(a)/a > f(b)/b for a < b (smallest relative step on a grid > 0)", smallest,
-          smallest > kRatioRounding};
-}
-
-}  // namespace
 
 double lemma2_gap(const WeightedPoints& points, const ScalarFunction& f) {
   const Vector values = points.x.unaryExpr([&](double x) { return f.value(x); });

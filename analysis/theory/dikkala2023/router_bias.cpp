@@ -26,81 +26,6 @@ std::array<std::pair<int, Real>, kInputs + 1> score_entries(int expert, const st
   return entries;
 }
 
-}  // namespace
-
-template <class Real>
-BiasedLoss<Real> biased_loss(const std::vector<BiasedSample<Real>>& samples, const BiasedPoint<Real>& theta,
-                             bool derivatives) {
-  using std::exp;
-  BiasedLoss<Real> local;
-  const auto unit = [&](int e, int k) { return theta[size(kWeights + e * kOutputs + k)]; };
-  for (const BiasedSample<Real>& sample : samples) {
-    std::array<Real, kRouted> r;
-    Real total = 0;
-    for (int e = 0; e < kRouted; ++e) {
-      Real score = theta[size(kFree + e)];
-      for (int j = 0; j < kInputs; ++j) score += theta[size(e * kInputs + j)] * sample.x[size(j)];
-      r[size(e)] = exp(score);
-      total += r[size(e)];
-    }
-    for (Real& share : r) share /= total;
-    std::array<Real, kOutputs> output{}, error;
-    for (int k = 0; k < kOutputs; ++k) {
-      for (int e = 0; e < kRouted; ++e) output[size(k)] += r[size(e)] * unit(e, k);
-      error[size(k)] = output[size(k)] - sample.y[size(k)];
-      local.value += sample.mass * error[size(k)] * error[size(k)];
-    }
-    if (!derivatives) continue;
-    // Derivatives of the output in the scores: a_e = r_e (u_e − output), and c_e = (u_e − output)·error.
-    std::array<std::array<Real, kOutputs>, kRouted> slope;
-    std::array<Real, kRouted> along{};
-    for (int e = 0; e < kRouted; ++e) {
-      for (int k = 0; k < kOutputs; ++k) {
-        slope[size(e)][size(k)] = r[size(e)] * (unit(e, k) - output[size(k)]);
-        along[size(e)] += (unit(e, k) - output[size(k)]) * error[size(k)];
-      }
-    }
-    const Real twice = 2 * sample.mass;
-    for (int e = 0; e < kRouted; ++e) {
-      const auto rows = score_entries(e, sample.x);
-      for (const auto& [i, factor] : rows)
-        local.gradient[size(i)] += twice * r[size(e)] * along[size(e)] * factor;
-      for (int k = 0; k < kOutputs; ++k)
-        local.gradient[size(kWeights + e * kOutputs + k)] += twice * r[size(e)] * error[size(k)];
-      for (int f = 0; f < kRouted; ++f) {
-        const Real change = r[size(e)] * (Real(e == f) - r[size(f)]);  // ∂r_e / ∂s_f
-        Real curvature = change * along[size(e)] - r[size(e)] * r[size(f)] * along[size(f)];
-        for (int k = 0; k < kOutputs; ++k) curvature += slope[size(e)][size(k)] * slope[size(f)][size(k)];
-        const auto columns = score_entries(f, sample.x);
-        for (const auto& [i, left] : rows)
-          for (const auto& [j, right] : columns)
-            local.hessian[size(i)][size(j)] += twice * curvature * left * right;
-        for (int k = 0; k < kOutputs; ++k) {
-          const int u = kWeights + e * kOutputs + k;
-          const Real mixed = r[size(e)] * slope[size(f)][size(k)] + change * error[size(k)];
-          for (const auto& [j, right] : columns) {
-            local.hessian[size(u)][size(j)] += twice * mixed * right;
-            local.hessian[size(j)][size(u)] += twice * mixed * right;
-          }
-          local.hessian[size(u)][size(kWeights + f * kOutputs + k)] += twice * r[size(e)] * r[size(f)];
-        }
-      }
-    }
-  }
-  for (int i = 0; i < kFree; ++i) {
-    const Real& entry = theta[size(i)];
-    local.value += Real(kPenalty) * entry * entry;
-    local.gradient[size(i)] += 2 * Real(kPenalty) * entry;
-    local.hessian[size(i)][size(i)] += 2 * Real(kPenalty);
-  }
-  return local;
-}
-
-template BiasedLoss<double> biased_loss(const std::vector<BiasedSample<double>>&, const BiasedPoint<double>&,
-                                        bool);
-
-namespace {
-
 using Digits = boost::multiprecision::number<boost::multiprecision::cpp_bin_float_50::backend_type,
                                              boost::multiprecision::et_off>;
 
@@ -182,62 +107,6 @@ double third_derivative_bound(const std::vector<BiasedSample<Digits>>& samples,
   }
   return bound;
 }
-
-}  // namespace
-
-CheckFinding check_without_bias(const CheckEffort&) {
-  // Three digits. Newton steps give the others.
-  const std::array<double, kFree> near = {-0.971, -1.682, 0, 2.313,  -0.214, -3.113, -1.342, 1.896,
-                                          3.113,  5.632,  0, -0.333, 0.600,  -0.333, -0.600};
-  const std::vector<BiasedSample<Digits>> samples = counterexample(32);
-  BiasedPoint<Digits> theta{};
-  std::copy(near.begin(), near.end(), theta.begin());
-  BiasedLoss<Digits> local = biased_loss(samples, theta, true);
-  for (int step = 0; step < 6; ++step) {
-    const std::array<Digits, kFree> change = newton_step(local);
-    for (std::size_t i = 0; i < kFree; ++i) theta[i] -= change[i];
-    local = biased_loss(samples, theta, true);
-  }
-  const BiasedLoss<Digits> finer = biased_loss(counterexample(64), theta, true);
-  const double gradient = std::max(gradient_norm(local.gradient), gradient_norm(finer.gradient));
-  const double least = least_eigenvalue(finer, kFree), bound = third_derivative_bound(samples, theta);
-  Digits irrelevant = 0, whole = 0;
-  for (int i = 0; i < kWeights; ++i) {
-    whole += theta[size(i)] * theta[size(i)];
-    if (i % kInputs == kInputs - 1) irrelevant += theta[size(i)] * theta[size(i)];
-  }
-  CheckFinding finding;
-  finding.hypotheses = {{"the Hessian is positive (least eigenvalue > 1e-6)", least, least > 1e-6},
-                        {"a minimum is certified (2 K |gradient| / eigenvalue^2 < 1)",
-                         2 * bound * gradient / (least * least), 2 * bound * gradient < least * least}};
-  finding.measured = static_cast<double>(Digits(sqrt(irrelevant / whole)));
-  finding.error_bound = kSumRounding + 2 * gradient / least;
-  finding.error_origin = "distance of the minimum, certified in 50 digits";
-  finding.details = {{"loss", static_cast<double>(local.value)},
-                     {"norm of the gradient", gradient},
-                     {"least eigenvalue with a free bias", least_eigenvalue(finer, kAll)}};
-  return finding;
-}
-
-CheckFinding check_two_points(const CheckEffort&) {
-  const Digits penalty = Digits(3) / 1000;
-  const Digits gap = cbrt(Digits(penalty / 4)), square = 1 - gap, weight = sqrt(square);
-  // First and second derivatives of (s² − 1)⁴ at s = ±W₂.
-  const Digits slope = 8 * weight * (square - 1) * (square - 1) * (square - 1);
-  const Digits bend = 8 * pow(square - 1, 3) + 48 * square * (square - 1) * (square - 1);
-  const double gradient = static_cast<double>(Digits(abs(slope + 2 * penalty * weight)));
-  // By symmetry the mixed derivative is 0, and b has the same second derivative without the penalty.
-  const double curvature = static_cast<double>(bend);
-  CheckFinding finding;
-  finding.hypotheses = {{"the gradient vanishes (norm <= 1e-45)", gradient, gradient <= 1e-45},
-                        {"a strict minimum in (W2, b) (least curvature > 0)", curvature, curvature > 0}};
-  finding.measured = static_cast<double>(weight);
-  finding.error_bound = kSumRounding;
-  finding.error_origin = "rounding";
-  return finding;
-}
-
-namespace {
 
 constexpr int kStepMixtures = 12;
 /// The error of a Gauss rule in panels of length 2, and of the tail beyond them.
@@ -327,6 +196,125 @@ double loss_at(const StepProblem& problem, double a, double c) {
 
 }  // namespace
 
+template <class Real>
+BiasedLoss<Real> biased_loss(const std::vector<BiasedSample<Real>>& samples, const BiasedPoint<Real>& theta,
+                             bool derivatives) {
+  using std::exp;
+  BiasedLoss<Real> local;
+  const auto unit = [&](int e, int k) { return theta[size(kWeights + e * kOutputs + k)]; };
+  for (const BiasedSample<Real>& sample : samples) {
+    std::array<Real, kRouted> r;
+    Real total = 0;
+    for (int e = 0; e < kRouted; ++e) {
+      Real score = theta[size(kFree + e)];
+      for (int j = 0; j < kInputs; ++j) score += theta[size(e * kInputs + j)] * sample.x[size(j)];
+      r[size(e)] = exp(score);
+      total += r[size(e)];
+    }
+    for (Real& share : r) share /= total;
+    std::array<Real, kOutputs> output{}, error;
+    for (int k = 0; k < kOutputs; ++k) {
+      for (int e = 0; e < kRouted; ++e) output[size(k)] += r[size(e)] * unit(e, k);
+      error[size(k)] = output[size(k)] - sample.y[size(k)];
+      local.value += sample.mass * error[size(k)] * error[size(k)];
+    }
+    if (!derivatives) continue;
+    // Derivatives of the output in the scores: a_e = r_e (u_e − output), and c_e = (u_e − output)·error.
+    std::array<std::array<Real, kOutputs>, kRouted> slope;
+    std::array<Real, kRouted> along{};
+    for (int e = 0; e < kRouted; ++e) {
+      for (int k = 0; k < kOutputs; ++k) {
+        slope[size(e)][size(k)] = r[size(e)] * (unit(e, k) - output[size(k)]);
+        along[size(e)] += (unit(e, k) - output[size(k)]) * error[size(k)];
+      }
+    }
+    const Real twice = 2 * sample.mass;
+    for (int e = 0; e < kRouted; ++e) {
+      const auto rows = score_entries(e, sample.x);
+      for (const auto& [i, factor] : rows)
+        local.gradient[size(i)] += twice * r[size(e)] * along[size(e)] * factor;
+      for (int k = 0; k < kOutputs; ++k)
+        local.gradient[size(kWeights + e * kOutputs + k)] += twice * r[size(e)] * error[size(k)];
+      for (int f = 0; f < kRouted; ++f) {
+        const Real change = r[size(e)] * (Real(e == f) - r[size(f)]);  // ∂r_e / ∂s_f
+        Real curvature = change * along[size(e)] - r[size(e)] * r[size(f)] * along[size(f)];
+        for (int k = 0; k < kOutputs; ++k) curvature += slope[size(e)][size(k)] * slope[size(f)][size(k)];
+        const auto columns = score_entries(f, sample.x);
+        for (const auto& [i, left] : rows)
+          for (const auto& [j, right] : columns)
+            local.hessian[size(i)][size(j)] += twice * curvature * left * right;
+        for (int k = 0; k < kOutputs; ++k) {
+          const int u = kWeights + e * kOutputs + k;
+          const Real mixed = r[size(e)] * slope[size(f)][size(k)] + change * error[size(k)];
+          for (const auto& [j, right] : columns) {
+            local.hessian[size(u)][size(j)] += twice * mixed * right;
+            local.hessian[size(j)][size(u)] += twice * mixed * right;
+          }
+          local.hessian[size(u)][size(kWeights + f * kOutputs + k)] += twice * r[size(e)] * r[size(f)];
+        }
+      }
+    }
+  }
+  for (int i = 0; i < kFree; ++i) {
+    const Real& entry = theta[size(i)];
+    local.value += Real(kPenalty) * entry * entry;
+    local.gradient[size(i)] += 2 * Real(kPenalty) * entry;
+    local.hessian[size(i)][size(i)] += 2 * Real(kPenalty);
+  }
+  return local;
+}
+
+template BiasedLoss<double> biased_loss(const std::vector<BiasedSample<double>>&, const BiasedPoint<double>&,
+                                        bool);
+
+CheckFinding check_without_bias(const CheckEffort&) {
+  // Three digits. Newton steps give the others.
+  const std::array<double, kFree> near = {-0.971, -1.682, 0, 2.313,  -0.214, -3.113, -1.342, 1.896,
+                                          3.113,  5.632,  0, -0.333, 0.600,  -0.333, -0.600};
+  const std::vector<BiasedSample<Digits>> samples = counterexample(32);
+  BiasedPoint<Digits> theta{};
+  std::copy(near.begin(), near.end(), theta.begin());
+  BiasedLoss<Digits> local = biased_loss(samples, theta, true);
+  for (int step = 0; step < 6; ++step) {
+    const std::array<Digits, kFree> change = newton_step(local);
+    for (std::size_t i = 0; i < kFree; ++i) theta[i] -= change[i];
+    local = biased_loss(samples, theta, true);
+  }
+  const BiasedLoss<Digits> finer = biased_loss(counterexample(64), theta, true);
+  const double gradient = std::max(gradient_norm(local.gradient), gradient_norm(finer.gradient));
+  const double least = least_eigenvalue(finer, kFree), bound = third_derivative_bound(samples, theta);
+  Digits irrelevant = 0, whole = 0;
+  for (int i = 0; i < kWeights; ++i) {
+    whole += theta[size(i)] * theta[size(i)];
+    if (i % kInputs == kInputs - 1) irrelevant += theta[size(i)] * theta[size(i)];
+  }
+  return {.hypotheses = {{"the Hessian is positive (least eigenvalue > 1e-6)", least, least > 1e-6},
+                         {"a minimum is certified (2 K |gradient| / eigenvalue^2 < 1)",
+                          2 * bound * gradient / (least * least), 2 * bound * gradient < least * least}},
+          .measured = static_cast<double>(Digits(sqrt(irrelevant / whole))),
+          .error_bound = kSumRounding + 2 * gradient / least,
+          .error_origin = "distance of the minimum, certified in 50 digits",
+          .details = {{"loss", static_cast<double>(local.value)},
+                      {"norm of the gradient", gradient},
+                      {"least eigenvalue with a free bias", least_eigenvalue(finer, kAll)}}};
+}
+
+CheckFinding check_two_points(const CheckEffort&) {
+  const Digits penalty = Digits(3) / 1000;
+  const Digits gap = cbrt(Digits(penalty / 4)), square = 1 - gap, weight = sqrt(square);
+  // First and second derivatives of (s² − 1)⁴ at s = ±W₂.
+  const Digits slope = 8 * weight * (square - 1) * (square - 1) * (square - 1);
+  const Digits bend = 8 * pow(square - 1, 3) + 48 * square * (square - 1) * (square - 1);
+  const double gradient = static_cast<double>(Digits(abs(slope + 2 * penalty * weight)));
+  // By symmetry the mixed derivative is 0, and b has the same second derivative without the penalty.
+  const double curvature = static_cast<double>(bend);
+  return {.hypotheses = {{"the gradient vanishes (norm <= 1e-45)", gradient, gradient <= 1e-45},
+                         {"a strict minimum in (W2, b) (least curvature > 0)", curvature, curvature > 0}},
+          .measured = static_cast<double>(weight),
+          .error_bound = kSumRounding,
+          .error_origin = "rounding"};
+}
+
 CheckFinding check_global_step(const CheckEffort& effort, IrrelevantLaw law, bool shift) {
   double smallest = kInfinity;
   for (int i = 0; i < kStepMixtures * effort.seeds; ++i) {
@@ -341,12 +329,10 @@ CheckFinding check_global_step(const CheckEffort& effort, IrrelevantLaw law, boo
     const double decrease = loss_at(problem, 1, 0) - best;
     smallest = std::min(smallest, decrease - kPenalty * irrelevant_square(problem.theta));
   }
-  CheckFinding finding;
-  finding.relation = Relation::at_least;
-  finding.measured = smallest;
-  finding.error_bound = law == IrrelevantLaw::two_point ? kStepRounding : kPanelError;
-  finding.error_origin = law == IrrelevantLaw::two_point ? "rounding" : "the rule for x2";
-  return finding;
+  return {.relation = Relation::at_least,
+          .measured = smallest,
+          .error_bound = law == IrrelevantLaw::two_point ? kStepRounding : kPanelError,
+          .error_origin = law == IrrelevantLaw::two_point ? "rounding" : "the rule for x2"};
 }
 
 CheckFinding check_local_step(const CheckEffort& effort, bool shift) {
@@ -363,13 +349,11 @@ CheckFinding check_local_step(const CheckEffort& effort, bool shift) {
           std::min(smallest, (before - best) / (kPenalty * (1 - a * a) * irrelevant_square(problem.theta)));
     }
   }
-  CheckFinding finding;
-  finding.relation = Relation::at_least;
-  finding.predicted = 1;
-  finding.measured = smallest;
-  finding.error_bound = kPanelError / (kPenalty * 0.02);
-  finding.error_origin = "the rule for x2";
-  return finding;
+  return {.relation = Relation::at_least,
+          .predicted = 1,
+          .measured = smallest,
+          .error_bound = kPanelError / (kPenalty * 0.02),
+          .error_origin = "the rule for x2"};
 }
 
 std::vector<Check> dikkala2023_router_bias_checks() {
@@ -384,14 +368,12 @@ std::vector<Check> dikkala2023_router_bias_checks() {
            CheckVerdict::fails, check_two_points},
           {id + "global", source,
            "for any law of x2, W2 -> 0 with the best bias lowers L by at least lambda1 |W2|^2: a global "
-           "minimum has "
-           "W2 = 0 (smallest excess, x2 = +-1)",
+           "minimum has W2 = 0 (smallest excess, x2 = +-1)",
            CheckVerdict::holds,
            [](Effort effort) { return check_global_step(effort, IrrelevantLaw::two_point); }},
           {id + "self_decomposable", source,
            "for a self-decomposable x2, W2 -> a W2 with the best bias lowers L by at least lambda1 (1 - a^2) "
-           "|W2|^2 "
-           "(smallest ratio, Laplace x2)",
+           "|W2|^2 (smallest ratio, Laplace x2)",
            CheckVerdict::holds, [](Effort effort) { return check_local_step(effort); }}};
 }
 

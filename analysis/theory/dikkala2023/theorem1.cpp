@@ -175,30 +175,6 @@ double irrelevant_share(const SubspaceProblem& problem, const Vector& theta) {
   return irrelevant_part(problem, theta).norm() / problem.population.router(theta).norm();
 }
 
-}  // namespace
-
-const NormalRule& irrelevant_rule() {
-  static const NormalRule rule = normal_rule();
-  return rule;
-}
-
-SubspaceProblem draw_subspace_problem(Engine& engine, bool rotated) {
-  SubspaceProblem problem = draw_subspaces(engine, rotated);
-  const SignalMixture mixture = draw_signal_mixture(engine);
-  const Matrix points = signal_points(mixture, QuasiRandom(1 + kRelevant, engine).uniforms(kSignalPoints));
-  set_product_rule(problem, points, targets_at(mixture, points));
-  return problem;
-}
-
-Vector draw_parameters(Engine& engine, const SubspaceProblem& problem) {
-  Vector theta = draw_normals(engine, problem.population.size(), 1);
-  const Matrix excess = irrelevant_part(problem, theta) * (2.0 / 3) * problem.irrelevant.transpose();
-  problem.population.router(theta) -= excess;
-  return theta;
-}
-
-namespace {
-
 /// The population as points of equal weight, from uniforms (n, kSubspaceUniforms).
 void set_points(SubspaceProblem& problem, const SignalMixture& mixture, const Matrix& uniforms) {
   const Matrix points = signal_points(mixture, uniforms.leftCols(1 + kRelevant));
@@ -287,7 +263,93 @@ void for_each_point(const CheckEffort& effort, bool with_saddles, const Visit& v
   }
 }
 
+constexpr const char* kMinimaId = "dikkala2023.theorem1.local_minima";
+constexpr const char* kSaddleLeftId = "dikkala2023.theorem1.saddle.left";
+constexpr int kQuasiPoints = 2048, kShifts = 16;
+/// The error of differences of gradients. A common shift of all biases changes nothing, so one curvature is 0
+/// up to this.
+constexpr double kFlat = 1e-7;
+/// The largest share ‖W₂‖ / ‖W‖ that counts as small.
+constexpr double kSmallShare = 0.1;
+
+double least_curvature(const SoftMixturePopulation& population, const Vector& theta) {
+  return symmetric_eigenvalues(population.hessian(theta))[0];
+}
+
+/// A summary of the ends of descents.
+struct Ends {
+  double largest_share = 0, smallest_share = kInfinity;
+  double gradient_norm = 0;
+  double router_norm = kInfinity;
+  double curvature = kInfinity;
+  int steps = 0, count = 0;
+
+  void add(const SubspaceProblem& problem, const DescentEnd& end) {
+    const double share = irrelevant_share(problem, end.theta);
+    largest_share = std::max(largest_share, share);
+    smallest_share = std::min(smallest_share, share);
+    gradient_norm = std::max(gradient_norm, end.gradient_norm);
+    router_norm = std::min(router_norm, problem.population.router(end.theta).norm());
+    curvature = std::min(curvature, least_curvature(problem.population, end.theta));
+    steps = std::max(steps, end.steps);
+    ++count;
+  }
+
+  /// A finding with hypotheses and details. The caller adds the measurement.
+  CheckFinding finding() const {
+    CheckFinding result;
+    result.hypotheses = {
+        {"lambda1, lambda2 > 0", kSubspacePenalty, kSubspacePenalty > 0},
+        {"the gradient vanishes (largest norm <= 1e-9)", gradient_norm, gradient_norm <= kStationary}};
+    result.resolution = kSmallShare;
+    result.details = {{"descents", count}, {"most steps", steps}};
+    return result;
+  }
+
+  /// The same for minima that use the input, for which ‖W₂‖ / ‖W‖ is meaningful.
+  CheckFinding share_finding() const {
+    CheckFinding result = finding();
+    result.hypotheses.push_back(
+        {"a local minimum (least curvature >= -1e-7)", curvature, curvature >= -kFlat});
+    result.hypotheses.push_back({"W is not 0 (smallest |W| > 0.1)", router_norm, router_norm > 0.1});
+    result.details.emplace_back("smallest |W2|/|W|", smallest_share);
+    result.details.emplace_back("largest |W2|/|W|", largest_share);
+    return result;
+  }
+};
+
+constexpr const char* kGradientLeft = "the gradient left over: |W2| <= |dL/dW2| / (2 lambda1)";
+
+constexpr const char* kShrinkageId = "dikkala2023.theorem1.shrinkage";
+constexpr int kIrrelevantFeatures = 6, kShrinkageExperts = 4, kDirections = 3, kShrinkageDraws = 20000;
+
+/// The variances of the columns.
+Vector variances(const Matrix& samples) {
+  const Matrix centred = samples.rowwise() - samples.colwise().mean();
+  return centred.colwise().squaredNorm().transpose() / static_cast<double>(samples.rows() - 1);
+}
+
 }  // namespace
+
+const NormalRule& irrelevant_rule() {
+  static const NormalRule rule = normal_rule();
+  return rule;
+}
+
+SubspaceProblem draw_subspace_problem(Engine& engine, bool rotated) {
+  SubspaceProblem problem = draw_subspaces(engine, rotated);
+  const SignalMixture mixture = draw_signal_mixture(engine);
+  const Matrix points = signal_points(mixture, QuasiRandom(1 + kRelevant, engine).uniforms(kSignalPoints));
+  set_product_rule(problem, points, targets_at(mixture, points));
+  return problem;
+}
+
+Vector draw_parameters(Engine& engine, const SubspaceProblem& problem) {
+  Vector theta = draw_normals(engine, problem.population.size(), 1);
+  const Matrix excess = irrelevant_part(problem, theta) * (2.0 / 3) * problem.irrelevant.transpose();
+  problem.population.router(theta) -= excess;
+  return theta;
+}
 
 CheckFinding check_descent_step(const CheckEffort& effort, bool shift) {
   const NormalRule& rule = irrelevant_rule();
@@ -389,67 +451,6 @@ std::vector<Check> dikkala2023_descent_step_checks() {
            CheckVerdict::holds, [](Effort effort) { return check_saddle_curvature(effort); }}};
 }
 
-namespace {
-
-constexpr const char* kMinimaId = "dikkala2023.theorem1.local_minima";
-constexpr const char* kSaddleLeftId = "dikkala2023.theorem1.saddle.left";
-constexpr int kQuasiPoints = 2048, kShifts = 16;
-/// The error of differences of gradients. A common shift of all biases changes nothing, so one curvature is 0
-/// up to this.
-constexpr double kFlat = 1e-7;
-/// The largest share ‖W₂‖ / ‖W‖ that counts as small.
-constexpr double kSmallShare = 0.1;
-
-double least_curvature(const SoftMixturePopulation& population, const Vector& theta) {
-  return symmetric_eigenvalues(population.hessian(theta))[0];
-}
-
-/// A summary of the ends of descents.
-struct Ends {
-  double largest_share = 0, smallest_share = kInfinity;
-  double gradient_norm = 0;
-  double router_norm = kInfinity;
-  double curvature = kInfinity;
-  int steps = 0, count = 0;
-
-  void add(const SubspaceProblem& problem, const DescentEnd& end) {
-    const double share = irrelevant_share(problem, end.theta);
-    largest_share = std::max(largest_share, share);
-    smallest_share = std::min(smallest_share, share);
-    gradient_norm = std::max(gradient_norm, end.gradient_norm);
-    router_norm = std::min(router_norm, problem.population.router(end.theta).norm());
-    curvature = std::min(curvature, least_curvature(problem.population, end.theta));
-    steps = std::max(steps, end.steps);
-    ++count;
-  }
-
-  /// A finding with hypotheses and details. The caller adds the measurement.
-  CheckFinding finding() const {
-    CheckFinding result;
-    result.hypotheses = {
-        {"lambda1, lambda2 > 0", kSubspacePenalty, kSubspacePenalty > 0},
-        {"the gradient vanishes (largest norm <= 1e-9)", gradient_norm, gradient_norm <= kStationary}};
-    result.resolution = kSmallShare;
-    result.details = {{"descents", count}, {"most steps", steps}};
-    return result;
-  }
-
-  /// The same for minima that use the input, for which ‖W₂‖ / ‖W‖ is meaningful.
-  CheckFinding share_finding() const {
-    CheckFinding result = finding();
-    result.hypotheses.push_back(
-        {"a local minimum (least curvature >= -1e-7)", curvature, curvature >= -kFlat});
-    result.hypotheses.push_back({"W is not 0 (smallest |W| > 0.1)", router_norm, router_norm > 0.1});
-    result.details.emplace_back("smallest |W2|/|W|", smallest_share);
-    result.details.emplace_back("largest |W2|/|W|", largest_share);
-    return result;
-  }
-};
-
-constexpr const char* kGradientLeft = "the gradient left over: |W2| <= |dL/dW2| / (2 lambda1)";
-
-}  // namespace
-
 CheckFinding check_local_minima(const CheckEffort& effort, bool rotated, const ProblemChange& change) {
   Ends ends;
   for (int repetition = 0; repetition < kSubspaceRepetitions * effort.seeds; ++repetition) {
@@ -541,19 +542,6 @@ std::vector<Check> dikkala2023_local_minima_checks() {
            "end over |W2| at the start = 0 (largest over randomisations)",
            CheckVerdict::holds, [](Effort effort) { return check_saddle_is_left(effort); }}};
 }
-
-namespace {
-
-constexpr const char* kShrinkageId = "dikkala2023.theorem1.shrinkage";
-constexpr int kIrrelevantFeatures = 6, kShrinkageExperts = 4, kDirections = 3, kShrinkageDraws = 20000;
-
-/// The variances of the columns.
-Vector variances(const Matrix& samples) {
-  const Matrix centred = samples.rowwise() - samples.colwise().mean();
-  return centred.colwise().squaredNorm().transpose() / static_cast<double>(samples.rows() - 1);
-}
-
-}  // namespace
 
 double shrinkage_factor_as_printed(double epsilon) {
   return std::sqrt(1 - (1 - epsilon) * (1 - epsilon));

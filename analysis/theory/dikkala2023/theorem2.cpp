@@ -44,6 +44,88 @@ std::unique_ptr<Problem> draw_gaussian_mixture(int clusters, const Seeds& seeds)
   return draw_problem(data, seeds);
 }
 
+constexpr const char* kMassId = "dikkala2023.theorem2.off_cluster_mass";
+constexpr const char* kSpecialistsId = "dikkala2023.theorem2.specialists";
+constexpr int kRouterClusters = 4;
+constexpr double kRowFactor = 2;     // c in E = c k ln k
+constexpr double kSeparation = 0.5;  // c of c-separation
+constexpr int kDims[] = {8, 16, 32, 64};
+constexpr int kMassRepetitions = 16, kRouters = 300, kRouterInputs = 2;  // inputs per cluster and router
+constexpr double kLevel = 0.999;
+/// The slope of ln mass against d from 32 to 64 over the slope from 8 to 16 is 1 for exp(−a d) and (16 −
+/// 8)/(64 − 32) for every power of d. This is halfway between the two in logarithms.
+constexpr double kSlopesKept = 0.5;
+/// Cosines of random directions have mean 0 and standard deviation 1/√d. Their mean over all draws is a
+/// hundredth of that.
+constexpr double kRandomCosine = 0.02;
+
+constexpr int kTrainings = 8, kTrainingDim = 32, kTrainingOutputs = 4;
+constexpr int kPoints = 512, kTrainingSteps = 500, kTestPoints = 1000;
+/// The largest distance that counts as o(1): 5 % of ‖v_c‖.
+constexpr double kNear = 0.05;
+
+/// Labels of E rows with each cluster at least once.
+std::vector<int> draw_labels(Engine& engine, int clusters) {
+  std::vector<int> labels(size(router_rows(kRowFactor, clusters)));
+  do {
+    for (int& label : labels) label = draw_index(engine, clusters);
+  } while (!covers_all(labels, clusters));
+  return labels;
+}
+
+Matrix draw_inputs(Engine& engine, const Matrix& centres, const std::vector<int>& labels) {
+  Matrix x = draw_normals(engine, static_cast<Eigen::Index>(labels.size()), centres.cols());
+  for (Eigen::Index i = 0; i < x.rows(); ++i) x.row(i) += centres.row(labels[size(i)]);
+  return x;
+}
+
+/// The mass that each input gives to rows of other labels, (n), from scores (n, E).
+Vector off_cluster_mass(Matrix scores, const std::vector<int>& inputs, const std::vector<int>& rows) {
+  Vector mass = Vector::Zero(scores.rows());
+  for (Eigen::Index i = 0; i < scores.rows(); ++i) {
+    const double largest = scores.row(i).maxCoeff();
+    scores.row(i) = (scores.row(i).array() - largest).exp();
+    for (Eigen::Index e = 0; e < scores.cols(); ++e) {
+      if (rows[size(e)] != inputs[size(i)]) mass[i] += scores(i, e);
+    }
+    mass[i] /= scores.row(i).sum();
+  }
+  return mass;
+}
+
+/// The least-squares slope of y against x.
+double slope_of(const Vector& x, const Vector& y) {
+  const Vector centred = x.array() - x.mean();
+  return centred.dot(y) / centred.squaredNorm();
+}
+
+/// Mean off-cluster mass of each cluster, (k), over random routers in dimension d.
+struct MassDraws {
+  Vector mass;
+  double cosine = 0;  ///< mean over pairs of centres
+};
+
+MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& rule) {
+  MassDraws result{Vector::Zero(clusters), 0};
+  std::vector<int> inputs;
+  for (int i = 0; i < clusters * kRouterInputs; ++i) inputs.push_back(i % clusters);
+  for (int router = 0; router < kRouters; ++router) {
+    const Matrix centres = rule(engine, clusters, dim);
+    for (int i = 1; i < clusters; ++i) {
+      for (int j = 0; j < i; ++j)
+        result.cosine += centres.row(i).normalized().dot(centres.row(j).normalized());
+    }
+    const std::vector<int> labels = draw_labels(engine, clusters);
+    const Matrix rows = draw_inputs(engine, centres, labels);
+    const Matrix x = draw_inputs(engine, centres, inputs);
+    const Vector mass = off_cluster_mass(x * rows.transpose(), inputs, labels);
+    for (Eigen::Index i = 0; i < mass.size(); ++i) result.mass[inputs[size(i)]] += mass[i];
+  }
+  result.mass /= kRouters * kRouterInputs;
+  result.cosine /= kRouters * clusters * (clusters - 1) / 2.0;
+  return result;
+}
+
 }  // namespace
 
 double coverage_probability(int clusters, int rows) {
@@ -163,92 +245,6 @@ std::vector<Check> dikkala2023_theorem2_checks() {
        "errors)",
        CheckVerdict::holds, [](Effort effort) { return check_distance_drawn(effort); }}};
 }
-
-namespace {
-
-constexpr const char* kMassId = "dikkala2023.theorem2.off_cluster_mass";
-constexpr const char* kSpecialistsId = "dikkala2023.theorem2.specialists";
-constexpr int kRouterClusters = 4;
-constexpr double kRowFactor = 2;     // c in E = c k ln k
-constexpr double kSeparation = 0.5;  // c of c-separation
-constexpr int kDims[] = {8, 16, 32, 64};
-constexpr int kMassRepetitions = 16, kRouters = 300, kRouterInputs = 2;  // inputs per cluster and router
-constexpr double kLevel = 0.999;
-/// The slope of ln mass against d from 32 to 64 over the slope from 8 to 16 is 1 for exp(−a d) and (16 −
-/// 8)/(64 − 32) for every power of d. This is halfway between the two in logarithms.
-constexpr double kSlopesKept = 0.5;
-/// Cosines of random directions have mean 0 and standard deviation 1/√d. Their mean over all draws is a
-/// hundredth of that.
-constexpr double kRandomCosine = 0.02;
-
-constexpr int kTrainings = 8, kTrainingDim = 32, kTrainingOutputs = 4;
-constexpr int kPoints = 512, kTrainingSteps = 500, kTestPoints = 1000;
-/// The largest distance that counts as o(1): 5 % of ‖v_c‖.
-constexpr double kNear = 0.05;
-
-/// Labels of E rows with each cluster at least once.
-std::vector<int> draw_labels(Engine& engine, int clusters) {
-  std::vector<int> labels(size(router_rows(kRowFactor, clusters)));
-  do {
-    for (int& label : labels) label = draw_index(engine, clusters);
-  } while (!covers_all(labels, clusters));
-  return labels;
-}
-
-Matrix draw_inputs(Engine& engine, const Matrix& centres, const std::vector<int>& labels) {
-  Matrix x = draw_normals(engine, static_cast<Eigen::Index>(labels.size()), centres.cols());
-  for (Eigen::Index i = 0; i < x.rows(); ++i) x.row(i) += centres.row(labels[size(i)]);
-  return x;
-}
-
-/// The mass that each input gives to rows of other labels, (n), from scores (n, E).
-Vector off_cluster_mass(Matrix scores, const std::vector<int>& inputs, const std::vector<int>& rows) {
-  Vector mass = Vector::Zero(scores.rows());
-  for (Eigen::Index i = 0; i < scores.rows(); ++i) {
-    const double largest = scores.row(i).maxCoeff();
-    scores.row(i) = (scores.row(i).array() - largest).exp();
-    for (Eigen::Index e = 0; e < scores.cols(); ++e) {
-      if (rows[size(e)] != inputs[size(i)]) mass[i] += scores(i, e);
-    }
-    mass[i] /= scores.row(i).sum();
-  }
-  return mass;
-}
-
-/// The least-squares slope of y against x.
-double slope_of(const Vector& x, const Vector& y) {
-  const Vector centred = x.array() - x.mean();
-  return centred.dot(y) / centred.squaredNorm();
-}
-
-/// Mean off-cluster mass of each cluster, (k), over random routers in dimension d.
-struct MassDraws {
-  Vector mass;
-  double cosine = 0;  ///< mean over pairs of centres
-};
-
-MassDraws draw_masses(Engine& engine, int clusters, int dim, const CentreRule& rule) {
-  MassDraws result{Vector::Zero(clusters), 0};
-  std::vector<int> inputs;
-  for (int i = 0; i < clusters * kRouterInputs; ++i) inputs.push_back(i % clusters);
-  for (int router = 0; router < kRouters; ++router) {
-    const Matrix centres = rule(engine, clusters, dim);
-    for (int i = 1; i < clusters; ++i) {
-      for (int j = 0; j < i; ++j)
-        result.cosine += centres.row(i).normalized().dot(centres.row(j).normalized());
-    }
-    const std::vector<int> labels = draw_labels(engine, clusters);
-    const Matrix rows = draw_inputs(engine, centres, labels);
-    const Matrix x = draw_inputs(engine, centres, inputs);
-    const Vector mass = off_cluster_mass(x * rows.transpose(), inputs, labels);
-    for (Eigen::Index i = 0; i < mass.size(); ++i) result.mass[inputs[size(i)]] += mass[i];
-  }
-  result.mass /= kRouters * kRouterInputs;
-  result.cosine /= kRouters * clusters * (clusters - 1) / 2.0;
-  return result;
-}
-
-}  // namespace
 
 Matrix random_centres(Engine& engine, int clusters, int dim) {
   const double d = dim;

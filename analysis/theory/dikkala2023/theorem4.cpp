@@ -40,33 +40,6 @@ Matrix truncated_noise(const TwoComponentProblem& problem, Engine& engine) {
   return noise;
 }
 
-}  // namespace
-
-CheckFinding check_weights(const CheckEffort& effort, double bias) {
-  double loss = 0, gradient = 0;
-  for (int i = 0; i < kWeightDraws * effort.seeds; ++i) {
-    Engine engine = check_stream(effort, "dikkala2023.theorem4.weights", i);
-    const TwoComponentProblem problem = reference_problem(engine);
-    const TwoComponentState at = draw_start(engine, problem, 1, 0);
-    const Matrix noise = truncated_noise(problem, engine);
-    const ComponentTerm here = component_term(problem, at, bias, noise, 1);
-    const ComponentTerm there = component_term(problem, at, bias, noise, -1);
-    const double even = (here.loss + there.loss) / 2;
-    const Vector even_gradient = (here.gradient + there.gradient) / 2;
-    for (const double weight : kWeightsAtMean) {
-      loss = larger(loss, std::abs(weight * here.loss + (1 - weight) * there.loss - even) / even);
-      gradient =
-          larger(gradient, (weight * here.gradient + (1 - weight) * there.gradient - even_gradient).norm() /
-                               even_gradient.norm());
-    }
-  }
-  return expected_zero(larger(loss, gradient), 1e-12, "rounding of sums over 2000 rows",
-                       {{"largest relative difference of losses", loss},
-                        {"largest relative difference of gradients", gradient}});
-}
-
-namespace {
-
 constexpr int kSmallStarts = 40, kLongStarts = 4, kSideStarts = 2000;
 constexpr double kTinyScale = 1e-4, kReferenceScale = 1e-3;
 /// η_u ≫ η_w means at least the ratio of the reference trajectory.
@@ -139,7 +112,86 @@ CheckFinding furthest(const Trajectories& all, const PairOf& pair_of) {
   return finding;
 }
 
+constexpr int kClaimInstances = 200;
+/// The error of the quadrature, 1e-13, relative to the smallest moments of an instance, which exceed 1e-5.
+constexpr double kQuadratureError = 1e-8;
+/// The largest ‖w‖, and the largest ‖w‖ min(ρ, 8.5 σ) for which the error of the quadrature is known.
+constexpr double kLargestNorm = 15, kLargestReach = 20;
+
+/// A random problem and a random w, given by w·z and its norm.
+struct ClaimInstance {
+  TwoComponentProblem problem;
+  double signal = 0;
+  double norm = 0;
+};
+
+/// d uniform on 2 … 20, σ on (0.1, 0.5), ρ on (0.3, 0.95), ‖w‖ log-uniform from 0.1 on, cos(w, z) uniform on
+/// (0.01, 1). Infinite radius takes σ on (0.1, 1.5).
+ClaimInstance draw_instance(const CheckEffort& effort, std::string_view id, int repetition, double radius) {
+  Engine engine = check_stream(effort, id, repetition);
+  ClaimInstance instance;
+  const int dim = 2 + draw_index(engine, 19);
+  const double width = std::isinf(radius) ? 1.4 : 0.4;
+  instance.problem.mean = Vector::Unit(dim, 0);
+  instance.problem.value = Vector::Ones(1);
+  instance.problem.noise_std = 0.1 + width * draw_uniform(engine);
+  instance.problem.radius = std::isinf(radius) ? radius : 0.3 + 0.65 * draw_uniform(engine);
+  const double reach = std::min(instance.problem.radius, 8.5 * instance.problem.noise_std);
+  const double largest = std::min(kLargestNorm, kLargestReach / reach);
+  instance.norm = 0.1 * std::pow(largest / 0.1, draw_uniform(engine));
+  instance.signal = instance.norm * (0.01 + 0.99 * draw_uniform(engine));
+  return instance;
+}
+
+/// Counts how often the relative margin(instance) exceeds the error of the quadrature.
+CheckFinding share_of_instances(const CheckEffort& effort, std::string_view id, double radius,
+                                const std::function<double(const ClaimInstance&)>& margin) {
+  const int instances = kClaimInstances * effort.seeds;
+  int strict = 0;
+  double smallest = kInfinity, largest_radius = 0;
+  for (int i = 0; i < instances; ++i) {
+    const ClaimInstance instance = draw_instance(effort, id, i, radius);
+    const double found = margin(instance);
+    smallest = smaller(smallest, found);
+    largest_radius = std::max(largest_radius, instance.problem.radius);
+    if (found > kQuadratureError) ++strict;
+  }
+  return {.hypotheses = {{"|z| / rho > 1 (smallest, |z| = 1)", 1 / largest_radius, largest_radius < 1}},
+          .predicted = 1,
+          .measured = static_cast<double>(strict) / instances,
+          .error_origin = "none: each instance is judged beyond the quadrature's error",
+          .details = {{"instances", instances}, {"smallest relative margin", smallest}}};
+}
+
+/// (right − left) relative to the larger one.
+double relative_margin(double left, double right) {
+  return (right - left) / std::max(std::abs(left), std::abs(right));
+}
+
 }  // namespace
+
+CheckFinding check_weights(const CheckEffort& effort, double bias) {
+  double loss = 0, gradient = 0;
+  for (int i = 0; i < kWeightDraws * effort.seeds; ++i) {
+    Engine engine = check_stream(effort, "dikkala2023.theorem4.weights", i);
+    const TwoComponentProblem problem = reference_problem(engine);
+    const TwoComponentState at = draw_start(engine, problem, 1, 0);
+    const Matrix noise = truncated_noise(problem, engine);
+    const ComponentTerm here = component_term(problem, at, bias, noise, 1);
+    const ComponentTerm there = component_term(problem, at, bias, noise, -1);
+    const double even = (here.loss + there.loss) / 2;
+    const Vector even_gradient = (here.gradient + there.gradient) / 2;
+    for (const double weight : kWeightsAtMean) {
+      loss = larger(loss, std::abs(weight * here.loss + (1 - weight) * there.loss - even) / even);
+      gradient =
+          larger(gradient, (weight * here.gradient + (1 - weight) * there.gradient - even_gradient).norm() /
+                               even_gradient.norm());
+    }
+  }
+  return expected_zero(larger(loss, gradient), 1e-12, "rounding of sums over 2000 rows",
+                       {{"largest relative difference of losses", loss},
+                        {"largest relative difference of gradients", gradient}});
+}
 
 CheckFinding check_alignment(const CheckEffort& effort, int side, const TwoComponentRule& rule) {
   const std::string id =
@@ -279,104 +331,43 @@ CheckFinding check_untruncated(const CheckEffort& effort, const TwoComponentRule
 std::vector<Check> dikkala2023_theorem4_checks() {
   const std::string prefix = "dikkala2023.theorem4.", source = "Dikkala et al. 2023, Theorem 4";
   const std::string setting = " (d = 10, sigma = .15, rho = .7, v = (1, -2), eta_w = .05, eta_u = .5)";
-  return {
-      {prefix + "start_at_z", source,
-       "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z > 0" + setting, CheckVerdict::holds,
-       [](Effort effort) { return check_alignment(effort, 1); }},
-      {prefix + "start_at_minus_z", source,
-       "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z < 0" + setting, CheckVerdict::holds,
-       [](Effort effort) { return check_alignment(effort, -1); }},
-      {prefix + "norm_1e4", source, "|w| grows without bound: its value after 1e4 steps" + setting,
-       CheckVerdict::holds, [](Effort effort) { return check_norm(effort, 10000, kNormAfter1e4); }},
-      {prefix + "norm_1e5", source, "|w| grows without bound: its value after 1e5 steps" + setting,
-       CheckVerdict::holds, [](Effort effort) { return check_norm(effort, 100000, kNormAfter1e5); }},
-      {prefix + "growth", source,
-       "from step 1e3 to 1e5 |w| follows the proof's reduction w = alpha z, u = u*(w): d alpha/dt = -eta_w "
-       "dL*/d alpha, L* = 2 |v|^2 (1 - E[q]^2/E[q^2])",
-       CheckVerdict::holds, [](Effort effort) { return check_growth(effort); }},
-      {prefix + "log_rate", source,
-       "|w| grows like log t: d|w|/d log t over the last decade is that of the proof's reduction, which lies "
-       "between 1/(2(1 + rho)) and 1/(2(1 - rho))",
-       CheckVerdict::holds, [](Effort effort) { return check_log_rate(effort); }},
-      {prefix + "experts", source,
-       "u tends to +-v: its relative distance after 1e5 steps is E[q]/E[q^2] - 1, which vanishes with "
-       "growing |w|",
-       CheckVerdict::holds, [](Effort effort) { return check_experts(effort); }},
-      {prefix + "side", source + ", linearised at the start",
-       "a share arctan(sqrt(eta_w/eta_u))/pi of random starts ends on the other side of w.z = 0",
-       CheckVerdict::holds, [](Effort effort) { return check_side(effort, kReferenceRates); }},
-      {prefix + "slow_experts", source + ", without eta_u >> eta_w",
-       "with eta_u = .005, eta_w = .5 the side of w.z is no longer that of the start: the share that changes "
-       "it",
-       CheckVerdict::hypotheses_not_met, [](Effort effort) { return check_side(effort, kSlowExperts); }},
-      {prefix + "weights", source + ", its loss",
-       "the loss and its gradient are the same whatever the weights of the two components (largest relative "
-       "difference from even weights)",
-       CheckVerdict::holds, [](Effort effort) { return check_weights(effort); }},
-      {prefix + "untruncated", source + ", without truncation",
-       "for whole Gaussians |w| stops at 2/sigma^2 (sigma = 1): |w| after 1e4 steps",
-       CheckVerdict::hypotheses_not_met, [](Effort effort) { return check_untruncated(effort); }}};
+  return {{prefix + "start_at_z", source,
+           "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z > 0" + setting, CheckVerdict::holds,
+           [](Effort effort) { return check_alignment(effort, 1); }},
+          {prefix + "start_at_minus_z", source,
+           "w aligns with z: 1 - |cos(w, z)| after 100 steps from w.z < 0" + setting, CheckVerdict::holds,
+           [](Effort effort) { return check_alignment(effort, -1); }},
+          {prefix + "norm_1e4", source, "|w| grows without bound: its value after 1e4 steps" + setting,
+           CheckVerdict::holds, [](Effort effort) { return check_norm(effort, 10000, kNormAfter1e4); }},
+          {prefix + "norm_1e5", source, "|w| grows without bound: its value after 1e5 steps" + setting,
+           CheckVerdict::holds, [](Effort effort) { return check_norm(effort, 100000, kNormAfter1e5); }},
+          {prefix + "growth", source,
+           "from step 1e3 to 1e5 |w| follows the proof's reduction w = alpha z, u = u*(w): d alpha/dt = "
+           "-eta_w dL*/d alpha, L* = 2 |v|^2 (1 - E[q]^2/E[q^2])",
+           CheckVerdict::holds, [](Effort effort) { return check_growth(effort); }},
+          {prefix + "log_rate", source,
+           "|w| grows like log t: d|w|/d log t over the last decade is that of the proof's reduction, which "
+           "lies between 1/(2(1 + rho)) and 1/(2(1 - rho))",
+           CheckVerdict::holds, [](Effort effort) { return check_log_rate(effort); }},
+          {prefix + "experts", source,
+           "u tends to +-v: its relative distance after 1e5 steps is E[q]/E[q^2] - 1, which vanishes with "
+           "growing |w|",
+           CheckVerdict::holds, [](Effort effort) { return check_experts(effort); }},
+          {prefix + "side", source + ", linearised at the start",
+           "a share arctan(sqrt(eta_w/eta_u))/pi of random starts ends on the other side of w.z = 0",
+           CheckVerdict::holds, [](Effort effort) { return check_side(effort, kReferenceRates); }},
+          {prefix + "slow_experts", source + ", without eta_u >> eta_w",
+           "with eta_u = .005, eta_w = .5 the side of w.z is no longer that of the start: the share that "
+           "changes it",
+           CheckVerdict::hypotheses_not_met, [](Effort effort) { return check_side(effort, kSlowExperts); }},
+          {prefix + "weights", source + ", its loss",
+           "the loss and its gradient are the same whatever the weights of the two components (largest "
+           "relative difference from even weights)",
+           CheckVerdict::holds, [](Effort effort) { return check_weights(effort); }},
+          {prefix + "untruncated", source + ", without truncation",
+           "for whole Gaussians |w| stops at 2/sigma^2 (sigma = 1): |w| after 1e4 steps",
+           CheckVerdict::hypotheses_not_met, [](Effort effort) { return check_untruncated(effort); }}};
 }
-
-namespace {
-
-constexpr int kClaimInstances = 200;
-/// The error of the quadrature, 1e-13, relative to the smallest moments of an instance, which exceed 1e-5.
-constexpr double kQuadratureError = 1e-8;
-/// The largest ‖w‖, and the largest ‖w‖ min(ρ, 8.5 σ) for which the error of the quadrature is known.
-constexpr double kLargestNorm = 15, kLargestReach = 20;
-
-/// A random problem and a random w, given by w·z and its norm.
-struct ClaimInstance {
-  TwoComponentProblem problem;
-  double signal = 0;
-  double norm = 0;
-};
-
-/// d uniform on 2 … 20, σ on (0.1, 0.5), ρ on (0.3, 0.95), ‖w‖ log-uniform from 0.1 on, cos(w, z) uniform on
-/// (0.01, 1). Infinite radius takes σ on (0.1, 1.5).
-ClaimInstance draw_instance(const CheckEffort& effort, std::string_view id, int repetition, double radius) {
-  Engine engine = check_stream(effort, id, repetition);
-  ClaimInstance instance;
-  const int dim = 2 + draw_index(engine, 19);
-  const double width = std::isinf(radius) ? 1.4 : 0.4;
-  instance.problem.mean = Vector::Unit(dim, 0);
-  instance.problem.value = Vector::Ones(1);
-  instance.problem.noise_std = 0.1 + width * draw_uniform(engine);
-  instance.problem.radius = std::isinf(radius) ? radius : 0.3 + 0.65 * draw_uniform(engine);
-  const double reach = std::min(instance.problem.radius, 8.5 * instance.problem.noise_std);
-  const double largest = std::min(kLargestNorm, kLargestReach / reach);
-  instance.norm = 0.1 * std::pow(largest / 0.1, draw_uniform(engine));
-  instance.signal = instance.norm * (0.01 + 0.99 * draw_uniform(engine));
-  return instance;
-}
-
-/// Counts how often the relative margin(instance) exceeds the error of the quadrature.
-CheckFinding share_of_instances(const CheckEffort& effort, std::string_view id, double radius,
-                                const std::function<double(const ClaimInstance&)>& margin) {
-  const int instances = kClaimInstances * effort.seeds;
-  int strict = 0;
-  double smallest = kInfinity, largest_radius = 0;
-  for (int i = 0; i < instances; ++i) {
-    const ClaimInstance instance = draw_instance(effort, id, i, radius);
-    const double found = margin(instance);
-    smallest = smaller(smallest, found);
-    largest_radius = std::max(largest_radius, instance.problem.radius);
-    if (found > kQuadratureError) ++strict;
-  }
-  return {.hypotheses = {{"|z| / rho > 1 (smallest, |z| = 1)", 1 / largest_radius, largest_radius < 1}},
-          .predicted = 1,
-          .measured = static_cast<double>(strict) / instances,
-          .error_origin = "none: each instance is judged beyond the quadrature's error",
-          .details = {{"instances", instances}, {"smallest relative margin", smallest}}};
-}
-
-/// (right − left) relative to the larger one.
-double relative_margin(double left, double right) {
-  return (right - left) / std::max(std::abs(left), std::abs(right));
-}
-
-}  // namespace
 
 double routing_function_as_printed(double score) {
   return 1 - 2 / (1 + std::exp(-score));

@@ -25,6 +25,43 @@ void require(bool holds, const char* path, double given, const char* allowed) {
   if (!holds) throw InvalidOption(path, fmt::format("got {}: {}", given, allowed));
 }
 
+constexpr int kReferenceDim = 10;
+/// Runge-Kutta steps of the flow. Twice as many steps change α by less than 1e-10.
+constexpr int kFlowSteps = 400;
+
+/// −dL*/dα at w = α z, u = u*(w): −4 (‖u‖² E[x₁ q q'] − vᵀu E[x₁ q']), x₁ = 1 + t.
+double flow_speed(const TwoComponentPopulation& population, double alpha) {
+  const RouterMoments m = population.moments(alpha, alpha);
+  const double share = m.q / m.q_q;
+  const double squared = population.problem().value.squaredNorm();
+  return -4 * squared * share * (share * (m.q_dq + m.t_q_dq) - (m.dq + m.t_dq));
+}
+
+constexpr int kGradientDraws = 100000;
+constexpr std::initializer_list<double> kNorms = {0.1, 1.0, 4.0};  // of w at the compared points
+
+/// A point with ‖w‖ = norm in a random direction and u ~ N(0, I).
+TwoComponentState draw_point(Engine& engine, const TwoComponentProblem& problem, double norm) {
+  TwoComponentState point = draw_start(engine, problem, 1.0, 0);
+  point.w *= norm / point.w.norm();
+  return point;
+}
+
+/// ∂/∂(w, u) of ‖(2p − 1)u − y‖² at one input, y = ±v: a vector (d + o).
+Vector sample_gradient(const TwoComponentState& point, const Vector& x, const Vector& y) {
+  const double p = 1 / (1 + std::exp(-point.w.dot(x)));
+  const Vector residual = (2 * p - 1) * point.u - y;
+  Vector gradient(point.w.size() + point.u.size());
+  gradient << 2 * residual.dot(point.u) * 2 * p * (1 - p) * x, 2 * (2 * p - 1) * residual;
+  return gradient;
+}
+
+Vector joined(const TwoComponentGradient& gradient) {
+  Vector all(gradient.router.size() + gradient.expert.size());
+  all << gradient.router, gradient.expert;
+  return all;
+}
+
 }  // namespace
 
 TwoComponentPopulation::TwoComponentPopulation(TwoComponentProblem problem) : problem_(std::move(problem)) {
@@ -88,22 +125,6 @@ Vector TwoComponentPopulation::best_expert(const Vector& w) const {
   const RouterMoments m = moments(w);
   return problem_.value * (m.q / m.q_q);
 }
-
-namespace {
-
-constexpr int kReferenceDim = 10;
-/// Runge-Kutta steps of the flow. Twice as many steps change α by less than 1e-10.
-constexpr int kFlowSteps = 400;
-
-/// −dL*/dα at w = α z, u = u*(w): −4 (‖u‖² E[x₁ q q'] − vᵀu E[x₁ q']), x₁ = 1 + t.
-double flow_speed(const TwoComponentPopulation& population, double alpha) {
-  const RouterMoments m = population.moments(alpha, alpha);
-  const double share = m.q / m.q_q;
-  const double squared = population.problem().value.squaredNorm();
-  return -4 * squared * share * (share * (m.q_dq + m.t_q_dq) - (m.dq + m.t_dq));
-}
-
-}  // namespace
 
 TwoComponentGradient exact_gradient(const TwoComponentPopulation& population,
                                     const TwoComponentState& state) {
@@ -182,35 +203,6 @@ double reduced_flow(const TwoComponentPopulation& population, double router_rate
   }
   return alpha;
 }
-
-namespace {
-
-constexpr int kGradientDraws = 100000;
-constexpr std::initializer_list<double> kNorms = {0.1, 1.0, 4.0};  // of w at the compared points
-
-/// A point with ‖w‖ = norm in a random direction and u ~ N(0, I).
-TwoComponentState draw_point(Engine& engine, const TwoComponentProblem& problem, double norm) {
-  TwoComponentState point = draw_start(engine, problem, 1.0, 0);
-  point.w *= norm / point.w.norm();
-  return point;
-}
-
-/// ∂/∂(w, u) of ‖(2p − 1)u − y‖² at one input, y = ±v: a vector (d + o).
-Vector sample_gradient(const TwoComponentState& point, const Vector& x, const Vector& y) {
-  const double p = 1 / (1 + std::exp(-point.w.dot(x)));
-  const Vector residual = (2 * p - 1) * point.u - y;
-  Vector gradient(point.w.size() + point.u.size());
-  gradient << 2 * residual.dot(point.u) * 2 * p * (1 - p) * x, 2 * (2 * p - 1) * residual;
-  return gradient;
-}
-
-Vector joined(const TwoComponentGradient& gradient) {
-  Vector all(gradient.router.size() + gradient.expert.size());
-  all << gradient.router, gradient.expert;
-  return all;
-}
-
-}  // namespace
 
 CheckFinding check_gradient_by_sampling(const CheckEffort& effort, const TwoComponentRule& rule) {
   Engine engine = check_stream(effort, "dikkala2023.theorem4.gradient.monte_carlo", 0);

@@ -100,6 +100,23 @@ std::string parameter_text(double parameter) {
   return parameter == source_parameters().back() ? "sqrt d" : fmt::format("{}", parameter);
 }
 
+constexpr int kMixingSequences = 1000, kMixingFrequencySequences = 20000;
+constexpr double kSmallTemperature = 1e-10;
+/// The rounding of means of 16 sums of 16 products of order one.
+constexpr double kMixingRounding = 128 * kEpsilon;
+
+RoutedSequence draw_similar(Engine& engine, double temperature) {
+  return draw_sequence(engine, MixingKind::similarity, temperature);
+}
+
+/// u_i^T u_i − max_{j ≠ i} u_i^T u_j for each token, (s).
+Vector self_margins(const Matrix& tokens) {
+  Matrix products = tokens * tokens.transpose();
+  const Vector own = products.diagonal();
+  products.diagonal().setConstant(-kInfinity);
+  return own - products.rowwise().maxCoeff();
+}
+
 }  // namespace
 
 double proposition1_bound(const Vector& weights, const Vector& entropies) {
@@ -199,27 +216,6 @@ std::vector<Check> graph_of_tokens2025_proposition1_checks() {
   }
   return list;
 }
-
-namespace {
-
-constexpr int kMixingSequences = 1000, kMixingFrequencySequences = 20000;
-constexpr double kSmallTemperature = 1e-10;
-/// The rounding of means of 16 sums of 16 products of order one.
-constexpr double kMixingRounding = 128 * kEpsilon;
-
-RoutedSequence draw_similar(Engine& engine, double temperature) {
-  return draw_sequence(engine, MixingKind::similarity, temperature);
-}
-
-/// u_i^T u_i − max_{j ≠ i} u_i^T u_j for each token, (s).
-Vector self_margins(const Matrix& tokens) {
-  Matrix products = tokens * tokens.transpose();
-  const Vector own = products.diagonal();
-  products.diagonal().setConstant(-kInfinity);
-  return own - products.rowwise().maxCoeff();
-}
-
-}  // namespace
 
 CheckFinding check_concavity(const CheckEffort& effort) {
   int hits = 0, tokens = 0;

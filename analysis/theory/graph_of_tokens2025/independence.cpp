@@ -1,8 +1,6 @@
-#include <algorithm>
 #include <cmath>
 
 #include "analysis/theory/graph_of_tokens2025.h"
-#include "sim/base/numerics.h"
 
 namespace moelab {
 namespace {

@@ -21,6 +21,160 @@ Vector log_likelihood_ratios(const Vector& token, const Matrix& centres, double 
   return -differences.cwiseProduct(sums).rowwise().sum() / (2 * sigma * sigma);
 }
 
+constexpr int kModelTokens = 6, kModelDim = 4, kModelExperts = 4, kModelOutputs = 2, kModelHeads = 2,
+              kModelQueryDim = 3;
+constexpr double kModelSigma = 0.7;
+constexpr int kModelProblems = 4, kModelDraws = 10000;
+/// For the largest of a few hundred means. About one root in some thousand exceeds it.
+constexpr double kModelStandardErrors = 5;
+
+/// The latent variables and the output of one token, as the four generative models draw them.
+struct TokenDraw {
+  int head = 0;        ///< h_i
+  int source = 0;      ///< s_i or z_i: the token whose routing or value is taken
+  int expert = 0;      ///< e_i
+  Vector input = {};   ///< u_i (d)
+  Vector output = {};  ///< o_i (o)
+};
+
+/// Draws e ~ Cat(routing) and o ~ N(g_e(u), I) for the input u of `draw`. This is the plain MoE (Eq. 3) where
+/// `routing` is r(u).
+void draw_answer(const TokenMixture& mixture, const Eigen::Ref<const Eigen::RowVectorXd>& routing,
+                 TokenDraw& draw, Engine& engine) {
+  draw.expert = draw_category(engine, routing);
+  draw.output = mixture.answers(draw.input).row(draw.expert).transpose();
+  for (double& value : draw.output) value += draw_normal(engine);
+}
+
+/// SAM (Definition 1) at token i of U (s, d): s_i ~ Cat(S_i), e ~ Cat(r(u_{s_i})), o ~ N(g_e(u_i), I).
+TokenDraw draw_similarity_aware(const TokenMixture& mixture, const Matrix& tokens, const Matrix& similarity,
+                                Eigen::Index i, Engine& engine) {
+  TokenDraw draw;
+  draw.input = tokens.row(i).transpose();
+  draw.source = draw_category(engine, similarity.row(i));
+  draw_answer(mixture, mixture.routing(tokens.row(draw.source)).row(0), draw, engine);
+  return draw;
+}
+
+/// The models with attention for one X. The constructor computes what is the same for all draws.
+class AttentionModel {
+ public:
+  AttentionModel(const TokenMixture& mixture, const AttentionHeads& heads, const Matrix& x)
+      : mixture_(mixture) {
+    for (int h = 0; h < heads.heads(); ++h) {
+      attention_.push_back(heads.log_attention(x, h).array().exp());
+      centres_.push_back(heads.centres(x, h));
+    }
+  }
+
+  /// MAM (Definition 3) at token i: h ~ U{1, …, H}, z ~ Cat(A_h[i, ·]), u ~ N(W_hᵀ x_z, σ² I), e ~ Cat(r(u)),
+  /// o ~ N(g_e(u), I).
+  TokenDraw draw_plain_routing(Eigen::Index i, Engine& engine) const {
+    TokenDraw draw = draw_input(i, engine);
+    draw_answer(mixture_, mixture_.routing(draw.input.transpose()).row(0), draw, engine);
+    return draw;
+  }
+
+  /// A2MM (Definition 4) of the whole sequence: the u_i as in MAM, then e_i ~ Cat(r(u_{z_i})) and
+  /// o_i ~ N(g_{e_i}(u_i), I).
+  std::vector<TokenDraw> draw_attention_aware(Engine& engine) const {
+    const Eigen::Index tokens = attention_[0].rows();
+    std::vector<TokenDraw> draws;
+    Matrix inputs(tokens, centres_[0].cols());
+    for (Eigen::Index i = 0; i < tokens; ++i) {
+      draws.push_back(draw_input(i, engine));
+      inputs.row(i) = draws.back().input.transpose();
+    }
+    const Matrix routing = mixture_.routing(inputs);
+    for (TokenDraw& draw : draws) draw_answer(mixture_, routing.row(draw.source), draw, engine);
+    return draws;
+  }
+
+ private:
+  TokenDraw draw_input(Eigen::Index i, Engine& engine) const {
+    TokenDraw draw;
+    draw.head = draw_index(engine, static_cast<int>(attention_.size()));
+    const std::size_t h = size(draw.head);
+    draw.source = draw_category(engine, attention_[h].row(i));
+    draw.input = centres_[h].row(draw.source).transpose();
+    for (double& value : draw.input) value += kModelSigma * draw_normal(engine);
+    return draw;
+  }
+
+  const TokenMixture& mixture_;
+  std::vector<Matrix> attention_;  ///< A_h (s, s)
+  std::vector<Matrix> centres_;    ///< X W_h (s, d)
+};
+
+/// The largest deviation from zero of the means that means_of(engine, mixture) draws, over random problems.
+template <class MeansOf>
+CheckFinding zero_on_average(const CheckEffort& effort, const char* id, int draws, const MeansOf& means_of) {
+  double largest = 0;
+  for (int problem = 0; problem < kModelProblems; ++problem) {
+    Engine engine = check_stream(effort, id, problem);
+    const TokenMixture mixture = draw_mixture(engine, kModelExperts, kModelDim, kModelOutputs);
+    largest = larger(largest, means_of(engine, mixture).largest_deviation());
+  }
+  return in_standard_errors(largest, {{"problems", kModelProblems}, {"draws of each", draws}},
+                            kModelStandardErrors);
+}
+
+Vector indicator(Eigen::Index size, int place) {
+  return Vector::Unit(size, place);
+}
+
+constexpr double kPosteriorSigma = 1e-3, kDistance = 1e3;
+constexpr int kPosteriorDim = 8, kPosteriorCentres = 16, kPosteriorRows = 500;
+/// The rounding of sums of 16 probabilities.
+constexpr double kPosteriorRounding = 32 * kEpsilon;
+
+struct Row {
+  Vector log_prior;
+  Vector token;
+  Matrix centres;
+};
+
+/// Centres at kDistance in random directions, or with `close` in one direction and 1e-9 apart.
+Row draw_row(Engine& engine, bool close) {
+  Row row{log_softmax(draw_normals(engine, 1, kPosteriorCentres)).transpose(),
+          draw_normals(engine, kPosteriorDim, 1),
+          {}};
+  const auto direction = [&]() -> Eigen::RowVectorXd {
+    return draw_normals(engine, 1, kPosteriorDim).normalized();
+  };
+  const Eigen::RowVectorXd shared = direction();
+  row.centres.resize(kPosteriorCentres, kPosteriorDim);
+  for (int j = 0; j < kPosteriorCentres; ++j) {
+    row.centres.row(j) = row.token.transpose() + kDistance * (close ? shared : direction());
+    if (close) row.centres.row(j) += 1e-9 * draw_normals(engine, 1, kPosteriorDim);
+  }
+  return row;
+}
+
+/// The posterior from squared distances in long double, with a rounding of 1e-7 in log-odds.
+Vector long_posterior(const Row& row) {
+  long double logs[kPosteriorCentres], peak = -std::numeric_limits<long double>::infinity(), sum = 0;
+  const long double variance = static_cast<long double>(kPosteriorSigma) * kPosteriorSigma;
+  for (int j = 0; j < kPosteriorCentres; ++j) {
+    long double square = 0;
+    for (int k = 0; k < kPosteriorDim; ++k) {
+      const long double difference = static_cast<long double>(row.token[k]) - row.centres(j, k);
+      square += difference * difference;
+    }
+    logs[j] = row.log_prior[j] - square / (2 * variance);
+    peak = std::max(peak, logs[j]);
+  }
+  Vector probabilities(kPosteriorCentres);
+  for (const long double value : logs) sum += std::exp(value - peak);
+  for (int j = 0; j < kPosteriorCentres; ++j)
+    probabilities[j] = static_cast<double>(std::exp(logs[j] - peak) / sum);
+  return probabilities;
+}
+
+constexpr const char* kTopkId = "graph_of_tokens2025.renormalised_topk";
+constexpr int kTopkInstances = 2000, kMostExperts = 64;
+constexpr double kTopkSpreads[] = {0.1, 1, 10, 100};
+
 }  // namespace
 
 Matrix TokenMixture::routing(const Matrix& tokens) const {
@@ -130,112 +284,6 @@ DecidedWeights decided_weights(const Vector& log_scores, const Vector& entropies
   std::sort(ordered.begin(), ordered.end(), std::greater<>());
   return {softmax(restricted).transpose(), ordered.size() > 1 ? ordered[0] - ordered[1] : kInfinity};
 }
-
-namespace {
-
-constexpr int kModelTokens = 6, kModelDim = 4, kModelExperts = 4, kModelOutputs = 2, kModelHeads = 2,
-              kModelQueryDim = 3;
-constexpr double kModelSigma = 0.7;
-constexpr int kModelProblems = 4, kModelDraws = 10000;
-/// For the largest of a few hundred means. About one root in some thousand exceeds it.
-constexpr double kModelStandardErrors = 5;
-
-/// The latent variables and the output of one token, as the four generative models draw them.
-struct TokenDraw {
-  int head = 0;        ///< h_i
-  int source = 0;      ///< s_i or z_i: the token whose routing or value is taken
-  int expert = 0;      ///< e_i
-  Vector input = {};   ///< u_i (d)
-  Vector output = {};  ///< o_i (o)
-};
-
-/// Draws e ~ Cat(routing) and o ~ N(g_e(u), I) for the input u of `draw`. This is the plain MoE (Eq. 3) where
-/// `routing` is r(u).
-void draw_answer(const TokenMixture& mixture, const Eigen::Ref<const Eigen::RowVectorXd>& routing,
-                 TokenDraw& draw, Engine& engine) {
-  draw.expert = draw_category(engine, routing);
-  draw.output = mixture.answers(draw.input).row(draw.expert).transpose();
-  for (double& value : draw.output) value += draw_normal(engine);
-}
-
-/// SAM (Definition 1) at token i of U (s, d): s_i ~ Cat(S_i), e ~ Cat(r(u_{s_i})), o ~ N(g_e(u_i), I).
-TokenDraw draw_similarity_aware(const TokenMixture& mixture, const Matrix& tokens, const Matrix& similarity,
-                                Eigen::Index i, Engine& engine) {
-  TokenDraw draw;
-  draw.input = tokens.row(i).transpose();
-  draw.source = draw_category(engine, similarity.row(i));
-  draw_answer(mixture, mixture.routing(tokens.row(draw.source)).row(0), draw, engine);
-  return draw;
-}
-
-/// The models with attention for one X. The constructor computes what is the same for all draws.
-class AttentionModel {
- public:
-  AttentionModel(const TokenMixture& mixture, const AttentionHeads& heads, const Matrix& x)
-      : mixture_(mixture) {
-    for (int h = 0; h < heads.heads(); ++h) {
-      attention_.push_back(heads.log_attention(x, h).array().exp());
-      centres_.push_back(heads.centres(x, h));
-    }
-  }
-
-  /// MAM (Definition 3) at token i: h ~ U{1, …, H}, z ~ Cat(A_h[i, ·]), u ~ N(W_hᵀ x_z, σ² I), e ~ Cat(r(u)),
-  /// o ~ N(g_e(u), I).
-  TokenDraw draw_plain_routing(Eigen::Index i, Engine& engine) const {
-    TokenDraw draw = draw_input(i, engine);
-    draw_answer(mixture_, mixture_.routing(draw.input.transpose()).row(0), draw, engine);
-    return draw;
-  }
-
-  /// A2MM (Definition 4) of the whole sequence: the u_i as in MAM, then e_i ~ Cat(r(u_{z_i})) and
-  /// o_i ~ N(g_{e_i}(u_i), I).
-  std::vector<TokenDraw> draw_attention_aware(Engine& engine) const {
-    const Eigen::Index tokens = attention_[0].rows();
-    std::vector<TokenDraw> draws;
-    Matrix inputs(tokens, centres_[0].cols());
-    for (Eigen::Index i = 0; i < tokens; ++i) {
-      draws.push_back(draw_input(i, engine));
-      inputs.row(i) = draws.back().input.transpose();
-    }
-    const Matrix routing = mixture_.routing(inputs);
-    for (TokenDraw& draw : draws) draw_answer(mixture_, routing.row(draw.source), draw, engine);
-    return draws;
-  }
-
- private:
-  TokenDraw draw_input(Eigen::Index i, Engine& engine) const {
-    TokenDraw draw;
-    draw.head = draw_index(engine, static_cast<int>(attention_.size()));
-    const std::size_t h = size(draw.head);
-    draw.source = draw_category(engine, attention_[h].row(i));
-    draw.input = centres_[h].row(draw.source).transpose();
-    for (double& value : draw.input) value += kModelSigma * draw_normal(engine);
-    return draw;
-  }
-
-  const TokenMixture& mixture_;
-  std::vector<Matrix> attention_;  ///< A_h (s, s)
-  std::vector<Matrix> centres_;    ///< X W_h (s, d)
-};
-
-/// The largest deviation from zero of the means that means_of(engine, mixture) draws, over random problems.
-template <class MeansOf>
-CheckFinding zero_on_average(const CheckEffort& effort, const char* id, int draws, const MeansOf& means_of) {
-  double largest = 0;
-  for (int problem = 0; problem < kModelProblems; ++problem) {
-    Engine engine = check_stream(effort, id, problem);
-    const TokenMixture mixture = draw_mixture(engine, kModelExperts, kModelDim, kModelOutputs);
-    largest = larger(largest, means_of(engine, mixture).largest_deviation());
-  }
-  return in_standard_errors(largest, {{"problems", kModelProblems}, {"draws of each", draws}},
-                            kModelStandardErrors);
-}
-
-Vector indicator(Eigen::Index size, int place) {
-  return Vector::Unit(size, place);
-}
-
-}  // namespace
 
 Vector mixture_output(const TokenMixture& mixture, const Vector& token) {
   return mixture.output(token);
@@ -348,77 +396,24 @@ CheckFinding check_posterior(const CheckEffort& effort, const PosteriorRule& rul
 std::vector<Check> graph_of_tokens2025_model_checks() {
   const std::string source = "Nguyen et al. 2025, ", id = "graph_of_tokens2025.";
   const std::string in_errors = " (largest deviation of a mean, in standard errors)";
-  return {
-      {id + "moe.mean", source + "Eqs. 3, 4",
-       "E[o | u] = MoE(u) for e ~ Cat(r(u)), o ~ N(g_e(u), I)" + in_errors, CheckVerdict::holds,
-       [](Effort effort) { return check_plain_mean(effort); }},
-      {id + "sam.mean", source + "Definition 1, Eqs. 6, 7",
-       "P(e_i = e | U) = sum_j S_ij r_e(u_j) and E[o_i | U] is its sum over g_e(u_i)" + in_errors,
-       CheckVerdict::holds, [](Effort effort) { return check_similarity_aware_mean(effort); }},
-      {id + "mam.mean.as_printed", source + "Definition 3, appendix C",
-       "E[u_i | X] = MHA(X)_i = (1/H) sum_h (A_h X W_h)_i for u_i ~ N(W_h x_z, sigma^2 I)" + in_errors,
-       CheckVerdict::fails, [](Effort effort) { return check_attention_mean(effort, false); }},
-      {id + "mam.mean.corrected", source + "Definition 3, appendix C",
-       "the same for u_i ~ N(W_h^T x_z, sigma^2 I), tokens being rows" + in_errors, CheckVerdict::holds,
-       [](Effort effort) { return check_attention_mean(effort, true); }},
-      {id + "lemma1.posterior", source + "Lemma 1, Definition 4",
-       "h, z and e of the attention-aware model given U have the probabilities H^p, A^p and sum_hj H^p A^p "
-       "r(u_j): indicators less probabilities, times 1 and u_i, are zero on average" +
-           in_errors,
-       CheckVerdict::holds, [](Effort effort) { return check_posterior(effort); }}};
+  return {{id + "moe.mean", source + "Eqs. 3, 4",
+           "E[o | u] = MoE(u) for e ~ Cat(r(u)), o ~ N(g_e(u), I)" + in_errors, CheckVerdict::holds,
+           [](Effort effort) { return check_plain_mean(effort); }},
+          {id + "sam.mean", source + "Definition 1, Eqs. 6, 7",
+           "P(e_i = e | U) = sum_j S_ij r_e(u_j) and E[o_i | U] is its sum over g_e(u_i)" + in_errors,
+           CheckVerdict::holds, [](Effort effort) { return check_similarity_aware_mean(effort); }},
+          {id + "mam.mean.as_printed", source + "Definition 3, appendix C",
+           "E[u_i | X] = MHA(X)_i = (1/H) sum_h (A_h X W_h)_i for u_i ~ N(W_h x_z, sigma^2 I)" + in_errors,
+           CheckVerdict::fails, [](Effort effort) { return check_attention_mean(effort, false); }},
+          {id + "mam.mean.corrected", source + "Definition 3, appendix C",
+           "the same for u_i ~ N(W_h^T x_z, sigma^2 I), tokens being rows" + in_errors, CheckVerdict::holds,
+           [](Effort effort) { return check_attention_mean(effort, true); }},
+          {id + "lemma1.posterior", source + "Lemma 1, Definition 4",
+           "h, z and e of the attention-aware model given U have the probabilities H^p, A^p and sum_hj H^p "
+           "A^p r(u_j): indicators less probabilities, times 1 and u_i, are zero on average" +
+               in_errors,
+           CheckVerdict::holds, [](Effort effort) { return check_posterior(effort); }}};
 }
-
-namespace {
-
-constexpr double kPosteriorSigma = 1e-3, kDistance = 1e3;
-constexpr int kPosteriorDim = 8, kPosteriorCentres = 16, kPosteriorRows = 500;
-/// The rounding of sums of 16 probabilities.
-constexpr double kPosteriorRounding = 32 * kEpsilon;
-
-struct Row {
-  Vector log_prior;
-  Vector token;
-  Matrix centres;
-};
-
-/// Centres at kDistance in random directions, or with `close` in one direction and 1e-9 apart.
-Row draw_row(Engine& engine, bool close) {
-  Row row{log_softmax(draw_normals(engine, 1, kPosteriorCentres)).transpose(),
-          draw_normals(engine, kPosteriorDim, 1),
-          {}};
-  const auto direction = [&]() -> Eigen::RowVectorXd {
-    return draw_normals(engine, 1, kPosteriorDim).normalized();
-  };
-  const Eigen::RowVectorXd shared = direction();
-  row.centres.resize(kPosteriorCentres, kPosteriorDim);
-  for (int j = 0; j < kPosteriorCentres; ++j) {
-    row.centres.row(j) = row.token.transpose() + kDistance * (close ? shared : direction());
-    if (close) row.centres.row(j) += 1e-9 * draw_normals(engine, 1, kPosteriorDim);
-  }
-  return row;
-}
-
-/// The posterior from squared distances in long double, with a rounding of 1e-7 in log-odds.
-Vector long_posterior(const Row& row) {
-  long double logs[kPosteriorCentres], peak = -std::numeric_limits<long double>::infinity(), sum = 0;
-  const long double variance = static_cast<long double>(kPosteriorSigma) * kPosteriorSigma;
-  for (int j = 0; j < kPosteriorCentres; ++j) {
-    long double square = 0;
-    for (int k = 0; k < kPosteriorDim; ++k) {
-      const long double difference = static_cast<long double>(row.token[k]) - row.centres(j, k);
-      square += difference * difference;
-    }
-    logs[j] = row.log_prior[j] - square / (2 * variance);
-    peak = std::max(peak, logs[j]);
-  }
-  Vector probabilities(kPosteriorCentres);
-  for (const long double value : logs) sum += std::exp(value - peak);
-  for (int j = 0; j < kPosteriorCentres; ++j)
-    probabilities[j] = static_cast<double>(std::exp(logs[j] - peak) / sum);
-  return probabilities;
-}
-
-}  // namespace
 
 Vector log_space_posterior(const Vector& log_prior, const Vector& token, const Matrix& centres,
                            double sigma) {
@@ -474,14 +469,6 @@ std::vector<Check> graph_of_tokens2025_likelihood_checks() {
            "the same for centres 1e-9 apart, so that all keep some mass: difference to long double (largest)",
            CheckVerdict::holds, [](Effort effort) { return check_precise(effort); }}};
 }
-
-namespace {
-
-constexpr const char* kTopkId = "graph_of_tokens2025.renormalised_topk";
-constexpr int kTopkInstances = 2000, kMostExperts = 64;
-constexpr double kTopkSpreads[] = {0.1, 1, 10, 100};
-
-}  // namespace
 
 Vector renormalised_gates(const Vector& scores, int selected) {
   const Vector probabilities = softmax(scores.transpose()).transpose();

@@ -81,6 +81,108 @@ void add_softmax_shift(const MixingMeasure& measure, std::vector<Invariance>& al
   all.push_back({"a common shift of beta0", 1, shifted(measure, 0 * shift, 0.7)});
 }
 
+constexpr int kInputRows = 256, kDescents = 6;
+/// The slope is taken between the first two, and its change to the third gives the error. The others are for
+/// figures.
+constexpr double kSpreads[] = {0.025, 0.05, 0.1, 0.2, 0.4};
+/// The rounding of sums of a few terms of order one.
+constexpr double kValueRounding = 1e-13;
+/// The error of second differences with step 1e-4 of functions of order ten.
+constexpr double kDifferenceError = 1e-5;
+constexpr double kFirstScale = 0.5;
+/// The error of a slope of distances over 256 rows, a few of which are near a rectifier's kink.
+constexpr double kSlopeError = 0.05;
+
+Matrix draw_inputs(const CheckEffort& effort, const char* id) {
+  Engine engine = check_stream(effort, id, 0);
+  return QuasiRandom(2, engine).normals(kInputRows);
+}
+
+double largest_change(const MixingMeasure& measure, const MixingMeasure& truth, const Matrix& x) {
+  return (regression_values(measure, x) - regression_values(truth, x)).cwiseAbs().maxCoeff();
+}
+
+CheckFinding nothing_changes(double change) {
+  return expected_zero(change, kValueRounding, "rounding");
+}
+
+/// The degree q of h(x, c η) = c^q h(x, η), c > 0.
+int degree(const MixtureForm& form) {
+  return form.expert == MixtureForm::Expert::relu ? 1 : form.power;
+}
+
+/// F of the first component at one row: its unnormalised weight times its expert.
+double numerator(const MixingMeasure& measure, const Matrix& x, Eigen::Index row) {
+  return std::exp(gate_scores(measure, x.row(row))[0]) * expert_values(measure, x.row(row))[0];
+}
+
+/// All parameters in order.
+std::vector<double*> parameters_of(MixingMeasure& measure) {
+  std::vector<double*> all;
+  const auto add = [&](auto& values) {
+    for (Eigen::Index i = 0; i < values.size(); ++i) all.push_back(values.data() + i);
+  };
+  add(measure.gate);
+  add(measure.bias);
+  add(measure.slope);
+  add(measure.intercept);
+  add(measure.group_gate);
+  add(measure.group_bias);
+  add(measure.shared_slope);
+  add(measure.shared_intercept);
+  if (measure.form.temperature) all.push_back(&measure.log_scale);
+  return all;
+}
+
+/// Whether the family has measures with one component more and the same regression function.
+bool can_split(const MixtureForm& form) {
+  return form.gate == MixtureForm::Gate::softmax && form.selected == 0;
+}
+
+constexpr const char* kTable = "Nguyen et al. (perturbed cosine router), Table 1";
+constexpr const char* kOthers = "Nguyen et al. (estimation in mixtures of experts), rates";
+
+/// The causes that Table 1 names for its three routers.
+void add_causes(const NamedForm& gate, std::vector<Check>& checks) {
+  const bool is_linear = gate.form.router == MixtureForm::Router::linear;
+  const bool is_cosine = !is_linear && gate.form.tau1 == 0;
+  const auto expected = [](bool holds) { return holds ? CheckVerdict::holds : CheckVerdict::fails; };
+  const std::string id = "identifiability." + gate.name;
+  checks.push_back({id + ".radius", kTable, "f_G is the same where every beta1 is twice as long",
+                    expected(is_cosine),
+                    [form = gate.form](Effort effort) { return check_radius(effort, form); }});
+  checks.push_back(
+      {id + ".mixed_derivative", kTable,
+       "d2F / dbeta1 db = dF / da for F = exp(gate score) h(a'x + b), h linear (largest difference)",
+       expected(is_linear),
+       [form = gate.form](Effort effort) { return check_mixed_derivative(effort, form); }});
+}
+
+void add_pair(const NamedForm& gate, const NamedForm& expert, const char* source,
+              std::vector<Check>& checks) {
+  const std::string name = "identifiability." + gate.name + "." + expert.name;
+  const MixtureForm form = expert.form;
+  const bool splits = can_split(form), is_split = splits || form.gate == MixtureForm::Gate::sigmoid;
+  checks.push_back({name + ".invariances", source,
+                    "what f_G cannot see with as many components as the truth (largest change of f_G)",
+                    CheckVerdict::holds, [form](Effort effort) { return check_invariances(effort, form); }});
+  checks.push_back({name + ".gram", source,
+                    "with as many components as the truth f_G sees everything else to first order: rate "
+                    "n^(-1/2) (directions that it does not see)",
+                    CheckVerdict::holds, [form](Effort effort) { return check_gram(effort, form); }});
+  checks.push_back({name + ".scaled_experts", source,
+                    "two components with one gate and experts c eta of different c give the f* of one: no "
+                    "least-squares fit tells c, at any n; published rate: " +
+                        published_rate(gate, expert),
+                    is_split ? CheckVerdict::holds : CheckVerdict::fails,
+                    [form](Effort effort) { return check_scaled_experts(effort, form, kFirstScale); }});
+  if (!splits) return;
+  checks.push_back({name + ".flatness", source,
+                    "where the length of (a, b) is known, two components e apart in one cell have at least "
+                    "|f_G - f*| ~ e^2: rate n^(-1/4)",
+                    CheckVerdict::holds, [form](Effort effort) { return check_flatness(effort, form); }});
+}
+
 }  // namespace
 
 std::vector<NamedForm> gate_forms() {
@@ -164,68 +266,6 @@ std::vector<Invariance> invariances(const MixingMeasure& measure) {
   }
   return all;
 }
-
-namespace {
-
-constexpr int kInputRows = 256, kDescents = 6;
-/// The slope is taken between the first two, and its change to the third gives the error. The others are for
-/// figures.
-constexpr double kSpreads[] = {0.025, 0.05, 0.1, 0.2, 0.4};
-/// The rounding of sums of a few terms of order one.
-constexpr double kValueRounding = 1e-13;
-/// The error of second differences with step 1e-4 of functions of order ten.
-constexpr double kDifferenceError = 1e-5;
-constexpr double kFirstScale = 0.5;
-/// The error of a slope of distances over 256 rows, a few of which are near a rectifier's kink.
-constexpr double kSlopeError = 0.05;
-
-Matrix draw_inputs(const CheckEffort& effort, const char* id) {
-  Engine engine = check_stream(effort, id, 0);
-  return QuasiRandom(2, engine).normals(kInputRows);
-}
-
-double largest_change(const MixingMeasure& measure, const MixingMeasure& truth, const Matrix& x) {
-  return (regression_values(measure, x) - regression_values(truth, x)).cwiseAbs().maxCoeff();
-}
-
-CheckFinding nothing_changes(double change) {
-  return expected_zero(change, kValueRounding, "rounding");
-}
-
-/// The degree q of h(x, c η) = c^q h(x, η), c > 0.
-int degree(const MixtureForm& form) {
-  return form.expert == MixtureForm::Expert::relu ? 1 : form.power;
-}
-
-/// F of the first component at one row: its unnormalised weight times its expert.
-double numerator(const MixingMeasure& measure, const Matrix& x, Eigen::Index row) {
-  return std::exp(gate_scores(measure, x.row(row))[0]) * expert_values(measure, x.row(row))[0];
-}
-
-/// All parameters in order.
-std::vector<double*> parameters_of(MixingMeasure& measure) {
-  std::vector<double*> all;
-  const auto add = [&](auto& values) {
-    for (Eigen::Index i = 0; i < values.size(); ++i) all.push_back(values.data() + i);
-  };
-  add(measure.gate);
-  add(measure.bias);
-  add(measure.slope);
-  add(measure.intercept);
-  add(measure.group_gate);
-  add(measure.group_bias);
-  add(measure.shared_slope);
-  add(measure.shared_intercept);
-  if (measure.form.temperature) all.push_back(&measure.log_scale);
-  return all;
-}
-
-/// Whether the family has measures with one component more and the same regression function.
-bool can_split(const MixtureForm& form) {
-  return form.gate == MixtureForm::Gate::softmax && form.selected == 0;
-}
-
-}  // namespace
 
 CheckFinding check_scaled_experts(const CheckEffort& effort, const MixtureForm& form, double first_scale) {
   const MixingMeasure truth = example_measure(form);
@@ -346,54 +386,6 @@ CheckFinding check_flatness(const CheckEffort& effort, const MixtureForm& form, 
                      {"distance at spread .1", distance(2)}};
   return finding;
 }
-
-namespace {
-
-constexpr const char* kTable = "Nguyen et al. (perturbed cosine router), Table 1";
-constexpr const char* kOthers = "Nguyen et al. (estimation in mixtures of experts), rates";
-
-/// The causes that Table 1 names for its three routers.
-void add_causes(const NamedForm& gate, std::vector<Check>& checks) {
-  const bool is_linear = gate.form.router == MixtureForm::Router::linear;
-  const bool is_cosine = !is_linear && gate.form.tau1 == 0;
-  const auto expected = [](bool holds) { return holds ? CheckVerdict::holds : CheckVerdict::fails; };
-  const std::string id = "identifiability." + gate.name;
-  checks.push_back({id + ".radius", kTable, "f_G is the same where every beta1 is twice as long",
-                    expected(is_cosine),
-                    [form = gate.form](Effort effort) { return check_radius(effort, form); }});
-  checks.push_back(
-      {id + ".mixed_derivative", kTable,
-       "d2F / dbeta1 db = dF / da for F = exp(gate score) h(a'x + b), h linear (largest difference)",
-       expected(is_linear),
-       [form = gate.form](Effort effort) { return check_mixed_derivative(effort, form); }});
-}
-
-void add_pair(const NamedForm& gate, const NamedForm& expert, const char* source,
-              std::vector<Check>& checks) {
-  const std::string name = "identifiability." + gate.name + "." + expert.name;
-  const MixtureForm form = expert.form;
-  const bool splits = can_split(form), is_split = splits || form.gate == MixtureForm::Gate::sigmoid;
-  checks.push_back({name + ".invariances", source,
-                    "what f_G cannot see with as many components as the truth (largest change of f_G)",
-                    CheckVerdict::holds, [form](Effort effort) { return check_invariances(effort, form); }});
-  checks.push_back({name + ".gram", source,
-                    "with as many components as the truth f_G sees everything else to first order: rate "
-                    "n^(-1/2) (directions that it does not see)",
-                    CheckVerdict::holds, [form](Effort effort) { return check_gram(effort, form); }});
-  checks.push_back({name + ".scaled_experts", source,
-                    "two components with one gate and experts c eta of different c give the f* of one: no "
-                    "least-squares fit tells c, at any n; published rate: " +
-                        published_rate(gate, expert),
-                    is_split ? CheckVerdict::holds : CheckVerdict::fails,
-                    [form](Effort effort) { return check_scaled_experts(effort, form, kFirstScale); }});
-  if (!splits) return;
-  checks.push_back({name + ".flatness", source,
-                    "where the length of (a, b) is known, two components e apart in one cell have at least "
-                    "|f_G - f*| ~ e^2: rate n^(-1/4)",
-                    CheckVerdict::holds, [form](Effort effort) { return check_flatness(effort, form); }});
-}
-
-}  // namespace
 
 std::vector<Check> identifiability_checks() {
   std::vector<Check> checks;

@@ -227,28 +227,27 @@ std::vector<Check> specialization2025_lemma_checks() {
   const auto enough_entries = [](int rows, int nonzeros, int columns) {
     return rows * (nonzeros - 1) >= columns;
   };
-  return {
-      {id + "cycle.as_printed", lemma1,
-       "steps +d, -d along a cycle, 0 < d <= 1/K, here 1/K, keep K nonzeros a row, row sums 1 and column "
-       "sums N/E and raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
-       CheckVerdict::fails, [](Effort) { return check_cycle(1); }},
-      {id + "cycle.corrected", lemma1, "the same with d < 1/K, here half of it (largest deviation)",
-       CheckVerdict::holds, [](Effort) { return check_cycle(0.5); }},
-      {id + "existence.as_printed", lemma1,
-       "for K >= 2 there is a support with K ones a row and even column sums that has a cycle (cases of all "
-       "N <= 4, K <= E <= 5 without)",
-       CheckVerdict::fails, [=](const CheckEffort&) { return check_existence(at_least_two, false); }},
-      {id + "existence.corrected", lemma1,
-       "for N (K - 1) >= E every support with K ones a row has a cycle (cases of all N <= 4, K <= E <= 5 in "
-       "which one has not)",
-       CheckVerdict::holds, [=](const CheckEffort&) { return check_existence(enough_entries, true); }},
-      {std::string(kLemma2Id) + ".as_printed", lemma2,
-       "for sets of equal size A u B has a partition into sets of equal size (share of random pairs)",
-       CheckVerdict::fails, [](Effort effort) { return check_lemma2_partition(effort, false); }},
-      {std::string(kLemma2Id) + ".corrected", lemma2,
-       "the same of sets without common points, A and B themselves: no content beyond the hypothesis (share "
-       "of random pairs)",
-       CheckVerdict::holds, [](Effort effort) { return check_lemma2_partition(effort, true); }}};
+  return {{id + "cycle.as_printed", lemma1,
+           "steps +d, -d along a cycle, 0 < d <= 1/K, here 1/K, keep K nonzeros a row, row sums 1 and column "
+           "sums N/E and raise the variance of nonzeros in the cycle's rows to 2 d^2/K (largest deviation)",
+           CheckVerdict::fails, [](Effort) { return check_cycle(1); }},
+          {id + "cycle.corrected", lemma1, "the same with d < 1/K, here half of it (largest deviation)",
+           CheckVerdict::holds, [](Effort) { return check_cycle(0.5); }},
+          {id + "existence.as_printed", lemma1,
+           "for K >= 2 there is a support with K ones a row and even column sums that has a cycle (cases of "
+           "all N <= 4, K <= E <= 5 without)",
+           CheckVerdict::fails, [=](const CheckEffort&) { return check_existence(at_least_two, false); }},
+          {id + "existence.corrected", lemma1,
+           "for N (K - 1) >= E every support with K ones a row has a cycle (cases of all N <= 4, K <= E <= 5 "
+           "in which one has not)",
+           CheckVerdict::holds, [=](const CheckEffort&) { return check_existence(enough_entries, true); }},
+          {std::string(kLemma2Id) + ".as_printed", lemma2,
+           "for sets of equal size A u B has a partition into sets of equal size (share of random pairs)",
+           CheckVerdict::fails, [](Effort effort) { return check_lemma2_partition(effort, false); }},
+          {std::string(kLemma2Id) + ".corrected", lemma2,
+           "the same of sets without common points, A and B themselves: no content beyond the hypothesis "
+           "(share of random pairs)",
+           CheckVerdict::holds, [](Effort effort) { return check_lemma2_partition(effort, true); }}};
 }
 
 }  // namespace moelab

@@ -50,6 +50,94 @@ Vector part_of(const AlignedVector<double>& values, const Model<double>& model, 
   return part;
 }
 
+constexpr const char* kBalanceId = "specialization2025.aux.uniform_factor";
+constexpr int kBalanceExperts = 8, kBalanceActive = 2, kRowsPerExpert = 5, kBatches = 20;
+/// A score that leaves no probability to other experts: exp(−50) is below the rounding of 1.
+constexpr double kSure = 50;
+
+/// The matrix with padded rows, as kernels need them.
+AlignedVector<double> padded_copy(const Matrix& matrix) {
+  const int rows = static_cast<int>(matrix.rows()), columns = static_cast<int>(matrix.cols());
+  const int stride = kernels::padded(columns);
+  AlignedVector<double> copy(entries(rows, stride), 0.0);
+  for (int i = 0; i < rows; ++i) std::copy_n(matrix.data() + i * columns, columns, copy.data() + i * stride);
+  return copy;
+}
+
+/// A term of a batch of scores (n, E) with the K likeliest experts active.
+double balance_term(const Matrix& scores, int active, const std::string& term) {
+  const int rows = static_cast<int>(scores.rows()), experts = static_cast<int>(scores.cols());
+  const AlignedVector<double> padded = padded_copy(scores);
+  GatingScratch<double> scratch;
+  make_gating<double>(TopKGatingOptions{.k = active, .renormalize = std::nullopt})
+      ->gate({padded.data(), rows, experts}, scratch);
+  RoutedBatch<double> batch;
+  batch.scores = padded.data();
+  batch.probabilities = scratch.probabilities.data();
+  batch.routing = &scratch.routing;
+  return term_value(term, batch);
+}
+
+const std::string kSlopePrefix = "specialization2025.";
+constexpr int kSlopeRows = 16, kSlopeExperts = 6, kSlopeActive = 3, kSlopeOutputs = 5;
+constexpr int kSlopeRepetitions = 8;
+/// The error of central differences: about step² = 1e-10 from curvature, 1e-11 from rounding.
+constexpr double kSlopeDifferenceTolerance = 1e-7;
+constexpr double kShrinkage = 0.1;
+
+/// Σ_{k≠j} of visit(j, k) in row j of a matrix of the shape of `outputs`.
+template <class Visit>
+Matrix sum_over_others(const Matrix& outputs, const Visit& visit) {
+  Matrix sums = Matrix::Zero(outputs.rows(), outputs.cols());
+  for (Eigen::Index j = 0; j < outputs.rows(); ++j) {
+    for (Eigen::Index k = 0; k < outputs.rows(); ++k) {
+      if (k != j) sums.row(j) += visit(j, k);
+    }
+  }
+  return sums;
+}
+
+/// (s_ij − s̄_j).
+Matrix centred(const Matrix& scores) {
+  return scores.rowwise() - scores.colwise().mean();
+}
+
+Matrix central_differences(const std::function<double(const Matrix&)>& loss, Matrix at) {
+  Matrix differences(at.rows(), at.cols());
+  for (Eigen::Index i = 0; i < at.size(); ++i) {
+    differences.data()[i] = central_difference(at.data()[i], 1e-5, [&] { return loss(at); });
+  }
+  return differences;
+}
+
+/// `draw` gives the matrix of a repetition.
+CheckFinding compare_slopes(const CheckEffort& effort, const std::function<double(const Matrix&)>& loss,
+                            const MatrixSlope& slope, const std::function<Matrix(int)>& draw) {
+  double largest = 0, least_cosine = 1;
+  for (int repetition = 0; repetition < kSlopeRepetitions * effort.seeds; ++repetition) {
+    const Matrix at = draw(repetition);
+    const Matrix differences = central_differences(loss, at), found = slope(at);
+    largest = larger(largest, (found - differences).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
+                                  differences.cwiseAbs().maxCoeff());
+    least_cosine =
+        smaller(least_cosine, found.cwiseProduct(differences).sum() / (found.norm() * differences.norm()));
+  }
+  return expected_zero(largest, kSlopeDifferenceTolerance,
+                       "central differences of step 1e-5: curvature about 1e-10, rounding 1e-11",
+                       {{"smallest cosine of the angle to the differences", least_cosine}});
+}
+
+/// A term of a batch in which all of `experts` answer: outputs (n · E, o).
+double slope_term(const Matrix& outputs, int experts, const std::string& term) {
+  const int rows = static_cast<int>(outputs.rows()) / experts;
+  const AlignedVector<double> padded = padded_copy(outputs),
+                              scores = padded_copy(Matrix::Zero(rows, experts));
+  GatingScratch<double> scratch;
+  make_gating<double>(SoftGatingOptions{.skip_below = 0.0})->gate({scores.data(), rows, experts}, scratch);
+  return term_value(term, {scores.data(), scratch.probabilities.data(), &scratch.routing, padded.data(),
+                           kernels::padded(static_cast<int>(outputs.cols()))});
+}
+
 }  // namespace
 
 CheckFinding check_cross_gradient(const CheckEffort& effort, const std::string& term,
@@ -119,38 +207,6 @@ std::vector<Check> specialization2025_cross_gradient_checks() {
                 "the orthogonality loss has no gradient in the router, whose selection is held fixed,")};
 }
 
-namespace {
-
-constexpr const char* kBalanceId = "specialization2025.aux.uniform_factor";
-constexpr int kBalanceExperts = 8, kBalanceActive = 2, kRowsPerExpert = 5, kBatches = 20;
-/// A score that leaves no probability to other experts: exp(−50) is below the rounding of 1.
-constexpr double kSure = 50;
-
-/// The matrix with padded rows, as kernels need them.
-AlignedVector<double> padded_copy(const Matrix& matrix) {
-  const int rows = static_cast<int>(matrix.rows()), columns = static_cast<int>(matrix.cols());
-  const int stride = kernels::padded(columns);
-  AlignedVector<double> copy(entries(rows, stride), 0.0);
-  for (int i = 0; i < rows; ++i) std::copy_n(matrix.data() + i * columns, columns, copy.data() + i * stride);
-  return copy;
-}
-
-/// A term of a batch of scores (n, E) with the K likeliest experts active.
-double balance_term(const Matrix& scores, int active, const std::string& term) {
-  const int rows = static_cast<int>(scores.rows()), experts = static_cast<int>(scores.cols());
-  const AlignedVector<double> padded = padded_copy(scores);
-  GatingScratch<double> scratch;
-  make_gating<double>(TopKGatingOptions{.k = active, .renormalize = std::nullopt})
-      ->gate({padded.data(), rows, experts}, scratch);
-  RoutedBatch<double> batch;
-  batch.scores = padded.data();
-  batch.probabilities = scratch.probabilities.data();
-  batch.routing = &scratch.routing;
-  return term_value(term, batch);
-}
-
-}  // namespace
-
 CheckFinding check_uniform_factor(const CheckEffort& effort, const std::string& term) {
   constexpr int kBalanceRows = kBalanceExperts * kRowsPerExpert;
   double largest = 0, smallest_mean = kInfinity;
@@ -209,70 +265,6 @@ std::vector<Check> specialization2025_balance_checks() {
            "the last is sure of another: balance is not the least value (the value that differs most)",
            CheckVerdict::holds, [](Effort) { return check_below_one(); }}};
 }
-
-namespace {
-
-const std::string kSlopePrefix = "specialization2025.";
-constexpr int kSlopeRows = 16, kSlopeExperts = 6, kSlopeActive = 3, kSlopeOutputs = 5;
-constexpr int kSlopeRepetitions = 8;
-/// The error of central differences: about step² = 1e-10 from curvature, 1e-11 from rounding.
-constexpr double kSlopeDifferenceTolerance = 1e-7;
-constexpr double kShrinkage = 0.1;
-
-/// Σ_{k≠j} of visit(j, k) in row j of a matrix of the shape of `outputs`.
-template <class Visit>
-Matrix sum_over_others(const Matrix& outputs, const Visit& visit) {
-  Matrix sums = Matrix::Zero(outputs.rows(), outputs.cols());
-  for (Eigen::Index j = 0; j < outputs.rows(); ++j) {
-    for (Eigen::Index k = 0; k < outputs.rows(); ++k) {
-      if (k != j) sums.row(j) += visit(j, k);
-    }
-  }
-  return sums;
-}
-
-/// (s_ij − s̄_j).
-Matrix centred(const Matrix& scores) {
-  return scores.rowwise() - scores.colwise().mean();
-}
-
-Matrix central_differences(const std::function<double(const Matrix&)>& loss, Matrix at) {
-  Matrix differences(at.rows(), at.cols());
-  for (Eigen::Index i = 0; i < at.size(); ++i) {
-    differences.data()[i] = central_difference(at.data()[i], 1e-5, [&] { return loss(at); });
-  }
-  return differences;
-}
-
-/// `draw` gives the matrix of a repetition.
-CheckFinding compare_slopes(const CheckEffort& effort, const std::function<double(const Matrix&)>& loss,
-                            const MatrixSlope& slope, const std::function<Matrix(int)>& draw) {
-  double largest = 0, least_cosine = 1;
-  for (int repetition = 0; repetition < kSlopeRepetitions * effort.seeds; ++repetition) {
-    const Matrix at = draw(repetition);
-    const Matrix differences = central_differences(loss, at), found = slope(at);
-    largest = larger(largest, (found - differences).cwiseAbs().maxCoeff<Eigen::PropagateNaN>() /
-                                  differences.cwiseAbs().maxCoeff());
-    least_cosine =
-        smaller(least_cosine, found.cwiseProduct(differences).sum() / (found.norm() * differences.norm()));
-  }
-  return expected_zero(largest, kSlopeDifferenceTolerance,
-                       "central differences of step 1e-5: curvature about 1e-10, rounding 1e-11",
-                       {{"smallest cosine of the angle to the differences", least_cosine}});
-}
-
-/// A term of a batch in which all of `experts` answer: outputs (n · E, o).
-double slope_term(const Matrix& outputs, int experts, const std::string& term) {
-  const int rows = static_cast<int>(outputs.rows()) / experts;
-  const AlignedVector<double> padded = padded_copy(outputs),
-                              scores = padded_copy(Matrix::Zero(rows, experts));
-  GatingScratch<double> scratch;
-  make_gating<double>(SoftGatingOptions{.skip_below = 0.0})->gate({scores.data(), rows, experts}, scratch);
-  return term_value(term, {scores.data(), scratch.probabilities.data(), &scratch.routing, padded.data(),
-                           kernels::padded(static_cast<int>(outputs.cols()))});
-}
-
-}  // namespace
 
 double variance_loss(const Matrix& scores) {
   return -centred(scores).squaredNorm() / static_cast<double>(scores.cols());

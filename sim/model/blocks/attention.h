@@ -3,7 +3,6 @@
 /// Multi-head self-attention before a mixture, with hand-written passes.
 
 #include "sim/base/arrays.h"
-#include "sim/base/random.h"
 #include "sim/model/attention_state.h"
 #include "sim/model/blocks/block.h"
 

@@ -13,6 +13,45 @@ MixtureScratch<Real>& own(Scratch& scratch) {
   return static_cast<MixtureScratch<Real>&>(scratch);
 }
 
+/// The number of slots of a group.
+template <class Real>
+int slots_of_group(const GatingScratch<Real>& gating) {
+  return gating.routing.experts * gating.slots.each;
+}
+
+/// Calls visit(first row, rows, first slot) for every group.
+template <class Real, class Visit>
+void for_each_slot_group(const GatingScratch<Real>& gating, const Visit& visit) {
+  const int most = gating.slots.group_rows, rows = gating.routing.rows;
+  for (int first = 0, slot = 0; first < rows; first += most, slot += slots_of_group(gating))
+    visit(first, std::min(most, rows - first), slot);
+}
+
+/// Routes each slot to its own expert alone.
+template <class Real>
+void route_slots(const GatingScratch<Real>& gating, SlotScratch<Real>& scratch) {
+  Routing<Real>& routing = scratch.routing;
+  const int most = gating.slots.group_rows, of_group = slots_of_group(gating);
+  routing.experts = gating.routing.experts;
+  routing.stride = gating.routing.stride;
+  routing.rows = (gating.routing.rows + most - 1) / most * of_group;
+  const std::size_t count = entries(routing.rows, routing.stride);
+  reserve_entries(scratch.gates, count);
+  std::fill_n(scratch.gates.begin(), count, Real(0));
+  for (int slot = 0; slot < routing.rows; ++slot) {
+    const int expert = slot % of_group / gating.slots.each;
+    scratch.gates[entries(slot, routing.stride) + size(expert)] = 1;
+  }
+  routing.gates = scratch.gates.data();
+  list_pairs(routing);
+}
+
+/// A group's rows of D, C or their gradients.
+template <class Real, class Values>
+auto slot_weights(const GatingScratch<Real>& gating, Values& values) {
+  return kernels::padded_rows(values.data(), gating.routing.rows, slots_of_group(gating));
+}
+
 }  // namespace
 
 template <class Real>
@@ -435,49 +474,6 @@ void Mixture<Real>::backward_router(const RouterContext<Real>& context, const Bl
 MOELAB_INSTANTIATE(float);
 MOELAB_INSTANTIATE(double);
 #undef MOELAB_INSTANTIATE
-
-namespace {
-
-/// The number of slots of a group.
-template <class Real>
-int slots_of_group(const GatingScratch<Real>& gating) {
-  return gating.routing.experts * gating.slots.each;
-}
-
-/// Calls visit(first row, rows, first slot) for every group.
-template <class Real, class Visit>
-void for_each_slot_group(const GatingScratch<Real>& gating, const Visit& visit) {
-  const int most = gating.slots.group_rows, rows = gating.routing.rows;
-  for (int first = 0, slot = 0; first < rows; first += most, slot += slots_of_group(gating))
-    visit(first, std::min(most, rows - first), slot);
-}
-
-/// Routes each slot to its own expert alone.
-template <class Real>
-void route_slots(const GatingScratch<Real>& gating, SlotScratch<Real>& scratch) {
-  Routing<Real>& routing = scratch.routing;
-  const int most = gating.slots.group_rows, of_group = slots_of_group(gating);
-  routing.experts = gating.routing.experts;
-  routing.stride = gating.routing.stride;
-  routing.rows = (gating.routing.rows + most - 1) / most * of_group;
-  const std::size_t count = entries(routing.rows, routing.stride);
-  reserve_entries(scratch.gates, count);
-  std::fill_n(scratch.gates.begin(), count, Real(0));
-  for (int slot = 0; slot < routing.rows; ++slot) {
-    const int expert = slot % of_group / gating.slots.each;
-    scratch.gates[entries(slot, routing.stride) + size(expert)] = 1;
-  }
-  routing.gates = scratch.gates.data();
-  list_pairs(routing);
-}
-
-/// A group's rows of D, C or their gradients.
-template <class Real, class Values>
-auto slot_weights(const GatingScratch<Real>& gating, Values& values) {
-  return kernels::padded_rows(values.data(), gating.routing.rows, slots_of_group(gating));
-}
-
-}  // namespace
 
 template <class Real>
 void forward_slots(const View<const Real>& x, const GatingScratch<Real>& gating, const ExpertBank<Real>& bank,

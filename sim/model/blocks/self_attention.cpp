@@ -43,16 +43,130 @@ class SelfAttention final : public Block<Real> {
     return input_size() + entries(heads_ * head_stride_, kernels::padded(dim_));
   }
   std::vector<ParameterGroup> groups() const override { return {{.end = block_size()}}; }
-  void initialize(const Start& start, Real* parameters) const override;
-  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override;
+  void initialize(const Start& start, Real* parameters) const override {
+    std::fill_n(parameters, block_size(), Real(0));
+    const double deviation = 1 / std::sqrt(static_cast<double>(dim_));
+    for (int h = 0; h < heads_; ++h) {
+      // Use streams that no expert uses. Experts' streams count up from 0; these count down from the largest
+      // number.
+      Engine engine = start.seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
+      for (const Part part : {kQuery, kKey, kValue})
+        draw_matrix(engine, deviation, part_of(parameters, part, h, 0, dim_));
+      draw_matrix(engine, deviation, output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
+    }
+  }
+
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    std::vector<NamedArray<Real>> all;
+    for (const auto& [name, part] :
+         {std::pair{"query", kQuery}, std::pair{"key", kKey}, std::pair{"value", kValue}}) {
+      NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{name, {dim_, dim_}, {}});
+      for (int h = 0; h < heads_; ++h) {
+        const std::vector<Real> columns = values_of(part_of(parameters, part, h, 0, dim_).transposed());
+        array.values.insert(array.values.end(), columns.begin(), columns.end());
+      }
+    }
+    NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{"output", {dim_, dim_}, {}});
+    const ConstRows matrix = output_matrix(parameters);
+    for (int i = 0; i < dim_; ++i) {
+      for (int h = 0; h < heads_; ++h) {
+        for (int j = 0; j < key_dim_; ++j) array.values.push_back(matrix(h * head_stride_ + j, i));
+      }
+    }
+    return all;
+  }
+
   std::unique_ptr<Scratch> make_scratch() const override {
     return std::make_unique<SelfAttentionScratch<Real>>();
   }
   void forward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
-               LayerSignals<Real>& signals, Scratch& scratch, const View<Real>& outputs) const override;
-  void backward(const Pass<Real>& pass, const View<const Real>& inputs, const BlockValues<Real>& values,
-                const LayerSignals<Real>& signals, Scratch& scratch, const View<const Real>& outputs,
-                const Real* output_gradient, Real* gradient, Real* input_gradient) const override;
+               LayerSignals<Real>& signals, Scratch& scratch, const View<Real>& outputs) const override {
+    MOELAB_EXPECT(pass.tokens == tokens_ && inputs.rows % tokens_ == 0 && inputs.columns == dim_);
+    auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
+    const int rows = inputs.rows;
+    reserve_entries(mine.projected, entries(rows, projected_dim()));
+    reserve_entries(mine.mixed, entries(rows, mixed_dim()));
+    Real* const projected = mine.projected.data();
+    kernels::multiply(inputs, input_matrix(values.parameters),
+                      Rows{projected, rows, projected_dim(), projected_dim()});
+    turn(projected, rows, Real(1));
+    for (int row = 0; row < rows; ++row) {
+      Real* const queries = projected + entries(row, projected_dim());
+      kernels::scale_into(scale_, queries, queries, mixed_dim());
+    }
+    for (int first = 0; first < rows; first += tokens_) {
+      for (int h = 0; h < heads_; ++h) {
+        for (int query = 0; query < tokens_; query += kQueries) {
+          const int count = std::min(kQueries, tokens_ - query);
+          const ConstRows weights = weigh(projected, h, first, query, count, mine);
+          kernels::multiply(weights,
+                            ConstRows(part_of(projected, kValue, h, first, keys_before(query + count))),
+                            mixed_of(mine.mixed.data(), h, first + query, count));
+        }
+      }
+    }
+    kernels::multiply(rows_of<const Real>(mine.mixed.data(), rows, mixed_dim()),
+                      output_matrix(values.parameters), outputs);
+    if (!recorded_) return;
+    record(outputs, values.parameters, mine);
+    signals.attention = &mine.record.state;
+    signals.attention_gradients = &mine.record.gradients;
+  }
+
+  void backward(const Pass<Real>& /*pass*/, const View<const Real>& inputs, const BlockValues<Real>& values,
+                const LayerSignals<Real>& /*signals*/, Scratch& scratch, const View<const Real>& /*outputs*/,
+                const Real* output_gradient, Real* gradient, Real* input_gradient) const override {
+    auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
+    const int rows = inputs.rows, stride = kernels::padded(tokens_);
+    reserve_entries(mine.mixed_gradient, entries(rows, mixed_dim()));
+    reserve_entries(mine.projected_gradient, entries(rows, projected_dim()));
+    reserve_entries(mine.weight_gradient, entries(kQueries, stride));
+    const ConstRows upstream = kernels::padded_rows(
+        recorded_ ? mine.record.with_own_outputs(output_gradient) : output_gradient, rows, dim_);
+    const ConstRows mixed = rows_of<const Real>(mine.mixed.data(), rows, mixed_dim());
+    kernels::multiply(mixed.transposed(), upstream, output_matrix(gradient));
+    kernels::multiply(upstream, output_matrix(values.parameters).transposed(),
+                      rows_of(mine.mixed_gradient.data(), rows, mixed_dim()));
+    const Real* const projected = mine.projected.data();
+    Real* const of_projected = mine.projected_gradient.data();
+    for (int first = 0; first < rows; first += tokens_) {
+      for (int h = 0; h < heads_; ++h) {
+        // Start at the last block of queries, which has all keys, and end at the first.
+        for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
+          const int count = std::min(kQueries, tokens_ - query), keys = keys_before(query + count);
+          const bool is_first = query + count == tokens_;
+          const ConstRows weights = weigh(projected, h, first, query, count, mine);
+          const ConstRows delta = mixed_of(mine.mixed_gradient.data(), h, first + query, count);
+          const Rows of_weights{mine.weight_gradient.data(), count, keys, stride};
+          kernels::multiply(weights.transposed(), delta, part_of(of_projected, kValue, h, first, keys),
+                            {.accumulate = !is_first});
+          kernels::multiply(delta, part_of(projected, kValue, h, first, keys).transposed(), of_weights);
+          kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys, stride);
+          if (recorded_) mine.record.gradients.add_to_logits(first / tokens_, h, query, weights, of_weights);
+          kernels::multiply(of_weights, part_of(projected, kKey, h, first, keys),
+                            part_of(of_projected, kQuery, h, first + query, count));
+          kernels::multiply(of_weights.transposed(), part_of(projected, kQuery, h, first + query, count),
+                            part_of(of_projected, kKey, h, first, keys), {.accumulate = !is_first});
+        }
+      }
+    }
+    for (int h = 0; recorded_ && h < heads_; ++h) {
+      mine.record.add_to_values(h, part_of(projected, kValue, h, 0, rows),
+                                output_matrix(values.parameters).middle_rows(h * head_stride_, key_dim_),
+                                part_of(of_projected, kValue, h, 0, rows),
+                                output_matrix(gradient).middle_rows(h * head_stride_, key_dim_));
+    }
+    for (int row = 0; row < rows; ++row) {
+      Real* const queries = of_projected + entries(row, projected_dim());
+      kernels::scale_into(scale_, queries, queries, mixed_dim());
+    }
+    turn(of_projected, rows, Real(-1));
+    const ConstRows delta = rows_of<const Real>(of_projected, rows, projected_dim());
+    kernels::multiply(inputs.transposed(), delta, input_matrix(gradient));
+    if (!input_gradient) return;
+    kernels::multiply(delta, input_matrix(values.parameters).transposed(),
+                      kernels::padded_rows(input_gradient, rows, dim_));
+  }
 
  private:
   using Rows = View<Real>;
@@ -82,13 +196,42 @@ class SelfAttention final : public Block<Real> {
   }
 
   /// Rotates Q and K of all rows by the angles of their places, or back.
-  void turn(Real* projected, int rows, Real direction) const;
+  void turn(Real* projected, int rows, Real direction) const {
+    if (!turns_) return;
+    for (int row = 0; row < rows; ++row) {
+      for (int part = 0; part < 2 * heads_; ++part)
+        turns_->turn(row % tokens_, direction,
+                     projected + entries(row, projected_dim()) + part * head_stride_);
+    }
+  }
+
   /// Keys that a block of queries up to this query reads.
   int keys_before(int end_query) const { return causal_ ? end_query : tokens_; }
   /// A (queries, keys) of the queries from `first_query` on.
   Rows weigh(const Real* projected, int head, int first, int first_query, int queries,
-             SelfAttentionScratch<Real>& mine) const;
-  void record(const View<Real>& outputs, const Real* parameters, SelfAttentionScratch<Real>& mine) const;
+             SelfAttentionScratch<Real>& mine) const {
+    const int keys = keys_before(first_query + queries), stride = kernels::padded(tokens_);
+    reserve_entries(mine.weights, entries(kQueries, stride));
+    const Rows weights{mine.weights.data(), queries, keys, stride};
+    kernels::multiply(part_of(projected, kQuery, head, first + first_query, queries),
+                      part_of(projected, kKey, head, first, keys).transposed(), weights);
+    if (causal_) hide_later_keys(weights, first_query);
+    kernels::softmax_rows(weights.data, weights.data, queries, keys, stride);
+    return weights;
+  }
+
+  void record(const View<Real>& outputs, const Real* parameters, SelfAttentionScratch<Real>& mine) const {
+    const int rows = outputs.rows;
+    const Real* const projected = mine.projected.data();
+    mine.record.start(heads_, tokens_, outputs);
+    for (int h = 0; h < heads_; ++h) {
+      for (int first = 0; first < rows; first += tokens_)
+        mine.record.keep_weights(first / tokens_, h, part_of(projected, kQuery, h, first, tokens_),
+                                 part_of(projected, kKey, h, first, tokens_), causal_);
+      mine.record.keep_centres(h, part_of(projected, kValue, h, 0, rows),
+                               output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
+    }
+  }
 
   int dim_;
   int heads_;
@@ -100,178 +243,6 @@ class SelfAttention final : public Block<Real> {
   Real scale_;
   std::optional<Turns<Real>> turns_;  ///< for rotary positions
 };
-
-template <class Real>
-void SelfAttention<Real>::turn(Real* projected, int rows, Real direction) const {
-  if (!turns_) return;
-  for (int row = 0; row < rows; ++row) {
-    for (int part = 0; part < 2 * heads_; ++part)
-      turns_->turn(row % tokens_, direction, projected + entries(row, projected_dim()) + part * head_stride_);
-  }
-}
-
-template <class Real>
-void SelfAttention<Real>::initialize(const Start& start, Real* parameters) const {
-  std::fill_n(parameters, block_size(), Real(0));
-  const double deviation = 1 / std::sqrt(static_cast<double>(dim_));
-  for (int h = 0; h < heads_; ++h) {
-    // Use streams that no expert uses. Experts' streams count up from 0; these count down from the largest
-    // number.
-    Engine engine = start.seeds.stream(Purpose::expert_init, ~static_cast<std::uint64_t>(h));
-    const auto draw = [&](const Rows& matrix) {
-      for (int row = 0; row < matrix.rows; ++row) {
-        for (int j = 0; j < matrix.columns; ++j)
-          matrix(row, j) = static_cast<Real>(deviation * draw_normal(engine));
-      }
-    };
-    for (const Part part : {kQuery, kKey, kValue}) draw(part_of(parameters, part, h, 0, dim_));
-    draw(output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
-  }
-}
-
-template <class Real>
-std::vector<NamedArray<Real>> SelfAttention<Real>::arrays(const Real* parameters) const {
-  std::vector<NamedArray<Real>> all;
-  for (const auto& [name, part] :
-       {std::pair{"query", kQuery}, std::pair{"key", kKey}, std::pair{"value", kValue}}) {
-    NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{name, {dim_, dim_}, {}});
-    for (int h = 0; h < heads_; ++h) {
-      const ConstRows columns = part_of(parameters, part, h, 0, dim_);
-      for (int j = 0; j < key_dim_; ++j) {
-        for (int i = 0; i < dim_; ++i) array.values.push_back(columns(i, j));
-      }
-    }
-  }
-  NamedArray<Real>& array = all.emplace_back(NamedArray<Real>{"output", {dim_, dim_}, {}});
-  const ConstRows matrix = output_matrix(parameters);
-  for (int i = 0; i < dim_; ++i) {
-    for (int h = 0; h < heads_; ++h) {
-      for (int j = 0; j < key_dim_; ++j) array.values.push_back(matrix(h * head_stride_ + j, i));
-    }
-  }
-  return all;
-}
-
-template <class Real>
-View<Real> SelfAttention<Real>::weigh(const Real* projected, int head, int first, int first_query,
-                                      int queries, SelfAttentionScratch<Real>& mine) const {
-  const int keys = keys_before(first_query + queries), stride = kernels::padded(tokens_);
-  reserve_entries(mine.weights, entries(kQueries, stride));
-  const Rows weights{mine.weights.data(), queries, keys, stride};
-  kernels::multiply(part_of(projected, kQuery, head, first + first_query, queries),
-                    part_of(projected, kKey, head, first, keys).transposed(), weights);
-  if (causal_) hide_later_keys(weights, first_query);
-  kernels::softmax_rows(weights.data, weights.data, queries, keys, stride);
-  return weights;
-}
-
-template <class Real>
-void SelfAttention<Real>::forward(const Pass<Real>& pass, const View<const Real>& inputs,
-                                  const BlockValues<Real>& values, LayerSignals<Real>& signals,
-                                  Scratch& scratch, const View<Real>& outputs) const {
-  MOELAB_EXPECT(pass.tokens == tokens_ && inputs.rows % tokens_ == 0 && inputs.columns == dim_);
-  auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
-  const int rows = inputs.rows;
-  reserve_entries(mine.projected, entries(rows, projected_dim()));
-  reserve_entries(mine.mixed, entries(rows, mixed_dim()));
-  Real* const projected = mine.projected.data();
-  kernels::multiply(inputs, input_matrix(values.parameters),
-                    Rows{projected, rows, projected_dim(), projected_dim()});
-  turn(projected, rows, Real(1));
-  for (int row = 0; row < rows; ++row) {
-    Real* const queries = projected + entries(row, projected_dim());
-    kernels::scale_into(scale_, queries, queries, mixed_dim());
-  }
-  for (int first = 0; first < rows; first += tokens_) {
-    for (int h = 0; h < heads_; ++h) {
-      for (int query = 0; query < tokens_; query += kQueries) {
-        const int count = std::min(kQueries, tokens_ - query);
-        const ConstRows weights = weigh(projected, h, first, query, count, mine);
-        kernels::multiply(weights,
-                          ConstRows(part_of(projected, kValue, h, first, keys_before(query + count))),
-                          mixed_of(mine.mixed.data(), h, first + query, count));
-      }
-    }
-  }
-  kernels::multiply(rows_of<const Real>(mine.mixed.data(), rows, mixed_dim()),
-                    output_matrix(values.parameters), outputs);
-  if (!recorded_) return;
-  record(outputs, values.parameters, mine);
-  signals.attention = &mine.record.state;
-  signals.attention_gradients = &mine.record.gradients;
-}
-
-template <class Real>
-void SelfAttention<Real>::record(const View<Real>& outputs, const Real* parameters,
-                                 SelfAttentionScratch<Real>& mine) const {
-  const int rows = outputs.rows;
-  const Real* const projected = mine.projected.data();
-  mine.record.start(heads_, tokens_, outputs);
-  for (int h = 0; h < heads_; ++h) {
-    for (int first = 0; first < rows; first += tokens_)
-      mine.record.keep_weights(first / tokens_, h, part_of(projected, kQuery, h, first, tokens_),
-                               part_of(projected, kKey, h, first, tokens_), causal_);
-    mine.record.keep_centres(h, part_of(projected, kValue, h, 0, rows),
-                             output_matrix(parameters).middle_rows(h * head_stride_, key_dim_));
-  }
-}
-
-template <class Real>
-void SelfAttention<Real>::backward(const Pass<Real>& /*pass*/, const View<const Real>& inputs,
-                                   const BlockValues<Real>& values, const LayerSignals<Real>& /*signals*/,
-                                   Scratch& scratch, const View<const Real>& /*outputs*/,
-                                   const Real* output_gradient, Real* gradient, Real* input_gradient) const {
-  auto& mine = static_cast<SelfAttentionScratch<Real>&>(scratch);
-  const int rows = inputs.rows, stride = kernels::padded(tokens_);
-  reserve_entries(mine.mixed_gradient, entries(rows, mixed_dim()));
-  reserve_entries(mine.projected_gradient, entries(rows, projected_dim()));
-  reserve_entries(mine.weight_gradient, entries(kQueries, stride));
-  const ConstRows upstream = kernels::padded_rows(
-      recorded_ ? mine.record.with_own_outputs(output_gradient) : output_gradient, rows, dim_);
-  const ConstRows mixed = rows_of<const Real>(mine.mixed.data(), rows, mixed_dim());
-  kernels::multiply(mixed.transposed(), upstream, output_matrix(gradient));
-  kernels::multiply(upstream, output_matrix(values.parameters).transposed(),
-                    rows_of(mine.mixed_gradient.data(), rows, mixed_dim()));
-  const Real* const projected = mine.projected.data();
-  Real* const of_projected = mine.projected_gradient.data();
-  for (int first = 0; first < rows; first += tokens_) {
-    for (int h = 0; h < heads_; ++h) {
-      // Start at the last block of queries, which has all keys, and end at the first.
-      for (int query = (tokens_ - 1) / kQueries * kQueries; query >= 0; query -= kQueries) {
-        const int count = std::min(kQueries, tokens_ - query), keys = keys_before(query + count);
-        const bool is_first = query + count == tokens_;
-        const ConstRows weights = weigh(projected, h, first, query, count, mine);
-        const ConstRows delta = mixed_of(mine.mixed_gradient.data(), h, first + query, count);
-        const Rows of_weights{mine.weight_gradient.data(), count, keys, stride};
-        kernels::multiply(weights.transposed(), delta, part_of(of_projected, kValue, h, first, keys),
-                          {.accumulate = !is_first});
-        kernels::multiply(delta, part_of(projected, kValue, h, first, keys).transposed(), of_weights);
-        kernels::softmax_backward_rows(weights.data, of_weights.data, of_weights.data, count, keys, stride);
-        if (recorded_) mine.record.gradients.add_to_logits(first / tokens_, h, query, weights, of_weights);
-        kernels::multiply(of_weights, part_of(projected, kKey, h, first, keys),
-                          part_of(of_projected, kQuery, h, first + query, count));
-        kernels::multiply(of_weights.transposed(), part_of(projected, kQuery, h, first + query, count),
-                          part_of(of_projected, kKey, h, first, keys), {.accumulate = !is_first});
-      }
-    }
-  }
-  for (int h = 0; recorded_ && h < heads_; ++h) {
-    mine.record.add_to_values(h, part_of(projected, kValue, h, 0, rows),
-                              output_matrix(values.parameters).middle_rows(h * head_stride_, key_dim_),
-                              part_of(of_projected, kValue, h, 0, rows),
-                              output_matrix(gradient).middle_rows(h * head_stride_, key_dim_));
-  }
-  for (int row = 0; row < rows; ++row) {
-    Real* const queries = of_projected + entries(row, projected_dim());
-    kernels::scale_into(scale_, queries, queries, mixed_dim());
-  }
-  turn(of_projected, rows, Real(-1));
-  const ConstRows delta = rows_of<const Real>(of_projected, rows, projected_dim());
-  kernels::multiply(inputs.transposed(), delta, input_matrix(gradient));
-  if (!input_gradient) return;
-  kernels::multiply(delta, input_matrix(values.parameters).transposed(),
-                    kernels::padded_rows(input_gradient, rows, dim_));
-}
 
 }  // namespace
 

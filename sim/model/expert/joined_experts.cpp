@@ -112,25 +112,6 @@ class BankWithShared final : public ExpertBank<Real> {
   int output_stride_;
 };
 
-}  // namespace
-
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> with_shared_experts(std::unique_ptr<ExpertBank<Real>> bank,
-                                                      const ExpertOptions& expert,
-                                                      const ExpertSetting& setting, int count) {
-  auto shared = make_expert_bank<Real>(expert, {setting.input_dim, setting.output_dim, count});
-  return std::make_unique<BankWithShared<Real>>(std::move(bank), std::move(shared), setting, count);
-}
-
-template std::unique_ptr<ExpertBank<float>> with_shared_experts(std::unique_ptr<ExpertBank<float>>,
-                                                                const ExpertOptions&, const ExpertSetting&,
-                                                                int);
-template std::unique_ptr<ExpertBank<double>> with_shared_experts(std::unique_ptr<ExpertBank<double>>,
-                                                                 const ExpertOptions&, const ExpertSetting&,
-                                                                 int);
-
-namespace {
-
 template <class Real>
 struct NullScratch final : Scratch {
   std::unique_ptr<Scratch> own;
@@ -233,6 +214,21 @@ class BankWithNulls final : public ExpertBank<Real> {
 };
 
 }  // namespace
+
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> with_shared_experts(std::unique_ptr<ExpertBank<Real>> bank,
+                                                      const ExpertOptions& expert,
+                                                      const ExpertSetting& setting, int count) {
+  auto shared = make_expert_bank<Real>(expert, {setting.input_dim, setting.output_dim, count});
+  return std::make_unique<BankWithShared<Real>>(std::move(bank), std::move(shared), setting, count);
+}
+
+template std::unique_ptr<ExpertBank<float>> with_shared_experts(std::unique_ptr<ExpertBank<float>>,
+                                                                const ExpertOptions&, const ExpertSetting&,
+                                                                int);
+template std::unique_ptr<ExpertBank<double>> with_shared_experts(std::unique_ptr<ExpertBank<double>>,
+                                                                 const ExpertOptions&, const ExpertSetting&,
+                                                                 int);
 
 template <class Real>
 std::unique_ptr<ExpertBank<Real>> with_null_experts(std::unique_ptr<ExpertBank<Real>> bank,

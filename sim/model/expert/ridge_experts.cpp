@@ -203,6 +203,19 @@ std::unique_ptr<ExpertBank<Real>> make_linear_bank(const AnyOptions& options, co
   return make_ridge_bank<Real>({}, init_scale, setting);
 }
 
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> make_polynomial_bank(const AnyOptions& options,
+                                                       const ExpertSetting& setting) {
+  const PolynomialExpertOptions& own = options.get<PolynomialExpertOptions>();
+  return make_ridge_bank<Real>({Activation::Kind::power, own.power}, own.init_scale, setting);
+}
+
+template <class Real>
+std::unique_ptr<ExpertBank<Real>> make_relu_bank(const AnyOptions& options, const ExpertSetting& setting) {
+  return make_ridge_bank<Real>({Activation::Kind::relu}, options.get<ReluExpertOptions>().init_scale,
+                               setting);
+}
+
 }  // namespace
 
 void LinearExpertOptions::bind(Fields& fields) {
@@ -214,17 +227,6 @@ ExpertKind linear_expert() {
           {make_linear_bank<float>, make_linear_bank<double>}};
 }
 
-namespace {
-
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_polynomial_bank(const AnyOptions& options,
-                                                       const ExpertSetting& setting) {
-  const PolynomialExpertOptions& own = options.get<PolynomialExpertOptions>();
-  return make_ridge_bank<Real>({Activation::Kind::power, own.power}, own.init_scale, setting);
-}
-
-}  // namespace
-
 void PolynomialExpertOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "entries of A_e start N(0, init_scale² / d), b_e zero");
   fields.add("power", power, between(1, 16), "p");
@@ -235,16 +237,6 @@ ExpertKind polynomial_expert() {
            PolynomialExpertOptions{}, PolynomialExpertOptions{}},
           {make_polynomial_bank<float>, make_polynomial_bank<double>}};
 }
-
-namespace {
-
-template <class Real>
-std::unique_ptr<ExpertBank<Real>> make_relu_bank(const AnyOptions& options, const ExpertSetting& setting) {
-  return make_ridge_bank<Real>({Activation::Kind::relu}, options.get<ReluExpertOptions>().init_scale,
-                               setting);
-}
-
-}  // namespace
 
 void ReluExpertOptions::bind(Fields& fields) {
   fields.add("init_scale", init_scale, at_least(0), "entries of A_e start N(0, init_scale² / d), b_e zero");

@@ -37,23 +37,6 @@ class BalancedAssignmentGating final : public Gating<Real> {
   }
 };
 
-}  // namespace
-
-GatingKind balanced_assignment_gating() {
-  GatingKind kind = gating_kind<BalancedAssignmentGatingOptions, BalancedAssignmentGating>(
-      "balanced_assignment",
-      "one expert for each row of a group, none with more than ⌈n / E⌉ of the n rows, largest Σ γ; gate "
-      "σ(γ_e) "
-      "(BASE); the usual evaluation is by top1");
-  kind.looks_ahead = [](const AnyOptions&) -> std::string {
-    return "all rows of a group are assigned together";
-  };
-  kind.most_experts = [](const AnyOptions&) { return 1; };
-  return kind;
-}
-
-namespace {
-
 template <class Real>
 class ExpertChoiceGating final : public Gating<Real> {
  public:
@@ -103,30 +86,6 @@ class ExpertChoiceGating final : public Gating<Real> {
 
   double capacity_factor_;
 };
-
-}  // namespace
-
-void ExpertChoiceGatingOptions::bind(Fields& fields) {
-  fields.add(
-      "capacity_factor", capacity_factor, positive(),
-      "each expert takes ⌈capacity_factor · n / E⌉ of the n rows of a group: the mean of experts per row");
-}
-
-GatingKind expert_choice_gating() {
-  GatingKind kind = gating_kind<ExpertChoiceGatingOptions, ExpertChoiceGating>(
-      "expert_choice",
-      "each expert takes its likeliest rows of a group, gates r_e (Zhou et al. 2022); a row may have none");
-  kind.may_leave_rows = [](const AnyOptions&, int) { return true; };
-  kind.experts_per_row = [](const AnyOptions& options, int, double) {
-    return options.get<ExpertChoiceGatingOptions>().capacity_factor;
-  };
-  kind.looks_ahead = [](const AnyOptions&) -> std::string {
-    return "each expert compares all rows of a group and takes the likeliest";
-  };
-  return kind;
-}
-
-namespace {
 
 /// Added to sums of rows and columns, to avoid division by zero (Megatron).
 constexpr double kSinkhornGuard = 1e-8;
@@ -207,6 +166,38 @@ class SinkhornGating final : public Gating<Real> {
 };
 
 }  // namespace
+
+GatingKind balanced_assignment_gating() {
+  GatingKind kind = gating_kind<BalancedAssignmentGatingOptions, BalancedAssignmentGating>(
+      "balanced_assignment",
+      "one expert for each row of a group, none with more than ⌈n / E⌉ of the n rows, largest Σ γ; gate "
+      "σ(γ_e) (BASE); the usual evaluation is by top1");
+  kind.looks_ahead = [](const AnyOptions&) -> std::string {
+    return "all rows of a group are assigned together";
+  };
+  kind.most_experts = [](const AnyOptions&) { return 1; };
+  return kind;
+}
+
+void ExpertChoiceGatingOptions::bind(Fields& fields) {
+  fields.add(
+      "capacity_factor", capacity_factor, positive(),
+      "each expert takes ⌈capacity_factor · n / E⌉ of the n rows of a group: the mean of experts per row");
+}
+
+GatingKind expert_choice_gating() {
+  GatingKind kind = gating_kind<ExpertChoiceGatingOptions, ExpertChoiceGating>(
+      "expert_choice",
+      "each expert takes its likeliest rows of a group, gates r_e (Zhou et al. 2022); a row may have none");
+  kind.may_leave_rows = [](const AnyOptions&, int) { return true; };
+  kind.experts_per_row = [](const AnyOptions& options, int, double) {
+    return options.get<ExpertChoiceGatingOptions>().capacity_factor;
+  };
+  kind.looks_ahead = [](const AnyOptions&) -> std::string {
+    return "each expert compares all rows of a group and takes the likeliest";
+  };
+  return kind;
+}
 
 void SinkhornGatingOptions::bind(Fields& fields) {
   fields.required().add("k", k, between(1, 65536), "experts per row K");

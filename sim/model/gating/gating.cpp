@@ -7,33 +7,24 @@
 
 // To add a gating, write a new file that defines <name>_gating() and add a line here.
 // clang-format off
-#define MOELAB_GATINGS(entry) \
-  entry(soft)                 \
-  entry(top1)                 \
-  entry(topk)                 \
-  entry(topp)                 \
-  entry(sigmoid)              \
-  entry(noisy_topk)           \
-  entry(expert_choice)        \
-  entry(relu)                 \
-  entry(sinkhorn)             \
-  entry(balanced_assignment)  \
-  entry(dense_to_sparse)      \
-  entry(soft_slots)
+#define MOELAB_GATINGS(entry)       \
+  entry(soft_gating)                \
+  entry(top1_gating)                \
+  entry(topk_gating)                \
+  entry(topp_gating)                \
+  entry(sigmoid_gating)             \
+  entry(noisy_topk_gating)          \
+  entry(expert_choice_gating)       \
+  entry(relu_gating)                \
+  entry(sinkhorn_gating)            \
+  entry(balanced_assignment_gating) \
+  entry(dense_to_sparse_gating)     \
+  entry(soft_slots_gating)
 // clang-format on
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) GatingKind name##_gating();
-MOELAB_GATINGS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<GatingKind>& GatingAxis::table() {
-#define MOELAB_CALL(name) name##_gating(),
-  static const std::vector<GatingKind> own = {MOELAB_GATINGS(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return Extended<GatingAxis>::table_or(own);
-}
+MOELAB_TABLE(GatingAxis, MOELAB_GATINGS)
 
 double experts_per_row(const GatingRule& rule, int experts, double group_rows) {
   const GatingKind& kind = rule.entry();

@@ -34,11 +34,9 @@ class NoisyTopKGating final : public LimitedGating<Real> {
   }
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     if (!learned_) return {};
-    NamedArray<Real> rows{"gating_noise_weight", {setting_.experts, setting_.input_dim}, {}};
-    for (int e = 0; e < setting_.experts; ++e) {
-      for (int j = 0; j < setting_.input_dim; ++j) rows.values.push_back(weight(parameters)(j, e));
-    }
-    return {std::move(rows)};
+    return {{"gating_noise_weight",
+             {setting_.experts, setting_.input_dim},
+             values_of(weight(parameters).transposed())}};
   }
 
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
@@ -145,37 +143,6 @@ class NoisyTopKGating final : public LimitedGating<Real> {
   int stride_;
 };
 
-}  // namespace
-
-void NoisyTopKGatingOptions::bind(Fields& fields) {
-  fields.required().add("k", k, between(1, 65536), "experts per row K");
-  fields.add(
-      "noise", noise, {"learned", "uniform"},
-      "of h = γ + noise in training steps: N(0, s²), s = softplus(x W_noise) + 0.01 with W_noise started "
-      "at zero and learned at the router's rate; or U[0, 1), with gates of γ itself");
-  fields.add("renormalize", renormalize, "divide the K gates by their sum (default: true for K > 1)");
-  capacity.bind(fields);
-}
-
-GatingKind noisy_topk_gating() {
-  GatingKind kind = gating_kind<NoisyTopKGatingOptions, NoisyTopKGating>(
-      "noisy_topk",
-      "the K largest of scores with noise in training steps; gates of the softmax over the noisy scores "
-      "(Shazeer et al. 2017), or over γ with uniform noise (Chen et al. 2022)",
-      {.k = 2});
-  kind.check = [](const AnyOptions& options, const std::string& path) {
-    check_capacity(options.get<NoisyTopKGatingOptions>().capacity, path);
-  };
-  kind.looks_ahead = [](const AnyOptions& options) {
-    const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
-    return capacity_looks_ahead(own.capacity, own.k);
-  };
-  kind.most_experts = [](const AnyOptions& options) { return options.get<NoisyTopKGatingOptions>().k; };
-  return kind;
-}
-
-namespace {
-
 template <class Real>
 class DenseToSparseGating final : public Gating<Real> {
  public:
@@ -246,6 +213,32 @@ class DenseToSparseGating final : public Gating<Real> {
 };
 
 }  // namespace
+
+void NoisyTopKGatingOptions::bind(Fields& fields) {
+  fields.required().add("k", k, between(1, 65536), "experts per row K");
+  fields.add("noise", noise, {"learned", "uniform"},
+             "of h = γ + noise in training steps: N(0, s²), s = softplus(x W_noise) + 0.01 with W_noise "
+             "started at zero and learned at the router's rate; or U[0, 1), with gates of γ itself");
+  fields.add("renormalize", renormalize, "divide the K gates by their sum (default: true for K > 1)");
+  capacity.bind(fields);
+}
+
+GatingKind noisy_topk_gating() {
+  GatingKind kind = gating_kind<NoisyTopKGatingOptions, NoisyTopKGating>(
+      "noisy_topk",
+      "the K largest of scores with noise in training steps; gates of the softmax over the noisy scores "
+      "(Shazeer et al. 2017), or over γ with uniform noise (Chen et al. 2022)",
+      {.k = 2});
+  kind.check = [](const AnyOptions& options, const std::string& path) {
+    check_capacity(options.get<NoisyTopKGatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const NoisyTopKGatingOptions& own = options.get<NoisyTopKGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k);
+  };
+  kind.most_experts = [](const AnyOptions& options) { return options.get<NoisyTopKGatingOptions>().k; };
+  return kind;
+}
 
 void DenseToSparseGatingOptions::bind(Fields& fields) {
   fields.add("tau", tau, positive(), "temperature τ of the first step");

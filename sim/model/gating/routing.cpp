@@ -23,6 +23,34 @@ bool any_positive(const Real* gates) {
   return any != 0;
 }
 
+using Drop = CapacityOptions::Drop;
+
+/// The number of selected experts of a row with a larger probability than this one. Ties count experts with a
+/// lower index.
+template <class Real>
+int choice_rank(const Real* gates, const Real* r, int expert, int experts) {
+  int rank = 0;
+  for (int e = 0; e < experts; ++e) {
+    rank += gates[e] > 0 && (r[e] > r[expert] || (e < expert && r[e] == r[expert]));
+  }
+  return rank;
+}
+
+/// keys[row] ← the value by which one expert's rows are kept, the smallest first.
+template <class Real>
+void write_keys(Drop drop, int expert, GatingScratch<Real>& scratch, Engine& engine) {
+  for (const int row : scratch.rows) {
+    const std::size_t at = entries(row, scratch.routing.stride);
+    const Real* const r = scratch.probabilities.data() + at;
+    double& key = scratch.keys[size(row)];
+    if (drop == Drop::order) {
+      key = choice_rank(scratch.gates.data() + at, r, expert, scratch.routing.experts);
+    }
+    if (drop == Drop::probability) key = -static_cast<double>(r[expert]);
+    if (drop == Drop::random) key = draw_uniform(engine);
+  }
+}
+
 }  // namespace
 
 template <class Real>
@@ -46,7 +74,10 @@ void sort_pairs(Routing<Real>& routing) {
   routing.offsets.assign(experts + 1, 0);
   for (const int e : routing.row_experts) ++routing.offsets[size(e) + 1];
   for (std::size_t e = 0; e < experts; ++e) routing.offsets[e + 1] += routing.offsets[e];
-  if (routing.pair_rows.size() < pairs) routing.pair_rows.resize(pairs);
+  if (routing.pair_rows.size() < pairs) {
+    routing.pair_rows = std::vector<int>();  // growing in place may take three times as much for a moment
+    routing.pair_rows.resize(pairs);
+  }
   // `offsets[e]` moves to the start of expert e + 1, and is moved back afterwards.
   std::size_t pair = 0;
   for (int row = 0; row < routing.rows; ++row) {
@@ -102,44 +133,11 @@ template void sort_pairs(Routing<double>&);
 template int serving_expert(const Routing<float>&, int);
 template int serving_expert(const Routing<double>&, int);
 
-namespace {
-
-using Drop = CapacityOptions::Drop;
-
-/// The number of selected experts of a row with a larger probability than this one. Ties count experts with a
-/// lower index.
-template <class Real>
-int choice_rank(const Real* gates, const Real* r, int expert, int experts) {
-  int rank = 0;
-  for (int e = 0; e < experts; ++e) {
-    rank += gates[e] > 0 && (r[e] > r[expert] || (e < expert && r[e] == r[expert]));
-  }
-  return rank;
-}
-
-/// keys[row] ← the value by which one expert's rows are kept, the smallest first.
-template <class Real>
-void write_keys(Drop drop, int expert, GatingScratch<Real>& scratch, Engine& engine) {
-  for (const int row : scratch.rows) {
-    const std::size_t at = entries(row, scratch.routing.stride);
-    const Real* const r = scratch.probabilities.data() + at;
-    double& key = scratch.keys[size(row)];
-    if (drop == Drop::order) {
-      key = choice_rank(scratch.gates.data() + at, r, expert, scratch.routing.experts);
-    }
-    if (drop == Drop::probability) key = -static_cast<double>(r[expert]);
-    if (drop == Drop::random) key = draw_uniform(engine);
-  }
-}
-
-}  // namespace
-
 void CapacityOptions::bind(Fields& fields) {
-  fields.add(
-      "capacity_factor", capacity_factor, positive(),
-      "each expert keeps at most ⌈capacity_factor · S / E⌉ of the S pairs of a group of rows: a training "
-      "step's, at measurement batch_size samples after each other; what is dropped has gate 0 (default: "
-      "no limit)");
+  fields.add("capacity_factor", capacity_factor, positive(),
+             "each expert keeps at most ⌈capacity_factor · S / E⌉ of the S pairs of a group of rows: a "
+             "training step's, at measurement batch_size samples after each other; what is dropped has gate "
+             "0 (default: no limit)");
   fields.add("drop", drop, {"order", "probability", "random", "next"},
              "what an expert over its capacity keeps: first choices before second ones, then rows in their "
              "order; the largest r_e; rows at random; or rows in their order choose among experts with room");

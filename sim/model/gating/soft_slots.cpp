@@ -34,17 +34,14 @@ class SoftSlotsGating final : public Gating<Real> {
       const std::uint64_t expert = static_cast<std::uint64_t>(column / (each_ - 1)) + 1;
       const std::uint64_t slot = static_cast<std::uint64_t>(column % (each_ - 1));
       Engine engine = start.seeds.stream(Purpose::router_init, expert << 32 | slot);
-      for (int j = 0; j < input_dim_; ++j)
-        weight(parameters)(j, column) = static_cast<Real>(deviation * draw_normal(engine));
+      draw_matrix(engine, deviation, weight(parameters).middle_columns(column, 1));
     }
   }
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     if (further_ == 0) return {};
-    NamedArray<Real> rows{"gating_slot_weight", {experts_, each_ - 1, input_dim_}, {}};
-    for (int column = 0; column < further_; ++column) {
-      for (int j = 0; j < input_dim_; ++j) rows.values.push_back(weight(parameters)(j, column));
-    }
-    return {std::move(rows)};
+    return {{"gating_slot_weight",
+             {experts_, each_ - 1, input_dim_},
+             values_of(weight(parameters).transposed())}};
   }
 
   void gate(const GatingContext<Real>& context, GatingScratch<Real>& scratch) const override {
@@ -215,8 +212,7 @@ GatingKind soft_slots_gating() {
   GatingKind kind = gating_kind<SoftSlotsGatingOptions, SoftSlotsGating>(
       "soft_slots",
       "experts read slots, means of all rows of a group weighted by the softmax of scores over rows; a row "
-      "gets "
-      "all slots' outputs, weighted by the softmax over slots (Soft MoE); r_e what falls to expert e",
+      "gets all slots' outputs, weighted by the softmax over slots (Soft MoE); r_e what falls to expert e",
       {.slots = 2});
   kind.needed = "experts that read no rows: no model.shared_experts, no loss on outputs";
   kind.experts_per_row = [](const AnyOptions& options, int experts, double group_rows) {

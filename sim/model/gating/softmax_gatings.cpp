@@ -42,25 +42,6 @@ class SoftGating final : public Gating<Real> {
   double skip_below_;
 };
 
-}  // namespace
-
-void SoftGatingOptions::bind(Fields& fields) {
-  fields.add("skip_below", skip_below, fraction(),
-             "leave out pairs with r_e(x) below this (default 1e-8 with sgd, 0 with adam and adamw)");
-}
-
-GatingKind soft_gating() {
-  GatingKind kind = gating_kind<SoftGatingOptions, SoftGating>(
-      "soft", "gate_e = r_e = softmax(γ)_e: every expert, weighted");
-  // The largest r_e of a row is at least 1/E.
-  kind.may_leave_rows = [](const AnyOptions& options, int experts) {
-    return options.get<SoftGatingOptions>().skip_below.value_or(0) * experts > 1;
-  };
-  return kind;
-}
-
-namespace {
-
 template <class Real>
 class Top1Gating final : public LimitedGating<Real> {
  public:
@@ -83,31 +64,6 @@ class Top1Gating final : public LimitedGating<Real> {
  private:
   bool straight_through_;
 };
-
-}  // namespace
-
-void Top1GatingOptions::bind(Fields& fields) {
-  fields.add("straight_through", straight_through,
-             "the gradient goes to the scores as though the gate were r_e");
-  capacity.bind(fields);
-}
-
-GatingKind top1_gating() {
-  GatingKind kind = gating_kind<Top1GatingOptions, Top1Gating>(
-      "top1", "gate 1 for the largest score; gives the router no gradient, unless straight through");
-  kind.selects = true;
-  kind.reaches_scores = false;
-  kind.check = [](const AnyOptions& options, const std::string& path) {
-    check_capacity(options.get<Top1GatingOptions>().capacity, path);
-  };
-  kind.looks_ahead = [](const AnyOptions& options) {
-    return capacity_looks_ahead(options.get<Top1GatingOptions>().capacity, 1);
-  };
-  kind.most_experts = [](const AnyOptions&) { return 1; };
-  return kind;
-}
-
-namespace {
 
 template <class Real>
 class TopKGating final : public LimitedGating<Real> {
@@ -135,31 +91,6 @@ class TopKGating final : public LimitedGating<Real> {
   int k_;
   bool renormalize_;
 };
-
-}  // namespace
-
-void TopKGatingOptions::bind(Fields& fields) {
-  fields.required().add("k", k, between(1, 65536), "experts per row K");
-  fields.add("renormalize", renormalize, "divide the K gates by their sum (default: true for K > 1)");
-  capacity.bind(fields);
-}
-
-GatingKind topk_gating() {
-  GatingKind kind = gating_kind<TopKGatingOptions, TopKGating>(
-      "topk", "gates r_e of the K largest scores, renormalised to sum 1 unless told", {.k = 2});
-  kind.selects = true;
-  kind.check = [](const AnyOptions& options, const std::string& path) {
-    check_capacity(options.get<TopKGatingOptions>().capacity, path);
-  };
-  kind.looks_ahead = [](const AnyOptions& options) {
-    const TopKGatingOptions& own = options.get<TopKGatingOptions>();
-    return capacity_looks_ahead(own.capacity, own.k);
-  };
-  kind.most_experts = [](const AnyOptions& options) { return options.get<TopKGatingOptions>().k; };
-  return kind;
-}
-
-namespace {
 
 /// Sets the gates of marked experts (gate 1) to (r_e − p)⁺, divided by their sum when renormalised. A row
 /// without an expert above p keeps its mark.
@@ -264,6 +195,63 @@ void check_threshold(const AnyOptions& options, const std::string& path) {
 }
 
 }  // namespace
+
+void SoftGatingOptions::bind(Fields& fields) {
+  fields.add("skip_below", skip_below, fraction(),
+             "leave out pairs with r_e(x) below this (default 1e-8 with sgd, 0 with adam and adamw)");
+}
+
+GatingKind soft_gating() {
+  GatingKind kind = gating_kind<SoftGatingOptions, SoftGating>(
+      "soft", "gate_e = r_e = softmax(γ)_e: every expert, weighted");
+  // The largest r_e of a row is at least 1/E.
+  kind.may_leave_rows = [](const AnyOptions& options, int experts) {
+    return options.get<SoftGatingOptions>().skip_below.value_or(0) * experts > 1;
+  };
+  return kind;
+}
+
+void Top1GatingOptions::bind(Fields& fields) {
+  fields.add("straight_through", straight_through,
+             "the gradient goes to the scores as though the gate were r_e");
+  capacity.bind(fields);
+}
+
+GatingKind top1_gating() {
+  GatingKind kind = gating_kind<Top1GatingOptions, Top1Gating>(
+      "top1", "gate 1 for the largest score; gives the router no gradient, unless straight through");
+  kind.selects = true;
+  kind.reaches_scores = false;
+  kind.check = [](const AnyOptions& options, const std::string& path) {
+    check_capacity(options.get<Top1GatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    return capacity_looks_ahead(options.get<Top1GatingOptions>().capacity, 1);
+  };
+  kind.most_experts = [](const AnyOptions&) { return 1; };
+  return kind;
+}
+
+void TopKGatingOptions::bind(Fields& fields) {
+  fields.required().add("k", k, between(1, 65536), "experts per row K");
+  fields.add("renormalize", renormalize, "divide the K gates by their sum (default: true for K > 1)");
+  capacity.bind(fields);
+}
+
+GatingKind topk_gating() {
+  GatingKind kind = gating_kind<TopKGatingOptions, TopKGating>(
+      "topk", "gates r_e of the K largest scores, renormalised to sum 1 unless told", {.k = 2});
+  kind.selects = true;
+  kind.check = [](const AnyOptions& options, const std::string& path) {
+    check_capacity(options.get<TopKGatingOptions>().capacity, path);
+  };
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const TopKGatingOptions& own = options.get<TopKGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k);
+  };
+  kind.most_experts = [](const AnyOptions& options) { return options.get<TopKGatingOptions>().k; };
+  return kind;
+}
 
 void TopPGatingOptions::bind(Fields& fields) {
   fields.add("p", p, fraction(), "threshold p");

@@ -102,35 +102,6 @@ void check_sigmoid(const AnyOptions& options, const std::string& path) {
   throw InvalidOption(path + ".capacity_factor", "given, but without k every expert takes every row");
 }
 
-}  // namespace
-
-void SigmoidGatingOptions::bind(Fields& fields) {
-  fields.add("k", k, between(1, 65536), "experts per row K (default: every expert)");
-  fields.add("renormalize", renormalize,
-             "divide the gates by their sum (default: true where k is given and above 1)");
-  capacity.bind(fields);
-}
-
-GatingKind sigmoid_gating() {
-  GatingKind kind = gating_kind<SigmoidGatingOptions, SigmoidGating>(
-      "sigmoid",
-      "gates σ(γ_e) of the K largest scores or of every expert, over their sum for K > 1 unless told; biases "
-      "of the selection are added to σ(γ_e) (DeepSeek-V3); r_e = σ(γ_e) / Σ_j σ(γ_j)",
-      {.k = 2});
-  kind.selects = true;
-  kind.check = check_sigmoid;
-  kind.looks_ahead = [](const AnyOptions& options) {
-    const SigmoidGatingOptions& own = options.get<SigmoidGatingOptions>();
-    return capacity_looks_ahead(own.capacity, own.k.value_or(1));
-  };
-  kind.most_experts = [](const AnyOptions& options) {
-    return options.get<SigmoidGatingOptions>().k.value_or(0);
-  };
-  return kind;
-}
-
-namespace {
-
 /// The ReLU gating. With a target K its state is "gating_l1" (1), λ.
 template <class Real>
 class ReluGating final : public Gating<Real> {
@@ -250,6 +221,31 @@ void check_relu(const AnyOptions& options, const std::string& path) {
 }
 
 }  // namespace
+
+void SigmoidGatingOptions::bind(Fields& fields) {
+  fields.add("k", k, between(1, 65536), "experts per row K (default: every expert)");
+  fields.add("renormalize", renormalize,
+             "divide the gates by their sum (default: true where k is given and above 1)");
+  capacity.bind(fields);
+}
+
+GatingKind sigmoid_gating() {
+  GatingKind kind = gating_kind<SigmoidGatingOptions, SigmoidGating>(
+      "sigmoid",
+      "gates σ(γ_e) of the K largest scores or of every expert, over their sum for K > 1 unless told; biases "
+      "of the selection are added to σ(γ_e) (DeepSeek-V3); r_e = σ(γ_e) / Σ_j σ(γ_j)",
+      {.k = 2});
+  kind.selects = true;
+  kind.check = check_sigmoid;
+  kind.looks_ahead = [](const AnyOptions& options) {
+    const SigmoidGatingOptions& own = options.get<SigmoidGatingOptions>();
+    return capacity_looks_ahead(own.capacity, own.k.value_or(1));
+  };
+  kind.most_experts = [](const AnyOptions& options) {
+    return options.get<SigmoidGatingOptions>().k.value_or(0);
+  };
+  return kind;
+}
 
 void ReluGatingOptions::bind(Fields& fields) {
   fields.add("k", k, between(1, 65536),

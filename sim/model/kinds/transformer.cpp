@@ -17,10 +17,10 @@ const TransformerOptions& own_of(const ModelOptions& options) {
 }
 
 [[noreturn]] void refuse_moe_layers(const std::string& got, int layers) {
-  throw InvalidOption("model.moe_layers",
-                      fmt::format("got {}, needs \"all\", \"alternate\", or different layers from 0 to {}, "
-                                  "ascending",
-                                  got, layers - 1));
+  throw InvalidOption(
+      "model.moe_layers",
+      fmt::format("got {}, needs \"all\", \"alternate\", or different layers from 0 to {}, ascending", got,
+                  layers - 1));
 }
 
 void check_mixer(const TransformerOptions& own) {
@@ -39,10 +39,10 @@ void check_mixer(const TransformerOptions& own) {
                         fmt::format("got {}, needs a divisor of model.width = {}", *own.heads, *own.width));
   }
   if (is_rotary && *own.width / *own.heads % 2 != 0) {
-    throw InvalidOption("model.heads",
-                        fmt::format("got {}, but \"rotary\" positions need an even model.width / "
-                                    "model.heads = {}",
-                                    *own.heads, *own.width / *own.heads));
+    throw InvalidOption(
+        "model.heads",
+        fmt::format("got {}, but \"rotary\" positions need an even model.width / model.heads = {}",
+                    *own.heads, *own.width / *own.heads));
   }
 }
 
@@ -141,29 +141,24 @@ void TransformerOptions::bind(Fields& fields) {
   fields.add("mixer", mixer,
              "transformers: the part of a layer that moves information between the tokens of a sequence");
   fields.add("heads", heads, between(1, 1024), "transformers: heads of attention, a divisor of model.width");
-  fields.add(
-      "feed_forward", feed_forward, between(1, 65536),
-      "transformers: hidden units of networks without a router, and of each expert where model.expert is "
-      "not given (default: 4 model.width)");
-  fields.add(
-      "moe_layers", moe_layers,
-      "transformers: layers whose network is a mixture: a list of layers from 0 on, \"all\" (default) or "
-      "\"alternate\" (1, 3, …); [] is the dense model");
-  fields.add(
-      "positions", positions, {"learned", "rotary"},
-      "transformers: places in the sequence are learned rows that are added to those of tokens (default), or "
-      "turn queries and keys");
+  fields.add("feed_forward", feed_forward, between(1, 65536),
+             "transformers: hidden units of networks without a router, and of each expert where model.expert "
+             "is not given (default: 4 model.width)");
+  fields.add("moe_layers", moe_layers,
+             "transformers: layers whose network is a mixture: a list of layers from 0 on, \"all\" (default) "
+             "or \"alternate\" (1, 3, …); [] is the dense model");
+  fields.add("positions", positions, {"learned", "rotary"},
+             "transformers: places in the sequence are learned rows that are added to those of tokens "
+             "(default), or turn queries and keys");
   fields.add("norm", norm, {"layer", "rms"}, "transformers: normalization before each part (default layer)");
   fields.add("tied_embedding", tied_embedding,
              "transformers: the read-out is the embedding, scores x E^T / √width (default false)");
-  fields.add(
-      "causal", causal,
-      "transformers: a token sees those before it, and the task is the next one (default true); false: it "
-      "sees the whole sequence, and the task is masked_tokens");
-  fields.add(
-      "dropout", dropout, between(0, 0.99),
-      "transformers: in training steps entries of what attention and networks add to a row are 0 with this "
-      "probability p, the others divided by 1 − p (default 0)");
+  fields.add("causal", causal,
+             "transformers: a token sees those before it, and the task is the next one (default true); "
+             "false: it sees the whole sequence, and the task is masked_tokens");
+  fields.add("dropout", dropout, between(0, 0.99),
+             "transformers: in training steps entries of what attention and networks add to a row are 0 with "
+             "this probability p, the others divided by 1 − p (default 0)");
 }
 
 std::vector<int> moe_layers(const TransformerOptions& options, int layers) {

@@ -8,31 +8,26 @@
 // To add a term, write a new file that defines <name>_loss() and add a line here. Metrics follow this order.
 // clang-format off
 #define MOELAB_AUXILIARY_LOSSES(entry) \
-  entry(aux)                           \
-  entry(aux_unnormalised)              \
-  entry(gshard)                        \
-  entry(switch)                        \
-  entry(z)                             \
-  entry(orthogonality)                 \
-  entry(orthogonality_cosine)          \
-  entry(variance)                      \
-  entry(variance_probabilities)        \
-  entry(importance)                    \
-  entry(importance_probabilities)      \
-  entry(routing_entropy)               \
-  entry(mutual_information)            \
-  entry(aux_sequence)                  \
-  entry(load)                         \
-  entry(orthogonality_listed)          \
-  entry(variance_rows)
+  entry(aux_loss)                      \
+  entry(aux_unnormalised_loss)         \
+  entry(gshard_loss)                   \
+  entry(switch_loss)                   \
+  entry(z_loss)                        \
+  entry(orthogonality_loss)            \
+  entry(orthogonality_cosine_loss)     \
+  entry(variance_loss)                 \
+  entry(variance_probabilities_loss)   \
+  entry(importance_loss)               \
+  entry(importance_probabilities_loss) \
+  entry(routing_entropy_loss)          \
+  entry(mutual_information_loss)       \
+  entry(aux_sequence_loss)             \
+  entry(load_loss)                     \
+  entry(orthogonality_listed_loss)     \
+  entry(variance_rows_loss)
 // clang-format on
 
 namespace moelab {
-
-#define MOELAB_DECLARE(name) AuxiliaryLossKind name##_loss();
-MOELAB_AUXILIARY_LOSSES(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
 namespace {
 
 template <class Real>
@@ -50,14 +45,61 @@ const Real* array_of(AuxiliaryPath path, const AuxiliaryGradients<Real>& gradien
   return nullptr;
 }
 
+// Balance within sequences: the term `aux` of each sequence, averaged over sequences (DeepSeek-V3,
+// sequence-wise).
+
+/// Calls visit(first row, rows) for every sequence. `scratch` holds the sequence's weights (E): E n_j / Σn
+/// over its rows.
+template <class Real, class Visit>
+void for_each_sequence(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
+  const Routing<Real>& routing = *batch.routing;
+  for (int first = 0; first < routing.rows; first += batch.tokens) {
+    scratch.weights.assign(size(routing.experts), 0.0);
+    double pairs = 0;
+    for (int row = first; row < first + batch.tokens; ++row) {
+      for_each_active(routing, row, [&](int e) {
+        ++scratch.weights[size(e)];
+        ++pairs;
+      });
+    }
+    if (pairs == 0) continue;  // no expert serves the sequence
+    for (double& weight : scratch.weights) weight *= routing.experts / pairs;
+    visit(first, batch.tokens);
+  }
+}
+
+struct BalanceOfSequences {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    const Routing<Real>& routing = *batch.routing;
+    double sum = 0;
+    for_each_sequence(batch, scratch, [&](int first, int count) {
+      for (int row = first; row < first + count; ++row) {
+        const Real* const r = batch.probabilities + entries(row, routing.stride);
+        for (int e = 0; e < routing.experts; ++e) sum += scratch.weights[size(e)] * static_cast<double>(r[e]);
+      }
+    });
+    return sum / routing.rows;
+  }
+
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    const Routing<Real>& routing = *batch.routing;
+    for_each_sequence(batch, scratch, [&](int first, int count) {
+      for (int row = first; row < first + count; ++row) {
+        Real* const gradient = gradients.probabilities + entries(row, routing.stride);
+        for (int e = 0; e < routing.experts; ++e) {
+          gradient[e] += static_cast<Real>(coefficient * scratch.weights[size(e)] / routing.rows);
+        }
+      }
+    });
+  }
+};
+
 }  // namespace
 
-const std::vector<AuxiliaryLossKind>& AuxiliaryLossAxis::table() {
-#define MOELAB_CALL(name) name##_loss(),
-  static const std::vector<AuxiliaryLossKind> own = {MOELAB_AUXILIARY_LOSSES(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return Extended<AuxiliaryLossAxis>::table_or(own);
-}
+MOELAB_TABLE(AuxiliaryLossAxis, MOELAB_AUXILIARY_LOSSES)
 
 std::size_t auxiliary_loss_place(const std::string& name) {
   for (std::size_t t = 0; t < auxiliary_loss_kinds().size(); ++t) {
@@ -78,10 +120,9 @@ void LossOptions::bind(Fields& fields) {
   fields.add("reduction", reduction, {"sum", "mean"},
              "the optimised task loss over outputs: their sum, or their mean, which divides the gradient by "
              "the number of outputs; auxiliary terms are added to either as they are");
-  fields.add(
-      "mask_share", mask_share, between(1e-6, 1),
-      "masked_tokens: share m / s of a sequence's s tokens that are masked, at least one of them, anew "
-      "in every training step and once for each test set (default 0.15)");
+  fields.add("mask_share", mask_share, between(1e-6, 1),
+             "masked_tokens: share m / s of a sequence's s tokens that are masked, at least one of them, "
+             "anew in every training step and once for each test set (default 0.15)");
   coefficients.resize(auxiliary_loss_kinds().size(), 0.0);
   for (std::size_t t = 0; t < auxiliary_loss_kinds().size(); ++t) {
     fields.add(auxiliary_loss_kinds()[t].name, coefficients[t], at_least(0),
@@ -139,67 +180,10 @@ template void AuxiliaryLosses::add_gradients(const RoutedBatch<float>&, const Au
 template void AuxiliaryLosses::add_gradients(const RoutedBatch<double>&, const AuxiliaryGradients<double>&,
                                              AuxiliaryScratch&) const;
 
-// Balance within sequences: the term `aux` of each sequence, averaged over sequences (DeepSeek-V3,
-// sequence-wise).
-
-namespace {
-
-/// Calls visit(first row, rows) for every sequence. `scratch` holds the sequence's weights (E): E n_j / Σn
-/// over its rows.
-template <class Real, class Visit>
-void for_each_sequence(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch, const Visit& visit) {
-  const Routing<Real>& routing = *batch.routing;
-  for (int first = 0; first < routing.rows; first += batch.tokens) {
-    scratch.weights.assign(size(routing.experts), 0.0);
-    double pairs = 0;
-    for (int row = first; row < first + batch.tokens; ++row) {
-      for_each_active(routing, row, [&](int e) {
-        ++scratch.weights[size(e)];
-        ++pairs;
-      });
-    }
-    if (pairs == 0) continue;  // no expert serves the sequence
-    for (double& weight : scratch.weights) weight *= routing.experts / pairs;
-    visit(first, batch.tokens);
-  }
-}
-
-template <class Real>
-double sequence_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
-  const Routing<Real>& routing = *batch.routing;
-  double sum = 0;
-  for_each_sequence(batch, scratch, [&](int first, int count) {
-    for (int row = first; row < first + count; ++row) {
-      const Real* const r = batch.probabilities + entries(row, routing.stride);
-      for (int e = 0; e < routing.experts; ++e) sum += scratch.weights[size(e)] * static_cast<double>(r[e]);
-    }
-  });
-  return sum / routing.rows;
-}
-
-template <class Real>
-void add_sequence(const RoutedBatch<Real>& batch, double coefficient,
-                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
-  const Routing<Real>& routing = *batch.routing;
-  for_each_sequence(batch, scratch, [&](int first, int count) {
-    for (int row = first; row < first + count; ++row) {
-      Real* const gradient = gradients.probabilities + entries(row, routing.stride);
-      for (int e = 0; e < routing.experts; ++e) {
-        gradient[e] += static_cast<Real>(coefficient * scratch.weights[size(e)] / routing.rows);
-      }
-    }
-  });
-}
-
-}  // namespace
-
 AuxiliaryLossKind aux_sequence_loss() {
-  AuxiliaryLossKind kind{
+  AuxiliaryLossKind kind = auxiliary_loss<BalanceOfSequences>(
       "aux_sequence",
-      "aux of every sequence by itself, averaged (DeepSeek-V3); needs samples of several tokens",
-      AuxiliaryPath::probabilities,
-      {sequence_value<float>, sequence_value<double>},
-      {add_sequence<float>, add_sequence<double>}};
+      "aux of every sequence by itself, averaged (DeepSeek-V3); needs samples of several tokens");
   kind.needs_sequences = true;
   return kind;
 }

@@ -72,6 +72,32 @@ struct AuxiliaryLossKind {
   bool needs_noise = false;      ///< has a gradient only with learned noise
 };
 
+/// The entry of a term with static functions value() and add().
+template <class Term>
+AuxiliaryLossKind auxiliary_loss(std::string name, std::string help,
+                                 AuxiliaryPath path = AuxiliaryPath::probabilities) {
+  return {std::move(name),
+          std::move(help),
+          path,
+          {Term::template value<float>, Term::template value<double>},
+          {Term::template add<float>, Term::template add<double>}};
+}
+
+/// The value and the gradient of a term from one function: Term::sum(batch, coefficient, gradients, scratch)
+/// returns the value. It adds the gradient unless its array is null.
+template <class Term>
+struct ValueAndGradient {
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
+    return Term::sum(batch, 0, AuxiliaryGradients<Real>{}, scratch);
+  }
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    Term::sum(batch, coefficient, gradients, scratch);
+  }
+};
+
 /// The table of auxiliary losses. A new term is one file and one line in auxiliary_loss.cpp.
 struct AuxiliaryLossAxis {
   using Entry = AuxiliaryLossKind;

@@ -24,13 +24,6 @@ struct Balance {
     Weights::write(batch, scratch.weights);
     add_balance(batch, scratch.weights, coefficient, gradients.probabilities);
   }
-  static AuxiliaryLossKind kind(std::string name, std::string help) {
-    return {std::move(name),
-            std::move(help),
-            AuxiliaryPath::probabilities,
-            {value<float>, value<double>},
-            {add<float>, add<double>}};
-  }
 };
 
 /// Weights E n_j / Σn. The term is 1 if either factor is uniform, and 0 if no pair is active.
@@ -72,43 +65,13 @@ struct FirstChoicesTimesExperts {
   }
 };
 
-}  // namespace
-
-AuxiliaryLossKind aux_loss() {
-  return Balance<ShareOfPairs>::kind(
-      "aux", "balance, E Σ_j f_j P_j: f_j the share of active pairs, P_j the mean probability");
-}
-AuxiliaryLossKind aux_unnormalised_loss() {
-  return Balance<ActiveRows>::kind(
-      "aux_unnormalised", "balance as printed, Σ_j f_j p_j: sums over the batch (Guo et al. 2025, Eq. 2)");
-}
-AuxiliaryLossKind gshard_loss() {
-  return Balance<FirstChoicesOverExperts>::kind("gshard",
-                                                "balance, (1/E) Σ_j f_j P_j with first choices f_j (GShard)");
-}
-AuxiliaryLossKind switch_loss() {
-  return Balance<FirstChoicesTimesExperts>::kind(
-      "switch", "balance, E Σ_j f_j P_j with first choices f_j (Switch Transformer)");
-}
-
 // Squared coefficients of variation over experts: CV² = var(I) / (mean(I)² + 1e-10) with the population
 // variance (Shazeer et al. 2017, Eq. 7; the constant 1e-10 is from public code).
 
-namespace {
-
 constexpr double kImportanceGuard = 1e-10;
 
-/// CV² of the values (E).
-double squared_variation(const std::vector<double>& values) {
-  const double count = static_cast<double>(values.size());
-  double mean = 0, variance = 0;
-  for (const double value : values) mean += value / count;
-  for (const double value : values) variance += (value - mean) * (value - mean) / count;
-  return variance / (mean * mean + kImportanceGuard);
-}
-
-/// slopes (E) ← ∂CV²/∂values.
-void squared_variation_slopes(const std::vector<double>& values, std::vector<double>& slopes) {
+/// CV² of the values (E). slopes (E) ← ∂CV²/∂values.
+double squared_variation(const std::vector<double>& values, std::vector<double>& slopes) {
   const double count = static_cast<double>(values.size());
   double mean = 0, variance = 0;
   for (const double value : values) mean += value / count;
@@ -118,6 +81,7 @@ void squared_variation_slopes(const std::vector<double>& values, std::vector<dou
   for (std::size_t e = 0; e < values.size(); ++e) {
     slopes[e] = 2 * ((values[e] - mean) - variance * mean / square) / (count * square);
   }
+  return variance / square;
 }
 
 /// CV² of the mean gates (1/n) Σ_i g_ie. A factor on all values changes CV² only through the constant.
@@ -125,14 +89,14 @@ struct Importance {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
     column_means(batch.routing->gates, *batch.routing, scratch.means);
-    return squared_variation(scratch.means);
+    return squared_variation(scratch.means, scratch.weights);
   }
   template <class Real>
   static void add(const RoutedBatch<Real>& batch, double coefficient,
                   const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
     const Routing<Real>& routing = *batch.routing;
     column_means(routing.gates, routing, scratch.means);
-    squared_variation_slopes(scratch.means, scratch.weights);
+    squared_variation(scratch.means, scratch.weights);
     for_each_pair(routing, [&](int row, int e) {
       gradients.gates[entries(row, routing.stride) + size(e)] +=
           static_cast<Real>(coefficient * scratch.weights[size(e)] / routing.rows);
@@ -145,13 +109,13 @@ struct ImportanceOfProbabilities {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
     column_means(batch.probabilities, *batch.routing, scratch.means);
-    return squared_variation(scratch.means);
+    return squared_variation(scratch.means, scratch.weights);
   }
   template <class Real>
   static void add(const RoutedBatch<Real>& batch, double coefficient,
                   const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
     column_means(batch.probabilities, *batch.routing, scratch.means);
-    squared_variation_slopes(scratch.means, scratch.weights);
+    squared_variation(scratch.means, scratch.weights);
     add_balance(batch, scratch.weights, coefficient, gradients.probabilities);
   }
 };
@@ -166,14 +130,14 @@ struct Load {
   template <class Real>
   static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
     write_loads(batch, scratch);
-    return squared_variation(scratch.means);
+    return squared_variation(scratch.means, scratch.weights);
   }
   template <class Real>
   static void add(const RoutedBatch<Real>& batch, double coefficient,
                   const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
     if (!is_noisy(batch) || !gradients.spreads) return;
     write_loads(batch, scratch);
-    squared_variation_slopes(scratch.means, scratch.weights);
+    squared_variation(scratch.means, scratch.weights);
     const NoisyScores<Real>& noise = *batch.noise;
     for_each_chance(
         batch, scratch, [&](std::size_t row, std::size_t e, std::size_t threshold, double argument) {
@@ -235,32 +199,40 @@ struct Load {
   }
 };
 
-template <class Term>
-AuxiliaryLossKind importance_kind(std::string name, AuxiliaryPath path, std::string help) {
-  return {std::move(name),
-          std::move(help),
-          path,
-          {Term::template value<float>, Term::template value<double>},
-          {Term::template add<float>, Term::template add<double>}};
-}
-
 }  // namespace
 
+AuxiliaryLossKind aux_loss() {
+  return auxiliary_loss<Balance<ShareOfPairs>>(
+      "aux", "balance, E Σ_j f_j P_j: f_j the share of active pairs, P_j the mean probability");
+}
+AuxiliaryLossKind aux_unnormalised_loss() {
+  return auxiliary_loss<Balance<ActiveRows>>(
+      "aux_unnormalised", "balance as printed, Σ_j f_j p_j: sums over the batch (Guo et al. 2025, Eq. 2)");
+}
+AuxiliaryLossKind gshard_loss() {
+  return auxiliary_loss<Balance<FirstChoicesOverExperts>>(
+      "gshard", "balance, (1/E) Σ_j f_j P_j with first choices f_j (GShard)");
+}
+AuxiliaryLossKind switch_loss() {
+  return auxiliary_loss<Balance<FirstChoicesTimesExperts>>(
+      "switch", "balance, E Σ_j f_j P_j with first choices f_j (Switch Transformer)");
+}
+
 AuxiliaryLossKind importance_loss() {
-  return importance_kind<Importance>(
-      "importance", AuxiliaryPath::gates,
-      "CV² of Σ_i gate_ie over experts, variance over squared mean (Shazeer et al. 2017)");
+  return auxiliary_loss<Importance>(
+      "importance", "CV² of Σ_i gate_ie over experts, variance over squared mean (Shazeer et al. 2017)",
+      AuxiliaryPath::gates);
 }
 AuxiliaryLossKind importance_probabilities_loss() {
-  return importance_kind<ImportanceOfProbabilities>("importance_probabilities", AuxiliaryPath::probabilities,
-                                                    "the same of Σ_i r_ie (V-MoE), E Σ_j P_j² − 1");
+  return auxiliary_loss<ImportanceOfProbabilities>("importance_probabilities",
+                                                   "the same of Σ_i r_ie (V-MoE), E Σ_j P_j² − 1");
 }
 AuxiliaryLossKind load_loss() {
-  AuxiliaryLossKind kind = importance_kind<Load>(
-      "load", AuxiliaryPath::scores,
+  AuxiliaryLossKind kind = auxiliary_loss<Load>(
+      "load",
       "CV² over experts of the mean chance to be selected under new noise of its own (Shazeer et al. 2017); "
-      "needs "
-      "gating.train noisy_topk with learned noise, elsewhere CV² of rows selected, without a gradient");
+      "needs gating.train noisy_topk with learned noise, elsewhere CV² of rows selected, without a gradient",
+      AuxiliaryPath::scores);
   kind.needs_noise = true;
   return kind;
 }

@@ -70,29 +70,6 @@ struct MutualInformation {
   }
 };
 
-template <class Term>
-AuxiliaryLossKind entropy_kind(std::string name, std::string help) {
-  return {std::move(name),
-          std::move(help),
-          AuxiliaryPath::probabilities,
-          {Term::template value<float>, Term::template value<double>},
-          {Term::template add<float>, Term::template add<double>}};
-}
-
-}  // namespace
-
-AuxiliaryLossKind routing_entropy_loss() {
-  return entropy_kind<RoutingEntropy>("routing_entropy",
-                                      "mean entropy of r in nats: rows that decide for few experts");
-}
-AuxiliaryLossKind mutual_information_loss() {
-  return entropy_kind<MutualInformation>("mutual_information",
-                                         "minus the mutual information of row and expert in nats, mean H(r) "
-                                         "− H(mean r): decided rows, even loads");
-}
-
-namespace {
-
 template <class Real>
 double log_sum_exp(const RoutedBatch<Real>& batch, int row) {
   const Real* const scores = batch.scores + entries(row, batch.routing->stride);
@@ -103,47 +80,55 @@ double log_sum_exp(const RoutedBatch<Real>& batch, int row) {
   return largest + std::log(sum);
 }
 
-/// (1/n) Σ_i (log Σ_j exp γ_ij)².
-template <class Real>
-double value(const RoutedBatch<Real>& batch, AuxiliaryScratch&) {
-  const Routing<Real>& routing = *batch.routing;
-  double value = 0;
-  for (int row = 0; row < routing.rows; ++row) {
-    const double lse = log_sum_exp(batch, row);
-    value += lse * lse / routing.rows;
+struct LogSumExp {
+  /// (1/n) Σ_i (log Σ_j exp γ_ij)².
+  template <class Real>
+  static double value(const RoutedBatch<Real>& batch, AuxiliaryScratch&) {
+    const Routing<Real>& routing = *batch.routing;
+    double value = 0;
+    for (int row = 0; row < routing.rows; ++row) {
+      const double lse = log_sum_exp(batch, row);
+      value += lse * lse / routing.rows;
+    }
+    return value;
   }
-  return value;
-}
 
-/// ∂/∂γ_ij = (2/n) lse_i softmax(γ_i)_j.
-template <class Real>
-void add(const RoutedBatch<Real>& batch, double coefficient, const AuxiliaryGradients<Real>& gradients,
-         AuxiliaryScratch&) {
-  const Routing<Real>& routing = *batch.routing;
-  for (int row = 0; row < routing.rows; ++row) {
-    const double lse = log_sum_exp(batch, row);
-    const double slope = 2 * coefficient * lse / routing.rows;
-    Real* const gradient = gradients.scores + entries(row, routing.stride);
-    if (batch.is_softmax) {
-      kernels::add_scaled(static_cast<Real>(slope), batch.probabilities + entries(row, routing.stride),
-                          gradient, routing.stride);
-      continue;
-    }
-    const Real* const scores = batch.scores + entries(row, routing.stride);
-    for (int e = 0; e < routing.experts; ++e) {
-      gradient[e] += static_cast<Real>(slope * std::exp(static_cast<double>(scores[e]) - lse));
+  /// ∂/∂γ_ij = (2/n) lse_i softmax(γ_i)_j.
+  template <class Real>
+  static void add(const RoutedBatch<Real>& batch, double coefficient,
+                  const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch&) {
+    const Routing<Real>& routing = *batch.routing;
+    for (int row = 0; row < routing.rows; ++row) {
+      const double lse = log_sum_exp(batch, row);
+      const double slope = 2 * coefficient * lse / routing.rows;
+      Real* const gradient = gradients.scores + entries(row, routing.stride);
+      if (batch.is_softmax) {
+        kernels::add_scaled(static_cast<Real>(slope), batch.probabilities + entries(row, routing.stride),
+                            gradient, routing.stride);
+        continue;
+      }
+      const Real* const scores = batch.scores + entries(row, routing.stride);
+      for (int e = 0; e < routing.experts; ++e) {
+        gradient[e] += static_cast<Real>(slope * std::exp(static_cast<double>(scores[e]) - lse));
+      }
     }
   }
-}
+};
 
 }  // namespace
 
+AuxiliaryLossKind routing_entropy_loss() {
+  return auxiliary_loss<RoutingEntropy>("routing_entropy",
+                                        "mean entropy of r in nats: rows that decide for few experts");
+}
+AuxiliaryLossKind mutual_information_loss() {
+  return auxiliary_loss<MutualInformation>("mutual_information",
+                                           "minus the mutual information of row and expert in nats, mean "
+                                           "H(r) − H(mean r): decided rows, even loads");
+}
+
 AuxiliaryLossKind z_loss() {
-  return {"z",
-          "mean of logsumexp(γ)² (ST-MoE)",
-          AuxiliaryPath::scores,
-          {value<float>, value<double>},
-          {add<float>, add<double>}};
+  return auxiliary_loss<LogSumExp>("z", "mean of logsumexp(γ)² (ST-MoE)", AuxiliaryPath::scores);
 }
 
 }  // namespace moelab

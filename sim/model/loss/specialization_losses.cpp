@@ -120,33 +120,7 @@ struct Orthogonality {
       kernels::add_scaled(static_cast<Real>(slopes.own_b), x_b, gradients.pair_outputs + b, stride);
     });
   }
-  static AuxiliaryLossKind kind(std::string name, std::string help) {
-    return {std::move(name),
-            std::move(help),
-            AuxiliaryPath::pair_outputs,
-            {value<float>, value<double>},
-            {add<float>, add<double>}};
-  }
 };
-
-}  // namespace
-
-AuxiliaryLossKind orthogonality_loss() {
-  return Orthogonality<Projection>::kind(
-      "orthogonality", "mean over rows of Σ_{j≠k} ‖projection of x̃_j on x̃_k‖², outputs of active experts");
-}
-AuxiliaryLossKind orthogonality_listed_loss() {
-  return Orthogonality<Projection, OfList>::kind("orthogonality_listed",
-                                                 "orthogonality of groups of K from the list of all active "
-                                                 "pairs by expert, not of rows (released code of "
-                                                 "Guo et al. 2025)");
-}
-AuxiliaryLossKind orthogonality_cosine_loss() {
-  return Orthogonality<Cosine>::kind(
-      "orthogonality_cosine", "mean over rows of Σ_{j≠k} cos²(x̃_j, x̃_k), blind to the outputs' lengths");
-}
-
-namespace {
 
 /// −(1/(nE)) Σ_ij (a_ij − ā_j)². Adds its gradient times `coefficient` to `gradient` unless this is null.
 template <class Real>
@@ -167,83 +141,82 @@ double variance_term(const Real* values, const Routing<Real>& routing, double co
 }
 
 /// The variance of the gates: 1/n times L_v of Guo et al. 2025.
-template <class Real>
-double gates_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
-  return variance_term<Real>(batch.routing->gates, *batch.routing, 0, scratch.means, nullptr);
-}
-template <class Real>
-void add_gates(const RoutedBatch<Real>& batch, double coefficient, const AuxiliaryGradients<Real>& gradients,
-               AuxiliaryScratch& scratch) {
-  variance_term(batch.routing->gates, *batch.routing, coefficient, scratch.means, gradients.gates);
-}
+struct VarianceOfGates {
+  template <class Real>
+  static double sum(const RoutedBatch<Real>& batch, double coefficient,
+                    const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    return variance_term(batch.routing->gates, *batch.routing, coefficient, scratch.means, gradients.gates);
+  }
+};
 
 /// The variance of r.
-template <class Real>
-double probabilities_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& scratch) {
-  return variance_term<Real>(batch.probabilities, *batch.routing, 0, scratch.means, nullptr);
-}
-template <class Real>
-void add_probabilities(const RoutedBatch<Real>& batch, double coefficient,
-                       const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
-  variance_term(batch.probabilities, *batch.routing, coefficient, scratch.means, gradients.probabilities);
-}
+struct VarianceOfProbabilities {
+  template <class Real>
+  static double sum(const RoutedBatch<Real>& batch, double coefficient,
+                    const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& scratch) {
+    return variance_term(batch.probabilities, *batch.routing, coefficient, scratch.means,
+                         gradients.probabilities);
+  }
+};
 
-/// −(1/n) Σ_i Var_j(r_ij), with E − 1 in the denominator of the variance. Adds its gradient times
-/// `coefficient` to `gradient` unless this is null.
-template <class Real>
-double row_variance_term(const RoutedBatch<Real>& batch, double coefficient, Real* gradient) {
-  const Routing<Real>& routing = *batch.routing;
-  if (routing.experts < 2 || routing.rows == 0) return 0;
-  const double scale = 1.0 / (static_cast<double>(routing.rows) * (routing.experts - 1));
-  double total = 0;
-  for (int row = 0; row < routing.rows; ++row) {
-    const Real* const r = batch.probabilities + entries(row, routing.stride);
-    double mean = 0;
-    for (int e = 0; e < routing.experts; ++e) mean += static_cast<double>(r[e]) / routing.experts;
-    for (int e = 0; e < routing.experts; ++e) {
-      const double deviation = static_cast<double>(r[e]) - mean;
-      total += deviation * deviation;
-      if (gradient) {
-        gradient[entries(row, routing.stride) + size(e)] +=
-            static_cast<Real>(-2 * coefficient * scale * deviation);
+/// −(1/n) Σ_i Var_j(r_ij), with E − 1 in the denominator of the variance.
+struct VarianceOfRows {
+  template <class Real>
+  static double sum(const RoutedBatch<Real>& batch, double coefficient,
+                    const AuxiliaryGradients<Real>& gradients, AuxiliaryScratch& /*scratch*/) {
+    const Routing<Real>& routing = *batch.routing;
+    if (routing.experts < 2 || routing.rows == 0) return 0;
+    const double scale = 1.0 / (static_cast<double>(routing.rows) * (routing.experts - 1));
+    double total = 0;
+    for (int row = 0; row < routing.rows; ++row) {
+      const std::size_t at = entries(row, routing.stride);
+      const Real* const r = batch.probabilities + at;
+      double mean = 0;
+      for (int e = 0; e < routing.experts; ++e) mean += static_cast<double>(r[e]) / routing.experts;
+      for (int e = 0; e < routing.experts; ++e) {
+        const double deviation = static_cast<double>(r[e]) - mean;
+        total += deviation * deviation;
+        if (!gradients.probabilities) continue;
+        gradients.probabilities[at + size(e)] += static_cast<Real>(-2 * coefficient * scale * deviation);
       }
     }
+    return -scale * total;
   }
-  return -scale * total;
-}
-template <class Real>
-double rows_value(const RoutedBatch<Real>& batch, AuxiliaryScratch& /*scratch*/) {
-  return row_variance_term<Real>(batch, 0, nullptr);
-}
-template <class Real>
-void add_rows(const RoutedBatch<Real>& batch, double coefficient, const AuxiliaryGradients<Real>& gradients,
-              AuxiliaryScratch& /*scratch*/) {
-  row_variance_term(batch, coefficient, gradients.probabilities);
-}
+};
 
 }  // namespace
 
-AuxiliaryLossKind variance_loss() {
-  return {"variance",
-          "−mean over experts of the variance of gates over rows (Guo et al. 2025, L_v / n)",
-          AuxiliaryPath::gates,
-          {gates_value<float>, gates_value<double>},
-          {add_gates<float>, add_gates<double>}};
+AuxiliaryLossKind orthogonality_loss() {
+  return auxiliary_loss<Orthogonality<Projection>>(
+      "orthogonality", "mean over rows of Σ_{j≠k} ‖projection of x̃_j on x̃_k‖², outputs of active experts",
+      AuxiliaryPath::pair_outputs);
 }
-AuxiliaryLossKind variance_probabilities_loss() {
-  return {"variance_probabilities",
-          "the same of the full softmax r",
-          AuxiliaryPath::probabilities,
-          {probabilities_value<float>, probabilities_value<double>},
-          {add_probabilities<float>, add_probabilities<double>}};
+AuxiliaryLossKind orthogonality_listed_loss() {
+  return auxiliary_loss<Orthogonality<Projection, OfList>>(
+      "orthogonality_listed",
+      "orthogonality of groups of K from the list of all active pairs by expert, not of rows (released code "
+      "of Guo et al. 2025)",
+      AuxiliaryPath::pair_outputs);
+}
+AuxiliaryLossKind orthogonality_cosine_loss() {
+  return auxiliary_loss<Orthogonality<Cosine>>(
+      "orthogonality_cosine", "mean over rows of Σ_{j≠k} cos²(x̃_j, x̃_k), blind to the outputs' lengths",
+      AuxiliaryPath::pair_outputs);
 }
 
+AuxiliaryLossKind variance_loss() {
+  return auxiliary_loss<ValueAndGradient<VarianceOfGates>>(
+      "variance", "−mean over experts of the variance of gates over rows (Guo et al. 2025, L_v / n)",
+      AuxiliaryPath::gates);
+}
+AuxiliaryLossKind variance_probabilities_loss() {
+  return auxiliary_loss<ValueAndGradient<VarianceOfProbabilities>>("variance_probabilities",
+                                                                   "the same of the full softmax r");
+}
 AuxiliaryLossKind variance_rows_loss() {
-  return {"variance_rows",
-          "−mean over rows of the variance of r over experts, ddof 1 (released code of Guo et al. 2025)",
-          AuxiliaryPath::probabilities,
-          {rows_value<float>, rows_value<double>},
-          {add_rows<float>, add_rows<double>}};
+  return auxiliary_loss<ValueAndGradient<VarianceOfRows>>(
+      "variance_rows",
+      "−mean over rows of the variance of r over experts, ddof 1 (released code of Guo et al. 2025)");
 }
 
 }  // namespace moelab

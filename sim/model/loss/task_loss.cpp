@@ -10,23 +10,14 @@
 // To add a task loss, write a new file that defines <name>_task_loss() and add a line here.
 // clang-format off
 #define MOELAB_TASK_LOSSES(entry) \
-  entry(mse)                      \
-  entry(cross_entropy)            \
-  entry(masked_tokens)
+  entry(mse_task_loss)            \
+  entry(cross_entropy_task_loss)  \
+  entry(masked_tokens_task_loss)
 // clang-format on
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) TaskLossKind name##_task_loss();
-MOELAB_TASK_LOSSES(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<TaskLossKind>& TaskLossAxis::table() {
-#define MOELAB_CALL(name) name##_task_loss(),
-  static const std::vector<TaskLossKind> own = {MOELAB_TASK_LOSSES(MOELAB_CALL)};
-#undef MOELAB_CALL
-  return Extended<TaskLossAxis>::table_or(own);
-}
+MOELAB_TABLE(TaskLossAxis, MOELAB_TASK_LOSSES)
 
 std::vector<std::string> task_loss_names() {
   return names_of(task_loss_kinds());
@@ -60,31 +51,6 @@ class MeanOverOutputs final : public TaskLoss<Real> {
   std::unique_ptr<TaskLoss<Real>> sum_;
 };
 
-}  // namespace
-
-template <class Real>
-std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options, bool of_ids) {
-  const TaskLossKind& kind = task_loss_kind(options.task);
-  if (of_ids && !kind.make_of_ids) {
-    throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are ids of tokens; needs \"" +
-                                         "cross_entropy\" or \"masked_tokens\"");
-  }
-  if (!of_ids && !kind.make)
-    throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are no ids of tokens");
-  std::unique_ptr<TaskLoss<Real>> sum = (of_ids ? kind.make_of_ids : kind.make).template of<Real>()();
-  if (options.reduction == LossOptions::Reduction::sum) return sum;
-  if (kind.needs_classes) {
-    throw InvalidOption("loss.reduction", "got \"mean\", but the classes of loss.task \"" + options.task +
-                                              "\" are one output; needs \"sum\"");
-  }
-  return std::make_unique<MeanOverOutputs<Real>>(std::move(sum));
-}
-
-template std::unique_ptr<TaskLoss<float>> make_task_loss(const LossOptions&, bool);
-template std::unique_ptr<TaskLoss<double>> make_task_loss(const LossOptions&, bool);
-
-namespace {
-
 template <class Real>
 class MeanSquaredError final : public TaskLoss<Real> {
  public:
@@ -109,15 +75,6 @@ class MeanSquaredError final : public TaskLoss<Real> {
     return total / rows;
   }
 };
-
-}  // namespace
-
-TaskLossKind mse_task_loss() {
-  return task_loss<MeanSquaredError>(
-      "mse", "‖f − y‖², averaged over rows in training and over rows and outputs where it is reported");
-}
-
-namespace {
 
 /// Cross-entropy with class probabilities: ℓ = (Σ_j y_j) log Σ_j exp f_j − y^T f, ∂ℓ/∂f = (Σ_j y_j)
 /// softmax(f) − y. It uses the log-sum-exp of f, so it is finite for all finite f.
@@ -183,11 +140,36 @@ class CrossEntropyOfIds final : public TaskLoss<Real> {
 
 }  // namespace
 
+template <class Real>
+std::unique_ptr<TaskLoss<Real>> make_task_loss(const LossOptions& options, bool of_ids) {
+  const TaskLossKind& kind = task_loss_kind(options.task);
+  if (of_ids && !kind.make_of_ids) {
+    throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are ids of tokens; needs \"" +
+                                         "cross_entropy\" or \"masked_tokens\"");
+  }
+  if (!of_ids && !kind.make)
+    throw InvalidOption("loss.task", "got \"" + options.task + "\", but targets are no ids of tokens");
+  std::unique_ptr<TaskLoss<Real>> sum = (of_ids ? kind.make_of_ids : kind.make).template of<Real>()();
+  if (options.reduction == LossOptions::Reduction::sum) return sum;
+  if (kind.needs_classes) {
+    throw InvalidOption("loss.reduction", "got \"mean\", but the classes of loss.task \"" + options.task +
+                                              "\" are one output; needs \"sum\"");
+  }
+  return std::make_unique<MeanOverOutputs<Real>>(std::move(sum));
+}
+
+template std::unique_ptr<TaskLoss<float>> make_task_loss(const LossOptions&, bool);
+template std::unique_ptr<TaskLoss<double>> make_task_loss(const LossOptions&, bool);
+
+TaskLossKind mse_task_loss() {
+  return task_loss<MeanSquaredError>(
+      "mse", "‖f − y‖², averaged over rows in training and over rows and outputs where it is reported");
+}
+
 TaskLossKind cross_entropy_task_loss() {
   TaskLossKind kind = task_loss<CrossEntropy>("cross_entropy",
                                               "−Σ_j y_j log softmax(f)_j, averaged over rows, nats; for "
-                                              "targets that are indicators of classes, or ids of "
-                                              "tokens");
+                                              "targets that are indicators of classes, or ids of tokens");
   kind.needs_classes = true;
   kind.make_of_ids = task_loss_maker<CrossEntropyOfIds>();
   return kind;

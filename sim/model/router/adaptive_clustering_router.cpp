@@ -133,40 +133,6 @@ void weigh_together(const ClusterWeighting& weighting, std::span<const double> d
   }
 }
 
-}  // namespace
-
-void weigh_clusters(const ClusterWeighting& weighting, std::span<const double> dispersions, std::size_t dim,
-                    std::span<double> weights) {
-  if (!std::all_of(dispersions.begin(), dispersions.end(), [](double s) { return std::isfinite(s); })) {
-    std::fill(weights.begin(), weights.end(), std::numeric_limits<double>::quiet_NaN());
-    return;
-  }
-  if (weighting.normalize == ClusterWeighting::Normalize::features && weighting.guard == 0) {
-    for (std::size_t first = 0; first < weights.size(); first += dim)
-      inverse_dispersion_weights(dispersions.subspan(first, dim), weights.subspan(first, dim));
-  } else {
-    weigh_together(weighting, dispersions, dim, weights);
-  }
-  if (!weighting.clip) return;
-  for (double& weight : weights) weight = std::min(weight, *weighting.clip);
-}
-
-void draw_cluster_weights(Engine& engine, std::size_t dim, std::span<double> weights) {
-  for (std::size_t first = 0; first < weights.size(); first += dim) {
-    const std::span<double> own = weights.subspan(first, dim);
-    double sum = 0;
-    for (double& weight : own) {
-      weight = std::max(0.0, 1 + kRandomDeviation * draw_normal(engine));
-      sum += weight;
-    }
-    for (double& weight : own) {
-      if (sum > 0) weight *= static_cast<double>(dim) / sum;
-    }
-  }
-}
-
-namespace {
-
 /// The decay of the running statistics for evaluation: the weight of the past per training step.
 constexpr double kDecay = 0.99;
 /// The use of a step's stream; gatings have the uses before it.
@@ -411,6 +377,36 @@ class AdaptiveClusteringRouter final : public Router<Real> {
 
 }  // namespace
 
+void weigh_clusters(const ClusterWeighting& weighting, std::span<const double> dispersions, std::size_t dim,
+                    std::span<double> weights) {
+  if (!std::all_of(dispersions.begin(), dispersions.end(), [](double s) { return std::isfinite(s); })) {
+    std::fill(weights.begin(), weights.end(), std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
+  if (weighting.normalize == ClusterWeighting::Normalize::features && weighting.guard == 0) {
+    for (std::size_t first = 0; first < weights.size(); first += dim)
+      inverse_dispersion_weights(dispersions.subspan(first, dim), weights.subspan(first, dim));
+  } else {
+    weigh_together(weighting, dispersions, dim, weights);
+  }
+  if (!weighting.clip) return;
+  for (double& weight : weights) weight = std::min(weight, *weighting.clip);
+}
+
+void draw_cluster_weights(Engine& engine, std::size_t dim, std::span<double> weights) {
+  for (std::size_t first = 0; first < weights.size(); first += dim) {
+    const std::span<double> own = weights.subspan(first, dim);
+    double sum = 0;
+    for (double& weight : own) {
+      weight = std::max(0.0, 1 + kRandomDeviation * draw_normal(engine));
+      sum += weight;
+    }
+    for (double& weight : own) {
+      if (sum > 0) weight *= static_cast<double>(dim) / sum;
+    }
+  }
+}
+
 void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
   bind_linear_fields(fields, trainable, init, init_scale, bias);
   fields.add("weights", weights, {"inverse", "optimal", "random", "redrawn"},
@@ -423,14 +419,12 @@ void AdaptiveClusteringRouterOptions::bind(Fields& fields) {
              "M of the row's likeliest 1, 2, … clusters, mixed by affinity; 0 for all");
   fields.add("representations", representations, {"previous", "current"},
              "dispersion of the inputs of the layer before, or of this one");
-  fields.add(
-      "memberships", memberships, {"previous", "own", "oracle"},
-      "a row's cluster is its likeliest expert in the layer before; or under this router without M; or "
-      "the true one (mod E): the last two need no layer before");
-  fields.add(
-      "statistics", statistics, {"batch", "frozen"},
-      "dispersions of every batch, at measurement of batch_size samples after each other (with population "
-      "gradients of 1024 rows), or outside training a running mean of those of training");
+  fields.add("memberships", memberships, {"previous", "own", "oracle"},
+             "a row's cluster is its likeliest expert in the layer before; or under this router without M; "
+             "or the true one (mod E): the last two need no layer before");
+  fields.add("statistics", statistics, {"batch", "frozen"},
+             "dispersions of every batch, at measurement of batch_size samples after each other (with "
+             "population gradients of 1024 rows), or outside training a running mean of those of training");
   fields.add("placement", placement, {"full", "skip_1", "alternating", "back_half"},
              "layers with M: all but the first, from the third, every other, the last half");
   fields.add("normalize", weighting.normalize, {"features", "clusters", "global"},

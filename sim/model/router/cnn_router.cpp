@@ -67,15 +67,10 @@ class CnnRouter final : public Router<Real> {
     // The hidden layers use the stream that no expert uses.
     Engine hidden = start.seeds.stream(Purpose::router_init, ~std::uint64_t{0});
     for (std::size_t l = 0; l < layers_.size(); ++l) layers_[l].initialize(hidden, parameters + offsets_[l]);
-    const std::ptrdiff_t stride = layers_.back().output_strides().pixel;
-    const double deviation = init_scale_ / std::sqrt(static_cast<double>(feature_dim()));
-    for (int e = 0; e < layers_.back().output().channels; ++e) {
-      Engine engine = start.seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
-      for (int j = 0; j < feature_dim(); ++j) {
-        parameters[offsets_.back() + size(j * stride + e)] =
-            static_cast<Real>(deviation * draw_normal(engine));
-      }
-    }
+    const Convolution<Real>& last = layers_.back();
+    draw_columns(start, init_scale_ / std::sqrt(static_cast<double>(feature_dim())),
+                 View<Real>(parameters + offsets_.back(), feature_dim(), last.output().channels,
+                            last.output_strides().pixel));
   }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "sim/base/kernels/multiply.h"
-#include "sim/model/router/projected_router.h"
 #include "sim/model/router/routers.h"
 
 namespace moelab {
@@ -52,13 +51,7 @@ class CosineRouter final : public Router<Real> {
 
   void initialize(const Start& start, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
-    const double deviation = init_scale_ / std::sqrt(static_cast<double>(input_dim_));
-    for (int e = 0; e < experts_; ++e) {
-      Engine engine = start.seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(e));
-      for (int j = 0; j < input_dim_; ++j) {
-        rows(parameters)(j, e) = static_cast<Real>(deviation * draw_normal(engine));
-      }
-    }
+    draw_columns(start, init_scale_ / std::sqrt(static_cast<double>(input_dim_)), rows(parameters));
     if (learns_temperature_) parameters[scale_place()] = static_cast<Real>(-std::log(temperature_));
   }
 
@@ -113,14 +106,12 @@ class CosineRouter final : public Router<Real> {
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
-    NamedArray<Real> direction{"router_direction", {experts_, input_dim_}, {}};
-    for (int e = 0; e < experts_; ++e) {
-      for (int j = 0; j < input_dim_; ++j) direction.values.push_back(rows(parameters)(j, e));
-    }
     const Real* const bias = parameters + bias_place();
-    NamedArray<Real> biases{"router_bias", {experts_}, {bias, bias + experts_}};
-    if (!learns_temperature_) return {std::move(direction), std::move(biases)};
-    return {std::move(direction), std::move(biases), {"router_log_scale", {1}, {parameters[scale_place()]}}};
+    std::vector<NamedArray<Real>> all = {
+        {"router_direction", {experts_, input_dim_}, values_of(rows(parameters).transposed())},
+        {"router_bias", {experts_}, {bias, bias + experts_}}};
+    if (learns_temperature_) all.push_back({"router_log_scale", {1}, {parameters[scale_place()]}});
+    return all;
   }
 
  private:
@@ -184,6 +175,99 @@ class CosineRouter final : public Router<Real> {
   bool learns_temperature_;
   int input_dim_;
   int experts_;
+  int stride_;
+};
+
+template <class Real>
+struct ProjectedScratch final : Scratch {
+  std::unique_ptr<Scratch> inner;
+  AlignedVector<Real> rows, gradient;  // x A and ∂L/∂(x A) (n, padded(m))
+};
+
+/// A router on a low-dimensional projection of its inputs (Chi et al. 2022): γ(x) = inner(x A), A (d, m)
+/// learned from N(0, 1 / d). Array "router_projection" (m, d), A^T, before the arrays of the inner router.
+template <class Real>
+class ProjectedRouter final : public Router<Real> {
+ public:
+  /// `inner` reads rows of m columns and has no state.
+  ProjectedRouter(std::unique_ptr<Router<Real>> inner, int input_dim, int projection_dim)
+      : inner_(std::move(inner)),
+        input_dim_(input_dim),
+        projection_dim_(projection_dim),
+        stride_(kernels::padded(projection_dim)) {
+    MOELAB_EXPECT(inner_->state_arrays().empty());
+  }
+
+  std::size_t parameter_count() const override {
+    return entries(input_dim_, projection_dim_) + inner_->parameter_count();
+  }
+  /// [A (d, padded(m)) | inner].
+  std::size_t block_size() const override { return projection_size() + inner_->block_size(); }
+
+  void initialize(const Start& start, Real* parameters) const override {
+    // Use the stream that no expert uses, as for an MLP router's hidden layers.
+    Engine engine = start.seeds.stream(Purpose::router_init, ~std::uint64_t{0});
+    std::fill_n(parameters, projection_size(), Real(0));
+    draw_matrix(engine, 1 / std::sqrt(static_cast<double>(input_dim_)), projection(parameters));
+    inner_->initialize(start, parameters + projection_size());
+  }
+
+  std::unique_ptr<Scratch> make_scratch() const override {
+    auto scratch = std::make_unique<ProjectedScratch<Real>>();
+    scratch->inner = inner_->make_scratch();
+    return scratch;
+  }
+
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                             Real* scores) const override {
+    auto& own = static_cast<ProjectedScratch<Real>&>(scratch);
+    reserve_entries(own.rows, entries(context.x.rows, stride_));
+    kernels::multiply(context.x, projection(parameters),
+                      kernels::padded_rows(own.rows.data(), context.x.rows, projection_dim_));
+    return inner_->forward(of_projected(context, own), parameters + projection_size(), *own.inner, scores);
+  }
+
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const RouterGradients<Real>& gradients) const override {
+    auto& own = static_cast<ProjectedScratch<Real>&>(scratch);
+    const int rows = context.x.rows;
+    reserve_entries(own.gradient, entries(rows, stride_));
+    RouterGradients<Real> of_inner = gradients;
+    of_inner.parameters = gradients.parameters + projection_size();
+    of_inner.inputs = own.gradient.data();
+    inner_->backward(of_projected(context, own), parameters + projection_size(), *own.inner, of_inner);
+    const View<const Real> delta =
+        kernels::padded_rows<const Real>(own.gradient.data(), rows, projection_dim_);
+    kernels::multiply(context.x.transposed(), delta, projection(gradients.parameters));
+    if (!gradients.inputs) return;
+    kernels::multiply(delta, projection(parameters).transposed(),
+                      kernels::padded_rows(gradients.inputs, rows, input_dim_));
+  }
+
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    std::vector<NamedArray<Real>> all = inner_->arrays(parameters + projection_size());
+    all.insert(
+        all.begin(),
+        {"router_projection", {projection_dim_, input_dim_}, values_of(projection(parameters).transposed())});
+    return all;
+  }
+
+ private:
+  std::size_t projection_size() const { return entries(input_dim_, stride_); }
+  /// The projection A (d, m) in a parameter block.
+  template <class Value>
+  View<Value> projection(Value* block) const {
+    return {block, input_dim_, projection_dim_, stride_};
+  }
+  /// The context of the inner router, which reads x A.
+  RouterContext<Real> of_projected(RouterContext<Real> context, const ProjectedScratch<Real>& own) const {
+    context.x = kernels::padded_rows(own.rows.data(), context.x.rows, projection_dim_);
+    return context;
+  }
+
+  std::unique_ptr<Router<Real>> inner_;
+  int input_dim_;
+  int projection_dim_;
   int stride_;
 };
 

@@ -143,27 +143,6 @@ class FormulaParser {
   int depth_ = 0;
 };
 
-}  // namespace
-
-FormulaExpression parse_formula(const std::string& text) {
-  return FormulaParser(text).whole();
-}
-
-std::string located(const std::string& text, const FormulaError& error) {
-  constexpr std::size_t kShown = 12;
-  if (error.at() >= text.size()) return fmt::format("at the end: {}", error.what());
-  // A character may have several bytes. All bytes after the first are 10xxxxxx.
-  const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-  const auto at = text.begin() + static_cast<std::ptrdiff_t>(error.at());
-  const auto place = 1 + std::count_if(text.begin(), at, begins);
-  std::size_t end = std::min(text.size(), error.at() + kShown);
-  while (end < text.size() && !begins(text[end])) ++end;
-  return fmt::format("at character {}, \"{}{}\": {}", place, text.substr(error.at(), end - error.at()),
-                     end < text.size() ? "…" : "", error.what());
-}
-
-namespace {
-
 using Node = FormulaNode;
 using Extent = FormulaExtent;
 
@@ -436,7 +415,35 @@ class GraphMaker {
   std::vector<std::string> used_;
 };
 
+int length_of(const std::string& text, const std::string& path) {
+  if (text == "d") return kInputDim;
+  int length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  if (error == std::errc() && end == text.data() + text.size() && length >= 1 && length <= 65536)
+    return length;
+  throw InvalidOption(
+      path,
+      fmt::format("got \"{}\", needs \"d\" (the router's inputs) or a whole number from 1 to 65536", text));
+}
+
 }  // namespace
+
+FormulaExpression parse_formula(const std::string& text) {
+  return FormulaParser(text).whole();
+}
+
+std::string located(const std::string& text, const FormulaError& error) {
+  constexpr std::size_t kShown = 12;
+  if (error.at() >= text.size()) return fmt::format("at the end: {}", error.what());
+  // A character may have several bytes. All bytes after the first are 10xxxxxx.
+  const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+  const auto at = text.begin() + static_cast<std::ptrdiff_t>(error.at());
+  const auto place = 1 + std::count_if(text.begin(), at, begins);
+  std::size_t end = std::min(text.size(), error.at() + kShown);
+  while (end < text.size() && !begins(text[end])) ++end;
+  return fmt::format("at character {}, \"{}{}\": {}", place, text.substr(error.at(), end - error.at()),
+                     end < text.size() ? "…" : "", error.what());
+}
 
 std::vector<std::string> formula_functions() {
   std::vector<std::string> names = {"dot", "norm", "cos"};
@@ -451,22 +458,6 @@ FormulaGraph make_formula_graph(const FormulaRouterOptions& options, int input_d
     throw InvalidOption("model.router.score", located(options.score, error));
   }
 }
-
-namespace {
-
-int length_of(const std::string& text, const std::string& path) {
-  if (text == "d") return kInputDim;
-  int length = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
-  if (error == std::errc() && end == text.data() + text.size() && length >= 1 && length <= 65536)
-    return length;
-  throw InvalidOption(path,
-                      fmt::format("got \"{}\", needs \"d\" (the router's inputs) or a whole number from 1 "
-                                  "to 65536",
-                                  text));
-}
-
-}  // namespace
 
 std::string formula_parameter_path(const std::string& name) {
   return "model.router.parameters." + name;

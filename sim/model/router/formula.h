@@ -3,7 +3,6 @@
 /// Formulas of routers: parsing, a graph of operations, evaluation and gradients. Each operation reads
 /// results of earlier operations for a whole batch.
 
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>

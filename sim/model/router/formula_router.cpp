@@ -144,10 +144,9 @@ class FormulaRouter final : public Router<Real> {
 }  // namespace
 
 void FormulaParameterOptions::bind(Fields& fields) {
-  fields.add(
-      "shape", shape,
-      "extents of a vector or of a matrix (rows, columns): \"d\", the router's inputs, or whole numbers "
-      "(default: a number)");
+  fields.add("shape", shape,
+             "extents of a vector or of a matrix (rows, columns): \"d\", the router's inputs, or whole "
+             "numbers (default: a number)");
   fields.add("shared", shared, "one for all experts, not one for each");
   fields.add("start", start, any_number(),
              "every entry's start (default: 0 of numbers, N(0, init_scale² / columns) of others)");
@@ -163,14 +162,12 @@ std::vector<Binding> FormulaParameterOptions::alternatives() {
 
 void FormulaRouterOptions::bind(Fields& fields) {
   fields.add("trainable", trainable, "false freezes the router at its start");
-  fields.required().add(
-      "score", score,
-      "γ_e(x), of x, parameters and numbers by + - * / ^ and dot, norm, cos (two vectors), exp, "
-      "log, tanh, relu, abs; matrix * vector is their product");
-  fields.add(
-      "parameters", parameters,
-      "name → shape, constant or fields: \"d\" is a vector for each expert, {\"start\": 1} a number for "
-      "each, 0.5 a constant");
+  fields.required().add("score", score,
+                        "γ_e(x), of x, parameters and numbers by + - * / ^ and dot, norm, cos (two vectors), "
+                        "exp, log, tanh, relu, abs; matrix * vector is their product");
+  fields.add("parameters", parameters,
+             "name → shape, constant or fields: \"d\" is a vector for each expert, {\"start\": 1} a number "
+             "for each, 0.5 a constant");
   fields.add_name("init", init, start_law_names(), "start of the first vector for each expert");
   fields.add("init_scale", init_scale, at_least(0), "scale of the start");
 }
@@ -186,9 +183,7 @@ RouterKind formula_router() {
   RouterKind kind = router_kind<FormulaRouterOptions, FormulaRouter>(
       "formula", "γ_e(x) by a formula of x and of named parameters, differentiated exactly", example);
   kind.starts_at_rows = true;
-  kind.needs_train_rows = [](const AnyOptions& options) {
-    return start_law(options.get<FormulaRouterOptions>().init).needs_train_rows;
-  };
+  kind.needs_train_rows = starts_at_train_rows<FormulaRouterOptions>;
   // Any number of inputs will do here, since a formula that cannot be made or started throws for all of them.
   kind.check = [](const AnyOptions& options, int experts) {
     const FormulaRouter<float> router(options.get<FormulaRouterOptions>(),

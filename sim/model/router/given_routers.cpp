@@ -29,28 +29,18 @@ class HashRouter final : public Router<Real> {
         experts_(setting.experts),
         stride_(kernels::padded(setting.experts)) {}
 
-  std::size_t parameter_count() const override { return 0; }
   std::size_t block_size() const override { return entries(input_dim_, kernels::padded(bits_)); }
   std::size_t frozen_size() const override { return block_size(); }
   std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<HashScratch<Real>>(); }
 
   void initialize(const Start& start, Real* parameters) const override {
     std::fill_n(parameters, block_size(), Real(0));
-    for (int b = 0; b < bits_; ++b) {
-      Engine engine = start.seeds.stream(Purpose::router_init, static_cast<std::uint64_t>(b));
-      for (int j = 0; j < input_dim_; ++j) {
-        projection(parameters)(j, b) = static_cast<Real>(draw_normal(engine));
-      }
-    }
+    draw_columns(start, 1.0, projection(parameters));
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     if (bits_ == 0) return {};
-    NamedArray<Real> rows{"router_projection", {bits_, input_dim_}, {}};
-    for (int b = 0; b < bits_; ++b) {
-      for (int j = 0; j < input_dim_; ++j) rows.values.push_back(projection(parameters)(j, b));
-    }
-    return {std::move(rows)};
+    return {{"router_projection", {bits_, input_dim_}, values_of(projection(parameters).transposed())}};
   }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
@@ -69,12 +59,6 @@ class HashRouter final : public Router<Real> {
       name_expert(named, scale_, hash, experts_, scores + entries(i, stride_));
     }
     return {};
-  }
-
-  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, Scratch& /*scratch*/,
-                const RouterGradients<Real>& gradients) const override {
-    std::fill_n(gradients.parameters, block_size(), Real(0));
-    clear_input_gradient(context, gradients);
   }
 
  private:
@@ -97,27 +81,6 @@ class HashRouter final : public Router<Real> {
   int stride_;
 };
 
-}  // namespace
-
-void HashRouterOptions::bind(Fields& fields) {
-  fields.add("of", of, {"token", "projection"},
-             "of the token's row of the model's inputs, or of the signs of fixed random projections");
-  fields.add("bits", bits, between(1, 62), "projections");
-  fields.add("scale", scale, at_least(0),
-             "score of the row's expert; the others are just below 0, in an order that is hashed");
-}
-
-RouterKind hash_router() {
-  RouterKind kind = router_kind<HashRouterOptions, HashRouter>(
-      "hash",
-      "γ_e(x) = scale for the expert that a hash of x names, else 0; nothing is learned (Roller et al. "
-      "2021)",
-      {.scale = 2.0});
-  return kind;
-}
-
-namespace {
-
 /// The base of the two parts of the step number. Each part is exact in float.
 constexpr double kDrawsPart = 16777216;  // 2^24
 /// The stream of the key; gatings use the streams before it.
@@ -131,11 +94,6 @@ class RandomRouter final : public Router<Real> {
         scale_(options.scale),
         experts_(setting.experts),
         stride_(kernels::padded(setting.experts)) {}
-
-  std::size_t parameter_count() const override { return 0; }
-  std::size_t block_size() const override { return 0; }
-  void initialize(const Start& /*start*/, Real* /*parameters*/) const override {}
-  std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const override { return {}; }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* /*parameters*/,
                              Scratch& /*scratch*/, Real* scores) const override {
@@ -156,11 +114,6 @@ class RandomRouter final : public Router<Real> {
     return {};
   }
 
-  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, Scratch& /*scratch*/,
-                const RouterGradients<Real>& gradients) const override {
-    clear_input_gradient(context, gradients);
-  }
-
   std::vector<StateArray> state_arrays() const override { return {{"router_draws", {3}}}; }
   void start_state(const Start& start, double* state) const override {
     state[0] = static_cast<double>(start.seeds.stream(Purpose::router_noise, kDrawsStream)() >> 40);
@@ -179,34 +132,11 @@ class RandomRouter final : public Router<Real> {
   int stride_;
 };
 
-}  // namespace
-
-void RandomRouterOptions::bind(Fields& fields) {
-  fields.add("draws", draws, {"fixed", "redrawn"}, "a token keeps its draws, or has new ones at every step");
-  fields.add("scale", scale, at_least(0), "of the scores");
-}
-
-RouterKind random_router() {
-  RouterKind kind = router_kind<RandomRouterOptions, RandomRouter>(
-      "random",
-      "γ_e(x) = scale · u_e, u_e ~ U[0, 1) drawn for each token and expert, once or at every step; nothing "
-      "is "
-      "learned (a random function that is smooth in x is a linear router with trainable false)");
-  return kind;
-}
-
-namespace {
-
 template <class Real>
 class OracleRouter final : public Router<Real> {
  public:
   OracleRouter(const OracleRouterOptions& options, const RouterSetting& setting)
       : scale_(static_cast<Real>(options.scale)), experts_(setting.experts) {}
-
-  std::size_t parameter_count() const override { return 0; }
-  std::size_t block_size() const override { return 0; }
-  void initialize(const Start& /*start*/, Real* /*parameters*/) const override {}
-  std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const override { return {}; }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* /*parameters*/,
                              Scratch& /*scratch*/, Real* scores) const override {
@@ -220,40 +150,10 @@ class OracleRouter final : public Router<Real> {
     return {};
   }
 
-  void backward(const RouterContext<Real>& context, const Real* /*parameters*/, Scratch& /*scratch*/,
-                const RouterGradients<Real>& gradients) const override {
-    clear_input_gradient(context, gradients);
-  }
-
  private:
   Real scale_;
   int experts_;
 };
-
-}  // namespace
-
-void OracleRouterOptions::bind(Fields& fields) {
-  fields.add("scale", scale, at_least(0),
-             "score of the cluster's expert; the others are just below 0, in an order of the cluster's own");
-}
-
-InvalidOption no_labels_error(const std::string& path, const std::string& given) {
-  return {path, fmt::format("got \"{}\", which needs the true cluster of every row: data with one label each",
-                            given)};
-}
-
-RouterKind oracle_router() {
-  RouterKind kind = router_kind<OracleRouterOptions, OracleRouter>(
-      "oracle",
-      "γ_e(x) = scale for the expert c mod E of the row's true cluster c, else 0: an upper bound for what a "
-      "router can know of the clusters; nothing is learned",
-      {.scale = 2.0});
-  kind.needs_labels = [](const AnyOptions&) { return "kind"; };
-  kind.needed = "data with one label a row";
-  return kind;
-}
-
-namespace {
 
 template <class Real>
 struct CentroidScratch final : Scratch {
@@ -286,10 +186,6 @@ class NearestCentroidRouter final : public Router<Real> {
     places_.assign(arrays[0].values.begin(), arrays[0].values.end());
   }
 
-  std::size_t parameter_count() const override { return 0; }
-  std::size_t block_size() const override { return 0; }
-  void initialize(const Start& /*start*/, Real* /*parameters*/) const override {}
-  std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const override { return {}; }
   std::unique_ptr<Scratch> make_scratch() const override {
     auto scratch = std::make_unique<CentroidScratch<Real>>(experts_, input_dim_, distances_->block_size());
     scratch->distances = distances_->make_scratch();
@@ -370,6 +266,54 @@ class NearestCentroidRouter final : public Router<Real> {
 
 }  // namespace
 
+void HashRouterOptions::bind(Fields& fields) {
+  fields.add("of", of, {"token", "projection"},
+             "of the token's row of the model's inputs, or of the signs of fixed random projections");
+  fields.add("bits", bits, between(1, 62), "projections");
+  fields.add("scale", scale, at_least(0),
+             "score of the row's expert; the others are just below 0, in an order that is hashed");
+}
+
+RouterKind hash_router() {
+  return router_kind<HashRouterOptions, HashRouter>(
+      "hash",
+      "γ_e(x) = scale for the expert that a hash of x names, else 0; nothing is learned (Roller et al. 2021)",
+      {.scale = 2.0});
+}
+
+void RandomRouterOptions::bind(Fields& fields) {
+  fields.add("draws", draws, {"fixed", "redrawn"}, "a token keeps its draws, or has new ones at every step");
+  fields.add("scale", scale, at_least(0), "of the scores");
+}
+
+RouterKind random_router() {
+  return router_kind<RandomRouterOptions, RandomRouter>(
+      "random",
+      "γ_e(x) = scale · u_e, u_e ~ U[0, 1) drawn for each token and expert, once or at every step; nothing "
+      "is learned (a random function that is smooth in x is a linear router with trainable false)");
+}
+
+void OracleRouterOptions::bind(Fields& fields) {
+  fields.add("scale", scale, at_least(0),
+             "score of the cluster's expert; the others are just below 0, in an order of the cluster's own");
+}
+
+InvalidOption no_labels_error(const std::string& path, const std::string& given) {
+  return {path, fmt::format("got \"{}\", which needs the true cluster of every row: data with one label each",
+                            given)};
+}
+
+RouterKind oracle_router() {
+  RouterKind kind = router_kind<OracleRouterOptions, OracleRouter>(
+      "oracle",
+      "γ_e(x) = scale for the expert c mod E of the row's true cluster c, else 0: an upper bound for what a "
+      "router can know of the clusters; nothing is learned",
+      {.scale = 2.0});
+  kind.needs_labels = [](const AnyOptions&) { return "kind"; };
+  kind.needed = "data with one label a row";
+  return kind;
+}
+
 void NearestCentroidRouterOptions::bind(Fields& fields) {
   fields.add("trainable", trainable, "false keeps the centroids at their start");
   fields.add_name(
@@ -385,9 +329,7 @@ RouterKind nearest_centroid_router() {
       "γ_e(x) = −‖x − c_e‖² / 2, c_e the centroids of k-means online over the training batches; no gradient "
       "moves them");
   kind.learns_in_state = true;
-  kind.needs_train_rows = [](const AnyOptions& options) {
-    return start_law(options.get<NearestCentroidRouterOptions>().init).needs_train_rows;
-  };
+  kind.needs_train_rows = starts_at_train_rows<NearestCentroidRouterOptions>;
   return kind;
 }
 

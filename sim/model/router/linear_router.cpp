@@ -30,11 +30,7 @@ class LinearRouter final : public Router<Real> {
 
   void initialize(const Start& start, Real* parameters) const override {
     std::fill(parameters, parameters + block_size(), Real(0));
-    std::vector<double> row(size(input_dim_));
-    for (int e = 0; e < experts_; ++e) {
-      law_.fill(start, e, init_scale_, row);
-      for (int j = 0; j < input_dim_; ++j) weight(parameters)(j, e) = static_cast<Real>(row[size(j)]);
-    }
+    start_columns(law_, start, init_scale_, weight(parameters));
     if (temperature_) parameters[scale_place()] = static_cast<Real>(-std::log(*temperature_));
   }
 
@@ -62,12 +58,8 @@ class LinearRouter final : public Router<Real> {
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
-    NamedArray<Real> rows{"router_weight", {experts_, input_dim_}, {}};
-    rows.values.reserve(entries(input_dim_, experts_));
-    for (int e = 0; e < experts_; ++e) {
-      for (int j = 0; j < input_dim_; ++j) rows.values.push_back(weight(parameters)(j, e));
-    }
-    std::vector<NamedArray<Real>> all = {std::move(rows)};
+    std::vector<NamedArray<Real>> all = {
+        {"router_weight", {experts_, input_dim_}, values_of(weight(parameters).transposed())}};
     const Real* const biases = bias(parameters);
     if (has_bias_) all.push_back({"router_bias", {experts_}, {biases, biases + experts_}});
     if (temperature_) all.push_back({"router_log_scale", {1}, {parameters[scale_place()]}});

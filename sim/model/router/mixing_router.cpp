@@ -42,130 +42,147 @@ Real log_mixture(const Real* log_weights, const View<const Real>& log_probabilit
   return peak + std::log(sum);
 }
 
-}  // namespace
-
-const std::vector<RouterKind>& BaseRouterAxis::table() {
-  static const std::vector<RouterKind> table = {linear_base(), cosine_router()};
-  return table;
-}
-
-void bind_mixing_fields(Fields& fields, bool& trainable, BaseRouterOptions& base) {
-  fields.add("trainable", trainable, "false freezes the router, its base included, at its start");
-  fields.add("base", base, "scores of r(u), a token's own routing; frozen alone by base.trainable false");
-}
-
+/// Weights S (s, s) between the tokens of a sequence, immutable. S_ij is the weight of token j in the routing
+/// of token i. Rows lie on the simplex.
 template <class Real>
-MixingRouter<Real>::MixingRouter(const BaseRouterOptions& base, std::unique_ptr<TokenWeights<Real>> weights,
-                                 const RouterSetting& setting)
-    : base_(base.entry().make.of<Real>()(base.options(), setting)),
-      weights_(std::move(weights)),
-      base_trainable_(base.entry().trainable(base.options())),
-      experts_(setting.experts),
-      stride_(kernels::padded(setting.experts)) {
-  MOELAB_EXPECT(base_->state_arrays().empty());
-}
+class TokenWeights {
+ public:
+  virtual ~TokenWeights() = default;
+  virtual std::size_t parameter_count() const { return 0; }
+  /// Entries of the parameter block, padding included.
+  virtual std::size_t block_size() const { return 0; }
+  virtual void initialize(Real* /*parameters*/) const {}
+  virtual std::unique_ptr<Scratch> make_scratch() const = 0;
+  /// Writes S and log S (n·s, padded(s)); the padding of S is zero.
+  virtual void forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                       Real* weights, Real* log_weights) const = 0;
+  /// Writes ∂L/∂parameters (overwritten) from ∂L/∂S (n·s, padded(s)), which it may overwrite. Adds to ∂L/∂x
+  /// and to the attention's gradients unless they are null. Refers to the batch of the last forward pass.
+  virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                        const Real* weights, Real* weight_gradient,
+                        const RouterGradients<Real>& gradients) const = 0;
+  virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
+};
 
+/// A router that mixes the probabilities of the tokens of a sequence: p_i = Σ_j S_ij r(u_j), r the softmax of
+/// the scores of `base`.
+///
+/// `base` sees single tokens. γ_i = log p_i, so softmax(γ_i) = p_i, and a gating's TopK is the source's TopK.
+/// Rows that are not a sequence have p = r. Gradients go through r (to the base) and through S (to its
+/// weights).
 template <class Real>
-std::size_t MixingRouter<Real>::parameter_count() const {
-  return base_->parameter_count() + weights_->parameter_count();
-}
-
-template <class Real>
-void MixingRouter<Real>::initialize(const Start& start, Real* parameters) const {
-  base_->initialize(start, parameters);
-  weights_->initialize(parameters + base_->block_size());
-}
-
-template <class Real>
-std::unique_ptr<Scratch> MixingRouter<Real>::make_scratch() const {
-  auto scratch = std::make_unique<MixingScratch<Real>>();
-  scratch->base = base_->make_scratch();
-  scratch->weights = weights_->make_scratch();
-  return scratch;
-}
-
-template <class Real>
-RouterOutput<Real> MixingRouter<Real>::forward(const RouterContext<Real>& context, const Real* parameters,
-                                               Scratch& scratch, Real* scores) const {
-  auto& own = static_cast<MixingScratch<Real>&>(scratch);
-  const int rows = context.x.rows, tokens = context.tokens;
-  const int weight_stride = kernels::padded(tokens);
-  MOELAB_EXPECT(rows % tokens == 0);
-  reserve_entries(own.base_log_probabilities, entries(rows, stride_));
-  reserve_entries(own.base_probabilities, entries(rows, stride_));
-  reserve_entries(own.mixtures, entries(rows, stride_));
-  reserve_entries(own.token_weights, entries(rows, weight_stride));
-  reserve_entries(own.log_token_weights, entries(rows, weight_stride));
-  Real* const log_r = own.base_log_probabilities.data();
-  Real* const r = own.base_probabilities.data();
-  base_->forward(context, parameters, *own.base, log_r);
-  kernels::log_softmax_rows(log_r, r, rows, experts_, stride_);
-  weights_->forward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
-                    own.log_token_weights.data());
-  for (int first = 0; first < rows; first += tokens) {
-    kernels::multiply(sequence(own.token_weights.data(), first, tokens, tokens),
-                      sequence(r, first, tokens, experts_),
-                      sequence(own.mixtures.data(), first, tokens, experts_));
+class MixingRouter : public Router<Real> {
+ public:
+  MixingRouter(const BaseRouterOptions& base, std::unique_ptr<TokenWeights<Real>> weights,
+               const RouterSetting& setting)
+      : base_(base.entry().make.of<Real>()(base.options(), setting)),
+        weights_(std::move(weights)),
+        base_trainable_(base.entry().trainable(base.options())),
+        experts_(setting.experts),
+        stride_(kernels::padded(setting.experts)) {
+    MOELAB_EXPECT(base_->state_arrays().empty());
   }
-  for (int row = 0; row < rows; ++row) {
-    const Real* const mixture = own.mixtures.data() + entries(row, stride_);
-    const Real* const log_weights = own.log_token_weights.data() + entries(row, weight_stride);
-    const View<const Real> log_probabilities = sequence(log_r, row - row % tokens, tokens, experts_);
-    Real* const of_row = scores + entries(row, stride_);
-    std::fill_n(of_row, stride_, Real(0));
-    for (int e = 0; e < experts_; ++e) {
-      of_row[e] = mixture[e] > kSmallest<Real> ? std::log(mixture[e])
-                                               : log_mixture(log_weights, log_probabilities, e);
+
+  std::size_t parameter_count() const override {
+    return base_->parameter_count() + weights_->parameter_count();
+  }
+  /// [base | weights].
+  std::size_t block_size() const override { return base_->block_size() + weights_->block_size(); }
+  std::size_t frozen_size() const override { return base_trainable_ ? 0 : base_->block_size(); }
+  void initialize(const Start& start, Real* parameters) const override {
+    base_->initialize(start, parameters);
+    weights_->initialize(parameters + base_->block_size());
+  }
+
+  std::unique_ptr<Scratch> make_scratch() const override {
+    auto scratch = std::make_unique<MixingScratch<Real>>();
+    scratch->base = base_->make_scratch();
+    scratch->weights = weights_->make_scratch();
+    return scratch;
+  }
+
+  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                             Real* scores) const override {
+    auto& own = static_cast<MixingScratch<Real>&>(scratch);
+    const int rows = context.x.rows, tokens = context.tokens;
+    const int weight_stride = kernels::padded(tokens);
+    MOELAB_EXPECT(rows % tokens == 0);
+    reserve_entries(own.base_log_probabilities, entries(rows, stride_));
+    reserve_entries(own.base_probabilities, entries(rows, stride_));
+    reserve_entries(own.mixtures, entries(rows, stride_));
+    reserve_entries(own.token_weights, entries(rows, weight_stride));
+    reserve_entries(own.log_token_weights, entries(rows, weight_stride));
+    Real* const log_r = own.base_log_probabilities.data();
+    Real* const r = own.base_probabilities.data();
+    base_->forward(context, parameters, *own.base, log_r);
+    kernels::log_softmax_rows(log_r, r, rows, experts_, stride_);
+    weights_->forward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
+                      own.log_token_weights.data());
+    for (int first = 0; first < rows; first += tokens) {
+      kernels::multiply(sequence(own.token_weights.data(), first, tokens, tokens),
+                        sequence(r, first, tokens, experts_),
+                        sequence(own.mixtures.data(), first, tokens, experts_));
     }
+    for (int row = 0; row < rows; ++row) {
+      const Real* const mixture = own.mixtures.data() + entries(row, stride_);
+      const Real* const log_weights = own.log_token_weights.data() + entries(row, weight_stride);
+      const View<const Real> log_probabilities = sequence(log_r, row - row % tokens, tokens, experts_);
+      Real* const of_row = scores + entries(row, stride_);
+      std::fill_n(of_row, stride_, Real(0));
+      for (int e = 0; e < experts_; ++e) {
+        of_row[e] = mixture[e] > kSmallest<Real> ? std::log(mixture[e])
+                                                 : log_mixture(log_weights, log_probabilities, e);
+      }
+    }
+    return {.base_probabilities = r};
   }
-  return {.base_probabilities = r};
-}
 
-template <class Real>
-void MixingRouter<Real>::backward(const RouterContext<Real>& context, const Real* parameters,
-                                  Scratch& scratch, const RouterGradients<Real>& gradients) const {
-  auto& own = static_cast<MixingScratch<Real>&>(scratch);
-  const int rows = context.x.rows, tokens = context.tokens;
-  reserve_entries(own.mixture_gradient, entries(rows, stride_));
-  reserve_entries(own.base_gradient, entries(rows, stride_));
-  reserve_entries(own.weight_gradient, entries(rows, kernels::padded(tokens)));
-  for (std::size_t i = 0; i < entries(rows, stride_); ++i) {
-    own.mixture_gradient[i] =
-        own.mixtures[i] > kSmallest<Real> ? gradients.scores[i] / own.mixtures[i] : Real(0);
+  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
+                const RouterGradients<Real>& gradients) const override {
+    auto& own = static_cast<MixingScratch<Real>&>(scratch);
+    const int rows = context.x.rows, tokens = context.tokens;
+    reserve_entries(own.mixture_gradient, entries(rows, stride_));
+    reserve_entries(own.base_gradient, entries(rows, stride_));
+    reserve_entries(own.weight_gradient, entries(rows, kernels::padded(tokens)));
+    for (std::size_t i = 0; i < entries(rows, stride_); ++i) {
+      own.mixture_gradient[i] =
+          own.mixtures[i] > kSmallest<Real> ? gradients.scores[i] / own.mixtures[i] : Real(0);
+    }
+    for (int first = 0; first < rows; first += tokens) {
+      // For P = S R: ∂L/∂S = (∂L/∂P) R^T and ∂L/∂R = S^T ∂L/∂P.
+      const View<const Real> delta = sequence(own.mixture_gradient.data(), first, tokens, experts_);
+      const View<const Real> r = sequence(own.base_probabilities.data(), first, tokens, experts_);
+      const View<const Real> weights = sequence(own.token_weights.data(), first, tokens, tokens);
+      kernels::multiply(delta, r.transposed(), sequence(own.weight_gradient.data(), first, tokens, tokens));
+      kernels::multiply(weights.transposed(), delta,
+                        sequence(own.base_gradient.data(), first, tokens, experts_));
+    }
+    kernels::softmax_backward_rows(own.base_probabilities.data(), own.base_gradient.data(),
+                                   own.base_gradient.data(), rows, experts_, stride_);
+    RouterGradients<Real> of_base = gradients;
+    of_base.scores = own.base_gradient.data();
+    base_->backward(context, parameters, *own.base, of_base);
+    RouterGradients<Real> of_weights = gradients;
+    of_weights.parameters = gradients.parameters + base_->block_size();
+    weights_->backward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
+                       own.weight_gradient.data(), of_weights);
   }
-  for (int first = 0; first < rows; first += tokens) {
-    // For P = S R: ∂L/∂S = (∂L/∂P) R^T and ∂L/∂R = S^T ∂L/∂P.
-    const View<const Real> delta = sequence(own.mixture_gradient.data(), first, tokens, experts_);
-    const View<const Real> r = sequence(own.base_probabilities.data(), first, tokens, experts_);
-    const View<const Real> weights = sequence(own.token_weights.data(), first, tokens, tokens);
-    kernels::multiply(delta, r.transposed(), sequence(own.weight_gradient.data(), first, tokens, tokens));
-    kernels::multiply(weights.transposed(), delta,
-                      sequence(own.base_gradient.data(), first, tokens, experts_));
+
+  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
+    std::vector<NamedArray<Real>> all = base_->arrays(parameters);
+    for (NamedArray<Real>& array : weights_->arrays(parameters + base_->block_size())) {
+      all.push_back(std::move(array));
+    }
+    return all;
   }
-  kernels::softmax_backward_rows(own.base_probabilities.data(), own.base_gradient.data(),
-                                 own.base_gradient.data(), rows, experts_, stride_);
-  RouterGradients<Real> of_base = gradients;
-  of_base.scores = own.base_gradient.data();
-  base_->backward(context, parameters, *own.base, of_base);
-  RouterGradients<Real> of_weights = gradients;
-  of_weights.parameters = gradients.parameters + base_->block_size();
-  weights_->backward(context, parameters + base_->block_size(), *own.weights, own.token_weights.data(),
-                     own.weight_gradient.data(), of_weights);
-}
 
-template <class Real>
-std::vector<NamedArray<Real>> MixingRouter<Real>::arrays(const Real* parameters) const {
-  std::vector<NamedArray<Real>> all = base_->arrays(parameters);
-  for (NamedArray<Real>& array : weights_->arrays(parameters + base_->block_size())) {
-    all.push_back(std::move(array));
-  }
-  return all;
-}
-
-template class MixingRouter<float>;
-template class MixingRouter<double>;
-
-namespace {
+ private:
+  std::unique_ptr<Router<Real>> base_;
+  std::unique_ptr<TokenWeights<Real>> weights_;
+  bool base_trainable_;
+  int experts_;
+  int stride_;
+};
 
 template <class Real>
 struct PosteriorScratch final : Scratch {
@@ -377,35 +394,6 @@ class AttentionAwareRouter final : public MixingRouter<Real> {
                            setting) {}
 };
 
-}  // namespace
-
-void AttentionAwareRouterOptions::bind(Fields& fields) {
-  bind_mixing_fields(fields, trainable, base);
-  fields.add("sigma", sigma, positive(), "standard deviation σ of a token around the centre it attended to");
-  fields.add("head", head, {"lowest_entropy", "posterior"},
-             "the head of lowest mean row entropy in the sequence, or all by their posterior");
-  fields.add("detach", detach, "true: the attention does not learn through the posterior (default false)");
-}
-
-InvalidOption no_attention_error(const std::string& router) {
-  return {"model.attention", fmt::format("missing; model.router.kind \"{}\" needs it", router)};
-}
-
-RouterKind attention_aware_router() {
-  RouterKind kind = router_kind<AttentionAwareRouterOptions, AttentionAwareRouter>(
-      "attention_aware",
-      "p_i = Σ_j A^p[i,j] r(u_j) over the tokens of a sequence, A^p[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) "
-      "(Nguyen et al. 2025); in causal models over those up to its own");
-  kind.needs_attention = true;
-  kind.needed = "model.attention or a transformer's own";
-  kind.mixes_tokens = true;
-  kind.leaves_base = true;
-  kind.starts_at_rows = true;
-  return kind;
-}
-
-namespace {
-
 /// τ at a share of the training steps.
 double temperature(const SimilarityAwareRouterOptions& options, double progress) {
   return temperature_at(options.tau, options.tau_end.value_or(options.tau), options.tau_schedule, progress);
@@ -495,12 +483,7 @@ class SimilarityWeights final : public TokenWeights<Real> {
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     if (!learned_) return {};
-    NamedArray<Real> similarity{"router_similarity", {dim_, dim_}, {}};
-    for (int j = 0; j < dim_; ++j) {
-      const Real* const row = matrix(parameters).row(j);
-      similarity.values.insert(similarity.values.end(), row, row + dim_);
-    }
-    return {std::move(similarity)};
+    return {{"router_similarity", {dim_, dim_}, values_of(matrix(parameters))}};
   }
 
  private:
@@ -542,6 +525,41 @@ class SimilarityAwareRouter final : public MixingRouter<Real> {
 };
 
 }  // namespace
+
+const std::vector<RouterKind>& BaseRouterAxis::table() {
+  static const std::vector<RouterKind> table = {linear_base(), cosine_router()};
+  return table;
+}
+
+void bind_mixing_fields(Fields& fields, bool& trainable, BaseRouterOptions& base) {
+  fields.add("trainable", trainable, "false freezes the router, its base included, at its start");
+  fields.add("base", base, "scores of r(u), a token's own routing; frozen alone by base.trainable false");
+}
+
+void AttentionAwareRouterOptions::bind(Fields& fields) {
+  bind_mixing_fields(fields, trainable, base);
+  fields.add("sigma", sigma, positive(), "standard deviation σ of a token around the centre it attended to");
+  fields.add("head", head, {"lowest_entropy", "posterior"},
+             "the head of lowest mean row entropy in the sequence, or all by their posterior");
+  fields.add("detach", detach, "true: the attention does not learn through the posterior (default false)");
+}
+
+InvalidOption no_attention_error(const std::string& router) {
+  return {"model.attention", fmt::format("missing; model.router.kind \"{}\" needs it", router)};
+}
+
+RouterKind attention_aware_router() {
+  RouterKind kind = router_kind<AttentionAwareRouterOptions, AttentionAwareRouter>(
+      "attention_aware",
+      "p_i = Σ_j A^p[i,j] r(u_j) over the tokens of a sequence, A^p[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) "
+      "(Nguyen et al. 2025); in causal models over those up to its own");
+  kind.needs_attention = true;
+  kind.needed = "model.attention or a transformer's own";
+  kind.mixes_tokens = true;
+  kind.leaves_base = true;
+  kind.starts_at_rows = true;
+  return kind;
+}
 
 void SimilarityAwareRouterOptions::bind(Fields& fields) {
   bind_mixing_fields(fields, trainable, base);

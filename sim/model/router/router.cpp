@@ -8,24 +8,24 @@
 
 // To add a router, write a new file that defines <name>_router() and add a line here.
 // clang-format off
-#define MOELAB_ROUTERS(entry) \
-  entry(linear)               \
-  entry(mlp)                  \
-  entry(cnn)                  \
-  entry(adaptive_clustering)  \
-  entry(stable)               \
-  entry(cosine)               \
-  entry(perturbed_cosine)     \
-  entry(similarity_aware)     \
-  entry(attention_aware)      \
-  entry(sequence_mean)        \
-  entry(squared_distance)     \
-  entry(nearest_centroid)     \
-  entry(two_level)            \
-  entry(formula)              \
-  entry(hash)                 \
-  entry(random)               \
-  entry(oracle)
+#define MOELAB_ROUTERS(entry)       \
+  entry(linear_router)              \
+  entry(mlp_router)                 \
+  entry(cnn_router)                 \
+  entry(adaptive_clustering_router) \
+  entry(stable_router)              \
+  entry(cosine_router)              \
+  entry(perturbed_cosine_router)    \
+  entry(similarity_aware_router)    \
+  entry(attention_aware_router)     \
+  entry(sequence_mean_router)       \
+  entry(squared_distance_router)    \
+  entry(nearest_centroid_router)    \
+  entry(two_level_router)           \
+  entry(formula_router)             \
+  entry(hash_router)                \
+  entry(random_router)              \
+  entry(oracle_router)
 // clang-format on
 
 // To add a start law, write a new file that defines <name>_start_law() and add a line here.
@@ -37,16 +37,7 @@
 
 namespace moelab {
 
-#define MOELAB_DECLARE(name) RouterKind name##_router();
-MOELAB_ROUTERS(MOELAB_DECLARE)
-#undef MOELAB_DECLARE
-
-const std::vector<RouterKind>& RouterAxis::table() {
-#define MOELAB_ENTRY(name) name##_router(),
-  static const std::vector<RouterKind> own = {MOELAB_ROUTERS(MOELAB_ENTRY)};
-#undef MOELAB_ENTRY
-  return Extended<RouterAxis>::table_or(own);
-}
+MOELAB_TABLE(RouterAxis, MOELAB_ROUTERS)
 
 bool is_trainable(const RouterOptions& options) {
   return options.entry().trainable(options.options());
@@ -83,14 +74,6 @@ void fill_normal(const Start& start, int expert, double init_scale, std::span<do
   for (double& entry : row) entry = deviation * draw_normal(engine);
 }
 
-}  // namespace
-
-StartLaw normal_start_law() {
-  return {"normal", "N(0, init_scale² I / d)", false, fill_normal};
-}
-
-namespace {
-
 /// Start law at training rows: w_e ← init_scale x_e, x_e row e of the training set (Dikkala et al. 2023,
 /// Theorem 2), for the router of the first layer. Without such rows, for example in later layers, the law is
 /// `normal`.
@@ -104,6 +87,10 @@ void fill_train_samples(const Start& start, int expert, double init_scale, std::
 }
 
 }  // namespace
+
+StartLaw normal_start_law() {
+  return {"normal", "N(0, init_scale² I / d)", false, fill_normal};
+}
 
 StartLaw train_samples_start_law() {
   return {"train_samples", "init_scale times the first E training samples", true, fill_train_samples};

@@ -2,10 +2,12 @@
 
 /// The axis of routers: a router computes scores γ(x; W) (n, E), which a gating turns into gates.
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "sim/base/arrays.h"
+#include "sim/base/kernels/kernels.h"
 #include "sim/data/layout.h"
 #include "sim/model/parameters.h"
 
@@ -53,33 +55,38 @@ struct RouterGradients {
   Real* inputs = nullptr;          ///< ∂L/∂x (n, padded(d)), overwritten
 };
 
-/// A router. Immutable: it knows the layout of its parameters and state, and is called once per batch.
+/// A router. Immutable: it knows the layout of its parameters and state, and is called once per batch. Unless
+/// it says otherwise, it has no parameters, and its scores have no gradient.
 template <class Real>
 class Router {
  public:
   virtual ~Router() = default;
   /// Free parameters.
-  virtual std::size_t parameter_count() const = 0;
+  virtual std::size_t parameter_count() const { return 0; }
   /// Entries of the parameter block, padding included; a multiple of kernels::kPadding.
-  virtual std::size_t block_size() const = 0;
+  virtual std::size_t block_size() const { return 0; }
   /// Entries at the front of the block that never learn, whatever `trainable` says.
   virtual std::size_t frozen_size() const { return 0; }
   /// Starting values. Expert e's row does not depend on E.
-  virtual void initialize(const Start& start, Real* parameters) const = 0;
+  virtual void initialize(const Start& /*start*/, Real* /*parameters*/) const {}
   virtual std::unique_ptr<Scratch> make_scratch() const { return std::make_unique<Scratch>(); }
   /// scores (n, padded(E)) ← γ(x).
   virtual RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters,
                                      Scratch& scratch, Real* scores) const = 0;
   /// The backward pass of the last forward pass with this scratch: ∂L/∂parameters = (∂γ/∂parameters)^T ∂L/∂γ,
   /// and so on.
-  virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
-                        const RouterGradients<Real>& gradients) const = 0;
+  virtual void backward(const RouterContext<Real>& context, const Real* /*parameters*/, Scratch& /*scratch*/,
+                        const RouterGradients<Real>& gradients) const {
+    std::fill_n(gradients.parameters, block_size(), Real(0));
+    if (!gradients.inputs) return;
+    std::fill_n(gradients.inputs, entries(context.x.rows, kernels::padded(context.x.columns)), Real(0));
+  }
   /// Whether scores of a row depend on the other rows of its group.
   virtual bool couples_rows() const { return false; }
   /// Width of the features that the router gives to the experts; 0 for most routers.
   virtual int feature_dim() const { return 0; }
   /// Arrays for saving. If γ is linear in x, "router_weight" (E, d) holds its rows.
-  virtual std::vector<NamedArray<Real>> arrays(const Real* parameters) const = 0;
+  virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
 
   /// State that training changes in addition to the parameters: the arrays, their start, and their updates at
   /// the beginning and end of a step. Only a trainer calls the updates.

@@ -203,64 +203,10 @@ using BaseRouterOptions = OneOf<BaseRouterAxis>;
 /// Binds the fields that all mixing routers have.
 void bind_mixing_fields(Fields& fields, bool& trainable, BaseRouterOptions& base);
 
-/// Weights S (s, s) between the tokens of a sequence, immutable. S_ij is the weight of token j in the routing
-/// of token i. Rows lie on the simplex.
-template <class Real>
-class TokenWeights {
- public:
-  virtual ~TokenWeights() = default;
-  virtual std::size_t parameter_count() const { return 0; }
-  /// Entries of the parameter block, padding included.
-  virtual std::size_t block_size() const { return 0; }
-  virtual void initialize(Real* /*parameters*/) const {}
-  virtual std::unique_ptr<Scratch> make_scratch() const = 0;
-  /// Writes S and log S (n·s, padded(s)); the padding of S is zero.
-  virtual void forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
-                       Real* weights, Real* log_weights) const = 0;
-  /// Writes ∂L/∂parameters (overwritten) from ∂L/∂S (n·s, padded(s)), which it may overwrite. Adds to ∂L/∂x
-  /// and to the attention's gradients unless they are null. Refers to the batch of the last forward pass.
-  virtual void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
-                        const Real* weights, Real* weight_gradient,
-                        const RouterGradients<Real>& gradients) const = 0;
-  virtual std::vector<NamedArray<Real>> arrays(const Real* /*parameters*/) const { return {}; }
-};
-
-/// A router that mixes the probabilities of the tokens of a sequence: p_i = Σ_j S_ij r(u_j), r the softmax of
-/// the scores of `base`.
-///
-/// `base` sees single tokens. γ_i = log p_i, so softmax(γ_i) = p_i, and a gating's TopK is the source's TopK.
-/// Rows that are not a sequence have p = r. Gradients go through r (to the base) and through S (to its
-/// weights).
-template <class Real>
-class MixingRouter : public Router<Real> {
- public:
-  MixingRouter(const BaseRouterOptions& base, std::unique_ptr<TokenWeights<Real>> weights,
-               const RouterSetting& setting);
-
-  std::size_t parameter_count() const override;
-  /// [base | weights].
-  std::size_t block_size() const override { return base_->block_size() + weights_->block_size(); }
-  std::size_t frozen_size() const override { return base_trainable_ ? 0 : base_->block_size(); }
-  void initialize(const Start& start, Real* parameters) const override;
-  std::unique_ptr<Scratch> make_scratch() const override;
-  RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
-                             Real* scores) const override;
-  void backward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
-                const RouterGradients<Real>& gradients) const override;
-  std::vector<NamedArray<Real>> arrays(const Real* parameters) const override;
-
- private:
-  std::unique_ptr<Router<Real>> base_;
-  std::unique_ptr<TokenWeights<Real>> weights_;
-  bool base_trainable_;
-  int experts_;
-  int stride_;
-};
-
 /// Attention-aware routing (Nguyen et al. 2025, Lemma 1 and Definition 5): p_i = Σ_j A^p_h*[i,j] r(u_j) over
 /// the tokens of the sequence.
 ///
-/// r is the routing of `base`; see MixingRouter. A^p_h[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) is the
+/// r is the routing of `base`. A^p_h[i,j] ∝ A_h[i,j] N(u_i; W_h^T x_j, σ² I) is the
 /// posterior of the position that token i attended to, for the block's own U = MHA(X). The source writes the
 /// centre W_h x_j, which does not match U in its Eq. 9.
 ///
@@ -287,7 +233,7 @@ InvalidOption no_attention_error(const std::string& router = "attention_aware");
 /// Similarity-aware routing (Nguyen et al. 2025, Definition 2): p_i = Σ_j S_ij r(u_j) over all tokens of the
 /// sequence, S = row-softmax(U W_s U^T / τ).
 ///
-/// r is the routing of `base`; see MixingRouter. W_s = I (the source's practice), or W_s (d, d) is learned
+/// r is the routing of `base`. W_s = I (the source's practice), or W_s (d, d) is learned
 /// and starts at I. In a causal model the sum and the softmax run over j ≤ i. τ may move to `tau_end` over
 /// the training steps. At test time τ is the value of the last step. Gradients go through r, and through S to
 /// W_s and to u on both sides.

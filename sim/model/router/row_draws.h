@@ -53,11 +53,4 @@ View<const Real> identity_rows(const RouterContext<Real>& context) {
   return first.empty() || first.rows != context.x.rows ? context.x : first;
 }
 
-/// Clears ∂L/∂x, for scores that do not depend on x.
-template <class Real>
-void clear_input_gradient(const RouterContext<Real>& context, const RouterGradients<Real>& gradients) {
-  if (!gradients.inputs) return;
-  std::fill_n(gradients.inputs, entries(context.x.rows, kernels::padded(context.x.columns)), Real(0));
-}
-
 }  // namespace moelab

@@ -40,11 +40,7 @@ class SquaredDistanceRouter final : public Router<Real> {
 
   void initialize(const Start& start, Real* parameters) const override {
     std::fill_n(parameters, block_size(), Real(0));
-    std::vector<double> row(size(input_dim_));
-    for (int e = 0; e < experts_; ++e) {
-      law_.fill(start, e, init_scale_, row);
-      for (int j = 0; j < input_dim_; ++j) centers(parameters)(j, e) = static_cast<Real>(row[size(j)]);
-    }
+    start_columns(law_, start, init_scale_, centers(parameters));
     if (learns_std_) std::fill_n(stds(parameters), experts_, static_cast<Real>(std_));
   }
 
@@ -101,11 +97,8 @@ class SquaredDistanceRouter final : public Router<Real> {
   }
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
-    NamedArray<Real> rows{"router_centers", {experts_, input_dim_}, {}};
-    for (int e = 0; e < experts_; ++e) {
-      for (int j = 0; j < input_dim_; ++j) rows.values.push_back(centers(parameters)(j, e));
-    }
-    std::vector<NamedArray<Real>> all = {std::move(rows)};
+    std::vector<NamedArray<Real>> all = {
+        {"router_centers", {experts_, input_dim_}, values_of(centers(parameters).transposed())}};
     const auto add = [&](const char* name, const Real* values) {
       all.push_back({name, {experts_}, {values, values + experts_}});
     };
@@ -191,9 +184,7 @@ RouterKind squared_distance_router() {
   RouterKind kind = router_kind<SquaredDistanceRouterOptions, SquaredDistanceRouter>(
       "squared_distance", "γ_e(x) = −‖x − w_e‖² / (2 s_e²), the Gaussian gate");
   kind.starts_at_rows = true;
-  kind.needs_train_rows = [](const AnyOptions& options) {
-    return start_law(options.get<SquaredDistanceRouterOptions>().init).needs_train_rows;
-  };
+  kind.needs_train_rows = starts_at_train_rows<SquaredDistanceRouterOptions>;
   return kind;
 }
 

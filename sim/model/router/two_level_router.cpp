@@ -48,14 +48,8 @@ class TwoLevelRouter final : public Router<Real> {
   void initialize(const Start& start, Real* parameters) const override {
     std::fill_n(parameters, block_size(), Real(0));
     const double deviation = init_scale_ / std::sqrt(static_cast<double>(input_dim_));
-    const auto draw = [&](const View<Real>& rows, std::uint64_t first) {
-      for (int e = 0; e < rows.columns; ++e) {
-        Engine engine = start.seeds.stream(Purpose::router_init, first + static_cast<std::uint64_t>(e));
-        for (int j = 0; j < input_dim_; ++j) rows(j, e) = static_cast<Real>(deviation * draw_normal(engine));
-      }
-    };
-    draw(within(parameters), 0);
-    draw(groups(parameters), kGroupStreams);
+    draw_columns(start, deviation, within(parameters));
+    draw_columns(start, deviation, groups(parameters), kGroupStreams);
   }
 
   RouterOutput<Real> forward(const RouterContext<Real>& context, const Real* parameters, Scratch& scratch,
@@ -112,11 +106,7 @@ class TwoLevelRouter final : public Router<Real> {
 
   std::vector<NamedArray<Real>> arrays(const Real* parameters) const override {
     const auto rows = [&](const std::string& name, const View<const Real>& columns) {
-      NamedArray<Real> array{name, {columns.columns, input_dim_}, {}};
-      for (int e = 0; e < columns.columns; ++e) {
-        for (int j = 0; j < input_dim_; ++j) array.values.push_back(columns(j, e));
-      }
-      return array;
+      return NamedArray<Real>{name, {columns.columns, input_dim_}, values_of(columns.transposed())};
     };
     std::vector<NamedArray<Real>> all = {rows("router_group_weight", groups(parameters)),
                                          rows("router_within_weight", within(parameters))};

@@ -1,14 +1,13 @@
 """Reference values of analysis/metrics/geometry.h by NumPy, SciPy and PyTorch: prints geometry_reference.inc.
 
-Distances and probabilities are taken point by point and pair by pair from the definitions; the router's
-Hessian is PyTorch's, of the loss itself.
+Probabilities are taken pair by pair from the definitions; the router's Hessian is PyTorch's, of the loss
+itself.
 
     python3 geometry_reference.py > geometry_reference.inc
 """
 
 import numpy as np
 import torch
-from scipy.linalg import sqrtm
 from scipy.stats import norm
 
 CLUSTERS, DIM, ROWS, EXPERTS, OUTPUTS = 4, 3, 30, 3, 2
@@ -25,20 +24,6 @@ def put(name, value):
 def spd(degrees):
     draws = rng.standard_normal((degrees, DIM))
     return draws.T @ draws
-
-
-def separation(means, covariances, metrics):
-    nearest = (np.inf, 0, 0)
-    for i in range(CLUSTERS):
-        root = sqrtm(metrics[i]).real
-        for j in range(CLUSTERS):
-            if i == j:
-                continue
-            difference = means[i] - means[j]
-            width = max(np.linalg.eigvals(root @ covariances[c] @ root).real.max() for c in (i, j))
-            value = np.sqrt(difference @ metrics[i] @ difference) / np.sqrt(DIM * width)
-            nearest = min(nearest, (value, i, j))
-    return nearest
 
 
 def misassignment(means, covariances, metrics):
@@ -75,9 +60,6 @@ def main():
     put("noise", noise)
     plain = np.array([np.eye(DIM)] * CLUSTERS)
     for name, metric in (("euclidean", plain), ("metric", metrics)):
-        value, i, j = separation(means, covariances, metric)
-        put(f"separation_{name}", value)
-        print(f"constexpr int nearest_{name}[] = {{{i}, {j}}};")
         put(f"misassignment_{name}", misassignment(means, covariances + noise, metric))
 
     weights = np.array([0.4, 2.0, 0.6])
@@ -90,7 +72,6 @@ def main():
     put("x", x)
     print(f"const std::vector<int> labels = {{{', '.join(str(v) for v in labels)}}};")
     groups = [x[labels == c] for c in range(CLUSTERS)]
-    put("deviations", [np.abs(g - g.mean(0)).mean(0) for g in groups])
     put("variances_by_cluster", [g.var(0) for g in groups])
 
     features = torch.tensor(rng.standard_normal((ROWS, DIM)))
@@ -108,11 +89,6 @@ def main():
         lambda w: torch.einsum("ne,neo->no", torch.softmax(features @ w.T, 1), outputs), router
     ).reshape(ROWS * OUTPUTS, EXPERTS * DIM).numpy()
     put("gauss_newton", 2 * jacobian.T @ jacobian / ROWS)
-    # Differences of rows: null_space of the sums of rows.
-    _, _, basis = np.linalg.svd(np.kron(np.ones((1, EXPERTS)), np.eye(DIM)))
-    values = np.linalg.eigvalsh(basis[DIM:] @ hessian @ basis[DIM:].T)
-    put("hessian_condition", np.abs(values).max() / np.abs(values).min())
-    print(f"constexpr int hessian_negative = {(values < 0).sum()};")
     print("// clang-format on")
 
 

@@ -47,8 +47,8 @@ std::vector<double> widths_of(const fs::path& csv) {
   return widths;
 }
 
-Json decided_of(const Bench& bench) {
-  return find_plan(fs::path(bench.run)).plan.head.value("decided", Json());
+DecidedSeeds decided_of(const Bench& bench) {
+  return find_plan(fs::path(bench.run)).plan.head.decided.value();
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ TEST_CASE("run --until-decided: the command that set where looks begin goes on w
       words_of(bench, "run", {"--set", "seeds.count=3", "--until-decided", "--max-seeds", "7"});
   REQUIRE(ask(words).status == 0);
   const std::string plan = file_text(fs::path(bench.run) / "plan.json");
-  CHECK(decided_of(bench) == Json::parse(R"({"fixed_seeds": 3, "seeds": [3, 7, 3, 7]})"));
+  CHECK(decided_of(bench) == DecidedSeeds{3, {3, 7, 3, 7}});
   REQUIRE(ask(words).status == 0);
   CHECK(file_text(fs::path(bench.run) / "plan.json") == plan);
 }
@@ -127,7 +127,7 @@ TEST_CASE("run --until-decided: looks begin at the seeds of the plan, which they
     REQUIRE(run.status == 0);
     CHECK(run.err.find("showed plan") == std::string::npos);
     CHECK(plan_ids(bench.run).size() == 1);
-    CHECK(decided_of(bench) == Json::parse(R"({"fixed_seeds": 4, "seeds": [4, 9, 4, 9]})"));
+    CHECK(decided_of(bench) == DecidedSeeds{4, {4, 9, 4, 9}});
   }
 }
 

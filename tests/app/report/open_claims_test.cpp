@@ -69,12 +69,12 @@ TEST_CASE("the most seeds are those of all that claims with sequences read") {
 
 TEST_CASE("a scenario keeps the seeds that were decided for each arm and point") {
   Scenario scenario = small_scenario();
-  keep_decided(scenario, {{"fixed_seeds", 1}, {"seeds", {2, 1, 1, 2}}});
+  keep_decided(scenario, DecidedSeeds{1, {2, 1, 1, 2}});
   std::vector<std::string> ids;
   for (const Cell& cell : scenario.cells) ids.push_back(cell.id);
   CHECK(ids == std::vector<std::string>{"learned10s0", "learned10s1", "learned20s0", "frozen10s0",
                                         "frozen20s0", "frozen20s1"});
-  CHECK_THROWS_AS(keep_decided(scenario, {{"fixed_seeds", 1}, {"seeds", {2, 1}}}), std::invalid_argument);
+  CHECK_THROWS_AS(keep_decided(scenario, DecidedSeeds{1, {2, 1}}), std::invalid_argument);
 }
 
 }  // namespace moelab::open_claims_test

@@ -3,12 +3,13 @@
 #include <cmath>
 #include <fstream>
 
-#include "app/figures/crossing.h"
 #include "app/report/claim_results.h"
 #include "app/run/search.h"
 #include "app/store/export.h"
+#include "plots/kinds/crossing.h"
 #include "tests/app/cli/tiny_run.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/plots/kinds/built_figure.h"
 
 namespace moelab::crossing_run_test {
 namespace {
@@ -52,7 +53,7 @@ Scenario run(const Json& document, const fs::path& directory, const CellRunner& 
 
 std::vector<CrossingColumn> columns_in(const fs::path& directory) {
   const RunResults results = load_results(directory);
-  return crossing_columns(*CrossingSearch::of_plan(results.plan.at("crossing")), results.table);
+  return crossing_columns(*results.head.crossing, results.table);
 }
 
 std::string state_of(const fs::path& directory) {
@@ -253,22 +254,21 @@ TEST_CASE("crossing run: drawn over another path, with its interval, or as an ex
   run(document, folder.path() / "run");
   const RunResults results = load_results(folder.path() / "run");
   const std::vector<CrossingColumn> columns = columns_in(folder.path() / "run");
-  const FigureSource source{results.plan, results.table, "", {}};
-  const Figure plain = build_crossing_figure(results.plan.at("figures")[0], source);
+  const Figure plain = std::get<Figure>(build_figure(results.head.figures[0], figure_source(results, ".")));
   REQUIRE(plain.panels.size() == 1);
   REQUIRE(plain.panels[0].series.size() == 2);
   const FigurePoint& point = plain.panels[0].series[1].points[1];
   CHECK(point.x == 3);
   CHECK(point.mean == columns[3].estimate);
   CHECK(point.low == columns[3].low);
-  const Figure derived = build_crossing_figure(results.plan.at("figures")[1], source);
+  const Figure derived = std::get<Figure>(build_figure(results.head.figures[1], figure_source(results, ".")));
   CHECK(derived.panels[0].series[1].points[1].x == 1);
   CHECK(derived.panels[0].series[1].points[1].mean.value() == doctest::Approx(*columns[3].estimate / 3));
   // Two numbers of experts leave nothing to tell an interval from.
   CHECK(plain.caption.find("power law") == std::string::npos);
   CHECK(derived.caption.find("too few crossings (2) for a power law") != std::string::npos);
   CHECK(figure_csv(derived).find("series,x,mean,low,high") != std::string::npos);
-  const Figure lines = build_crossing_figure(results.plan.at("figures")[2], source);
+  const Figure lines = std::get<Figure>(build_figure(results.head.figures[2], figure_source(results, ".")));
   REQUIRE(lines.panels.size() == 1);
   CHECK(lines.panels[0].series.size() == 4);  // two arms at two numbers of experts
   CHECK(lines.caption.find("standard deviation of its logarithm") != std::string::npos);

@@ -37,7 +37,7 @@ TEST_CASE("export: columns, order, quoting and empty fields") {
 
 TEST_CASE("export: what the plan names has a column where no cell has a value") {
   RunResults results = example();
-  results.plan["metrics"] = {"steps_to_target", "first", "silhouette_layer1"};
+  results.metrics = {"steps_to_target", "first", "silhouette_layer1"};
   CHECK(export_csv(results, false, {"first", "steps_to_target"}) ==
         "cell,arm,seed,model.experts,model.router.kind,state,first,steps_to_target,alpha,second,"
         "silhouette_layer1,zeta\n"

@@ -125,7 +125,8 @@ std::vector<std::unique_ptr<Example>> examples() {
 std::set<std::string> measured_groups() {
   std::set<std::string> names;
   for (const MetricGroup& group : metric_groups()) {
-    if ((group.make_row_meter || group.make_model_meter) && !group.kept_bytes) names.insert(group.name);
+    const bool at_end = std::ranges::find(group.needs, &needs::last_step) != group.needs.end();
+    if ((group.make_row_meter || group.make_model_meter) && !at_end) names.insert(group.name);
   }
   return names;
 }

@@ -4,12 +4,12 @@
 
 #include <cstdlib>
 
-#include "app/figures/lines.h"
 #include "app/run/figures.h"
 #include "app/run/session.h"
 #include "sim/base/kernels/kernels.h"
 #include "tests/app/cli/answer.h"
 #include "tests/app/run/test_scenario.h"
+#include "tests/plots/kinds/built_figure.h"
 
 namespace moelab::provenance_test {
 namespace {
@@ -24,7 +24,7 @@ struct TwoBuilds {
     keep_plan(folder.path(), scenario);
     for (const std::size_t start : {std::size_t{0}, std::size_t{4}}) {
       StoreWriter writer(folder.path());
-      Json provenance = provenance_json({{"moelab"}, "", 1, writer.journal_name()});
+      Json provenance = provenance_json({{"moelab"}, 1, writer.journal_name()}, scenario);
       if (start > 0) provenance["commit"] = "another";
       write_provenance(folder.path(), provenance);
       for (std::size_t i = start; i < start + 4; ++i)
@@ -90,7 +90,7 @@ TEST_CASE("provenance: a session with any byte changed is refused, and verify na
 }
 
 TEST_CASE("provenance: builds differ by version, commit, compiler, flags and fused multiply-add") {
-  const Json provenance = provenance_json({});
+  const Json provenance = provenance_json({}, {});
   const std::string name = build_name(provenance);
   CHECK(name.starts_with(program_version() + " (commit " + program_commit()));
   for (const char* field : {"version", "commit", "compiler", "flags"}) {
@@ -121,9 +121,8 @@ TEST_CASE("provenance: a run of two builds says so wherever its numbers are show
     CHECK(answer.err.find("commit another") != std::string::npos);
     CHECK(answer.out.find("another") == std::string::npos);
   }
-  const Figure figure =
-      build_figure(Json::parse(R"({"id": "f", "x": "data.train_samples", "y": "a_metric"})"),
-                   figure_source(results, run.folder.path()));
+  const Figure figure = built_figure<Figure>(
+      Json::parse(R"({"id": "f", "x": "data.train_samples", "y": "a_metric"})"), results);
   CHECK(figure.caption.ends_with("Cells come from 2 builds of moelab."));
   REQUIRE(ask({"report", directory}).status == 0);
   CHECK(file_text(run.folder.path() / "report.html").find("Cells come from 2 builds") != std::string::npos);

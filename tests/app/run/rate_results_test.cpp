@@ -2,14 +2,15 @@
 
 #include <cmath>
 
-#include "app/figures/lines.h"
 #include "app/run/cell.h"
 #include "app/run/figures.h"
 #include "app/run/results.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario.h"
+#include "plots/kinds/lines.h"
 #include "plots/report/table.h"
 #include "sim/base/error.h"
+#include "tests/plots/kinds/built_figure.h"
 
 namespace moelab::rate_results_test {
 namespace {
@@ -49,7 +50,7 @@ std::string refusal(const char* pointer, const char* value) {
 TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
   const Scenario scenario = expand_scenario(rates_scenario(), "", {});
   RunResults results;
-  results.plan = {{"claims", scenario.written_claims}, {"figures", scenario.figures}};
+  results.head = scenario;
   results.table.arms = scenario.arms;
   results.table.sweep_paths = scenario.sweep_paths;
   for (const Cell& cell : scenario.cells) {
@@ -65,13 +66,14 @@ TEST_CASE("fits from a scenario: metrics, entries, table and panels") {
         {cell.id, cell.arm, cell.seed, cell.point, "done", result.metrics, result.trace});
   }
   // A test of the wiring; the rates themselves are judged on more data.
-  const std::vector<RateEntry> entries = rate_entries(scenario.figures[0], results.table);
+  const std::vector<RateEntry> entries = rate_entries(*scenario.figures[0].as<RateOptions>(), results.table);
   REQUIRE(entries.size() == 6);  // two arms: one fit of two; one and several of three
   CHECK(entries[0].name == "2 experts, cells with one fit");
   CHECK(entries[2].name == "3 experts, cells with several fits");
   REQUIRE(entries[0].estimate.slope);
   CHECK(entries[0].estimate.slope->count == 3);
-  const RatePanels figure = build_rate_panels(scenario.figures[0], figure_source(results, "."));
+  const RatePanels figure =
+      std::get<RatePanels>(build_figure(scenario.figures[0], figure_source(results, ".")));
   REQUIRE(figure.panels.size() == 2);
   REQUIRE(figure.panels[0].size() == 3);
   const RateLine& line = figure.panels[0][0];

@@ -90,10 +90,10 @@ TEST_CASE("run folder: plans stand side by side, and the last one is shown") {
   CHECK(second.id != first.id);
   CHECK(shown_plan(run) == second.id);
   CHECK(plan_ids(run).size() == 2);
-  CHECK(find_plan(run).plan.head.at("title") == "second");
+  CHECK(find_plan(run).plan.head.title == "second");
   CHECK(find_plan(run).outputs.empty());
   const FoundPlan found = find_plan({run, first.id.substr(0, 6)});
-  CHECK(found.plan.head.at("title") == "first");
+  CHECK(found.plan.head.title == "first");
   CHECK(found.outputs == fs::path("plans") / first.id);
   REQUIRE(found.notes.size() == 1);
   CHECK(found.notes[0].find("plan " + first.id + " of the 2 in ") != std::string::npos);
@@ -107,7 +107,7 @@ TEST_CASE("run folder: plans stand side by side, and the last one is shown") {
   // A folder of that name comes first.
   const fs::path literal = run.string() + "@" + first.id;
   keep_plan(literal, titled("literal"));
-  CHECK(find_plan(literal).plan.head.at("title") == "literal");
+  CHECK(find_plan(literal).plan.head.title == "literal");
 }
 
 TEST_CASE("run folder: more seeds extend a plan; fewer beside them are a plan of their own") {
@@ -129,10 +129,10 @@ TEST_CASE("run folder: a decided plan takes the place of a fixed one, and stays"
   const std::string id = keep_plan(folder.path(), small_scenario()).id;
   Scenario decided = small_scenario();
   std::erase_if(decided.cells, [](const Cell& cell) { return cell.seed > 0; });
-  decided.decided = Json::parse(R"({"fixed_seeds": 1, "seeds": [1, 1, 1, 1]})");
+  decided.decided = DecidedSeeds{1, {1, 1, 1, 1}};
   CHECK(keep_plan(folder.path(), decided).id == id);  // of a process that had not seen the fixed one
   const std::string text = file_text(folder.path() / "plan.json");
-  CHECK(find_plan(folder.path()).plan.head.at("decided") == decided.decided);
+  CHECK(find_plan(folder.path()).plan.head.decided == decided.decided);
   CHECK(keep_plan(folder.path(), small_scenario()).id == id);
   CHECK(file_text(folder.path() / "plan.json") == text);
   CHECK(file_text(folder.path() / "plans" / id / "plan.json") == text);
@@ -142,7 +142,8 @@ TEST_CASE("run folder: a decided plan takes the place of a fixed one, and stays"
 TEST_CASE("run folder: what it showed of a plan moves with it, and nothing else") {
   const TemporaryFolder folder;
   Scenario scenario = titled("first");
-  scenario.figures = Json::parse(R"([{"id": "loss"}])");
+  scenario.written_figures = Json::parse(R"([{"id": "loss", "x": "step", "y": "train_loss"}])");
+  scenario.read_document();
   const std::string first = keep_plan(folder.path(), scenario).id;
   for (const char* file : {"claims.json", "figures/loss.svg", "figures/mine.svg", "notes.txt"})
     write_text(folder.path() / file, file);

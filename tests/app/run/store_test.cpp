@@ -122,7 +122,7 @@ TEST_CASE("store: results hold the planned cells alone, in the plan's order") {
   unplanned.id = "unplanned";
   write_text(folder.path() / "journal/a.jsonl", line_of(unplanned) + line_of(scenario.cells[3]));
   const RunResults results = load_results(folder.path());
-  CHECK(results.plan.at("name") == "small");
+  CHECK(results.head.name == "small");
   CHECK(results.table.arms == scenario.arms);
   CHECK(results.table.sweep_paths == scenario.sweep_paths);
   REQUIRE(results.table.rows.size() == scenario.cells.size());

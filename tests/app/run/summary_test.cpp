@@ -140,17 +140,24 @@ TEST_CASE("summary: a median for programs") {
 }
 
 TEST_CASE("summary: the main metric is the first figure's") {
-  RunResults results;
-  results.plan = {{"figures", Json::array()}};
-  CHECK(main_metric(results.plan) == "test_nmse_top1");
-  results.plan["scenario"] = Json::parse(R"({"loss": {"task": "cross_entropy"}})");
-  CHECK(main_metric(results.plan) == "test_loss_eval");
-  results.plan["figures"].push_back({{"id", "f"}, {"y", "effective_experts"}});
-  CHECK(main_metric(results.plan) == "effective_experts");
-  results.plan["figures"][0]["y"] = {"router_norm_ratio", "other"};
-  CHECK(main_metric(results.plan) == "router_norm_ratio");
-  results.plan["figures"][0] = {{"kind", "heat_map"}, {"y", "model.experts"}, {"value", "effective_experts"}};
-  CHECK(main_metric(results.plan) == "effective_experts");
+  PlanHead plan;
+  CHECK(main_metric(plan) == "test_nmse_top1");
+  plan.document = Json::parse(R"({"loss": {"task": "cross_entropy"}})");
+  plan.read_document();
+  CHECK(main_metric(plan) == "test_loss_eval");
+  const auto metric_with = [&](const Json& figure) {
+    plan.written_figures = Json::array({figure});
+    plan.read_document();
+    return main_metric(plan);
+  };
+  const Json y = {"router_norm_ratio", "other"};
+  CHECK(metric_with({{"id", "f"}, {"x", "step"}, {"y", "effective_experts"}}) == "effective_experts");
+  CHECK(metric_with({{"id", "f"}, {"x", "step"}, {"y", y}}) == "router_norm_ratio");
+  CHECK(metric_with({{"id", "f"},
+                     {"kind", "heat_map"},
+                     {"x", "data.dim"},
+                     {"y", "model.experts"},
+                     {"value", "effective_experts"}}) == "effective_experts");
 }
 
 }  // namespace moelab::summary_test

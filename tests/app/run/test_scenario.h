@@ -28,7 +28,7 @@ inline Scenario small_scenario(const std::string& name = "small") {
   scenario.sweep_paths = {"data.train_samples"};
   scenario.document = {{"name", name}};
   scenario.written_claims = Json::array();
-  scenario.figures = Json::array();
+  scenario.written_figures = Json::array();
   for (const std::string& arm : scenario.arms) {
     for (const int samples : {10, 20}) {
       for (const int seed : {0, 1}) {

@@ -37,8 +37,8 @@ TEST_CASE("overrides: --set reaches the entries of lists") {
   const Scenario scenario =
       after({"figures.0.y=test_nmse_soft", "metrics.1.shuffles=5", "metrics.2=load", "save.1=weights",
              "save.0=routing", "claims.0.left.where.data.train_samples=640"});
-  CHECK(scenario.figures[0].at("y") == "test_nmse_soft");
-  CHECK(scenario.figures[0].at("x") == "data.train_samples");
+  CHECK(scenario.written_figures[0].at("y") == "test_nmse_soft");
+  CHECK(scenario.written_figures[0].at("x") == "data.train_samples");
   CHECK(metrics_of(scenario) ==
         Json::parse(R"([{"kind": "task"}, {"kind": "sparsity", "shuffles": 5}, {"kind": "load"}])"));
   CHECK(config_json(*scenario.cells[0].options).at("save") == Json({"routing", "weights"}));
@@ -47,7 +47,7 @@ TEST_CASE("overrides: --set reaches the entries of lists") {
 
   const Scenario lists = after({"figures.0.y=[\"train_loss\", \"train_nmse\"]",
                                 "figures.0.y.1=test_loss_soft", "sweep.data.train_samples.3=10240"});
-  CHECK(lists.figures[0].at("y") == Json({"train_loss", "test_loss_soft"}));
+  CHECK(lists.written_figures[0].at("y") == Json({"train_loss", "test_loss_soft"}));
   CHECK(config_json(*lists.cells[15].options).at("data").at("train_samples") == 10240);
 }
 

@@ -212,8 +212,8 @@ TEST_CASE("claims and figures get their defaults") {
   CHECK(std::get<Comparison>(scenario.claims[0].statement).at.listed.size() == 2);
   CHECK(std::get<Comparison>(expanded(example_scenario()).claims[0].statement).at.which ==
         ClaimPlaces::Which::each);
-  CHECK(scenario.figures[0].at("series") == "arm");
-  CHECK(scenario.figures[0].at("x_scale") == "linear");
+  CHECK(scenario.written_figures[0].at("series") == "arm");
+  CHECK(scenario.written_figures[0].at("x_scale") == "linear");
 }
 
 TEST_CASE("the JSON Schema covers the whole scenario") {

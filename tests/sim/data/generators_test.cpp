@@ -56,7 +56,6 @@ TEST_CASE("every generator: shapes are the layout's, sets are nested, and a seed
     check(data);
     const std::unique_ptr<Problem> problem = draw_problem(data, kSeeds);
     CHECK((problem->layout().image.size() > 0) == data.entry().has_image);
-    if (data.entry().clusters) CHECK(data.entry().clusters(data.options()) == problem->clusters());
     CHECK(problem->layout().input_dim >= problem->layout().router_dim());
     for (const Purpose purpose : {Purpose::train_data, Purpose::test_data}) {
       const Dataset whole = draw_set(*problem, kSeeds, purpose, 100);

@@ -1,0 +1,274 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "analysis/metrics/metric_groups.h"
+#include "analysis/stats/claims.h"
+#include "analysis/stats/intervals.h"
+#include "plots/kinds/figure_kind.h"
+#include "sim/base/error.h"
+
+namespace moelab {
+namespace {
+
+/// Each mark is a point of the claim: its paired ratio or difference with the 95 % interval. A sequential run
+/// shows the confidence sequence.
+///
+/// If steps are censored, the sign test judges the claim. The mark is then the share of decidable pairs whose
+/// left side is below, with its binomial interval. Dashed lines show the values that the marks are compared
+/// with.
+struct ClaimFigureOptions : FigureCommon {
+  std::string claim;  ///< id
+  void bind(Fields& fields) {
+    FigureCommon::bind(fields);
+    fields.required().add("claim", claim, "id of the claim");
+  }
+};
+
+std::string place_name(const SweepPoint& at, const DisplayNames& names) {
+  return at.size() == 1 ? names.bare_value(at.front().first, at.front().second) : names.point(at);
+}
+
+/// The name of a point. A single path is named by its value alone.
+std::string point_name(const ClaimPoint& point, const DisplayNames& names) {
+  const std::string left = place_name(point.left_at, names), right = place_name(point.right_at, names);
+  std::string name = left == right ? left : left + " against " + right;
+  if (point.left_step)
+    name += fmt::format("{}step {} against {}", name.empty() ? "" : ", ", point.left_step->step,
+                        point.right_step->step);
+  return name;
+}
+
+/// The side with the display names of its arms, metrics and places.
+std::string shown_side(ClaimSide side, const DisplayNames& names) {
+  const std::string place = names.point(side.where);
+  side.where.clear();
+  for (std::string* const arm : {&side.arm, &side.relative_to, &side.distance_from}) *arm = names.arm(*arm);
+  if (side.is_constant()) side.value = names.axis(side.value);
+  side.metric = names.axis(side.metric);
+  return side.text() + (place.empty() ? "" : " at " + place);
+}
+
+/// The judged statement with display names. Equals `result.statement` if nothing has a label.
+std::string shown_statement(const Claim& claim, const ClaimResult& result, const DisplayNames& names) {
+  // The text after the names ("within 5 %", "each arm at its best") stays unchanged.
+  const auto after = [&](const std::string& names_part) {
+    return result.statement.substr(names_part.size());
+  };
+  if (const Comparison* const comparison = std::get_if<Comparison>(&claim.statement)) {
+    const auto text = [&](const std::string& left, const std::string& right) {
+      return fmt::format("{} {} {}", left, comparison->op, right);
+    };
+    return text(shown_side(comparison->left, names), shown_side(comparison->right, names)) +
+           after(text(comparison->left.text(), comparison->right.text()));
+  }
+  if (const Trend* const trend = std::get_if<Trend>(&claim.statement)) {
+    const auto text = [&](const std::string& side, const std::string& along) {
+      return fmt::format("{} {} along {}", side, trend->increases ? "increases" : "decreases", along);
+    };
+    return text(shown_side(trend->side, names), names.axis(trend->along)) +
+           after(text(trend->side.text(), trend->along));
+  }
+  RateClaim rate = std::get<RateClaim>(claim.statement);
+  const std::string plain = rate_claim_text(rate);
+  rate.query.arm = names.arm(rate.query.arm);
+  rate.query.metric = names.axis(rate.query.metric);
+  rate.query.along = names.axis(rate.query.along);
+  if (std::string* const than = std::get_if<std::string>(&rate.against)) *than = names.arm(*than);
+  return rate_claim_text(rate) + after(plain);
+}
+
+/// A grey line across all points; `height` returns its value at each point.
+FigureSeries judged_line(const std::string& name, const ClaimResult& result,
+                         const std::function<double(const ClaimPoint&)>& height) {
+  FigureSeries line{name, {}, SeriesLook::reference};
+  for (std::size_t i = 0; i < result.points.size(); ++i)
+    // Each point's segment spans its full width.
+    for (const double side : {-0.5, 0.5})
+      line.points.push_back({static_cast<double>(i) + side, height(result.points[i])});
+  return line;
+}
+
+/// The values that the interval is compared with: equality or the two ends of a tolerance, and the smallest
+/// relevant effect.
+std::vector<FigureSeries> judged_lines(const Claim& claim, const ClaimResult& result, bool ratio) {
+  const Comparison* const comparison = std::get_if<Comparison>(&claim.statement);
+  const RateClaim* const rate = std::get_if<RateClaim>(&claim.statement);
+  double tolerance = comparison && comparison->op == '~' ? comparison->tolerance : 0;
+  if (rate && !rate->slower) tolerance = rate->tolerance;
+  std::vector<FigureSeries> lines;
+  if (tolerance > 0) {
+    for (const double sign : {-1.0, 1.0})
+      lines.push_back(
+          judged_line(fmt::format("tolerance {:g}", tolerance), result, [&](const ClaimPoint& point) {
+            const double unit =
+                comparison && point.right ? std::abs(point.right_factor * point.right->mean) : 1;
+            return ratio ? 1 + sign * tolerance : sign * tolerance * unit;
+          }));
+    return lines;
+  }
+  lines.push_back(judged_line("equal sides", result, [&](const ClaimPoint&) { return ratio ? 1.0 : 0.0; }));
+  if (!claim.smallest_effect) return lines;
+  const double effect = *claim.smallest_effect;
+  for (const double sign : {-1.0, 1.0})
+    lines.push_back(judged_line(fmt::format("smallest effect {:g}", effect), result, [&](const ClaimPoint&) {
+      return ratio ? std::pow(1 + effect, sign) : sign * effect;
+    }));
+  return lines;
+}
+
+/// The paired effect with its interval. Points of the sign test have none: their medians may be bounds, and
+/// can lie on the other side.
+FigurePoint effect_point(const ClaimPoint& point, std::size_t place, bool ratio) {
+  FigurePoint drawn{static_cast<double>(place)};
+  const auto shown = [&](double value) { return ratio ? std::exp(value) : value; };
+  if (!point.difference) return drawn;
+  drawn.mean = shown(point.difference->mean);
+  // A sequence that excludes no mean yet has infinite ends.
+  const std::optional<Interval>& interval = point.difference->interval;
+  if (interval && std::isfinite(interval->low) && std::isfinite(interval->high)) {
+    drawn.low = shown(interval->low);
+    drawn.high = shown(interval->high);
+  }
+  return drawn;
+}
+
+bool is_judged_by_signs(const ClaimResult& result) {
+  return std::any_of(result.points.begin(), result.points.end(),
+                     [](const ClaimPoint& point) { return point.signs.has_value(); });
+}
+
+/// The share of decidable pairs whose left side is below, which the sign test counts. Sequential runs have no
+/// interval: it would be invalid, because the results determine the number of seeds.
+FigurePoint share_point(const ClaimPoint& point, std::size_t place) {
+  FigurePoint drawn{static_cast<double>(place)};
+  const int decidable = point.signs ? point.signs->below + point.signs->above : 0;
+  if (decidable == 0) return drawn;
+  drawn.mean = static_cast<double>(point.signs->below) / decidable;
+  if (point.is_sequential) return drawn;
+  const Interval interval = binomial_interval(point.signs->below, decidable);
+  drawn.low = interval.low;
+  drawn.high = interval.high;
+  return drawn;
+}
+
+/// Caption text with the sign counts at each point and the effects of points without censored steps.
+std::string signs_text(const ClaimResult& result, bool ratio, const DisplayNames& names) {
+  std::vector<std::string> counts, others;
+  for (const ClaimPoint& point : result.points) {
+    const std::string name = point_name(point, names), start = name.empty() ? "" : name + ": ";
+    if (point.signs) {
+      const int unknown = point.signs->ties + point.signs->undecided;
+      counts.push_back(fmt::format("{}{} of {}{}", start, point.signs->below,
+                                   point.signs->below + point.signs->above,
+                                   unknown > 0 ? fmt::format(" ({} more tied or unknown)", unknown) : ""));
+    } else if (const FigurePoint effect = effect_point(point, 0, ratio); effect.mean) {
+      others.push_back(start + fmt::format("{:.3g}", *effect.mean) +
+                       (effect.low ? fmt::format(" [{:.3g}, {:.3g}]", *effect.low, *effect.high) : ""));
+    }
+  }
+  std::string text = fmt::format(
+      "Some steps are censored: the sign test judges the pairs of seeds of which is known which side is "
+      "below. Shown: the share of these whose left side, the first named, is below. {}.",
+      fmt::join(counts, "; "));
+  if (!others.empty())
+    text += fmt::format(" Not drawn, without a censored step: {} with its 95 % interval, {}.",
+                        ratio ? "geometric mean of left ÷ right" : "mean of left − right",
+                        fmt::join(others, "; "));
+  return text;
+}
+
+/// The legend entry of the marks.
+std::string marks_name(bool of_signs, bool is_rate, bool is_sequential) {
+  if (of_signs) return is_sequential ? "decidable pairs" : "decidable pairs, 95 % interval";
+  return fmt::format("{}, 95 % {}", is_rate ? "repetitions" : "paired seeds",
+                     is_sequential ? "confidence sequence" : "interval");
+}
+
+void check_claim_figure(const FigureReferences& references, const ClaimFigureOptions& options,
+                        const std::string& path) {
+  std::vector<std::string> ids;
+  for (const Claim& claim : references.claims()) ids.push_back(claim.id);
+  if (std::find(ids.begin(), ids.end(), options.claim) == ids.end())
+    throw UserError(path + ".claim", unknown_name("claim", options.claim, ids));
+}
+
+Figure build_claim_figure(const ClaimFigureOptions& options, const FigureSource& source) {
+  const std::vector<Claim>& claims = source.run.claims;
+  const auto found = std::find_if(claims.begin(), claims.end(),
+                                  [&](const Claim& claim) { return claim.id == options.claim; });
+  if (found == claims.end()) throw UserError("figures." + options.id, "names a claim that is not there");
+  const Claim& claim = *found;
+  const ClaimResult result =
+      evaluate_claims({claim}, source.table, is_declared_positive, source.run.fixed_seeds).front();
+  const DisplayNames names(source.run);
+  const bool ratio = std::any_of(result.points.begin(), result.points.end(),
+                                 [](const ClaimPoint& point) { return point.logarithmic; });
+  const bool is_rate = std::holds_alternative<RateClaim>(claim.statement);
+
+  const std::string statement = shown_statement(claim, result, names);
+  // Prefer the claim's own words.
+  const std::string& words = result.text == result.statement ? statement : result.text;
+
+  const bool of_signs = is_judged_by_signs(result);
+  const bool is_sequential = std::any_of(result.points.begin(), result.points.end(),
+                                         [](const ClaimPoint& point) { return point.is_sequential; });
+
+  Figure figure;
+  figure.id = options.id;
+  figure.title = options.title.value_or(statement);
+  figure.y_log = ratio && !of_signs;
+  figure.y_label = of_signs  ? "share of pairs, left below right"
+                   : is_rate ? "slope − claimed slope"
+                   : ratio   ? "left ÷ right"
+                             : "left − right";
+  if (of_signs) figure.y_range = {0, 1};
+  FigureSeries series{marks_name(of_signs, is_rate, is_sequential), {}, SeriesLook::marks};
+  int most_pairs = 0;
+  for (std::size_t i = 0; i < result.points.size(); ++i) {
+    const ClaimPoint& point = result.points[i];
+    series.points.push_back(of_signs ? share_point(point, i) : effect_point(point, i, ratio));
+    most_pairs = std::max(most_pairs, point.pairs);
+    const std::string name = point_name(point, names);
+    figure.x_categories.push_back((name.empty() ? "" : name + ": ") + to_string(point.verdict));
+    if (point.left_at.size() == 1) figure.x_label = names.axis(point.left_at.front().first);
+  }
+  figure.panels = {{"", {std::move(series)}}};
+  const std::vector<FigureSeries> lines =
+      of_signs ? std::vector{judged_line("equal chances, 1/2", result, [](const ClaimPoint&) { return 0.5; })}
+               : judged_lines(claim, result, ratio);
+  figure.panels.front().series.insert(figure.panels.front().series.end(), lines.begin(), lines.end());
+  figure.caption = fmt::format("{}: {}. ", result.id, to_string(result.verdict));
+  if (words != figure.title) figure.caption += words + (words.ends_with('.') ? " " : ". ");
+  figure.caption += result.source.empty() ? scenario_sentences("", source) : result.source + ". ";
+  if (of_signs)
+    figure.caption += signs_text(result, ratio, names);
+  else
+    figure.caption += fmt::format("{}; up to {} {}.",
+                                  is_rate ? "Mean over repetitions"
+                                  : ratio ? "Geometric mean of the ratio"
+                                          : "Mean of the difference",
+                                  most_pairs, is_rate ? "repetitions" : "pairs of seeds");
+  figure.caption += source.footnote;
+  return figure;
+}
+
+}  // namespace
+
+FigureKind claim_kind() {
+  return figure_kind(
+      "claim",
+      "a claim's paired ratio or difference at each of its points, with its interval and the line that it is "
+      "judged against",
+      check_claim_figure, build_claim_figure);
+}
+
+FigureOptions claim_figure(const std::string& claim) {
+  ClaimFigureOptions options;
+  options.id = options.claim = claim;
+  return options;
+}
+
+}  // namespace moelab
