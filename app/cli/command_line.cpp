@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "app/cli/verbs.h"
+#include "app/scenario/errors.h"
 #include "app/scenario/json.h"
 #include "app/store/provenance.h"
 #include "sim/base/error.h"
@@ -79,8 +80,6 @@ void build(Program& program) {
 /// Throws UserError for an unknown verb or option, with the nearest name. CLI11's own message is less exact.
 void check_names(const std::vector<std::string>& words) {
   const std::vector<std::string> names = names_of(verbs());
-  if (words.empty())
-    throw UserError("", fmt::format("a verb is missing; allowed: {}", fmt::join(names, ", ")));
   std::vector<std::string> options = {"--help", "--version"};
   if (!words[0].starts_with("-")) {
     const auto chosen = std::find(names.begin(), names.end(), words[0]);
@@ -103,6 +102,16 @@ UserError located(const CLI::ParseError& error, const std::string& verb) {
   return {help, fmt::format("{}; see {} --help", text, help)};
 }
 
+/// The words after the program's name. No word, `help` and `help VERB` become --help and VERB --help.
+std::vector<std::string> asked_words(const std::vector<std::string>& words) {
+  std::vector<std::string> asked(words.empty() ? words.end() : words.begin() + 1, words.end());
+  if (asked.empty()) return {"--help"};
+  if (asked.front() != "help") return asked;
+  asked.erase(asked.begin());
+  asked.push_back("--help");
+  return asked;
+}
+
 /// Flushes the answer and returns the status.
 int answered(int status) {
   if (!std::cout.flush()) throw EnvironmentError("standard output cannot be written");
@@ -112,7 +121,7 @@ int answered(int status) {
 /// `words` is the command line, the program's name first.
 int dispatch(Program& program, const std::vector<std::string>& words) {
   kernels::check_vector_level();
-  const std::vector<std::string> given(words.empty() ? words.end() : words.begin() + 1, words.end());
+  const std::vector<std::string> given = asked_words(words);
   check_names(given);
   build(program);
   try {
@@ -157,26 +166,36 @@ std::string shortened(const std::string& text, std::size_t longest) {
   return fmt::format("{} … ({} bytes) … {}", text.substr(0, begin), text.size(), text.substr(end));
 }
 
-/// Reports an error and returns the exit status. With --json the report goes to stdout. Where stdout fails,
-/// it goes to stderr, and the status is kEnvironmentErrorStatus.
-int report(bool json, int status, const std::string& path, const std::string& message) {
+/// Reports errors, one a line, and returns the exit status. With --json the report goes to stdout. Where
+/// stdout fails, it goes to stderr, and the status is kEnvironmentErrorStatus.
+int report(bool json, int status, const std::vector<ScenarioError>& errors) {
   if (json) {
-    const Json answer = {{"error", {{"path", path}, {"message", message}}}};
+    Json all = Json::array();
+    for (const ScenarioError& error : errors) all.push_back(error_json(error));
+    const Json first = {{"path", errors.front().path()}, {"message", errors.front().message()}};
+    const Json answer = {{"error", first}, {"errors", all}};
     std::cout << json_text(answer) << std::endl;
     if (std::cout) return status;
     status = kEnvironmentErrorStatus;
   }
   constexpr std::size_t kLongestPath = 320, kLongestMessage = 4000;
-  const std::string place = on_one_line(shortened(path, kLongestPath));
-  std::cerr << "moelab: error: " << place << (place.empty() ? "" : ": ")
-            << on_one_line(shortened(message, kLongestMessage)) << std::endl;
+  for (const ScenarioError& error : errors) {
+    const std::string place = on_one_line(shortened(error.path(), kLongestPath));
+    std::cerr << "moelab: error: " << place << (place.empty() ? "" : ": ")
+              << on_one_line(shortened(error.message(), kLongestMessage)) << error.place_text() << std::endl;
+  }
+  if (errors.size() > 1) std::cerr << fmt::format("moelab: {}", counted(errors.size(), "error")) << std::endl;
   return status;
+}
+
+int report(bool json, int status, const std::string& message) {
+  return report(json, status, {UserError("", message)});
 }
 
 /// Reports that memory is too small for `verb`. Where it is too small for this message, a shorter one.
 int out_of_memory(bool json, const char* verb) {
   try {
-    return report(json, kEnvironmentErrorStatus, "", fmt::format("not enough memory for moelab {}", verb));
+    return report(json, kEnvironmentErrorStatus, fmt::format("not enough memory for moelab {}", verb));
   } catch (const std::bad_alloc&) {
     return tell_lack_of_memory();
   }
@@ -208,17 +227,17 @@ int run_command_line(int argc, const char* const* argv) {
     Program program;
     return dispatch(program, words);
   } catch (const InvalidOption& error) {
-    return report(json, kUserErrorStatus, error.path(), error.message());
+    return report(json, kUserErrorStatus, errors_of(error));
   } catch (const std::bad_alloc&) {
     return out_of_memory(json, verb);
   } catch (const std::length_error&) {  // more than any memory holds
     return out_of_memory(json, verb);
   } catch (const EnvironmentError& error) {
-    return report(json, kEnvironmentErrorStatus, "", error.what());
+    return report(json, kEnvironmentErrorStatus, error.what());
   } catch (const std::system_error& error) {  // of files, streams and threads
-    return report(json, kEnvironmentErrorStatus, "", error.what());
+    return report(json, kEnvironmentErrorStatus, error.what());
   } catch (const std::exception& error) {
-    return report(json, kEnvironmentErrorStatus, "",
+    return report(json, kEnvironmentErrorStatus,
                   fmt::format("this is a defect of the program: {}", error.what()));
   }
 }

@@ -44,7 +44,8 @@ std::string needs_text(const std::vector<const Need*>& all);
 std::string needs_of_group_text(const std::string& group);
 
 /// The answer of `moelab list --json`: {axis: {"path", "kinds": [{"name", "help", "fields", …}]}}. It holds
-/// all axes for an empty name. Throws UserError for an unknown name.
-Json list_json(const std::string& axis);
+/// all axes for an empty name, otherwise the axis, kind or metric of this name. Throws UserError for an
+/// unknown name.
+Json list_json(const std::string& name);
 
 }  // namespace moelab

@@ -20,6 +20,7 @@ struct ListedAxis {
   std::string name;
   std::string path;
   std::vector<Kind> kinds;
+  std::string metric = "";  ///< the only metric that is listed; empty for all
 };
 
 /// The kinds of target of all generators, each once.
@@ -63,9 +64,13 @@ std::vector<ListedAxis> axes() {
           {"figures", "figures", kinds_of<FigureOptions>()}};
 }
 
-/// The metrics of the group `name`; empty for other axes.
-std::vector<MetricGroup::Metric> metrics_of(const std::string& axis, const std::string& name) {
-  return axis == "metrics" ? metrics_of_group(name) : std::vector<MetricGroup::Metric>{};
+/// The listed metrics of the group `name`; empty for other axes.
+std::vector<MetricGroup::Metric> metrics_of(const ListedAxis& axis, const std::string& name) {
+  std::vector<MetricGroup::Metric> metrics;
+  if (axis.name == "metrics") metrics = metrics_of_group(name);
+  if (!axis.metric.empty())
+    std::erase_if(metrics, [&](const MetricGroup::Metric& metric) { return metric.name != axis.metric; });
+  return metrics;
 }
 
 Json axis_json(const ListedAxis& axis) {
@@ -80,7 +85,7 @@ Json axis_json(const ListedAxis& axis) {
     }
     Json json = {{"name", kind.name}, {"help", kind.help}, {"fields", std::move(fields)}};
     Json metrics = Json::array();
-    for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
+    for (const MetricGroup::Metric& metric : metrics_of(axis, kind.name)) {
       metrics.push_back({{"name", metric.name},
                          {"help", metric.help},
                          {"label", metric.axis_label},
@@ -101,7 +106,7 @@ std::string axis_text(const ListedAxis& axis) {
     Table fields, metrics;
     for (const Field& field : kind.fields)
       fields.rows.push_back({"    " + field.name, shape_text(field.shape), default_text(field), field.help});
-    for (const MetricGroup::Metric& metric : metrics_of(axis.name, kind.name)) {
+    for (const MetricGroup::Metric& metric : metrics_of(axis, kind.name)) {
       const std::string own_needs = needs_text(metric.needs);
       metrics.rows.push_back(
           {"    " + metric.name, metric.help + (own_needs.empty() ? "" : "; needs " + own_needs)});
@@ -117,28 +122,55 @@ Candidates offer_axes(const std::string&) {
   return candidates;
 }
 
-/// The axis of this name, or all for an empty name.
+/// What `name` stands for: an axis; a kind, on each axis that has it; a metric, with its group. An empty name
+/// stands for all axes.
 std::vector<ListedAxis> chosen_axes(const std::string& name) {
   std::vector<std::string> names;
   std::vector<ListedAxis> chosen;
   for (ListedAxis& axis : axes()) {
     names.push_back(axis.name);
-    if (name.empty() || name == axis.name) chosen.push_back(std::move(axis));
+    if (!name.empty() && name != axis.name) {
+      for (const Kind& kind : axis.kinds) names.push_back(kind.name);
+      const std::string group = axis.name == "metrics" ? group_of_metric(name) : "";
+      std::erase_if(axis.kinds, [&](const Kind& kind) { return kind.name != name && kind.name != group; });
+      if (!group.empty()) axis.metric = name;
+      if (axis.kinds.empty()) continue;
+    }
+    chosen.push_back(std::move(axis));
   }
-  if (chosen.empty()) throw UserError("AXIS", unknown_name("axis", name, names));
-  return chosen;
+  if (!chosen.empty()) return chosen;
+  for (const std::string& metric : metric_names()) names.push_back(metric);
+  throw UserError("NAME", unknown_name("axis, kind or metric", name, names));
+}
+
+/// The names of all kinds, for a terminal of 80 columns.
+std::string overview() {
+  constexpr std::size_t kIndent = 18, kWidth = 79;
+  std::string text;
+  for (const ListedAxis& axis : axes()) {
+    std::string line = fmt::format("{:<{}}", axis.name, kIndent);
+    for (const Kind& kind : axis.kinds) {
+      const std::string name = kind.name + (&kind == &axis.kinds.back() ? "" : ", ");
+      if (line.size() + kind.name.size() + 1 > kWidth) {
+        text += line.substr(0, line.size() - 1) + "\n";
+        line = std::string(kIndent, ' ');
+      }
+      line += name;
+    }
+    text += line + "\n";
+  }
+  return text + "\nmoelab list NAME explains an axis (routers), kind (cosine) or metric (layer_ari).\n";
 }
 
 struct ListOptions {
-  std::string axis;  ///< empty for all
+  std::string name;  ///< empty for the overview
   bool json = false;
 
   void bind(VerbOptions& options) {
-    options.add(
-        "AXIS", &axis,
-        "generators, targets, routers, experts, gatings, losses, auxiliary_losses, optimizers, schedules, "
-        "metrics or figures",
-        {.candidates = offer_axes});
+    options.add("NAME", &name,
+                "an axis (generators, targets, routers, experts, gatings, losses, auxiliary_losses, "
+                "optimizers, schedules, metrics or figures), a kind or a metric (default: all names)",
+                {.candidates = offer_axes});
     bind_json(options, json);
   }
 };
@@ -146,11 +178,15 @@ struct ListOptions {
 /// Lists the parts of scenarios, with their fields.
 int print_list(const ListOptions& options) {
   if (options.json) {
-    print_json(list_json(options.axis));
+    print_json(list_json(options.name));
+    return 0;
+  }
+  if (options.name.empty()) {
+    std::cout << overview();
     return 0;
   }
   bool is_first = true;
-  for (const ListedAxis& axis : chosen_axes(options.axis)) {
+  for (const ListedAxis& axis : chosen_axes(options.name)) {
     std::cout << (is_first ? "" : "\n") << axis_text(axis);
     is_first = false;
   }
@@ -159,9 +195,9 @@ int print_list(const ListOptions& options) {
 
 }  // namespace
 
-Json list_json(const std::string& axis) {
+Json list_json(const std::string& name) {
   Json answer = Json::object();
-  for (const ListedAxis& chosen : chosen_axes(axis)) answer[chosen.name] = axis_json(chosen);
+  for (const ListedAxis& chosen : chosen_axes(name)) answer[chosen.name] = axis_json(chosen);
   return answer;
 }
 

@@ -138,16 +138,14 @@ void check_documents(const fs::path& directory, std::vector<std::string>& proble
   std::vector<fs::path> plans = {directory / "plan.json"};
   std::set<std::string> started;
   for (const Json& session : read_sessions(directory)) started.insert(session.value("plan", ""));
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "plans", none)) {
+  for (const fs::path& folder : entries_of(directory / "plans")) {
     // A run that was killed before it wrote its plan leaves an empty folder and no session.
-    if (fs::exists(entry.path() / "plan.json") || started.contains(entry.path().filename().string()))
-      plans.push_back(entry.path() / "plan.json");
+    if (is_present(folder / "plan.json") || started.contains(folder.filename().string()))
+      plans.push_back(folder / "plan.json");
   }
-  std::sort(plans.begin() + 1, plans.end());
   for (const fs::path& file : plans) {
     check([&] {
-      if (!fs::exists(file))
+      if (!is_present(file))
         throw UserError(file.string(), "missing; run the scenario again, which writes it anew");
       read_plan(file);
     });

@@ -44,8 +44,7 @@ std::array<struct sigaction, kEndingSignals.size()> set_actions(void (*handler)(
   for (std::size_t i = 0; i < old.size(); ++i) {
     const int signal = kEndingSignals[i];
     ::sigaction(signal, nullptr, &old[i]);
-    const bool may_be_ignored = signal == SIGHUP || signal == SIGQUIT;
-    if (!may_be_ignored || old[i].sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+    if (old[i].sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
   }
   return old;
 }

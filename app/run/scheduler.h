@@ -64,7 +64,8 @@ constexpr int kInterruptedStatus = 130;
 constexpr std::array<int, 4> kEndingSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 /// Makes the ending signals end the process immediately with kInterruptedStatus. Use it before and after the
-/// cells, where a run can stop at any moment. SIGHUP and SIGQUIT stay ignored if they were ignored (nohup).
+/// cells, where a run can stop at any moment. Signals that were ignored stay ignored (nohup, a script's job
+/// in the background).
 void exit_when_interrupted();
 
 /// During its lifetime, the first ending signal sets the flag. The second one ends the process immediately

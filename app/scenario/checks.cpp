@@ -323,13 +323,20 @@ void check_measured(const References& references, const ClaimSide& side, const s
   const Expression expression = Expression::parse(side.metric, metric_path);
   if (!side.distance_from.empty() && !expression.is_name())
     throw UserError(metric_path, "got '" + side.metric + "', needs one metric beside 'distance_from'");
+  ErrorList errors;
   const auto check_arm = [&](const std::string& arm, const char* key) {
-    references.check_arm(arm, join_path(path, key));
-    for (const std::string& name : expression.names()) references.check_part(arm, name, metric_path);
+    const bool is_known = errors.check([&] { references.check_arm(arm, join_path(path, key)); });
+    // An unknown name of a metric does not depend on the arm.
+    const std::string& measured = is_known ? arm : references.table().arms.front();
+    errors.check([&] {
+      for (const std::string& name : expression.names())
+        if (is_known || !find_metric(name)) references.check_part(measured, name, metric_path);
+    });
   };
   check_arm(side.arm, "arm");
   if (!side.relative_to.empty()) check_arm(side.relative_to, "relative_to");
   if (!side.distance_from.empty()) check_arm(side.distance_from, "distance_from");
+  errors.throw_any();
 }
 
 /// A constant side is evaluated at the point of the other side.
@@ -357,8 +364,10 @@ void check_side(const References& references, const ClaimSide& side, const Claim
 
 void check_statement(const References& references, const RowIndex& rows, const Comparison& claim,
                      const std::string& path) {
-  check_side(references, claim.left, claim.right, join_path(path, "left"));
-  check_side(references, claim.right, claim.left, join_path(path, "right"));
+  ErrorList errors;
+  errors.check([&] { check_side(references, claim.left, claim.right, join_path(path, "left")); });
+  errors.check([&] { check_side(references, claim.right, claim.left, join_path(path, "right")); });
+  errors.throw_any();
   if (const std::string metric = matched_metric(claim.matched); !metric.empty()) {
     for (const ClaimSide* side : {&claim.left, &claim.right})
       references.check_metric(side->arm, metric, join_path(path, "matched"));
@@ -775,10 +784,12 @@ void check_figures(const Scenario& scenario) {
   for (const FigureOptions& figure : scenario.figures) ids.push_back(common_of(figure).id);
   check_ids(ids, "figures");
   const References references(scenario);
+  ErrorList errors;
   for (std::size_t i = 0; i < scenario.figures.size(); ++i) {
     const FigureOptions& figure = scenario.figures[i];
-    figure.entry().check(references, figure.options(), join_path("figures", i));
+    errors.check([&] { figure.entry().check(references, figure.options(), join_path("figures", i)); });
   }
+  errors.throw_any();
 }
 
 void check_name(const std::string& name, const std::string& path) {

@@ -23,43 +23,13 @@
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/claims.h"
 #include "analysis/stats/result_table.h"
+#include "app/scenario/errors.h"
 #include "app/scenario/json.h"
 #include "app/scenario/scenario.h"
 #include "plots/kinds/figure_kind.h"
 #include "sim/train/experiment.h"
 
 namespace moelab {
-
-/// All errors of one scenario, in the order of detection. As a UserError it equals the first.
-class ScenarioErrors : public UserError {
- public:
-  /// `all` is not empty.
-  explicit ScenarioErrors(std::vector<UserError> all) : UserError(all.front()), all_(std::move(all)) {}
-  const std::vector<UserError>& all() const { return all_; }
-
- private:
-  std::vector<UserError> all_;
-};
-
-/// Runs rules and collects their errors, so that a scenario's errors can be listed together.
-class ErrorList {
- public:
-  template <class Rule>
-  void check(const Rule& rule) {
-    try {
-      rule();
-    } catch (const InvalidOption& error) {
-      errors_.emplace_back(error.path(), error.message());
-    }
-  }
-  /// Throws ScenarioErrors if any rule failed.
-  void throw_any() const {
-    if (!errors_.empty()) throw ScenarioErrors(errors_);
-  }
-
- private:
-  std::vector<UserError> errors_;
-};
 
 /// Checks a name that becomes a file or folder. A name has at most 100 characters: letters, digits, . _ -. It
 /// does not start with a dot or a dash.

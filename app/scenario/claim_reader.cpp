@@ -7,6 +7,7 @@
 
 #include "analysis/metrics/metric_groups.h"
 #include "analysis/stats/expression.h"
+#include "app/scenario/errors.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/schema.h"
 #include "sim/base/error.h"
@@ -145,15 +146,19 @@ void complete(RateClaim& rate, const std::string&) {
 
 std::vector<Claim> read_claims(const Json& claims) {
   std::vector<Claim> read;
+  ErrorList errors;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const std::string place = join_path("claims", i);
-    try {
-      read.push_back(read_options<ClaimOptions>(claims[i]).options().get<Claim>());
-    } catch (const InvalidOption& error) {
-      throw UserError(join_path(place, error.path()), error.message());
-    }
-    std::visit([&](auto& statement) { complete(statement, place); }, read.back().statement);
+    errors.check([&] {
+      try {
+        read.push_back(read_options<ClaimOptions>(claims[i]).options().get<Claim>());
+      } catch (const InvalidOption& error) {
+        throw UserError(join_path(place, error.path()), error.message());
+      }
+      std::visit([&](auto& statement) { complete(statement, place); }, read.back().statement);
+    });
   }
+  errors.throw_any();
   return read;
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <list>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -44,18 +46,22 @@ class CountingIterator {
   const char** reached_;
 };
 
-/// Line and column of the byte at `offset`. Both start at 1; columns count characters.
-std::string line_and_column(std::string_view text, std::size_t offset) {
-  std::size_t line = 1, column = 1;
+/// The place of the byte at `offset`.
+TextPlace place_at(std::string_view text, std::size_t offset) {
+  TextPlace place{1, 1};
   for (const char byte : text.substr(0, offset)) {
     if (byte == '\n') {
-      ++line;
-      column = 1;
+      ++place.line;
+      place.column = 1;
     } else if ((static_cast<unsigned char>(byte) & 0xC0u) != 0x80u) {  // not a UTF-8 continuation byte
-      ++column;
+      ++place.column;
     }
   }
-  return fmt::format("{}:{}", line, column);
+  return place;
+}
+
+bool is_comment(std::string_view key) {
+  return key.starts_with("//");
 }
 
 /// The library's message without its error number and position. The path already gives the position.
@@ -113,6 +119,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(std::string& name) override {
+    is_comment_ = is_comment(name);
+    if (is_comment_) return true;
     if (!open_.back().keys.insert(name).second) fail(start_of_string(), "duplicate key '" + name + "'");
     key_ = std::move(name);
     return true;
@@ -135,7 +143,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
 
   template <class Error = UserError>
   [[noreturn]] void fail(std::size_t at, const std::string& message) const {
-    throw Error(source_ + ":" + line_and_column(text_, at), message);
+    const TextPlace place = place_at(text_, at);
+    throw Error(fmt::format("{}:{}:{}", source_, place.line, place.column), message);
   }
 
   /// The offset of the last byte that the lexer read.
@@ -158,6 +167,10 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   }
 
   Json* place(Json value) {
+    if (is_comment_) {
+      is_comment_ = false;
+      return &comments_.emplace_back(std::move(value));
+    }
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -196,6 +209,8 @@ class DocumentBuilder : public nlohmann::json_sax<Json> {
   const std::string& source_;
   const char** reached_;
   Json root_;
+  std::list<Json> comments_;  ///< values that the document leaves out
+  bool is_comment_ = false;   ///< whether the next value is that of a comment
   std::string key_;
   std::vector<Container> open_;
 };
@@ -236,7 +251,71 @@ void append_canonical(const Json& value, std::string& text) {
   }
 }
 
+/// Walks over the text of a valid document along one path.
+class PathSearch {
+ public:
+  explicit PathSearch(std::string_view text) : text_(text) {}
+
+  /// Looks for `rest` in the value at `at` and returns the end of the value. The path before `rest` has
+  /// `found` characters. Without `rest`, it only skips the value.
+  std::size_t visit(std::size_t at, const std::optional<std::string>& rest, std::size_t found) {
+    at = without_space(at);
+    const char first = text_[at];
+    if (first == '"') return end_of_string(at);
+    if (first != '{' && first != '[') return std::min(text_.find_first_of(",]} \t\r\n", at), text_.size());
+    at = without_space(at + 1);
+    for (std::size_t i = 0; text_[at] != '}' && text_[at] != ']'; ++i) {
+      const std::size_t member = at;
+      std::string key = fmt::format("[{}]", i);
+      if (first == '{') {
+        const std::size_t end = end_of_string(at);
+        key = Json::parse(text_.substr(at, end - at)).get<std::string>();
+        at = without_space(end) + 1;  // after the colon
+      }
+      const bool has_dot = rest && first == '{' && rest->starts_with('.');
+      const std::string own = has_dot ? rest->substr(1) : rest.value_or("");
+      const bool leads_on = rest && !is_comment(key) && is_within(own, key);
+      const std::size_t length = found + key.size() + (has_dot ? 1 : 0);
+      if (leads_on && length > best_found_) {
+        best_ = member;
+        best_found_ = length;
+      }
+      at = leads_on ? visit(at, own.substr(key.size()), length) : visit(at, std::nullopt, 0);
+      at = without_space(at);
+      if (text_[at] == ',') at = without_space(at + 1);
+    }
+    return at + 1;
+  }
+
+  TextPlace place() const {
+    if (best_found_ == 0) return {};
+    TextPlace place = place_at(text_, best_);
+    place.found = best_found_;
+    return place;
+  }
+
+ private:
+  std::size_t without_space(std::size_t at) const {
+    return std::min(text_.find_first_not_of(" \t\r\n", at), text_.size());
+  }
+  /// The end of the string that begins at `at`.
+  std::size_t end_of_string(std::size_t at) const {
+    for (++at; text_[at] != '"'; ++at)
+      if (text_[at] == '\\') ++at;
+    return at + 1;
+  }
+
+  std::string_view text_;
+  std::size_t best_ = 0, best_found_ = 0;
+};
+
 }  // namespace
+
+TextPlace find_place(std::string_view text, const std::string& path) {
+  PathSearch search(text);
+  search.visit(0, path, 0);
+  return search.place();
+}
 
 Json parse_json(std::string_view text, const std::string& source) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
@@ -249,7 +328,7 @@ Json parse_json(std::string_view text, const std::string& source) {
   return builder.take();
 }
 
-Json read_json_file(const std::filesystem::path& file) {
+Json read_json_file(const std::filesystem::path& file, std::string* text) {
   const std::string name = file.string();
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(file, error);
@@ -263,15 +342,17 @@ Json read_json_file(const std::filesystem::path& file) {
       fmt::format("larger than {} MB, the limit of a JSON file", kMaxJsonBytes >> 20);
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw EnvironmentError(name + ": cannot be read");
-  std::string text;
+  std::string read;
   std::vector<char> block(1u << 16);
-  while (stream && text.size() <= kMaxJsonBytes) {
+  while (stream && read.size() <= kMaxJsonBytes) {
     stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+    read.append(block.data(), static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad()) throw EnvironmentError(name + ": reading failed");
-  if (text.size() > kMaxJsonBytes) throw UserError(name, too_large);
-  return parse_json(text, name);
+  if (read.size() > kMaxJsonBytes) throw UserError(name, too_large);
+  Json document = parse_json(read, name);
+  if (text) *text = std::move(read);
+  return document;
 }
 
 std::string canonical_text(const Json& value) {
@@ -288,6 +369,11 @@ std::string abbreviated(const Json& value) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0u) == 0x80u)
     --end;  // do not split a UTF-8 character
   return text.substr(0, end) + "…";
+}
+
+bool is_within(const std::string& path, const std::string& ancestor) {
+  return path.starts_with(ancestor) &&
+         (path.size() == ancestor.size() || path[ancestor.size()] == '.' || path[ancestor.size()] == '[');
 }
 
 std::string join_path(const std::string& parent, const std::string& key) {

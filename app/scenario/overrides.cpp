@@ -84,7 +84,7 @@ const Field* find_field(const Shape& shape, const Json& value, const std::string
   if (shape.type == Shape::Type::object) return field_named(shape.fields, key);
   if (shape.type == Shape::Type::variant) {
     for (const Kind& kind : shape.kinds) {
-      if (value.is_object() && value.contains(shape.tag) && value.at(shape.tag) == kind.name) {
+      if (value.is_object() && value.contains(shape.tag) && is_text(value.at(shape.tag), kind.name)) {
         return field_named(kind.fields, key);
       }
     }
@@ -400,11 +400,6 @@ void apply_overrides(const Shape& shape, std::span<const Override> overrides, Js
     const std::string other = alternative_of(change.path);
     if (!other.empty() && !sets(overrides, other)) document["train"].erase(other.substr(other.find('.') + 1));
   }
-}
-
-bool is_within(const std::string& path, const std::string& ancestor) {
-  return path.starts_with(ancestor) &&
-         (path.size() == ancestor.size() || path[ancestor.size()] == '.' || path[ancestor.size()] == '[');
 }
 
 bool is_replaced(const std::string& path, const std::string& by) {

@@ -42,9 +42,6 @@ std::vector<Override> kept(std::vector<Override> overrides);
 /// at the place of an override that leads into a value without fields or to a missing list entry.
 void apply_overrides(const Shape& shape, std::span<const Override> overrides, Json& document);
 
-/// Whether `path` equals `ancestor` or lies below it.
-bool is_within(const std::string& path, const std::string& ancestor);
-
 /// Whether a later override at `by` completely replaces a value at `path`. This holds if `path` equals `by`,
 /// lies below it, or is its alternative (train.steps and train.epochs).
 bool is_replaced(const std::string& path, const std::string& by);

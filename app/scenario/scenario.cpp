@@ -102,20 +102,45 @@ fs::path extended_file(const fs::path& file, const Json& document) {
                               nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }
 
-/// Whether the document has a value at `path`. Keys of the path can contain dots.
-bool writes(const Json& document, std::string path) {
-  if (path.starts_with('.')) path.erase(0, 1);
-  if (path.empty()) return true;
-  if (document.is_object()) {
-    for (const auto& [key, value] : document.items()) {
-      if (is_within(path, key) && writes(value, path.substr(key.size()))) return true;
-    }
+/// The paths of the data's fields that name files.
+std::vector<std::string> file_paths(const std::string& generator) {
+  if (generator == "text") return {"data.paths", "data.tokenizer.paths"};
+  if (generator != "file") return {};
+  return {"data.inputs",      "data.targets",      "data.labels",
+          "data.test_inputs", "data.test_targets", "data.test_labels"};
+}
+
+/// Makes relative names of files start from `folder`. `value` is a name or a list of them.
+void place_names(const fs::path& folder, Json& value) {
+  if (value.is_array())
+    for (Json& element : value) place_names(folder, element);
+  if (!value.is_string()) return;
+  const fs::path name = value.get<std::string>();
+  if (!name.empty() && name.is_relative()) value = (folder / name).lexically_normal().string();
+}
+
+/// Does so for the values at `paths` below `part`, the value at `path`. Keys may be dotted paths.
+void place_files(const fs::path& folder, const std::vector<std::string>& paths, const std::string& path,
+                 Json& part) {
+  if (std::find(paths.begin(), paths.end(), path) != paths.end()) return place_names(folder, part);
+  if (!part.is_object()) return;
+  for (auto member = part.begin(); member != part.end(); ++member)
+    place_files(folder, paths, join_path(path, member.key()), member.value());
+}
+
+/// Does so in a scenario's data, arms, sweep, phases, evaluations and profiles.
+void place_files(const fs::path& folder, const std::string& generator, Json& document) {
+  const std::vector<std::string> paths = file_paths(generator);
+  if (folder.empty() || paths.empty()) return;
+  place_files(folder, paths, "", document);
+  for (const char* name : {"arms", "phases", "evaluations", "profiles"}) {
+    if (!document.contains(name) || !document.at(name).is_structured()) continue;
+    for (Json& part : document.at(name)) place_files(folder, paths, "", part);
   }
-  std::size_t index = 0;
-  if (!document.is_array() || !path.starts_with('[')) return false;
-  const auto [end, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
-  return error == std::errc() && index < document.size() &&
-         writes(document[index], path.substr(static_cast<std::size_t>(end - path.data()) + 1));
+  if (!document.contains("sweep")) return;
+  place_files(folder, paths, "", document.at("sweep"));
+  if (document.at("sweep").is_object() && document.at("sweep").contains("zip"))
+    place_files(folder, paths, "", document.at("sweep").at("zip"));
 }
 
 constexpr double kMaxCells = 1e6;
@@ -136,19 +161,47 @@ std::vector<Override> profile_overrides(const Json& document, const std::string&
   throw UserError("--profile", unknown_name("profile", profile, names));
 }
 
-/// Checks that each override's path starts with a field of `shape`.
-void check_roots(std::span<const Override> overrides, const Shape& shape) {
+/// The dotted paths of the fields of a value of this shape, at most four keys long.
+std::vector<std::string> paths_below(const Shape& shape, const Json& value, const std::string& above = "") {
+  constexpr std::ptrdiff_t kMostDots = 3;
+  std::vector<std::string> paths;
+  visit_parts(shape, value, [&](const ShapePart& part) {
+    if (!part.field && !part.is_tag) return;
+    const std::string path = join_path(above, part.key);
+    if (!above.empty()) paths.push_back(path);
+    if (part.is_tag || std::count(path.begin(), path.end(), '.') >= kMostDots) return;
+    const std::vector<std::string> below = paths_below(*part.shape, *part.value, path);
+    paths.insert(paths.end(), below.begin(), below.end());
+  });
+  return paths;
+}
+
+/// Checks that each override's path starts with a field of `shape`. `document` is the scenario, whose kinds
+/// have the fields that messages suggest.
+void check_roots(std::span<const Override> overrides, const Shape& shape, const Json& document) {
   std::vector<std::string> roots;
   for (const Field& field : shape.fields) {
     if (field.name != "profiles" && field.name != "extends" && field.name != "version")
       roots.push_back(field.name);
   }
+  ErrorList errors;
   for (const Override& change : overrides) {
     const std::string root = change.path.substr(0, change.path.find('.'));
-    if (std::find(roots.begin(), roots.end(), root) == roots.end()) {
-      throw UserError(change.place, unknown_name("field", root, roots));
+    if (std::find(roots.begin(), roots.end(), root) != roots.end()) continue;
+    // A path of one key may be the end of a path: weight_decay of train.weight_decay.
+    std::vector<std::string> allowed = roots;
+    if (root == change.path) {
+      const std::vector<std::string> paths = paths_below(shape, document);
+      allowed.insert(allowed.end(), paths.begin(), paths.end());
     }
+    const std::string nearest = nearest_name(root, allowed), message = unknown_name("field", root, roots);
+    const bool is_path = nearest.find('.') != std::string::npos;
+    errors.add(UserError(change.place, is_path
+                                           ? fmt::format("unknown field '{}'; did you mean '{}'? A{}", root,
+                                                         nearest, message.substr(message.find("llowed: ")))
+                                           : message));
   }
+  errors.throw_any();
 }
 
 /// The overrides that are applied before the document is expanded.
@@ -161,13 +214,18 @@ std::vector<Arm> read_arms(const Json& document) {
   if (document.at("arms").empty())
     throw UserError("arms", "got {}, needs at least one arm, or no \"arms\" at all");
   std::vector<Arm> arms;
-  for (const auto& [name, overrides] : document.at("arms").items()) {
+  ErrorList errors;
+  for (const auto& entry : document.at("arms").items()) {
+    const std::string& name = entry.key();
     if (name.empty() || name.find_first_of("\n\r\t") != std::string::npos) {
       throw UserError("arms", "got the name " + Json(name).dump() + ", needs a non-empty name on one line");
     }
-    arms.push_back({name, kept(read_overrides(overrides, join_path("arms", name)))});
-    check_roots(arms.back().overrides, config_shape());
+    errors.check([&] {
+      arms.push_back({name, kept(read_overrides(entry.value(), join_path("arms", name)))});
+      check_roots(arms.back().overrides, config_shape(), document);
+    });
   }
+  errors.throw_any();
   return arms;
 }
 
@@ -179,7 +237,7 @@ std::vector<SweepAxis> read_axes(const Json& document, std::span<const Arm> arms
       throw UserError("sweep", "got {}, needs at least one path, or no \"sweep\" at all");
     axes = read_sweep(document.at("sweep"));
   }
-  for (const SweepAxis& axis : axes) check_roots(axis.steps.front(), config_shape());
+  for (const SweepAxis& axis : axes) check_roots(axis.steps.front(), config_shape(), document);
   if (document.contains("tune")) tune = read_tune_ranges(document.at("tune"), document, axes);
   for (const Arm& arm : arms) check_not_swept(arm.overrides, axes);
   check_not_swept(changes.profile, axes);
@@ -266,6 +324,14 @@ Json resolved_if_right(const Json& document) {
   }
 }
 
+/// Applies `told` to each error.
+template <class Told>
+ScenarioErrors each_error(const InvalidOption& errors, const Told& told) {
+  std::vector<ScenarioError> all;
+  for (const ScenarioError& error : errors_of(errors)) all.emplace_back(told(error));
+  return ScenarioErrors(std::move(all));
+}
+
 /// The resolved documents of the plain scenario and of each profile. Checks the paths and values of all
 /// profiles; only `validate` checks the cells of unchosen profiles. Returns nothing if `document` is valid
 /// only with command-line settings.
@@ -274,29 +340,27 @@ std::vector<Json> checked_variants(const Json& document, const std::string& chos
   const Json plain = resolved_if_right(document);
   if (!plain.is_null()) variants.push_back(plain);
   const Json profiles = document.value("profiles", Json::object());
-  for (const auto& [name, overrides] : profiles.items()) {
+  ErrorList errors;
+  const auto add_variant = [&](const std::string& name, const Json& overrides) {
     const std::string place = join_path("profiles", name);
     check_name(name, place);
     const std::vector<Override> changes = kept(read_overrides(overrides, place));
-    check_roots(changes, scenario_shape());
-    if (name == chosen || plain.is_null()) continue;
+    check_roots(changes, scenario_shape(), document);
+    if (name == chosen || plain.is_null()) return;
     Json changed = document;
     apply_overrides(scenario_shape(), changes, changed);
     try {
       variants.push_back(resolve(scenario_shape(), changed, ""));
-    } catch (const InvalidOption& error) {
-      throw at_override(error, scenario_shape(), changes, changed);
+    } catch (const InvalidOption& found) {
+      throw each_error(found, [&](const InvalidOption& error) {
+        return at_override(error, scenario_shape(), changes, changed);
+      });
     }
-  }
+  };
+  for (const auto& profile : profiles.items())
+    if (profile.value().is_object()) errors.check([&] { add_variant(profile.key(), profile.value()); });
+  errors.throw_any();
   return variants;
-}
-
-/// Applies `told` to each error.
-template <class Told>
-ScenarioErrors each_error(const ScenarioErrors& errors, const Told& told) {
-  std::vector<UserError> all;
-  for (const UserError& error : errors.all()) all.push_back(told(error));
-  return ScenarioErrors(std::move(all));
 }
 
 /// Expands the document into `scenario` and returns the resolved document.
@@ -304,11 +368,13 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
   check_zip(document);
   Json resolved = resolve(scenario_shape(), document, "");
   const ScenarioFields fields = read_options<ScenarioFields>(resolved);
+  ErrorList outside_claims;
   scenario.name = fields.name;
-  check_name(scenario.name, "name");
+  outside_claims.check([&] { check_name(scenario.name, "name"); });
   scenario.title = fields.title;
   scenario.source = fields.source;
-  expand_cells(document, resolved, changes, scenario);
+  outside_claims.check([&] { expand_cells(document, resolved, changes, scenario); });
+  outside_claims.throw_any();
   const ExpandedClaims expanded = expand_claims(resolved.at("claims"));
   scenario.written_claims = expanded.claims;
   scenario.written_figures = resolved.at("figures");
@@ -324,12 +390,112 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
     errors.check([&] { check_separation(scenario); });
     errors.check([&] { check_files(scenario); });
     errors.throw_any();
-  } catch (const ScenarioErrors& errors) {
+  } catch (const InvalidOption& errors) {
     throw each_error(errors, in_own_list);
-  } catch (const InvalidOption& error) {
-    throw in_own_list(error);
   }
   return resolved;
+}
+
+/// Corrects the value at a path, whose keys may contain dots. A misspelt part `unknown` of the key, or a
+/// misspelt name, becomes `nearest`, and a number one that most fields take; any other value is removed.
+/// Returns whether the document has the value.
+bool correct(Json& value, std::string path, const std::string& unknown, const std::string& nearest) {
+  constexpr int kTypicalNumber = 2;
+  if (path.starts_with('.')) path.erase(0, 1);
+  std::size_t index = 0, length = 0;
+  if (value.is_array() && path.starts_with('[')) {
+    const auto [end, error] = std::from_chars(path.data() + 1, path.data() + path.size(), index);
+    if (error != std::errc() || index >= value.size()) return false;
+    length = static_cast<std::size_t>(end - path.data()) + 1;
+    if (length < path.size()) return correct(value[index], path.substr(length), unknown, nearest);
+    if (nearest.empty() || !unknown.empty() || !value[index].is_string())
+      value.erase(index);
+    else
+      value[index] = nearest;
+    return true;
+  }
+  if (!value.is_object()) return false;
+  for (auto member = value.begin(); member != value.end(); ++member) {
+    const std::string key = member.key();
+    if (!is_within(path, key)) continue;
+    if (key.size() < path.size()) {
+      if (correct(member.value(), path.substr(key.size()), unknown, nearest)) return true;
+      continue;
+    }
+    const Json given = member.value();
+    if (unknown.empty() && !nearest.empty() && given.is_string()) {
+      member.value() = nearest;
+      return true;
+    }
+    if (unknown.empty() && given.is_number() && given != kTypicalNumber) {
+      member.value() = kTypicalNumber;
+      return true;
+    }
+    value.erase(key);
+    const std::size_t part = unknown.empty() ? std::string::npos : key.find(unknown);
+    if (part == std::string::npos || nearest.empty()) return true;
+    const std::string corrected = key.substr(0, part) + nearest + key.substr(part + unknown.size());
+    if (!value.contains(corrected)) value[corrected] = given;
+    return true;
+  }
+  return false;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t end = path.find_last_of(".[");
+  return end == std::string::npos ? path : path.substr(0, end);
+}
+
+/// Whether the error of a corrected document says something new, whatever the corrections were: an unknown
+/// name, or a value of an arm or a sweep, that stands apart from the corrected values.
+bool is_new_error(const ScenarioError& error, const std::vector<ScenarioError>& before) {
+  const std::string& path = error.path();
+  const bool is_apart = std::none_of(before.begin(), before.end(), [&](const ScenarioError& other) {
+    return is_within(path, parent_of(other.path())) || is_within(other.path(), path);
+  });
+  // A correction may have removed the arm or the swept path.
+  const std::string& message = error.message();
+  const bool is_of_removed = std::any_of(before.begin(), before.end(), [&](const ScenarioError& other) {
+    return (is_within(other.path(), "sweep") && message.find("swept path '") != std::string::npos) ||
+           message.starts_with("unknown arm '" + other.path().substr(other.path().find('.') + 1) + "'");
+  });
+  const bool is_value = is_within(path, "arms") || is_within(path, "sweep");
+  return is_apart && !is_of_removed &&
+         (error.message().starts_with("unknown ") || (is_value && error.message().starts_with("got ")));
+}
+
+/// All errors of a document whose first are `first`. An error ends a stage of expand(); this function
+/// corrects the value and looks at the later stages.
+ErrorList later_errors(const InvalidOption& first, Json document, const Changes& changes) {
+  constexpr int kMostRounds = 6;
+  ErrorList errors;
+  errors.add(first);
+  std::vector<ScenarioError> found = errors.all();
+  for (int round = 0; round < kMostRounds; ++round) {
+    bool is_changed = false;
+    for (const ScenarioError& error : found) {
+      const Json told = error_json(error);
+      const auto text_of = [&](const char* key) {
+        return told.at(key).is_string() ? told.at(key).get<std::string>() : std::string();
+      };
+      const bool is_key =
+          error.message().starts_with("unknown key") || error.message().starts_with("unknown field");
+      is_changed |= correct(document, error.path(), is_key ? text_of("given") : "", text_of("nearest"));
+    }
+    if (!is_changed) break;
+    try {
+      Scenario scenario;
+      scenario.document = document;
+      expand(document, changes, scenario);
+      break;
+    } catch (const InvalidOption& next) {
+      const std::vector<ScenarioError> before = errors.all();
+      found = errors_of(next);
+      for (const ScenarioError& error : found)
+        if (is_new_error(error, before)) errors.add(error);
+    }
+  }
+  return errors;
 }
 
 }  // namespace
@@ -337,7 +503,8 @@ Json expand(const Json& document, const Changes& changes, Scenario& scenario) {
 ScenarioFile read_scenario_file(const fs::path& file) {
   ScenarioFile read;
   for (fs::path next = file; !next.empty();) {
-    const Json own = read_json_file(next);
+    std::string text;
+    const Json own = read_json_file(next, &text);
     if (!own.is_object()) {
       throw UserError(read.files.empty() ? "" : next.string(),
                       "got " + abbreviated(own) + ", needs a scenario: an object");
@@ -345,6 +512,7 @@ ScenarioFile read_scenario_file(const fs::path& file) {
     check_version(own, next.string() + ": version");
     read.files.push_back(next.string());
     read.own_documents.push_back(own);
+    read.texts.push_back(std::move(text));
     if (!own.contains("extends")) break;
     const fs::path extended = extended_file(next, own);
     for (const std::string& earlier : read.files) {
@@ -358,6 +526,12 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   if (read.files.size() > 1 && !read.own_documents.front().contains("name")) {
     throw UserError("name", "missing: a scenario that extends another needs a name of its own");
   }
+  std::string generator;
+  for (std::size_t i = read.files.size(); i-- > 0;) {
+    Json& own = read.own_documents[i];
+    generator = value_at<std::string>(own, "data.generator").value_or(generator);
+    place_files(fs::path(read.files[i]).parent_path(), generator, own);
+  }
   read.document = read.own_documents.back();
   for (std::size_t i = read.files.size() - 1; i-- > 0;) {
     try {
@@ -370,13 +544,28 @@ ScenarioFile read_scenario_file(const fs::path& file) {
   return read;
 }
 
-UserError at_file(const InvalidOption& error, const ScenarioFile& file) {
-  for (std::size_t i = 0; i < file.files.size(); ++i) {
-    if (!writes(file.own_documents[i], error.path())) continue;
-    if (i == 0) break;
-    return {error.path(), fmt::format("{} (written in {})", error.message(), file.files[i])};
+ScenarioErrors at_file(const InvalidOption& errors, const ScenarioFile& file) {
+  std::vector<ScenarioError> located;
+  for (const ScenarioError& error : errors_of(errors)) {
+    TextPlace best;
+    std::size_t in = 0;
+    for (std::size_t i = 0; i < file.texts.size(); ++i) {
+      const TextPlace place = find_place(file.texts[i], error.path());
+      if (place.found <= best.found) continue;
+      best = place;
+      in = i;
+    }
+    ScenarioError placed = error;
+    if (in > 0)
+      placed = UserError(error.path(), fmt::format("{} (written in {}:{}:{})", error.message(),
+                                                   file.files[in], best.line, best.column));
+    else
+      placed.file = file.files.front();
+    placed.line = best.line;
+    placed.column = best.column;
+    located.push_back(std::move(placed));
   }
-  return {error.path(), error.message()};
+  return ScenarioErrors(std::move(located));
 }
 
 void check_version(const Json& document, const std::string& place) {
@@ -397,10 +586,8 @@ Scenario load_scenario(const std::filesystem::path& file, const std::string& pro
     Scenario scenario = expand_scenario(read.document, profile, settings);
     scenario.files = read.files;
     return scenario;
-  } catch (const ScenarioErrors& errors) {
-    throw each_error(errors, [&](const UserError& error) { return at_file(error, read); });
-  } catch (const InvalidOption& error) {
-    throw at_file(error, read);
+  } catch (const InvalidOption& errors) {
+    throw at_file(errors, read);
   }
 }
 
@@ -412,8 +599,8 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   if (document.contains("extends"))
     throw UserError("extends", "is for files: only they know what it is relative to");
   const Changes changes = {profile_overrides(document, profile), kept(read_settings(settings))};
-  check_roots(changes.profile, scenario_shape());
-  check_roots(changes.settings, scenario_shape());
+  check_roots(changes.profile, scenario_shape(), document);
+  check_roots(changes.settings, scenario_shape(), document);
 
   Scenario scenario;
   scenario.profile = profile;
@@ -430,10 +617,11 @@ Scenario expand_scenario(const Json& document, const std::string& profile,
   Json resolved;
   try {
     resolved = expand(scenario.document, changes, scenario);
-  } catch (const ScenarioErrors& errors) {
-    throw each_error(errors, at_place);
-  } catch (const InvalidOption& error) {
-    throw at_place(error);
+  } catch (const InvalidOption& first) {
+    ErrorList errors;
+    errors.add(each_error(ScenarioErrors(later_errors(first, scenario.document, changes).all()), at_place));
+    errors.check([&] { checked_variants(document, profile); });
+    errors.throw_any();
   }
   std::vector<Json> variants = checked_variants(document, profile);
   variants.push_back(std::move(resolved));

@@ -11,6 +11,7 @@
 
 #include "analysis/stats/claims.h"
 #include "app/scenario/cells.h"
+#include "app/scenario/errors.h"
 #include "app/scenario/json.h"
 #include "app/scenario/overrides.h"
 #include "app/scenario/scenario_options.h"
@@ -96,17 +97,19 @@ struct ScenarioFile {
   Json document;                    ///< complete, without "extends"
   std::vector<std::string> files;   ///< the file itself, then the file that it extends, and so on
   std::vector<Json> own_documents;  ///< the document written in each file
+  std::vector<std::string> texts;   ///< the text of each file
 };
 
 /// Reads a scenario file. `"extends": "base.json"`, a path relative to the file, starts from the scenario of
 /// base.json. The file then overrides single fields, as --set does. Three values are replaced as a whole: an
 /// object of another kind, a list, and an entry of arms, sweep, evaluations or profiles. Null removes an
-/// entry. Throws UserError at "file: extends" if the base file is missing or the chain is circular, and at
-/// "file: version" for another format.
+/// entry. Names of data files are relative to the file that contains them. Throws UserError at "file:
+/// extends" if the base file is missing or the chain is circular, and at "file: version" for another format.
 ScenarioFile read_scenario_file(const std::filesystem::path& file);
 
-/// Adds the file name to the message if an extended file, not the scenario file itself, wrote the value.
-UserError at_file(const InvalidOption& error, const ScenarioFile& file);
+/// All errors with their lines and columns. If an extended file, not the scenario file itself, wrote the
+/// value, the message names that file.
+ScenarioErrors at_file(const InvalidOption& errors, const ScenarioFile& file);
 
 /// Throws UserError at `place` if this program cannot read the document's version.
 void check_version(const Json& document, const std::string& place);

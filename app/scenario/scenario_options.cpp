@@ -127,13 +127,30 @@ const Shape& data_shape() {
   return shape;
 }
 
+namespace {
+
+/// The shape with the names of metrics as aliases of their groups in "metrics".
+Shape with_metric_names(Shape shape) {
+  for (Field& field : shape.fields) {
+    if (field.name != "metrics") continue;
+    Shape groups = *field.shape.element;
+    for (const Kind& kind : groups.kinds)
+      for (const MetricGroup::Metric& metric : metrics_of_group(kind.name))
+        groups.aliases.emplace_back(metric.name, kind.name);
+    field.shape.element = std::make_shared<const Shape>(std::move(groups));
+  }
+  return shape;
+}
+
+}  // namespace
+
 const Shape& config_shape() {
-  static const Shape shape = shape_of<ConfigFields>();
+  static const Shape shape = with_metric_names(shape_of<ConfigFields>());
   return shape;
 }
 
 const Shape& scenario_shape() {
-  static const Shape shape = shape_of<ScenarioFields>();
+  static const Shape shape = with_metric_names(shape_of<ScenarioFields>());
   return shape;
 }
 
@@ -145,6 +162,7 @@ Json scenario_file_schema() {
   return {{"$schema", whole.at("$schema")},
           {"type", "object"},
           {"properties", std::move(fields)},
+          {"patternProperties", whole.at("patternProperties")},
           {"additionalProperties", false},
           {"if", {{"required", {"extends"}}}},
           {"then", {{"required", {"name"}}}},

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "app/scenario/errors.h"
 #include "sim/base/error.h"
 
 namespace moelab {
@@ -190,9 +191,12 @@ Json resolve_number(const Shape& shape, const Json& given, const std::string& pa
   return whole;
 }
 
-/// Adds the fields of `given` and the defaults to `resolved`. `tag` is an additional allowed key.
+/// Adds the fields of `given` and the defaults to `resolved`. `tag` is an additional allowed key. Throws all
+/// errors together.
 void resolve_fields(const std::vector<Field>& fields, const Json& given, const std::string& path,
                     const std::string& tag, Json& resolved) {
+  ErrorList errors;
+  std::vector<std::string> misspelt;  // the fields that unknown keys seem to mean
   for (const auto& [key, value] : given.items()) {
     const bool is_known = (!tag.empty() && key == tag) ||
                           std::any_of(fields.begin(), fields.end(),
@@ -201,7 +205,8 @@ void resolve_fields(const std::vector<Field>& fields, const Json& given, const s
     std::vector<std::string> allowed;
     if (!tag.empty()) allowed.push_back(tag);
     for (const Field& field : fields) allowed.push_back(field.name);
-    throw UserError(join_path(path, key), unknown_name("key", key, allowed));
+    errors.add(UserError(join_path(path, key), unknown_name("key", key, allowed)));
+    misspelt.push_back(nearest_name(key, allowed));
   }
   for (const Field& field : fields) {
     const auto found = given.find(field.name);
@@ -209,11 +214,37 @@ void resolve_fields(const std::vector<Field>& fields, const Json& given, const s
     // A null counts as absent, so that an override can restore the default.
     const bool is_given = found != given.end() && !(found->is_null() && field.default_value);
     if (!is_given && !field.default_value) {
-      throw UserError(field_path, "missing; needs " + needed(field.shape) + " (" + field.help + ")");
+      if (std::find(misspelt.begin(), misspelt.end(), field.name) != misspelt.end()) continue;
+      errors.add(UserError(field_path, "missing; needs " + needed(field.shape) + " (" + field.help + ")"));
+      continue;
     }
     if (!is_given && field.default_value->is_null()) continue;
-    resolved[field.name] = resolve(field.shape, is_given ? *found : *field.default_value, field_path);
+    errors.check([&] {
+      resolved[field.name] = resolve(field.shape, is_given ? *found : *field.default_value, field_path);
+    });
   }
+  errors.throw_any();
+}
+
+/// The kind that an alias stands for; other names stand for themselves.
+std::string kind_of_alias(const Shape& shape, const std::string& name) {
+  for (const auto& [alias, kind] : shape.aliases)
+    if (alias == name) return kind;
+  return name;
+}
+
+/// The message for an unknown kind. If an alias is nearer than every kind, it names the alias and its kind.
+std::string unknown_kind(const Shape& shape, const std::string& noun, const std::string& name) {
+  const std::vector<std::string> kinds = names_of(shape.kinds);
+  const std::string what = shape.aliases.empty() ? noun : "metric or group";
+  const std::string message = unknown_name(what, name, kinds);
+  std::vector<std::string> all = kinds;
+  for (const auto& [alias, kind] : shape.aliases) all.push_back(alias);
+  const std::string nearest = nearest_name(name, all);
+  if (nearest.empty() || std::find(kinds.begin(), kinds.end(), nearest) != kinds.end()) return message;
+  const std::size_t allowed = message.find("llowed: ");
+  return fmt::format("unknown {} '{}'; did you mean '{}'? It belongs to the group '{}'. A{}", what, name,
+                     nearest, kind_of_alias(shape, nearest), message.substr(allowed));
 }
 
 Json resolve_variant(const Shape& shape, const Json& given, const std::string& path) {
@@ -225,14 +256,39 @@ Json resolve_variant(const Shape& shape, const Json& given, const std::string& p
   const auto one_of = [&] { return fmt::format("one of {}", fmt::join(names_of(shape.kinds), ", ")); };
   if (tag == object.end()) throw UserError(tag_path, "missing; needs " + one_of());
   if (!tag->is_string()) refuse(*tag, one_of(), tag_path);
-  const std::string name = tag->get<std::string>();
+  const std::string given_name = tag->get<std::string>(), name = kind_of_alias(shape, given_name);
   for (const Kind& kind : shape.kinds) {
     if (kind.name != name) continue;
     Json resolved = Json::object({{shape.tag, name}});
     resolve_fields(kind.fields, object, path, shape.tag, resolved);
     return resolved;
   }
-  throw UserError(tag_path, unknown_name(noun_of(path, shape.tag), name, names_of(shape.kinds)));
+  throw UserError(tag_path, unknown_kind(shape, noun_of(path, shape.tag), name));
+}
+
+/// The elements of a list. An alias adds no kind that another element has.
+Json resolve_list(const Shape& element, const Json& given, const std::string& path) {
+  ErrorList errors;
+  std::vector<Json> elements(given.size());
+  const auto is_alias = [&](std::size_t i) {
+    return given[i].is_string() &&
+           kind_of_alias(element, given[i].get<std::string>()) != given[i].get<std::string>();
+  };
+  for (std::size_t i = 0; i < given.size(); ++i)
+    errors.check([&] { elements[i] = resolve(element, given[i], join_path(path, i)); });
+  errors.throw_any();
+  const auto repeats_another = [&](std::size_t i) {
+    if (!is_alias(i)) return false;
+    for (std::size_t other = 0; other < given.size(); ++other) {
+      const bool is_before = other < i || (other > i && !is_alias(other));
+      if (is_before && elements[other].at(element.tag) == elements[i].at(element.tag)) return true;
+    }
+    return false;
+  };
+  Json resolved = Json::array();
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (!repeats_another(i)) resolved.push_back(elements[i]);
+  return resolved;
 }
 
 Shape number_shape(Shape shape, const Range& range) {
@@ -337,7 +393,7 @@ class Reader final : public Fields {
   void choice(const About& about, std::span<const std::string> names, int& index) override {
     const Json* const given = find(about);
     for (std::size_t i = 0; given && i < names.size(); ++i) {
-      if (*given == names[i]) index = static_cast<int>(i);
+      if (is_text(*given, names[i])) index = static_cast<int>(i);
     }
   }
   void any_value(const About& about, AnyValue& own) override {
@@ -456,6 +512,11 @@ Json schema_of_field(const Field& field) {
   return schema;
 }
 
+/// Keys that begin with // are comments.
+Json comments_schema() {
+  return {{"^//", Json::object()}};
+}
+
 Json schema_of_object(const std::vector<Field>& fields) {
   Json properties = Json::object(), required = Json::array();
   for (const Field& field : fields) {
@@ -465,6 +526,7 @@ Json schema_of_object(const std::vector<Field>& fields) {
   return Json::object({{"type", "object"},
                        {"properties", std::move(properties)},
                        {"required", std::move(required)},
+                       {"patternProperties", comments_schema()},
                        {"additionalProperties", false}});
 }
 
@@ -479,6 +541,7 @@ Json schema_of_variant(const Shape& shape) {
     if (!is_default) schema["required"].push_back(shape.tag);
     alternatives.push_back(std::move(schema));
   }
+  for (const auto& [alias, kind] : shape.aliases) bare_names.push_back(alias);
   if (!bare_names.empty()) alternatives.insert(alternatives.begin(), Json::object({{"enum", bare_names}}));
   return Json::object({{"oneOf", std::move(alternatives)}});
 }
@@ -510,7 +573,9 @@ Json schema_of(const Shape& shape) {
       return schema;
     }
     case Shape::Type::map:
-      return Json::object({{"type", "object"}, {"additionalProperties", schema_of(*shape.element)}});
+      return Json::object({{"type", "object"},
+                           {"patternProperties", comments_schema()},
+                           {"additionalProperties", schema_of(*shape.element)}});
     case Shape::Type::object:
       return schema_of_object(shape.fields);
     case Shape::Type::variant:
@@ -549,19 +614,19 @@ Json resolve(const Shape& shape, const Json& given, const std::string& path) {
       if (length < shape.minimum) refuse(given, needed(shape), path);
       if (length > shape.maximum)
         refuse(given, fmt::format("a list of at most {} elements", shape.maximum), path);
-      Json resolved = Json::array();
-      for (std::size_t i = 0; i < given.size(); ++i) {
-        resolved.push_back(resolve(*shape.element, given[i], join_path(path, i)));
-      }
-      return resolved;
+      return resolve_list(*shape.element, given, path);
     }
     case Shape::Type::map: {
       Json resolved = Json::object();
-      for (const auto& [key, value] : given.items()) {
+      ErrorList errors;
+      for (const auto& entry : given.items()) {
         // The keys are already distinct. The map's own insertion would search all of them.
-        resolved.get_ref<Json::object_t&>().emplace_back(
-            key, resolve(*shape.element, value, join_path(path, key)));
+        errors.check([&] {
+          resolved.get_ref<Json::object_t&>().emplace_back(
+              entry.key(), resolve(*shape.element, entry.value(), join_path(path, entry.key())));
+        });
       }
+      errors.throw_any();
       return resolved;
     }
     case Shape::Type::object: {
@@ -603,7 +668,7 @@ Json without_defaults(const Shape& shape, const Json& resolved) {
       return of_fields(shape.fields);
     case Shape::Type::variant:
       for (const Kind& kind : shape.kinds) {
-        if (resolved.at(shape.tag) != kind.name) continue;
+        if (!is_text(resolved.at(shape.tag), kind.name)) continue;
         Json least = of_fields(kind.fields);
         least[shape.tag] = kind.name;
         return least;
@@ -709,9 +774,9 @@ void visit_parts(const Shape& shape, const Json& value, const std::function<void
     visit({shape.tag, &shape, &none, nullptr, true});
     const Json tag = value.is_object() ? value.value(shape.tag, Json()) : value;
     const bool is_known = std::any_of(shape.kinds.begin(), shape.kinds.end(),
-                                      [&](const Kind& kind) { return kind.name == tag; });
+                                      [&](const Kind& kind) { return is_text(tag, kind.name); });
     for (const Kind& kind : shape.kinds)
-      if (!is_known || kind.name == tag) visit_fields(kind.fields);
+      if (!is_known || is_text(tag, kind.name)) visit_fields(kind.fields);
   }
   if (shape.type == Shape::Type::map && value.is_object())
     for (const auto& [key, child] : value.items()) visit({key, shape.element.get(), &child});

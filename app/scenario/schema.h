@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/scenario/json.h"
@@ -50,6 +51,8 @@ struct Shape {
   std::string tag = "kind";
   std::vector<Kind> kinds;
   bool has_default_kind = false;  ///< an object without the tag has the first kind
+  /// Further names of kinds, as (name, kind). In a list, they add no kind that another element has.
+  std::vector<std::pair<std::string, std::string>> aliases;
   std::vector<Shape> alternatives;
 
   static Shape boolean();

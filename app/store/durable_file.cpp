@@ -221,6 +221,28 @@ std::string read_bytes(const std::filesystem::path& file) {
   return bytes;
 }
 
+bool is_present(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  // The library maps ENOENT and ENOTDIR alone to not_found.
+  if (error && status.type() != std::filesystem::file_type::not_found)
+    throw EnvironmentError(fmt::format("{}: cannot be inspected: {}", path.string(), error.message()));
+  return std::filesystem::exists(status);
+}
+
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> entries;
+  if (!is_present(folder)) return entries;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    entries.push_back(entry->path());
+  if (error)
+    throw EnvironmentError(fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
 bool is_temporary_name(std::string_view name) {
   return name.starts_with(".") && name.ends_with(kTemporarySuffix);
 }

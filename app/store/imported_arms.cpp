@@ -149,12 +149,9 @@ class ImportReader {
 
 std::vector<fs::path> imported_files(const fs::path& directory, const std::string& plan) {
   std::vector<fs::path> files;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of_imports(directory, plan), none)) {
-    if (entry.path().extension() == ".json" && !is_temporary_name(entry.path().filename().string()))
-      files.push_back(entry.path());
+  for (const fs::path& file : entries_of(folder_of_imports(directory, plan))) {
+    if (file.extension() == ".json" && !is_temporary_name(file.filename().string())) files.push_back(file);
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 

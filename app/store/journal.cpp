@@ -32,15 +32,12 @@ std::string line_at(const JournalPlace& place) {
 
 std::vector<fs::path> journal_files(const fs::path& directory) {
   std::vector<fs::path> files;
-  const fs::path folder = directory / "journal";
-  if (!fs::is_directory(folder)) return files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".jsonl") continue;
-    if (!entry.is_regular_file())  // opening a pipe would wait for a writer
-      throw EnvironmentError(entry.path().string() + ": is no regular file, as a journal has to be");
-    files.push_back(entry.path());
+  for (const fs::path& file : entries_of(directory / "journal")) {
+    if (file.extension() != ".jsonl" || !fs::exists(fs::symlink_status(file))) continue;  // removed since
+    if (!fs::is_regular_file(file))  // opening a pipe would wait for a writer
+      throw EnvironmentError(file.string() + ": is no regular file, as a journal has to be");
+    files.push_back(file);
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 
@@ -89,6 +86,13 @@ Leases::Leases(std::filesystem::path directory, bool retries_failed)
   descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0)
     throw EnvironmentError(fmt::format("{}: cannot open: {}", file.string(), std::strerror(errno)));
+  try {
+    lock("", true);  // tries the disk's locks before the first cell
+    lock("", false);
+  } catch (...) {
+    ::close(descriptor_);  // the destructor does not run after a throwing constructor
+    throw;
+  }
 }
 
 Leases::~Leases() {
@@ -104,7 +108,10 @@ bool Leases::lock(const std::string& cell, bool taken) {
   // An OFD lock belongs to the open file. A POSIX lock would end when the process closes any other descriptor
   // of it.
   if (::fcntl(descriptor_, F_OFD_SETLK, &range) == 0) return true;
-  return errno != EAGAIN && errno != EACCES;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  throw EnvironmentError(fmt::format(
+      "{}: cannot lock: {}; run one process without --leases, or choose a folder on a disk with locks",
+      (directory_ / "leases").string(), std::strerror(errno)));
 }
 
 bool Leases::take(const std::string& cell, bool is_recorded) {

@@ -104,7 +104,19 @@ void check_session_types(const fs::path& file, const Json& session) {
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
+  return file_name_part(name.data());
+}
+
+std::string file_name_part(std::string_view text) {
+  constexpr std::size_t kLongest = 64;  // Linux's limit for host names
+  std::string part(text.substr(0, kLongest));
+  for (char& letter : part) {
+    const bool is_plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                          (letter >= '0' && letter <= '9') || letter == '-' || letter == '_' || letter == '.';
+    if (!is_plain) letter = '-';
+  }
+  if (part.starts_with('.')) part.front() = '-';  // no hidden file, and not ".."
+  return part.empty() ? "unknown" : part;
 }
 
 std::string utc_now() {
@@ -170,11 +182,10 @@ Json read_journal_provenance(const fs::path& journal) {
 
 std::vector<Json> read_sessions(const fs::path& directory) {
   std::vector<Json> sessions;
-  if (!fs::exists(directory / "sessions")) return sessions;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "sessions")) {
-    if (entry.path().extension() != ".json") continue;
+  for (const fs::path& file : entries_of(directory / "sessions")) {
+    if (file.extension() != ".json") continue;
     try {
-      sessions.push_back(read_sealed(entry.path(), kSessionWayOut));
+      sessions.push_back(read_sealed(file, kSessionWayOut));
     } catch (const UserError&) {
       // read_journal_provenance reports the damage to a caller that needs this file.
     }

@@ -192,11 +192,9 @@ void check_run_directory(const fs::path& directory, const std::string& scenario_
 
 std::vector<std::string> plan_ids(const fs::path& directory) {
   std::vector<std::string> ids;
-  std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory / "plans", none)) {
-    if (fs::exists(entry.path() / "plan.json", none)) ids.push_back(entry.path().filename().string());
+  for (const fs::path& folder : entries_of(directory / "plans")) {
+    if (is_present(folder / "plan.json")) ids.push_back(folder.filename().string());
   }
-  std::sort(ids.begin(), ids.end());
   return ids;
 }
 

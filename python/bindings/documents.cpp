@@ -53,7 +53,7 @@ std::string check(const std::string& id, int seeds) {
 void bind_documents(nb::module_& module) {
   using namespace nb::literals;
   module.def("list_kinds", list_kinds, "axis"_a,
-             "The answer of `moelab list AXIS --json`, of all axes for an empty name.");
+             "The answer of `moelab list NAME --json`, of all axes for an empty name.");
   module.def("validate", validate, "file"_a, "document"_a, "profile"_a, "settings"_a,
              "The answer of `moelab validate --json`.");
   module.def("list_checks", list_checks, "ids"_a, "The answer of `moelab check --list --json`.");

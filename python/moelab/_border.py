@@ -16,7 +16,7 @@ from .errors import UserError
 Result = TypeVar("Result")
 
 # Python's names of what the program takes by options.
-_ARGUMENTS = {"AXIS": "kind", "ID": "ids", "set": "overrides"}
+_ARGUMENTS = {"NAME": "kind", "ID": "ids", "set": "overrides"}
 
 
 def _argument(option: str) -> str:

@@ -14,7 +14,7 @@ def version() -> str:
 
 def list_kinds(axis: str) -> str:
     """
-    The answer of `moelab list AXIS --json`, of all axes for an empty name.
+    The answer of `moelab list NAME --json`, of all axes for an empty name.
     """
 
 def validate(file: str, document: str, profile: str, settings: Sequence[str]) -> str:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 namespace moelab {
 namespace {
@@ -55,6 +56,84 @@ std::vector<std::string> nearest_names(std::string_view given, const std::vector
   return names;
 }
 
+/// Names of other programs and papers (first), and the name of ours that means the same (second). The first
+/// entry whose name is allowed is used.
+constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
+    {"accuracy", "test_accuracy_top1"},
+    {"acc", "test_accuracy_top1"},
+    {"ari", "top1_cluster_ari"},
+    {"ari", "layer_ari"},
+    {"aux_loss", "aux"},
+    {"balance", "expert_load_max_violation"},
+    {"balance", "load"},
+    {"batch", "batch_size"},
+    {"bs", "batch_size"},
+    {"d_model", "dim"},
+    {"dead", "dead_experts"},
+    {"dead", "load"},
+    {"dimension", "dim"},
+    {"entropy", "routing_entropy"},
+    {"error", "test_nmse_top1"},
+    {"features", "dim"},
+    {"gate", "router"},
+    {"hidden", "width"},
+    {"hidden_dim", "width"},
+    {"hidden_size", "width"},
+    {"iterations", "steps"},
+    {"layer_count", "layers"},
+    {"learning_rate", "lr"},
+    {"load", "expert_load_max_violation"},
+    {"loss", "test_loss_top1"},
+    {"mse", "test_loss_top1"},
+    {"n_experts", "experts"},
+    {"nmi", "top1_cluster_nmi"},
+    {"nmse", "test_nmse_top1"},
+    {"num_experts", "experts"},
+    {"optim", "optimizer"},
+    {"perplexity", "test_perplexity"},
+    {"ppl", "test_perplexity"},
+    {"purity", "top1_cluster_purity"},
+    {"repetitions", "seeds"},
+    {"repeats", "seeds"},
+    {"samples", "train_samples"},
+    {"scheduler", "schedule"},
+    {"seed", "seeds"},
+    {"temp", "temperature"},
+    {"temp", "tau"},
+    {"temperature", "tau"},
+    {"top_k", "topk"},
+    {"top_k", "k"},
+    {"trials", "seeds"},
+    {"wd", "weight_decay"},
+};
+
+/// Whether `name` is `end`, or ends in it after a dot or an underscore.
+bool ends_in(std::string_view name, std::string_view end, std::string_view marks = "._") {
+  if (name == end) return true;
+  return name.size() > end.size() && name.ends_with(end) &&
+         marks.find(name[name.size() - end.size() - 1]) != std::string_view::npos;
+}
+
+/// The allowed name with the same meaning as `given`, as itself or at the end of a dotted path.
+std::string synonym(std::string_view given, const std::vector<std::string>& allowed) {
+  for (const auto& [other, ours] : kSynonyms)
+    if (given == other)
+      for (const std::string& name : allowed)
+        if (ends_in(name, ours, ".")) return name;
+  return {};
+}
+
+/// The shortest allowed name that ends in `given`.
+std::string name_with_end(std::string_view given, const std::vector<std::string>& allowed) {
+  constexpr std::size_t kLeastLetters = 2;
+  std::string shortest;
+  if (given.size() < kLeastLetters) return shortest;
+  for (const std::string& name : allowed)
+    if (ends_in(lower_cased(name), given) && (shortest.empty() || name.size() < shortest.size()))
+      shortest = name;
+  return shortest;
+}
+
 constexpr unsigned kDelete = 0x7F, kFirstC1 = 0x80, kLastC1 = 0x9F;
 
 unsigned byte_at(std::string_view text, std::size_t place) {
@@ -102,6 +181,8 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
   if (given.size() > kLongestName) return {};
   std::string nearest;
   const std::string start = lower_cased(given);
+  // A slip of a letter or two (one in five) is likelier than another word with the same meaning or end.
+  const auto is_slip = [&](std::size_t distance) { return distance <= (start.size() + 2) / 5; };
   std::size_t nearest_distance = given.size() / 2 + 1;
   for (const std::string& name : allowed) {
     const std::size_t distance = edit_distance(start, lower_cased(name));
@@ -110,6 +191,9 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
       nearest_distance = distance;
     }
   }
+  if (!nearest.empty() && is_slip(nearest_distance)) return nearest;
+  for (const std::string& other : {synonym(start, allowed), name_with_end(start, allowed)})
+    if (!other.empty()) return other;
   return nearest;
 }
 

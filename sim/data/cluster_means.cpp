@@ -71,8 +71,14 @@ void MeanHierarchy::bind(Fields& fields) {
   fields.required().add("depth", depth, between(1, kMostLevels),
                         "levels below the root; the last is the clusters");
   fields.required().add("branching", branching, between(2, kMostClusters), "children of every node");
-  fields.required().add("std_per_level", std_per_level, positive(),
-                        "a node is its parent and N(0, std_per_level² I), at every level alike");
+  fields.required().add_number_or_list(
+      "std_per_level", std_per_level, positive(),
+      "a node is its parent and N(0, std_per_level² I); a number for all levels, or one for each level");
+}
+
+double MeanHierarchy::std_of_level(int level) const {
+  return std_per_level.size() == 1 ? std_per_level.front()
+                                   : std_per_level[static_cast<std::size_t>(level - 1)];
 }
 
 int leaves_of(const MeanHierarchy& hierarchy) {
@@ -88,6 +94,11 @@ int ancestor_of(const MeanHierarchy& hierarchy, int leaf, int level) {
 }
 
 void check(const MeanHierarchy& hierarchy) {
+  const std::size_t numbers = hierarchy.std_per_level.size();
+  if (numbers != 1 && numbers != static_cast<std::size_t>(hierarchy.depth))
+    throw InvalidOption("data.hierarchy.std_per_level",
+                        fmt::format("got {}, needs one number, or one for each of the {} levels",
+                                    counted(numbers, "number"), hierarchy.depth));
   if (leaves_of(hierarchy) <= kMostClusters) return;
   throw InvalidOption("data.hierarchy.depth",
                       fmt::format("got {}, needs at most {} clusters, but branching {} gives more",
@@ -101,7 +112,7 @@ Matrix draw_tree_means(const MeanHierarchy& hierarchy, int dim, Engine& engine) 
     for (Eigen::Index child = 0; child < children.rows(); ++child) {
       for (int j = 0; j < dim; ++j) {
         children(child, j) =
-            means(child / hierarchy.branching, j) + hierarchy.std_per_level * draw_normal(engine);
+            means(child / hierarchy.branching, j) + hierarchy.std_of_level(level) * draw_normal(engine);
       }
     }
     means = std::move(children);

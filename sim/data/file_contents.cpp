@@ -142,7 +142,7 @@ std::string FileContents::name_of_folder(const std::filesystem::path& folder) {
   std::sort(files.begin(), files.end());
   std::string name;
   for (const std::filesystem::path& file : files)
-    name += fmt::format("{}: {}\n", file.filename().string(), of(file)->name());
+    name += fmt::format("{}: {}\n", visible_text(file.filename().string()), of(file)->name());
   const std::lock_guard lock(mutex_);
   return folders_.try_emplace(folder.string(), name).first->second;
 }

@@ -168,7 +168,7 @@ std::vector<std::pair<std::string, std::string>> files_with_rows(const AnyOption
 }  // namespace
 
 void FileOptions::bind(Fields& fields) {
-  fields.required().add("inputs", inputs, "file of x, (n, d); relative to the current folder");
+  fields.required().add("inputs", inputs, "file of x, (n, d); relative to the scenario file");
   fields.required().add("targets", targets, "file of y, (n, o) or (n,)");
   fields.add("labels", labels,
              "file of the rows' clusters, integers (n,); without it all rows are one cluster, and sparsity "

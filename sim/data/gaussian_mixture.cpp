@@ -264,6 +264,7 @@ int clusters_of(const GaussianMixtureOptions& options) {
   return options.hierarchy ? leaves_of(*options.hierarchy) : options.clusters.value_or(0);
 }
 
+/// Throws InvalidOption if the sum of the weights is not finite.
 Vector cluster_shares(const GaussianMixtureOptions& options) {
   const int clusters = clusters_of(options);
   std::vector<double> weights(size(clusters), 1.0);
@@ -271,6 +272,8 @@ Vector cluster_shares(const GaussianMixtureOptions& options) {
   for (int c = 0; options.weight_power && c < clusters; ++c)
     weights[size(c)] = std::pow(c + 1, -*options.weight_power);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (!std::isfinite(total))
+    throw InvalidOption("data.weights", "the sum of the weights is not finite, needs at most 1.8e308");
   Vector shares(clusters);
   for (int c = 0; c < clusters; ++c) shares[c] = weights[size(c)] / total;
   return shares;
@@ -291,6 +294,7 @@ void check(const DataOptions& data) {
   if (options.weights && options.weight_power)
     throw InvalidOption("data.weight_power",
                         fmt::format("got {} beside data.weights; needs one of them", *options.weight_power));
+  cluster_shares(options);
   if (const gaussian_mixture::TightSubsets* const tight =
           options.covariance.as<gaussian_mixture::TightSubsets>()) {
     const int features = tight->tight_features;

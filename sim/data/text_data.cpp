@@ -187,8 +187,8 @@ constexpr std::size_t kMostPairedBytes = 2'000'000'000;
 
 /// The files of a path: itself, or the regular files of a folder by name.
 std::vector<fs::path> files_at(const std::string& path, const std::string& field) {
-  if (!fs::exists(path)) throw UserError(field, fmt::format("'{}' is no file or folder", path));
-  if (!fs::is_directory(path)) return {path};
+  if (fs::is_regular_file(path)) return {path};
+  if (!fs::is_directory(path)) throw UserError(field, fmt::format("'{}' is no file or folder", path));
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     if (entry.is_regular_file()) files.push_back(entry.path());

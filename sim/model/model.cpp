@@ -49,8 +49,10 @@ double pass_through(const Model<Real>& model, Pass<Real>& pass, const TaskLoss<R
   const View<const Real> outputs =
       model.network->forward(pass, x, samples, model.parameters, model.state, workspace);
   reserve_entries(workspace.output_gradient, entries(outputs.rows, outputs.row_stride));
-  const double value = loss.value_and_gradient(outputs.data, y, outputs.rows, outputs.columns,
-                                               workspace.output_gradient.data());
+  double value = loss.value_and_gradient(outputs.data, y, outputs.rows, outputs.columns,
+                                         workspace.output_gradient.data());
+  // A gating need not select the expert whose score is NaN. Then the loss alone would not show it.
+  if (model.network->has_lost_rows(workspace)) value = std::numeric_limits<double>::quiet_NaN();
   if (!std::isfinite(value)) pass.expert_hooks = nullptr;
   model.network->backward(pass, model.parameters, model.state, workspace.output_gradient.data(), workspace,
                           input_gradient);

@@ -174,6 +174,18 @@ bool Network<Real>::has_finite_routing(Workspace<Real>& workspace) const {
 }
 
 template <class Real>
+bool Network<Real>::has_lost_rows(Workspace<Real>& workspace) const {
+  for (int layer = 0; layer < layers_ && has_router(); ++layer) {
+    const MixtureScratch<Real>& scratch = mixture_scratch(layer, workspace);
+    const Routing<Real>& routing = scratch.routing();
+    for (int row = 0; row < routing.rows; ++row) {
+      if (std::isnan(scratch.gating.probabilities[entries(row, routing.stride)])) return true;
+    }
+  }
+  return false;
+}
+
+template <class Real>
 std::string Network<Real>::layer_ending(int layer) const {
   return layers_ > 1 ? "_layer" + std::to_string(layer) : "";
 }

@@ -9,6 +9,7 @@
 ///   MOELAB_FAULT_ERROR   its errno; kHalf: a write or read of half of the bytes
 ///   MOELAB_FAULT_FOLDER  calls on files count and are traced where their path begins so; absolute
 ///   MOELAB_FAULT_COUNTS  a file of two std::uint64_t: calls seen and calls that failed, kept also by a kill
+///   MOELAB_FAULT_HOST    the name that gethostname gives
 ///   MOELAB_FAULT_TRACE   a file to which every change in the folder is appended, see TraceHeader
 /// The library takes itself out of the environment, so children are undisturbed.
 
@@ -33,6 +34,7 @@ enum class Call {
   cut,
   folder,
   remove,
+  lock,
   thread,
   process,
   memory
@@ -59,6 +61,7 @@ constexpr CallEntry kCalls[] = {
     {Call::cut, "cut", {EIO, EFBIG}, 2},                 // ftruncate, truncate
     {Call::folder, "folder", {EACCES, ENOSPC, EROFS}, 3},     // mkdir
     {Call::remove, "remove", {EACCES, EROFS}, 2},             // unlink, unlinkat, remove, rmdir
+    {Call::lock, "lock", {ENOLCK, EINVAL}, 2},                // flock, fcntl with an OFD lock
     {Call::thread, "thread", {EAGAIN}, 1},                    // pthread_create
     {Call::process, "process", {EAGAIN, ENOENT, ENOMEM}, 3},  // posix_spawnp
     {Call::memory, "memory", {ENOMEM}, 1},                    // malloc, calloc, realloc and aligned ones

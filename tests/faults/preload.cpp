@@ -168,6 +168,13 @@ int posix_spawnp(pid_t* process, const char* file, const posix_spawn_file_action
   return MOELAB_NEXT(posix_spawnp)(process, file, actions, attributes, arguments, environment);
 }
 
+int gethostname(char* name, std::size_t size) noexcept {
+  const char* const given = std::getenv("MOELAB_FAULT_HOST");
+  if (given == nullptr) return MOELAB_NEXT(gethostname)(name, size);
+  std::strncpy(name, given, size);
+  return 0;
+}
+
 void* malloc(std::size_t size) {
   return fails(Call::memory) ? nullptr : __libc_malloc(size);
 }

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -100,6 +101,23 @@ MOELAB_OPEN(open64)
 MOELAB_OPEN_AT(openat)
 MOELAB_OPEN_AT(openat64)
 #undef MOELAB_OPEN_AT
+
+#define MOELAB_FCNTL(name)                                                  \
+  int name(int descriptor, int command, ...) {                              \
+    va_list rest;                                                           \
+    va_start(rest, command);                                                \
+    void* const argument = va_arg(rest, void*);                             \
+    va_end(rest);                                                           \
+    if (command == F_OFD_SETLK && fails(Call::lock, descriptor)) return -1; \
+    return MOELAB_NEXT(name)(descriptor, command, argument);                \
+  }
+MOELAB_FCNTL(fcntl)
+MOELAB_FCNTL(fcntl64)
+#undef MOELAB_FCNTL
+
+int flock(int descriptor, int operation) noexcept {
+  return fails(Call::lock, descriptor) ? -1 : MOELAB_NEXT(flock)(descriptor, operation);
+}
 
 FILE* fopen(const char* path, const char* mode) {
   return opened_stream(path, mode, MOELAB_NEXT(fopen));

@@ -22,6 +22,7 @@ PS1='ready> '
 }  // namespace
 
 TEST_CASE("bash: the Tab key completes verbs, options, files, names of the scenario and dotted paths") {
+  if (!has_terminals("completion")) return;
   const ShellBench bench;
   const fs::path here = bench.folder.path();
   REQUIRE(call({"completion", "bash"}, here / "completion") == 0);

@@ -79,11 +79,14 @@ TEST_CASE("environment: a hang-up and a quit end a run like a termination, to be
   }
 }
 
-TEST_CASE("environment: a hang-up that was ignored from the start stays so") {
-  const Running running("trap '' HUP;");
-  ::kill(running.process, SIGHUP);
-  CHECK(wait_for(running.process) == 0);
-  CHECK(recorded_lines(running.run) == 8);
+TEST_CASE("environment: a signal that was ignored from the start stays so") {
+  for (const auto& [name, signal] :
+       {std::pair{"HUP", SIGHUP}, {"QUIT", SIGQUIT}, {"INT", SIGINT}, {"TERM", SIGTERM}}) {
+    const Running running(std::string("trap '' ") + name + ";");
+    ::kill(running.process, signal);
+    CHECK(wait_for(running.process) == 0);
+    CHECK(recorded_lines(running.run) == 8);
+  }
 }
 
 TEST_CASE("environment: a reader that has seen enough ends an export without a word") {

@@ -26,6 +26,7 @@ Json slow() {
 
 TEST_CASE(
     "live: a terminal shows the main metric and open claims while cells run, and then the results alone") {
+  if (!has_terminals("live")) return;
   const Bench bench(slow());
   Terminal terminal({program(), "run", bench.file, "--out", bench.run, "--threads", "1"}, bench.folder.path(),
                     {{"TERM", "xterm"}});

@@ -68,7 +68,7 @@ std::string last_word(const std::string& line) {
 TEST_CASE("zsh: the Tab key completes verbs, options, files, names of the scenario and dotted paths") {
   const ShellBench bench;
   const fs::path here = bench.folder.path();
-  if (!has_shell("zsh", here / "out")) return;
+  if (!has_shell("zsh", here / "out") || !has_terminals("shells")) return;
   REQUIRE(call({"completion", "zsh"}, here / "completion") == 0);
   std::ofstream(here / ".zshrc") << kZshSettings;
   Terminal zsh({"zsh", "-d", "-i"}, here, bench.environment());

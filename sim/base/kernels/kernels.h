@@ -6,6 +6,9 @@
 /// 16 lanes, which are added in a fixed tree. So AVX2 and AVX-512 give the same bits. SSE has no fused
 /// multiply-add and differs in the last places.
 ///
+/// NaN in, NaN out: if an entry of a row is NaN, every result that depends on the row is NaN. This holds for
+/// both precisions and all vector levels. find_largest() alone returns places, and puts NaN last.
+///
 /// Rows of matrices that are written or read as vectors are padded to a multiple of kPadding entries. Padding
 /// that enters a sum must hold zeros. Padding is never read as a result.
 

@@ -121,9 +121,9 @@ HWY_INLINE Lanes16<float>::V exponential(Lanes16<float>::V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3365402F)), hn::Mul(p, power));
 }
 
-/// The same in double, from Highway.
+/// The same in double, from Highway, whose exponential of NaN is 0.
 HWY_INLINE Lanes16<double>::V exponential(Lanes16<double>::V x) {
-  return hn::Exp(Lanes16<double>::d, x);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Lanes16<double>::d, x));
 }
 
 }  // namespace moelab::kernels::HWY_NAMESPACE

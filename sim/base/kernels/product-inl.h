@@ -78,10 +78,12 @@ HWY_INLINE void block(const Product<T>& product, const T* HWY_RESTRICT b, std::p
     for (int v = 0; v < kVectors; ++v) {
       const std::ptrdiff_t at = i * product.c_row + v * L::kWidth;
       if (product.finish == Finish::relu) {
-        sums[i][v] = hn::Max(sums[i][v], hn::Zero(L::d));
+        // Not a maximum: on x86 the maximum of NaN and 0 is 0.
+        sums[i][v] = hn::IfThenZeroElse(hn::Le(sums[i][v], hn::Zero(L::d)), sums[i][v]);
       } else if (product.finish == Finish::relu_mask) {
         const V mask = hn::LoadU(L::d, product.mask + row * product.c_row + column + at);
-        sums[i][v] = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(L::d)), sums[i][v]);
+        const V kept = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(L::d)), sums[i][v]);
+        sums[i][v] = hn::IfThenElse(hn::IsNaN(mask), mask, kept);
       }
       hn::StoreU(sums[i][v], L::d, c + at);
     }

@@ -16,6 +16,9 @@ namespace {
 
 /// Largest nesting depth of brackets and signs.
 constexpr int kDeepest = 200;
+/// Largest number of numbers, names, operators and calls. A chain of operators without brackets makes a tree
+/// as deep as it is long, and later passes walk the tree recursively.
+constexpr int kMostParts = 1000;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -43,9 +46,13 @@ class FormulaParser {
     while (at_ < text_.size() && std::strchr(" \t\n\r", text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
-  static FormulaExpression joined(Kind kind, std::size_t at, FormulaExpression left,
-                                  FormulaExpression right) {
-    FormulaExpression expression{kind, at, 0, {}, {}};
+  FormulaExpression part(Kind kind, std::size_t at) {
+    if (++parts_ > kMostParts)
+      throw FormulaError(at, fmt::format("needs at most {} numbers, names and operators", kMostParts));
+    return {kind, at, 0, {}, {}};
+  }
+  FormulaExpression joined(Kind kind, std::size_t at, FormulaExpression left, FormulaExpression right) {
+    FormulaExpression expression = part(kind, at);
     expression.parts.push_back(std::move(left));
     expression.parts.push_back(std::move(right));
     return expression;
@@ -76,7 +83,7 @@ class FormulaParser {
     return expression;
   }
   FormulaExpression negated() {
-    FormulaExpression expression{Kind::negate, at_++, 0, {}, {}};
+    FormulaExpression expression = part(Kind::negate, at_++);
     expression.parts.push_back(factor());
     return expression;
   }
@@ -103,7 +110,8 @@ class FormulaParser {
                                                       : "needs a number, a name or '('");
     }
     while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-    FormulaExpression expression{Kind::name, begin, 0, text_.substr(begin, at_ - begin), {}};
+    FormulaExpression expression = part(Kind::name, begin);
+    expression.name = text_.substr(begin, at_ - begin);
     if (next() != '(') return expression;
     expression.kind = Kind::call;
     const std::size_t bracket = at_++;
@@ -117,7 +125,7 @@ class FormulaParser {
   }
 
   FormulaExpression number() {
-    FormulaExpression expression{Kind::number, at_, 0, {}, {}};
+    FormulaExpression expression = part(Kind::number, at_);
     const char* const begin = text_.data() + at_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), expression.number);
     if (error != std::errc() || !std::isfinite(expression.number)) {
@@ -141,6 +149,7 @@ class FormulaParser {
   const std::string& text_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  int parts_ = 0;
 };
 
 using Node = FormulaNode;

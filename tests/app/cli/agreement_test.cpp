@@ -28,7 +28,7 @@ Json agreements(std::vector<std::string> words) {
 std::string probabilities(const Bench& bench, const std::string& arm, int samples, int seed) {
   const Json rows = Json::parse(ask({"export", bench.run, "--json"}).out).at("rows");
   for (const Json& row : rows) {
-    if (row[1] == arm && row[2] == seed && row[3] == samples) {
+    if (is_text(row[1], arm) && row[2] == seed && row[3] == samples) {
       return (std::filesystem::path(bench.run) / "cells" / row[0].get<std::string>() / "test_probs.npy")
           .string();
     }

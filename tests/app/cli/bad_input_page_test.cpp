@@ -3,6 +3,7 @@
 /// MOELAB_WRITE_PAGES set it writes the page instead.
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -61,7 +62,12 @@ std::string refusal(const BadInput& input) {
     const Json error = Json::parse(json.out).at("error");
     const std::string path = error.at("path"), message = error.at("message");
     CHECK_FALSE(message.empty());
-    CHECK(answer.err == "moelab: error: " + path + (path.empty() ? "" : ": ") + message + "\n");
+    const Json first = Json::parse(json.out).at("errors").at(0);
+    const std::string place = first.at("line").is_null() || message.find(" (written in ") != std::string::npos
+                                  ? ""
+                                  : fmt::format(" (scenario.json:{}:{})", first.at("line").get<int>(),
+                                                first.at("column").get<int>());
+    CHECK(answer.err == "moelab: error: " + path + (path.empty() ? "" : ": ") + message + place + "\n");
   }
   return cell_of(answer.err);
 }
@@ -73,7 +79,12 @@ std::string page_text() {
       "Every refusal has one form: where (a path in the scenario, a file with line and column, an option), "
       "what was given, what is allowed, and the nearest name where one is misspelt. The exit status is 2, "
       "nothing has been run or written, and with `--json` the answer is `{\"error\": {\"path\": …, "
-      "\"message\": …}}`. The line begins with `moelab: error: `, which the tables leave out.\n\n"
+      "\"message\": …}, \"errors\": […]}`. The program reports all errors of a scenario together, one a "
+      "line, each "
+      "with its line and column. With `--json`, each entry of `errors` has `path`, `line`, `column`, "
+      "`message`, "
+      "`given`, `allowed` and `nearest`. The line begins with `moelab: error: `, which the tables leave "
+      "out.\n\n"
       "The program's own answers make this page; `app/cli/bad_input_page_test` fails when they change. "
       "After a change that is meant, `MOELAB_WRITE_PAGES=1 ctest --preset test -R bad_input_page` writes it "
       "anew.\n";

@@ -28,6 +28,37 @@ TEST_CASE("command line: help and version answer, and are no errors") {
   }
 }
 
+TEST_CASE("command line: every usual form of asking for help") {
+  const std::string help = ask({"--help"}).out;
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, {"help"}, {"-h"}}) {
+    CHECK(ask(words).status == 0);
+    CHECK(ask(words).out == help);
+  }
+  const std::string of_run = ask({"run", "--help"}).out;
+  CHECK(ask({"help", "run"}).out == of_run);
+  CHECK(ask({"run", "-h"}).out == of_run);
+  CHECK(ask({"help", "rnu"}).err.find("'run'") != std::string::npos);
+}
+
+TEST_CASE("command line: list is an overview, and goes deeper by name") {
+  const std::string overview = ask({"list"}).out;
+  CHECK(std::count(overview.begin(), overview.end(), '\n') <= 36);
+  std::istringstream lines(overview);
+  for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() < 90, line);
+  CHECK(ask({"list", "cosine"}).out.find("routers (model.router.kind)") == 0);
+  CHECK(ask({"list", "cosine"}).out.find("mlp: ") == std::string::npos);
+  const std::string linear = ask({"list", "linear"}).out;
+  for (const char* axis : {"targets", "routers", "experts"}) CHECK(linear.find(axis) != std::string::npos);
+  const std::string metric = ask({"list", "top1_cluster_ari"}).out;
+  CHECK(metric.find("sparsity") != std::string::npos);
+  CHECK(metric.find("top1_cluster_ari") != std::string::npos);
+  CHECK(metric.find("top1_cluster_nmi") == std::string::npos);
+  const Answer unknown = ask({"list", "ari"});
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err.find("did you mean 'top1_cluster_ari'?") != std::string::npos);
+  CHECK(Json::parse(ask({"list", "cosine", "--json"}).out).at("routers").at("kinds").size() == 1);
+}
+
 TEST_CASE("command line: unknown verbs and options, with the nearest") {
   const Answer verb = ask({"exprot"});
   CHECK(verb.status == 2);
@@ -36,8 +67,7 @@ TEST_CASE("command line: unknown verbs and options, with the nearest") {
   const Answer option = ask({"run", "x.json", "--thread", "2"});
   CHECK(option.status == 2);
   CHECK(option.err.find("'--threads'") != std::string::npos);
-  const std::vector<std::vector<std::string>> wrong = {{},
-                                                       {"run"},
+  const std::vector<std::vector<std::string>> wrong = {{"run"},
                                                        {"-x"},
                                                        {"run", "a", "b"},
                                                        {"run", "a", "--threads", "0"},

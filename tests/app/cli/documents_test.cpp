@@ -88,6 +88,22 @@ TEST_CASE("documents: a new scenario is valid as written, names its schema, and 
   CHECK(ask({"new", "no/name"}).status == 2);
 }
 
+TEST_CASE("documents: every starting point is valid, and its comments stay in the file") {
+  for (const char* from : {"idea", "sweep", "balance", "language", "router"}) {
+    CAPTURE(from);
+    const TemporaryFolder folder;
+    const std::string file = (folder.path() / "my.json").string();
+    REQUIRE(ask({"new", "my", "--from", from, "--out", file}).status == 0);
+    const Answer valid = ask({"validate", file});
+    CHECK_MESSAGE(valid.status == 0, valid.err);
+    CHECK(file_text(file).find("\"//\": ") != std::string::npos);
+    const Json document = read_json_file(file);
+    CHECK_FALSE(document.contains("//"));
+    CHECK_FALSE(document.contains("notes"));
+  }
+  CHECK(ask({"new", "my", "--from", "ballance"}).err.find("did you mean 'balance'?") != std::string::npos);
+}
+
 TEST_CASE("documents: every shipped scenario names the schema for editors") {
   const std::filesystem::path scenarios = std::filesystem::path(MOELAB_TEST_DATA) / ".." / "scenarios";
   int count = 0;

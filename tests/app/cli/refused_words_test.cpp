@@ -48,7 +48,7 @@ TEST_CASE("refused words: no option of any verb takes an empty text") {
                     answer.err);
     }
   }
-  check_refused({"list", ""}, "AXIS", "got '', needs a non-empty text");
+  check_refused({"list", ""}, "NAME", "got '', needs a non-empty text");
 }
 
 TEST_CASE("refused words: options that do not go together") {

@@ -47,6 +47,24 @@ struct Obstacle {
   const char* text;
 };
 
+TEST_CASE("a path is absent if it does not exist, and not if the system cannot say") {
+  const TemporaryFolder folder;
+  const fs::path here = folder.path(), file = here / "file", loop = here / "loop";
+  std::ofstream(file) << "text";
+  fs::create_symlink(loop, loop);
+  CHECK(is_present(file));
+  CHECK_FALSE(is_present(here / "missing"));
+  CHECK_FALSE(is_present(file / "below"));
+  CHECK(entries_of(here) == std::vector{file, loop});
+  CHECK(entries_of(here / "missing").empty());
+  CHECK(entries_of(file / "below").empty());
+  for (const fs::path& unknown : {loop, loop / "below", here / std::string(300, 'x')}) {
+    CHECK_THROWS_AS(is_present(unknown), EnvironmentError);
+    CHECK_THROWS_AS(entries_of(unknown), EnvironmentError);
+  }
+  CHECK_THROWS_AS(entries_of(file), EnvironmentError);
+}
+
 /// One of each kind that is never replaced, by a name and by a link, and what the refusal calls it.
 std::vector<Obstacle> make_obstacles(const fs::path& folder) {
   fs::create_directory(folder / "folder");

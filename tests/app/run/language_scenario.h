@@ -32,7 +32,7 @@ inline CellResult run(const Json& scenario) {
   return result;
 }
 
-inline const SavedArray& array_of(const CellResult& result, const std::string& name) {
+inline const SavedArray& array_of(const CellResult& result, std::string_view name) {
   for (const SavedArray& array : result.arrays) {
     if (array.name == name) return array;
   }

@@ -35,6 +35,21 @@ struct TwoBuilds {
 
 }  // namespace
 
+TEST_CASE("provenance: a text from the machine is one part of a file name, whatever it is") {
+  CHECK(file_name_part("node-17.cluster_a.example") == "node-17.cluster_a.example");
+  CHECK(file_name_part("a/b") == "a-b");
+  CHECK(file_name_part("../up") == "-.-up");
+  CHECK(file_name_part("") == "unknown");
+  std::string every;
+  for (int letter = 1; letter < 256; ++letter) every += static_cast<char>(letter);
+  for (std::size_t start = 0; start < every.size(); start += 50) {
+    const fs::path part = file_name_part(every.substr(start));
+    CHECK(part.filename() == part);
+    CHECK(part.string().size() <= 64);
+    CHECK_NOTHROW(Json(part.string()).dump());
+  }
+}
+
 TEST_CASE("provenance: what made the results, and of every session") {
   const TemporaryFolder folder;
   const Scenario scenario = small_scenario();

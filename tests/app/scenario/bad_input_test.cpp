@@ -25,7 +25,7 @@ TEST_CASE("wrong fields") {
        "given, but train.gradient is \"population\""},
       {"/train/points", "64", "train.points", "given, but train.gradient is \"sample\""},
       {"/model/router/init", "\"samples\"", "model.router.init",
-       "unknown init 'samples'; allowed: normal, train_samples"},
+       "unknown init 'samples'; did you mean 'train_samples'? Allowed: normal, train_samples"},
       {"/figures/0/kind", "\"embedding\"", "figures[0].x", "unknown key 'x'"},
       {"/figures/0", R"({"id": "e", "kind": "embedding", "arms": ["dense_small"]})", "figures[0].arms[0]",
        "which is dense"},

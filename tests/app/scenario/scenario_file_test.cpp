@@ -135,11 +135,34 @@ TEST_CASE("scenario file: an error says in which file the value stands") {
   folder.write("child.json", R"({"extends": "wrong.json", "name": "child"})");
   UserError error = folder.error_of("child.json");
   CHECK(error.path() == "arms.frozen.model.router.trainable");
-  CHECK(contains(error.message(), "(written in " + folder.file("wrong.json").string() + ")"));
+  CHECK(contains(error.message(), "(written in " + folder.file("wrong.json").string() + ":1:"));
   folder.write("own.json", R"({"extends": "base.json", "name": "own", "data": {"dim": 0}})");
   error = folder.error_of("own.json");
   CHECK(error.path() == "data.dim");
   CHECK_FALSE(contains(error.message(), "written in"));
+}
+
+TEST_CASE("scenario file: names of data files are relative to the file in which they stand") {
+  const Folder folder;
+  folder.write("sub/base.json", R"({"name": "base",
+    "data": {"generator": "text", "paths": ["a.txt", "/b.txt"], "tokenizer": {"kind": "bpe", "paths": "c"}},
+    "arms": {"a": {"data.paths": "d"}, "b": {"data": {"paths": ["e"]}}}, "sweep": {"data.paths": ["f", ["g"]]},
+    "phases": [{"name": "p", "data": {"paths": ["h"]}}], "evaluations": {"v": {"data.paths": ["../i"]}}})");
+  folder.write("child.json", R"({"extends": "sub/base.json", "name": "child",
+    "data": {"tokenizer": {"paths": "j"}}, "profiles": {"quick": {"data.paths": ["k"]}}})");
+  const auto in = [&](const char* name) { return folder.file(name).string(); };
+  const Json read = folder.document("child.json");
+  CHECK(read.at("data").at("paths") == Json({in("sub/a.txt"), "/b.txt"}));
+  CHECK(read.at("data").at("tokenizer").at("paths") == in("j"));
+  CHECK(read.at("arms").at("a").at("data.paths") == in("sub/d"));
+  CHECK(read.at("arms").at("b").at("data").at("paths") == Json::array({in("sub/e")}));
+  CHECK(read.at("sweep").at("data.paths") == Json::array({in("sub/f"), Json::array({in("sub/g")})}));
+  CHECK(read.at("phases")[0].at("data").at("paths") == Json::array({in("sub/h")}));
+  CHECK(read.at("evaluations").at("v").at("data.paths") == Json::array({in("i")}));
+  CHECK(read.at("profiles").at("quick").at("data.paths") == Json::array({in("k")}));
+  // "inputs" of another generator is a law.
+  folder.write("law.json", R"({"name": "x", "data": {"generator": "moe_regression", "inputs": "normal"}})");
+  CHECK(folder.document("law.json").at("data").at("inputs") == "normal");
 }
 
 TEST_CASE("scenario file: versions") {

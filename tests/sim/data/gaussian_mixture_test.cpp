@@ -37,6 +37,16 @@ Matrix means_of(Json changes, const Seeds& seeds = kMixtureSeeds) {
   return means;
 }
 
+TEST_CASE("weights whose sum is beyond the range of double are refused") {
+  try {
+    mixture_problem({{"weights", {1e308, 1e308, 1, 1, 1}}});
+    FAIL_CHECK("accepted");
+  } catch (const InvalidOption& error) {
+    CHECK(error.path() == "data.weights");
+    CHECK(error.message().find("the sum of the weights is not finite") != std::string::npos);
+  }
+}
+
 TEST_CASE("component frequencies follow the weights") {
   constexpr int kRows = 20000;
   const std::vector<double> weights = {1, 2, 3, 4, 10};

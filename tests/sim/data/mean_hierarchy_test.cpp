@@ -47,7 +47,7 @@ void check_refused(const Json& data, const std::string& path, const std::string&
 }  // namespace
 
 TEST_CASE("ancestors: the leaves of a node follow one another") {
-  const MeanHierarchy three{.depth = 3, .branching = 3, .std_per_level = 1};
+  const MeanHierarchy three{.depth = 3, .branching = 3, .std_per_level = {1}};
   CHECK(leaves_of(three) == 27);
   for (const auto& [leaf, level, ancestor] :
        {std::tuple{0, 1, 0}, {8, 1, 0}, {9, 1, 1}, {26, 1, 2}, {8, 2, 2}, {9, 2, 3}, {26, 2, 8}, {17, 3, 17}})
@@ -70,7 +70,7 @@ TEST_CASE("every node is its parent and N(0, std_per_level² I)") {
   constexpr double kStd = 0.6;
   Matrix above = Matrix::Zero(1, 3);
   for (int depth = 1; depth <= 4; ++depth) {
-    const Matrix nodes = means({.depth = depth, .branching = kBranching, .std_per_level = kStd}, 3);
+    const Matrix nodes = means({.depth = depth, .branching = kBranching, .std_per_level = {kStd}}, 3);
     REQUIRE(nodes.rows() == kBranching * above.rows());
     Matrix steps = nodes, wrong = nodes;
     for (Eigen::Index i = 0; i < nodes.rows(); ++i) {
@@ -83,6 +83,20 @@ TEST_CASE("every node is its parent and N(0, std_per_level² I)") {
     if (depth > 2) CHECK(standard_normal_deviation(wrong / kStd) > kStandardErrors);
     above = nodes;
   }
+}
+
+TEST_CASE("std_per_level: one number for all levels, or one for each") {
+  const Matrix same = means({.depth = 2, .branching = 3, .std_per_level = {2}}, 4);
+  CHECK(means({.depth = 2, .branching = 3, .std_per_level = {2, 2}}, 4) == same);
+  // Without a step at the root, what remains are the steps of the second level.
+  const Matrix first = means({.depth = 1, .branching = 3, .std_per_level = {2}}, 4),
+               both = means({.depth = 2, .branching = 3, .std_per_level = {2, 0.5}}, 4);
+  for (Eigen::Index leaf = 0; leaf < 9; ++leaf)
+    CHECK((both.row(leaf) - first.row(leaf / 3)).isApprox((same.row(leaf) - first.row(leaf / 3)) / 4));
+  Json hierarchy = tree(2, 3, 1);
+  hierarchy["std_per_level"] = {1, 2, 3};
+  check_refused(on_tree(hierarchy, {}), "data.hierarchy.std_per_level",
+                "got 3 numbers, needs one number, or one for each of the 2 levels");
 }
 
 TEST_CASE("what else is known of a mixture holds on a tree") {

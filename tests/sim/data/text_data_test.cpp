@@ -1,6 +1,7 @@
 /// Text as data: windows of files, their split, and files that will not do.
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <set>
@@ -141,6 +142,9 @@ TEST_CASE("files that will not do") {
       with(write(folder.path() / "short", "1234567")),
       "has 7 bytes, 3 of them for training; a sequence of data.tokens = 3 and the token after it need 4");
   check_refused(with((folder.path() / "missing").string()), "is no file or folder");
+  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  check_refused(with((folder.path() / "pipe").string()), "is no file or folder");
+  check_refused(with("/dev/zero"), "'/dev/zero' is no file or folder");
   fs::create_directory(folder.path() / "nothing");
   check_refused(with((folder.path() / "nothing").string()), "is a folder without files");
 }

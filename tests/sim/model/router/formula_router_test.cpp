@@ -222,6 +222,15 @@ TEST_CASE("what is wrong with a formula is said at its character") {
        R"json({"w": "d", "s": {"start": 0}})json");
   says(std::string(1000, '(') + "dot(x, w)", "at character 201, ", "levels");
   says(std::string(1000, '-') + "dot(x, w)", "at character 201, ", "levels");
+  // Trees as deep as they are long, whichever operator chains them.
+  for (const std::string term : {" + 1", " - 1", " * 2", " / 2", " + x", " + (1)", " + exp(1)"}) {
+    std::string chain = "dot(x, w)";
+    for (int i = 0; i < 100'000; ++i) chain += term;
+    says(chain, "at character ", "needs at most 1000 numbers, names and operators");
+  }
+  std::string longest = "dot(x, w)";
+  for (int i = 0; i < 498; ++i) longest += " + 1";
+  CHECK(refusal(longest, R"json({"w": "d"})json").second.empty());
 }
 
 TEST_CASE("what is wrong with a parameter is said at its field") {

@@ -1,0 +1,65 @@
+/// What the machine answers that a disk does not: host names of any form, and locks that do not work.
+
+#include <doctest/doctest.h>
+
+#include "tests/faults/faulty_program.h"
+
+namespace moelab::machine_test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace moelab::faults;
+
+struct MachineBench : Bench {
+  fs::path here = folder.path(), watched = here / "watched";
+  MachineBench() : Bench(tiny()) { fs::create_directory(watched); }
+};
+
+}  // namespace
+
+TEST_CASE("machine: whatever the host's name is, the journal is in its folder and the run is whole") {
+  for (const std::string& name :
+       {std::string("a/b"), std::string("../../up"), std::string("/"), std::string(".tmp"),
+        std::string("\xff\x1b[2J"), std::string("two\nlines"), std::string(), std::string(200, 'x')}) {
+    CAPTURE(name);
+    const MachineBench bench;
+    const std::string run = (bench.watched / "run").string();
+    const Variables host({{"MOELAB_FAULT_HOST", name}});
+    CHECK(run_with({}, {"run", bench.file, "--out", run}, bench.here, bench.watched).status == 0);
+    int journals = 0;
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(run) / "journal"))
+      journals += entry.path().extension() == ".jsonl" ? 1 : 0;
+    CHECK(journals == 1);
+    CHECK(std::distance(fs::directory_iterator(bench.watched), fs::directory_iterator()) == 1);
+    CHECK(call({"verify", run}, bench.here / "log") == 0);
+    CHECK(file_text(bench.here / "log").find("missing") == std::string::npos);
+  }
+}
+
+TEST_CASE("machine: leases need locks that work, and a run without leases does not") {
+  const CallEntry& lock = kCalls[static_cast<int>(Call::lock)];
+  for (int i = 0; i < lock.error_count; ++i) {
+    const MachineBench bench;
+    const std::string run = (bench.watched / "run").string();
+    const Fault fault = {&lock, lock.errors[i], 1, ~std::uint64_t{0}};
+    const Ended leased =
+        run_with(fault, {"run", bench.file, "--out", run, "--leases"}, bench.here, bench.watched);
+    CHECK(leased.failed > 0);
+    CHECK(leased.status == 3);
+    CHECK_MESSAGE(leased.err.find("leases: cannot lock: ") != std::string::npos, leased.err);
+    CHECK_MESSAGE(leased.err.find("without --leases") != std::string::npos, leased.err);
+    CHECK(run_with(fault, {"run", bench.file, "--out", run}, bench.here, bench.watched).status == 0);
+  }
+}
+
+TEST_CASE("machine: verify says that it cannot read the folder of plans") {
+  const MachineBench bench;
+  const fs::path run = bench.watched / "run";
+  REQUIRE(call({"run", bench.file, "--out", run.string()}, bench.here / "log") == 0);
+  fs::remove_all(run / "plans");
+  fs::create_symlink("plans", run / "plans");  // a loop: nothing can be said of what is behind it
+  CHECK(call({"verify", run.string()}, bench.here / "log") == 3);
+  CHECK(file_text(bench.here / "log.err").find("plans") != std::string::npos);
+}
+
+}  // namespace moelab::machine_test
