@@ -189,20 +189,12 @@ std::string cell_text(const RateEntry& entry, const ResultTable& table,
   return text;
 }
 
-/// A number as a user writes it: an integer without ".0".
-Json written(double number) {
-  constexpr double kMostExact = 9007199254740992;  // 2^53
-  return std::trunc(number) == number && std::abs(number) <= kMostExact
-             ? Json(static_cast<std::int64_t>(number))
-             : Json(number);
-}
-
 std::string caption_text(const RateOptions& figure) {
   std::string text = ": slope of ln error on ln n (95 % interval";
   if (figure.average == RateAverage::squares) text += ", of the roots of mean squares";
   if (!figure.window.empty())
-    text +=
-        fmt::format(", n from {} to {}", written(figure.window[0]).dump(), written(figure.window[1]).dump());
+    text += fmt::format(", n from {} to {}", CrossingSearch::value(figure.window[0]).dump(),
+                        CrossingSearch::value(figure.window[1]).dump());
   return text + "), = rate or ? rates not excluded, law by held-out sizes, slope of the medians (the source)";
 }
 
@@ -271,8 +263,9 @@ Json rates_json(const RunResults& results) {
       json["interval"] = interval_json(estimate.slope);
       json["median_slope"] = optional_json(estimate.median_slope);
       json["average"] = options.average == RateAverage::squares ? "squares" : "logarithms";
-      json["window"] = nullptr;
-      for (const double end : options.window) json["window"].push_back(written(end));
+      Json window = Json::array();
+      for (const double end : options.window) window.push_back(CrossingSearch::value(end));
+      json["window"] = window.empty() ? Json() : std::move(window);
       const FitCounts counts = count_fits(entry.query, results.table);
       json["fits"] = counts.fits;
       json["fits_not_converged"] = counts.not_converged;

@@ -104,10 +104,12 @@ fs::path extended_file(const fs::path& file, const Json& document) {
 
 /// The paths of the data's fields that name files.
 std::vector<std::string> file_paths(const std::string& generator) {
-  if (generator == "text") return {"data.paths", "data.tokenizer.paths"};
-  if (generator != "file") return {};
-  return {"data.inputs",      "data.targets",      "data.labels",
-          "data.test_inputs", "data.test_targets", "data.test_labels"};
+  std::vector<std::string> paths;
+  for (const GeneratorKind& kind : GeneratorAxis::table()) {
+    if (kind.name != generator) continue;
+    for (const std::string& field : kind.file_fields) paths.push_back(join_path("data", field));
+  }
+  return paths;
 }
 
 /// Makes relative names of files start from `folder`. `value` is a name or a list of them.
@@ -645,6 +647,9 @@ Json without_seed_count(Json document) {
 void PlanHead::read_document() {
   claims = read_claims(written_claims);
   figures.clear();
+  notes.clear();
+  labels.clear();
+  shown_paths.clear();
   for (const Json& figure : written_figures) figures.push_back(read_options<FigureOptions>(figure));
   const auto at = [&](const char* path) {
     const Json* const found = find_value(document, path);

@@ -20,10 +20,8 @@ std::string program_commit();
 
 /// The host's name as file_name_part() writes it, because journals are named after the host.
 std::string host_name();
-/// A text from the machine as a part of a file name. Characters other than ASCII letters, digits, "-", "_"
-/// and
-/// "." become "-", and the part has at most 64 characters. Names that are well-formed host names do not
-/// change.
+/// A text from the machine as a part of a file name, at most 64 characters. Characters other than ASCII
+/// letters, digits, '-', '_' and '.' become '-'. Well-formed host names do not change.
 std::string file_name_part(std::string_view text);
 /// The current time in UTC, such as "2026-01-31T12:00:00Z".
 std::string utc_now();

@@ -187,6 +187,7 @@ GeneratorKind file_generator() {
                           return std::make_unique<FileProblem>(data);
                         },
                         [](const DataOptions& data) { FileProblem problem(data); }};
+  kind.file_fields = {"inputs", "targets", "labels", "test_inputs", "test_targets", "test_labels"};
   kind.files = files_with_rows;
   kind.has_labels = [](const AnyOptions& options) { return options.get<FileOptions>().labels.has_value(); };
   return kind;

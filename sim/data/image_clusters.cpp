@@ -333,6 +333,7 @@ GeneratorKind image_clusters_generator() {
            (static_cast<double>(layout.output_dim) * options.vector_dim + layout.image.size());
   };
   kind.has_image = true;
+  kind.file_fields = {"path"};
   kind.files = image_files;
   return kind;
 }

@@ -78,7 +78,9 @@ struct GeneratorKind : KindEntry {
   bool token_ids = false;  ///< inputs and targets are ids of tokens (Layout::vocabulary)
   /// s of the sequences. Null if a sample is one row.
   int (*tokens)(const AnyOptions& options) = nullptr;
-  /// The fields that name files (or folders) of samples, with their values. Null for none.
+  /// The fields that can name files (or folders) of samples, as dotted paths below "data".
+  std::vector<std::string> file_fields = {};
+  /// Those of the fields that do, with their values. Null for none.
   std::vector<std::pair<std::string, std::string>> (*files)(const AnyOptions& options) = nullptr;
   /// The kinds of target with class targets, and the kind that the options have. Empty for none.
   std::vector<std::string> class_targets = {};

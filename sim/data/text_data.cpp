@@ -462,6 +462,7 @@ GeneratorKind text_generator() {
       [](const DataOptions& data) { TextProblem{data}; }};
   kind.tokens = [](const AnyOptions& options) { return options.get<TextOptions>().tokens; };
   kind.token_ids = true;
+  kind.file_fields = {"paths", "tokenizer.paths"};
   kind.files = [](const AnyOptions& options) {
     std::vector<std::pair<std::string, std::string>> files;
     const TextOptions& text = options.get<TextOptions>();

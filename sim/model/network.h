@@ -116,7 +116,7 @@ class Network {
   /// and NaN is not. A row without experts would then get a finite but wrong output.
   bool has_finite_routing(Workspace<Real>& workspace) const;
   /// Whether a router's score was NaN or +∞ in the last pass, which makes the whole row of probabilities NaN.
-  /// It reads one entry of each row, so it costs nothing in a training step.
+  /// It reads one entry of each row.
   bool has_lost_rows(Workspace<Real>& workspace) const;
   BlockValues<Real> values(const PlacedBlock<Real>& block, const AlignedVector<Real>& parameters,
                            const State& state) const {

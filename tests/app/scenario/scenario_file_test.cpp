@@ -160,6 +160,8 @@ TEST_CASE("scenario file: names of data files are relative to the file in which 
   CHECK(read.at("phases")[0].at("data").at("paths") == Json::array({in("sub/h")}));
   CHECK(read.at("evaluations").at("v").at("data.paths") == Json::array({in("i")}));
   CHECK(read.at("profiles").at("quick").at("data.paths") == Json::array({in("k")}));
+  folder.write("sub/images.json", R"({"name": "x", "data": {"generator": "image_clusters", "path": "c"}})");
+  CHECK(folder.document("sub/images.json").at("data").at("path") == in("sub/c"));
   // "inputs" of another generator is a law.
   folder.write("law.json", R"({"name": "x", "data": {"generator": "moe_regression", "inputs": "normal"}})");
   CHECK(folder.document("law.json").at("data").at("inputs") == "normal");

@@ -50,6 +50,17 @@ void check_shapes(const Problem& problem, const Dataset& data, int samples) {
   CHECK((rows.rowwise().sum().array() == 1).all());
 }
 
+TEST_CASE("every generator that reads files says which fields name them") {
+  for (const GeneratorKind& kind : GeneratorAxis::table()) {
+    CAPTURE(kind.name);
+    CHECK((kind.files != nullptr) == !kind.file_fields.empty());
+    const DataOptions data = kind.example;
+    for (const auto& file : files_of(data))
+      CHECK(std::find(kind.file_fields.begin(), kind.file_fields.end(), file.first) !=
+            kind.file_fields.end());
+  }
+}
+
 TEST_CASE("every generator: shapes are the layout's, sets are nested, and a seed means its data") {
   for (const DataOptions& data : drawn_examples()) {
     CAPTURE(data.chosen());
